@@ -20,12 +20,18 @@ export {
   type SyncOptions,
   type TurnStartOptions,
 } from "./contract.ts";
-export { checkAvailability } from "./discovery/availability.ts";
+export { findTracesElsewhere, findTracesOfUsers } from "./discovery/bundled.ts";
 export {
   describeProviderCommands,
   loadProviderCommands,
 } from "./discovery/cli-commands.ts";
-export { type EntryFile, findEntryFile } from "./discovery/entry-file.ts";
+export {
+  activeProviderName,
+  findProvider,
+  findProviders,
+  isProviderName,
+  pluginsDirectory,
+} from "./discovery/find-providers.ts";
 export { describeForeign, runForeign } from "./discovery/foreign-code.ts";
 export type {
   Availability,
@@ -34,11 +40,8 @@ export type {
   LoadedProvider,
   LoadFailure,
 } from "./discovery/found.ts";
-export { importFile, isOwnFault, loadProvider } from "./discovery/load.ts";
-export { readManifest } from "./discovery/manifest.ts";
-export { activeProviderName, isProviderName } from "./discovery/names.ts";
-export { findProvider, findProviders, pluginsDirectory } from "./discovery/scan.ts";
-export { findTracesElsewhere, findTracesOfUsers } from "./discovery/traces.ts";
+export { checkAvailability, importFile, isOwnFault, loadProvider } from "./discovery/load-provider.ts";
+export { type EntryFile, findEntryFile, readManifest } from "./discovery/plugin-files.ts";
 export { buildMemoryContextBlock, injectRecall } from "./fence/block.ts";
 export { EchoScrubber } from "./fence/echo-scrubber.ts";
 export { StreamingContextScrubber } from "./fence/scrubber.ts";
@@ -62,26 +65,30 @@ export type {
 } from "./manager/options.ts";
 export { type WriteProvenance, writeMetadata } from "./manager/write-metadata.ts";
 export {
-  collectAnswers,
-  type Existing,
-  splitAnswers,
-} from "./setup/answers.ts";
-export {
   checkExternal,
   installPackages,
   missingPackages,
 } from "./setup/dependencies.ts";
-export { currentSettings, readExisting } from "./setup/existing.ts";
 export {
   type Answers,
   checkAnswer,
+  collectAnswers,
   defaultAnswer,
+  type Existing,
+  fieldsOf,
   isAsked,
   labelOf,
   maskSecret,
   preselected,
   setupHint,
+  splitAnswers,
   variableOf,
-} from "./setup/fields.ts";
-export { fieldsOf } from "./setup/read-fields.ts";
-export { deactivate, type SetupOutcome, type SetupWrite, saveSetup } from "./setup/save.ts";
+} from "./setup/questions.ts";
+export {
+  currentSettings,
+  deactivate,
+  readExisting,
+  type SetupOutcome,
+  type SetupWrite,
+  saveSetup,
+} from "./setup/saved-setup.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { VERSION } from "../../version.ts";
 import type { MemoryProvider } from "../contract.ts";
 import type { PluginManifest } from "./found.ts";
-import { EMPTY_MANIFEST } from "./manifest.ts";
+import { EMPTY_MANIFEST } from "./plugin-files.ts";
 
 export type BundledProvider = {
   readonly name: string;
@@ -30,14 +30,14 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
         { name: "brv", install: "npm install -g byterover-cli", check: "brv --version" },
       ],
     }),
-    load: async () => (await import("../bundled/byterover/index.ts")).createByteroverProvider,
+    load: async () => (await import("../bundled/byterover/provider.ts")).createByteroverProvider,
     findTraces: async (home, text) =>
       (await import("../bundled/byterover/traces.ts")).findNoteTraces(join(home, "byterover"), text),
   },
   {
     name: "holographic",
     manifest: manifest("holographic", "Local fact store with entities, trust and vector queries."),
-    load: async () => (await import("../bundled/holographic/index.ts")).createHolographicProvider,
+    load: async () => (await import("../bundled/holographic/provider.ts")).createHolographicProvider,
     findTraces: async (home, text) =>
       (await import("../bundled/holographic/forget.ts")).findFactTraces(home, text),
     findUserTraces: async (home, text) =>
@@ -51,4 +51,31 @@ function manifest(
   more: Partial<Pick<PluginManifest, "externalDependencies" | "npmDependencies">> = {},
 ): PluginManifest {
   return { ...EMPTY_MANIFEST, name, description, version: VERSION, ...more };
+}
+
+// ----
+// What bundled providers that are not active still hold of a text, from an earlier time when they were. None of them is started.
+
+/** One sentence for each that holds it, or may. */
+export async function findTracesElsewhere(
+  home: string,
+  active: string,
+  text: string,
+): Promise<readonly { readonly provider: string; readonly found: string }[]> {
+  const found = await Promise.all(
+    BUNDLED_PROVIDERS.filter(({ name }) => name !== active).map(async ({ name, findTraces }) => {
+      const told = await findTraces?.(home, text);
+      return told === undefined ? [] : [{ provider: name, found: told }];
+    }),
+  );
+  return found.flat();
+}
+
+/** Stores of the home's users, whichever provider is active: none of them is the owner's, so no command here erases in them. */
+export async function findTracesOfUsers(
+  home: string,
+  text: string,
+): Promise<readonly { readonly path: string; readonly reach: string }[]> {
+  const found = await Promise.all(BUNDLED_PROVIDERS.map((each) => each.findUserTraces?.(home, text) ?? []));
+  return found.flat();
 }

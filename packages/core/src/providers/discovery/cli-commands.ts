@@ -2,11 +2,11 @@
 import { readFileSync } from "node:fs";
 import { err, ok, type Result } from "../../lib/index.ts";
 import { runAsProvider } from "../manager/stray-errors.ts";
-import { findModule } from "./entry-file.ts";
+import { type LookedUp, lookUp } from "./find-providers.ts";
 import { runForeign } from "./foreign-code.ts";
 import type { FoundProvider } from "./found.ts";
-import { importFile, LOAD_TIMEOUT_MS, type LoadOptions } from "./load.ts";
-import { type LookedUp, lookUp } from "./scan.ts";
+import { importFile, LOAD_TIMEOUT_MS, type LoadOptions } from "./load-provider.ts";
+import { findModule } from "./plugin-files.ts";
 
 export type ProviderCommand = {
   readonly name: string;

@@ -3,9 +3,16 @@
 // for content that nobody injected.
 
 import { isWhitespaceUnit } from "../../lib/index.ts";
-import { matchTag, readToken, TAG_START, type Token } from "./fenced-words.ts";
-import { type Matches, NO_MATCHES, RecalledText } from "./recalled-text.ts";
-import { OPEN_TAG } from "./tag.ts";
+import { OPEN_TAG } from "./block.ts";
+import {
+  type Matches,
+  matchTag,
+  NO_MATCHES,
+  RecalledText,
+  readToken,
+  TAG_START,
+  type Token,
+} from "./echo-matching.ts";
 
 /** Held back behind an open tag at most, while all of it repeats the recall. In UTF-16 units, like the next two. */
 const MOST_HELD = 2_000;

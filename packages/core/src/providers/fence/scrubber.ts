@@ -1,7 +1,7 @@
 // Takes fenced memory out of a model's answer while it streams. A block counts only where a program would have
 // put it: its open tag is the first thing on a line and the last. A tag that is merely talked about stays.
 import { isWhitespaceUnit } from "../../lib/index.ts";
-import { CLOSE_TAG, endOfMatch, OPEN_TAG } from "./tag.ts";
+import { CLOSE_TAG, endOfMatch, OPEN_TAG } from "./block.ts";
 
 /**
  * One per stream. How the text is cut into chunks never changes what is shown in the end. At most one open tag is

@@ -3,7 +3,7 @@
 import type { MemoryConfig } from "../../config/index.ts";
 import { type Clock, randomHex } from "../../lib/index.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { activeProviderName } from "../discovery/names.ts";
+import { activeProviderName } from "../discovery/find-providers.ts";
 import { activateProvider } from "./activate.ts";
 import { withDeadline } from "./deadlines.ts";
 import type { MemoryManager } from "./manager.ts";

@@ -2,28 +2,34 @@
 // looked for.
 import { existsSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { describeCause, err, ok, pyStrip, type Result, takeCodePoints } from "../../lib/index.ts";
+import {
+  describeCause,
+  err,
+  isWhitespaceUnit,
+  ok,
+  pyStrip,
+  type Result,
+  takeCodePoints,
+} from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
-import { findEntryFile } from "../discovery/entry-file.ts";
 import type { ExternalDependency, FoundProvider } from "../discovery/found.ts";
-import { splitCommandLine } from "./command-line.ts";
-import { isUsableSpec, packageNameOf } from "./npm-spec.ts";
+import { findEntryFile } from "../discovery/plugin-files.ts";
 import { type CommandOutcome, runCommand } from "./run-command.ts";
 
-export type InstallFailure = {
+type InstallFailure = {
   readonly kind: "bad-spec" | "no-directory" | "npm-missing" | "failed" | "timed-out" | "stopped";
   /** What happened and what to type instead. No secrets. */
   readonly message: string;
 };
 
-export type InstallOptions = {
+type InstallOptions = {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
   /** Default: that of this process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 };
 
-export type ExternalCheck =
+type ExternalCheck =
   | { readonly kind: "present" }
   | { readonly kind: "missing"; readonly reason: string }
   /** The plugin names no way to find out. */
@@ -190,4 +196,54 @@ function realPath(path: string): string {
   } catch {
     return path;
   }
+}
+
+// ----
+// What a plugin may ask npm for. Pure.
+
+const PACKAGE_NAME = /^(?:@[A-Za-z0-9._~-]+\/)?[A-Za-z0-9_~][A-Za-z0-9._~-]*$/;
+
+/** Nothing that npm would take for an option, and nothing that has no business in a list of packages. */
+export function isUsableSpec(spec: string): boolean {
+  return spec !== "" && pyStrip(spec) === spec && !spec.startsWith("-") && !/[\x00-\x1f\x7f]/.test(spec);
+}
+
+/** `@scope/name@^1` -> `@scope/name`. Undefined where the spec is an address or a path, which tells no name. */
+export function packageNameOf(spec: string): string | undefined {
+  const at = spec.indexOf("@", 1);
+  const name = pyStrip(at === -1 ? spec : spec.slice(0, at));
+  return PACKAGE_NAME.test(name) ? name : undefined;
+}
+
+// ----
+// Splitting a command line as a shell would, without running one. Pure.
+
+/** Words in quotes stay together; variables, pipes and redirections mean nothing. */
+export function splitCommandLine(line: string): Result<readonly string[], string> {
+  const words: string[] = [];
+  let word: string | undefined; // undefined between words; "" is a word when it was quoted
+  let quote = "";
+  for (let at = 0; at < line.length; at += 1) {
+    const character = line.charAt(at);
+    if (quote !== "") {
+      if (character === quote) quote = "";
+      else if (character === "\\" && quote === '"' && /["\\$`]/.test(line.charAt(at + 1))) {
+        at += 1;
+        word = (word ?? "") + line.charAt(at);
+      } else word = (word ?? "") + character;
+    } else if (character === "'" || character === '"') {
+      quote = character;
+      word ??= "";
+    } else if (character === "\\") {
+      if (at + 1 >= line.length) return err("it ends with a backslash");
+      at += 1;
+      word = (word ?? "") + line.charAt(at);
+    } else if (isWhitespaceUnit(line.charCodeAt(at))) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else word = (word ?? "") + character;
+  }
+  if (quote !== "") return err(`a ${quote} is never closed`);
+  if (word !== undefined) words.push(word);
+  return ok(words);
 }

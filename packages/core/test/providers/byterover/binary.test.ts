@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { BinaryFinder, childEnvironment } from "../../../src/providers/bundled/byterover/binary.ts";
+import { BinaryFinder, childEnvironment } from "../../../src/providers/bundled/byterover/brv-client.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
 describe("the brv binary", () => {

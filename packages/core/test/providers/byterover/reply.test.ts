@@ -3,14 +3,14 @@ import { describe, expect, it } from "vitest";
 import {
   type BrvCommand,
   curateCommand,
+  LIMITS,
   loginCommand,
   queryCommand,
   queueCurateCommand,
+  readReply,
   searchCommand,
   statusCommand,
-} from "../../../src/providers/bundled/byterover/command.ts";
-import { LIMITS } from "../../../src/providers/bundled/byterover/limits.ts";
-import { readReply } from "../../../src/providers/bundled/byterover/reply.ts";
+} from "../../../src/providers/bundled/byterover/brv-client.ts";
 
 const query = queryCommand("what is the port", 10_000, LIMITS);
 const status = statusCommand(LIMITS);

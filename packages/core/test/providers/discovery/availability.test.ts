@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { MemoryProvider } from "../../../src/providers/contract.ts";
-import { checkAvailability } from "../../../src/providers/discovery/availability.ts";
 import { describeForeign } from "../../../src/providers/discovery/foreign-code.ts";
+import { checkAvailability } from "../../../src/providers/discovery/load-provider.ts";
 import { leastCpuMs } from "../../fakes/cpu-time.ts";
 
 function provider(members: Partial<MemoryProvider>): MemoryProvider {

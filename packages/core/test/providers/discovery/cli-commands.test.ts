@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadProviderCommands } from "../../../src/providers/discovery/cli-commands.ts";
-import { loadProvider } from "../../../src/providers/discovery/load.ts";
+import { loadProvider } from "../../../src/providers/discovery/load-provider.ts";
 import { MANIFEST_TEXT, registeringPlugin, writePlugin } from "../../fakes/plugins.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 

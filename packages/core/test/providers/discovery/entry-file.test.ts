@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { entryOfExports, findEntryFile } from "../../../src/providers/discovery/entry-file.ts";
+import { entryOfExports, findEntryFile } from "../../../src/providers/discovery/plugin-files.ts";
 import { writePlugin } from "../../fakes/plugins.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { instantiate } from "../../../src/providers/discovery/instantiate.ts";
+import { instantiate } from "../../../src/providers/discovery/load-provider.ts";
 
 class Sample {
   readonly name: string = "sample";

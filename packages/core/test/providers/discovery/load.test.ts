@@ -1,7 +1,7 @@
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { loadProvider } from "../../../src/providers/discovery/load.ts";
+import { loadProvider } from "../../../src/providers/discovery/load-provider.ts";
 import { startChild } from "../../fakes/child.ts";
 import { members, providerClass, registeringPlugin, writePlugin } from "../../fakes/plugins.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";

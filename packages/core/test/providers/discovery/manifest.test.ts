@@ -1,7 +1,11 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { EMPTY_MANIFEST, parseManifest, readManifest } from "../../../src/providers/discovery/manifest.ts";
+import {
+  EMPTY_MANIFEST,
+  parseManifest,
+  readManifest,
+} from "../../../src/providers/discovery/plugin-files.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
 const parse = (text: string) => parseManifest(text, "plugin.yaml");

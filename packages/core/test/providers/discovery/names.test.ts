@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { activeProviderName, isProviderName } from "../../../src/providers/discovery/names.ts";
+import { activeProviderName, isProviderName } from "../../../src/providers/discovery/find-providers.ts";
 
 describe("the name in memory.provider", () => {
   it.each(["", "  ", "\u00a0\n", "builtin", "Built-In", " NONE ", "BUILTIN"])(

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { findProvider, findProviders } from "../../../src/providers/discovery/scan.ts";
+import { findProvider, findProviders } from "../../../src/providers/discovery/find-providers.ts";
 import { MANIFEST_TEXT, providerClass, registeringPlugin, writePlugin } from "../../fakes/plugins.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkProvider, isMemoryProvider } from "../../../src/providers/discovery/structure.ts";
+import { checkProvider, isMemoryProvider } from "../../../src/providers/discovery/load-provider.ts";
 
 const LEAST = {
   name: "notes",

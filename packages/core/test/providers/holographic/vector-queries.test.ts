@@ -2,9 +2,13 @@
 // ranking of the exact formula.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Encoder } from "../../../src/providers/bundled/holographic/encoder.ts";
-import { LevelMatrix, SCAN_ERROR } from "../../../src/providers/bundled/holographic/matrix.ts";
-import { bind, similarity, unbind } from "../../../src/providers/bundled/holographic/phases.ts";
+import {
+  bind,
+  Encoder,
+  similarity,
+  unbind,
+} from "../../../src/providers/bundled/holographic/phase-vectors.ts";
+import { LevelMatrix, SCAN_ERROR } from "../../../src/providers/bundled/holographic/vector-index.ts";
 import { type FactHome, openFacts, REFERENCE } from "./fact-home.ts";
 
 describe("an entity", () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { codePointLength } from "../../../src/lib/index.ts";
-import { fitChars, fitTokens } from "../../../src/providers/kit/budget.ts";
+import { fitChars, fitTokens } from "../../../src/providers/kit/recall-limits.ts";
 
 describe("budget", () => {
   it("leaves a text alone that fits, counted in code points", () => {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { createPrefetchSlot } from "../../../src/providers/kit/prefetch-slot.ts";
+import { createPrefetchSlot } from "../../../src/providers/kit/prefetch-cache.ts";
 
 const found = (text: string) => async () => text;
 

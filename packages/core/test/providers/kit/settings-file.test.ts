@@ -9,7 +9,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { readSettings, writeSettings } from "../../../src/providers/kit/settings-file.ts";
+import { readSettings, writeSettings } from "../../../src/providers/kit/settings.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
 const FILE = "some.json";

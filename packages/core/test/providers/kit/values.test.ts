@@ -5,8 +5,8 @@ import {
   modeSentence,
   PROVIDER_MODES,
   parseMode,
-} from "../../../src/providers/kit/mode.ts";
-import { readBoolean, readNumber, readText } from "../../../src/providers/kit/values.ts";
+} from "../../../src/providers/kit/recall-limits.ts";
+import { readBoolean, readNumber, readText } from "../../../src/providers/kit/settings.ts";
 
 describe("values of settings", () => {
   it.each([true, 1, -2, "true", " Yes ", "ON", "1"])("reads %j as true", (value) => {

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ifUsable, openMemory } from "../../../src/memory/index.ts";
 import type { ConfigField } from "../../../src/providers/contract.ts";
-import { collectAnswers, type Existing, splitAnswers } from "../../../src/providers/setup/answers.ts";
-import { readExisting } from "../../../src/providers/setup/existing.ts";
+import { collectAnswers, type Existing, splitAnswers } from "../../../src/providers/setup/questions.ts";
+import { readExisting } from "../../../src/providers/setup/saved-setup.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
 const FIELDS: readonly ConfigField[] = [

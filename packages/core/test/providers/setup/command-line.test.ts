@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { splitCommandLine } from "../../../src/providers/setup/command-line.ts";
-import { isUsableSpec, packageNameOf } from "../../../src/providers/setup/npm-spec.ts";
+import { isUsableSpec, packageNameOf, splitCommandLine } from "../../../src/providers/setup/dependencies.ts";
 
 describe("splitting a command line", () => {
   it.each([

@@ -1,9 +1,9 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
+import { findProvider } from "../../../src/providers/discovery/find-providers.ts";
 import type { FoundProvider } from "../../../src/providers/discovery/found.ts";
-import { EMPTY_MANIFEST } from "../../../src/providers/discovery/manifest.ts";
-import { findProvider } from "../../../src/providers/discovery/scan.ts";
+import { EMPTY_MANIFEST } from "../../../src/providers/discovery/plugin-files.ts";
 import {
   checkExternal,
   installPackages,

@@ -3,14 +3,15 @@ import type { ConfigField, MemoryProvider } from "../../../src/providers/contrac
 import {
   checkAnswer,
   defaultAnswer,
+  fieldsOf,
   isAsked,
   labelOf,
   maskSecret,
   preselected,
+  readFields,
   setupHint,
   variableOf,
-} from "../../../src/providers/setup/fields.ts";
-import { fieldsOf, readFields } from "../../../src/providers/setup/read-fields.ts";
+} from "../../../src/providers/setup/questions.ts";
 
 const answers = (given: Readonly<Record<string, string>> = {}) => new Map(Object.entries(given));
 

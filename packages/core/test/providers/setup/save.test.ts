@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadMemoryConfig } from "../../../src/config/index.ts";
 import type { MemoryProvider } from "../../../src/providers/contract.ts";
-import type { EnvAnswer } from "../../../src/providers/setup/answers.ts";
-import { deactivate, saveSetup } from "../../../src/providers/setup/save.ts";
+import type { EnvAnswer } from "../../../src/providers/setup/questions.ts";
+import { deactivate, saveSetup } from "../../../src/providers/setup/saved-setup.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
 function provider(members: Partial<MemoryProvider> = {}): MemoryProvider {

@@ -19,19 +19,32 @@ import type {
 } from "../../contract.ts";
 import { PROVIDER_CONTRACT } from "../../contract.ts";
 import { Breaker } from "../../kit/breaker.ts";
-import { hasContext, hasTools, modeSentence } from "../../kit/mode.ts";
+import { hasContext, hasTools, modeSentence } from "../../kit/recall-limits.ts";
 import { type JobOutcome, SerialQueue } from "../../kit/serial-queue.ts";
-import { readSettings } from "../../kit/settings-file.ts";
-import { BinaryFinder, type BinaryFinderOptions, type Environment, INSTALL_HINT } from "./binary.ts";
-import { BrvClient } from "./client.ts";
-import { queryCommand, queueCurateCommand, searchCommand } from "./command.ts";
-import { LIMITS, type Limits, QUERY_MIN_CHARS } from "./limits.ts";
-import { mirrorNote, preCompressNote, turnNote } from "./notes.ts";
-import { queryRecall, searchRecall } from "./recall.ts";
-import { testByterover } from "./self-test.ts";
-import { type ByteroverSettings, CONFIG_FIELDS, readByteroverSettings, SETTINGS_FILE } from "./settings.ts";
-import { saveSettings, setUpByterover } from "./setup.ts";
-import { answerTool, TOOL_SCHEMAS } from "./tools.ts";
+import { readSettings } from "../../kit/settings.ts";
+import {
+  BinaryFinder,
+  type BinaryFinderOptions,
+  BrvClient,
+  type Environment,
+  INSTALL_HINT,
+  LIMITS,
+  type Limits,
+  QUERY_MIN_CHARS,
+  queryCommand,
+  queueCurateCommand,
+  searchCommand,
+} from "./brv-client.ts";
+import {
+  type ByteroverSettings,
+  CONFIG_FIELDS,
+  readByteroverSettings,
+  SETTINGS_FILE,
+  saveSettings,
+  setUpByterover,
+} from "./setup.ts";
+import { mirrorNote, preCompressNote, queryRecall, searchRecall, turnNote } from "./texts.ts";
+import { answerTool, TOOL_SCHEMAS, testByterover } from "./tools.ts";
 import { findNoteTraces } from "./traces.ts";
 
 /** Where `brv` is looked for, and the environment it gets to see: by default those of the process. */
@@ -257,4 +270,8 @@ function lost(outcome: Exclude<JobOutcome, { kind: "done" }>): unknown {
     default:
       return outcome satisfies never;
   }
+}
+
+export function createByteroverProvider(options: ByteroverOptions = {}): MemoryProvider {
+  return new ByteroverProvider(options);
 }

@@ -2,8 +2,7 @@
 // anew for every fact: the sums it is the angle of are kept in a table of ours.
 import { sha256 } from "../../../lib/index.ts";
 import type { FactDatabase } from "./database.ts";
-import { LEAST_SNR, snrEstimate, VectorSum } from "./phases.ts";
-import { readVector, vectorBytes } from "./rows.ts";
+import { LEAST_SNR, readVector, snrEstimate, VectorSum, vectorBytes } from "./phase-vectors.ts";
 
 // What is summed is rounded to this many parts. Sums of up to 131,072 facts are then exact in a double, so what was added
 // can be taken away again without a trace and a bank does not depend on its history. Its angles move by about 1e-11.

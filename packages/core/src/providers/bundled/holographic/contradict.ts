@@ -1,9 +1,10 @@
 // Pairs of facts about the same things that do not agree.
+
+import { FACT_COLUMNS, type FactRow } from "./database.ts";
 import type { FactTools } from "./facts.ts";
-import { levelSimilarity, SCAN_ERROR } from "./matrix.ts";
-import { similarity, toLevels } from "./phases.ts";
-import { FACT_COLUMNS, type FactRow, readVector } from "./rows.ts";
-import { vectorWords } from "./words.ts";
+import { readVector, similarity, toLevels } from "./phase-vectors.ts";
+import { levelSimilarity, SCAN_ERROR } from "./vector-index.ts";
+import { vectorWords } from "./words-and-names.ts";
 
 export type Contradiction = {
   readonly fact_a: ContradictingFact;

@@ -5,8 +5,173 @@ import { dirname } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { describeCause, errnoCode, HermesError } from "../../../lib/index.ts";
-import { setJournalMode } from "./journal-mode.ts";
-import { ensureSchema, hasSchema } from "./schema.ts";
+
+// ----
+// The tables. All but those named `hermes_memory_*` are shared with the Python original, which ignores ours; nothing of
+// ours hangs on its tables, no trigger and no column.
+
+const SHARED_TABLES = `
+  CREATE TABLE IF NOT EXISTS facts (
+    fact_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    content TEXT NOT NULL UNIQUE,
+    category TEXT DEFAULT 'general',
+    tags TEXT DEFAULT '',
+    trust_score REAL DEFAULT 0.5,
+    retrieval_count INTEGER DEFAULT 0,
+    helpful_count INTEGER DEFAULT 0,
+    created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
+    updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
+    hrr_vector BLOB
+  );
+  CREATE TABLE IF NOT EXISTS entities (
+    entity_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL,
+    entity_type TEXT DEFAULT 'unknown',
+    aliases TEXT DEFAULT '',
+    created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP
+  );
+  CREATE TABLE IF NOT EXISTS fact_entities (
+    fact_id INTEGER REFERENCES facts(fact_id),
+    entity_id INTEGER REFERENCES entities(entity_id),
+    PRIMARY KEY (fact_id, entity_id)
+  );
+  CREATE TABLE IF NOT EXISTS memory_banks (
+    bank_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    bank_name TEXT NOT NULL UNIQUE,
+    vector BLOB NOT NULL,
+    dim INTEGER NOT NULL,
+    fact_count INTEGER DEFAULT 0,
+    updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP
+  );
+  CREATE INDEX IF NOT EXISTS idx_facts_trust ON facts(trust_score DESC);
+  CREATE INDEX IF NOT EXISTS idx_facts_category ON facts(category);
+  CREATE INDEX IF NOT EXISTS idx_entities_name ON entities(name);
+  CREATE VIRTUAL TABLE IF NOT EXISTS facts_fts
+    USING fts5(content, tags, content=facts, content_rowid=fact_id);
+  CREATE TRIGGER IF NOT EXISTS facts_ai AFTER INSERT ON facts BEGIN
+    INSERT INTO facts_fts(rowid, content, tags) VALUES (new.fact_id, new.content, new.tags);
+  END;
+  CREATE TRIGGER IF NOT EXISTS facts_ad AFTER DELETE ON facts BEGIN
+    INSERT INTO facts_fts(facts_fts, rowid, content, tags)
+      VALUES ('delete', old.fact_id, old.content, old.tags);
+  END;
+  CREATE TRIGGER IF NOT EXISTS facts_au AFTER UPDATE ON facts BEGIN
+    INSERT INTO facts_fts(facts_fts, rowid, content, tags)
+      VALUES ('delete', old.fact_id, old.content, old.tags);
+    INSERT INTO facts_fts(rowid, content, tags) VALUES (new.fact_id, new.content, new.tags);
+  END;
+`;
+
+const OWN_TABLES = `
+  CREATE TABLE IF NOT EXISTS hermes_memory_bank_sums (
+    bank_name TEXT PRIMARY KEY,
+    cos BLOB NOT NULL,
+    sin BLOB NOT NULL,
+    fact_count INTEGER NOT NULL,
+    vector_sha TEXT NOT NULL
+  );
+  CREATE TABLE IF NOT EXISTS hermes_memory_mirrored (
+    fact_id INTEGER PRIMARY KEY,
+    target TEXT NOT NULL
+  );
+`;
+
+/** Whether there is nothing for `ensureSchema` to do. */
+function hasSchema(db: DatabaseSync): boolean {
+  const names = new Set(
+    db
+      .prepare("SELECT name FROM sqlite_master")
+      .all()
+      .map(({ name }) => name),
+  );
+  const wanted = [...`${SHARED_TABLES}${OWN_TABLES}`.matchAll(/IF NOT EXISTS (\w+)/g)].map(
+    ([, name]) => name,
+  );
+  return wanted.every((name) => names.has(name ?? "")) && hasVectorColumn(db);
+}
+
+/** Within a transaction. Leaves alone what is there. */
+function ensureSchema(db: DatabaseSync): void {
+  db.exec(SHARED_TABLES);
+  if (!hasVectorColumn(db)) db.exec("ALTER TABLE facts ADD COLUMN hrr_vector BLOB");
+  db.exec(OWN_TABLES);
+}
+
+function hasVectorColumn(db: DatabaseSync): boolean {
+  return db.prepare("SELECT 1 FROM pragma_table_info('facts') WHERE name = 'hrr_vector'").get() !== undefined;
+}
+
+// ----
+// Write-ahead logging, where the file system can do it.
+
+/** What is needed of a connection; a `DatabaseSync` is one. */
+type JournalDatabase = {
+  prepare(sql: string): { get(): Record<string, unknown> | undefined };
+  exec(sql: string): void;
+};
+
+type JournalOptions = { readonly path: string; readonly warn: (message: string) => void };
+
+let hasWarned = false;
+
+/**
+ * A file that is in WAL mode already stays so, whatever happens: programs that disagree about the mode damage the file.
+ * Throws what SQLite throws, also when another process holds the file.
+ */
+export function setJournalMode(db: JournalDatabase, { path, warn }: JournalOptions): void {
+  try {
+    if (db.prepare("PRAGMA journal_mode").get()?.journal_mode !== "wal") db.exec("PRAGMA journal_mode = WAL");
+    // A process that dies loses nothing. A power cut may take the newest facts, never the file. Waiting for the disk at
+    // every fact would be most of what adding one costs.
+    db.exec("PRAGMA synchronous = NORMAL");
+  } catch (cause) {
+    const reason = describeCause(cause);
+    if (!/locking protocol|not authorized/i.test(reason)) throw cause;
+    db.exec("PRAGMA journal_mode = DELETE");
+    if (hasWarned) return;
+    hasWarned = true;
+    warn(
+      `${path}: write-ahead logging is not possible here (${reason}), so it runs with journal_mode=DELETE.`,
+    );
+  }
+}
+
+// ----
+// Rows of `facts` as tools show them, and vectors as the file holds them.
+
+/** Column names are the tool's JSON keys. */
+export type FactRow = {
+  readonly fact_id: number;
+  readonly content: string;
+  readonly category: string;
+  readonly tags: string;
+  readonly trust_score: number;
+  readonly retrieval_count: number;
+  readonly helpful_count: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+};
+
+export type FactWithVector = FactRow & { readonly hrr_vector: Uint8Array | null };
+
+/** In the order of the tool's answers; `f` is the table. */
+export const FACT_COLUMNS =
+  "f.fact_id, f.content, f.category, coalesce(f.tags, '') AS tags, f.trust_score, f.retrieval_count, f.helpful_count, f.created_at, f.updated_at";
+
+/** Without the vector, and with a prototype, which rows from SQLite lack. */
+export function toFactRow(row: FactRow): FactRow {
+  return {
+    fact_id: row.fact_id,
+    content: row.content,
+    category: row.category,
+    tags: row.tags,
+    trust_score: row.trust_score,
+    retrieval_count: row.retrieval_count,
+    helpful_count: row.helpful_count,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+  };
+}
 
 /** How long SQLite itself may block the event loop in one attempt. */
 const BUSY_TIMEOUT_MS = 25;
@@ -18,7 +183,7 @@ const TURN_MS = 15;
 const BUSY = 5;
 const LOCKED = 6;
 
-export type Values = Readonly<Record<string, SQLInputValue>>;
+type Values = Readonly<Record<string, SQLInputValue>>;
 
 export class FactDatabase {
   readonly path: string;

@@ -2,7 +2,7 @@
 import { codePointLength, pyStrip, takeCodePoints } from "../../../lib/index.ts";
 import type { OpenAiMessage } from "../../../message/index.ts";
 import type { Scoring } from "./settings.ts";
-import { SPACE, WORD } from "./words.ts";
+import { SPACE, WORD } from "./words-and-names.ts";
 
 export type ExtractedFact = { readonly content: string; readonly category: "user_pref" | "project" };
 

@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { getConfigValue } from "../../../config/index.ts";
 import { describeCause } from "../../../lib/index.ts";
 import type { FactDatabase } from "./database.ts";
-import { splitAliases } from "./directory.ts";
+import { splitAliases } from "./entity-directory.ts";
 import { type FactNews, type FactTools, removeFact } from "./facts.ts";
 import { readSettings, SECTION } from "./settings.ts";
 

@@ -1,7 +1,14 @@
 // The holographic provider: a local store of facts as a memory plug. What it does is in store.ts; here are the hooks.
 import { getConfigValue, loadMemoryConfig, setConfigValue } from "../../../config/index.ts";
 import { logPath } from "../../../home.ts";
-import { type Clock, describeCause, HermesError, pyStrip, systemClock } from "../../../lib/index.ts";
+import {
+  type Clock,
+  describeCause,
+  HermesError,
+  pyStrip,
+  randomHex,
+  systemClock,
+} from "../../../lib/index.ts";
 import { createLogger, type Logger, silentLogger } from "../../../lib/logger.ts";
 import type { OpenAiMessage } from "../../../message/index.ts";
 import { redactSecrets } from "../../../security/index.ts";
@@ -16,11 +23,9 @@ import type {
   MemoryWriteReport,
   SelfTestReport,
 } from "../../contract.ts";
-import { fitChars } from "../../kit/budget.ts";
-import { hasContext, hasTools } from "../../kit/mode.ts";
-import type { Arguments } from "./arguments.ts";
+import { fitChars, hasContext, hasTools, modeSentence, type ProviderMode } from "../../kit/recall-limits.ts";
+import type { FactRow } from "./database.ts";
 import { extractFacts } from "./extract.ts";
-import { testStore } from "./self-test.ts";
 import {
   CONFIG_FIELDS,
   forUser,
@@ -31,9 +36,8 @@ import {
   toYaml,
 } from "./settings.ts";
 import { FactStore } from "./store.ts";
-import { promptBlock, recallText } from "./texts.ts";
-import { TOOL_SCHEMAS } from "./tool-schemas.ts";
-import { runTool } from "./tools.ts";
+import type { Arguments } from "./tools.ts";
+import { runTool, TOOL_SCHEMAS } from "./tools.ts";
 
 export type HolographicOptions = {
   /** The log file of the home unless given. */
@@ -243,4 +247,93 @@ function mirrorTexts(
     default:
       return action satisfies never;
   }
+}
+
+// ----
+// What the provider puts into prompts.
+
+function promptBlock(factCount: number, mode: ProviderMode): string {
+  const state =
+    factCount === 0
+      ? "Active, and empty so far."
+      : `Active, with ${factCount} ${factCount === 1 ? "fact" : "facts"}; names are resolved to entities and every fact has a trust score.`;
+  const use = !hasTools(mode)
+    ? ""
+    : factCount === 0
+      ? "Add facts the user would expect you to remember with fact_store(action='add', content='...'). Rate facts you have used with fact_feedback."
+      : "Use fact_store to search, probe an entity, reason across several, or add. Rate facts you have used with fact_feedback.";
+  return ["# Holographic Memory", state, modeSentence(mode), use].filter((line) => line !== "").join("\n");
+}
+
+/** Empty for no facts. */
+function recallText(facts: readonly FactRow[]): string {
+  if (facts.length === 0) return "";
+  const lines = facts.map(({ trust_score, content }) => `- [${oneDecimal(trust_score)}] ${content}`);
+  return ["## Holographic Memory", ...lines].join("\n");
+}
+
+/** Python rounds an exact half to the even neighbour: 0.25 is 0.2. `toFixed` takes the larger one. */
+export function oneDecimal(value: number): string {
+  const tenths = value * 10;
+  const below = Math.floor(tenths);
+  // Multiples of a quarter are the only halves of a tenth that a double holds exactly.
+  const isHalf = Number.isInteger(value * 4) && tenths - below === 0.5;
+  return isHalf && below % 2 === 0 ? (below / 10).toFixed(1) : value.toFixed(1);
+}
+
+// ----
+// `hermes memory test`: a fact is written, found and removed in the real store.
+
+async function testStore(store: FactStore, signal: AbortSignal): Promise<SelfTestReport> {
+  const steps: { name: string; ms: number; detail?: string }[] = [];
+  const step = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
+    signal.throwIfAborted();
+    const start = performance.now();
+    const value = await work();
+    steps.push({ name, ms: performance.now() - start });
+    return value;
+  };
+  const mark = `selftest${randomHex(6)}`; // one word, which no other fact has
+  const factId = await step("write", async () => {
+    const added = await store.add(`hermes memory test ${mark}`, { category: "general", tags: "" });
+    if (!added.ok) throw failed("write", added.error.message);
+    return added.value.factId;
+  });
+  try {
+    await step("recall", async () => {
+      const hits = await store.search({
+        query: mark,
+        category: undefined,
+        minTrust: 0,
+        limit: 5,
+        isSafe: true,
+      });
+      if (!hits.some(({ fact_id }) => fact_id === factId))
+        throw failed("recall", "the fact was not found again");
+    });
+  } catch (cause) {
+    await store.remove(factId).catch((second: unknown) => {
+      throw failed("clean up", `${describeCause(second)}; fact ${factId} is left behind`);
+    });
+    throw cause;
+  }
+  const isGone = await cleanUp(store, factId, steps);
+  if (!isGone) throw failed("clean up", `fact ${factId} was gone before it was removed`);
+  return { steps };
+}
+
+/** Also when time is up: nothing may stay. */
+async function cleanUp(
+  store: FactStore,
+  factId: number,
+  steps: { name: string; ms: number }[],
+): Promise<boolean> {
+  const start = performance.now();
+  const isGone = await store.remove(factId);
+  steps.push({ name: "clean up", ms: performance.now() - start });
+  return isGone;
+}
+
+function failed(step: string, reason: string): HermesError {
+  return new HermesError("self-test-failed", `The ${step} step of the test failed: ${reason}.`);
 }

@@ -5,8 +5,8 @@ import { join, parse, resolve } from "node:path";
 import { userScopeName } from "../../../home.ts";
 import { HermesError, isRecord } from "../../../lib/index.ts";
 import type { ConfigField } from "../../contract.ts";
-import { PROVIDER_MODES, type ProviderMode, parseMode } from "../../kit/mode.ts";
-import { readBoolean, readNumber, readText } from "../../kit/values.ts";
+import { PROVIDER_MODES, type ProviderMode, parseMode } from "../../kit/recall-limits.ts";
+import { readBoolean, readNumber, readText } from "../../kit/settings.ts";
 
 export const SECTION = "plugins.hermes-memory-store";
 

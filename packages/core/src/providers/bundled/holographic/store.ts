@@ -1,42 +1,46 @@
 // The fact store: every operation, with what is kept in memory following each commit.
-import { type Clock, err, ok, type Result } from "../../../lib/index.ts";
+import { type Clock, codePointLength, err, ok, pyStrip, type Result } from "../../../lib/index.ts";
+import {
+  findingIds,
+  gateMessage,
+  SECRET_THREAT_IDS,
+  scanThreats,
+  secondGate,
+} from "../../../security/index.ts";
 import { Banks } from "./banks.ts";
-import { checkContent, checkLabels, type FactRefusal, type FactRules } from "./content-check.ts";
 import { type Contradiction, findContradictions } from "./contradict.ts";
-import { FactDatabase } from "./database.ts";
-import { EntityDirectory } from "./directory.ts";
-import { Encoder } from "./encoder.ts";
-import { referenceMentions } from "./entities.ts";
+import { FACT_COLUMNS, FactDatabase, type FactRow, toFactRow } from "./database.ts";
+import { EntityDirectory, linkedNames } from "./entity-directory.ts";
 import {
   addFact,
+  applyMirror,
+  claimFact,
   type FactChange,
   type FactNews,
   type FactTools,
+  type MirrorTarget,
   type Rated,
   rateFact,
   removeFact,
   updateFact,
 } from "./facts.ts";
 import { countFactsWith, eraseFacts, findDeletedText, scrubFile } from "./forget.ts";
-import { improvedMentions } from "./improved-entities.ts";
-import { applyMirror, claimFact, type MirrorTarget } from "./mirror.ts";
-import type { VectorRequest } from "./plan.ts";
-import type { VectorHit } from "./ranking.ts";
-import { FACT_COLUMNS, type FactRow, toFactRow } from "./rows.ts";
+import { Encoder, vectorBytes } from "./phase-vectors.ts";
 import { type SearchHit, type SearchRequest, searchFacts } from "./search.ts";
 import type { HolographicSettings } from "./settings.ts";
-import { renewVectors } from "./upkeep.ts";
 import { VectorIndex } from "./vector-index.ts";
+import type { VectorHit, VectorRequest } from "./vector-queries.ts";
 import { queryVectors } from "./vector-queries.ts";
+import { improvedMentions, referenceMentions } from "./words-and-names.ts";
 
-export type StoreOptions = {
+type StoreOptions = {
   readonly clock: Clock;
   readonly warn: (message: string) => void;
   /** Config `memory.allow_secrets`; default false. */
   readonly allowSecrets?: boolean;
 };
 
-export type ListRequest = {
+type ListRequest = {
   readonly category: string | undefined;
   readonly minTrust: number;
   readonly limit: number;
@@ -246,4 +250,134 @@ export class FactStore {
       );
     }
   }
+}
+
+// ----
+// What may become a fact: not empty, not too long, nothing that could pass for an instruction. Facts reach the prompt.
+
+const MOST_CONTENT_CHARS = 2000;
+
+export type FactRefusal = {
+  readonly kind: "empty" | "too-long" | "blocked" | "duplicate";
+  readonly message: string;
+};
+
+const MOST_LABEL_CHARS = { category: 64, tags: 500 } as const;
+
+/** Config `memory.allow_secrets`. */
+type FactRules = { readonly allowSecrets: boolean };
+
+/** Category and tags come back with every hit. */
+function checkLabels(
+  labels: { readonly category?: string | undefined; readonly tags?: string | undefined },
+  rules: FactRules,
+): Result<void, FactRefusal> {
+  for (const name of ["category", "tags"] as const) {
+    const text = labels[name] ?? "";
+    if (codePointLength(text) > MOST_LABEL_CHARS[name])
+      return err({ kind: "too-long", message: `${name} may have ${MOST_LABEL_CHARS[name]} characters` });
+    const [id] = [...threatIds(text, rules), ...findingIds(secondGate(text, rules))];
+    if (id !== undefined)
+      return err({ kind: "blocked", message: `${name} was not stored: it matches ${id}.` });
+  }
+  return ok(undefined);
+}
+
+/** The text as it is stored. */
+function checkContent(text: string, rules: FactRules): Result<string, FactRefusal> {
+  const content = pyStrip(text.toWellFormed());
+  if (content === "") return err({ kind: "empty", message: "content must not be empty" });
+  const length = codePointLength(content);
+  if (length > MOST_CONTENT_CHARS) {
+    const message = `content has ${length} characters; a fact may have ${MOST_CONTENT_CHARS}. Split it into single facts.`;
+    return err({ kind: "too-long", message });
+  }
+  const ids = threatIds(content, rules);
+  if (ids.length > 0) {
+    const message = `content was not stored: it matches ${ids.join(", ")}. Facts become part of the prompt, so they may not carry instructions or secrets' paths. If it is harmless, reword it.`;
+    return err({ kind: "blocked", message });
+  }
+  const found = secondGate(content, rules);
+  return found.length > 0 ? err({ kind: "blocked", message: gateMessage(found) }) : ok(content);
+}
+
+function threatIds(text: string, { allowSecrets }: FactRules): string[] {
+  const allow = allowSecrets ? SECRET_THREAT_IDS : [];
+  return scanThreats(text, "strict", { allow }).map(({ id }) => id);
+}
+
+// ----
+// Vectors that do not fit any more: of another length after `hrr_dim` was changed, or missing because a program without
+// vectors wrote the fact. They are made anew in small steps, so that everything else goes on meanwhile.
+
+/** One transaction: about 20 ms. */
+const FACTS_PER_STEP = 32;
+
+type Row = {
+  readonly id: number;
+  readonly content: string;
+  readonly category: string;
+  readonly trust: number;
+  readonly updatedAt: string;
+};
+
+/** Stops between two steps when asked to; the next start goes on with what is left. */
+async function renewVectors(tools: FactTools, index: VectorIndex, isStopped: () => boolean): Promise<void> {
+  if (!(await tools.db.read(() => isAnythingUnfit(tools)))) return;
+  const learn = (step: Step) => {
+    for (const { row, vector } of step) index.put(row, vector, row.content);
+  };
+  for (let after = 0; !isStopped(); ) {
+    const step = await tools.db.write(() => renewSome(tools, after), learn);
+    const last = step.at(-1);
+    if (last === undefined) break;
+    after = last.row.id;
+  }
+  await renewBanks(tools, isStopped);
+}
+
+async function renewBanks({ db, encoder, banks }: FactTools, isStopped: () => boolean): Promise<void> {
+  const categories = await db.read(() =>
+    db.all<{ category: string }>("SELECT DISTINCT category FROM facts WHERE category IS NOT NULL"),
+  );
+  for (const { category } of categories) {
+    if (isStopped()) return; // the banks that are left have their old length, which tells the next start
+    await db.write(() => banks.rebuild(category));
+  }
+  await db.write(() => db.run("DELETE FROM memory_banks WHERE dim <> :dim", { dim: encoder.dim }));
+}
+
+function isAnythingUnfit(tools: FactTools): boolean {
+  const { db, encoder } = tools;
+  const bank = db.get("SELECT 1 FROM memory_banks WHERE dim <> :dim", { dim: encoder.dim });
+  return (
+    bank !== undefined || db.get(`SELECT 1 FROM facts WHERE ${unfit(tools)}`, bytes(tools)) !== undefined
+  );
+}
+
+type Step = readonly { readonly row: Row; readonly vector: Float64Array }[];
+
+function renewSome(tools: FactTools, after: number): Step {
+  const { db, encoder } = tools;
+  const sql = `
+    SELECT fact_id AS id, content, category, trust_score AS trust, updated_at AS updatedAt FROM facts
+    WHERE fact_id > :after AND ${unfit(tools)} ORDER BY fact_id LIMIT ${FACTS_PER_STEP}
+  `;
+  return db.all<Row>(sql, { after, ...bytes(tools) }).map((row) => {
+    const vector = encoder.fact(row.content, linkedNames(db, row.id));
+    db.run("UPDATE facts SET hrr_vector = :vector WHERE fact_id = :id", {
+      vector: vectorBytes(vector),
+      id: row.id,
+    });
+    return { row, vector };
+  });
+}
+
+/** By the original's rules a fact without a vector stays one. */
+function unfit({ scoring }: FactTools): string {
+  return `length(hrr_vector) ${scoring === "reference" ? "<>" : "IS NOT"} :bytes`;
+}
+
+function bytes({ encoder }: FactTools): { bytes: number } {
+  return { bytes: encoder.dim * 8 };
 }

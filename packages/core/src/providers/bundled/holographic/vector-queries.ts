@@ -1,13 +1,11 @@
 // Questions to the vectors: what is about an entity (probe), what has to do with it (related), what is about several at
 // once (reason). Each asks how much a fact has of some keys.
+
+import { FACT_COLUMNS, type FactRow, type FactWithVector, toFactRow } from "./database.ts";
 import type { FactTools } from "./facts.ts";
-import type { LevelMatrix } from "./matrix.ts";
-import { similarity, unbind } from "./phases.ts";
-import type { Plan, VectorRequest } from "./plan.ts";
-import { type Contender, computeExactly, shortlist, type VectorHit } from "./ranking.ts";
-import { referencePlan } from "./reference-plan.ts";
-import { structuralPlan } from "./structural-plan.ts";
-import type { IndexedFact, VectorIndex } from "./vector-index.ts";
+import { bind, type Encoder, readVector, similarity, unbind } from "./phase-vectors.ts";
+import { phrase, withoutSyntaxErrors } from "./search.ts";
+import { type IndexedFact, type LevelMatrix, SCAN_ERROR, type VectorIndex } from "./vector-index.ts";
 
 /** So few are computed at once; more are scanned first. */
 const FEW = 200;
@@ -86,4 +84,198 @@ function keepSmaller(values: Float64Array, others: Float64Array): void {
 
 function measure({ subjects }: Plan, vector: Float64Array): number {
   return Math.min(...subjects.map((keys) => Math.max(...keys.map((key) => similarity(vector, key)))));
+}
+
+// ----
+// A question to the vectors, and how it is answered.
+
+export type VectorRequest = {
+  readonly category: string | undefined;
+  readonly limit: number;
+} & (
+  | { readonly kind: "probe" | "related"; readonly entity: string }
+  | { readonly kind: "reason"; readonly entities: readonly string[] }
+);
+
+/** How a request is answered: a fact's similarity is the best of one subject's keys, and the least over all subjects. */
+type Plan = {
+  readonly subjects: readonly (readonly Float64Array[])[];
+  /** Facts are measured without their own content. */
+  readonly withoutContent: boolean;
+  /** Tier of each fact that comes into question: lower ones come first, whatever the scores. Undefined: all facts, one tier. */
+  readonly tiers: ReadonlyMap<number, number> | undefined;
+};
+
+// ----
+// The Python original's formulas, each brought into the form "similarity of the fact to a key". Those of probe and reason
+// do not measure what they are named after: what a fact has of the entity cancels out and the rest is chance. They are
+// kept for comparison.
+
+/** Within a read transaction. Every fact is ranked. */
+function referencePlan({ encoder, banks }: FactTools, request: VectorRequest): Plan {
+  switch (request.kind) {
+    case "probe": {
+      const key = encoder.entity(request.entity);
+      const bank = request.category === undefined ? undefined : banks.vector(request.category);
+      return bank === undefined
+        ? { ...planOf([[key]]), withoutContent: true }
+        : planOf([[unbind(bank, key)]]);
+    }
+    case "related":
+      return planOf([relatedKeys(encoder, request.entity)]);
+    case "reason":
+      return planOf(request.entities.map((name) => [bind(encoder.entity(name), encoder.roleContent)]));
+    default:
+      return request satisfies never;
+  }
+}
+
+/** A name in the place of an entity, and in that of a word of the content. */
+function relatedKeys(encoder: Encoder, name: string): Float64Array[] {
+  const atom = encoder.atom(name.toLowerCase());
+  return [bind(atom, encoder.roleEntity), bind(atom, encoder.roleContent)];
+}
+
+function planOf(subjects: Plan["subjects"]): Plan {
+  return { subjects, withoutContent: false, tiers: undefined };
+}
+
+// ----
+// What the questions mean under `scoring: structural`: how much a fact's vector has of an entity's key. Only facts that
+// are linked to the entity or name it can have any of it; the vectors of all others are within chance of zero, which at
+// 10,000 facts or with short vectors would bring in strangers. So only those come into question.
+
+/** Within a read transaction. */
+function structuralPlan(tools: FactTools, request: VectorRequest): Plan {
+  const asked = request.kind === "reason" ? request.entities : [request.entity];
+  const subjects = asked.map((name) => subjectOf(tools, name));
+  const { encoder } = tools;
+  const keysOf = (name: string) =>
+    request.kind === "related" ? relatedKeys(encoder, name) : [encoder.entity(name)];
+  return {
+    subjects: subjects.map(({ names }) => [...names].flatMap(keysOf)),
+    withoutContent: false,
+    tiers: tiersOf(subjects),
+  };
+}
+
+type Subject = {
+  /** Lower-case: as asked for, and every name the entities meant are kept under. */
+  readonly names: ReadonlySet<string>;
+  readonly linked: ReadonlySet<number>;
+  /** Facts with one of its names in their text or tags. */
+  readonly named: ReadonlySet<number>;
+};
+
+function subjectOf({ db, directory }: FactTools, asked: string): Subject {
+  directory.refresh(db);
+  const entities = directory.meant(asked);
+  const names = new Set([asked, ...entities.map(({ name }) => name)].map((name) => name.toLowerCase()));
+  const linked = db.all<{ id: number }>(
+    "SELECT fact_id AS id FROM fact_entities WHERE entity_id IN (SELECT value FROM json_each(:ids))",
+    { ids: JSON.stringify(entities.map(({ id }) => id)) },
+  );
+  const spelled = new Set([...names, ...entities.flatMap(({ aliases }) => aliases)]);
+  const match = [...spelled].map(phrase).join(" OR ");
+  const sql = "SELECT rowid AS id FROM facts_fts WHERE facts_fts MATCH :match";
+  const named = withoutSyntaxErrors(() => db.all<{ id: number }>(sql, { match }));
+  return { names, linked: idsOf(linked), named: idsOf(named) };
+}
+
+/** Facts that have to do with every subject; those linked to all of them before those that only name one. */
+function tiersOf(subjects: readonly Subject[]): Map<number, number> {
+  const [first, ...others] = subjects;
+  const tiers = new Map<number, number>();
+  for (const id of first === undefined ? [] : new Set([...first.linked, ...first.named])) {
+    if (!others.every(({ linked, named }) => linked.has(id) || named.has(id))) continue;
+    tiers.set(id, subjects.every(({ linked }) => linked.has(id)) ? 0 : 1);
+  }
+  return tiers;
+}
+
+function idsOf(rows: readonly { readonly id: number }[]): Set<number> {
+  return new Set(rows.map(({ id }) => id));
+}
+
+// ----
+// The best of many: a scan gives every fact a score that is nearly right, and those that could be among the best are
+// computed exactly from the stored vectors.
+
+export type VectorHit = FactRow & { readonly score: number };
+
+/** A fact in the running, with its similarity as scanned. Lower tiers come first, whatever the scores. */
+type Contender = {
+  readonly id: number;
+  readonly trust: number;
+  readonly similar: number;
+  readonly tier: number;
+};
+
+/**
+ * Facts can have the same score by the thousand (those without entities, by the original's probe). Of them the oldest are
+ * computed, which are the ones a stable order shows.
+ */
+const MOST_COMPUTED = 400;
+
+function scoreOf(similar: number, trust: number): number {
+  return ((similar + 1) / 2) * trust;
+}
+
+/** Those that can be among the first `limit`, given how far a scan can be off, with their tiers. */
+function shortlist(contenders: readonly Contender[], limit: number): Map<number, number> {
+  const scored = contenders.map(({ id, trust, similar, tier }) => ({
+    id,
+    tier,
+    score: scoreOf(similar, trust),
+  }));
+  const last = lastPlace(scored, limit);
+  // A score is half a similarity, and two of them may be off in opposite directions.
+  const near = scored.filter(
+    ({ tier, score }) => tier < last.tier || (tier === last.tier && score >= last.score - SCAN_ERROR),
+  );
+  near.sort((a, b) => a.tier - b.tier || b.score - a.score || a.id - b.id);
+  return new Map(near.slice(0, Math.max(MOST_COMPUTED, limit)).map(({ id, tier }) => [id, tier]));
+}
+
+type Finalists = {
+  readonly tiers: ReadonlyMap<number, number>;
+  readonly category: string | undefined;
+  readonly limit: number;
+  readonly exact: (vector: Float64Array, content: string) => number;
+};
+
+/** Within a read transaction. Facts that are gone by now are left out. */
+function computeExactly({ db, encoder }: FactTools, finalists: Finalists): VectorHit[] {
+  const { tiers, category, limit, exact } = finalists;
+  const inCategory = category === undefined ? "" : "AND f.category = :category";
+  const sql = `
+    SELECT ${FACT_COLUMNS}, f.hrr_vector FROM facts f
+    WHERE f.fact_id IN (SELECT value FROM json_each(:ids)) ${inCategory} ORDER BY f.fact_id
+  `;
+  const ids = JSON.stringify([...tiers.keys()]);
+  const rows = db.all<FactWithVector>(sql, { ids, ...(category === undefined ? {} : { category }) });
+  const hits = rows.flatMap((row) => {
+    const vector = readVector(row.hrr_vector, encoder.dim);
+    if (vector === undefined) return [];
+    const score = scoreOf(exact(vector, row.content), row.trust_score);
+    return [{ tier: tiers.get(row.fact_id) ?? 0, hit: { ...toFactRow(row), score } }];
+  });
+  hits.sort((a, b) => a.tier - b.tier || b.hit.score - a.hit.score);
+  return hits.slice(0, limit).map(({ hit }) => hit);
+}
+
+type Place = { readonly tier: number; readonly score: number };
+
+/** Tier and score of the fact that is in place `limit`. */
+function lastPlace(scored: readonly Place[], limit: number): Place {
+  let wanted = limit;
+  for (const tier of [...new Set(scored.map((each) => each.tier))].sort((a, b) => a - b)) {
+    const scores = Float64Array.from(
+      scored.filter((each) => each.tier === tier),
+      ({ score }) => score,
+    ).sort();
+    if (wanted <= scores.length) return { tier, score: scores[scores.length - wanted] ?? 0 };
+    wanted -= scores.length;
+  }
+  return { tier: Number.POSITIVE_INFINITY, score: 0 };
 }

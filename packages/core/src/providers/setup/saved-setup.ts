@@ -1,15 +1,23 @@
 // Writing down what setup found out. Settings and secrets come first and the provider is switched on last: the reference
 // activates first, and a failed save then leaves a provider on that cannot work. Here the old one stays until all is saved.
-
-import type { ConfigChange, ConfigError } from "../../config/index.ts";
-import { configPath, envFilePath, setConfigValue, setEnvValue } from "../../config/index.ts";
-import { describeCause, err, HermesError, ok, type Result } from "../../lib/index.ts";
+import {
+  type ConfigChange,
+  type ConfigError,
+  configPath,
+  envFilePath,
+  readEnvFile,
+  setConfigValue,
+  setEnvValue,
+} from "../../config/index.ts";
+import { describeCause, err, HermesError, isRecord, ok, type Result } from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
-import type { MemoryProvider } from "../contract.ts";
+import type { ConfigField, MemoryProvider } from "../contract.ts";
 import { runForeign } from "../discovery/foreign-code.ts";
-import type { EnvAnswer, SplitAnswers } from "./answers.ts";
+import { readSettings } from "../kit/settings.ts";
+import { DEADLINES_MS } from "../manager/deadlines.ts";
+import { type EnvAnswer, type Existing, type SplitAnswers, variableOf } from "./questions.ts";
 
-export type SetupToSave = SplitAnswers & {
+type SetupToSave = SplitAnswers & {
   readonly home: string;
   /** The name config selects it by. */
   readonly name: string;
@@ -103,4 +111,64 @@ async function activate(home: string, name: string): Promise<Result<void, string
 function explain(cause: unknown): string {
   const hint = cause instanceof HermesError && cause.hint !== undefined ? ` ${cause.hint}` : "";
   return redactSecrets(describeCause(cause)) + hint;
+}
+
+// ----
+// What an earlier setup left behind, so that a second one can offer it again. Reading forgives: what cannot be read is not there.
+
+type ExistingSource = {
+  readonly home: string;
+  /** The provider. */
+  readonly name: string;
+  readonly fields: readonly ConfigField[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly provider?: MemoryProvider;
+  /** `memory.<provider>` of config.yaml. */
+  readonly section?: unknown;
+};
+
+/** What the provider itself says it is set to; nothing when it cannot tell. */
+export async function currentSettings(
+  provider: MemoryProvider,
+  home: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  if (!provider.readConfig) return {};
+  const rules = { timeoutMs: DEADLINES_MS.availability };
+  const told: Result<unknown, unknown> = await runForeign<unknown>(rules, () => provider.readConfig?.(home));
+  return told.ok && isRecord(told.value) ? told.value : {};
+}
+
+/**
+ * Settings from the provider itself, from `<provider>.json` or the config section `memory.<provider>`; secrets from the environment
+ * or `.env`.
+ */
+export async function readExisting(source: ExistingSource): Promise<Existing> {
+  const { home, name, fields, env, provider, section } = source;
+  const told = provider ? await currentSettings(provider, home) : {};
+  const { values: file } = readSettings(home, `${name}.json`);
+  const dotEnv = readEnvFile(envFilePath(home));
+  const settings = new Map<string, string>();
+  const secrets = new Map<string, string>();
+  for (const field of fields) {
+    const variable = variableOf(name, field);
+    const fromEnv =
+      variable === undefined
+        ? undefined
+        : env[variable] || (dotEnv.ok ? dotEnv.value.values.get(variable) : undefined);
+    const value =
+      field.secret === true
+        ? fromEnv
+        : (scalarAt(told, field.key) ?? scalarAt(file, field.key) ?? scalarAt(section, field.key) ?? fromEnv);
+    if (value !== undefined && value !== "")
+      (field.secret === true ? secrets : settings).set(field.key, value);
+  }
+  return { settings, secrets };
+}
+
+function scalarAt(holder: unknown, key: string): string | undefined {
+  if (!isRecord(holder) || !Object.hasOwn(holder, key)) return undefined;
+  const value = holder[key];
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean"
+    ? String(value)
+    : undefined;
 }

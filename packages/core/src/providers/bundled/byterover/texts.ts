@@ -1,8 +1,17 @@
 // What ByteRover found, as text for a prompt or a tool result. Pure.
 import { codePointLength, isRecord, pyStrip, takeCodePoints } from "../../../lib/index.ts";
-import { fitChars } from "../../kit/budget.ts";
-import { ANSWER_MIN_CHARS, TOOL_RESULT_MAX_CHARS } from "./limits.ts";
-import { type BrvData, firstText } from "./reply.ts";
+import type { OpenAiMessage } from "../../../message/index.ts";
+import { fitChars } from "../../kit/recall-limits.ts";
+import {
+  ANSWER_MIN_CHARS,
+  type BrvData,
+  firstText,
+  MESSAGE_MAX_CHARS,
+  PRE_COMPRESS_MESSAGES,
+  TOOL_RESULT_MAX_CHARS,
+  TURN_MAX_CHARS,
+  TURN_MIN_CHARS,
+} from "./brv-client.ts";
 
 const HEADING = "## ByteRover Context";
 /** brv 3.14 ends every answer of `query` with this, also an empty one. */
@@ -46,4 +55,34 @@ function hitText(hit: unknown): string[] {
   const path = firstText(hit.path);
   const label = [title === undefined ? [] : `**${title}**`, path === undefined ? [] : `(${path})`].flat();
   return [label.length === 0 ? excerpt : `${label.join(" ")}\n${excerpt}`];
+}
+
+// ----
+// What is handed to ByteRover to remember, and in which form. Pure.
+
+const PRE_COMPRESS_HEADING = "[Pre-compression context]";
+const ROLES = ["user", "assistant"];
+
+/** Undefined for a turn that is too short to hold anything. */
+export function turnNote(user: string, assistant: string): string | undefined {
+  if (codePointLength(pyStrip(user)) < TURN_MIN_CHARS) return undefined;
+  return [
+    `User: ${takeCodePoints(user, TURN_MAX_CHARS)}`,
+    `Assistant: ${takeCodePoints(assistant, TURN_MAX_CHARS)}`,
+  ].join("\n");
+}
+
+/** Undefined for what has no text: brv has no command that removes a note, so a removal is not passed on. */
+export function mirrorNote(action: string, target: string, content: string): string | undefined {
+  if (action === "remove" || pyStrip(content) === "") return undefined;
+  return `${target === "user" ? "[User profile]" : "[Agent memory]"} ${content}`;
+}
+
+/** What the last messages said, before they are summarised away; undefined when they said nothing. */
+export function preCompressNote(messages: readonly OpenAiMessage[]): string | undefined {
+  const lines = messages.slice(-PRE_COMPRESS_MESSAGES).flatMap(({ role, content }) => {
+    if (!ROLES.includes(role) || typeof content !== "string" || pyStrip(content) === "") return [];
+    return [`${role}: ${takeCodePoints(content, MESSAGE_MAX_CHARS)}`];
+  });
+  return lines.length === 0 ? undefined : [PRE_COMPRESS_HEADING, ...lines].join("\n");
 }

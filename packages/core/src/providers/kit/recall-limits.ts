@@ -1,3 +1,5 @@
+import { codePointLength, takeCodePoints } from "../../lib/index.ts";
+
 // How much of a provider reaches the model: both ways, recall only, or tools only.
 export type ProviderMode = "hybrid" | "context" | "tools";
 
@@ -29,4 +31,32 @@ export function modeSentence(mode: ProviderMode): string {
     default:
       return mode satisfies never;
   }
+}
+
+// ----
+// Keeping a text within its share of the prompt.
+
+/** Characters one token stands for. */
+const CHARS_PER_TOKEN = 4;
+
+const ELLIPSIS = " …";
+/** A word is cut rather than losing more than this share of the room. */
+const LEAST_KEPT = 0.8;
+
+/** At most `limit` code points, mark included; cut at a blank where that does not cost too much. 0: nothing at all. */
+export function fitChars(text: string, limit: number): string {
+  const maxChars = Math.floor(limit);
+  if (!(maxChars > 0)) return "";
+  // Beyond two units for each character it cannot fit, and a flood need not be counted.
+  if (text.length <= maxChars || (text.length <= 2 * maxChars && codePointLength(text) <= maxChars))
+    return text;
+  const room = maxChars - ELLIPSIS.length;
+  if (room <= 0) return takeCodePoints(text, maxChars);
+  const head = takeCodePoints(text, room);
+  const blank = head.lastIndexOf(" ");
+  return (blank > head.length * LEAST_KEPT ? head.slice(0, blank) : head) + ELLIPSIS;
+}
+
+export function fitTokens(text: string, maxTokens: number): string {
+  return fitChars(text, maxTokens * CHARS_PER_TOKEN);
 }
