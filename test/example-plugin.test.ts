@@ -14,7 +14,7 @@ import {
   type MemoryManager,
   readProviderHealth,
 } from "../packages/core/src/providers/index.ts";
-import { DEADLINES_MS } from "../packages/core/src/providers/manager/deadlines.ts";
+import { DEADLINES_MS } from "../packages/core/src/providers/contract.ts";
 import { collectAnswers, fieldsOf, splitAnswers } from "../packages/core/src/providers/setup/questions.ts";
 import { saveSetup } from "../packages/core/src/providers/setup/saved-setup.ts";
 import { writePlugin } from "../packages/core/test/fakes/plugins.ts";

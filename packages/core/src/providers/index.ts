@@ -1,5 +1,5 @@
-// External memory: the contract, the manager, the fence, finding and setting up providers. Bundled providers and plugins
-// are loaded when they are asked for.
+// External memory: the contract, the manager, the fence, finding and setting up providers. The code of bundled providers and plugins
+// is loaded only when it is needed.
 
 export { flattenContent } from "../message/index.ts";
 export {
@@ -25,6 +25,7 @@ export {
   describeProviderCommands,
   loadProviderCommands,
 } from "./discovery/cli-commands.ts";
+export type { FoundProvider, FoundProviders } from "./discovery/find-providers.ts";
 export {
   activeProviderName,
   findProvider,
@@ -32,38 +33,34 @@ export {
   isProviderName,
   pluginsDirectory,
 } from "./discovery/find-providers.ts";
-export { describeForeign, runForeign } from "./discovery/foreign-code.ts";
-export type {
-  Availability,
-  FoundProvider,
-  FoundProviders,
-  LoadedProvider,
-  LoadFailure,
-} from "./discovery/found.ts";
+export type { Availability, LoadedProvider, LoadFailure } from "./discovery/load-provider.ts";
 export { checkAvailability, importFile, isOwnFault, loadProvider } from "./discovery/load-provider.ts";
 export { type EntryFile, findEntryFile, readManifest } from "./discovery/plugin-files.ts";
 export { buildMemoryContextBlock, injectRecall } from "./fence/block.ts";
 export { EchoScrubber } from "./fence/echo-scrubber.ts";
 export { StreamingContextScrubber } from "./fence/scrubber.ts";
-export { type Activation, type ActivationRequest, activateProvider } from "./manager/activate.ts";
-export type { HookCounts, ProviderHealth } from "./manager/health.ts";
-export { readProviderHealth, recordAvailability } from "./manager/health-file.ts";
-export { MemoryManager } from "./manager/manager.ts";
+export { describeForeign, runForeign } from "./kit/foreign-code.ts";
 export {
+  type Activation,
+  type ActivationRequest,
+  activateProvider,
   type Forgot,
   forgetInProvider,
   type Mirrored,
   mirrorWrites,
   type Scrubbed,
   scrubInProvider,
-} from "./manager/one-off.ts";
+} from "./manager/activate.ts";
+export type { HookCounts, ProviderHealth } from "./manager/health.ts";
+export { readProviderHealth, recordAvailability } from "./manager/health.ts";
 export type {
   FinishedTurn,
   InitializeAllOptions,
   MemoryManagerOptions,
   SwitchOptions,
-} from "./manager/options.ts";
-export { type WriteProvenance, writeMetadata } from "./manager/write-metadata.ts";
+} from "./manager/manager.ts";
+export { MemoryManager } from "./manager/manager.ts";
+export { type WriteProvenance, writeMetadata } from "./manager/memory-writes.ts";
 export {
   checkExternal,
   installPackages,

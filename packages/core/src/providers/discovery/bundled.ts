@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { VERSION } from "../../version.ts";
 import type { MemoryProvider } from "../contract.ts";
-import type { PluginManifest } from "./found.ts";
+import type { PluginManifest } from "./plugin-files.ts";
 import { EMPTY_MANIFEST } from "./plugin-files.ts";
 
 export type BundledProvider = {

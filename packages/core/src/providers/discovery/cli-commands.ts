@@ -1,10 +1,9 @@
 // Commands that the active provider adds to the command line. Only its `cli` file is imported, not the provider.
 import { readFileSync } from "node:fs";
 import { err, ok, type Result } from "../../lib/index.ts";
-import { runAsProvider } from "../manager/stray-errors.ts";
+import { runAsProvider, runForeign } from "../kit/foreign-code.ts";
+import type { FoundProvider } from "./find-providers.ts";
 import { type LookedUp, lookUp } from "./find-providers.ts";
-import { runForeign } from "./foreign-code.ts";
-import type { FoundProvider } from "./found.ts";
 import { importFile, LOAD_TIMEOUT_MS, type LoadOptions } from "./load-provider.ts";
 import { findModule } from "./plugin-files.ts";
 
@@ -84,7 +83,7 @@ function readCommand(
     name: found.name,
     help: helpOf(found),
     description,
-    setup: (command) => void runAsProvider({ onStray }, () => register(command)),
+    setup: (command) => void runAsProvider(onStray, () => register(command)),
     ...(handler === undefined ? {} : { handler }),
   });
 }

@@ -3,8 +3,33 @@ import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describeCause, namesIn, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { BUNDLED_PROVIDERS, type BundledProvider } from "./bundled.ts";
-import type { FoundProvider, FoundProviders } from "./found.ts";
-import { type EntryFile, findEntryFile, isFile, MANIFEST_FILE, readManifest } from "./plugin-files.ts";
+
+import {
+  type EntryFile,
+  findEntryFile,
+  isFile,
+  MANIFEST_FILE,
+  type PluginManifest,
+  readManifest,
+} from "./plugin-files.ts";
+
+export type FoundProvider = {
+  /** The directory's name, which config selects. */
+  readonly name: string;
+  readonly source: "bundled" | "user";
+  /** Of a user's plugin. */
+  readonly directory?: string;
+  readonly manifest: PluginManifest;
+  /** Why it cannot be loaded, as far as that can be told from outside: a Python plugin, no entry file. */
+  readonly problem?: string;
+};
+
+export type FoundProviders = {
+  /** Bundled first, each sorted by name; a user's plugin named like a bundled one is left out. */
+  readonly providers: readonly FoundProvider[];
+  /** About folders that were passed over and manifests that could not be read. */
+  readonly warnings: readonly string[];
+};
 
 export function pluginsDirectory(home: string): string {
   return join(home, "plugins");

@@ -1,17 +1,32 @@
 // Loading one provider: its code is imported (once per process) and gives a fresh instance each time.
 import { pathToFileURL } from "node:url";
 import { err, isRecord, ok, pyStrip, type Result } from "../../lib/index.ts";
-import { type MemoryProvider, PROVIDER_CONTRACT } from "../contract.ts";
-import { DEADLINES_MS } from "../manager/deadlines.ts";
-import { findProviders, isProviderName, type LookedUp, lookUp, pluginsDirectory } from "./find-providers.ts";
+import { DEADLINES_MS, type MemoryProvider, PROVIDER_CONTRACT } from "../contract.ts";
 import {
   describeForeign,
   type ForeignFailure,
   type ForeignRules,
   oneLine,
   runForeign,
-} from "./foreign-code.ts";
-import type { Availability, FoundProvider, LoadedProvider, LoadFailure } from "./found.ts";
+} from "../kit/foreign-code.ts";
+import type { FoundProvider } from "./find-providers.ts";
+import { findProviders, isProviderName, type LookedUp, lookUp, pluginsDirectory } from "./find-providers.ts";
+
+export type LoadFailure = {
+  readonly kind:
+    | "bad-name"
+    | "not-found"
+    | "not-loadable"
+    | "import-failed"
+    | "no-provider"
+    | "wrong-contract";
+  /** What happened, why, what to do. No stack, no secrets. */
+  readonly message: string;
+};
+
+export type LoadedProvider = { readonly found: FoundProvider; readonly provider: MemoryProvider };
+
+export type Availability = { readonly available: boolean; readonly reason?: string };
 
 export const LOAD_TIMEOUT_MS = 10_000;
 

@@ -2,7 +2,30 @@
 import { readFileSync, statSync } from "node:fs";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { describeCause, errnoCode, isRecord, pyStrip } from "../../lib/index.ts";
-import type { ExternalDependency, PluginManifest, RequiredVariable } from "./found.ts";
+
+export type ExternalDependency = {
+  readonly name: string;
+  /** How to install it, as a line to type. */
+  readonly install: string;
+  /** A command line that succeeds when it is there. */
+  readonly check: string;
+};
+
+/** An environment variable that a plugin reads. */
+export type RequiredVariable = { readonly name: string; readonly url: string };
+
+/** The keys of `plugin.yaml` that this program reads. */
+export type PluginManifest = {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  /** `exclusive`, `context_engine`, ...; "" when absent. */
+  readonly kind: string;
+  readonly requiresEnv: readonly RequiredVariable[];
+  readonly npmDependencies: readonly string[];
+  readonly pipDependencies: readonly string[];
+  readonly externalDependencies: readonly ExternalDependency[];
+};
 
 export const MANIFEST_FILE = "plugin.yaml";
 

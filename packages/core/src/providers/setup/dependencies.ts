@@ -12,7 +12,8 @@ import {
   takeCodePoints,
 } from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
-import type { ExternalDependency, FoundProvider } from "../discovery/found.ts";
+import type { FoundProvider } from "../discovery/find-providers.ts";
+import type { ExternalDependency } from "../discovery/plugin-files.ts";
 import { findEntryFile } from "../discovery/plugin-files.ts";
 import { type CommandOutcome, runCommand } from "./run-command.ts";
 

@@ -1,7 +1,7 @@
 // The rules of one setup question: whether it is asked, what it offers, what it accepts, where the answer goes. Pure.
 import { codePointLength, err, isRecord, ok, pyStrip, type Result, takeCodePoints } from "../../lib/index.ts";
 import type { ConfigField, MemoryProvider } from "../contract.ts";
-import { describeForeign } from "../discovery/foreign-code.ts";
+import { describeForeign } from "../kit/foreign-code.ts";
 import { readBoolean } from "../kit/settings.ts";
 
 /** Answers so far, by the field's key. */

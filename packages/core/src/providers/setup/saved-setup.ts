@@ -12,9 +12,9 @@ import {
 import { describeCause, err, HermesError, isRecord, ok, type Result } from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 import type { ConfigField, MemoryProvider } from "../contract.ts";
-import { runForeign } from "../discovery/foreign-code.ts";
+import { DEADLINES_MS } from "../contract.ts";
+import { runForeign } from "../kit/foreign-code.ts";
 import { readSettings } from "../kit/settings.ts";
-import { DEADLINES_MS } from "../manager/deadlines.ts";
 import { type EnvAnswer, type Existing, type SplitAnswers, variableOf } from "./questions.ts";
 
 type SetupToSave = SplitAnswers & {

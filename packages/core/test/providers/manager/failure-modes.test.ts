@@ -4,7 +4,7 @@ import { DEFAULT_MEMORY_CONFIG } from "../../../src/config/index.ts";
 import { buildMemoryContextBlock } from "../../../src/providers/fence/block.ts";
 import { fitChars, hasContext, hasTools, parseMode } from "../../../src/providers/kit/recall-limits.ts";
 import { activateProvider } from "../../../src/providers/manager/activate.ts";
-import { readProviderHealth } from "../../../src/providers/manager/health-file.ts";
+import { readProviderHealth } from "../../../src/providers/manager/health.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
 import { registeringPlugin, writePlugin } from "../../fakes/plugins.ts";
 import {

@@ -1,8 +1,7 @@
 // Recall that comes too late, too old, or for a conversation that is over. Time is moved by hand.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { LateRecalls } from "../../../src/providers/manager/late-recalls.ts";
+import type { MemoryManagerOptions } from "../../../src/providers/manager/manager.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
-import type { MemoryManagerOptions } from "../../../src/providers/manager/options.ts";
 import { provider, recordingLogger } from "../../fakes/providers.ts";
 
 beforeEach(() => {
@@ -202,11 +201,17 @@ describe("a switch of the session", () => {
 });
 
 describe("of two late answers", () => {
-  it("the one for the later turn stays, whichever comes first", () => {
-    const late = new LateRecalls(5);
-    late.keep("notes", { sessionId: "s1", turn: 2, text: "newer" });
-    late.keep("notes", { sessionId: "s1", turn: 1, text: "older" });
-    expect(late.take("notes", { sessionId: "s1", turn: 3 })).toBe("newer");
-    expect(late.take("notes", { sessionId: "s1", turn: 3 })).toBe("");
+  it("the one for the later turn is used, although the other one came last", async () => {
+    const { asked, turn } = slowMemory();
+    await turn(1);
+    await vi.advanceTimersByTimeAsync(60_000); // the first call is taken for lost, so the second turn asks again
+    await turn(2);
+    asked[1]?.answer("newer");
+    await vi.advanceTimersByTimeAsync(0);
+    asked[0]?.answer("older");
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await turn(3)).toBe("newer");
+    asked[2]?.answer("");
+    expect(await turn(4)).toBe("");
   });
 });

@@ -84,11 +84,11 @@ export class ByteroverProvider implements MemoryProvider {
     this.#limits = { ...LIMITS, ...limits };
     this.#log = logger ?? silentLogger;
     const { recheckMs, breakerFailures, breakerMs, queueLength, queueMs } = this.#limits;
-    const timed = clock === undefined ? {} : { clock };
-    this.#finder = new BinaryFinder({ userHome: homedir(), ...places, env: this.#env, recheckMs, ...timed });
-    this.#breaker = new Breaker({ failures: breakerFailures, openMs: breakerMs, ...timed });
-    // The child has the same limit and says more when it is over; the queue's own is for a child that cannot be ended.
-    this.#queue = new SerialQueue({ maxLength: queueLength, deadlineMs: queueMs + this.#limits.graceMs });
+    this.#finder = new BinaryFinder({ userHome: homedir(), ...places, env: this.#env, recheckMs, clock });
+    const now = clock && (() => clock.now().getTime());
+    this.#breaker = new Breaker({ failures: breakerFailures, openMs: breakerMs, now });
+    // The child process has the same limit and reports more; the deadline of the queue is for a child that cannot be killed.
+    this.#queue = new SerialQueue({ maxWaiting: queueLength, deadlineMs: queueMs + this.#limits.graceMs });
   }
 
   isAvailable(): boolean {
@@ -193,7 +193,7 @@ export class ByteroverProvider implements MemoryProvider {
   }
 
   async shutdown({ signal }: CallOptions = {}): Promise<void> {
-    const left = await this.#queue.drain(SHUTDOWN_DRAIN_MS, signal);
+    const left = await this.#queue.drain(SHUTDOWN_DRAIN_MS, { signal });
     this.#queue.close();
     this.#closing.abort(new DOMException("ByteRover is shut down.", "AbortError"));
     this.#started = undefined;

@@ -1,7 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { codePointLength } from "../../../src/lib/index.ts";
-import { fitChars, fitTokens } from "../../../src/providers/kit/recall-limits.ts";
+import {
+  fitChars,
+  fitTokens,
+  hasContext,
+  hasTools,
+  modeSentence,
+  PROVIDER_MODES,
+  parseMode,
+} from "../../../src/providers/kit/recall-limits.ts";
 
 describe("budget", () => {
   it("leaves a text alone that fits, counted in code points", () => {
@@ -40,5 +48,24 @@ describe("budget", () => {
   it("counts a token as four characters", () => {
     expect(fitTokens("x".repeat(40), 10)).toBe("x".repeat(40));
     expect(fitTokens("x".repeat(41), 10)).toBe(`${"x".repeat(38)} …`);
+  });
+});
+
+describe("modes", () => {
+  it("understands the three modes and takes anything else for hybrid", () => {
+    expect([" Context ", "TOOLS", "hybrid"].map(parseMode)).toEqual(["context", "tools", "hybrid"]);
+    expect(["both", "", undefined, null, 1, ["tools"]].map(parseMode)).toEqual(Array(6).fill("hybrid"));
+  });
+
+  it("gives context and tools as the table of the modes says", () => {
+    expect(PROVIDER_MODES.map((mode) => [mode, hasContext(mode), hasTools(mode)])).toEqual([
+      ["hybrid", true, true],
+      ["context", true, false],
+      ["tools", false, true],
+    ]);
+  });
+
+  it("says something else for each mode", () => {
+    expect(new Set(PROVIDER_MODES.map(modeSentence)).size).toBe(3);
   });
 });

@@ -9,7 +9,13 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { readSettings, writeSettings } from "../../../src/providers/kit/settings.ts";
+import {
+  readBoolean,
+  readNumber,
+  readSettings,
+  readText,
+  writeSettings,
+} from "../../../src/providers/kit/settings.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
 const FILE = "some.json";
@@ -88,5 +94,33 @@ describe("settings file", () => {
     writeFileSync(home, "");
     expect(writeSettings(home, FILE, {})).toMatchObject({ ok: false });
     expect(existsSync(join(home, FILE))).toBe(false);
+  });
+});
+
+describe("values of settings", () => {
+  it.each([true, 1, -2, "true", " Yes ", "ON", "1"])("reads %j as true", (value) => {
+    expect(readBoolean(value, false)).toBe(true);
+  });
+
+  it.each([false, 0, "false", " No", "OFF", "0"])("reads %j as false", (value) => {
+    expect(readBoolean(value, true)).toBe(false);
+  });
+
+  it.each([undefined, null, "", "maybe", {}, [], Number.NaN])("leaves %j to the default", (value) => {
+    expect([readBoolean(value, true), readBoolean(value, false)]).toEqual([true, false]);
+  });
+
+  it("reads numbers and texts of numbers, and keeps them within bounds", () => {
+    const read = (value: unknown) => readNumber(value, 7, { min: 1, max: 50 });
+    expect([3, "3", " 4.5 ", "1e1", 0, "-3", 51, "999"].map(read)).toEqual([3, 3, 4.5, 10, 1, 1, 50, 50]);
+    expect([undefined, null, "", " ", "many", true, [5], {}, "Infinity", Number.NaN].map(read)).toEqual(
+      Array(10).fill(7),
+    );
+  });
+
+  it("reads texts without the blanks around them, and other scalars as text", () => {
+    const read = (value: unknown) => readText(value, "x");
+    expect([" a b ", 5, true].map(read)).toEqual(["a b", "5", "true"]);
+    expect(["", "  ", undefined, null, {}, ["a"]].map(read)).toEqual(Array(6).fill("x"));
   });
 });

@@ -2,7 +2,12 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { findProvider, findProviders } from "../../../src/providers/discovery/find-providers.ts";
+import {
+  activeProviderName,
+  findProvider,
+  findProviders,
+  isProviderName,
+} from "../../../src/providers/discovery/find-providers.ts";
 import { MANIFEST_TEXT, providerClass, registeringPlugin, writePlugin } from "../../fakes/plugins.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
@@ -203,4 +208,24 @@ describe("odd folders", () => {
     for (const name of ["../plugins/notes", "notes/", "./notes", "", "none", "missing"])
       expect(await findProvider(home, name)).toBeUndefined();
   });
+});
+
+describe("the name in memory.provider", () => {
+  it.each(["", "  ", "\u00a0\n", "builtin", "Built-In", " NONE ", "BUILTIN"])(
+    "%j means built-in memory only",
+    (value) => {
+      expect(activeProviderName(value)).toBe("");
+    },
+  );
+
+  it("is trimmed and keeps its case", () => {
+    expect(activeProviderName("  MyNotes\n")).toBe("MyNotes");
+    expect(activeProviderName("nonesuch")).toBe("nonesuch");
+  });
+});
+
+it("a name cannot lead out of the plugin folder", () => {
+  for (const name of ["a", "A1", "my.notes_2-x", "7"]) expect(isProviderName(name)).toBe(true);
+  for (const name of ["", ".", "..", "../x", "a/b", "a\\b", "-x", "_x", "a b", "é", "a\n", "a\0"])
+    expect(isProviderName(name)).toBe(false);
 });
