@@ -1,9 +1,9 @@
-// Which memory providers there are: those that come with the program, then those in `<home>/plugins`. No plugin's code runs.
+// Which memory providers there are: the bundled ones, then the plugins in `<home>/plugins`. Plugin folders are inspected by reading text;
+// no code of a plugin runs.
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describeCause, namesIn, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { BUNDLED_PROVIDERS, type BundledProvider } from "./bundled.ts";
-
 import {
   type EntryFile,
   findEntryFile,
@@ -14,22 +14,27 @@ import {
 } from "./plugin-files.ts";
 
 export type FoundProvider = {
-  /** The directory's name, which config selects. */
+  /** The name config selects it by; of a plugin, the name of its directory. */
   readonly name: string;
   readonly source: "bundled" | "user";
-  /** Of a user's plugin. */
+  /** Only of a user's plugin. */
   readonly directory?: string;
   readonly manifest: PluginManifest;
-  /** Why it cannot be loaded, as far as that can be told from outside: a Python plugin, no entry file. */
+  /** Why it cannot be loaded, as far as its files show: a Python plugin, no entry file. */
   readonly problem?: string;
 };
 
 export type FoundProviders = {
-  /** Bundled first, each sorted by name; a user's plugin named like a bundled one is left out. */
+  /** Bundled ones first, each group sorted by name. A plugin with the name of a bundled provider is left out. */
   readonly providers: readonly FoundProvider[];
-  /** About folders that were passed over and manifests that could not be read. */
+  /** About directories that were ignored and manifests that could not be read. */
   readonly warnings: readonly string[];
 };
+
+/** A provider and where its code is. */
+export type LookedUp =
+  | { readonly found: FoundProvider; readonly bundled: BundledProvider }
+  | { readonly found: FoundProvider; readonly entry?: string };
 
 export function pluginsDirectory(home: string): string {
   return join(home, "plugins");
@@ -56,24 +61,31 @@ export async function findProvider(home: string, name: string): Promise<FoundPro
   return (await lookUp(home, name))?.found;
 }
 
-/** A provider and where its code is. */
-export type LookedUp =
-  | { readonly found: FoundProvider; readonly bundled: BundledProvider }
-  | { readonly found: FoundProvider; readonly entry?: string };
-
 export async function lookUp(home: string, name: string): Promise<LookedUp | undefined> {
   if (!isProviderName(name) || activeProviderName(name) === "") return undefined;
   const bundled = BUNDLED_PROVIDERS.find((provider) => provider.name === name);
   if (bundled) return { found: toFound(bundled), bundled };
   const { found, entry } = await inspectPlugin(join(pluginsDirectory(home), name), name);
-  return found && { found, ...(entry === undefined ? {} : { entry }) };
+  return found && { found, entry };
 }
 
-function toFound({ name, manifest }: BundledProvider): FoundProvider {
-  return { name, source: "bundled", manifest };
+// ---- Names ----
+
+const PROVIDER_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+const NO_PROVIDER = ["", "builtin", "built-in", "none"];
+
+/** `memory.provider` trimmed, and "" for every value that means "built-in memory only". */
+export function activeProviderName(configValue: string): string {
+  const name = pyStrip(configValue);
+  return NO_PROVIDER.includes(name.toLowerCase()) ? "" : name;
 }
 
-/** Why a memory provider in this directory can never be selected. */
+/** A name becomes part of a path, so it may not contain anything that leads to another directory. */
+export function isProviderName(name: string): boolean {
+  return PROVIDER_NAME.test(name);
+}
+
+/** Why a provider in this directory can never be selected. */
 function obstacleOf(name: string, directory: string): string | undefined {
   if (!isProviderName(name))
     return `${directory} is passed over: a provider's name has only letters, digits, '.', '_' and '-'. Rename the directory.`;
@@ -84,6 +96,17 @@ function obstacleOf(name: string, directory: string): string | undefined {
   return undefined;
 }
 
+function toFound({ name, manifest }: BundledProvider): FoundProvider {
+  return { name, source: "bundled", manifest };
+}
+
+function byName(one: FoundProvider, other: FoundProvider): number {
+  if (one.name === other.name) return 0;
+  return one.name < other.name ? -1 : 1;
+}
+
+// ---- Plugin directories ----
+
 function listDirectories(parent: string): { directories: string[]; warnings: string[] } {
   const warnings: string[] = [];
   const isDirectory = (name: string): boolean => {
@@ -91,7 +114,7 @@ function listDirectories(parent: string): { directories: string[]; warnings: str
     try {
       return statSync(path).isDirectory(); // follows links: a plugin under development is often one
     } catch (cause) {
-      warnings.push(`Cannot look into ${path}: ${describeCause(cause)}. It is passed over.`);
+      warnings.push(cannotInspect(path, cause));
       return false;
     }
   };
@@ -104,22 +127,15 @@ function listDirectories(parent: string): { directories: string[]; warnings: str
   }
 }
 
-function byName(one: FoundProvider, other: FoundProvider): number {
-  if (one.name === other.name) return 0;
-  return one.name < other.name ? -1 : 1;
-}
-
-// ----
-// A look at one plugin's directory: is it a memory provider, and could it be loaded? Text is read, nothing is executed.
-
 type Inspected = {
-  /** Absent when the directory holds something else than a memory provider. */
+  /** Absent when the directory is not a memory provider. */
   readonly found?: FoundProvider;
-  /** What to import; absent when `found.problem` says why not. */
+  /** The file to import; absent when `found.problem` says why there is none. */
   readonly entry?: string;
   readonly warnings: readonly string[];
 };
 
+/** Texts that show that a source file is a memory provider. */
 const SIGNS = ["register_memory_provider", "registerMemoryProvider", "MemoryProvider"];
 const SCANNED_CHARS = 8192;
 const PYTHON_ENTRY = "__init__.py";
@@ -128,9 +144,7 @@ async function inspectPlugin(directory: string, name: string): Promise<Inspected
   try {
     return await inspect(directory, name);
   } catch (cause) {
-    return {
-      warnings: [`Cannot look into ${directory}: ${describeCause(cause)}. It is passed over.`],
-    };
+    return { warnings: [cannotInspect(directory, cause)] };
   }
 }
 
@@ -168,9 +182,9 @@ function entryProblem(entry: EntryFile): string {
   }
 }
 
-/** A plugin's source mentions the contract near its top. Bytes that are no text count as some other character. */
+/** Whether the first 8,192 characters contain one of the signs. */
 function hasSign(path: string): boolean {
-  if (!isFile(path)) return false; // also no pipe: opening one would wait for ever
+  if (!isFile(path)) return false; // also for a pipe: opening one would block
   const bytes = Buffer.alloc(SCANNED_CHARS * 4);
   const file = openSync(path, "r");
   try {
@@ -182,19 +196,6 @@ function hasSign(path: string): boolean {
   }
 }
 
-// ----
-// Which names select a provider, and which mean that there is none.
-
-const PROVIDER_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
-const NO_PROVIDER = ["", "builtin", "built-in", "none"];
-
-/** `memory.provider` as it is meant: trimmed, and "" for every way of saying "built-in memory only". */
-export function activeProviderName(configValue: string): string {
-  const name = pyStrip(configValue);
-  return NO_PROVIDER.includes(name.toLowerCase()) ? "" : name;
-}
-
-/** A name becomes part of a path, so it may hold nothing that leads elsewhere. */
-export function isProviderName(name: string): boolean {
-  return PROVIDER_NAME.test(name);
+function cannotInspect(path: string, cause: unknown): string {
+  return `Cannot look into ${path}: ${describeCause(cause)}. It is passed over.`;
 }

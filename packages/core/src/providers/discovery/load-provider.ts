@@ -1,4 +1,5 @@
-// Loading one provider: its code is imported (once per process) and gives a fresh instance each time.
+// Loading one provider: its code is imported (once per process), a new instance is created from its exports, and the instance is checked
+// against the contract.
 import { pathToFileURL } from "node:url";
 import { err, isRecord, ok, pyStrip, type Result } from "../../lib/index.ts";
 import { DEADLINES_MS, type MemoryProvider, PROVIDER_CONTRACT } from "../contract.ts";
@@ -9,8 +10,14 @@ import {
   oneLine,
   runForeign,
 } from "../kit/foreign-code.ts";
-import type { FoundProvider } from "./find-providers.ts";
-import { findProviders, isProviderName, type LookedUp, lookUp, pluginsDirectory } from "./find-providers.ts";
+import {
+  type FoundProvider,
+  findProviders,
+  isProviderName,
+  type LookedUp,
+  lookUp,
+  pluginsDirectory,
+} from "./find-providers.ts";
 
 export type LoadFailure = {
   readonly kind:
@@ -20,15 +27,13 @@ export type LoadFailure = {
     | "import-failed"
     | "no-provider"
     | "wrong-contract";
-  /** What happened, why, what to do. No stack, no secrets. */
+  /** What happened, why, and what to do. No stack, no secrets. */
   readonly message: string;
 };
 
 export type LoadedProvider = { readonly found: FoundProvider; readonly provider: MemoryProvider };
 
 export type Availability = { readonly available: boolean; readonly reason?: string };
-
-export const LOAD_TIMEOUT_MS = 10_000;
 
 export type LoadOptions = Partial<ForeignRules>;
 
@@ -47,19 +52,19 @@ export async function loadProvider(
   if (found.problem !== undefined)
     return err({ kind: "not-loadable", message: `Cannot load '${name}'. ${found.problem}` });
 
-  const rules: ForeignRules = { timeoutMs: LOAD_TIMEOUT_MS, ...options };
+  const rules: ForeignRules = { timeoutMs: DEADLINES_MS.load, ...options };
   const loaded = await runForeign(rules, () => providerOf(looked));
   if (!loaded.ok) return err(importFailed(looked, loaded.error));
   const provider = loaded.value;
   return provider.ok ? ok({ found, provider: provider.value }) : err(noProvider(found, provider.error));
 }
 
-/** Its own code is at fault, which nobody can tell without running it. The other failures show from outside. */
+/** Whether the failure was found by running the plugin's code. The other failures show in its files. */
 export function isOwnFault({ kind }: LoadFailure): boolean {
   return kind === "import-failed" || kind === "no-provider" || kind === "wrong-contract";
 }
 
-/** A plugin's module, which Node runs at the first import and then remembers. TypeScript is stripped by Node itself. */
+/** Imports a plugin's module. Node runs it at the first import only, and strips the types of TypeScript. */
 export function importFile(path: string): Promise<unknown> {
   return import(/* @vite-ignore */ pathToFileURL(path).href);
 }
@@ -111,10 +116,9 @@ function noProvider({ name }: FoundProvider, { kind, message }: StructureFault):
   };
 }
 
-// ----
-// Asking a provider whether it could work now. It may throw or hang; that is an answer too.
+// ---- Availability ----
 
-/** Never rejects. The deadline holds for the question and for the reason, each. */
+/** Never rejects: a throw or a hang counts as not available. `isAvailable` and `unavailableReason` have the deadline each. */
 export async function checkAvailability(
   provider: MemoryProvider,
   options: Partial<ForeignRules> = {},
@@ -129,22 +133,23 @@ export async function checkAvailability(
   return said === "" ? { available: false } : { available: false, reason: `${said}.` };
 }
 
-// ----
-// From a plugin's exports to a provider. Tried in this order: `register(ctx)`, the default export, then the other exports by
-// name: classes, ready objects and functions called `create...Provider`. What did not work is remembered for the message.
+// ---- From a plugin's exports to a provider ----
+//
+// Tried in this order: `register(ctx)`, the default export, then the other exports by name: classes, objects and functions named
+// `create...Provider`. The message of a failure lists every attempt.
 
 type Exports = Readonly<Record<string, unknown>>;
 type Callable = (...args: readonly unknown[]) => unknown;
 
 type Attempt = {
-  /** As the message calls it: `register()`, `class Notes`. */
+  /** For the message: `register()`, `class Notes`. */
   readonly what: string;
   readonly make: () => unknown;
 };
 
 const FACTORY_NAME = /^create\w*Provider$/;
 
-/** Calls the plugin's code; the caller bounds it in time. */
+/** Runs the plugin's code; the caller sets the deadline. */
 export async function instantiate(module: unknown): Promise<Result<MemoryProvider, StructureFault>> {
   const faults: StructureFault[] = [];
   for (const { what, make } of attempts(exportsOf(module))) {
@@ -185,7 +190,7 @@ function fromDefault(value: unknown): readonly Attempt[] {
 
 function fromNamed(name: string, value: unknown): readonly Attempt[] {
   if (isClass(value)) {
-    // Making an instance of some other class might do anything.
+    // The constructor of an unrelated class might do anything.
     if (!resemblesProvider(value.prototype)) return [];
     return [{ what: `class ${name}`, make: () => Reflect.construct(value, []) }];
   }
@@ -194,14 +199,14 @@ function fromNamed(name: string, value: unknown): readonly Attempt[] {
   return resemblesProvider(value) ? [{ what: `'${name}'`, make: () => value }] : [];
 }
 
-/** The last provider that is handed in counts; one that is returned instead will do too. */
+/** The last registered provider counts; a returned provider is accepted too. */
 function registration(what: string, register: Callable): Attempt {
   const make = async (): Promise<unknown> => {
     let provider: unknown;
     const take = (value: unknown): void => {
       provider = value;
     };
-    const ignore = (): void => {}; // of general plugins; a memory provider brings its tools and hooks as members
+    const ignore = (): void => {}; // for plugins of other kinds; a memory provider has its tools and hooks as members
     const returned = await register({
       registerMemoryProvider: take,
       register_memory_provider: take,
@@ -218,7 +223,7 @@ function registration(what: string, register: Callable): Attempt {
   return { what, make };
 }
 
-/** A CommonJS module that was translated from ESM has its real exports one level further in. */
+/** A CommonJS module compiled from ESM has its exports inside `default`. */
 function exportsOf(module: unknown): Exports {
   if (!isRecord(module)) return {};
   const { default: inner } = module;
@@ -229,19 +234,18 @@ function isClass(value: unknown): value is new () => unknown {
   if (!isFunction(value)) return false;
   if (/^class\b/.test(Function.prototype.toString.call(value))) return true;
   const prototype: unknown = value.prototype;
-  return isRecord(prototype) && Object.getOwnPropertyNames(prototype).length > 1; // translated to an older language
+  return isRecord(prototype) && Object.getOwnPropertyNames(prototype).length > 1; // a class compiled to a function
 }
 
 function isFunction(value: unknown): value is Callable & { readonly prototype?: unknown } {
   return typeof value === "function";
 }
 
-// ----
-// Is this value a memory provider? Decided by its members: a plugin outside of this package has no class to inherit from.
+// ---- Whether a value is a memory provider: decided by its members, because a plugin has no base class to inherit from ----
 
 type StructureFault = {
   readonly kind: "no-provider" | "wrong-contract";
-  /** Reads on after the name of what was looked at: `has no isAvailable()`. */
+  /** Continues a sentence after the name of the value: `has no isAvailable()`. */
   readonly message: string;
 };
 
@@ -274,11 +278,7 @@ const METHODS: Readonly<Record<Method, "required" | "optional">> = {
 
 const METHOD_NAMES = Object.keys(METHODS);
 
-export function isMemoryProvider(value: unknown): value is MemoryProvider {
-  return checkProvider(value).ok;
-}
-
-/** Asks the provider for its tools once, as registration does: with tools it also needs a way to call them. */
+/** Calls `getToolSchemas` once, as registration does: a provider with tools also needs `handleToolCall`. */
 export function checkProvider(value: unknown): Result<MemoryProvider, StructureFault> {
   if (typeof value !== "object" || value === null) return fault(`is ${kindOf(value)}, not a provider object`);
   try {
@@ -288,7 +288,7 @@ export function checkProvider(value: unknown): Result<MemoryProvider, StructureF
   }
 }
 
-/** Has at least one method of the contract, in either spelling. Tells a provider's class from others without making one. */
+/** Whether it has at least one method of the contract, in either spelling. Recognises a provider's class without creating an instance. */
 function resemblesProvider(prototype: unknown): boolean {
   if (typeof prototype !== "object" || prototype === null) return false;
   return METHOD_NAMES.some((name) => name in prototype || snakeCase(name) in prototype);
@@ -309,7 +309,7 @@ function check(value: Readonly<Record<string, unknown>>): Result<MemoryProvider,
 
   const faults = METHOD_NAMES.map((method) => methodFault(value, method)).filter((text) => text !== "");
   if (faults.length > 0) return fault(faults.join(", "));
-  // Every member was looked at above; what the methods give back is checked by whoever calls them.
+  // Every member was checked above; the results of the methods are checked by their callers.
   const provider = value as unknown as MemoryProvider;
   if (provider.handleToolCall == null && offersTools(provider))
     return fault("offers tools, but has no handleToolCall()");
@@ -321,7 +321,7 @@ function methodFault(value: Readonly<Record<string, unknown>>, method: string): 
   if (typeof member === "function") return "";
   if (member !== undefined) return `has a '${method}' that is no function`;
   const other = snakeCase(method);
-  // Left alone, it would never be called, and nobody would know why.
+  // Without this fault the method would silently never be called.
   if (other !== method && typeof value[other] === "function")
     return `has ${other}(), but the contract calls it ${method}()`;
   return METHODS[method as Method] === "required" ? `has no ${method}()` : "";
@@ -332,7 +332,7 @@ function offersTools(provider: MemoryProvider): boolean {
     const schemas: unknown = provider.getToolSchemas();
     return Array.isArray(schemas) && schemas.length > 0;
   } catch {
-    return false; // before `initialize` that is allowed, and means no tools
+    return false; // allowed before `initialize`, and means no tools
   }
 }
 

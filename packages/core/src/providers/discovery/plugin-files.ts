@@ -1,17 +1,20 @@
-// `plugin.yaml`: what a plugin says about itself. It was written by somebody else, so whatever cannot be used is left out.
+// The two files of a plugin's directory that are read without running any code of the plugin: its manifest `plugin.yaml`, and which file would
+// be imported. Another author wrote both, so unusable values are left out.
 import { readFileSync, statSync } from "node:fs";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { describeCause, errnoCode, isRecord, pyStrip } from "../../lib/index.ts";
 
+// ---- plugin.yaml ----
+
 export type ExternalDependency = {
   readonly name: string;
-  /** How to install it, as a line to type. */
+  /** The command line that installs it, for the user to type. */
   readonly install: string;
-  /** A command line that succeeds when it is there. */
+  /** A command line that succeeds when it is installed. */
   readonly check: string;
 };
 
-/** An environment variable that a plugin reads. */
+/** An environment variable that a plugin reads, and where to get its value. */
 export type RequiredVariable = { readonly name: string; readonly url: string };
 
 /** The keys of `plugin.yaml` that this program reads. */
@@ -27,6 +30,8 @@ export type PluginManifest = {
   readonly externalDependencies: readonly ExternalDependency[];
 };
 
+export type ReadManifest = { readonly manifest: PluginManifest; readonly warning?: string };
+
 export const MANIFEST_FILE = "plugin.yaml";
 
 export const EMPTY_MANIFEST: PluginManifest = {
@@ -40,15 +45,14 @@ export const EMPTY_MANIFEST: PluginManifest = {
   externalDependencies: [],
 };
 
-type ReadManifest = { readonly manifest: PluginManifest; readonly warning?: string };
-
-/** Some hundred lines are a long manifest. A file of this size is something else. */
+/** A long manifest has some hundred lines. A larger file is something else. */
 const MAX_BYTES = 256 * 1024;
+const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 export async function readManifest(directory: string): Promise<ReadManifest> {
   const path = join(directory, MANIFEST_FILE);
   try {
-    const stats = statSync(path); // before opening: reading a pipe would wait for ever
+    const stats = statSync(path); // before opening it: reading a pipe would block
     if (!stats.isFile()) return empty(`${path} is not a file`);
     if (stats.size > MAX_BYTES) return empty(`${path} is larger than ${MAX_BYTES} bytes`);
     return await parseManifest(readFileSync(path, "utf8"), path);
@@ -58,11 +62,11 @@ export async function readManifest(directory: string): Promise<ReadManifest> {
   }
 }
 
-/** `path` only names the file in the warning. The YAML library is loaded here and not before. */
+/** `path` only names the file in the warning. The YAML library is imported here, on first use. */
 export async function parseManifest(text: string, path: string): Promise<ReadManifest> {
   const { parseDocument } = await import("yaml");
   try {
-    // Every scalar stays text: `version: 1.10` is no number. Of a key given twice the last counts, as in Python.
+    // Every scalar stays text, so that `version: 1.10` does not become the number 1.1. Of a repeated key the last value counts, as in Python.
     const document = parseDocument(text.replace(/^\ufeff/, ""), {
       schema: "failsafe",
       uniqueKeys: false,
@@ -75,7 +79,7 @@ export async function parseManifest(text: string, path: string): Promise<ReadMan
     if (!isRecord(content)) return empty(`${path} does not hold keys and values`);
     return { manifest: toManifest(content) };
   } catch (cause) {
-    return empty(`Cannot read ${path}: ${firstLine(describeCause(cause))}`); // such as aliases without end
+    return empty(`Cannot read ${path}: ${firstLine(describeCause(cause))}`); // for example, too many aliases
   }
 }
 
@@ -92,9 +96,7 @@ function toManifest(content: Readonly<Record<string, unknown>>): PluginManifest 
   };
 }
 
-const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-
-/** A name, or a name with the address where its value is to be had. */
+/** From a name, or from a name with the URL where the user gets the value. */
 function toVariable(value: unknown): readonly RequiredVariable[] {
   const { name, url } = isRecord(value)
     ? { name: text(value.name), url: text(value.url) }
@@ -122,7 +124,7 @@ function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The library's messages go on with an excerpt of the file. */
+/** Without the excerpt of the file that the library adds to its messages. */
 function firstLine(message: string): string {
   return (message.split("\n")[0] ?? "").replace(/:$/, "");
 }
@@ -132,20 +134,19 @@ function empty(reason: string): ReadManifest {
   return { manifest: EMPTY_MANIFEST, warning };
 }
 
-// ----
-// Which file of a plugin's directory is imported: the one its package.json names, or index.ts and its kin.
+// ---- The entry file: the one that package.json names, or index.ts, .mts, .js, .mjs ----
 
 export type EntryFile =
   | { readonly kind: "file"; readonly path: string }
-  /** package.json leads out of the plugin's directory. */
+  /** package.json names a file outside of the plugin's directory. */
   | { readonly kind: "outside"; readonly path: string; readonly named: string }
-  /** package.json names a file that is not there, and there is no index file either. */
+  /** package.json names a file that does not exist, and there is no index file. */
   | { readonly kind: "missing"; readonly named: string }
   | { readonly kind: "none" };
 
 const EXTENSIONS = [".ts", ".mts", ".js", ".mjs"];
 
-/** Conditions under which Node would let an `import` take an entry of `exports`. */
+/** Conditions of `exports` that match when Node runs an `import`. */
 const CONDITIONS = ["import", "node", "module-sync", "default"];
 
 export function findEntryFile(directory: string): EntryFile {
@@ -161,7 +162,7 @@ export function findEntryFile(directory: string): EntryFile {
   return named === undefined ? { kind: "none" } : { kind: "missing", named };
 }
 
-/** `<base>.ts`, `.mts`, `.js` or `.mjs`, whichever comes first. */
+/** The first of `<base>.ts`, `.mts`, `.js` and `.mjs` that exists. */
 export function findModule(directory: string, base: string): string | undefined {
   return EXTENSIONS.map((extension) => join(directory, base + extension)).find(isFile);
 }
@@ -175,14 +176,14 @@ export function isFile(path: string): boolean {
   }
 }
 
-/** What `exports` gives to an `import` of the package itself. */
+/** The file that `exports` gives to an `import` of the package itself. */
 export function entryOfExports(exports: unknown): string | undefined {
   if (typeof exports === "string") return exports;
-  if (Array.isArray(exports)) return firstOf(exports.map(entryOfExports));
+  if (Array.isArray(exports)) return firstDefined(exports.map(entryOfExports));
   if (typeof exports !== "object" || exports === null) return undefined;
   const entries: [string, unknown][] = Object.entries(exports);
   const usable = entries.filter(([key]) => key === "." || CONDITIONS.includes(key));
-  return firstOf(usable.map(([, value]) => entryOfExports(value)));
+  return firstDefined(usable.map(([, value]) => entryOfExports(value)));
 }
 
 function namedInPackage(directory: string): string | undefined {
@@ -194,7 +195,7 @@ function namedInPackage(directory: string): string | undefined {
     const main = "main" in content && typeof content.main === "string" ? content.main : undefined;
     return ("exports" in content ? entryOfExports(content.exports) : undefined) ?? (main || undefined);
   } catch (cause) {
-    // A file that is no JSON names nothing; Node will complain about it when the plugin is loaded.
+    // Invalid JSON names no file; Node reports it when the plugin is loaded.
     if (cause instanceof SyntaxError) return undefined;
     throw cause;
   }
@@ -205,6 +206,6 @@ function isInside(path: string, directory: string): boolean {
   return !isAbsolute(way) && way.split(sep)[0] !== "..";
 }
 
-function firstOf(values: readonly (string | undefined)[]): string | undefined {
+function firstDefined(values: readonly (string | undefined)[]): string | undefined {
   return values.find((value) => value !== undefined);
 }

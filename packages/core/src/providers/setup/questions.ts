@@ -1,54 +1,51 @@
-// The rules of one setup question: whether it is asked, what it offers, what it accepts, where the answer goes. Pure.
+// The questions of a provider's setup: reading them from the provider, when each is asked, which answers it accepts, and where the answers
+// are saved. Pure, apart from the call of `getConfigSchema`.
 import { codePointLength, err, isRecord, ok, pyStrip, type Result, takeCodePoints } from "../../lib/index.ts";
 import type { ConfigField, MemoryProvider } from "../contract.ts";
 import { describeForeign } from "../kit/foreign-code.ts";
 import { readBoolean } from "../kit/settings.ts";
 
-/** Answers so far, by the field's key. */
+/** Answers given so far, by the field's key. */
 export type Answers = ReadonlyMap<string, string>;
 
 const SHOWN_OF_SECRET = 4;
 
-/** A field with `when` is asked only if every answer it names is the one given. */
+/** A field with `when` is asked only if every field named there has the given answer. */
 export function isAsked(field: ConfigField, answers: Answers): boolean {
   return Object.entries(field.when ?? {}).every(([key, wanted]) => answers.get(key) === wanted);
 }
 
 /**
- * What an empty answer means: the present value, what an earlier answer suggests, or the fixed default; "" for none. A choice
- * always has one, its first where nothing else fits.
+ * The value of an empty answer: the saved value, or the default that an earlier answer selects, or the fixed default; "" for none. A field
+ * with choices always has one: the first choice if nothing else fits.
  */
 export function defaultAnswer(field: ConfigField, answers: Answers, current?: string): string {
   if (current !== undefined && current !== "" && isAllowed(field, current)) return current;
-  const source = field.default_from;
-  const chosen = source && answers.get(source.field);
-  const suggested =
-    source !== undefined && chosen !== undefined && Object.hasOwn(source.map, chosen)
-      ? source.map[chosen]
-      : undefined;
-  const standard = suggested ?? field.default ?? "";
+  const { field: sourceKey = "", map = {} } = field.default_from ?? {};
+  const chosen = answers.get(sourceKey);
+  const selected = chosen !== undefined && Object.hasOwn(map, chosen) ? map[chosen] : undefined;
+  const standard = selected ?? field.default ?? "";
   return isAllowed(field, standard) ? standard : (field.choices?.[0] ?? "");
 }
 
-/** Which row of a choice is preselected. */
+/** Index of the preselected choice. */
 export function preselected(field: ConfigField, answers: Answers, current?: string): number {
   return Math.max(0, (field.choices ?? []).indexOf(defaultAnswer(field, answers, current)));
 }
 
-/** What the person is asked. */
 export function labelOf(field: ConfigField): string {
   return field.description || field.key;
 }
 
-/** Name in `.env`; undefined for a setting that goes nowhere but to the provider. */
+/** Variable in `.env`; undefined for a setting that only the provider saves. */
 export function variableOf(provider: string, field: ConfigField): string | undefined {
   if (field.env_var !== undefined) return field.env_var;
   if (field.secret !== true) return undefined;
   const name = `${provider}_${field.key}`.toUpperCase().replace(/[^A-Z0-9]/g, "_");
-  return /^[0-9]/.test(name) ? `_${name}` : name; // no variable starts with a digit
+  return /^[0-9]/.test(name) ? `_${name}` : name; // a variable cannot start with a digit
 }
 
-/** How a secret that is there already is shown. */
+/** How a saved secret is shown. */
 export function maskSecret(value: string): string {
   const length = codePointLength(value);
   if (length === 0) return "";
@@ -56,7 +53,7 @@ export function maskSecret(value: string): string {
   return `...${value.slice(takeCodePoints(value, length - SHOWN_OF_SECRET).length)}`;
 }
 
-/** The answer as it is kept, or why it cannot be. Reads on after the field's name: `must be ...`. */
+/** The answer to save, or why it is refused, as the continuation of a sentence after the field's name: `must be ...`. */
 export function checkAnswer(field: ConfigField, text: string): Result<string, string> {
   const answer = pyStrip(text);
   if (answer === "") return field.required === true ? err("must not be empty") : ok("");
@@ -67,7 +64,7 @@ export function checkAnswer(field: ConfigField, text: string): Result<string, st
   return folded === undefined ? err(`must be one of ${choices.join(", ")}`) : ok(folded);
 }
 
-/** One or two words about what setting it up takes. */
+/** What setup requires, in a few words. */
 export function setupHint(fields: readonly ConfigField[]): string {
   if (fields.length === 0) return "no setup needed";
   const secrets = fields.filter((field) => field.secret === true).length;
@@ -79,8 +76,7 @@ function isAllowed({ choices }: ConfigField, answer: string): boolean {
   return choices === undefined || choices.includes(answer);
 }
 
-// ----
-// The questions of a provider's setup. A plugin gives them as it likes; what comes out here can be relied on.
+// ---- Reading the questions of a plugin, whose fields may have any type ----
 
 type ReadFields = {
   readonly fields: readonly ConfigField[];
@@ -123,22 +119,22 @@ function readField(item: unknown): Result<OneField, string> {
   if (!isRecord(item)) return err("it is no object");
   const key = scalar(item.key);
   if (key === undefined || key === "") return err("it has no key");
-  const isSecret = readBoolean(item.secret, Boolean(item.secret)); // in doubt it is kept like a secret
+  const isSecret = readBoolean(item.secret, Boolean(item.secret)); // an unclear value counts as true
   const choices = Array.isArray(item.choices) ? item.choices.flatMap((choice) => scalar(choice) ?? []) : [];
   const variable = scalar(item.env_var);
   const isVariable = variable !== undefined && VARIABLE_NAME.test(variable);
   const isUnusable = variable !== undefined && variable !== "" && !isVariable;
   const field: ConfigField = {
     key,
-    ...(isSecret ? { secret: true } : {}),
-    ...(readBoolean(item.required, false) ? { required: true } : {}),
-    ...(choices.length > 0 && !isSecret ? { choices } : {}),
-    ...(isVariable ? { env_var: variable } : {}),
-    ...optional("description", scalar(item.description)),
-    ...optional("default", scalar(item.default)),
-    ...optional("url", scalar(item.url)),
-    ...optional("when", scalars(item.when)),
-    ...optional("default_from", defaultFrom(item.default_from)),
+    secret: isSecret || undefined,
+    required: readBoolean(item.required, false) || undefined,
+    choices: choices.length > 0 && !isSecret ? choices : undefined,
+    env_var: isVariable ? variable : undefined,
+    description: scalar(item.description),
+    default: scalar(item.default),
+    url: scalar(item.url),
+    when: scalars(item.when),
+    default_from: defaultFrom(item.default_from),
   };
   const warning = `The field '${key}' names the variable '${variable}', which no environment can have; the name is not used.`;
   return ok({ field, warnings: isUnusable ? [warning] : [] });
@@ -151,7 +147,7 @@ function defaultFrom(value: unknown): ConfigField["default_from"] {
   return field === undefined || map === undefined ? undefined : { field, map };
 }
 
-/** Answers are texts, so what they are compared with becomes text as well: `when: { auto: true }`. */
+/** Answers are texts, so values that they are compared with become text too: `when: { auto: true }`. */
 function scalar(value: unknown): string | undefined {
   if (typeof value === "string") return pyStrip(value);
   return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined;
@@ -166,18 +162,13 @@ function scalars(value: unknown): Readonly<Record<string, string>> | undefined {
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
-function optional<K extends string, V>(key: K, value: V | undefined): { readonly [P in K]?: V } {
-  return value === undefined ? {} : ({ [key]: value } as { readonly [P in K]?: V });
-}
-
 function none(warning: string): ReadFields {
   return { fields: [], warnings: [warning] };
 }
 
-// ----
-// Answers without a person: from `--set` values, what is there already, and defaults. And where answers go afterwards. Pure.
+// ---- Answers without asking: from `--set`, an earlier setup, and defaults ----
 
-/** What an earlier setup left, by the field's key. */
+/** Saved by an earlier setup, by the field's key. */
 export type Existing = {
   readonly settings: Answers;
   readonly secrets: Answers;
@@ -185,17 +176,17 @@ export type Existing = {
 
 type Collected = {
   readonly answers: Answers;
-  /** Required, and neither given nor there. */
+  /** Required, but neither given nor saved. */
   readonly missing: readonly ConfigField[];
-  /** Given, but not accepted. The message reads on after the key. */
+  /** Given, but refused. The message continues a sentence after the key. */
   readonly invalid: readonly { readonly key: string; readonly message: string }[];
-  /** Keys of no field. */
+  /** Given keys that no field has. */
   readonly unknown: readonly string[];
-  /** Given for fields that these answers leave out (`when`). They are not kept. */
+  /** Given for fields that are not asked because of their `when`. They are not saved. */
   readonly unasked: readonly string[];
 };
 
-/** A secret that is there already counts as answered, but is no answer: it need not be written again. */
+/** A saved secret counts as answered, but is not among the answers, because it need not be written again. */
 export function collectAnswers(
   fields: readonly ConfigField[],
   given: Answers,
@@ -206,19 +197,19 @@ export function collectAnswers(
   const invalid: { key: string; message: string }[] = [];
   const unasked: string[] = [];
   for (const field of fields) {
-    const said = given.get(field.key);
+    const answer = given.get(field.key);
     if (!isAsked(field, answers)) {
-      if (said !== undefined) unasked.push(field.key);
+      if (answer !== undefined) unasked.push(field.key);
       continue;
     }
     const isKept = field.secret === true && (existing.secrets.get(field.key) ?? "") !== "";
     const current = field.secret === true ? undefined : existing.settings.get(field.key);
-    const text = said ?? (isKept ? "" : defaultAnswer(field, answers, current));
+    const text = answer ?? (isKept ? "" : defaultAnswer(field, answers, current));
     if (isKept && text === "") continue;
     const checked = checkAnswer(field, text);
     if (checked.ok) {
       if (checked.value !== "") answers.set(field.key, checked.value);
-    } else if (said === undefined && text === "") missing.push(field);
+    } else if (answer === undefined && text === "") missing.push(field);
     else invalid.push({ key: field.key, message: checked.error });
   }
   const unknown = [...given.keys()].filter((key) => !fields.some((field) => field.key === key));
@@ -236,7 +227,7 @@ export type EnvAnswer = {
 export type SplitAnswers = {
   /** For the provider's `saveConfig`. */
   readonly settings: Readonly<Record<string, string>>;
-  /** For `.env`: every secret, and plain settings that have a variable too. */
+  /** For `.env`: every secret, and settings with a variable. */
   readonly secrets: readonly EnvAnswer[];
 };
 

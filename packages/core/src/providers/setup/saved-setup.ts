@@ -1,5 +1,6 @@
-// Writing down what setup found out. Settings and secrets come first and the provider is switched on last: the reference
-// activates first, and a failed save then leaves a provider on that cannot work. Here the old one stays until all is saved.
+// Saving the answers of a setup, and reading those of an earlier one. Settings and secrets are saved first and the provider is activated
+// last, so that the old provider stays active until everything is saved. (The Python original activates first; a failed save then leaves
+// a provider active that cannot work.)
 import {
   type ConfigChange,
   type ConfigError,
@@ -19,7 +20,7 @@ import { type EnvAnswer, type Existing, type SplitAnswers, variableOf } from "./
 
 type SetupToSave = SplitAnswers & {
   readonly home: string;
-  /** The name config selects it by. */
+  /** The name config selects the provider by. */
   readonly name: string;
   readonly provider: MemoryProvider;
 };
@@ -30,7 +31,7 @@ export type SetupOutcome = {
   readonly activated: boolean;
   readonly written: readonly SetupWrite[];
   readonly failed: readonly { readonly step: SetupStep; readonly message: string }[];
-  /** Keys of settings that are kept nowhere, because the provider has no `saveConfig`. */
+  /** Keys of settings that could not be saved, because the provider has no `saveConfig`. */
   readonly unsaved: readonly string[];
 };
 
@@ -39,9 +40,7 @@ export type SetupWrite =
   | { readonly step: "secrets"; readonly path: string; readonly variables: readonly string[] }
   | { readonly step: "activation"; readonly path: string };
 
-const SAVE_TIMEOUT_MS = 10_000;
-
-/** Never rejects. Settings and secrets are both tried, so that a second attempt has less to ask for. */
+/** Never rejects. If saving the settings fails, the secrets are saved all the same, so that a second attempt asks for less. */
 export async function saveSetup(
   setup: SetupToSave,
   options: { readonly timeoutMs?: number } = {},
@@ -52,7 +51,7 @@ export async function saveSetup(
   const keys = Object.keys(setup.settings);
   const keepsSettings = setup.provider.saveConfig != null;
   if (keys.length > 0 && keepsSettings) {
-    const saved = await saveSettings(setup, options.timeoutMs ?? SAVE_TIMEOUT_MS);
+    const saved = await saveSettings(setup, options.timeoutMs ?? DEADLINES_MS.saveConfig);
     if (saved.ok) written.push({ step: "settings", keys });
     else failed.push({ step: "settings", message: saved.error });
   }
@@ -72,7 +71,7 @@ export async function saveSetup(
   return { activated: activation.ok, written, failed, unsaved };
 }
 
-/** Built-in memory only. The provider's settings and data stay. */
+/** Switches to the built-in memory only. The provider's settings and data are kept. */
 export function deactivate(home: string): Promise<Result<ConfigChange, ConfigError>> {
   return setConfigValue(home, "memory.provider", "");
 }
@@ -88,7 +87,7 @@ async function saveSettings(
 }
 
 function saveSecret(home: string, { variable, value }: EnvAnswer): Result<void, string> {
-  // Other programs that read `.env` disagree about values of several lines.
+  // Programs that read `.env` disagree about values with several lines.
   if (/[\r\n]/.test(value))
     return err(`${variable} is not saved: a value in .env has one line. Enter it without line breaks.`);
   try {
@@ -113,12 +112,11 @@ function explain(cause: unknown): string {
   return redactSecrets(describeCause(cause)) + hint;
 }
 
-// ----
-// What an earlier setup left behind, so that a second one can offer it again. Reading forgives: what cannot be read is not there.
+// ---- Reading an earlier setup, to offer its values again. An unreadable file counts as missing. ----
 
 type ExistingSource = {
   readonly home: string;
-  /** The provider. */
+  /** The name config selects the provider by. */
   readonly name: string;
   readonly fields: readonly ConfigField[];
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -127,7 +125,7 @@ type ExistingSource = {
   readonly section?: unknown;
 };
 
-/** What the provider itself says it is set to; nothing when it cannot tell. */
+/** The settings that the provider itself reports; empty without `readConfig`. */
 export async function currentSettings(
   provider: MemoryProvider,
   home: string,

@@ -96,7 +96,7 @@ describe("what ByteRover is given to remember", () => {
     const { provider } = startProvider({ plan: { mode: "offline" }, options: logging(warnings) });
     provider.onPreCompress([{ role: "user", content: "the port is 5433" }]);
     await vi.waitFor(() =>
-      expect(warnings).toEqual(["What was about to be summarised did not reach ByteRover."]),
+      expect(warnings).toEqual(["The messages before a compaction did not reach ByteRover."]),
     );
   });
 

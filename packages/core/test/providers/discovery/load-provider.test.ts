@@ -6,7 +6,6 @@ import {
   checkAvailability,
   checkProvider,
   instantiate,
-  isMemoryProvider,
   loadProvider,
 } from "../../../src/providers/discovery/load-provider.ts";
 import { startChild } from "../../fakes/child.ts";
@@ -343,8 +342,8 @@ function faultOf(value: unknown): string {
 
 describe("what counts as a provider", () => {
   it("needs a name and three methods, own or inherited", () => {
-    expect(isMemoryProvider(LEAST)).toBe(true);
-    expect(isMemoryProvider(Object.create(LEAST))).toBe(true);
+    expect(checkProvider(LEAST).ok).toBe(true);
+    expect(checkProvider(Object.create(LEAST)).ok).toBe(true);
     for (const member of ["isAvailable", "initialize", "getToolSchemas"] as const)
       expect(faultOf({ ...LEAST, [member]: undefined })).toBe(`has no ${member}()`);
     expect(faultOf({ ...LEAST, name: " \n" })).toBe("has no 'name'");
@@ -356,7 +355,7 @@ describe("what counts as a provider", () => {
   });
 
   it.each([undefined, null, 7, "text", class {}, () => {}])("%s is none", (value) => {
-    expect(isMemoryProvider(value)).toBe(false);
+    expect(checkProvider(value).ok).toBe(false);
     expect(faultOf(value)).toMatch(/not a provider object/);
   });
 
@@ -396,7 +395,7 @@ describe("what counts as a provider", () => {
       ok: false,
       error: { kind: "wrong-contract", message: expect.stringMatching(/version 2.*Update hermes-memory/) },
     });
-    expect(isMemoryProvider({ ...LEAST, contract: 1 })).toBe(true);
+    expect(checkProvider({ ...LEAST, contract: 1 }).ok).toBe(true);
     for (const contract of ["1", 0, 1.5, null])
       expect(faultOf({ ...LEAST, contract })).toMatch(/version number/);
   });

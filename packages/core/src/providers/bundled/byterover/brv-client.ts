@@ -1,4 +1,5 @@
-// One call of brv from start to outcome: find it, run it in our directory, understand what it says.
+// Calling the `brv` command line of ByteRover: its limits, its command lines, finding the program, running it in the provider's directory,
+// and parsing its reply.
 import { accessSync, constants, mkdirSync, statSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 import {
@@ -14,23 +15,23 @@ import {
   systemClock,
   takeCodePoints,
 } from "../../../lib/index.ts";
-import { type ChildEnd, runChild } from "./child.ts";
+import { type ChildEnd, runChild } from "../../kit/child-process.ts";
 
 export type BrvFailure = {
   readonly kind: "missing" | "timed-out" | "aborted" | "failed";
-  /** One line that can stand in a sentence. */
+  /** One line that fits into a sentence. */
   readonly message: string;
 };
 
 type BrvClientOptions = {
   readonly finder: BinaryFinder;
-  /** Holds the knowledge tree; created when it is not there. */
+  /** Holds the knowledge tree; created when missing. */
   readonly directory: string;
   readonly env: Environment;
   readonly limits: Limits;
 };
 
-export type CallRules = { readonly signal?: AbortSignal | undefined; readonly isBackground?: boolean };
+export type CallRules = { readonly signal?: AbortSignal; readonly isBackground?: boolean };
 
 export class BrvClient {
   readonly #options: BrvClientOptions;
@@ -45,7 +46,7 @@ export class BrvClient {
     const binary = finder.find();
     if (binary === undefined) return failure("missing", NOT_FOUND);
     try {
-      mkdirSync(directory, { recursive: true, mode: 0o700 }); // a missing directory looks like a missing program
+      mkdirSync(directory, { recursive: true, mode: 0o700 }); // otherwise a missing directory would look like a missing program
     } catch (cause) {
       return failure("failed", `Cannot create ${directory}: ${describeCause(cause)}`);
     }
@@ -67,7 +68,7 @@ export class BrvClient {
       timeoutMs: command.killMs,
       outputBytes: limits.outputBytes,
       isBackground,
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     });
   }
 }
@@ -95,27 +96,26 @@ function failure(kind: BrvFailure["kind"], message: string): Result<never, BrvFa
   return err({ kind, message });
 }
 
-// ----
-// The numbers of this provider in one place. Tests hand in smaller times.
+// ---- Limits. Tests pass smaller times. ----
 
 export type Limits = {
-  /** Recall on the user's path. The manager goes on sooner and keeps a late answer for the next turn. */
+  /** Recall, while the user waits. The manager stops waiting sooner and keeps a late answer for the next turn. */
   readonly prefetchMs: number;
-  /** `brv_curate`. Below the two minutes a tool call has, so that our own message arrives. */
+  /** `brv_curate`. Below the 120 s of a tool call, so that the model gets our message about the timeout. */
   readonly curateMs: number;
-  /** A curate that is only queued. Offline, brv gives up by itself after about 100 s. */
+  /** A curate that is only queued. Without a network, brv gives up after about 100 s. */
   readonly queueMs: number;
   readonly statusMs: number;
   readonly loginMs: number;
-  /** brv is told the limit too; we end it this much later, so that it can say why by itself. */
+  /** brv gets the limit too and is killed this much later, so that it can report the reason itself. */
   readonly graceMs: number;
-  /** Of stdout and stderr together. */
+  /** For stdout and stderr together. */
   readonly outputBytes: number;
   readonly queueLength: number;
   /** Failed recalls in a row after which none is tried for `breakerMs`. */
   readonly breakerFailures: number;
   readonly breakerMs: number;
-  /** A missing binary is looked for again after this time. */
+  /** After this time a missing program is searched for again. */
   readonly recheckMs: number;
 };
 
@@ -143,45 +143,44 @@ export const PRE_COMPRESS_MESSAGES = 10;
 export const ANSWER_MIN_CHARS = 20;
 export const TOOL_RESULT_MAX_CHARS = 8_000;
 
-/** Of a note to curate. Linux takes 128 KiB for one argument of a command, and a character has up to four bytes. */
+/** For a note to curate. Linux allows 128 KiB for one argument of a command, and a character has up to four bytes. */
 export const NOTE_MAX_CHARS = 25_000;
 
-// ----
-// The command lines of brv 3.14 that we use, and how long each may take. Pure.
+// ---- Command lines of brv 3.14 ----
 
 export type BrvCommand = {
   readonly name: "search" | "query" | "curate" | "status" | "providers" | "login";
   readonly args: readonly string[];
-  /** What is promised; named in the message when it is over. */
+  /** The limit that the message about a timeout names. */
   readonly limitMs: number;
-  /** When the process is ended. */
+  /** When the process is killed. */
   readonly killMs: number;
-  /** Its last line has a `status`, which must be one of success. */
+  /** The last line of its reply has a `status`, which must be one of `SUCCESS`. */
   readonly isTask: boolean;
 };
 
 /** brv refuses a `--timeout` below this. */
 const LEAST_TIMEOUT_S = 10;
 
-/** Word search over the tree: no model, no model provider. It has no `--timeout`. */
+/** Word search over the tree, without a model. It has no `--timeout`. */
 export function searchCommand(text: string, limit: number, { prefetchMs }: Limits): BrvCommand {
   const args = ["search", "--format", "json", "--limit", String(limit), "--", queryText(text)];
   return { name: "search", args, limitMs: prefetchMs, killMs: prefetchMs, isTask: true };
 }
 
-/** An answer put together by a model. */
+/** An answer written by a model. */
 export function queryCommand(text: string, limitMs: number, { graceMs }: Limits): BrvCommand {
   const args = ["query", "--format", "json", "--timeout", seconds(limitMs), "--", queryText(text)];
   return { name: "query", args, limitMs, killMs: limitMs + graceMs, isTask: true };
 }
 
-/** Waits until the note is in the tree. */
+/** Returns when the note is in the tree. */
 export function curateCommand(text: string, { curateMs, graceMs }: Limits): BrvCommand {
   const args = ["curate", "--format", "json", "--timeout", seconds(curateMs), "--", noteText(text)];
   return { name: "curate", args, limitMs: curateMs, killMs: curateMs + graceMs, isTask: true };
 }
 
-/** Hands the note to the daemon and returns. */
+/** Returns when the daemon has the note in its queue. */
 export function queueCurateCommand(text: string, { queueMs }: Limits): BrvCommand {
   const args = ["curate", "--format", "json", "--detach", "--", noteText(text)];
   return { name: "curate", args, limitMs: queueMs, killMs: queueMs, isTask: true };
@@ -192,15 +191,15 @@ export function statusCommand({ statusMs }: Limits): BrvCommand {
   return { name: "status", args, limitMs: statusMs, killMs: statusMs, isTask: false };
 }
 
-/** Which model provider answers queries and curates. */
+/** Asks which model provider is connected. */
 export function providersCommand({ statusMs }: Limits): BrvCommand {
   const args = ["providers", "--format", "json"];
   return { name: "providers", args, limitMs: statusMs, killMs: statusMs, isTask: false };
 }
 
 /**
- * The key stands on the command line: brv 3.14 takes it from nowhere else (no variable, no input), so other users of the
- * machine can see it while the command runs. Setup says so before it asks.
+ * The key is on the command line, because brv 3.14 accepts it from nowhere else (no variable, no input). Other users of the machine can
+ * see it while the command runs. Setup says so before it asks for the key.
  */
 export function loginCommand(key: string, { loginMs }: Limits): BrvCommand {
   const args = ["login", "--format", "json", `--api-key=${argument(key)}`];
@@ -215,7 +214,7 @@ function noteText(text: string): string {
   return argument(takeCodePoints(text, NOTE_MAX_CHARS));
 }
 
-/** No argument of a process can hold NUL. */
+/** An argument of a process cannot contain NUL. */
 function argument(text: string): string {
   return text.replaceAll("\0", "");
 }
@@ -224,17 +223,16 @@ function seconds(ms: number): string {
   return String(Math.max(LEAST_TIMEOUT_S, Math.ceil(ms / 1000)));
 }
 
-// ----
-// Where the `brv` program is. Found once; when it is missing, the disk is asked again from time to time.
+// ---- Finding the program ----
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export type BinaryFinderOptions = {
   readonly env: Environment;
   readonly userHome: string;
-  /** Outside PATH and the user's home. */
+  /** Places to look in beside PATH and the user's home. */
   readonly systemPlaces?: readonly string[];
-  /** How long "not found" is believed. */
+  /** How long a result of "not found" is used. */
   readonly recheckMs: number;
   readonly clock?: Clock;
 };
@@ -255,7 +253,7 @@ export class BinaryFinder {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** From memory where possible. */
+  /** The remembered place, or a search of the disk when none is remembered. */
   find(): string | undefined {
     if (this.#found !== undefined) return this.#found;
     const elapsed = this.#missingSince === undefined ? undefined : this.#now() - this.#missingSince;
@@ -263,14 +261,14 @@ export class BinaryFinder {
     return isKnownMissing ? undefined : this.look();
   }
 
-  /** From the disk, now. */
+  /** Searches the disk now. */
   look(): string | undefined {
     this.#found = candidates(this.#options).find(isProgram);
     this.#missingSince = this.#found === undefined ? this.#now() : undefined;
     return this.#found;
   }
 
-  /** It could not be started: what we remember is no longer true. */
+  /** The remembered place is wrong: the program could not be started from there. */
   forget(): void {
     this.#found = undefined;
     this.#missingSince = undefined;
@@ -281,7 +279,7 @@ export class BinaryFinder {
   }
 }
 
-/** The process environment for a child, with the program's own directory first: brv starts `brv` itself. */
+/** The environment for a child, with the program's directory first in PATH, because brv starts `brv` itself. */
 export function childEnvironment(env: Environment, binaryDirectory: string): Record<string, string> {
   const name = pathVariable(env);
   const path = env[name];
@@ -293,7 +291,7 @@ export function childEnvironment(env: Environment, binaryDirectory: string): Rec
 }
 
 function candidates({ env, userHome, systemPlaces = SYSTEM_PLACES }: BinaryFinderOptions): string[] {
-  // Relative entries of PATH mean another directory for each working directory; a program of ours never starts from there.
+  // Relative entries of PATH are ignored: they would depend on the working directory.
   const fromPath = (env[pathVariable(env)] ?? "").split(delimiter).filter(isAbsolute);
   return [
     ...fromPath.map((directory) => join(directory, "brv")),
@@ -308,7 +306,7 @@ function isProgram(path: string): boolean {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile();
   } catch {
-    return false; // missing or not ours to run: the next place is asked
+    return false; // missing or not executable: the next place is tried
   }
 }
 
@@ -317,9 +315,10 @@ function pathVariable(env: Environment): string {
   return Object.keys(env).find((name) => name.toUpperCase() === "PATH") ?? "PATH";
 }
 
-// ----
-// What brv says with `--format json`: one object per line, `{command, data, success, timestamp}`, progress first and the
-// outcome last. Failures arrive the same way, on stdout and with exit code 0, so only a line that says it succeeded counts.
+// ---- The reply ----
+//
+// With `--format json` brv prints one object per line, `{command, data, success, timestamp}`, progress first and the outcome last. Failures
+// are printed the same way, on stdout and with exit code 0, so only `success: true` in the last line counts as success.
 
 export type BrvData = Readonly<Record<string, unknown>>;
 
@@ -328,7 +327,7 @@ type Exited = Extract<ChildEnd, { kind: "exited" }>;
 const MESSAGE_CHARS = 300;
 const SUCCESS: readonly unknown[] = ["completed", "queued"];
 
-/** The outcome's data, or what went wrong as one line. */
+/** The data of the outcome, or the failure as one line. */
 export function readReply(command: BrvCommand, end: Exited): Result<BrvData, string> {
   const line = lastObject(end.stdout);
   const data = isRecord(line?.data) ? line.data : {};
@@ -342,7 +341,7 @@ export function readReply(command: BrvCommand, end: Exited): Result<BrvData, str
   return ok(data);
 }
 
-/** Messages of brv have several lines; ours are parts of a sentence. */
+/** Messages of brv may have several lines; ours are parts of a sentence. */
 function oneLine(text: string): string {
   return preview(pyStrip(text.replace(/\s+/g, " ")).replace(/\.$/, ""), MESSAGE_CHARS);
 }
@@ -351,11 +350,11 @@ export function firstText(...values: readonly unknown[]): string | undefined {
   return values.find((value): value is string => typeof value === "string" && pyStrip(value) !== "");
 }
 
-/** The last complete line that is an object; notices and half a line behind it are passed over. */
+/** The last line that is a complete object; other lines and an incomplete last line are ignored. */
 function lastObject(stdout: string): BrvData | undefined {
   for (const line of stdout.split("\n").reverse()) {
     if (!line.trimStart().startsWith("{")) continue;
-    const value = outsideJsonOr(line, undefined); // half a line: the one before it counts
+    const value = outsideJsonOr(line, undefined); // an incomplete line: use the one before it
     if (isRecord(value)) return value;
   }
   return undefined;

@@ -1,4 +1,4 @@
-// ByteRover as a memory provider: recall is asked for while the turn waits, what is to be remembered goes to a queue.
+// ByteRover as a memory provider: its hooks. Recall is a call of brv while the turn waits; notes to remember go through a queue.
 import { existsSync, lstatSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -7,17 +7,17 @@ import { type Clock, codePointLength, HermesError, pyStrip } from "../../../lib/
 import { type Logger, silentLogger } from "../../../lib/logger.ts";
 import type { OpenAiMessage } from "../../../message/index.ts";
 import type { ToolDefinition } from "../../../tools/index.ts";
-import type {
-  CallOptions,
-  ConfigField,
-  ForgetReport,
-  InitializeOptions,
-  MemoryProvider,
-  PostSetupOptions,
-  RecallOptions,
-  SelfTestReport,
+import {
+  type CallOptions,
+  type ConfigField,
+  type ForgetReport,
+  type InitializeOptions,
+  type MemoryProvider,
+  type PostSetupOptions,
+  PROVIDER_CONTRACT,
+  type RecallOptions,
+  type SelfTestReport,
 } from "../../contract.ts";
-import { PROVIDER_CONTRACT } from "../../contract.ts";
 import { Breaker } from "../../kit/breaker.ts";
 import { hasContext, hasTools, modeSentence } from "../../kit/recall-limits.ts";
 import { type JobOutcome, SerialQueue } from "../../kit/serial-queue.ts";
@@ -47,20 +47,20 @@ import { mirrorNote, preCompressNote, queryRecall, searchRecall, turnNote } from
 import { answerTool, TOOL_SCHEMAS, testByterover } from "./tools.ts";
 import { findNoteTraces } from "./traces.ts";
 
-/** Where `brv` is looked for, and the environment it gets to see: by default those of the process. */
+/** Where `brv` is searched for, and its environment. Default: those of this process. */
 export type ByteroverOptions = Partial<Pick<BinaryFinderOptions, "env" | "userHome" | "systemPlaces">> & {
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly limits?: Partial<Limits>;
 };
 
-/** What `initialize` finds out. */
+/** Set by `initialize`. */
 type Started = {
   readonly client: BrvClient;
   readonly directory: string;
   readonly settings: ByteroverSettings;
   readonly problem: string | undefined;
-  /** Only the agent the user talks to leaves traces by itself. */
+  /** Only the agent that talks to the user stores notes on its own. */
   readonly isWriting: boolean;
 };
 
@@ -75,7 +75,7 @@ export class ByteroverProvider implements MemoryProvider {
   readonly #finder: BinaryFinder;
   readonly #breaker: Breaker;
   readonly #queue: SerialQueue;
-  /** Ends every call that still runs at shutdown. */
+  /** Aborted at shutdown, which ends every running call. */
   readonly #closing = new AbortController();
   #started: Started | undefined;
 
@@ -103,7 +103,7 @@ export class ByteroverProvider implements MemoryProvider {
     const { hermes_home, agent_context = "primary", platform = "cli", user_id } = options;
     const { values, problem } = readSettings(hermes_home, SETTINGS_FILE);
     if (problem !== undefined) this.#log.warn(problem, { provider: this.name });
-    // Not inside the owner's: without a tree of its own, brv takes one of a directory above.
+    // Not below the owner's directory: where there is no tree, brv uses one of a parent directory.
     const directory =
       user_id === undefined
         ? join(hermes_home, "byterover")
@@ -126,12 +126,12 @@ export class ByteroverProvider implements MemoryProvider {
     return `# ByteRover Memory\nActive: a knowledge tree that outlives conversations.${tools} ${modeSentence(mode)}`;
   }
 
-  /** Rejects when brv fails; after a few failures in a row it is left alone for a while, and there is no recall. */
+  /** Rejects when brv fails. After two failures in a row it is not called for 120 s, and there is no recall. */
   async prefetch(query: string, { signal }: RecallOptions): Promise<string> {
     const started = this.#started;
     if (started === undefined || !hasContext(started.settings.mode)) return "";
     if (codePointLength(pyStrip(query)) < QUERY_MIN_CHARS) return "";
-    // Without a tree of its own, brv would search one of a directory above, which is none of ours.
+    // Where there is no tree, brv would search one of a parent directory, which is not ours.
     if (!hasTree(started.directory) || !this.#breaker.tryEnter()) return "";
     const { client, settings } = started;
     const isSearch = settings.prefetchCommand === "search";
@@ -157,7 +157,7 @@ export class ByteroverProvider implements MemoryProvider {
     await this.#remember(mirrorNote(action, target, content));
   }
 
-  /** brv has no command that erases, so this only says which of its files hold the text. */
+  /** brv has no command that erases, so this only reports which of its files contain the text. */
   forget(text: string): ForgetReport {
     const directory = this.#started?.directory;
     const found = text === "" || directory === undefined ? undefined : findNoteTraces(directory, text);
@@ -167,10 +167,10 @@ export class ByteroverProvider implements MemoryProvider {
     return { erased: 0, remaining: `${found} ${remedy}` };
   }
 
-  /** The note is queued; compression does not wait for it, and gets nothing back. */
+  /** Queues a note. Compaction does not wait for it, and nothing is added to the summary request. */
   onPreCompress(messages: readonly OpenAiMessage[]): string {
     this.#remember(preCompressNote(messages)).catch((cause: unknown) => {
-      this.#log.warn("What was about to be summarised did not reach ByteRover.", {
+      this.#log.warn("The messages before a compaction did not reach ByteRover.", {
         provider: this.name,
         cause,
       });
@@ -235,7 +235,7 @@ export class ByteroverProvider implements MemoryProvider {
       const reply = await client.call(queueCurateCommand(note, this.#limits), { signal, isBackground: true });
       if (!reply.ok) throw new HermesError("byterover-failed", reply.error.message);
     });
-    if (outcome.kind !== "done") throw lost(outcome);
+    if (outcome.kind !== "done") throw lostNoteError(outcome);
   }
 
   #client(directory: string): BrvClient {
@@ -247,14 +247,14 @@ export class ByteroverProvider implements MemoryProvider {
   }
 }
 
-/** `.brv` is a directory with a config once brv has made a tree, or a file that points to one elsewhere. */
+/** `.brv` is a directory with a config once brv has created a tree, or a file that points to a tree elsewhere. */
 function hasTree(directory: string): boolean {
   const path = join(directory, ".brv");
   if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === true) return true;
   return existsSync(join(path, "config.json"));
 }
 
-function lost(outcome: Exclude<JobOutcome, { kind: "done" }>): unknown {
+function lostNoteError(outcome: Exclude<JobOutcome, { kind: "done" }>): unknown {
   switch (outcome.kind) {
     case "failed":
       return outcome.cause;

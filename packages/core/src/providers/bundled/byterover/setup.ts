@@ -1,5 +1,6 @@
-// `hermes memory setup byterover`. A flow of its own, because of the API key: brv reads no variable, so a key in `.env`
-// would do nothing. It is handed to `brv login` once, which keeps it in brv's own store, and written nowhere by us.
+// `hermes memory setup byterover`, and the settings in `<home>/byterover.json`. It replaces the generic wizard because of the API key: brv
+// reads no variable, so a key in `.env` would have no effect. The key is passed to `brv login` once, which keeps it in brv's own store;
+// this program does not store it.
 import { join } from "node:path";
 import { envFilePath, readEnvFile, setConfigValue } from "../../../config/index.ts";
 import { err, HermesError, ok, pyStrip, type Result } from "../../../lib/index.ts";
@@ -25,7 +26,7 @@ type SetupContext = {
 
 type Values = Readonly<Record<string, string>>;
 
-/** Asked at the terminal; the others have defaults that hardly anybody changes and can be given as `--set`. */
+/** Asked at the terminal. The other settings have defaults that few users change; `--set` changes them. */
 const ASKED = ["mode", "prefetch_command"];
 
 export async function setUpByterover(
@@ -56,7 +57,7 @@ export async function setUpByterover(
   print(model.ok ? modelLine(model.value) : `brv does not answer yet: ${model.error.message}.`);
 }
 
-/** For setup and for whoever calls `saveConfig`: all are good, or none is saved. */
+/** For setup and `saveConfig`. Saves nothing if one of the values is refused. */
 export function saveSettings(values: Values, home: string): void {
   const checked = Object.entries(values).map(([key, text]) => {
     const value = checkSetting(key, text);
@@ -67,7 +68,7 @@ export function saveSettings(values: Values, home: string): void {
   if (!written.ok) throw new HermesError("settings-not-saved", written.error);
 }
 
-/** What is given counts; the rest is asked for, or kept as it is. */
+/** Given values are used; the others are asked for, or keep their saved value. */
 async function collectSettings(home: string, { ask, print, values }: PostSetupOptions): Promise<Values> {
   const current = currentAnswers(home);
   const settings: Record<string, string> = {};
@@ -107,13 +108,13 @@ async function askForKey(ask: PostSetupOptions["ask"], print: PostSetupOptions["
   return pyStrip(await ask(field.description ?? field.key, { secret: true }));
 }
 
-/** A key that somebody left where the Python edition asks for it. */
+/** A key in the variable that the Python edition asks for. */
 function knownKey(home: string, env: Environment): string {
   const file = readEnvFile(envFilePath(home));
   return env[API_KEY_VARIABLE] ?? (file.ok ? file.value.values.get(API_KEY_VARIABLE) : undefined) ?? "";
 }
 
-/** Settings in force, spelled as answers. */
+/** The saved settings as answers. */
 function currentAnswers(home: string): Values {
   const now = readByteroverSettings(readSettings(home, SETTINGS_FILE).values);
   return {
@@ -133,8 +134,7 @@ function refusal(key: string, reason: string): HermesError {
   return new HermesError("bad-setting", `${key} ${reason}. Nothing was saved.`);
 }
 
-// ----
-// `<home>/byterover.json`: what it may hold, how it is read (forgiving) and what setup accepts (strict). Pure.
+// ---- The settings file: reading uses the default for an unusable value, setup refuses it ----
 
 export const SETTINGS_FILE = "byterover.json";
 const API_KEY_FIELD = "api_key";
@@ -144,21 +144,21 @@ type PrefetchCommand = "search" | "query";
 
 export type ByteroverSettings = {
   readonly mode: ProviderMode;
-  /** Of what is added to one turn. */
+  /** Most characters added to one turn. */
   readonly maxChars: number;
   readonly prefetchCommand: PrefetchCommand;
   /** Hits of one search. */
   readonly searchLimit: number;
-  /** Of `brv_query`, in seconds. */
+  /** Time limit of `brv_query`. */
   readonly queryTimeoutSeconds: number;
 };
 
 const PREFETCH_COMMANDS: readonly PrefetchCommand[] = ["search", "query"];
 const NUMBERS = {
-  // Room for five hits: an excerpt of brv has up to 800 characters.
+  // Enough for five hits: an excerpt of brv has up to 800 characters.
   max_chars: { standard: 5_000, min: 0, max: 100_000 },
   search_limit: { standard: 5, min: 1, max: 50 },
-  // At most what a tool call has, less the time brv needs to start and to report.
+  // At most the 120 s of a tool call, less the time brv needs to start and to report.
   query_timeout: { standard: 10, min: 10, max: 110 },
 } as const;
 
@@ -200,7 +200,7 @@ export const CONFIG_FIELDS: readonly ConfigField[] = [
   numberField("query_timeout", "Seconds brv_query may take"),
 ];
 
-/** A setting as it is kept, or what is wrong with it. Reads on after the key: `must be ...`. */
+/** The value to save, or why it is refused, as the continuation of a sentence after the key: `must be ...`. */
 export function checkSetting(key: string, text: string): Result<string | number, string> {
   const answer = text.trim();
   const range = Object.hasOwn(NUMBERS, key) ? NUMBERS[key as keyof typeof NUMBERS] : undefined;

@@ -1,4 +1,4 @@
-// What ByteRover found, as text for a prompt or a tool result. Pure.
+// Texts from and for ByteRover: what it found, as text for a prompt or a tool result; and notes for it to remember. Pure.
 import { codePointLength, isRecord, pyStrip, takeCodePoints } from "../../../lib/index.ts";
 import type { OpenAiMessage } from "../../../message/index.ts";
 import { fitChars } from "../../kit/recall-limits.ts";
@@ -14,18 +14,18 @@ import {
 } from "./brv-client.ts";
 
 const HEADING = "## ByteRover Context";
-/** brv 3.14 ends every answer of `query` with this, also an empty one. */
+/** The end of every answer of `query` in brv 3.14, also of an empty one. */
 const FOOTER = /\s*---\s*Source: ByteRover Knowledge Base\s*$/;
-/** And begins one that found nothing with this; it counts as completed. */
+/** The beginning of an answer that found nothing, whose status is `completed` all the same. */
 const NOTHING_FOUND = "**Summary**: No matching knowledge found";
 
-/** Search hits under one heading, "" when there are none. */
+/** Search hits under one heading; "" without hits. */
 export function searchRecall(data: BrvData, maxChars: number): string {
   const results = Array.isArray(data.results) ? data.results : [];
   return recall(results.flatMap(hitText).join("\n\n"), maxChars);
 }
 
-/** The model's answer under the same heading, "" when there is none. */
+/** The model's answer under the same heading; "" without an answer. */
 export function queryRecall(data: BrvData, maxChars: number): string {
   return recall(answerText(data), maxChars);
 }
@@ -57,13 +57,12 @@ function hitText(hit: unknown): string[] {
   return [label.length === 0 ? excerpt : `${label.join(" ")}\n${excerpt}`];
 }
 
-// ----
-// What is handed to ByteRover to remember, and in which form. Pure.
+// ---- Notes to remember ----
 
 const PRE_COMPRESS_HEADING = "[Pre-compression context]";
 const ROLES = ["user", "assistant"];
 
-/** Undefined for a turn that is too short to hold anything. */
+/** Undefined when the user's text is too short to be worth keeping. */
 export function turnNote(user: string, assistant: string): string | undefined {
   if (codePointLength(pyStrip(user)) < TURN_MIN_CHARS) return undefined;
   return [
@@ -72,13 +71,13 @@ export function turnNote(user: string, assistant: string): string | undefined {
   ].join("\n");
 }
 
-/** Undefined for what has no text: brv has no command that removes a note, so a removal is not passed on. */
+/** Undefined without text, and for a removal: brv has no command that removes a note. */
 export function mirrorNote(action: string, target: string, content: string): string | undefined {
   if (action === "remove" || pyStrip(content) === "") return undefined;
   return `${target === "user" ? "[User profile]" : "[Agent memory]"} ${content}`;
 }
 
-/** What the last messages said, before they are summarised away; undefined when they said nothing. */
+/** The last messages before a compaction; undefined when they have no text. */
 export function preCompressNote(messages: readonly OpenAiMessage[]): string | undefined {
   const lines = messages.slice(-PRE_COMPRESS_MESSAGES).flatMap(({ role, content }) => {
     if (!ROLES.includes(role) || typeof content !== "string" || pyStrip(content) === "") return [];

@@ -1,4 +1,4 @@
-// The three tools the model gets, and their answers.
+// The three tools of ByteRover and their answers, the status of brv that tools and setup report, and the self-test.
 import { codePointLength, err, HermesError, ok, pyStrip, type Result } from "../../../lib/index.ts";
 import type { ToolDefinition } from "../../../tools/index.ts";
 import type { SelfTestReport } from "../../contract.ts";
@@ -59,8 +59,8 @@ type ToolContext = {
   readonly client: BrvClient;
   readonly limits: Limits;
   readonly settings: ByteroverSettings;
-  /** About the settings file, when it could not be used. */
-  readonly problem?: string | undefined;
+  /** Why the settings file could not be used. */
+  readonly problem?: string;
 };
 
 export async function answerTool(
@@ -109,20 +109,19 @@ function textArgument(value: unknown): string {
   return pyStrip(firstText(value) ?? "");
 }
 
-// ----
-// The state of brv, for the model, for `hermes memory test` and for setup.
+// ---- Status, for the model, for `hermes memory test` and for setup ----
 
-/** The model that answers `query` and sorts in what is curated; without one both fail. */
+/** The model that answers `query` and files curated notes; without one both commands fail. */
 type ModelProvider = {
   readonly connected: boolean;
   readonly id?: string;
   readonly model?: string;
-  /** What keeps it from working, or how to connect one. */
+  /** Why it does not work, or how to connect one. */
   readonly hint?: string;
 };
 
 type BrvStatus = {
-  /** Lines to read. */
+  /** Several lines for the user or the model. */
   readonly text: string;
   readonly modelProvider: ModelProvider;
 };
@@ -142,7 +141,7 @@ const LABELS: readonly (readonly [key: string, label: string])[] = [
   ["sourcesError", "Problem"],
 ];
 
-/** One call after the other: both would start the same daemon. */
+/** Two calls, one after the other, because both would start the same daemon. */
 async function readStatus(
   client: BrvClient,
   limits: Limits,
@@ -192,25 +191,16 @@ function changesLine(changes: unknown): string[] {
   return counts.length === 0 ? [] : [`Changes: ${counts.join(", ")}`];
 }
 
-/** No provider is an empty id, not an error. */
+/** When no provider is connected, brv reports an empty id and no error. */
 function modelProviderOf(data: BrvData): ModelProvider {
   const id = firstText(data.providerId);
   if (id === undefined) return { connected: false, hint: CONNECT_HINT };
-  const model = firstText(data.activeModel);
-  const hint = firstText(data.warning);
-  return {
-    connected: true,
-    id,
-    ...(model === undefined ? {} : { model }),
-    ...(hint === undefined ? {} : { hint }),
-  };
+  return { connected: true, id, model: firstText(data.activeModel), hint: firstText(data.warning) };
 }
 
-// ----
-// `hermes memory test`: is brv there, does it answer, does search work. Nothing is written: brv has no command that takes
-// a curated note out of the tree again.
+// ---- Self-test: whether brv answers and search works. Nothing is written, because brv cannot remove a note again. ----
 
-/** Any words will do: that search answers is what counts, an empty tree included. */
+/** Any words: the test is that search answers, also for an empty tree. */
 const PROBE = "is there anything about this project";
 
 export async function testByterover(

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { type ChildRun, runChild } from "../../../src/providers/bundled/byterover/child.ts";
+import { type ChildRun, runChild } from "../../../src/providers/kit/child-process.ts";
 import { installBrv, isGone } from "../../fakes/brv.ts";
 import { startScript } from "../../fakes/child.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
@@ -29,7 +29,7 @@ describe("a child process", () => {
     const brv = installBrv({ mode: "hang" });
     const ended = runChild({ ...brvRun(brv), timeoutMs: 3_000 });
     const [call] = await brv.called(1);
-    expect(await ended).toEqual({ kind: "timed-out" });
+    expect(await ended).toEqual({ kind: "timed-out", stderr: "" });
     await vi.waitFor(() =>
       expect([call?.pid, call?.childPid].map((pid) => isGone(pid ?? 0))).toEqual([true, true]),
     );
