@@ -1,36 +1,36 @@
-// The recall of a turn as words, and how far a text repeats it. Pure.
+// How far a text repeats the recall of a turn. Both are compared word by word, so line breaks, bullets and punctuation do not matter. Pure.
 import { isWhitespaceUnit } from "../../lib/index.ts";
 import { endOfMatch } from "./block.ts";
 
-/** For each place of the recall where the text so far ends, how many of its last words stand there too. */
+/** For each position in the recall that matches the last word of the text: how many words before it match too, including it. */
 export type Matches = ReadonlyMap<number, number>;
 
 export const NO_MATCHES: Matches = new Map();
 
-/** So many words in a row are no chance any more, when they are long enough. */
+/** This many matching words in a row, with this many characters, are not a coincidence. */
 const LEAST_WORDS = 5;
 const LEAST_CHARS = 16;
 const LEAST_NOTE_WORDS = 12;
-/** A whole line may be shorter. */
+/** Lower limits for a whole line. */
 const LEAST_LINE_WORDS = 2;
 const LEAST_LINE_CHARS = 6;
-/** Of the whole content of a fence, or all there is before the stream ends. */
+/** Lower limit for the whole content of a fence, or everything until the end of the stream. */
 const LEAST_CONTENT_WORDS = 3;
 
 export class RecalledText {
   readonly #words: string[] = [];
   readonly #places = new Map<string, number[]>();
-  /** For each word, where its line begins and ends. */
+  /** For each word, the start and end of its line. */
   readonly #lines: { readonly start: number; end: number; readonly isNote: boolean }[] = [];
-  /** Letters before each word. */
+  /** For each word, the number of characters before it. */
   readonly #chars: number[] = [0];
 
-  /** `block`: recall in its fence, as it is injected. */
+  /** `block` is the recall in its fence, as injected into the request. */
   constructor(block: string) {
     for (const line of block.split("\n")) if (typeof matchTag(line, 0) !== "object") this.#addLine(line);
   }
 
-  /** The text goes on with one more word. `isCut`: the text ended here, maybe in the middle of the word. */
+  /** The matches after one more word. `isCut`: the text ended here, maybe in the middle of the word. */
   step(before: Matches, word: string, isCut = false): Matches {
     const after = new Map<number, number>();
     for (const at of this.#places.get(word) ?? []) after.set(at, 1 + (before.get(at - 1) ?? 0));
@@ -40,19 +40,19 @@ export class RecalledText {
     return after;
   }
 
-  /** How many of the last words repeat the recall beyond doubt: enough of them in a row, or a whole line. 0 for none. */
+  /** How many of the last words certainly repeat the recall: enough in a row, or a whole line. 0 for none. */
   repeated(matches: Matches): number {
     let longest = 0;
     for (const [at, count] of matches) longest = Math.max(longest, this.#repeatedAt(at, count));
     return longest;
   }
 
-  /** May `count` words be the beginning of a repetition? */
+  /** Whether the last `count` words may be the beginning of a repetition. */
   canGoOn(matches: Matches, count: number): boolean {
     return [...matches.values()].some((each) => each >= count);
   }
 
-  /** Is a fence with these `count` words and nothing else a repetition? Shorter ones count than in the middle of a text. */
+  /** Whether a fence with only these `count` words is a repetition. Fewer words are enough than in the middle of a text. */
   isAll(matches: Matches, count: number): boolean {
     if (count === 0) return false;
     return [...matches].some(([at, each]) => {
@@ -68,7 +68,7 @@ export class RecalledText {
     const line = this.#lines[at];
     if (line === undefined) return 0;
     const inLine = at - line.start + 1;
-    // The note is ordinary English: a few words of it are only the note when they are its beginning.
+    // The system note is ordinary English, so a few of its words count only if they are its beginning.
     if (line.isNote && count < LEAST_NOTE_WORDS) return count >= inLine && inLine >= LEAST_WORDS ? inLine : 0;
     if (count >= LEAST_WORDS && this.#charsOf(at, count) >= LEAST_CHARS) return count;
     const isLine = at === line.end && count >= inLine && inLine >= LEAST_LINE_WORDS;
@@ -104,17 +104,18 @@ export class RecalledText {
   }
 }
 
-// ----
-// Reads text as tags of the fence and words, in the forms a model may give them: any case, blanks and attributes inside the tag,
-// other hyphens or none, invisible characters, other brackets, HTML comments and entities, Markdown escapes. Text is compared by its words alone, so line breaks, bullets and punctuation do not matter. Pure.
+// ---- Text as tags and words ----
+//
+// A model may write a tag in many forms: any case, whitespace and attributes inside, other hyphens or none, invisible characters, other
+// brackets, as an HTML comment or with entities, or with Markdown escapes.
 
 export type Token =
   | { readonly kind: "open" | "close"; readonly end: number }
   | { readonly kind: "word"; readonly end: number; readonly word: string }
-  /** Neither: punctuation, blanks, numbers of a list. */
+  /** Punctuation, whitespace, numbers of a list. */
   | { readonly kind: "other"; readonly end: number };
 
-/** What stands at `at`; undefined when more text could make it something else. `isFinal`: there is no more. */
+/** The token at `at`; undefined when further text could change it. `isFinal`: there is no further text. */
 export function readToken(text: string, at: number, isFinal: boolean): Token | undefined {
   const code = text.codePointAt(at) ?? 0;
   if (TAG_STARTS.has(code)) {
@@ -128,7 +129,7 @@ export function readToken(text: string, at: number, isFinal: boolean): Token | u
   return { kind: "other", end: at + (code > 0xffff ? 2 : 1) };
 }
 
-/** Where a tag can begin. */
+/** Characters that can begin a tag. */
 export const TAG_START = /[<&\\[＜]/g;
 
 type Tag = { readonly kind: "open" | "close"; readonly end: number };
@@ -144,17 +145,17 @@ const TAG_STARTS: ReadonlySet<number> = new Set([LESS, AMPERSAND, BACKSLASH, BRA
 const OPENING = ["<", "&lt;", "&#60;", "&#x3c;", "[", "＜"];
 const CLOSING = [">", "&gt;", "&#62;", "&#x3e;", "＞"];
 const NAME = ["memory", "context"] as const;
-/** Between the two: the hyphen, what looks like one, an underscore. */
+/** Between the two words: a hyphen, a character that looks like one, or an underscore. */
 const JOINT = /[-_\u2010-\u2015\u2212\ufe58\ufe63\uff0d]/;
 const INVISIBLE = /[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]/;
-/** Inside a tag, before and behind its name. */
+/** Most whitespace before and after the name in a tag. */
 const MOST_BLANKS = 8;
 const MOST_ATTRIBUTE_CHARS = 120;
 
 const NONE = -1;
 const PARTIAL = -2;
 
-/** The tag at `from`. `partial`: the text ends before it can be told. */
+/** The tag at `from`. `partial`: the text ends too early to decide. */
 export function matchTag(text: string, from: number): Tag | "partial" | undefined {
   const start = text.charCodeAt(from) === BACKSLASH ? from + 1 : from;
   const opened = endOfAny(text, start, OPENING);
@@ -194,7 +195,7 @@ function endOfLetters(text: string, from: number, word: string): number {
   return at;
 }
 
-/** Behind the `>` of a tag whose name ends at `name`. A tag that closes itself has been seen in front of recall. */
+/** The end of a tag whose name ends at `name`. A self-closing tag counts: models have written one in front of recall. */
 function endOfTag(text: string, name: number): number {
   const first = skipInvisible(text, name);
   const next = text.charCodeAt(first);
@@ -243,23 +244,23 @@ function isInvisible(text: string, at: number): boolean {
   return INVISIBLE.test(text.charAt(at));
 }
 
-/** A line break or tab as JSON has them is one separator; other escapes are only their backslash. */
+/** `\\n`, `\\r` and `\\t`, as in JSON, are one separator; of other escapes only the backslash is one. */
 function readEscape(text: string, at: number, isFinal: boolean): Token | undefined {
   if (at + 1 === text.length && !isFinal) return undefined;
   return { kind: "other", end: at + (/[nrt]/.test(text.charAt(at + 1)) ? 2 : 1) };
 }
 
 const LETTER = /[\p{L}\p{N}\p{M}]/u;
-/** Each sign of these scripts counts as a word: they have no blanks between words. */
+/** Scripts without blanks between words: each character counts as a word. */
 const SIGN = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
 const IGNORED = /\p{Cf}/u;
 const ENTITY = /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z][a-z0-9]{1,8}));/iy;
 const MAYBE_ENTITY = /&(?:#(?:\d{0,7}|x[0-9a-f]{0,6})?|[a-z][a-z0-9]{0,8})?$/iy;
-/** Longer ones are cut, so that a stream is never held back for the end of one. */
+/** Longer words are cut, so that a stream is not held back until the end of one. */
 const MOST_WORD_UNITS = 64;
 const LIST_NUMBER = /^\d{1,3}$/;
 
-/** `none`: no word begins here. */
+/** `none`: no word begins at `from`. */
 function readWord(text: string, from: number, isFinal: boolean): Token | undefined | "none" {
   let word = "";
   let at = from;
@@ -290,7 +291,7 @@ function toWord(word: string, end: number): Token {
   return { kind: "word", word: word.normalize("NFKC").toLowerCase(), end };
 }
 
-/** `&quot;` is a separator as a whole, or its name would be a word. */
+/** An entity such as `&quot;` is one separator; otherwise its name would be read as a word. */
 function entityOrNone(text: string, at: number): Token | "none" {
   ENTITY.lastIndex = at;
   const end = ENTITY.test(text) ? ENTITY.lastIndex : at;

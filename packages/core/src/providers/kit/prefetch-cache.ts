@@ -1,33 +1,34 @@
-// Recall fetched in the background for the next turn: one result, for one session, used once and not for long.
+// Recall that a provider fetches in the background for the next turn: one result for one session, used once, and only for a few turns.
+// No provider uses it yet: it is meant for the providers that call a server, whose recall is too slow for the turn itself.
 import { pyStrip } from "../../lib/index.ts";
 
-export type PrefetchSlotOptions = {
-  /** A result is used up to this many turns after the one it was fetched in. */
+export type PrefetchCacheOptions = {
+  /** A result is used up to this many turns after the turn it was fetched in. */
   readonly maxAgeTurns?: number;
-  /** How long `take` waits for a fetch that is still running. 0: not at all. */
+  /** How long `take` waits for a running fetch. 0: not at all. */
   readonly waitMs?: number;
 };
 
 type FetchOutcome =
   | { readonly kind: "kept" }
   | { readonly kind: "empty" }
-  /** A newer fetch began, or the slot was cleared, before this one came back. */
+  /** A newer fetch began, or the cache was cleared, before this one returned. */
   | { readonly kind: "superseded" }
   | { readonly kind: "failed"; readonly cause: unknown };
 
-export type PrefetchSlot = {
+export type PrefetchCache = {
   /**
-   * Starts a background fetch; the one that runs is aborted. A failed or empty fetch leaves the result before it in place.
-   * Never rejects, so nobody has to wait for it.
+   * Starts a background fetch and aborts the running one. A failed or empty fetch keeps the previous result. Never rejects, so it need
+   * not be awaited.
    */
   fetch(
     sessionId: string,
     turn: number,
     work: (signal: AbortSignal) => Promise<string>,
   ): Promise<FetchOutcome>;
-  /** The result for this session, once; "" when there is none or it is too old. What cannot be used is dropped. */
+  /** The result for this session, once; "" when there is none or it is too old. An unusable result is dropped. */
   take(sessionId: string, turn: number, signal?: AbortSignal): Promise<string>;
-  /** The session changed: the result goes, and what is being fetched will not count. */
+  /** For a change of session: drops the result and aborts the running fetch. */
   clear(): void;
 };
 
@@ -37,7 +38,7 @@ const LONGEST_WAIT_MS = 3_000;
 type Stamp = { readonly sessionId: string; readonly turn: number };
 type Running = Stamp & { readonly controller: AbortController; readonly ended: Promise<FetchOutcome> };
 
-export function createPrefetchSlot(options: PrefetchSlotOptions = {}): PrefetchSlot {
+export function createPrefetchCache(options: PrefetchCacheOptions = {}): PrefetchCache {
   const maxAgeTurns = options.maxAgeTurns ?? DEFAULT_MAX_AGE_TURNS;
   const waitMs = Math.min(options.waitMs ?? LONGEST_WAIT_MS, LONGEST_WAIT_MS);
   let kept: (Stamp & { readonly text: string }) | undefined;
@@ -82,7 +83,7 @@ export function createPrefetchSlot(options: PrefetchSlotOptions = {}): PrefetchS
       const result = kept;
       kept = undefined;
       if (result === undefined || result.sessionId !== sessionId) return "";
-      const age = turn - result.turn; // below 0 after turns were undone: what was asked then is gone
+      const age = turn - result.turn; // below 0 after turns were undone: the question of this result is gone
       return age >= 0 && age <= maxAgeTurns ? result.text : "";
     },
 

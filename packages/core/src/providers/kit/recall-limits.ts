@@ -1,11 +1,11 @@
 import { codePointLength, takeCodePoints } from "../../lib/index.ts";
 
-// How much of a provider reaches the model: both ways, recall only, or tools only.
+// How much of a bundled provider reaches the model: its mode (recall, tools or both), and texts cut to a number of characters.
 export type ProviderMode = "hybrid" | "context" | "tools";
 
 export const PROVIDER_MODES: readonly ProviderMode[] = ["hybrid", "context", "tools"];
 
-/** Anything unknown means `hybrid`. */
+/** An unknown value means `hybrid`. */
 export function parseMode(value: unknown): ProviderMode {
   const word = typeof value === "string" ? value.trim().toLowerCase() : value;
   return PROVIDER_MODES.find((mode) => mode === word) ?? "hybrid";
@@ -19,7 +19,7 @@ export function hasTools(mode: ProviderMode): boolean {
   return mode !== "context";
 }
 
-/** One sentence for the system prompt block: how recall arrives in this mode. */
+/** One sentence for the system prompt about recall in this mode. */
 export function modeSentence(mode: ProviderMode): string {
   switch (mode) {
     case "hybrid":
@@ -33,21 +33,20 @@ export function modeSentence(mode: ProviderMode): string {
   }
 }
 
-// ----
-// Keeping a text within its share of the prompt.
+// ---- Cutting texts ----
 
-/** Characters one token stands for. */
+/** Average number of characters in a token. */
 const CHARS_PER_TOKEN = 4;
 
 const ELLIPSIS = " …";
-/** A word is cut rather than losing more than this share of the room. */
+/** The cut is moved back to a blank only if at least this share of the limit is kept. */
 const LEAST_KEPT = 0.8;
 
-/** At most `limit` code points, mark included; cut at a blank where that does not cost too much. 0: nothing at all. */
+/** At most `limit` code points, the ellipsis included; cut at a blank if that loses less than a fifth. "" for a limit of 0. */
 export function fitChars(text: string, limit: number): string {
   const maxChars = Math.floor(limit);
   if (!(maxChars > 0)) return "";
-  // Beyond two units for each character it cannot fit, and a flood need not be counted.
+  // A text of more than two UTF-16 units per allowed code point cannot fit, so its code points need not be counted.
   if (text.length <= maxChars || (text.length <= 2 * maxChars && codePointLength(text) <= maxChars))
     return text;
   const room = maxChars - ELLIPSIS.length;

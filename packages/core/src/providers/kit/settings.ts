@@ -1,4 +1,5 @@
-// `<home>/<provider>.json`: the settings of one provider that are not secret. Other programs keep keys of their own there.
+// Settings of a provider that are not secret: the file `<home>/<provider>.json`, in which other programs may have keys too, and reading
+// values that users and wizards may have written as text.
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import {
@@ -13,11 +14,11 @@ import {
 
 type Settings = {
   readonly values: Readonly<Record<string, unknown>>;
-  /** Why the file could not be used, in one sentence; the values are empty then. A missing file is no problem. */
+  /** Why the file could not be used, in one sentence; the values are empty then. A missing file is not a problem. */
   readonly problem?: string;
 };
 
-/** Reading forgives: whoever asks always gets values to work with. */
+/** Never throws. */
 export function readSettings(home: string, fileName: string): Settings {
   const path = join(home, fileName);
   try {
@@ -26,13 +27,13 @@ export function readSettings(home: string, fileName: string): Settings {
     return { values: {}, problem: `${path} holds no JSON object. Its settings are not used.` };
   } catch (cause) {
     if (errnoCode(cause) === "ENOENT") return { values: {} };
-    // The parser's own message quotes the place, and with it perhaps a key that somebody put there.
+    // The message of the JSON parser quotes the text, which may contain an API key.
     const reason = cause instanceof SyntaxError ? "it is not valid JSON" : describeCause(cause);
     return { values: {}, problem: `${path} cannot be read: ${reason}. Its settings are not used.` };
   }
 }
 
-/** Sets these keys and keeps all others; undefined removes a key. A file that cannot be read is not written over. */
+/** Sets these keys and keeps all others; undefined removes a key. An unreadable file is not overwritten. */
 export function writeSettings(
   home: string,
   fileName: string,
@@ -53,7 +54,8 @@ export function writeSettings(
   }
 }
 
-// Settings as people and wizards write them: numbers and booleans may arrive as text.
+// ---- Values: numbers and booleans may be text ----
+
 const TRUE_WORDS = ["true", "1", "yes", "on"];
 const FALSE_WORDS = ["false", "0", "no", "off"];
 
@@ -65,7 +67,7 @@ export function readBoolean(value: unknown, standard: boolean): boolean {
   return FALSE_WORDS.includes(word) ? false : standard;
 }
 
-/** Within the bounds; `standard` when it is no number at all. */
+/** Limited to the bounds; `standard` when it is not a number. */
 export function readNumber(
   value: unknown,
   standard: number,

@@ -1,5 +1,5 @@
-// What a provider says, made fit for a prompt: cut to its share, its fences taken off, dangerous paragraphs taken out.
-// Memory is untrusted input: somebody else may have written what a provider recalls.
+// Texts that pass between a provider and a conversation. A provider's text for a prompt is cut to its limit, freed of fences, and scanned,
+// because recalled memory is untrusted input. The user's message for a provider is freed of the skill that a slash command put around it.
 import { pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { disguisedThreats, maskStoredSecrets, scanThreats } from "../../security/index.ts";
 import { unwrapRecall } from "../fence/block.ts";
@@ -9,7 +9,7 @@ type PromptText = {
   readonly wasCut: boolean;
   readonly wasFenced: boolean;
   readonly blockedParagraphs: number;
-  /** Credentials that were cut out of the text around them. */
+  /** Number of credentials that were cut out of the text. */
   readonly maskedSecrets: number;
 };
 
@@ -19,8 +19,8 @@ type PromptTextRules = {
 };
 
 /**
- * `maxChars` counts code points of the provider's own text; the notes that stand for blocked paragraphs and secrets come on top. Half a surrogate
- * pair becomes U+FFFD: some model servers refuse a request that has one.
+ * `maxChars` limits the code points of the provider's text; notes in place of blocked paragraphs and secrets are not counted. A lone
+ * surrogate becomes U+FFFD, because some model servers refuse a request with one.
  */
 export function toPromptText(raw: string, maxChars: number, rules: PromptTextRules = {}): PromptText {
   const head = shortened(raw, maxChars);
@@ -37,33 +37,26 @@ export function toPromptText(raw: string, maxChars: number, rules: PromptTextRul
   };
 }
 
-// Written out, because `trim` takes U+FEFF for a blank and U+0085 for none.
-const NOT_BLANK = /[^\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
-
-/** Nothing but whitespace in Python's sense. Quick also for texts of many megabytes. */
+/** Only whitespace, as Python defines it. */
 export function isBlank(text: string): boolean {
-  return !NOT_BLANK.test(text);
+  return pyStrip(text) === "";
 }
 
-/** Room for a fence and its note around the text. */
+/** For a fence and its note around the text. */
 const FENCE_CHARS = 1_000;
 const CLOSE_TAG = /<\/\s*memory-context\s*>\s*$/i;
 
-/** Only the part that can matter of a text that may be 100 MB long; a block that is cut keeps its end, so that it counts as one. */
+/** The part of a text (which may have 100 MB) that can be used. A fenced text that is cut keeps its close tag, so that it stays fenced. */
 export function shortened(raw: string, maxChars: number): string {
   const most = maxChars * 2 + FENCE_CHARS;
   if (raw.length <= most) return raw;
   const end = CLOSE_TAG.test(raw.slice(-64)) ? "</memory-context>" : "";
-  return apart(raw.slice(0, most)) + end;
-}
-
-/** A copy: a slice would keep the whole text it was cut from in memory for as long as the conversation has it. */
-function apart(slice: string): string {
-  return structuredClone(slice);
+  // A copy, because a slice would keep the whole original text in memory.
+  return structuredClone(raw.slice(0, most)) + end;
 }
 
 function withoutThreats(text: string): { readonly text: string; readonly blocked: number } {
-  // Odd places hold the blank lines between the paragraphs.
+  // Odd indexes are the blank lines between the paragraphs.
   const pieces = text.split(/(\n[^\S\n]*\n\s*)/);
   const blocked = new Set<number>();
   const block = (index: number, ids: readonly string[]): void => {
@@ -74,7 +67,7 @@ function withoutThreats(text: string): { readonly text: string; readonly blocked
     const ids = threatsIn(piece).map(({ id }) => id);
     if (ids.length > 0) block(index, ids);
   }
-  // A payload may also be spread over paragraphs. Text that has one again and again was made to, and goes whole.
+  // A payload may also be spread over several paragraphs. If there is still one after 20 rounds, the whole text is blocked.
   for (let round = 0; ; round += 1) {
     const [finding] = threatsIn(pieces.join(""));
     if (finding === undefined) break;
@@ -95,7 +88,6 @@ function withoutThreats(text: string): { readonly text: string; readonly blocked
   return { text: pieces.join(""), blocked: blocked.size };
 }
 
-/** Plain and disguised ones. */
 function threatsIn(
   text: string,
 ): readonly { readonly id: string; readonly start: number; readonly end: number }[] {
@@ -103,19 +95,18 @@ function threatsIn(
 }
 
 const MAX_ROUNDS = 20;
-/** Further blocked paragraphs go without a note: a note is longer than many a paragraph, and thousands would fill the prompt. */
+/** Further blocked paragraphs get no note, because thousands of notes would fill the prompt. */
 const MAX_NOTES = 20;
 const MAX_NAMED = 5;
 
-/** Matches no threat pattern itself. */
+/** Must not match a threat pattern itself. */
 function blockedNote(ids: readonly string[]): string {
   const more = ids.length > MAX_NAMED ? ` and ${ids.length - MAX_NAMED} more` : "";
   const named = ids.slice(0, MAX_NAMED).join(", ");
   return `[BLOCKED: a paragraph of recalled memory was left out. Threat pattern(s): ${named}${more}.]`;
 }
 
-// ----
-// A slash command that invokes a skill sends the whole skill as the user's message. Providers get what the user typed.
+// ---- A slash command sends a whole skill as the user's message; providers get only the part that the user typed ----
 
 const INVOKED = "[IMPORTANT: The user has invoked the ";
 const BUNDLE = " skill bundle,";
@@ -125,7 +116,7 @@ const SINGLE = "The full skill content is loaded below.]";
 const SINGLE_INSTRUCTION = "The user has provided the following instruction alongside the skill invocation: ";
 const SINGLE_END = "\n\n[Runtime note:";
 
-/** Null when nothing of it is the user's own, and for anything that is not text. */
+/** Null when the user typed nothing, and for a message that is not text. */
 export function withoutSkillScaffolding(message: unknown): string | null {
   if (typeof message !== "string") return null;
   if (!message.startsWith(INVOKED)) return message;

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { createPrefetchSlot } from "../../../src/providers/kit/prefetch-cache.ts";
+import { createPrefetchCache } from "../../../src/providers/kit/prefetch-cache.ts";
 
 const found = (text: string) => async () => text;
 
@@ -9,18 +9,18 @@ describe("prefetch slot", () => {
   });
 
   it("has nothing on the first turn", async () => {
-    expect(await createPrefetchSlot().take("s", 1)).toBe("");
+    expect(await createPrefetchCache().take("s", 1)).toBe("");
   });
 
   it("hands out a result once", async () => {
-    const slot = createPrefetchSlot();
+    const slot = createPrefetchCache();
     expect(await slot.fetch("s", 1, found("tea"))).toEqual({ kind: "kept" });
     expect(await slot.take("s", 2)).toBe("tea");
     expect(await slot.take("s", 2)).toBe("");
   });
 
   it("uses a result for as many turns as it may be old, and no longer", async () => {
-    const slot = createPrefetchSlot({ maxAgeTurns: 2 });
+    const slot = createPrefetchCache({ maxAgeTurns: 2 });
     const ages = [];
     for (const turn of [4, 5, 6, 7]) {
       await slot.fetch("s", 4, found("tea"));
@@ -30,21 +30,21 @@ describe("prefetch slot", () => {
   });
 
   it("drops a result of turns that were undone", async () => {
-    const slot = createPrefetchSlot();
+    const slot = createPrefetchCache();
     await slot.fetch("s", 4, found("tea"));
     expect(await slot.take("s", 3)).toBe("");
     expect(await slot.take("s", 4)).toBe("");
   });
 
   it("drops the result of another session, also for its own", async () => {
-    const slot = createPrefetchSlot();
+    const slot = createPrefetchCache();
     await slot.fetch("old", 1, found("tea"));
     expect(await slot.take("new", 2)).toBe("");
     expect(await slot.take("old", 2)).toBe("");
   });
 
   it("waits for a fetch that is running", async () => {
-    const slot = createPrefetchSlot();
+    const slot = createPrefetchCache();
     const text = Promise.withResolvers<string>();
     void slot.fetch("s", 1, () => text.promise);
     const taken = slot.take("s", 2);
@@ -54,7 +54,7 @@ describe("prefetch slot", () => {
 
   it("waits at most three seconds, whatever it is told, and keeps what comes later", async () => {
     vi.useFakeTimers();
-    const slot = createPrefetchSlot({ waitMs: 60_000 });
+    const slot = createPrefetchCache({ waitMs: 60_000 });
     const text = Promise.withResolvers<string>();
     const fetched = slot.fetch("s", 1, () => text.promise);
     const taken = vi.fn();
@@ -71,10 +71,10 @@ describe("prefetch slot", () => {
   it("does not wait when it is told not to, for another session, or for a caller who has gone", async () => {
     const gone = AbortSignal.abort();
     const never = () => new Promise<string>(() => {});
-    const impatient = createPrefetchSlot({ waitMs: 0 });
+    const impatient = createPrefetchCache({ waitMs: 0 });
     void impatient.fetch("s", 1, never);
     expect(await impatient.take("s", 2)).toBe("");
-    const patient = createPrefetchSlot();
+    const patient = createPrefetchCache();
     void patient.fetch("s", 1, never);
     expect(await patient.take("other", 2)).toBe("");
     expect(await patient.take("s", 2, gone)).toBe("");
@@ -85,7 +85,7 @@ describe("prefetch slot", () => {
   });
 
   it("keeps the result before when a newer fetch is empty or fails", async () => {
-    const slot = createPrefetchSlot();
+    const slot = createPrefetchCache();
     const cause = new Error("down");
     await slot.fetch("s", 1, found("tea"));
     expect(await slot.fetch("s", 2, found(" \n"))).toEqual({ kind: "empty" });
@@ -99,7 +99,7 @@ describe("prefetch slot", () => {
   });
 
   it("aborts a fetch that a newer one replaces, and ignores what it still brings", async () => {
-    const slot = createPrefetchSlot();
+    const slot = createPrefetchCache();
     const text = Promise.withResolvers<string>();
     const signals: AbortSignal[] = [];
     const first = slot.fetch("s", 1, (signal) => {
@@ -116,7 +116,7 @@ describe("prefetch slot", () => {
   });
 
   it("forgets everything when the session changes, also what is still being fetched", async () => {
-    const slot = createPrefetchSlot();
+    const slot = createPrefetchCache();
     await slot.fetch("s", 1, found("tea"));
     slot.clear();
     expect(await slot.take("s", 2)).toBe("");
