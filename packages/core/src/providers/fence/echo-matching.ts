@@ -244,7 +244,7 @@ function isInvisible(text: string, at: number): boolean {
   return INVISIBLE.test(text.charAt(at));
 }
 
-/** `\\n`, `\\r` and `\\t`, as in JSON, are one separator; of other escapes only the backslash is one. */
+/** `\n`, `\r` and `\t`, as in JSON, are one separator; of other escapes only the backslash is one. */
 function readEscape(text: string, at: number, isFinal: boolean): Token | undefined {
   if (at + 1 === text.length && !isFinal) return undefined;
   return { kind: "other", end: at + (/[nrt]/.test(text.charAt(at + 1)) ? 2 : 1) };

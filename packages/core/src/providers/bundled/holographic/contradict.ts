@@ -1,6 +1,6 @@
-// Pairs of facts about the same things that do not agree.
+// Pairs of facts about the same entities that contradict each other.
 
-import { FACT_COLUMNS, type FactRow } from "./database.ts";
+import { categoryFilter, FACT_COLUMNS, type FactRow } from "./database.ts";
 import type { FactTools } from "./facts.ts";
 import { readVector, similarity, toLevels } from "./phase-vectors.ts";
 import { levelSimilarity, SCAN_ERROR } from "./vector-index.ts";
@@ -12,21 +12,21 @@ export type Contradiction = {
   readonly entity_overlap: number;
   readonly content_similarity: number;
   readonly contradiction_score: number;
-  /** Lower-case, sorted. */
+  /** In lower case, sorted. */
   readonly shared_entities: readonly string[];
 };
 
 type ContradictingFact = Omit<FactRow, "retrieval_count" | "helpful_count">;
 
-/** Pairs grow with the square: of more facts only those changed last are compared. */
-const MOST_FACTS = 500;
+/** The number of pairs grows with the square, so only the most recently changed facts are compared. */
+const MAX_FACTS = 500;
 const LEAST_OVERLAP = 0.3;
 const LEAST_SCORE = 0.3;
-/** Two statements of the same form: closer is the same statement, farther another subject. */
+/** Similarity of two statements of the same form: above it they are the same statement, below it they have different subjects. */
 const SAME_FORM = { from: 0.5, to: 0.97 };
 /**
- * A quarter of the usual length tells a similarity to within 0.044 two times out of three. Four times that below the bound
- * the rest need not be looked at.
+ * With a quarter of the usual length, a similarity has a standard deviation of 0.044. A pair that is four times that below the bound need not
+ * be compared in full.
  */
 const FIRST_LOOK = { length: 256, least: SAME_FORM.from - 4 * 0.044 };
 
@@ -59,7 +59,7 @@ type Pair = { readonly one: Compared; readonly other: Compared; readonly shared:
 type Verdict = { readonly similar: number; readonly score: number };
 type Judge = (one: FactRow, other: FactRow, overlap: number) => Verdict | undefined;
 
-/** Unlike vectors of facts about the same things. Hardly ever true: sharing the entity makes them alike. */
+/** Facts about the same entities with different vectors. Rarely true, because a shared entity makes the vectors similar. */
 function referenceJudge({ db, encoder }: FactTools): Judge {
   const known = new Map<number, { vector: Float64Array; levels: Uint16Array }>();
   const vectorOf = (factId: number) => {
@@ -84,7 +84,7 @@ function referenceJudge({ db, encoder }: FactTools): Judge {
   };
 }
 
-/** The same statement with another value: most words are the same, and both sides have some the other has not. */
+/** The same statement with another value: most words are the same, and each side has words that the other lacks. */
 function structuralJudge({ encoder }: FactTools): Judge {
   return (one, other, overlap) => {
     const [a, b] = [encoder.textLevels(one.content), encoder.textLevels(other.content)];
@@ -121,12 +121,12 @@ function pairsOf(facts: readonly Compared[]): Pair[] {
 }
 
 function readFacts({ db, encoder }: FactTools, category: string | undefined): Compared[] {
-  const inCategory = category === undefined ? "" : "AND f.category = :category";
+  const filter = categoryFilter(category);
   const sql = `
-    SELECT ${FACT_COLUMNS} FROM facts f WHERE length(f.hrr_vector) = :bytes ${inCategory}
-    ORDER BY f.updated_at DESC, f.fact_id DESC LIMIT ${MOST_FACTS}
+    SELECT ${FACT_COLUMNS} FROM facts f WHERE length(f.hrr_vector) = :bytes ${filter.and}
+    ORDER BY f.updated_at DESC, f.fact_id DESC LIMIT ${MAX_FACTS}
   `;
-  const values = { bytes: encoder.dim * 8, ...(category === undefined ? {} : { category }) };
+  const values = { bytes: encoder.dim * 8, ...filter.values };
   const facts = db.all<FactRow>(sql, values).sort((one, other) => one.fact_id - other.fact_id);
   const links = db.all<{ id: number; name: string }>(
     `SELECT l.fact_id AS id, e.name FROM fact_entities l JOIN entities e ON e.entity_id = l.entity_id

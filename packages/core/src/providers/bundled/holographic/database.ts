@@ -1,14 +1,12 @@
-// One connection to the fact database: opening, transactions, waiting. node:sqlite is synchronous, so waiting for
-// another process happens between attempts, with the event loop free.
+// The fact database: its tables, rows and journal mode, and one connection with its transactions. node:sqlite is synchronous, so waiting
+// for another process happens between attempts, with the event loop free.
 import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { describeCause, errnoCode, HermesError } from "../../../lib/index.ts";
 
-// ----
-// The tables. All but those named `hermes_memory_*` are shared with the Python original, which ignores ours; nothing of
-// ours hangs on its tables, no trigger and no column.
+// ---- Tables. All but those named `hermes_memory_*` are shared with the Python original; we add no triggers or columns to them. ----
 
 const SHARED_TABLES = `
   CREATE TABLE IF NOT EXISTS facts (
@@ -76,7 +74,7 @@ const OWN_TABLES = `
   );
 `;
 
-/** Whether there is nothing for `ensureSchema` to do. */
+/** Whether every table exists, so that `ensureSchema` is not needed. */
 function hasSchema(db: DatabaseSync): boolean {
   const names = new Set(
     db
@@ -90,7 +88,7 @@ function hasSchema(db: DatabaseSync): boolean {
   return wanted.every((name) => names.has(name ?? "")) && hasVectorColumn(db);
 }
 
-/** Within a transaction. Leaves alone what is there. */
+/** Within a transaction. Creates what is missing. */
 function ensureSchema(db: DatabaseSync): void {
   db.exec(SHARED_TABLES);
   if (!hasVectorColumn(db)) db.exec("ALTER TABLE facts ADD COLUMN hrr_vector BLOB");
@@ -101,10 +99,9 @@ function hasVectorColumn(db: DatabaseSync): boolean {
   return db.prepare("SELECT 1 FROM pragma_table_info('facts') WHERE name = 'hrr_vector'").get() !== undefined;
 }
 
-// ----
-// Write-ahead logging, where the file system can do it.
+// ---- Journal mode: write-ahead logging, where the file system supports it ----
 
-/** What is needed of a connection; a `DatabaseSync` is one. */
+/** The part of a `DatabaseSync` that is used. */
 type JournalDatabase = {
   prepare(sql: string): { get(): Record<string, unknown> | undefined };
   exec(sql: string): void;
@@ -115,14 +112,14 @@ type JournalOptions = { readonly path: string; readonly warn: (message: string) 
 let hasWarned = false;
 
 /**
- * A file that is in WAL mode already stays so, whatever happens: programs that disagree about the mode damage the file.
- * Throws what SQLite throws, also when another process holds the file.
+ * A file in WAL mode stays in it, because programs that disagree about the mode damage the file. Throws SQLite's errors, also when another
+ * process has locked the file.
  */
 export function setJournalMode(db: JournalDatabase, { path, warn }: JournalOptions): void {
   try {
     if (db.prepare("PRAGMA journal_mode").get()?.journal_mode !== "wal") db.exec("PRAGMA journal_mode = WAL");
-    // A process that dies loses nothing. A power cut may take the newest facts, never the file. Waiting for the disk at
-    // every fact would be most of what adding one costs.
+    // A process that dies loses nothing. A power cut may lose the newest facts, but does not damage the file. Waiting for the disk after
+    // every fact would be most of the cost of adding one.
     db.exec("PRAGMA synchronous = NORMAL");
   } catch (cause) {
     const reason = describeCause(cause);
@@ -136,10 +133,8 @@ export function setJournalMode(db: JournalDatabase, { path, warn }: JournalOptio
   }
 }
 
-// ----
-// Rows of `facts` as tools show them, and vectors as the file holds them.
+// ---- Rows of `facts`, with the keys of the tool's JSON answers ----
 
-/** Column names are the tool's JSON keys. */
 export type FactRow = {
   readonly fact_id: number;
   readonly content: string;
@@ -154,11 +149,11 @@ export type FactRow = {
 
 export type FactWithVector = FactRow & { readonly hrr_vector: Uint8Array | null };
 
-/** In the order of the tool's answers; `f` is the table. */
+/** In the order of the tool's answers; `f` is the alias of the table. */
 export const FACT_COLUMNS =
   "f.fact_id, f.content, f.category, coalesce(f.tags, '') AS tags, f.trust_score, f.retrieval_count, f.helpful_count, f.created_at, f.updated_at";
 
-/** Without the vector, and with a prototype, which rows from SQLite lack. */
+/** Without the vector, and with a prototype, which rows of node:sqlite lack. */
 export function toFactRow(row: FactRow): FactRow {
   return {
     fact_id: row.fact_id,
@@ -173,12 +168,23 @@ export function toFactRow(row: FactRow): FactRow {
   };
 }
 
-/** How long SQLite itself may block the event loop in one attempt. */
+/** For a statement on `facts f` that is limited to a category, if one is given. */
+export function categoryFilter(category: string | undefined): {
+  readonly and: string;
+  readonly values: Values;
+} {
+  if (category === undefined) return { and: "", values: {} };
+  return { and: "AND f.category = :category", values: { category } };
+}
+
+// ---- The connection ----
+
+/** How long SQLite may block the event loop in one attempt. */
 const BUSY_TIMEOUT_MS = 25;
 const WAIT_LIMIT_MS = 10_000;
-/** How long readers of other processes may keep the log from being emptied. */
+/** How long to wait for readers in other processes before giving up on emptying the log. */
 const LOG_WAIT_MS = 2_000;
-/** A loop of awaited calls never leaves the microtask queue by itself; after this long it lets other work in. */
+/** A loop of awaited calls never leaves the microtask queue; after this long a call yields to other work. */
 const TURN_MS = 15;
 const BUSY = 5;
 const LOCKED = 6;
@@ -199,11 +205,11 @@ export class FactDatabase {
   static async open(path: string, warn: (message: string) => void): Promise<FactDatabase> {
     try {
       createFile(path);
-      // The original does not enforce foreign keys, so a file of its may hold links that would fail.
+      // The Python original does not enforce foreign keys, so its files may contain links that would fail.
       const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: false });
       const opened = new FactDatabase(path, db);
       try {
-        await opened.#patiently(() => setJournalMode(db, { path, warn }));
+        await opened.#retrying(() => setJournalMode(db, { path, warn }));
         if (!(await opened.read(() => hasSchema(db)))) await opened.write(() => ensureSchema(db));
         return opened;
       } catch (cause) {
@@ -228,29 +234,29 @@ export class FactDatabase {
     return { changes: Number(changes), lastId: Number(lastInsertRowid) };
   }
 
-  /** Changes when another connection has committed something. Read inside the transaction it is meant for. */
+  /** Changes when another connection has committed. Read it inside the transaction that uses it. */
   dataVersion(): number {
     return this.get<{ data_version: number }>("PRAGMA data_version")?.data_version ?? 0;
   }
 
-  /** Everything `work` reads comes from one moment. */
+  /** `work` sees one state of the database. */
   read<T>(work: () => T): Promise<T> {
-    return this.#patiently(() => this.#transaction("BEGIN", work));
+    return this.#retrying(() => this.#transaction("BEGIN", work));
   }
 
   /**
-   * All of `work` or nothing. It may run more than once, so what is outside the database changes in `committed`, which
-   * runs before anything else of this process can.
+   * All changes of `work`, or none. `work` may run more than once, so state outside the database is changed in `committed`, which runs right
+   * after the commit.
    */
   write<T>(work: () => T, committed: (value: T) => void = () => {}): Promise<T> {
-    return this.#patiently(() => {
+    return this.#retrying(() => {
       const value = this.#transaction("BEGIN IMMEDIATE", work);
       committed(value);
       return value;
     });
   }
 
-  /** Like `write` for what may be left undone: false when another process is writing just now, or nothing can be written. */
+  /** A write that may be skipped: false when another process is writing, or the database cannot be written. */
   tryWrite(work: () => void): boolean {
     this.#refuseIfClosed();
     try {
@@ -262,22 +268,22 @@ export class FactDatabase {
     }
   }
 
-  /** Bytes of deleted rows are overwritten from here on. */
+  /** From now on the bytes of deleted rows are overwritten. */
   overwriteDeleted(): void {
     this.#refuseIfClosed();
     this.#db.exec("PRAGMA secure_delete = ON");
   }
 
-  /** Writes the file anew, without free pages. */
+  /** Rewrites the file without free pages. */
   vacuum(): Promise<void> {
-    return this.#patiently(() => this.#db.exec("VACUUM"));
+    return this.#retrying(() => this.#db.exec("VACUUM"));
   }
 
-  /** Moves the write-ahead log into the file and cuts it to nothing. False while another process still reads from it. */
+  /** Moves the write-ahead log into the file and truncates it. False while another process still reads from it. */
   async emptyLog(): Promise<boolean> {
     const until = performance.now() + LOG_WAIT_MS;
     for (;;) {
-      const row = await this.#patiently(() => this.#db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get());
+      const row = await this.#retrying(() => this.#db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get());
       if (row?.busy === 0) return true;
       if (performance.now() >= until) return false;
       await sleep(50);
@@ -301,13 +307,13 @@ export class FactDatabase {
       this.run("COMMIT");
       return value;
     } catch (cause) {
-      if (this.#db.isTransaction) this.run("ROLLBACK"); // a full disk makes SQLite roll back by itself
+      if (this.#db.isTransaction) this.run("ROLLBACK"); // on a full disk SQLite has already rolled back
       throw cause;
     }
   }
 
-  async #patiently<T>(work: () => T): Promise<T> {
-    if (performance.now() - this.#lastTurn >= TURN_MS) await this.#letOthersIn();
+  async #retrying<T>(work: () => T): Promise<T> {
+    if (performance.now() - this.#lastTurn >= TURN_MS) await this.#yieldToOthers();
     const start = performance.now();
     for (;;) {
       this.#refuseIfClosed();
@@ -316,12 +322,12 @@ export class FactDatabase {
       } catch (cause) {
         if (!isBusy(cause) || performance.now() - start >= WAIT_LIMIT_MS) throw toFactError(cause, this.path);
       }
-      await sleep(10 + Math.random() * 60); // uneven, or two writers would keep meeting
+      await sleep(10 + Math.random() * 60); // random, so that two writers do not keep colliding
       this.#lastTurn = performance.now();
     }
   }
 
-  async #letOthersIn(): Promise<void> {
+  async #yieldToOthers(): Promise<void> {
     await nextTurn();
     this.#lastTurn = performance.now();
   }
@@ -342,7 +348,7 @@ export class FactDatabase {
   }
 }
 
-/** Only the owner may read facts. SQLite gives its log files the mode of the database. */
+/** Readable only by the owner. SQLite gives its log files the mode of the database. */
 function createFile(path: string): void {
   if (existsSync(path)) return;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -364,7 +370,7 @@ function isBusy(cause: unknown): boolean {
   return code === BUSY || code === LOCKED;
 }
 
-/** What is no error of SQLite or the file system stays as it is: it is ours already, or a mistake in the program. */
+/** Errors of SQLite and the file system become a HermesError; other errors are returned unchanged. */
 function toFactError(cause: unknown, path: string): unknown {
   if (cause instanceof HermesError) return cause;
   if (sqliteCode(cause) === undefined && errnoCode(cause) === undefined) return cause;

@@ -1,5 +1,5 @@
-// Every known entity by its names, in memory: looking one up in the table would read all of it, because no index there
-// ignores case. What other processes add is noticed by the data version.
+// The entities that facts are about. All of them are in memory by name, because the table has no index that ignores case; a changed data
+// version shows that another process has written. Facts are linked to their entities within the fact's transaction.
 import type { FactDatabase } from "./database.ts";
 import type { Scoring } from "./settings.ts";
 import type { Mentions } from "./words-and-names.ts";
@@ -16,11 +16,11 @@ export class EntityDirectory {
   #version: number | undefined;
 
   constructor(scoring: Scoring) {
-    // The original compares with LIKE, which knows the case of ASCII letters only.
+    // The Python original compares with LIKE, which ignores the case of ASCII letters only.
     this.#fold = scoring === "reference" ? lowerAscii : (text) => text.toLowerCase();
   }
 
-  /** Call it first thing in a transaction, before the transaction changes anything itself. */
+  /** Call it at the start of a transaction, before the transaction changes anything. */
   refresh(db: FactDatabase): void {
     const version = db.dataVersion();
     if (version === this.#version) return;
@@ -33,26 +33,26 @@ export class EntityDirectory {
     this.#version = version;
   }
 
-  /** After a commit that took entities away: the next transaction reads them all again. */
+  /** After a commit that removed entities: the next transaction reads all of them again. */
   forget(): void {
     this.#version = undefined;
   }
 
-  /** After the commit that made or changed it. */
+  /** After the commit that created or changed the entity. */
   adopt(entity: Entity): void {
     if (!this.#byId.has(entity.id)) append(this.#byName, this.#fold(entity.name), entity.id);
     this.#byId.set(entity.id, entity);
     for (const alias of entity.aliases) append(this.#byAlias, this.#fold(alias), entity.id);
   }
 
-  /** The oldest entity of that name, or else one that has it as an alias. */
+  /** The oldest entity with that name, or else one with that alias. */
   find(name: string): Entity | undefined {
     const folded = this.#fold(name);
     const id = this.#byName.get(folded)?.[0] ?? this.#byAlias.get(folded)?.[0];
     return id === undefined ? undefined : this.#byId.get(id);
   }
 
-  /** Everything that may be meant by a name: who is called so, who has it as an alias, and who is called like their aliases. */
+  /** All entities that a name may mean: those with that name or alias, and those named like one of their aliases. */
   meant(name: string): readonly Entity[] {
     const named = this.#with(name);
     const others = named.flatMap(({ aliases }) => aliases.flatMap((alias) => this.#with(alias)));
@@ -87,13 +87,12 @@ function lowerAscii(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
-// ----
-// Which entities a fact is about: found or made within the fact's own transaction.
+// ---- Links between facts and entities ----
 
 type Resolved = {
-  /** In the order they were mentioned, each once. */
+  /** In the order of their mentions, each once. */
   readonly entities: readonly Entity[];
-  /** Made or changed by the transaction; the directory learns of them after the commit. */
+  /** Created or changed by the transaction; `adopt` them after the commit. */
   readonly news: readonly Entity[];
 };
 
@@ -138,7 +137,6 @@ export function unlinkFact(db: FactDatabase, factId: number): void {
   db.run("DELETE FROM fact_entities WHERE fact_id = :factId", { factId });
 }
 
-/** Names of the entities a fact is linked to. */
 export function linkedNames(db: FactDatabase, factId: number): string[] {
   const sql = `
     SELECT e.name FROM fact_entities l JOIN entities e ON e.entity_id = l.entity_id
@@ -147,7 +145,7 @@ export function linkedNames(db: FactDatabase, factId: number): string[] {
   return db.all<{ name: string }>(sql, { factId }).map(({ name }) => name);
 }
 
-// The original takes the name for a LIKE pattern. Without wildcards that is a comparison without case.
+// The Python original uses the name as a LIKE pattern. Without wildcards that is a comparison without case.
 function findAsLike(db: FactDatabase, directory: EntityDirectory, name: string): Entity | undefined {
   if (!/[%_]/.test(name)) return directory.find(name);
   const sql = `

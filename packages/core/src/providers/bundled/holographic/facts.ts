@@ -1,5 +1,5 @@
-// What can be done to single facts. Each function is the inside of one transaction and says what has changed, so that
-// what is kept in memory can follow after the commit.
+// Adding, changing, rating and removing single facts, and copying entries of the built-in memory. Each function runs inside one transaction
+// and returns what changed, so that entities and vectors in memory can be updated after the commit.
 import type { Banks } from "./banks.ts";
 import type { FactDatabase } from "./database.ts";
 import type { Entity, EntityDirectory } from "./entity-directory.ts";
@@ -19,10 +19,10 @@ export type FactTools = {
   readonly mentionsIn: (text: string) => Mentions;
 };
 
-/** For the memory of the process, after the commit. */
+/** What has to be updated in memory after the commit. */
 export type FactNews = {
   readonly entities: readonly Entity[];
-  /** With `vector` absent only the rest has changed. */
+  /** `vector` is absent when it did not change. */
   readonly put?: { readonly fact: IndexedFact; readonly content: string; readonly vector?: Float64Array };
   readonly dropped?: number;
 };
@@ -38,7 +38,7 @@ type NewFact = {
 
 type Added = { readonly factId: number; readonly isNew: boolean; readonly news: FactNews };
 
-/** Content that is there already keeps its id and everything else it has. */
+/** A fact with the same content is kept unchanged. */
 export function addFact(tools: FactTools, fact: NewFact): Added {
   const { db } = tools;
   const existing = factIdOf(db, fact.content);
@@ -58,16 +58,16 @@ export function addFact(tools: FactTools, fact: NewFact): Added {
 }
 
 export type FactChange = {
-  readonly content?: string | undefined;
-  readonly trustDelta?: number | undefined;
-  readonly tags?: string | undefined;
-  readonly category?: string | undefined;
+  readonly content?: string;
+  readonly trustDelta?: number;
+  readonly tags?: string;
+  readonly category?: string;
 };
 
-/** `id`: another fact has that content already. */
 type Updated =
   | { readonly kind: "updated"; readonly news: FactNews }
   | { readonly kind: "unknown" }
+  /** The fact `id` already has this content. */
   | { readonly kind: "duplicate"; readonly id: number };
 
 export function updateFact(tools: FactTools, factId: number, change: FactChange): Updated {
@@ -98,11 +98,11 @@ export function updateFact(tools: FactTools, factId: number, change: FactChange)
   }
   moveInBanks(tools, before, { category: after.category, vector: after.vector });
   const fact = { id: factId, category: after.category, trust: after.trust, updatedAt: row?.updatedAt ?? "" };
-  const put = { fact, content, ...(described === undefined ? {} : { vector: described.vector }) };
+  const put = { fact, content, vector: described?.vector };
   return { kind: "updated", news: { entities: described?.news ?? [], put } };
 }
 
-/** Entities stay, as in the original. */
+/** Entities are kept, as in the Python original. */
 export function removeFact(tools: FactTools, factId: number): FactNews | undefined {
   const { db, banks, encoder } = tools;
   const before = readFact(db, factId);
@@ -172,7 +172,7 @@ function describe(
   return { vector: encoder.fact(content, names), entities, news };
 }
 
-/** Both banks follow when a fact moves; the original forgets the one it left. */
+/** Updates both banks when the category changes. The Python original forgets the bank of the old category. */
 function moveInBanks(
   { banks, encoder }: FactTools,
   before: { readonly category: string; readonly vector: Uint8Array | null },
@@ -190,17 +190,15 @@ function clamp(trust: number): number {
   return Math.min(1, Math.max(0, trust));
 }
 
-// ----
-// Facts that copy entries of the built-in memory. A table of ours remembers which ones they are, so that a replaced or
-// removed entry is found again by the piece of text the memory tool was given.
+// ---- Facts that copy entries of the built-in memory. The table hermes_memory_mirrored lists them. ----
 
 export type MirrorTarget = "memory" | "user";
 
 type MirrorWrite = {
   readonly target: MirrorTarget;
-  /** Checked and trimmed; undefined when the entry is gone. */
+  /** Checked and trimmed; undefined when the entry was removed. */
   readonly content: string | undefined;
-  /** What the entry was found by; undefined when it is new. */
+  /** The old text of the entry, or a part of it; undefined for a new entry. */
   readonly oldText: string | undefined;
   readonly trust: number;
 };
@@ -209,28 +207,27 @@ function mirrorCategory(target: MirrorTarget): string {
   return target === "user" ? "user_pref" : "general";
 }
 
-/** The inside of one transaction. */
 export function applyMirror(tools: FactTools, write: MirrorWrite): FactNews[] {
   const old = write.oldText === undefined ? undefined : findMirrored(tools.db, write.target, write.oldText);
-  if (write.content === undefined) return old === undefined ? [] : [removeFact(tools, old)].flatMap(present);
+  if (write.content === undefined) return old === undefined ? [] : removed(tools, old);
   if (old === undefined) return [addMirrored(tools, write, write.content)];
   const updated = updateFact(tools, old, { content: write.content });
   if (updated.kind === "updated") {
-    remember(tools.db, old, write.target);
+    markMirrored(tools.db, old, write.target);
     return [updated.news];
   }
-  // The new text is a fact already: that one stays, the old one goes.
-  return [addMirrored(tools, write, write.content), ...[removeFact(tools, old)].flatMap(present)];
+  // A fact with the new text already exists: it is kept and the old one removed.
+  return [addMirrored(tools, write, write.content), ...removed(tools, old)];
 }
 
 function addMirrored(tools: FactTools, { target, trust }: MirrorWrite, content: string): FactNews {
   const fact = { content, category: mirrorCategory(target), tags: "", trust };
   const { factId, isNew, news } = addFact(tools, fact);
-  if (isNew) remember(tools.db, factId, target); // a fact that was there already is somebody else's
+  if (isNew) markMirrored(tools.db, factId, target); // a fact that existed before is not a copy of this entry
   return news;
 }
 
-/** The mirrored fact that says exactly this, or the only one that contains it. Facts that are no mirror are left alone. */
+/** The copied fact with exactly this text, or the only copied fact that contains it. */
 function findMirrored(db: FactDatabase, target: MirrorTarget, oldText: string): number | undefined {
   const sql = `
     SELECT f.fact_id AS id, f.content = :oldText AS isExact
@@ -241,7 +238,7 @@ function findMirrored(db: FactDatabase, target: MirrorTarget, oldText: string): 
   return first && (first.isExact === 1 || second === undefined) ? first.id : undefined;
 }
 
-function remember(db: FactDatabase, factId: number, target: MirrorTarget): void {
+function markMirrored(db: FactDatabase, factId: number, target: MirrorTarget): void {
   const sql = `
     INSERT INTO hermes_memory_mirrored (fact_id, target) VALUES (:factId, :target)
     ON CONFLICT(fact_id) DO UPDATE SET target = excluded.target
@@ -249,11 +246,12 @@ function remember(db: FactDatabase, factId: number, target: MirrorTarget): void 
   db.run(sql, { factId, target });
 }
 
-/** From here on the fact is the user's own: it was added or changed through the tool, and no write of an entry takes it away. */
+/** The fact was added or changed through the tool: from now on a write of an entry does not change it. */
 export function claimFact(db: FactDatabase, factId: number): void {
   db.run("DELETE FROM hermes_memory_mirrored WHERE fact_id = :factId", { factId });
 }
 
-function present<T>(value: T | undefined): T[] {
-  return value === undefined ? [] : [value];
+function removed(tools: FactTools, factId: number): FactNews[] {
+  const news = removeFact(tools, factId);
+  return news === undefined ? [] : [news];
 }

@@ -1,28 +1,28 @@
-// The algebra of phase vectors: a vector is `dim` angles, binding adds them, bundling takes the angle of a sum of unit
-// vectors. The numbers are those of the Python original to about 1e-14; only the way to a cosine is our own.
+// Phase vectors (holographic reduced representations): a vector is `dim` angles, binding adds them, bundling takes the angle of the sum of
+// unit vectors; and the encoder that turns words, texts and facts into vectors. The numbers equal those of the Python original to
+// about 1e-14; only the computation of cosines differs.
 //
-// All vectors of a store have the same length, so elements are read with `as number`: a check for each of the millions
-// of elements a query looks at would be most of its time.
+// All vectors of a store have the same length, so elements are read with `as number`: a check for each of the millions of elements
+// that a query reads would take most of its time.
 import { hash } from "node:crypto";
 import { vectorWords } from "./words-and-names.ts";
 
 export const TAU = 2 * Math.PI;
 
-/** Atoms have this many different angles per element, and so has the table of cosines. */
+/** The number of different angles in an atom, and the size of the table of cosines. */
 export const LEVELS = 65_536;
 const LEVEL_MASK = LEVELS - 1;
 const STEP = TAU / LEVELS;
 const LEVELS_PER_RADIAN = LEVELS / TAU;
 
-/** Of every level. */
 export const COSINES = Float64Array.from({ length: LEVELS }, (_, level) => Math.cos(level * STEP));
 const SINES = Float64Array.from({ length: LEVELS }, (_, level) => Math.sin(level * STEP));
 const ANGLES = Float64Array.from({ length: LEVELS }, (_, level) => level * STEP);
 
-/** Below this an estimate of what can still be told apart in a bundle is worth a warning. */
+/** Below this signal-to-noise ratio the facts in a bundle cannot be told apart reliably, which is worth a warning. */
 export const LEAST_SNR = 2;
 
-/** Angles of exact levels. */
+/** The angle of each level. */
 function toPhases(levels: Uint16Array): Float64Array {
   const phases = new Float64Array(levels.length);
   for (let i = 0; i < levels.length; i += 1) phases[i] = ANGLES[levels[i] as number] as number;
@@ -99,14 +99,14 @@ export class VectorSum {
   }
 
   /**
-   * Adds a vector, or takes it away, with its parts rounded to a multiple of `1 / perUnit`. For a power of two sums of such
-   * parts are exact as long as they fit a double, so they do not depend on their history.
+   * Adds or subtracts a vector with its components rounded to a multiple of `1 / perUnit`. If `perUnit` is a power of two, such sums are exact
+   * as long as they fit a double, so they do not depend on the order of changes.
    */
   addRounded(phases: Float64Array, sign: 1 | -1, perUnit: number): void {
     this.#addUnits(phases, sign, perUnit);
   }
 
-  /** Adds the bundle of another sum, bound to a role: no angle is taken and none has to be turned back. */
+  /** Adds the bundle of another sum, bound to a role, without converting to angles and back. */
   addBound(bundled: VectorSum, role: Uint16Array): void {
     const { cos, sin } = this;
     for (let i = 0; i < role.length; i += 1) {
@@ -116,7 +116,7 @@ export class VectorSum {
       const level = role[i] as number;
       const c = COSINES[level] as number;
       const s = SINES[level] as number;
-      // A sum of nothing has the angle 0.
+      // An empty sum has the angle 0.
       const ux = length === 0 ? 1 : x / length;
       const uy = length === 0 ? 0 : y / length;
       cos[i] = (cos[i] as number) + ux * c - uy * s;
@@ -132,8 +132,8 @@ export class VectorSum {
     return angles;
   }
 
-  // A level is looked up, and the rest of the angle, at most 4.8e-5, goes through the first terms of the series: the error
-  // stays below 1e-15 and it takes a small part of the time of Math.cos and Math.sin.
+  // The level is looked up in a table, and the rest of the angle, at most 4.8e-5, is computed by the first terms of the series. The error is
+  // below 1e-15, in a small part of the time of Math.cos and Math.sin.
   #addUnits(phases: Float64Array, sign: 1 | -1, perUnit: number | undefined): void {
     const { cos, sin } = this;
     for (let i = 0; i < phases.length; i += 1) {
@@ -162,30 +162,28 @@ function wrap(angle: number): number {
   return rest < 0 ? rest + TAU : rest;
 }
 
-/** Little-endian float64 values; undefined when there are none or they are of another length. */
+/** From little-endian float64 values; undefined when there are none or their number is not `dim`. */
 export function readVector(bytes: Uint8Array | null | undefined, dim: number): Float64Array | undefined {
   if (!(bytes instanceof Uint8Array) || bytes.length !== dim * 8) return undefined;
-  // A view needs an offset that is a multiple of 8, which SQLite does not promise.
+  // A view needs an offset that is a multiple of 8, which SQLite does not guarantee.
   const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
   return new Float64Array(aligned.buffer, aligned.byteOffset, dim);
 }
 
-/** Without copying: for handing to SQLite. */
+/** The same memory as bytes, for SQLite. */
 export function vectorBytes(vector: Float64Array): Uint8Array {
   return new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
 }
 
-// ----
-// Words, texts and facts as phase vectors. An atom is exact in 16 bits per element and costs 64 hashes at the usual
-// length, so those in use are kept.
+// ---- The encoder. An atom needs 16 bits per element and 64 hashes at the usual length, so recently used atoms are kept. ----
 
 const ROLE_CONTENT = "__hrr_role_content__";
 const ROLE_ENTITY = "__hrr_role_entity__";
 const EMPTY_TEXT = "__hrr_empty__";
 const VALUES_PER_HASH = 16;
-/** 16 MB at the usual length; more words than that are rarely met again before they are dropped. */
+/** 16 MB at the usual length. */
 const MOST_KEPT_ATOMS = 8192;
-/** Four times what one look for contradictions compares. */
+/** Four times the number of facts that one search for contradictions compares. */
 const MOST_KEPT_TEXTS = 2000;
 
 export class Encoder {
@@ -201,7 +199,7 @@ export class Encoder {
     this.roleEntity = this.atom(ROLE_ENTITY);
   }
 
-  /** The word as it is given: whoever means any spelling lower-cases it first. */
+  /** Case-sensitive: callers convert to lower case first. */
   atom(word: string): Float64Array {
     return toPhases(this.#levels(word));
   }
@@ -210,7 +208,7 @@ export class Encoder {
     return this.#wordSum(text).angles();
   }
 
-  /** The same to the nearest level, kept for the next time. */
+  /** The same, rounded to the nearest levels and cached. */
   textLevels(text: string): Uint16Array {
     return keep(this.#texts, text, MOST_KEPT_TEXTS, () => {
       const levels = new Uint16Array(this.dim);
@@ -219,12 +217,12 @@ export class Encoder {
     });
   }
 
-  /** A text in the place where facts keep theirs. */
+  /** A text bound to the role that texts have in facts. */
   content(text: string): Float64Array {
     return bind(this.text(text), this.roleContent);
   }
 
-  /** An entity in the place where facts keep theirs. */
+  /** An entity bound to the role that entities have in facts. */
   entity(name: string): Float64Array {
     return bind(this.atom(name.toLowerCase()), this.roleEntity);
   }
@@ -235,7 +233,7 @@ export class Encoder {
     const role = this.#levels(ROLE_ENTITY);
     for (const name of entities) {
       const atom = this.#levels(name.toLowerCase());
-      sum.addLevels(atom.map((level, i) => level + (role[i] as number))); // 16 bits, so it wraps as angles do
+      sum.addLevels(atom.map((level, i) => level + (role[i] as number))); // 16 bits, so it wraps around as angles do
     }
     return sum.angles();
   }
@@ -252,7 +250,7 @@ export class Encoder {
   }
 }
 
-/** The map's order is the order of use; the one not used for longest makes room. */
+/** A cache in order of use: beyond `most` entries the one unused for the longest time is dropped. */
 function keep<V>(kept: Map<string, V>, key: string, most: number, make: () => V): V {
   const value = kept.get(key) ?? make();
   kept.delete(key);

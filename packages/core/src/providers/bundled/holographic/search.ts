@@ -1,4 +1,4 @@
-// Search by words: full text finds the candidates, and words shared, vectors, trust and age decide their order.
+// Search by words: full text search finds the candidates; shared words, vectors, trust and age decide their order.
 import { FACT_COLUMNS, type FactRow, type FactWithVector, toFactRow } from "./database.ts";
 import type { FactTools } from "./facts.ts";
 import { readVector, similarity } from "./phase-vectors.ts";
@@ -10,7 +10,7 @@ export type SearchRequest = {
   readonly category: string | undefined;
   readonly minTrust: number;
   readonly limit: number;
-  /** Ask for the words alone when the query finds nothing as FTS5 syntax. */
+  /** Search for the words alone when the query as FTS5 syntax finds nothing. */
   readonly isSafe: boolean;
 };
 
@@ -51,7 +51,7 @@ export function searchFacts(
   return scored.sort((one, other) => other.score - one.score).slice(0, request.limit);
 }
 
-/** Half after each half-life. Times that lie ahead or cannot be read do not count. */
+/** 1, halved for each half-life of age. 1 for a time in the future or one that cannot be parsed. */
 export function ageFactor(time: string, halfLifeDays: number, now: Date): number {
   if (halfLifeDays <= 0) return 1;
   const iso = time.replace(" ", "T");
@@ -60,7 +60,7 @@ export function ageFactor(time: string, halfLifeDays: number, now: Date): number
   return Number.isNaN(days) || days < 0 ? 1 : 0.5 ** (days / halfLifeDays);
 }
 
-// The original compares the bare query with facts that keep their text bound to a role, which gives about 0.5 for all.
+// The Python original compares the unbound query with facts whose text is bound to a role, which gives about 0.5 for every fact.
 function encodeQuery({ encoder }: FactTools, { scoring }: SearchSettings, query: string): Float64Array {
   return scoring === "reference" ? encoder.text(query) : encoder.content(query);
 }
@@ -75,7 +75,7 @@ function findCandidates(tools: FactTools, { scoring }: SearchSettings, request: 
 }
 
 function matching({ db }: FactTools, request: SearchRequest, match: string): Candidate[] {
-  // Ranks first, facts afterwards: with the columns in one statement SQLite would carry every vector through its sorter.
+  // First the ranks, then the facts: in one statement SQLite would move every vector through its sorter.
   const sql = `
     SELECT facts_fts.rowid AS id, facts_fts.rank AS rank
     FROM facts_fts JOIN facts f ON f.fact_id = facts_fts.rowid
@@ -99,7 +99,7 @@ function matching({ db }: FactTools, request: SearchRequest, match: string): Can
 
 const SYNTAX_ERROR = 1;
 
-/** A query that is no FTS5 syntax finds nothing; a database that is busy or broken is another matter. */
+/** A query that is not valid FTS5 syntax finds nothing. Other errors of the database are thrown. */
 export function withoutSyntaxErrors<T>(read: () => T[]): T[] {
   try {
     return read();
@@ -110,13 +110,11 @@ export function withoutSyntaxErrors<T>(read: () => T[]): T[] {
   }
 }
 
-// ----
-// What a person typed, as FTS5 queries. Taken as syntax a sentence hardly ever matches: marks are errors, and words side
-// by side must all be there.
+// ---- FTS5 queries from a user's text. A sentence taken as FTS5 syntax rarely matches: punctuation is an error, and all words are required. ----
 
-/** Every word asked for costs time, and of a long text the question stands at its beginning or its end. */
-const MOST_WORDS = 32;
-const MOST_CHARS = 2000;
+/** Every word costs time, and in a long text the question is at the beginning or the end. */
+const MAX_WORDS = 32;
+const MAX_CHARS = 2000;
 
 const STOP_WORDS = new Set(
   `a about an and any are as at be been but by can could did do does for from had has have he her his how i if in is it
@@ -124,22 +122,22 @@ const STOP_WORDS = new Set(
    us was we were what when where which who whom whose why will with would you your`.split(/\s+/),
 );
 
-/** Endings that the same English word is met with. What is left has to be long enough to be that word. */
+/** Endings of English words. The rest has to be long enough to identify the word. */
 const ENDING = /(?:ings?|ed|es|ers?|s|e|y|ies|ied)$/;
 const LEAST_STEM = 4;
 
-/** The text, or the beginning and the end of one that is too long to be a question as a whole. */
+/** The text, or the beginning and the end of a long one. */
 function questionIn(text: string): string {
-  const half = MOST_CHARS / 2;
-  return text.length <= MOST_CHARS ? text : `${text.slice(0, half)} ${text.slice(-half)}`.toWellFormed();
+  const half = MAX_CHARS / 2;
+  return text.length <= MAX_CHARS ? text : `${text.slice(0, half)} ${text.slice(-half)}`.toWellFormed();
 }
 
-/** Any of the words as they are. Empty when there is no word to ask for. */
+/** Any of the words. "" for a text without words. */
 function anyWord(text: string): string {
   return firstAndLast(wordsOf(text)).map(quoted).join(" OR ");
 }
 
-/** Any of the words that tell something, also in another form. A word that is there as asked counts twice. */
+/** Any of the words that are not stop words, also with other endings. A word in the given form counts twice. */
 function anyTellingWord(text: string): string {
   const words = wordsOf(text);
   const telling = words.filter((word) => !STOP_WORDS.has(word));
@@ -147,7 +145,7 @@ function anyTellingWord(text: string): string {
   return asked.flatMap((word) => [quoted(word), ...otherForms(word)]).join(" OR ");
 }
 
-/** The words of a name, one after the other. */
+/** The words of a name in this order. */
 export function phrase(name: string): string {
   return quoted(name.replaceAll("\0", " "));
 }
@@ -157,8 +155,8 @@ function wordsOf(text: string): string[] {
 }
 
 function firstAndLast(words: readonly string[]): readonly string[] {
-  const half = MOST_WORDS / 2;
-  return words.length <= MOST_WORDS ? words : [...words.slice(0, half), ...words.slice(-half)];
+  const half = MAX_WORDS / 2;
+  return words.length <= MAX_WORDS ? words : [...words.slice(0, half), ...words.slice(-half)];
 }
 
 function otherForms(word: string): string[] {

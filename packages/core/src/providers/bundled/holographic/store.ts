@@ -1,4 +1,4 @@
-// The fact store: every operation, with what is kept in memory following each commit.
+// The fact store: every operation on the facts of one database. Entities and vectors kept in memory are updated after each commit.
 import { type Clock, codePointLength, err, ok, pyStrip, type Result } from "../../../lib/index.ts";
 import {
   findingIds,
@@ -9,7 +9,7 @@ import {
 } from "../../../security/index.ts";
 import { Banks } from "./banks.ts";
 import { type Contradiction, findContradictions } from "./contradict.ts";
-import { FACT_COLUMNS, FactDatabase, type FactRow, toFactRow } from "./database.ts";
+import { categoryFilter, FACT_COLUMNS, FactDatabase, type FactRow, toFactRow } from "./database.ts";
 import { EntityDirectory, linkedNames } from "./entity-directory.ts";
 import {
   addFact,
@@ -29,8 +29,7 @@ import { Encoder, vectorBytes } from "./phase-vectors.ts";
 import { type SearchHit, type SearchRequest, searchFacts } from "./search.ts";
 import type { HolographicSettings } from "./settings.ts";
 import { VectorIndex } from "./vector-index.ts";
-import type { VectorHit, VectorRequest } from "./vector-queries.ts";
-import { queryVectors } from "./vector-queries.ts";
+import { queryVectors, type VectorHit, type VectorRequest } from "./vector-queries.ts";
 import { improvedMentions, referenceMentions } from "./words-and-names.ts";
 
 type StoreOptions = {
@@ -99,13 +98,13 @@ export class FactStore {
     return ok({ factId: added.factId, isNew: added.isNew });
   }
 
-  /** False: there is no such fact. */
+  /** False when there is no such fact. */
   async update(factId: number, change: FactChange): Promise<Result<boolean, FactRefusal>> {
     const content = change.content === undefined ? undefined : checkContent(change.content, this.#rules);
     if (content?.ok === false) return content;
     const labels = checkLabels(change, this.#rules);
     if (!labels.ok) return labels;
-    // A trust that went up or down is a rating, and says nothing about whose fact it is.
+    // A change of trust alone is a rating and does not make the fact the user's own.
     const isRewritten = [change.content, change.tags, change.category].some((each) => each !== undefined);
     const updated = await this.#write(
       () => {
@@ -137,13 +136,12 @@ export class FactStore {
 
   async list({ category, minTrust, limit }: ListRequest): Promise<FactRow[]> {
     const { db } = this.#tools;
-    const inCategory = category === undefined ? "" : "AND f.category = :category";
+    const filter = categoryFilter(category);
     const sql = `
-      SELECT ${FACT_COLUMNS} FROM facts f WHERE f.trust_score >= :minTrust ${inCategory}
+      SELECT ${FACT_COLUMNS} FROM facts f WHERE f.trust_score >= :minTrust ${filter.and}
       ORDER BY f.trust_score DESC, f.fact_id LIMIT :limit
     `;
-    const values = { minTrust, limit, ...(category === undefined ? {} : { category }) };
-    return db.read(() => db.all<FactRow>(sql, values).map(toFactRow));
+    return db.read(() => db.all<FactRow>(sql, { minTrust, limit, ...filter.values }).map(toFactRow));
   }
 
   async count(): Promise<number> {
@@ -155,7 +153,7 @@ export class FactStore {
     return this.#tools.db.read(() => searchFacts(this.#tools, this.#settings, request, this.#clock.now()));
   }
 
-  /** Counts that these facts were found. Left undone while another process writes: a count is not worth waiting for. */
+  /** Counts that these facts were found. Skipped while another process writes: a count is not worth waiting for. */
   countRetrieval(facts: readonly FactRow[]): void {
     if (facts.length === 0) return;
     const { db } = this.#tools;
@@ -182,7 +180,7 @@ export class FactStore {
     return this.#tools.db.read(() => findContradictions(this.#tools, category, limit));
   }
 
-  /** Follows a write of the built-in memory. */
+  /** Copies a write of the built-in memory. */
   async mirror(
     target: MirrorTarget,
     texts: { readonly content: string | undefined; readonly oldText: string | undefined },
@@ -191,7 +189,7 @@ export class FactStore {
     const isRefused = content?.ok === false;
     if (isRefused && texts.oldText === undefined) return content;
     const trust = this.#settings.defaultTrust;
-    // A new text that cannot be a fact still means that the old one no longer holds.
+    // If the new text cannot be a fact, the old one is removed all the same, because it is no longer true.
     const kept = content?.ok ? content.value : undefined;
     const write = { target, content: kept, oldText: texts.oldText, trust };
     await this.#write(
@@ -201,14 +199,14 @@ export class FactStore {
     return isRefused ? content : ok(undefined);
   }
 
-  /** How many facts hold the text. `remaining`: none does, but the file has it in deleted records. */
+  /** How many facts contain the text. `remaining`: no fact does, but the file contains it in deleted records. */
   async traces(text: string): Promise<{ readonly erased: number; readonly remaining: string | undefined }> {
     const { db } = this.#tools;
     const erased = await db.read(() => countFactsWith(db, text));
     return { erased, remaining: erased > 0 ? undefined : await findDeletedText(db.path, text) };
   }
 
-  /** Erases the facts that hold the text, and what deleted rows leave in the file. `remaining`: why something may be left there. */
+  /** Erases the facts that contain the text, and the bytes of deleted rows. `remaining`: why bytes may be left in the file. */
   async forget(text: string): Promise<{ readonly erased: number; readonly remaining: string | undefined }> {
     await this.#upkeep;
     const { db, directory } = this.#tools;
@@ -229,11 +227,11 @@ export class FactStore {
 
   #write<T>(work: () => T, newsOf: (value: T) => readonly FactNews[]): Promise<T> {
     return this.#tools.db.write(work, (value) => {
-      for (const news of newsOf(value)) this.#learn(news);
+      for (const news of newsOf(value)) this.#remember(news);
     });
   }
 
-  #learn({ entities, put, dropped }: FactNews): void {
+  #remember({ entities, put, dropped }: FactNews): void {
     for (const entity of entities) this.#tools.directory.adopt(entity);
     if (dropped !== undefined) this.#index.drop(dropped);
     if (put === undefined) return;
@@ -252,30 +250,29 @@ export class FactStore {
   }
 }
 
-// ----
-// What may become a fact: not empty, not too long, nothing that could pass for an instruction. Facts reach the prompt.
+// ---- What may become a fact: not empty, not too long, and no instructions or secrets, because facts become part of the prompt ----
 
-const MOST_CONTENT_CHARS = 2000;
+const MAX_CONTENT_CHARS = 2000;
 
 export type FactRefusal = {
   readonly kind: "empty" | "too-long" | "blocked" | "duplicate";
   readonly message: string;
 };
 
-const MOST_LABEL_CHARS = { category: 64, tags: 500 } as const;
+const MAX_LABEL_CHARS = { category: 64, tags: 500 } as const;
 
 /** Config `memory.allow_secrets`. */
 type FactRules = { readonly allowSecrets: boolean };
 
-/** Category and tags come back with every hit. */
+/** Category and tags become part of a tool's answer. */
 function checkLabels(
-  labels: { readonly category?: string | undefined; readonly tags?: string | undefined },
+  labels: { readonly category?: string; readonly tags?: string },
   rules: FactRules,
 ): Result<void, FactRefusal> {
   for (const name of ["category", "tags"] as const) {
     const text = labels[name] ?? "";
-    if (codePointLength(text) > MOST_LABEL_CHARS[name])
-      return err({ kind: "too-long", message: `${name} may have ${MOST_LABEL_CHARS[name]} characters` });
+    if (codePointLength(text) > MAX_LABEL_CHARS[name])
+      return err({ kind: "too-long", message: `${name} may have ${MAX_LABEL_CHARS[name]} characters` });
     const [id] = [...threatIds(text, rules), ...findingIds(secondGate(text, rules))];
     if (id !== undefined)
       return err({ kind: "blocked", message: `${name} was not stored: it matches ${id}.` });
@@ -283,13 +280,13 @@ function checkLabels(
   return ok(undefined);
 }
 
-/** The text as it is stored. */
+/** The text to store. */
 function checkContent(text: string, rules: FactRules): Result<string, FactRefusal> {
   const content = pyStrip(text.toWellFormed());
   if (content === "") return err({ kind: "empty", message: "content must not be empty" });
   const length = codePointLength(content);
-  if (length > MOST_CONTENT_CHARS) {
-    const message = `content has ${length} characters; a fact may have ${MOST_CONTENT_CHARS}. Split it into single facts.`;
+  if (length > MAX_CONTENT_CHARS) {
+    const message = `content has ${length} characters; a fact may have ${MAX_CONTENT_CHARS}. Split it into single facts.`;
     return err({ kind: "too-long", message });
   }
   const ids = threatIds(content, rules);
@@ -306,11 +303,12 @@ function threatIds(text: string, { allowSecrets }: FactRules): string[] {
   return scanThreats(text, "strict", { allow }).map(({ id }) => id);
 }
 
-// ----
-// Vectors that do not fit any more: of another length after `hrr_dim` was changed, or missing because a program without
-// vectors wrote the fact. They are made anew in small steps, so that everything else goes on meanwhile.
+// ---- Renewing vectors ----
+//
+// A vector is outdated when it has another length than config `hrr_dim`, or is missing because a program without vectors wrote the fact. Outdated vectors
+// are computed again in small steps, so that other work goes on meanwhile.
 
-/** One transaction: about 20 ms. */
+/** In one transaction, which takes about 20 ms. */
 const FACTS_PER_STEP = 32;
 
 type Row = {
@@ -321,9 +319,9 @@ type Row = {
   readonly updatedAt: string;
 };
 
-/** Stops between two steps when asked to; the next start goes on with what is left. */
+/** Stops between two steps when `isStopped`; the next start continues. */
 async function renewVectors(tools: FactTools, index: VectorIndex, isStopped: () => boolean): Promise<void> {
-  if (!(await tools.db.read(() => isAnythingUnfit(tools)))) return;
+  if (!(await tools.db.read(() => hasOutdated(tools)))) return;
   const learn = (step: Step) => {
     for (const { row, vector } of step) index.put(row, vector, row.content);
   };
@@ -341,17 +339,17 @@ async function renewBanks({ db, encoder, banks }: FactTools, isStopped: () => bo
     db.all<{ category: string }>("SELECT DISTINCT category FROM facts WHERE category IS NOT NULL"),
   );
   for (const { category } of categories) {
-    if (isStopped()) return; // the banks that are left have their old length, which tells the next start
+    if (isStopped()) return; // the other banks keep their old length, so the next start renews them
     await db.write(() => banks.rebuild(category));
   }
   await db.write(() => db.run("DELETE FROM memory_banks WHERE dim <> :dim", { dim: encoder.dim }));
 }
 
-function isAnythingUnfit(tools: FactTools): boolean {
+function hasOutdated(tools: FactTools): boolean {
   const { db, encoder } = tools;
   const bank = db.get("SELECT 1 FROM memory_banks WHERE dim <> :dim", { dim: encoder.dim });
   return (
-    bank !== undefined || db.get(`SELECT 1 FROM facts WHERE ${unfit(tools)}`, bytes(tools)) !== undefined
+    bank !== undefined || db.get(`SELECT 1 FROM facts WHERE ${outdated(tools)}`, bytes(tools)) !== undefined
   );
 }
 
@@ -361,7 +359,7 @@ function renewSome(tools: FactTools, after: number): Step {
   const { db, encoder } = tools;
   const sql = `
     SELECT fact_id AS id, content, category, trust_score AS trust, updated_at AS updatedAt FROM facts
-    WHERE fact_id > :after AND ${unfit(tools)} ORDER BY fact_id LIMIT ${FACTS_PER_STEP}
+    WHERE fact_id > :after AND ${outdated(tools)} ORDER BY fact_id LIMIT ${FACTS_PER_STEP}
   `;
   return db.all<Row>(sql, { after, ...bytes(tools) }).map((row) => {
     const vector = encoder.fact(row.content, linkedNames(db, row.id));
@@ -373,8 +371,8 @@ function renewSome(tools: FactTools, after: number): Step {
   });
 }
 
-/** By the original's rules a fact without a vector stays one. */
-function unfit({ scoring }: FactTools): string {
+/** By the rules of the Python original, a fact without a vector keeps none. */
+function outdated({ scoring }: FactTools): string {
   return `length(hrr_vector) ${scoring === "reference" ? "<>" : "IS NOT"} :bytes`;
 }
 

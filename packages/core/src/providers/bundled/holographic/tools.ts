@@ -1,127 +1,10 @@
-// `fact_store` and `fact_feedback`: arguments in, JSON out.
+// The tools `fact_store` and `fact_feedback`: their schemas, their answers as JSON, and reading their arguments.
 import { codePointLength, describeCause, HermesError, type Result } from "../../../lib/index.ts";
 import type { ToolDefinition } from "../../../tools/index.ts";
 import type { HolographicSettings } from "./settings.ts";
 import type { FactRefusal, FactStore } from "./store.ts";
 
-type ToolContext = { readonly store: FactStore; readonly settings: HolographicSettings };
-
-/** Never rejects: whatever goes wrong is `{"error": text}`. */
-export async function runTool(context: ToolContext, name: string, args: Arguments): Promise<object> {
-  try {
-    if (name === "fact_store") return await runFactStore(context, args);
-    if (name === "fact_feedback") return await runFeedback(context, args);
-    return { error: `Unknown tool: ${name}` };
-  } catch (cause) {
-    if (cause instanceof ArgumentError) return { error: cause.message };
-    const hint = cause instanceof HermesError && cause.hint !== undefined ? ` ${cause.hint}` : "";
-    return { error: `${describeCause(cause)}${hint}` };
-  }
-}
-
-async function runFactStore(context: ToolContext, args: Arguments): Promise<object> {
-  const { store } = context;
-  const action = requiredText(args, "action");
-  const category = optionalText(args, "category") || undefined;
-  switch (action) {
-    case "add": {
-      const content = requiredText(args, "content");
-      const tags = tagText(args);
-      const given = {
-        ...(category === undefined ? {} : { category }),
-        ...(tags === undefined ? {} : { tags }),
-      };
-      const { factId } = accepted(await store.add(content, given));
-      return { fact_id: factId, status: "added" };
-    }
-    case "search":
-      return results(await search(context, args, category));
-    case "probe":
-    case "related": {
-      const entity = entityName(requiredText(args, "entity"));
-      return results(await store.query({ kind: action, entity, category, limit: limitOf(context, args) }));
-    }
-    case "reason": {
-      const entities = entityList(args);
-      return results(await store.query({ kind: action, entities, category, limit: limitOf(context, args) }));
-    }
-    case "contradict":
-      return results(await store.contradictions(category, limitOf(context, args)));
-    case "update": {
-      const change = {
-        content: optionalText(args, "content"),
-        trustDelta: optionalNumber(args, "trust_delta"),
-        tags: tagText(args),
-        category,
-      };
-      return { updated: accepted(await store.update(requiredInteger(args, "fact_id"), change)) };
-    }
-    case "remove":
-      return { removed: await store.remove(requiredInteger(args, "fact_id")) };
-    case "list": {
-      const minTrust = optionalNumber(args, "min_trust") ?? 0;
-      const facts = await store.list({ category, minTrust, limit: limitOf(context, args) });
-      return { facts, count: facts.length };
-    }
-    default:
-      return { error: `Unknown action: ${action}` };
-  }
-}
-
-async function search(
-  context: ToolContext,
-  args: Arguments,
-  category: string | undefined,
-): Promise<readonly object[]> {
-  const { store, settings } = context;
-  const hits = await store.search({
-    query: requiredText(args, "query"),
-    category,
-    minTrust: optionalNumber(args, "min_trust") ?? settings.minTrust,
-    limit: limitOf(context, args),
-    isSafe: settings.querySyntax === "safe",
-  });
-  if (settings.scoring === "structural") store.countRetrieval(hits);
-  return hits;
-}
-
-async function runFeedback({ store, settings }: ToolContext, args: Arguments): Promise<object> {
-  const isReference = settings.scoring === "reference";
-  const action = requiredText(args, "action");
-  const factId = requiredInteger(args, "fact_id");
-  // To the original everything but `helpful` is unhelpful.
-  if (!isReference && action !== "helpful" && action !== "unhelpful")
-    throw new ArgumentError(`Unknown action: ${action}. Use helpful or unhelpful.`);
-  const rated = await store.rate(factId, action === "helpful");
-  if (rated === undefined) {
-    const text = `fact_id ${factId} not found`;
-    throw isReference ? missing(text) : new ArgumentError(text);
-  }
-  const { oldTrust, newTrust, helpfulCount } = rated;
-  return { fact_id: factId, old_trust: oldTrust, new_trust: newTrust, helpful_count: helpfulCount };
-}
-
-const DEFAULT_LIMIT = 10;
-const MOST_RESULTS = 100;
-
-/** The original takes any number: nothing for 0, and below it everything but the last ones. */
-function limitOf({ settings }: ToolContext, args: Arguments): number {
-  const limit = optionalInteger(args, "limit") ?? DEFAULT_LIMIT;
-  if (settings.scoring === "reference" || limit === 0) return limit;
-  return Math.min(MOST_RESULTS, Math.max(1, limit));
-}
-
-function results(found: readonly object[]): object {
-  return { results: found, count: found.length };
-}
-
-function accepted<T>(outcome: Result<T, FactRefusal>): T {
-  if (outcome.ok) return outcome.value;
-  throw new ArgumentError(outcome.error.message);
-}
-
-// ----
-// The two tools as models see them.
+// ---- Schemas ----
 
 const CATEGORIES = ["user_pref", "project", "tool", "general"];
 
@@ -179,12 +62,124 @@ const FACT_FEEDBACK: ToolDefinition = {
 
 export const TOOL_SCHEMAS: readonly ToolDefinition[] = [FACT_STORE, FACT_FEEDBACK];
 
-// ----
-// Tool arguments as models send them: numbers may be text, and null means absent.
+// ---- Answers ----
+
+type ToolContext = { readonly store: FactStore; readonly settings: HolographicSettings };
+
+/** Never rejects: every failure becomes `{"error": text}`. */
+export async function runTool(context: ToolContext, name: string, args: Arguments): Promise<object> {
+  try {
+    if (name === "fact_store") return await runFactStore(context, args);
+    if (name === "fact_feedback") return await runFeedback(context, args);
+    return { error: `Unknown tool: ${name}` };
+  } catch (cause) {
+    if (cause instanceof ArgumentError) return { error: cause.message };
+    const hint = cause instanceof HermesError && cause.hint !== undefined ? ` ${cause.hint}` : "";
+    return { error: `${describeCause(cause)}${hint}` };
+  }
+}
+
+async function runFactStore(context: ToolContext, args: Arguments): Promise<object> {
+  const { store } = context;
+  const action = requiredText(args, "action");
+  const category = optionalText(args, "category") || undefined;
+  switch (action) {
+    case "add": {
+      const content = requiredText(args, "content");
+      const { factId } = accepted(await store.add(content, { category, tags: tagText(args) }));
+      return { fact_id: factId, status: "added" };
+    }
+    case "search":
+      return results(await search(context, args, category));
+    case "probe":
+    case "related": {
+      const entity = entityName(requiredText(args, "entity"));
+      return results(await store.query({ kind: action, entity, category, limit: limitOf(context, args) }));
+    }
+    case "reason": {
+      const entities = entityList(args);
+      return results(await store.query({ kind: action, entities, category, limit: limitOf(context, args) }));
+    }
+    case "contradict":
+      return results(await store.contradictions(category, limitOf(context, args)));
+    case "update": {
+      const change = {
+        content: optionalText(args, "content"),
+        trustDelta: optionalNumber(args, "trust_delta"),
+        tags: tagText(args),
+        category,
+      };
+      return { updated: accepted(await store.update(requiredInteger(args, "fact_id"), change)) };
+    }
+    case "remove":
+      return { removed: await store.remove(requiredInteger(args, "fact_id")) };
+    case "list": {
+      const minTrust = optionalNumber(args, "min_trust") ?? 0;
+      const facts = await store.list({ category, minTrust, limit: limitOf(context, args) });
+      return { facts, count: facts.length };
+    }
+    default:
+      return { error: `Unknown action: ${action}` };
+  }
+}
+
+async function search(
+  context: ToolContext,
+  args: Arguments,
+  category: string | undefined,
+): Promise<readonly object[]> {
+  const { store, settings } = context;
+  const hits = await store.search({
+    query: requiredText(args, "query"),
+    category,
+    minTrust: optionalNumber(args, "min_trust") ?? settings.minTrust,
+    limit: limitOf(context, args),
+    isSafe: settings.querySyntax === "safe",
+  });
+  if (settings.scoring === "structural") store.countRetrieval(hits);
+  return hits;
+}
+
+async function runFeedback({ store, settings }: ToolContext, args: Arguments): Promise<object> {
+  const isReference = settings.scoring === "reference";
+  const action = requiredText(args, "action");
+  const factId = requiredInteger(args, "fact_id");
+  // The Python original takes every action but `helpful` for unhelpful.
+  if (!isReference && action !== "helpful" && action !== "unhelpful")
+    throw new ArgumentError(`Unknown action: ${action}. Use helpful or unhelpful.`);
+  const rated = await store.rate(factId, action === "helpful");
+  if (rated === undefined) {
+    const text = `fact_id ${factId} not found`;
+    throw isReference ? missing(text) : new ArgumentError(text);
+  }
+  const { oldTrust, newTrust, helpfulCount } = rated;
+  return { fact_id: factId, old_trust: oldTrust, new_trust: newTrust, helpful_count: helpfulCount };
+}
+
+const DEFAULT_LIMIT = 10;
+const MAX_RESULTS = 100;
+
+/** The Python original accepts any number: no results for 0, and for a negative number all but the last ones. */
+function limitOf({ settings }: ToolContext, args: Arguments): number {
+  const limit = optionalInteger(args, "limit") ?? DEFAULT_LIMIT;
+  if (settings.scoring === "reference" || limit === 0) return limit;
+  return Math.min(MAX_RESULTS, Math.max(1, limit));
+}
+
+function results(found: readonly object[]): object {
+  return { results: found, count: found.length };
+}
+
+function accepted<T>(outcome: Result<T, FactRefusal>): T {
+  if (outcome.ok) return outcome.value;
+  throw new ArgumentError(outcome.error.message);
+}
+
+// ---- Arguments: models send numbers as text, and null for an absent value ----
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
-/** Told to the model as `{"error": message}`. */
+/** The model gets it as `{"error": message}`. */
 class ArgumentError extends Error {}
 
 function requiredText(args: Arguments, key: string): string {
@@ -201,7 +196,7 @@ function optionalText(args: Arguments, key: string): string | undefined {
   throw new ArgumentError(`'${key}' must be a text`);
 }
 
-/** One text with commas; models also send a list. */
+/** A text with commas; models also send a list. */
 function tagText(args: Arguments): string | undefined {
   const { tags } = args;
   if (Array.isArray(tags)) return tags.map(String).join(",");
@@ -212,18 +207,18 @@ function entityList(args: Arguments): string[] {
   const { entities } = args;
   if (!Array.isArray(entities) || entities.length === 0)
     throw new ArgumentError("reason requires 'entities' list");
-  if (entities.length > MOST_ENTITIES)
-    throw new ArgumentError(`'entities' may name ${MOST_ENTITIES}, but names ${entities.length}`);
+  if (entities.length > MAX_ENTITIES)
+    throw new ArgumentError(`'entities' may name ${MAX_ENTITIES}, but names ${entities.length}`);
   return entities.map((entity) => entityName(String(entity)));
 }
 
-/** No name of anything is longer, and every character is hashed. */
-const MOST_NAME_CHARS = 200;
-const MOST_ENTITIES = 20;
+/** Bounds the work: every character is hashed. */
+const MAX_NAME_CHARS = 200;
+const MAX_ENTITIES = 20;
 
 function entityName(name: string): string {
-  if (codePointLength(name) > MOST_NAME_CHARS)
-    throw new ArgumentError(`an entity's name may have ${MOST_NAME_CHARS} characters`);
+  if (codePointLength(name) > MAX_NAME_CHARS)
+    throw new ArgumentError(`an entity's name may have ${MAX_NAME_CHARS} characters`);
   return name;
 }
 

@@ -1,20 +1,18 @@
-// All fact vectors in memory, for queries that look at every fact. Filled at the first such query, kept current by our
-// own writes, and compared with the file when another process has written.
+// All fact vectors in memory, for queries that compare every fact. Filled at the first such query, updated by our own writes, and
+// compared with the file when another process has written.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { FactDatabase } from "./database.ts";
 import { COSINES, type Encoder, LEVELS, readVector, toLevels, unbind } from "./phase-vectors.ts";
 
-// ----
-// Many vectors in memory at 16 bits per element, and the scan over them: the quick look that decides which facts are
-// worth computing exactly. Rows are dense; a row that is taken out is replaced by the last one.
+// ---- A matrix of vectors at 16 bits per element, for a fast scan that selects the facts to compute exactly. Rows are dense. ----
 
 const LEVEL_MASK = LEVELS - 1;
-/** 1 MB at the usual length: growing never copies what is there. */
+/** 1 MB at the usual length. A new block is added without copying the others. */
 const ROWS_PER_BLOCK = 512;
 
 /**
- * How far a scanned similarity can be from the exact one: both sides are rounded to a level, each by half a step, and a
- * cosine moves at most as far as its angle.
+ * The largest difference between a scanned and an exact similarity: both vectors are rounded by at most half a level, and a cosine changes
+ * at most as much as its angle.
  */
 export const SCAN_ERROR = (2 * Math.PI) / LEVELS;
 
@@ -31,7 +29,7 @@ export class LevelMatrix {
     return this.#rows;
   }
 
-  /** `row` may be one past the last. */
+  /** `row` may be one more than the last row. */
   set(row: number, vector: Float64Array): void {
     if (row === this.#rows) this.#rows += 1;
     const block = Math.floor(row / ROWS_PER_BLOCK);
@@ -39,7 +37,7 @@ export class LevelMatrix {
     toLevels(vector, this.#blocks[block], (row % ROWS_PER_BLOCK) * this.dim);
   }
 
-  /** The last row moves into the gap. */
+  /** The last row takes the place of the removed one. */
   remove(row: number): void {
     const last = this.#rows - 1;
     if (row !== last) this.levels(row).set(this.levels(last));
@@ -58,8 +56,7 @@ export class LevelMatrix {
   scan(key: Float64Array, rows: readonly number[]): Float64Array {
     const keyLevels = new Uint16Array(this.dim);
     toLevels(key, keyLevels);
-    // A callback of `from` is compiled by itself. Written as a loop this was made part of whatever called it, and what came
-    // out took two and a half times as long.
+    // V8 compiles a callback of `from` separately. A plain loop was inlined into its caller and took two and a half times as long.
     return Float64Array.from(rows, (row) => {
       const block = this.#blocks[Math.floor(row / ROWS_PER_BLOCK)] as Uint16Array;
       return scanRow(block, (row % ROWS_PER_BLOCK) * this.dim, keyLevels);
@@ -67,7 +64,7 @@ export class LevelMatrix {
   }
 }
 
-// Ten million steps of this are a query: what stays the same is looked up before the loop.
+// A query takes ten million steps of this loop, so constant values are looked up before it.
 function scanRow(block: Uint16Array, start: number, key: Uint16Array): number {
   const cosines = COSINES;
   const length = key.length;
@@ -86,11 +83,13 @@ export function levelSimilarity(one: Uint16Array, other: Uint16Array, length: nu
   return sum / length;
 }
 
-/** Rows read between two turns of the event loop: about 10 ms, and some 30 when their contents are encoded too. */
+// ---- The index ----
+
+/** Rows read before yielding to the event loop: about 10 ms, or 30 ms when their contents are encoded too. */
 const ROWS_PER_TURN = 256;
 /**
- * Times in the file have whole seconds, so two changes can bear the same one. What was changed this shortly before we
- * looked is read again when another process has written.
+ * Times in the file have whole seconds, so two changes can have the same time. A fact that was changed at most this long before it was read
+ * is read again when another process has written.
  */
 const YOUNG_SECONDS = 3;
 
@@ -107,12 +106,12 @@ export class VectorIndex {
   readonly #db: FactDatabase;
   readonly #encoder: Encoder;
   readonly #vectors: LevelMatrix;
-  /** Fact vectors with their own content taken out; only the original's way of probing asks for them. */
+  /** Fact vectors with their own content unbound; only `probe` under `scoring: reference` uses them. */
   #residuals: LevelMatrix | undefined;
   readonly #facts: IndexedFact[] = [];
   readonly #rowOf = new Map<number, number>();
   readonly #young = new Set<number>();
-  /** Known to have changed, not read yet: reading may fail half-way. */
+  /** Changed but not read yet, because reading may fail half-way. */
   readonly #unread = new Set<number>();
   #version: number | undefined;
   #refreshing: Promise<void> | undefined;
@@ -127,7 +126,7 @@ export class VectorIndex {
     return this.#vectors;
   }
 
-  /** One per row of the matrix. */
+  /** One for each row of the matrix. */
   get facts(): readonly IndexedFact[] {
     return this.#facts;
   }
@@ -136,7 +135,7 @@ export class VectorIndex {
     return this.#rowOf.get(factId);
   }
 
-  /** Brings the index up to date. What is in memory may be used until the next `await`. */
+  /** Updates the index. Its rows are stable until the caller's next `await`. */
   async refresh(): Promise<void> {
     this.#refreshing ??= this.#catchUp().finally(() => {
       this.#refreshing = undefined;
@@ -146,12 +145,12 @@ export class VectorIndex {
 
   /** After our own commit. */
   put(fact: IndexedFact, vector: Float64Array, content: string): void {
-    if (this.#version === undefined) return; // not filled yet: the first query reads everything
+    if (this.#version === undefined) return; // not filled yet: the first query reads all facts
     this.#set(fact, vector, content);
     this.#young.add(fact.id);
   }
 
-  /** After our own commit that left the vector alone. */
+  /** After our own commit that did not change the vector. */
   touch(factId: number, change: Partial<Omit<IndexedFact, "id">>): void {
     const row = this.#rowOf.get(factId);
     const fact = row === undefined ? undefined : this.#facts[row];
@@ -172,12 +171,12 @@ export class VectorIndex {
     this.#rowOf.set(moved.id, row);
   }
 
-  /** The residuals, made at the first call. */
+  /** The residuals, computed at the first call. */
   async residuals(): Promise<LevelMatrix> {
     await this.refresh();
     if (this.#residuals !== undefined) return this.#residuals;
     for (const { id } of [...this.#facts]) this.drop(id);
-    this.#version = undefined; // everything is read again, now with the contents
+    this.#version = undefined; // read all facts again, now with their contents
     this.#residuals = new LevelMatrix(this.#encoder.dim);
     await this.refresh();
     return this.#residuals;
@@ -205,7 +204,7 @@ export class VectorIndex {
     return this.#db.all<MetaRow>(sql, { bytes: this.#encoder.dim * 8 });
   }
 
-  /** Drops what is gone, takes over what needs no vector, and notes the facts whose vector has to be read. */
+  /** Drops removed facts, updates the other fields, and collects the facts whose vector has to be read. */
   #compare(rows: readonly MetaRow[]): void {
     const present = new Set(rows.map(({ id }) => id));
     for (const { id } of [...this.#facts]) if (!present.has(id)) this.drop(id);

@@ -1,16 +1,17 @@
-// Questions to the vectors: what is about an entity (probe), what has to do with it (related), what is about several at
-// once (reason). Each asks how much a fact has of some keys.
+// Queries by vectors: facts about an entity (probe), facts that have to do with it (related), facts about several entities at once (reason).
+// Each measures the similarity of facts to keys. Two scorings decide the keys: `reference` has the formulas of the Python original,
+// `structural` is the default.
 
-import { FACT_COLUMNS, type FactRow, type FactWithVector, toFactRow } from "./database.ts";
+import { categoryFilter, FACT_COLUMNS, type FactRow, type FactWithVector, toFactRow } from "./database.ts";
 import type { FactTools } from "./facts.ts";
 import { bind, type Encoder, readVector, similarity, unbind } from "./phase-vectors.ts";
 import { phrase, withoutSyntaxErrors } from "./search.ts";
 import { type IndexedFact, type LevelMatrix, SCAN_ERROR, type VectorIndex } from "./vector-index.ts";
 
-/** So few are computed at once; more are scanned first. */
+/** Up to this many facts are computed exactly at once; more are scanned first. */
 const FEW = 200;
 
-/** Undefined when no fact has a vector: then only a search can tell. */
+/** Undefined when no fact has a vector; the caller then searches by words. */
 export async function queryVectors(
   tools: FactTools,
   index: VectorIndex,
@@ -25,7 +26,7 @@ export async function queryVectors(
   if (plan === undefined) return undefined;
   const isFew = plan.tiers !== undefined && plan.tiers.size <= FEW;
   const contenders = isFew ? undefined : await scanFacts(index, plan, category);
-  // Below zero, which only the original allows: all but so many of the last.
+  // A negative limit, which only `reference` allows, means all but the last ones.
   const limit = request.limit < 0 ? (contenders?.length ?? 0) + request.limit : request.limit;
   if (limit <= 0) return [];
   const tiers = contenders === undefined ? plan.tiers : shortlist(contenders, limit);
@@ -37,10 +38,9 @@ export async function queryVectors(
 }
 
 function hasVectors({ db, encoder }: FactTools, category: string | undefined): boolean {
-  const inCategory = category === undefined ? "" : "AND category = :category";
-  const sql = `SELECT 1 FROM facts WHERE length(hrr_vector) = :bytes ${inCategory} LIMIT 1`;
-  const values = { bytes: encoder.dim * 8, ...(category === undefined ? {} : { category }) };
-  return db.get(sql, values) !== undefined;
+  const filter = categoryFilter(category);
+  const sql = `SELECT 1 FROM facts f WHERE length(f.hrr_vector) = :bytes ${filter.and} LIMIT 1`;
+  return db.get(sql, { bytes: encoder.dim * 8, ...filter.values }) !== undefined;
 }
 
 async function scanFacts(index: VectorIndex, plan: Plan, category: string | undefined): Promise<Contender[]> {
@@ -49,7 +49,7 @@ async function scanFacts(index: VectorIndex, plan: Plan, category: string | unde
   return scanned(index.facts, matrix, plan, category);
 }
 
-/** Nothing is awaited in here: rows of the matrix do not move meanwhile. */
+/** Synchronous, so that rows of the matrix do not move meanwhile. */
 function scanned(
   facts: readonly IndexedFact[],
   matrix: LevelMatrix,
@@ -86,8 +86,7 @@ function measure({ subjects }: Plan, vector: Float64Array): number {
   return Math.min(...subjects.map((keys) => Math.max(...keys.map((key) => similarity(vector, key)))));
 }
 
-// ----
-// A question to the vectors, and how it is answered.
+// ---- Requests and plans ----
 
 export type VectorRequest = {
   readonly category: string | undefined;
@@ -97,21 +96,21 @@ export type VectorRequest = {
   | { readonly kind: "reason"; readonly entities: readonly string[] }
 );
 
-/** How a request is answered: a fact's similarity is the best of one subject's keys, and the least over all subjects. */
+/** How a request is answered. The similarity of a fact is the lowest over all subjects of the highest over the subject's keys. */
 type Plan = {
   readonly subjects: readonly (readonly Float64Array[])[];
-  /** Facts are measured without their own content. */
+  /** Facts are measured with their own content unbound. */
   readonly withoutContent: boolean;
-  /** Tier of each fact that comes into question: lower ones come first, whatever the scores. Undefined: all facts, one tier. */
+  /** Tier of each eligible fact: facts of a lower tier come first, whatever their scores. Undefined: all facts, in one tier. */
   readonly tiers: ReadonlyMap<number, number> | undefined;
 };
 
-// ----
-// The Python original's formulas, each brought into the form "similarity of the fact to a key". Those of probe and reason
-// do not measure what they are named after: what a fact has of the entity cancels out and the rest is chance. They are
-// kept for comparison.
+// ---- Scoring `reference` ----
+//
+// The formulas of the Python original, each in the form "similarity of the fact to a key". Those of probe and reason do not measure what
+// they are named after: the entity's part of a fact cancels out, and the rest is noise. They are kept for comparison.
 
-/** Within a read transaction. Every fact is ranked. */
+/** Within a read transaction. Every fact is eligible. */
 function referencePlan({ encoder, banks }: FactTools, request: VectorRequest): Plan {
   switch (request.kind) {
     case "probe": {
@@ -130,7 +129,7 @@ function referencePlan({ encoder, banks }: FactTools, request: VectorRequest): P
   }
 }
 
-/** A name in the place of an entity, and in that of a word of the content. */
+/** The keys of a name as an entity, and as a word of the content. */
 function relatedKeys(encoder: Encoder, name: string): Float64Array[] {
   const atom = encoder.atom(name.toLowerCase());
   return [bind(atom, encoder.roleEntity), bind(atom, encoder.roleContent)];
@@ -140,10 +139,10 @@ function planOf(subjects: Plan["subjects"]): Plan {
   return { subjects, withoutContent: false, tiers: undefined };
 }
 
-// ----
-// What the questions mean under `scoring: structural`: how much a fact's vector has of an entity's key. Only facts that
-// are linked to the entity or name it can have any of it; the vectors of all others are within chance of zero, which at
-// 10,000 facts or with short vectors would bring in strangers. So only those come into question.
+// ---- Scoring `structural` ----
+//
+// The similarity of a fact's vector to an entity's key. Only facts that are linked to the entity or name it are eligible. The similarity of
+// all others is noise around zero, which would bring in unrelated facts among 10,000 or with short vectors.
 
 /** Within a read transaction. */
 function structuralPlan(tools: FactTools, request: VectorRequest): Plan {
@@ -160,10 +159,10 @@ function structuralPlan(tools: FactTools, request: VectorRequest): Plan {
 }
 
 type Subject = {
-  /** Lower-case: as asked for, and every name the entities meant are kept under. */
+  /** In lower case: the name in the request, and the names of all entities it may mean. */
   readonly names: ReadonlySet<string>;
   readonly linked: ReadonlySet<number>;
-  /** Facts with one of its names in their text or tags. */
+  /** Facts that contain one of the names in their text or tags. */
   readonly named: ReadonlySet<number>;
 };
 
@@ -182,7 +181,7 @@ function subjectOf({ db, directory }: FactTools, asked: string): Subject {
   return { names, linked: idsOf(linked), named: idsOf(named) };
 }
 
-/** Facts that have to do with every subject; those linked to all of them before those that only name one. */
+/** Facts about every subject: tier 0 if linked to all of them, tier 1 if a subject is only named. */
 function tiersOf(subjects: readonly Subject[]): Map<number, number> {
   const [first, ...others] = subjects;
   const tiers = new Map<number, number>();
@@ -197,13 +196,11 @@ function idsOf(rows: readonly { readonly id: number }[]): Set<number> {
   return new Set(rows.map(({ id }) => id));
 }
 
-// ----
-// The best of many: a scan gives every fact a score that is nearly right, and those that could be among the best are
-// computed exactly from the stored vectors.
+// ---- Ranking: a scan gives every fact an approximate score; facts that could be among the best are computed exactly ----
 
 export type VectorHit = FactRow & { readonly score: number };
 
-/** A fact in the running, with its similarity as scanned. Lower tiers come first, whatever the scores. */
+/** An eligible fact with its scanned similarity. */
 type Contender = {
   readonly id: number;
   readonly trust: number;
@@ -212,16 +209,16 @@ type Contender = {
 };
 
 /**
- * Facts can have the same score by the thousand (those without entities, by the original's probe). Of them the oldest are
- * computed, which are the ones a stable order shows.
+ * Thousands of facts can have the same score (under `reference`, facts without entities in a probe). Of these the oldest are computed, which
+ * come first in a stable order.
  */
-const MOST_COMPUTED = 400;
+const MAX_COMPUTED = 400;
 
 function scoreOf(similar: number, trust: number): number {
   return ((similar + 1) / 2) * trust;
 }
 
-/** Those that can be among the first `limit`, given how far a scan can be off, with their tiers. */
+/** The facts that can be among the first `limit`, given the error of a scan, with their tiers. */
 function shortlist(contenders: readonly Contender[], limit: number): Map<number, number> {
   const scored = contenders.map(({ id, trust, similar, tier }) => ({
     id,
@@ -229,12 +226,12 @@ function shortlist(contenders: readonly Contender[], limit: number): Map<number,
     score: scoreOf(similar, trust),
   }));
   const last = lastPlace(scored, limit);
-  // A score is half a similarity, and two of them may be off in opposite directions.
+  // A score is half a similarity, and two scores may be wrong in opposite directions.
   const near = scored.filter(
     ({ tier, score }) => tier < last.tier || (tier === last.tier && score >= last.score - SCAN_ERROR),
   );
   near.sort((a, b) => a.tier - b.tier || b.score - a.score || a.id - b.id);
-  return new Map(near.slice(0, Math.max(MOST_COMPUTED, limit)).map(({ id, tier }) => [id, tier]));
+  return new Map(near.slice(0, Math.max(MAX_COMPUTED, limit)).map(({ id, tier }) => [id, tier]));
 }
 
 type Finalists = {
@@ -244,16 +241,16 @@ type Finalists = {
   readonly exact: (vector: Float64Array, content: string) => number;
 };
 
-/** Within a read transaction. Facts that are gone by now are left out. */
+/** Within a read transaction. Facts that were removed meanwhile are left out. */
 function computeExactly({ db, encoder }: FactTools, finalists: Finalists): VectorHit[] {
   const { tiers, category, limit, exact } = finalists;
-  const inCategory = category === undefined ? "" : "AND f.category = :category";
+  const filter = categoryFilter(category);
   const sql = `
     SELECT ${FACT_COLUMNS}, f.hrr_vector FROM facts f
-    WHERE f.fact_id IN (SELECT value FROM json_each(:ids)) ${inCategory} ORDER BY f.fact_id
+    WHERE f.fact_id IN (SELECT value FROM json_each(:ids)) ${filter.and} ORDER BY f.fact_id
   `;
   const ids = JSON.stringify([...tiers.keys()]);
-  const rows = db.all<FactWithVector>(sql, { ids, ...(category === undefined ? {} : { category }) });
+  const rows = db.all<FactWithVector>(sql, { ids, ...filter.values });
   const hits = rows.flatMap((row) => {
     const vector = readVector(row.hrr_vector, encoder.dim);
     if (vector === undefined) return [];
@@ -266,7 +263,7 @@ function computeExactly({ db, encoder }: FactTools, finalists: Finalists): Vecto
 
 type Place = { readonly tier: number; readonly score: number };
 
-/** Tier and score of the fact that is in place `limit`. */
+/** Tier and score of the fact at rank `limit`. */
 function lastPlace(scored: readonly Place[], limit: number): Place {
   let wanted = limit;
   for (const tier of [...new Set(scored.map((each) => each.tier))].sort((a, b) => a - b)) {

@@ -1,4 +1,4 @@
-// How texts fall into words, by Python's rules: its whitespace, its word characters, and two sets of marks to strip.
+// The words of a text, by Python's rules for whitespace and word characters, and the names that a text mentions. Pure.
 import { pyStrip } from "../../../lib/index.ts";
 
 /** Python's whitespace and word characters, for use inside a character class of a `u` or `v` expression. */
@@ -9,17 +9,17 @@ const SPACES = new RegExp(`[${SPACE}]+`, "u");
 const VECTOR_MARKS = new Set(".,!?;:\"'()[]{}");
 const MATCH_MARKS = new Set(".,;:!?\"'()[]{}#@<>");
 
-/** What a vector is made of: lower-case words without the marks around them, repeated ones repeatedly. */
+/** The words that a vector is made of: in lower case, without punctuation around them, repeated ones each time. */
 export function vectorWords(text: string): string[] {
   return strippedWords(text, VECTOR_MARKS);
 }
 
-/** What a query and a fact are compared by. Tags are one text, so `rust,backend` is one word. */
+/** The words that queries and facts are compared by. Tags are one text, so `rust,backend` is one word. */
 export function matchWords(text: string): string[] {
   return strippedWords(text, MATCH_MARKS);
 }
 
-/** Shared words as a share of all words; 0 when either side has none. */
+/** Shared words divided by all words; 0 when either side has none. */
 export function jaccard(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
   if (one.size === 0 || other.size === 0) return 0;
   let shared = 0;
@@ -45,13 +45,12 @@ function strip(word: string, marks: ReadonlySet<string>): string {
   return word.slice(start, end);
 }
 
-// ----
-// Which names a text mentions, by the rules of the Python original: capitalised phrases, quoted texts, `X aka Y`.
+// ---- Names, by the rules of the Python original: capitalised phrases, quoted texts, `X aka Y` ----
 
 export type Mentions = {
-  /** In the order of the rules, first spelling of each. */
+  /** In the order of the rules, in the first spelling of each. */
   readonly names: readonly string[];
-  /** Two names of one thing; the first is among `names`, the second is not. */
+  /** Two names of one entity; only the first is among `names`. */
   readonly aliases: readonly { readonly name: string; readonly alias: string }[];
 };
 
@@ -71,7 +70,7 @@ export function referenceMentions(text: string): Mentions {
   return { names: distinctNames(names), aliases: [] };
 }
 
-/** Trimmed, none empty, each once whatever its case. */
+/** Trimmed, not empty, each once regardless of case. */
 function distinctNames(names: readonly string[]): string[] {
   const first = new Map<string, string>();
   for (const name of names.map(pyStrip)) {
@@ -80,8 +79,8 @@ function distinctNames(names: readonly string[]): string[] {
   return [...first.values()];
 }
 
-// Everything before the last `aka` that has something behind it, and everything after. One look at each word: the
-// original's expression takes seconds for a long text.
+// The texts before and after the last `aka` that has words on both sides. Each word is examined once: the regular expression of the Python
+// original takes seconds for a long text.
 function splitAtAka(run: string): string[] {
   const words = [...run.matchAll(WORDS)].map((match) => ({
     text: match[0].toLowerCase(),
@@ -106,11 +105,12 @@ function isAlsoKnownAs(run: string, words: readonly Word[], at: number): boolean
   return run.slice(first.start, last.end).toLowerCase() === "also known as";
 }
 
-// ----
-// Which names a text mentions under `scoring: structural`. Against the original's rules: an apostrophe is no quote, and
-// `X aka Y` gives one thing with two names instead of two things, of which the second runs to the end of the clause.
+// ---- Names under `scoring: structural` ----
+//
+// Unlike in the Python original, an apostrophe is not a quote, and `X aka Y` gives one entity with two names instead of two entities, the
+// second of which would extend to the end of the clause.
 
-/** A quote opens where no word ends and closes where no word goes on; inside a word it is an apostrophe. */
+/** A quote does not open after a word character and does not close before one; inside a word it is an apostrophe. */
 const QUOTED_INNER = `(?:[^'\\n]|(?<=[${WORD}])'(?=[${WORD}]))+?`;
 const QUOTED_NAME = new RegExp(
   `(?<![${WORD}])'(?![${SPACE}])(${QUOTED_INNER})(?<![${SPACE}])'(?![${WORD}])`,
@@ -124,7 +124,7 @@ const NAME_AFTER = new RegExp(
   `^[${SPACE}]+(?:"([^"]+)"|(?:(?:the|a|an)[${SPACE}]+)?(${CAPITAL_WORDS})|(?!(?:the|a|an)[${SPACE}])([${WORD}-]+))`,
   "u",
 );
-/** No name is longer; it bounds what is looked at around each keyword. */
+/** Most characters examined before and after each `aka`. */
 const REACH = 120;
 
 export function improvedMentions(text: string): Mentions {
@@ -151,7 +151,7 @@ function akaNames(text: string): AkaNames[] {
     );
     const alias = usableAlias(firstGroup(NAME_AFTER.exec(text.slice(end, end + REACH))));
     if (before === undefined) return [];
-    // `A aka B aka C`: B is a name of A already, so C has to be one of A's too.
+    // `A aka B aka C`: B is an alias of A, so C is an alias of A too.
     const name = mainName.get(before.toLowerCase()) ?? before;
     if (alias === undefined || alias.toLowerCase() === name.toLowerCase())
       return [{ name, alias: undefined }];
@@ -160,7 +160,7 @@ function akaNames(text: string): AkaNames[] {
   });
 }
 
-/** Aliases are kept as one text with commas between them. */
+/** Aliases are stored as one text with commas between them. */
 function usableAlias(alias: string | undefined): string | undefined {
   return alias?.includes(",") ? undefined : alias;
 }
