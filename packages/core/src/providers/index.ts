@@ -53,14 +53,14 @@ export {
 } from "./manager/activate.ts";
 export type { HookCounts, ProviderHealth } from "./manager/health.ts";
 export { readProviderHealth, recordAvailability } from "./manager/health.ts";
+export { MemoryManager } from "./manager/manager.ts";
+export { type WriteProvenance, writeMetadata } from "./manager/memory-writes.ts";
 export type {
   FinishedTurn,
   InitializeAllOptions,
   MemoryManagerOptions,
   SwitchOptions,
-} from "./manager/manager.ts";
-export { MemoryManager } from "./manager/manager.ts";
-export { type WriteProvenance, writeMetadata } from "./manager/memory-writes.ts";
+} from "./manager/options.ts";
 export {
   checkExternal,
   installPackages,

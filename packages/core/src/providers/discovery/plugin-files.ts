@@ -15,7 +15,7 @@ export type ExternalDependency = {
 };
 
 /** An environment variable that a plugin reads, and where to get its value. */
-export type RequiredVariable = { readonly name: string; readonly url: string };
+type RequiredVariable = { readonly name: string; readonly url: string };
 
 /** The keys of `plugin.yaml` that this program reads. */
 export type PluginManifest = {

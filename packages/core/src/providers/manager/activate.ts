@@ -8,8 +8,9 @@ import { activeProviderName } from "../discovery/find-providers.ts";
 import { checkAvailability, isOwnFault, loadProvider } from "../discovery/load-provider.ts";
 import { describeForeign, withDeadline } from "../kit/foreign-code.ts";
 import { recordAvailability } from "./health.ts";
-import { type InitializeAllOptions, MemoryManager } from "./manager.ts";
+import { MemoryManager } from "./manager.ts";
 import { type MirroredWrite, type ProviderForgot, writeMetadata } from "./memory-writes.ts";
+import type { InitializeAllOptions } from "./options.ts";
 
 export type ActivationRequest = {
   readonly home: string;

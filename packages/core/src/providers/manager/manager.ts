@@ -1,6 +1,6 @@
 // The only place that calls providers. The manager has a slot for one external provider and one named `builtin`, passes every event on
 // in order, and makes sure that a provider costs the agent at most the deadline of each hook.
-import { type Clock, systemClock } from "../../lib/index.ts";
+import { systemClock } from "../../lib/index.ts";
 import { type Logger, silentLogger } from "../../lib/logger.ts";
 import {
   flattenContent,
@@ -21,7 +21,6 @@ import {
   DEADLINES_MS,
   type Deadlines,
   type DelegationOptions,
-  type InitializeOptions,
   type MemoryProvider,
   type MemoryWriteMetadata,
   type TurnStartOptions,
@@ -43,57 +42,10 @@ import {
   type WriteReport,
   withoutEmpty,
 } from "./memory-writes.ts";
+import type { FinishedTurn, InitializeAllOptions, MemoryManagerOptions, SwitchOptions } from "./options.ts";
 import { isBlank, toPromptText, withoutSkillScaffolding } from "./provider-text.ts";
 import { ProviderTools } from "./provider-tools.ts";
 import { Recall } from "./recall.ts";
-
-/** Option keys that reach a provider are spelled as the contract spells them. */
-export type MemoryManagerOptions = {
-  /** Given to providers as `hermes_home`; also where the health files are. */
-  readonly home?: string;
-  /** The name under which config selects the external provider, if that is not the provider's own: names its health file. */
-  readonly selectedAs?: string;
-  readonly log?: Logger;
-  readonly clock?: Clock;
-  /** Tool names that providers may not take. Default: those of the agent's own tools. */
-  readonly coreToolNames?: ReadonlySet<string>;
-  /** Config `memory.recall_max_chars`. */
-  readonly recallMaxChars?: number;
-  /** Config `memory.allow_secrets`: credentials in recalled text are not cut out. */
-  readonly allowSecrets?: boolean;
-  /** Config `memory.prefetch_timeout_s`; 0 for no limit. */
-  readonly prefetchTimeoutS?: number;
-  /** Config `memory.prefetch_max_age_turns`. */
-  readonly prefetchMaxAgeTurns?: number;
-  /** Config `memory.mirror_remove`. */
-  readonly mirrorRemove?: boolean;
-  /** Called once per provider, with a text for the user, when the provider fails or misses a deadline for the first time. */
-  readonly onTrouble?: (text: string) => void;
-  /** For tests, and for callers outside a conversation. */
-  readonly deadlinesMs?: Partial<Deadlines>;
-};
-
-export type InitializeAllOptions = Omit<InitializeOptions, "hermes_home" | "signal"> & {
-  readonly hermes_home?: string;
-};
-
-export type FinishedTurn = {
-  readonly session_id: string;
-  /** Contents as the model API has them: text, or a list of parts. */
-  readonly user: unknown;
-  readonly assistant: unknown;
-  readonly messages?: readonly (Message | OpenAiMessage)[];
-  readonly interrupted?: boolean;
-  readonly failed?: boolean;
-};
-
-export type SwitchOptions = {
-  readonly parent_session_id?: string;
-  readonly reset?: boolean;
-  /** Passed to providers only when true. */
-  readonly rewound?: boolean;
-  readonly reason?: string;
-};
 
 type Messages = readonly (Message | OpenAiMessage)[];
 

@@ -1,8 +1,8 @@
 // How long the agent waits for a provider that never answers, hook by hook. Time is moved by hand.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { readProviderHealth } from "../../../src/providers/manager/health.ts";
-import type { MemoryManagerOptions } from "../../../src/providers/manager/manager.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
+import type { MemoryManagerOptions } from "../../../src/providers/manager/options.ts";
 import {
   DRIVE,
   HOOKS,

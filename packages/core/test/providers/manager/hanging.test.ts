@@ -1,8 +1,8 @@
 // A provider that is known to hang is not waited for at length again and again. Time is moved by hand.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { MemoryProvider } from "../../../src/providers/contract.ts";
-import type { MemoryManagerOptions } from "../../../src/providers/manager/manager.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
+import type { MemoryManagerOptions } from "../../../src/providers/manager/options.ts";
 import { HOOKS, hangingProvider, pause, provider } from "../../fakes/providers.ts";
 
 beforeEach(() => {

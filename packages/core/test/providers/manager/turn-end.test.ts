@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { flattenContent } from "../../../src/message/index.ts";
-import type { FinishedTurn } from "../../../src/providers/manager/manager.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
+import type { FinishedTurn } from "../../../src/providers/manager/options.ts";
 import { withoutSkillScaffolding } from "../../../src/providers/manager/provider-text.ts";
 import { recordingProvider } from "../../fakes/providers.ts";
 

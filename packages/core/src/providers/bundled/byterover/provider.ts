@@ -188,8 +188,10 @@ export class ByteroverProvider implements MemoryProvider {
     { signal }: CallOptions = {},
   ): Promise<string> {
     if (this.#started === undefined) return JSON.stringify({ error: "ByteRover has not been started." });
+    const { client, settings, problem } = this.#started;
+    const context = { client, problem, limits: this.#limits, queryMs: settings.queryTimeoutSeconds * 1000 };
     const rules = { signal: this.#untilClosed(signal) };
-    return JSON.stringify(await answerTool(name, args, { ...this.#started, limits: this.#limits }, rules));
+    return JSON.stringify(await answerTool(name, args, context, rules));
   }
 
   async shutdown({ signal }: CallOptions = {}): Promise<void> {

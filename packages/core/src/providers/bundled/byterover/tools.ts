@@ -16,7 +16,6 @@ import {
   searchCommand,
   statusCommand,
 } from "./brv-client.ts";
-import type { ByteroverSettings } from "./setup.ts";
 import { toolAnswer } from "./texts.ts";
 
 export const TOOL_SCHEMAS: readonly ToolDefinition[] = [
@@ -58,7 +57,8 @@ export const TOOL_SCHEMAS: readonly ToolDefinition[] = [
 type ToolContext = {
   readonly client: BrvClient;
   readonly limits: Limits;
-  readonly settings: ByteroverSettings;
+  /** Time limit of `brv_query`. */
+  readonly queryMs: number;
   /** Why the settings file could not be used. */
   readonly problem?: string;
 };
@@ -81,9 +81,9 @@ export async function answerTool(
   }
 }
 
-async function query(text: string, { client, limits, settings }: ToolContext, rules: CallRules) {
+async function query(text: string, { client, limits, queryMs }: ToolContext, rules: CallRules) {
   if (text === "") return { error: "query is required" };
-  const reply = await client.call(queryCommand(text, settings.queryTimeoutSeconds * 1000, limits), rules);
+  const reply = await client.call(queryCommand(text, queryMs, limits), rules);
   return reply.ok ? { result: toolAnswer(reply.value) } : { error: reply.error.message };
 }
 

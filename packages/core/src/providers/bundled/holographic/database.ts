@@ -155,17 +155,8 @@ export const FACT_COLUMNS =
 
 /** Without the vector, and with a prototype, which rows of node:sqlite lack. */
 export function toFactRow(row: FactRow): FactRow {
-  return {
-    fact_id: row.fact_id,
-    content: row.content,
-    category: row.category,
-    tags: row.tags,
-    trust_score: row.trust_score,
-    retrieval_count: row.retrieval_count,
-    helpful_count: row.helpful_count,
-    created_at: row.created_at,
-    updated_at: row.updated_at,
-  };
+  const { hrr_vector: _, ...fact } = row as FactWithVector;
+  return fact;
 }
 
 /** For a statement on `facts f` that is limited to a category, if one is given. */

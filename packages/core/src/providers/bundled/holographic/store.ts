@@ -8,7 +8,6 @@ import {
   secondGate,
 } from "../../../security/index.ts";
 import { Banks } from "./banks.ts";
-import { type Contradiction, findContradictions } from "./contradict.ts";
 import { categoryFilter, FACT_COLUMNS, FactDatabase, type FactRow, toFactRow } from "./database.ts";
 import { EntityDirectory, linkedNames } from "./entity-directory.ts";
 import {
@@ -29,7 +28,13 @@ import { Encoder, vectorBytes } from "./phase-vectors.ts";
 import { type SearchHit, type SearchRequest, searchFacts } from "./search.ts";
 import type { HolographicSettings } from "./settings.ts";
 import { VectorIndex } from "./vector-index.ts";
-import { queryVectors, type VectorHit, type VectorRequest } from "./vector-queries.ts";
+import {
+  type Contradiction,
+  findContradictions,
+  queryVectors,
+  type VectorHit,
+  type VectorRequest,
+} from "./vector-queries.ts";
 import { improvedMentions, referenceMentions } from "./words-and-names.ts";
 
 type StoreOptions = {

@@ -180,7 +180,7 @@ function accepted<T>(outcome: Result<T, FactRefusal>): T {
 export type Arguments = Readonly<Record<string, unknown>>;
 
 /** The model gets it as `{"error": message}`. */
-class ArgumentError extends Error {}
+export class ArgumentError extends Error {}
 
 function requiredText(args: Arguments, key: string): string {
   const value = optionalText(args, key);
@@ -188,7 +188,7 @@ function requiredText(args: Arguments, key: string): string {
   return value;
 }
 
-function optionalText(args: Arguments, key: string): string | undefined {
+export function optionalText(args: Arguments, key: string): string | undefined {
   const value = args[key] ?? undefined;
   if (value === undefined) return undefined;
   if (typeof value === "string") return value;
@@ -197,13 +197,13 @@ function optionalText(args: Arguments, key: string): string | undefined {
 }
 
 /** A text with commas; models also send a list. */
-function tagText(args: Arguments): string | undefined {
+export function tagText(args: Arguments): string | undefined {
   const { tags } = args;
   if (Array.isArray(tags)) return tags.map(String).join(",");
   return optionalText(args, "tags");
 }
 
-function entityList(args: Arguments): string[] {
+export function entityList(args: Arguments): string[] {
   const { entities } = args;
   if (!Array.isArray(entities) || entities.length === 0)
     throw new ArgumentError("reason requires 'entities' list");
@@ -222,7 +222,7 @@ function entityName(name: string): string {
   return name;
 }
 
-function optionalNumber(args: Arguments, key: string): number | undefined {
+export function optionalNumber(args: Arguments, key: string): number | undefined {
   const value = args[key] ?? undefined;
   if (value === undefined) return undefined;
   const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
@@ -231,7 +231,7 @@ function optionalNumber(args: Arguments, key: string): number | undefined {
   return number;
 }
 
-function optionalInteger(args: Arguments, key: string): number | undefined {
+export function optionalInteger(args: Arguments, key: string): number | undefined {
   const number = optionalNumber(args, key);
   if (number === undefined) return undefined;
   if (!Number.isSafeInteger(Math.trunc(number)))

@@ -131,10 +131,6 @@ export class VectorIndex {
     return this.#facts;
   }
 
-  rowOf(factId: number): number | undefined {
-    return this.#rowOf.get(factId);
-  }
-
   /** Updates the index. Its rows are stable until the caller's next `await`. */
   async refresh(): Promise<void> {
     this.#refreshing ??= this.#catchUp().finally(() => {

@@ -1,8 +1,9 @@
 // Recall that comes too late, too old, or for a conversation that is over. Time is moved by hand.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { MemoryManagerOptions } from "../../../src/providers/manager/manager.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
-import { provider, recordingLogger } from "../../fakes/providers.ts";
+import type { MemoryManagerOptions } from "../../../src/providers/manager/options.ts";
+import { Recall } from "../../../src/providers/manager/recall.ts";
+import { guardedProvider, provider, recordingLogger } from "../../fakes/providers.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -197,6 +198,33 @@ describe("a switch of the session", () => {
     expect(asked[1]?.signal?.aborted).toBe(false);
     asked[1]?.answer("new");
     expect(await recall).toBe("new");
+  });
+});
+
+describe("recall without a manager", () => {
+  const LIMITS = { maxAgeTurns: 2, maxChars: 100 };
+  const asking = (turn: number) => ({
+    query: "tea?",
+    sessionId: "s1",
+    turn,
+    deadlineMs: DEADLINE_MS,
+    budget: { leftMs: 1_000 },
+  });
+
+  it("skips the provider while it still works on the question before, and passes its late answer on once", async () => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    let calls = 0;
+    const prefetch = (): Promise<string> => {
+      calls += 1;
+      return calls === 1 ? promise : Promise.resolve("");
+    };
+    const recall = new Recall(guardedProvider(provider({ prefetch })), LIMITS);
+    const first = recall.ask(asking(1));
+    await vi.advanceTimersByTimeAsync(DEADLINE_MS);
+    expect([await first, await recall.ask(asking(2)), calls]).toEqual(["", "", 1]);
+    resolve("likes tea");
+    await vi.advanceTimersByTimeAsync(0);
+    expect([await recall.ask(asking(3)), await recall.ask(asking(3))]).toEqual(["likes tea", ""]);
   });
 });
 

@@ -2,8 +2,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
+import { ProviderTools } from "../../../src/providers/manager/provider-tools.ts";
 import { definitionOf } from "../../../src/tools/index.ts";
-import { provider, recordingProvider, toolSchema } from "../../fakes/providers.ts";
+import {
+  guardedProvider,
+  provider,
+  recordingLogger,
+  recordingProvider,
+  toolSchema,
+} from "../../fakes/providers.ts";
 import { callContext } from "../../fakes/tools.ts";
 
 const NAMES = ["memory", "todo", "find", "add", "drop"];
@@ -52,5 +59,24 @@ describe("the tools of a manager", () => {
         }
       }),
     );
+  });
+});
+
+describe("the tools that a provider offers", () => {
+  it("belong to it; refused names belong to no tool, and the same warning is logged once", async () => {
+    const log = recordingLogger();
+    const run = async () => ({ text: "{}", isError: false });
+    const tools = new ProviderTools({ log, coreToolNames: CORE, deadlineMs: 1_000, run });
+    const notes = guardedProvider(
+      provider({
+        getToolSchemas: () => ["find", "memory"].map(toolSchema),
+        handleToolCall: () => "{}",
+      }),
+    );
+    tools.add(notes);
+    await tools.refresh(notes, { leftMs: 1_000 });
+    expect([tools.ownerOf("find"), tools.ownerOf("memory")]).toEqual([notes, undefined]);
+    expect([...tools.refusedNames]).toEqual(["memory"]);
+    expect(log.at("warn")).toEqual([expect.stringContaining("'memory'")]);
   });
 });

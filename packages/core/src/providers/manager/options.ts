@@ -1,0 +1,52 @@
+// Options of the manager and arguments of its methods. Keys that reach a provider are spelled as the contract spells them.
+import type { Clock } from "../../lib/index.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Message, OpenAiMessage } from "../../message/index.ts";
+import type { Deadlines, InitializeOptions } from "../contract.ts";
+
+export type MemoryManagerOptions = {
+  /** Given to providers as `hermes_home`; also where the health files are. */
+  readonly home?: string;
+  /** The name under which config selects the external provider, if that is not the provider's own: names its health file. */
+  readonly selectedAs?: string;
+  readonly log?: Logger;
+  readonly clock?: Clock;
+  /** Tool names that providers may not take. Default: those of the agent's own tools. */
+  readonly coreToolNames?: ReadonlySet<string>;
+  /** Config `memory.recall_max_chars`. */
+  readonly recallMaxChars?: number;
+  /** Config `memory.allow_secrets`: credentials in recalled text are not cut out. */
+  readonly allowSecrets?: boolean;
+  /** Config `memory.prefetch_timeout_s`; 0 for no limit. */
+  readonly prefetchTimeoutS?: number;
+  /** Config `memory.prefetch_max_age_turns`. */
+  readonly prefetchMaxAgeTurns?: number;
+  /** Config `memory.mirror_remove`. */
+  readonly mirrorRemove?: boolean;
+  /** Called once per provider, with a text for the user, when the provider fails or misses a deadline for the first time. */
+  readonly onTrouble?: (text: string) => void;
+  /** For tests, and for callers outside a conversation. */
+  readonly deadlinesMs?: Partial<Deadlines>;
+};
+
+export type InitializeAllOptions = Omit<InitializeOptions, "hermes_home" | "signal"> & {
+  readonly hermes_home?: string;
+};
+
+export type FinishedTurn = {
+  readonly session_id: string;
+  /** Contents as the model API has them: text, or a list of parts. */
+  readonly user: unknown;
+  readonly assistant: unknown;
+  readonly messages?: readonly (Message | OpenAiMessage)[];
+  readonly interrupted?: boolean;
+  readonly failed?: boolean;
+};
+
+export type SwitchOptions = {
+  readonly parent_session_id?: string;
+  readonly reset?: boolean;
+  /** Passed to providers only when true. */
+  readonly rewound?: boolean;
+  readonly reason?: string;
+};
