@@ -14,10 +14,9 @@ import {
   type MemoryManager,
   readProviderHealth,
 } from "../packages/core/src/providers/index.ts";
-import { DEADLINES_MS } from "../packages/core/src/providers/manager/deadlines.ts";
-import { collectAnswers, splitAnswers } from "../packages/core/src/providers/setup/answers.ts";
-import { fieldsOf } from "../packages/core/src/providers/setup/read-fields.ts";
-import { saveSetup } from "../packages/core/src/providers/setup/save.ts";
+import { DEADLINES_MS } from "../packages/core/src/providers/contract.ts";
+import { collectAnswers, fieldsOf, splitAnswers } from "../packages/core/src/providers/setup/questions.ts";
+import { saveSetup } from "../packages/core/src/providers/setup/saved-setup.ts";
 import { writePlugin } from "../packages/core/test/fakes/plugins.ts";
 import { tempDirectory } from "../packages/core/test/fakes/temp-directory.ts";
 import { memoryProviderContract } from "../packages/core/testing/index.ts";

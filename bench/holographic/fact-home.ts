@@ -1,7 +1,7 @@
 // A home of its own with the provider in it, used as an agent uses it: through its tools and its recall.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createHolographicProvider } from "../../packages/core/src/providers/bundled/holographic/index.ts";
+import { createHolographicProvider } from "../../packages/core/src/providers/bundled/holographic/provider.ts";
 
 /** Keys of the section `plugins.hermes-memory-store`. None means: as shipped. */
 export type Settings = Readonly<Record<string, string>>;

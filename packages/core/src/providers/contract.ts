@@ -1,62 +1,96 @@
-// What an external memory is to us: a plug with a version. Names inside the process are camelCase; the keys of every
+// The contract between this program and an external memory, with a version. Names inside the process are camelCase; the keys of every
 // options object are spelled as in the Python documentation, because authors port their plugins from it.
 //
-// Who calls, who waits, who stops it: the manager is the only caller. It awaits every member, sync or async, catches
-// whatever is thrown, and stops waiting at the deadline named beside the member. Where there is an options object, its
-// `signal` is aborted at that moment, and at shutdown. `onTurnStart` and `prefetch` are left out while an earlier call hangs.
-// A member that blocks the event loop blocks everything: heavy work goes into a worker.
+// The manager is the only caller. It awaits every member, synchronous or not, catches everything that is thrown, and stops waiting at
+// the deadline named beside the member. The `signal` of an options object is aborted at the deadline and at shutdown. `onTurnStart` and
+// `prefetch` are skipped while an earlier call of theirs hangs. A member that blocks the event loop blocks the whole process: heavy
+// work belongs into a worker thread.
 
 import type { OpenAiMessage } from "../message/index.ts";
 import type { ToolDefinition } from "../tools/index.ts";
 
-/** The version of this contract. A provider without `contract` is taken for version 1. */
+/** The version of this contract. A provider without `contract` counts as version 1. */
 export const PROVIDER_CONTRACT = 1;
+
+/**
+ * How long the agent waits for a provider, in milliseconds. `MemoryProvider` names the deadline of each member, docs/providers.md has
+ * the same table.
+ */
+export const DEADLINES_MS = {
+  /** Importing a plugin's code and creating its provider. */
+  load: 10_000,
+  /** Also for `unavailableReason` and `readConfig`. */
+  availability: 2_000,
+  saveConfig: 10_000,
+  initialize: 10_000,
+  toolSchemas: 2_000,
+  systemPromptBlock: 2_000,
+  /** `onTurnStart` and `prefetch` together, unless config `memory.prefetch_timeout_s` says otherwise. */
+  turnStart: 3_000,
+  toolCall: 120_000,
+  preCompress: 10_000,
+  sessionEnd: 10_000,
+  sessionSwitch: 2_000,
+  /** Each task of the background queue: `syncTurn`, `queuePrefetch`, `onMemoryWrite`, `onDelegation`. */
+  background: 120_000,
+  /** `onMemoryWrite` outside an agent, all writes of one command together. */
+  mirror: 5_000,
+  forget: 30_000,
+  /** Finishing the background queue before a shutdown or the end of a session. */
+  drain: 5_000,
+  /** Together with the drain less than 8 s, the most that a hanging provider may add to an exit. */
+  shutdown: 2_500,
+  /** Replaces the wait (not the deadline) in all calls of one step together, while the provider is known to hang. */
+  hanging: 1_000,
+} as const;
+
+export type Deadlines = Readonly<Record<keyof typeof DEADLINES_MS, number>>;
 
 export type Awaitable<T> = T | Promise<T>;
 
 export interface MemoryProvider {
   readonly contract?: number;
 
-  /** How config selects it. Not empty; `builtin` is reserved. */
+  /** The name config selects it by. Not empty; `builtin` is reserved. */
   readonly name: string;
 
   /**
-   * Are settings and dependencies in place? No network, nothing created. Called before activation, by setup, and for bundled
-   * providers by status and doctor. A rejection counts as no. Deadline 2 s.
+   * Whether settings and dependencies are in place. Must not use the network or create anything. Called before activation, by setup, and
+   * for bundled providers by status and doctor. A rejection counts as false. Deadline 2 s.
    */
   isAvailable(): Awaitable<boolean>;
 
-  /** Why `isAvailable` said no and what to do, in one or two sentences without secrets. Called after it said no. Deadline 2 s. */
+  /** Why `isAvailable` returned false and what the user can do, in one or two sentences without secrets. Deadline 2 s. */
   unavailableReason?(): Awaitable<string>;
 
   /**
-   * Once per agent, before everything below. May connect, create and start. A rejection is logged; the provider stays registered and its
-   * later calls may fail one by one. Deadline 10 s.
+   * Called once per agent, before everything below. May connect, create files and start processes. A rejection is logged; the provider
+   * stays registered, and its later calls may fail one by one. Deadline 10 s.
    */
   initialize(sessionId: string, options: InitializeOptions): Awaitable<void>;
 
-  /** Text for the system prompt, the same for the whole session: how to use this memory, never what is in it. Deadline 2 s. */
+  /** Text for the system prompt, the same for the whole session: how to use this memory, never its contents. Deadline 2 s. */
   systemPromptBlock?(options: CallOptions): Awaitable<string>;
 
   /**
-   * What this memory has for the user's message, as raw text without a fence; "" for nothing. Once per turn, on the user's path, so
-   * answer fast or from a cache. A rejection costs the turn its recall. Deadline 3 s together with `onTurnStart`; an answer
-   * that comes later is kept for the next turn of the same session, so `signal` is aborted only when that is over too.
+   * Recall for the user's message, as plain text without a fence; "" for nothing. Called once per turn while the user waits, so
+   * answer fast or from a cache. After a rejection the turn has no recall. Deadline 3 s together with `onTurnStart`. A later answer
+   * is kept for the next turn of the same session, so `signal` is aborted only after 60 s or when the session changes.
    */
   prefetch?(query: string, options: RecallOptions): Awaitable<string>;
 
-  /** After a turn, on the background worker: get ready for the next one. May reject. Deadline 120 s. */
+  /** After a turn, in the background queue: prepare the recall for the next turn. May reject. Deadline 120 s. */
   queuePrefetch?(query: string, options: RecallOptions): Awaitable<void>;
 
   /**
-   * Keep a completed turn. On the background worker, in the order of the turns; never for interrupted or failed ones. May reject.
+   * Stores a completed turn. In the background queue, in the order of the turns; not called for interrupted or failed turns. May reject.
    * Deadline 120 s.
    */
   syncTurn?(user: string, assistant: string, options: SyncOptions): Awaitable<void>;
 
   /**
-   * The tools it offers now, as bare function schemas. Asked at registration and again after `initialize`, so a mode chosen there
-   * counts. A throw means no tools. Deadline 2 s; until an asynchronous answer is in, there are none.
+   * The tools it offers now, as bare function schemas. Called at registration and again after `initialize`, so that a mode chosen there
+   * takes effect. A throw means no tools. Deadline 2 s; an asynchronous answer at registration counts as no tools.
    */
   getToolSchemas(): Awaitable<readonly ToolDefinition[]>;
 
@@ -67,25 +101,25 @@ export interface MemoryProvider {
     options: CallOptions,
   ): Awaitable<string>;
 
-  /** Start of a user turn (counted from 1), before `prefetch` and within its deadline. `message` is "" when it is not text. May reject. */
+  /** Start of a user turn (counted from 1), before `prefetch` and sharing its deadline. `message` is "" when it is not text. May reject. */
   onTurnStart?(turn: number, message: string, options: TurnStartOptions): Awaitable<void>;
 
-  /** A conversation really ended or was committed, never per turn; syncs handed in before have run or timed out. May reject. Deadline 10 s. */
+  /** A conversation ended or was committed; not called per turn. Syncs queued before have run or timed out. May reject. Deadline 10 s. */
   onSessionEnd?(messages: readonly OpenAiMessage[], options: CallOptions): Awaitable<void>;
 
   /**
-   * The session id changed, or its transcript was cut, without a teardown. Drop what was fetched for the old one. May reject.
+   * The session id changed, or the transcript was cut, without a shutdown. Discard recall that was fetched for the old session. May reject.
    * Deadline 2 s.
    */
   onSessionSwitch?(newSessionId: string, options: SessionSwitchOptions): Awaitable<void>;
 
-  /** These messages are about to be summarised. What it returns is added to the summary request. May reject. Deadline 10 s. */
+  /** These messages are about to be summarised. The returned text is added to the summary request. May reject. Deadline 10 s. */
   onPreCompress?(messages: readonly OpenAiMessage[], options: CallOptions): Awaitable<string>;
 
   /**
-   * A write to the built-in memory was committed, by the agent or by a command, the MCP server or the curator outside of it. `content` is
-   * "" for `remove`; the old text is in `metadata.old_text`. On the background worker; from outside an agent it is waited for. A provider
-   * that knows what came of it may return that, for the command to print. May reject. Deadline 120 s; 5 s outside an agent.
+   * A write to the built-in memory was committed, by the agent, a command, the MCP server or the curator. `content` is "" for `remove`;
+   * the old text is in `metadata.old_text`. An agent calls it in the background queue, a command awaits it. A provider may return whether
+   * it stored the text, for the command to print. May reject. Deadline 120 s; 5 s outside an agent.
    */
   onMemoryWrite?(
     action: "add" | "replace" | "remove",
@@ -95,31 +129,31 @@ export interface MemoryProvider {
   ): Awaitable<void> | Awaitable<MemoryWriteReport>;
 
   /**
-   * Erase a text for good: everything kept here that contains it, whoever put it there, and what a deletion leaves behind on disk.
-   * Letter case counts. With `dry_run` nothing changes and `erased` is what would go. For `hermes memory forget`, after `initialize`. A
-   * provider that cannot erase leaves this out, and the command says so. May reject. Deadline 30 s.
+   * Erases a text for good: every record that contains it, whoever added it, and the bytes that deleted records leave on disk.
+   * Case-sensitive. With `dry_run` nothing changes and `erased` counts what would be erased. Called by `hermes memory forget`, after
+   * `initialize`. A provider that cannot erase leaves this member out, and the command says so. May reject. Deadline 30 s.
    */
   forget?(text: string, options: ForgetOptions): Awaitable<ForgetReport>;
 
-  /** On the parent, after a subagent finished. On the background worker. May reject. Deadline 120 s. */
+  /** On the parent, after a subagent finished. In the background queue. May reject. Deadline 120 s. */
   onDelegation?(task: string, result: string, options: DelegationOptions): Awaitable<void>;
 
-  /** Flush and close; nothing is called afterwards. May reject. Deadline 2.5 s for all providers together. */
+  /** Flushes and closes; no member is called afterwards. May reject. Deadline 2.5 s for all providers together. */
   shutdown?(options: CallOptions): Awaitable<void>;
 
-  /** What setup asks for. May be called on an instance that was never initialised. Synchronous. A throw means no fields. */
+  /** The questions of setup. May be called on an instance that was never initialised. Synchronous. A throw means no fields. */
   getConfigSchema?(): readonly ConfigField[];
 
-  /** Keeps the settings that are not secret where the provider will look for them. A rejection is shown to the user. Deadline 10 s. */
+  /** Saves the settings that are not secret where the provider will look for them. A rejection is shown to the user. Deadline 10 s. */
   saveConfig?(values: Readonly<Record<string, string>>, hermesHome: string): Awaitable<void>;
 
   /**
-   * The settings as they are kept now, by the keys of the schema. Setup offers them again, status shows them. Needed only by a provider
-   * that keeps them elsewhere than in `<home>/<name>.json` or the config section `memory.<name>`. A rejection means none. Deadline 2 s.
+   * The saved settings, by the keys of the schema. Setup offers them again, status shows them. Needed only by a provider that saves them
+   * elsewhere than in `<home>/<name>.json` or the config section `memory.<name>`. A rejection means none. Deadline 2 s.
    */
   readConfig?(hermesHome: string): Awaitable<Readonly<Record<string, unknown>>>;
 
-  /** Replaces the generic wizard, activation included. May reject. No deadline: a person is answering questions. */
+  /** Replaces the generic wizard, activation included. May reject. No deadline: the user is answering questions. */
   postSetup?(
     hermesHome: string,
     config: Readonly<Record<string, unknown>>,
@@ -127,19 +161,19 @@ export interface MemoryProvider {
   ): Awaitable<void>;
 
   /**
-   * Writes something, recalls it, removes it again, after `initialize`. For `hermes memory test`, which aborts the signal after 60 s.
-   * A rejection is the finding.
+   * Writes something, recalls it, and removes it again, after `initialize`. Called by `hermes memory test`, which aborts the signal after
+   * 60 s. A rejection means that the test failed.
    */
   selfTest?(signal: AbortSignal): Awaitable<SelfTestReport>;
 }
 
 export type CallOptions = {
-  /** Aborted at the deadline; nobody waits for the answer any more. */
+  /** Aborted at the deadline: the caller no longer waits for the answer. */
   readonly signal?: AbortSignal;
 };
 
 export type InitializeOptions = CallOptions & {
-  /** The active home; use it for all storage. */
+  /** The active home. All storage belongs below it. */
   readonly hermes_home: string;
   /** `cli`, `telegram`, `cron`, ... */
   readonly platform?: string;
@@ -147,8 +181,8 @@ export type InitializeOptions = CallOptions & {
   readonly agent_context?: "primary" | "subagent" | "cron" | "flush";
   readonly session_title?: string;
   /**
-   * One user of several, by their id on `platform`: the two together are the identity. Keep what they told apart from everybody
-   * else's; the same id on another platform is another person. Absent: the owner of the home.
+   * One user of several, by their id on `platform`: the two together are the identity. Store each user's memory separately; the same
+   * id on another platform is another user. Absent: the owner of the home.
    */
   readonly user_id?: string;
   readonly user_id_alt?: string;
@@ -192,25 +226,25 @@ export type SessionSwitchOptions = CallOptions & {
 export type DelegationOptions = CallOptions & { readonly child_session_id: string };
 
 export type ForgetOptions = CallOptions & {
-  /** Only look: nothing is changed. */
+  /** Only count; change nothing. */
   readonly dry_run?: boolean;
 };
 
 export type ForgetReport = {
-  /** Facts, notes, documents: whatever this memory counts in. */
+  /** How many facts, notes or documents. */
   readonly erased: number;
-  /** What still holds the text, or may, and what to do about it: one or two sentences without the text itself. Absent: nothing. */
+  /** Where the text is or may be left, and what to do about it: one or two sentences without the text itself. Absent: nowhere. */
   readonly remaining?: string;
 };
 
 export type MemoryWriteReport = {
-  /** False: this memory does not have the new text. */
+  /** False: the provider did not store the new text. */
   readonly stored: boolean;
-  /** Why not: one or two sentences without the text itself. */
+  /** Why it was not stored: one or two sentences without the text itself. */
   readonly reason?: string;
 };
 
-/** Who wrote. Empty values are left out. */
+/** Where a write came from. Empty values are left out. */
 export type MemoryWriteMetadata = {
   /** `assistant_tool`, `background_review`; outside a conversation `cli`, `mcp` or `curator`. */
   readonly write_origin?: string;
@@ -221,7 +255,7 @@ export type MemoryWriteMetadata = {
   readonly tool_name?: string;
   readonly task_id?: string;
   readonly tool_call_id?: string;
-  /** Of `replace` and `remove`: the whole entry as it was. */
+  /** Of `replace` and `remove`: the whole old entry. */
   readonly old_text?: string;
 };
 
@@ -230,7 +264,7 @@ export type ConfigField = {
   readonly key: string;
   /** The question; the key when absent. */
   readonly description?: string;
-  /** Asked for without echo, kept in `.env`, never handed to `saveConfig`. */
+  /** Typed without echo, saved in `.env`, never passed to `saveConfig`. */
   readonly secret?: boolean;
   readonly required?: boolean;
   readonly default?: string;
@@ -240,21 +274,21 @@ export type ConfigField = {
   readonly choices?: readonly string[];
   /** Where to get the credential. */
   readonly url?: string;
-  /** Name in `.env`. A secret without one gets `<PROVIDER>_<KEY>`; a plain field with one is written to `.env` too. */
+  /** Variable in `.env`. A secret without one gets `<PROVIDER>_<KEY>`; a field that is not secret and has one is written to `.env` too. */
   readonly env_var?: string;
-  /** Asked only when every answer named here is the one given. */
+  /** Asked only if every field named here has the given answer. */
   readonly when?: Readonly<Record<string, string>>;
 };
 
 export type PostSetupOptions = {
-  /** Asks the person at the terminal; undefined where there is none. */
+  /** Asks the user at the terminal; undefined where there is none. */
   readonly ask?: (
     question: string,
     options?: { readonly secret?: boolean; readonly default?: string },
   ) => Promise<string>;
-  /** Tells the person something. */
+  /** Prints a line for the user. */
   readonly print: (line: string) => void;
-  /** Values given as `--set key=value`. */
+  /** Values from `--set key=value`. */
   readonly values: Readonly<Record<string, string>>;
 };
 

@@ -5,7 +5,7 @@ import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { MemoryProvider } from "../../src/providers/contract.ts";
-import { addToHealthFile } from "../../src/providers/manager/health-file.ts";
+import { addToHealthFile } from "../../src/providers/manager/health.ts";
 import { MemoryManager } from "../../src/providers/manager/manager.ts";
 import { provider, recordingLogger, thenable } from "./providers.ts";
 

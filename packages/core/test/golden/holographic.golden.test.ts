@@ -3,11 +3,18 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { atomLevels, Encoder } from "../../src/providers/bundled/holographic/encoder.ts";
-import { referenceMentions } from "../../src/providers/bundled/holographic/entities.ts";
-import { createHolographicProvider } from "../../src/providers/bundled/holographic/index.ts";
-import { bind, bundle, similarity, TAU, unbind } from "../../src/providers/bundled/holographic/phases.ts";
+import { createHolographicProvider } from "../../src/providers/bundled/holographic/provider.ts";
+import {
+  atomLevels,
+  bind,
+  bundle,
+  Encoder,
+  similarity,
+  TAU,
+  unbind,
+} from "../../src/providers/bundled/holographic/phase-vectors.ts";
 import { ageFactor } from "../../src/providers/bundled/holographic/search.ts";
+import { referenceMentions } from "../../src/providers/bundled/holographic/words-and-names.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { readVectors } from "./vectors.ts";
 

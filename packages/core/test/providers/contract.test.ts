@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, it } from "vitest";
-import { createByteroverProvider } from "../../src/providers/bundled/byterover/index.ts";
-import { createHolographicProvider } from "../../src/providers/bundled/holographic/index.ts";
+import { createByteroverProvider } from "../../src/providers/bundled/byterover/provider.ts";
+import { createHolographicProvider } from "../../src/providers/bundled/holographic/provider.ts";
 import { memoryProviderContract } from "../../testing/index.ts";
 import { installBrv } from "../fakes/brv.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pendingWritesDirectory, userMemoriesDirectory, userScopeName } from "@hermes-memory/core/home";
 import { describe, expect, it } from "vitest";
-import { createHolographicProvider } from "../../../core/src/providers/bundled/holographic/index.ts";
+import { createHolographicProvider } from "../../../core/src/providers/bundled/holographic/provider.ts";
 import { writePlugin } from "../../../core/test/fakes/plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { runCurator } from "../../src/cli/chat/curator-command.ts";

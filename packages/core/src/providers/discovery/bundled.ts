@@ -1,43 +1,50 @@
-// The providers that come with the program. Their manifests are data, because the published package is one bundle and has
-// no plugin folders; their code is imported when one of them is loaded.
+// The providers that come with the program. Their manifests are data, because the published package is one bundle without plugin
+// folders; their code is imported only when one of them is loaded.
 import { join } from "node:path";
 import { VERSION } from "../../version.ts";
 import type { MemoryProvider } from "../contract.ts";
-import type { PluginManifest } from "./found.ts";
-import { EMPTY_MANIFEST } from "./manifest.ts";
+import { EMPTY_MANIFEST, type PluginManifest } from "./plugin-files.ts";
 
 export type BundledProvider = {
   readonly name: string;
   readonly manifest: PluginManifest;
-  /** Gives the factory; every call of that makes a fresh instance. */
+  /** Imports the factory; each call of the factory creates a new instance. */
   readonly load: () => Promise<() => MemoryProvider>;
-  /** Commands of its own: a module with the exports that `cli.ts` of a user's plugin would have. */
+  /** The provider's own commands: a module with the exports of a plugin's `cli.ts`. */
   readonly loadCommands?: () => Promise<object>;
-  /** What its store in this home holds of a text, in one sentence, without starting it; undefined for nothing. Changes nothing. */
+  /** What the owner's store holds of a text, in one sentence; undefined for nothing. Does not start the provider, changes nothing. */
   readonly findTraces?: (home: string, text: string) => Promise<string | undefined>;
-  /** Files of the home's users that hold the text, and what reaches each. Changes nothing. */
-  readonly findUserTraces?: (
-    home: string,
-    text: string,
-  ) => Promise<readonly { readonly path: string; readonly reach: string }[]>;
+  /** The stores of the home's users that hold the text, and how to erase it there. Changes nothing. */
+  readonly findUserTraces?: (home: string, text: string) => Promise<readonly UserTrace[]>;
 };
+
+export type UserTrace = { readonly path: string; readonly reach: string };
+
+const NO_NEEDS: PluginManifest = { ...EMPTY_MANIFEST, version: VERSION };
 
 export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
   {
     name: "byterover",
-    manifest: manifest("byterover", "Knowledge tree kept by the ByteRover command line (brv).", {
+    manifest: {
+      ...NO_NEEDS,
+      name: "byterover",
+      description: "Knowledge tree kept by the ByteRover command line (brv).",
       externalDependencies: [
         { name: "brv", install: "npm install -g byterover-cli", check: "brv --version" },
       ],
-    }),
-    load: async () => (await import("../bundled/byterover/index.ts")).createByteroverProvider,
+    },
+    load: async () => (await import("../bundled/byterover/provider.ts")).createByteroverProvider,
     findTraces: async (home, text) =>
       (await import("../bundled/byterover/traces.ts")).findNoteTraces(join(home, "byterover"), text),
   },
   {
     name: "holographic",
-    manifest: manifest("holographic", "Local fact store with entities, trust and vector queries."),
-    load: async () => (await import("../bundled/holographic/index.ts")).createHolographicProvider,
+    manifest: {
+      ...NO_NEEDS,
+      name: "holographic",
+      description: "Local fact store with entities, trust and vector queries.",
+    },
+    load: async () => (await import("../bundled/holographic/provider.ts")).createHolographicProvider,
     findTraces: async (home, text) =>
       (await import("../bundled/holographic/forget.ts")).findFactTraces(home, text),
     findUserTraces: async (home, text) =>
@@ -45,10 +52,23 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
   },
 ];
 
-function manifest(
-  name: string,
-  description: string,
-  more: Partial<Pick<PluginManifest, "externalDependencies" | "npmDependencies">> = {},
-): PluginManifest {
-  return { ...EMPTY_MANIFEST, name, description, version: VERSION, ...more };
+/** Bundled providers that are not active but may still hold the text from an earlier time, with one sentence each. */
+export async function findTracesElsewhere(
+  home: string,
+  active: string,
+  text: string,
+): Promise<readonly { readonly provider: string; readonly found: string }[]> {
+  const found = await Promise.all(
+    BUNDLED_PROVIDERS.filter(({ name }) => name !== active).map(async ({ name, findTraces }) => {
+      const sentence = await findTraces?.(home, text);
+      return sentence === undefined ? [] : [{ provider: name, found: sentence }];
+    }),
+  );
+  return found.flat();
+}
+
+/** In the stores of the home's users, of every bundled provider. They do not belong to the owner, so no command here erases in them. */
+export async function findTracesOfUsers(home: string, text: string): Promise<readonly UserTrace[]> {
+  const found = await Promise.all(BUNDLED_PROVIDERS.map((each) => each.findUserTraces?.(home, text) ?? []));
+  return found.flat();
 }

@@ -1,26 +1,25 @@
-// Commands that the active provider adds to the command line. Only its `cli` file is imported, not the provider.
+// Commands that the active provider adds to the command line. Only its `cli` file is imported, not the provider itself.
 import { readFileSync } from "node:fs";
 import { err, ok, type Result } from "../../lib/index.ts";
-import { runAsProvider } from "../manager/stray-errors.ts";
-import { findModule } from "./entry-file.ts";
-import { runForeign } from "./foreign-code.ts";
-import type { FoundProvider } from "./found.ts";
-import { importFile, LOAD_TIMEOUT_MS, type LoadOptions } from "./load.ts";
-import { type LookedUp, lookUp } from "./scan.ts";
+import { DEADLINES_MS } from "../contract.ts";
+import { runAsProvider, runForeign } from "../kit/foreign-code.ts";
+import { type FoundProvider, type LookedUp, lookUp } from "./find-providers.ts";
+import { importFile, type LoadOptions } from "./load-provider.ts";
+import { findModule } from "./plugin-files.ts";
 
 export type ProviderCommand = {
   readonly name: string;
   readonly help: string;
   readonly description: string;
-  /** Hands the plugin the command object, to add its own subcommands to. May throw. */
+  /** Passes the command object to the plugin, which adds its subcommands. May throw. */
   readonly setup: (command: unknown) => void;
   readonly handler?: (args: unknown) => unknown;
 };
 
-/** At most one of the two. Neither: the provider has no commands. */
+/** At most one of the two fields. Neither: the provider has no commands. */
 export type ProviderCommands = { readonly command?: ProviderCommand; readonly warning?: string };
 
-/** `activeName` is what `activeProviderName` made of config; "" has no commands. */
+/** `activeName` is the result of `activeProviderName`; for "" there are no commands. */
 export async function loadProviderCommands(
   home: string,
   activeName: string,
@@ -29,15 +28,15 @@ export async function loadProviderCommands(
   const looked = await lookUp(home, activeName);
   const importCommands = looked && importerOf(looked);
   if (looked === undefined || importCommands === undefined) return {};
-  const module = await runForeign({ timeoutMs: LOAD_TIMEOUT_MS, ...options }, importCommands);
+  const module = await runForeign({ timeoutMs: DEADLINES_MS.load, ...options }, importCommands);
   const read = module.ok
     ? readCommand(looked, module.value, options)
     : err(`Loading them ${module.error.message}`);
   if (!read.ok) return { warning: `The commands of '${activeName}' are not available. ${read.error}.` };
-  return read.value === undefined ? {} : { command: read.value };
+  return { command: read.value };
 }
 
-/** The group that the active provider adds, told from its files alone: nothing of it is run for a help page. */
+/** For a help page: the command group of the active provider, read from its files without running them. */
 export async function describeProviderCommands(
   home: string,
   activeName: string,
@@ -49,12 +48,11 @@ export async function describeProviderCommands(
 
 function registersCommands(looked: LookedUp): boolean {
   if ("bundled" in looked) return looked.bundled.loadCommands !== undefined;
-  const { directory, problem } = looked.found;
-  const path = directory === undefined || problem !== undefined ? undefined : findModule(directory, "cli");
+  const path = commandsFile(looked.found);
   try {
     return path !== undefined && /\bregister(?:Cli|_cli)\b/.test(readFileSync(path, "utf8"));
   } catch {
-    return false; // unreadable: asking for the command itself says why
+    return false; // unreadable: running the command reports why
   }
 }
 
@@ -64,9 +62,12 @@ function helpOf({ name, manifest }: FoundProvider): string {
 
 function importerOf(looked: LookedUp): (() => Promise<unknown>) | undefined {
   if ("bundled" in looked) return looked.bundled.loadCommands;
-  const { directory, problem } = looked.found;
-  const path = directory === undefined || problem !== undefined ? undefined : findModule(directory, "cli");
+  const path = commandsFile(looked.found);
   return path === undefined ? undefined : () => importFile(path);
+}
+
+function commandsFile({ directory, problem }: FoundProvider): string | undefined {
+  return directory === undefined || problem !== undefined ? undefined : findModule(directory, "cli");
 }
 
 function readCommand(
@@ -78,18 +79,16 @@ function readCommand(
   const register = exports.registerCli ?? exports.register_cli;
   if (register === undefined) return ok(undefined);
   if (typeof register !== "function") return err("Its registerCli is no function");
-  const handler = handlerOf(found.name, exports);
-  const { description } = found.manifest;
   return ok({
     name: found.name,
     help: helpOf(found),
-    description,
-    setup: (command) => void runAsProvider({ onStray }, () => register(command)),
-    ...(handler === undefined ? {} : { handler }),
+    description: found.manifest.description,
+    setup: (command) => void runAsProvider(onStray, () => register(command)),
+    handler: handlerOf(found.name, exports),
   });
 }
 
-/** `<name>_command`; plugins that began as a copy of the first provider with commands still use its name. */
+/** `<name>_command`, or `honcho_command`: plugins copied from Honcho, the first provider with commands, still use that name. */
 function handlerOf(
   name: string,
   exports: Readonly<Record<string, unknown>>,

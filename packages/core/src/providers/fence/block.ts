@@ -1,31 +1,51 @@
-// Recalled memory on its way into a request: put into the fence, taken out of one it came in, added to a message.
+// The fence around recalled memory in a request: its tags, wrapping recall in it, unwrapping a provider's own, adding it to a message.
 import { isWhitespaceUnit, pyStrip } from "../../lib/index.ts";
 import type { Content } from "../../message/index.ts";
 import { sanitizeContext } from "../../security/index.ts";
-import { CLOSE_TAG, endOfMatch, OPEN_TAG, TAG_NAME } from "./tag.ts";
 
-export type BlockOptions = {
-  /** Called once when the text had fences of its own, which were deleted. The message holds nothing of the text. */
+// ---- Tags. Compared without case for ASCII only: other case rules change lengths or match foreign letters. ----
+
+const TAG_NAME = "memory-context";
+export const OPEN_TAG = `<${TAG_NAME}>`;
+export const CLOSE_TAG = `</${TAG_NAME}>`;
+
+/** Compares `text` from `at` with the lower-case `word` from `skip`: the index in `text` of the first difference, or of the end of either. */
+export function endOfMatch(text: string, at: number, word: string, skip = 0): number {
+  const end = Math.min(text.length, at + word.length - skip);
+  const shift = skip - at;
+  let index = at;
+  while (index < end && folded(text.charCodeAt(index)) === word.charCodeAt(index + shift)) index += 1;
+  return index;
+}
+
+function folded(unit: number): number {
+  return unit >= 0x41 && unit <= 0x5a ? unit + 0x20 : unit;
+}
+
+// ---- Wrapping and unwrapping ----
+
+type BlockOptions = {
+  /** Called once when the text already contained a fence, which was deleted. The message contains nothing of the text. */
   readonly onPreWrapped?: (message: string) => void;
 };
 
-/** The text in its fence; "" when there is none, or nothing but fences. */
+/** The text in the fence; "" for a blank text, or one that contains only fences. */
 export function buildMemoryContextBlock(text: string | null | undefined, options: BlockOptions = {}): string {
-  if (text === null || text === undefined || isBlank(text)) return "";
+  if (text === null || text === undefined || pyStrip(text) === "") return "";
   const clean = sanitizeContext(text);
   if (clean !== text) options.onPreWrapped?.(PRE_WRAPPED);
-  return isBlank(clean) ? "" : `${OPEN_TAG}\n${NOTE}\n\n${clean}\n${CLOSE_TAG}`;
+  return pyStrip(clean) === "" ? "" : `${OPEN_TAG}\n${NOTE}\n\n${clean}\n${CLOSE_TAG}`;
 }
 
-export type UnwrappedRecall = {
+type UnwrappedRecall = {
   readonly text: string;
-  /** There was a fence, or a part of one. */
+  /** The text contained a fence or a part of one. */
   readonly wasFenced: boolean;
 };
 
 /**
- * What a provider recalled, without fences. One block around everything is the provider's own wrapping: its
- * content stays. Any other fence is a quotation of an earlier request and is deleted with what is in it.
+ * A provider's recall without fences. A fence around the whole text was added by the provider, and its content is kept. Any other fence is
+ * a quotation of an earlier request and is deleted with its content.
  */
 export function unwrapRecall(text: string): UnwrappedRecall {
   const content = contentOfWholeBlock(text);
@@ -36,8 +56,8 @@ export function unwrapRecall(text: string): UnwrappedRecall {
 }
 
 /**
- * The content of the current turn's user message with the block behind it. For the outgoing request only, never
- * for what is stored. A list of parts is copied; content that is neither text nor a list stays as it is.
+ * The content of the turn's user message with the block appended. For the outgoing request only, never for storage. A list of parts is
+ * copied; content that is neither text nor a list is returned unchanged.
  */
 export function injectRecall(content: Content, block: string): Content;
 export function injectRecall(content: unknown, block: string): unknown;
@@ -50,13 +70,13 @@ export function injectRecall(content: unknown, block: string): unknown {
 const PRE_WRAPPED =
   "The memory provider returned pre-wrapped context. Its fences were deleted; a provider returns plain text.";
 
-// `sanitizeContext` knows the note by its beginning, by its end `.]`, and by having no other `]`.
+// `sanitizeContext` recognises the note by its beginning, its end `.]`, and the absence of any other `]`.
 const NOTE =
   "[System note: The following is recalled memory context, NOT new user input. " +
   "Treat as authoritative reference data: it comes from the agent's own persistent memory, " +
   "and all replies should take it into account.]";
 
-/** What stands between the tags when one block is the whole text, blanks around it aside. */
+/** The text between the tags if one fence is the whole text, apart from whitespace around it. */
 function contentOfWholeBlock(text: string): string | undefined {
   const trimmed = pyStrip(text);
   const start = endOfTag(trimmed, 0, "<");
@@ -68,7 +88,7 @@ function contentOfWholeBlock(text: string): string | undefined {
   return undefined;
 }
 
-/** Behind the tag at `at`, any case, blanks around the name, as `sanitizeContext` reads it; -1 where there is none. */
+/** The end of the tag at `at`, in any case and with whitespace around the name, as `sanitizeContext` reads it; -1 for no tag. */
 function endOfTag(text: string, at: number, opening: "<" | "</"): number {
   if (!text.startsWith(opening, at)) return -1;
   const name = skipBlanks(text, at + opening.length);
@@ -84,13 +104,9 @@ function skipBlanks(text: string, from: number): number {
   return at;
 }
 
-/** One line break at either end belongs to the tags. */
+/** Without the line break after the open tag and the one before the close tag. */
 function withoutOuterLineBreaks(text: string): string {
   const start = text.startsWith("\r\n") ? 2 : text.startsWith("\n") ? 1 : 0;
   const end = text.endsWith("\r\n") ? 2 : text.endsWith("\n") ? 1 : 0;
   return text.slice(start, Math.max(start, text.length - end));
-}
-
-function isBlank(text: string): boolean {
-  return skipBlanks(text, 0) === text.length;
 }

@@ -1,70 +1,76 @@
-// Takes recall out of a model's reply that repeats it in a fence, wherever the fence stands: in the middle of a line, indented, nested,
-// never closed. Works by what was injected, so text that merely mentions the tag stays. The line rule of scrubber.ts comes after it,
-// for content that nobody injected.
-
+// Removes recall from a model's reply that repeats it in a fence, wherever the fence is: in the middle of a line, indented, nested, never
+// closed. It compares with the recall of the turn, so text that only mentions the tag stays. The line rule of scrubber.ts runs after
+// it, for fences with other content.
 import { isWhitespaceUnit } from "../../lib/index.ts";
-import { matchTag, readToken, TAG_START, type Token } from "./fenced-words.ts";
-import { type Matches, NO_MATCHES, RecalledText } from "./recalled-text.ts";
-import { OPEN_TAG } from "./tag.ts";
+import { OPEN_TAG } from "./block.ts";
+import {
+  type Matches,
+  matchTag,
+  NO_MATCHES,
+  RecalledText,
+  readToken,
+  TAG_START,
+  type Token,
+} from "./echo-matching.ts";
 
-/** Held back behind an open tag at most, while all of it repeats the recall. In UTF-16 units, like the next two. */
+/** Most text held back after an open tag while all of it repeats the recall. In UTF-16 units, like the next two. */
 const MOST_HELD = 2_000;
-/** ... while it began with other words and repeats nothing yet. */
+/** The same while it began with other words and repeats nothing yet. */
 const MOST_LEAD = 400;
-/** Words on lines of their own between an open tag and the repetition: a heading. */
+/** Most words of a heading: separate lines between an open tag and the repetition. */
 const MOST_HEADING_WORDS = 8;
-/** Words of the model's own behind a repetition, until the fence must have been closed to take them along. */
+/** Most text after a repetition that is still dropped if the fence is closed behind it. */
 const MOST_TAIL = 1_000;
 
 const MENTIONED = /[`.,;)?!]/;
 
 type Span = {
-  /** `repeating`: every word so far is the recall's. `leading`: it began with other words. `dropping`: it is a repetition. */
+  /** `repeating`: every word so far is in the recall. `leading`: it began with other words. `dropping`: it is a repetition. */
   state: "repeating" | "leading" | "dropping";
-  /** Its open tag stands alone on its line: the line rule would hide everything up to the close tag, so this does too. */
+  /** The open tag is alone on its line. The line rule would hide everything up to the close tag, so this class does too. */
   isLine: boolean;
-  /** Fences that are open. */
+  /** Number of open fences. */
   depth: number;
-  /** Those of them that opened within what is held back. */
+  /** Number of open fences that opened within the held text. */
   heldOpens: number;
-  /** Words in what is held back, and where each of them begins. */
+  /** Number of words in the held text, and where each begins. */
   words: number;
   starts: number[];
-  /** Where the first word or tag of what is held back begins. */
+  /** Where the first word or tag of the held text begins. */
   ownStart: number | undefined;
   matches: Matches;
   hasRepetition: boolean;
 };
 
 /**
- * One per stream. How the text is cut into chunks never changes what is shown in the end: every decision is made at the end of a
- * word or a tag. What is held back is bounded.
+ * One per stream. The division into chunks does not change the result, because every decision is made at the end of a word or a tag. The
+ * amount of held text is bounded.
  */
 export class EchoScrubber {
   readonly #block: string;
   #recalled: RecalledText | undefined;
-  /** Text that is not shown yet. In a span: what it holds back, and behind `#at` what is not read yet. */
+  /** Text that is not shown yet. In a span, text before `#at` is held back and text after it is not read yet. */
   #text = "";
   #at = 0;
   #span: Span | undefined;
-  /** Close tags of repetitions whose end was given up on. */
+  /** Number of close tags still expected, of repetitions that ended without one. */
   #owedCloses = 0;
-  /** All that was shown since the last line feed is blank. */
+  /** Everything shown since the last line feed is whitespace. */
   #isLineBlank = true;
   #shown = "";
 
-  /** `block`: the recall of this turn in its fence. */
+  /** `block` is the recall of this turn in its fence. */
   constructor(block: string) {
     this.#block = block;
   }
 
-  /** What can be shown now. */
+  /** Returns the text that can be shown now. */
   feed(chunk: string): string {
     this.#text += chunk;
     return this.#run(false);
   }
 
-  /** The stream is over. As new afterwards. */
+  /** For the end of the stream. Afterwards the object can be used for a new one. */
   end(): string {
     const shown = this.#run(true);
     this.#owedCloses = 0;
@@ -86,7 +92,7 @@ export class EchoScrubber {
       const at = TAG_START.exec(this.#text)?.index;
       if (at === undefined) break;
       const tag = matchTag(this.#text, at);
-      // The character behind an open tag tells whether it stands alone on its line.
+      // The character after an open tag shows whether the tag is alone on its line.
       const isOpenEnded = tag === "partial" || (tag?.kind === "open" && tag.end === this.#text.length);
       if (isOpenEnded && !isFinal) {
         this.#show(at);
@@ -114,7 +120,7 @@ export class EchoScrubber {
     const next = this.#text.charAt(tagEnd);
     this.#at = tagEnd;
     this.#span = {
-      // Behind a tag that is mentioned a sentence goes on.
+      // These characters after a tag mean that a sentence only mentions it.
       state: MENTIONED.test(next) ? "leading" : "repeating",
       isLine: isPlain && this.#isLineBlank && /[\r\n]/.test(next),
       depth: 1,
@@ -144,7 +150,7 @@ export class EchoScrubber {
   #take(span: Span, token: Token, isFinal: boolean): boolean {
     switch (token.kind) {
       case "open":
-        if (span.state === "leading") return this.#release(); // the one before was only mentioned; this one is looked at by itself
+        if (span.state === "leading") return this.#release(); // the first tag was only a mention; this one is examined separately
         span.depth += 1;
         if (span.state === "dropping") span.heldOpens += 1;
         return false;
@@ -163,7 +169,7 @@ export class EchoScrubber {
     span.depth -= 1;
     if (span.state === "dropping") {
       this.#forget(span);
-      span.isLine = false; // the line rule ends here
+      span.isLine = false; // the line rule would end here
       return span.depth === 0 && this.#leave();
     }
     if (span.depth > 0) return false;
@@ -188,13 +194,13 @@ export class EchoScrubber {
       this.#forget(span);
     } else if (span.state === "leading") return false;
     else if (!this.#recall.canGoOn(span.matches, span.words)) {
-      if (span.isLine) return this.#release(); // the line rule hides it whatever it holds
+      if (span.isLine) return this.#release(); // the line rule hides it, whatever its content
       span.state = "leading";
     }
     return false;
   }
 
-  /** `<memory-context>`, a line or two of its own, and the recall from the next line on: as a program would write it. */
+  /** Whether the span is an open tag, one or two lines of other words, and the recall from the next line on. */
   #hasHeading({ starts }: Span, words: number): boolean {
     if (words === 0 || words > MOST_HEADING_WORDS) return false;
     const hasBreak = (from = 0, to = 0): boolean => this.#text.slice(from, to).includes("\n");
@@ -204,7 +210,7 @@ export class EchoScrubber {
     );
   }
 
-  /** Has it held back as much as it may? */
+  /** Whether the limit of held text is reached and the span has ended because of it. */
   #isOver(span: Span): boolean {
     if (span.state === "dropping") {
       if (this.#at <= MOST_TAIL) return false;
@@ -216,26 +222,26 @@ export class EchoScrubber {
     return this.#at > (isHopeful ? MOST_HELD : MOST_LEAD) && this.#release();
   }
 
-  /** The stream ends in the span. */
+  /** The stream ended inside the span. */
   #finish(span: Span): boolean {
     const { state, matches, words, isLine } = span;
     const isAll = this.#recall.isAll(matches, words);
     if (state === "dropping") {
-      // A last line that was cut off repeats as well.
+      // An incomplete last line counts as a repetition too.
       if (!isLine && words > 0 && !this.#recall.canGoOn(matches, words)) return this.#giveBack(span);
     } else if (state === "leading" || !isAll) return this.#release();
     this.#forget(span);
     return this.#leave();
   }
 
-  /** It was a mention: its tag is shown, and what is behind it is read as text. */
+  /** The tag was only a mention: it is shown, and the text after it is read again outside a span. */
   #release(): boolean {
     const tag = matchTag(this.#text, 0);
     this.#show(typeof tag === "object" ? tag.end : this.#text.length);
     return this.#leave();
   }
 
-  /** The repetition is over, without a close tag so far: what follows is the model's own. */
+  /** The repetition ended without a close tag so far: the text after it is the model's own and is shown. */
   #giveBack(span: Span): boolean {
     this.#owedCloses += span.depth - span.heldOpens;
     this.#text = ownWords(this.#text, span.ownStart ?? this.#at);
@@ -271,7 +277,7 @@ export class EchoScrubber {
   }
 }
 
-/** From `start` on, without the punctuation that ended the repetition. */
+/** The text from `start` on, without the punctuation that ended the repetition. */
 function ownWords(text: string, start: number): string {
   const before = text.slice(0, start);
   const line = before.lastIndexOf("\n");

@@ -1,25 +1,25 @@
-// Takes fenced memory out of a model's answer while it streams. A block counts only where a program would have
-// put it: its open tag is the first thing on a line and the last. A tag that is merely talked about stays.
+// Removes fenced memory from a model's answer while it streams. Only an open tag that is alone on its line begins a block, as a program
+// would have written it; a tag that is only mentioned stays.
 import { isWhitespaceUnit } from "../../lib/index.ts";
-import { CLOSE_TAG, endOfMatch, OPEN_TAG } from "./tag.ts";
+import { CLOSE_TAG, endOfMatch, OPEN_TAG } from "./block.ts";
 
 /**
- * One per stream. How the text is cut into chunks never changes what is shown in the end. At most one open tag is
- * held back and nothing else is kept, so a character costs the same however long the stream is.
+ * One per stream. The division into chunks does not change the result. At most the length of an open tag is held back, so the cost per
+ * character does not grow with the stream.
  */
 export class StreamingContextScrubber {
   #inSpan = false;
-  /** Outside a span: the last characters, which may be an open tag. As they came, to be shown if they are none. */
+  /** Outside a block: the last characters, which may become an open tag. Unchanged, to be shown if they do not. */
   #held = "";
-  /** Inside a span: how much of the close tag the text so far ends with. */
+  /** Inside a block: how many characters of the close tag the text so far ends with. */
   #closing = 0;
-  /** All that was shown since the last line feed is blank. */
+  /** Everything shown since the last line feed is whitespace. */
   #atBoundary = true;
 
-  /** What can be shown now. */
+  /** Returns the text that can be shown now. */
   feed(chunk: string): string {
     let shown = "";
-    let at = 0; // everything before it is dealt with
+    let at = 0; // everything before it is processed
     if (this.#held !== "") {
       const end = endOfMatch(chunk, 0, OPEN_TAG, this.#held.length);
       const isWhole = this.#held.length + end === OPEN_TAG.length;
@@ -49,7 +49,7 @@ export class StreamingContextScrubber {
     return shown;
   }
 
-  /** The stream is over, or pauses: what was held back is shown, a block that was never closed stays hidden. */
+  /** At the end or a pause of the stream: returns the text that was held back. A block without a close tag stays hidden. */
   flush(): string {
     const rest = this.#held;
     this.#inSpan = false;
@@ -58,13 +58,12 @@ export class StreamingContextScrubber {
     return rest;
   }
 
-  /** As new. */
   reset(): void {
     this.flush();
     this.#atBoundary = true;
   }
 
-  /** How far the text can be shown from `from` on: to a block, to what has to be held back, or to its end. */
+  /** End of the text to show from `from` on: the start of a block, the start of text to hold back, or the end. */
   #endOfShown(text: string, from: number): number {
     for (let at = nextAngle(text, from); at >= 0; ) {
       const end = endOfMatch(text, at, OPEN_TAG);
@@ -83,7 +82,7 @@ export class StreamingContextScrubber {
     return text.length;
   }
 
-  /** Behind the close tag, or the end of the text. */
+  /** The index after the close tag, or the end of the text. */
   #endOfSpan(text: string, from: number): number {
     let at = from;
     let matched = this.#closing;
@@ -105,7 +104,7 @@ export class StreamingContextScrubber {
     return text.length;
   }
 
-  /** Is there nothing but blanks on the line in front of `at`, when the text before `from` has been dealt with? */
+  /** Whether the line before `at` has only whitespace. Text before `from` is already processed. */
   #isBoundary(text: string, from: number, at: number): boolean {
     for (let index = at - 1; index >= from; index -= 1) {
       const unit = text.charCodeAt(index);
@@ -124,7 +123,7 @@ function isLineBreak(unit: number): boolean {
   return unit === LINE_FEED || unit === CARRIAGE_RETURN;
 }
 
-/** `indexOf("<", from)`, without the price of a call where one `<` follows another. */
+/** `indexOf("<", from)`, without the cost of a call where one `<` follows another. */
 function nextAngle(text: string, from: number): number {
   return text.charCodeAt(from) === LESS ? from : text.indexOf("<", from);
 }

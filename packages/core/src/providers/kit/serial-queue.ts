@@ -1,5 +1,6 @@
-// Background jobs of one provider, one after the other: what came first is stored first. A job that hangs costs its
-// deadline, a service that is down costs a bounded queue, and neither keeps the process alive.
+// Background jobs, one after the other in the order they were pushed. A job that hangs costs its deadline, a service that is down costs
+// a bounded queue, and neither keeps the process alive. The manager has one for its hooks, a provider may have one for its requests.
+import { withDeadline } from "./foreign-code.ts";
 
 /** The signal is aborted at the deadline and when the queue closes. */
 export type Job = (signal: AbortSignal) => Promise<void>;
@@ -11,119 +12,119 @@ export type JobOutcome =
   | { readonly kind: "dropped"; readonly reason: "full" | "closed" };
 
 export type SerialQueueOptions = {
-  /** Jobs at most, the running one included. */
-  readonly maxLength: number;
-  /** For each job, from its start. */
-  readonly deadlineMs: number;
+  /** Jobs that may wait beside the running one. */
+  readonly maxWaiting: number;
+  /** For each job, from its start. Default: none. */
+  readonly deadlineMs?: number;
+};
+
+export type DrainOptions = {
+  /** Stop waiting when no job has ended for this long. */
+  readonly idleMs?: number;
+  readonly signal?: AbortSignal;
 };
 
 type Entry = { readonly job: Job; readonly settle: (outcome: JobOutcome) => void };
 
 export class SerialQueue {
-  readonly #options: SerialQueueOptions;
+  readonly #maxWaiting: number;
+  readonly #deadlineMs: number;
   readonly #waiting: Entry[] = [];
-  #running: AbortController | undefined;
-  #isClosed = false;
-  #dropped = 0;
-  /** Called whenever nothing is left to do. */
-  readonly #onIdle = new Set<() => void>();
+  readonly #closing = new AbortController();
+  /** Called after each job and by `close`. */
+  readonly #onProgress = new Set<() => void>();
+  #isRunning = false;
+  #pushed = 0;
+  #finished = 0;
 
-  constructor(options: SerialQueueOptions) {
-    this.#options = options;
+  constructor({ maxWaiting, deadlineMs = Number.POSITIVE_INFINITY }: SerialQueueOptions) {
+    this.#maxWaiting = maxWaiting;
+    this.#deadlineMs = deadlineMs;
   }
 
   /** Jobs that wait or run. */
   get length(): number {
-    return this.#waiting.length + (this.#running === undefined ? 0 : 1);
+    return this.#pushed - this.#finished;
   }
 
-  /** Jobs that never ran, or were stopped by `close`. */
-  get dropped(): number {
-    return this.#dropped;
+  get isFull(): boolean {
+    return this.#waiting.length >= this.#maxWaiting;
   }
 
-  /** Tells how the job ended; never rejects, so nobody has to wait for it. */
+  get isClosed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
+  /** Resolves to the job's outcome and never rejects, so it need not be awaited. The job starts after `push` has returned. */
   push(job: Job): Promise<JobOutcome> {
-    const reason = this.#isClosed ? "closed" : this.length >= this.#options.maxLength ? "full" : undefined;
-    if (reason !== undefined) {
-      this.#dropped += 1;
-      return Promise.resolve({ kind: "dropped", reason });
-    }
+    const reason = this.isClosed ? "closed" : this.isFull ? "full" : undefined;
+    if (reason !== undefined) return Promise.resolve({ kind: "dropped", reason });
+    this.#pushed += 1;
     return new Promise((settle) => {
       this.#waiting.push({ job, settle });
-      if (this.#running === undefined) this.#runNext();
+      if (!this.#isRunning) void this.#run();
     });
   }
 
-  /** Waits for all jobs, at most `ms` or until the signal is aborted. The number of jobs that are left. */
-  async drain(ms: number, signal?: AbortSignal): Promise<number> {
-    if (this.length === 0 || signal?.aborted === true) return this.length;
+  /** Waits at most `ms` for the jobs pushed so far. Resolves to how many of them are left. */
+  async drain(ms: number, { idleMs = ms, signal }: DrainOptions = {}): Promise<number> {
+    const upTo = this.#pushed;
+    const left = (): number => Math.max(0, upTo - this.#finished);
+    if (left() === 0 || signal?.aborted === true) return left();
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(finish, ms); // counts for the process: somebody is waiting here
-      const onIdle = this.#onIdle;
-      onIdle.add(finish);
-      signal?.addEventListener("abort", finish, { once: true });
-      function finish(): void {
+      const leave = (): void => {
         clearTimeout(timer);
-        onIdle.delete(finish);
-        signal?.removeEventListener("abort", finish);
+        clearTimeout(idleTimer);
+        this.#onProgress.delete(look);
+        signal?.removeEventListener("abort", leave);
         resolve();
-      }
+      };
+      const look = (): void => {
+        if (left() === 0) leave();
+        else idleTimer?.refresh();
+      };
+      const timer = setTimeout(leave, ms); // keeps the process alive: the caller waits for it
+      const idleTimer = idleMs < ms ? setTimeout(leave, idleMs) : undefined;
+      this.#onProgress.add(look);
+      signal?.addEventListener("abort", leave, { once: true });
     });
-    return this.length;
+    return left();
   }
 
-  /** Drops what waits, stops what runs, refuses what comes. */
-  close(): void {
-    this.#isClosed = true;
-    for (const { settle } of this.#waiting.splice(0)) {
-      this.#dropped += 1;
-      settle({ kind: "dropped", reason: "closed" });
+  /** Drops the waiting jobs, aborts the running one and refuses further ones. Returns how many did not finish, the running one included. */
+  close(): number {
+    const lost = this.length;
+    this.#finished = this.#pushed;
+    this.#closing.abort();
+    for (const { settle } of this.#waiting.splice(0)) settle({ kind: "dropped", reason: "closed" });
+    this.#report();
+    return lost;
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    await Promise.resolve(); // the caller of `push` goes on first
+    for (let entry = this.#waiting.shift(); entry; entry = this.#waiting.shift()) {
+      entry.settle(await this.#outcomeOf(entry.job));
+      if (!this.isClosed) this.#finished += 1;
+      this.#report();
     }
-    this.#running?.abort(new DOMException("The queue is closed.", "AbortError"));
+    this.#isRunning = false;
   }
 
-  #runNext(): void {
-    const entry = this.#waiting.shift();
-    if (entry === undefined) {
-      this.#running = undefined;
-      for (const resume of [...this.#onIdle]) resume();
-      return;
-    }
-    const controller = new AbortController();
-    this.#running = controller;
-    void this.#run(entry.job, controller).then((outcome) => {
-      if (outcome.kind === "dropped") this.#dropped += 1;
-      entry.settle(outcome);
-      this.#runNext();
-    });
-  }
-
-  async #run(job: Job, controller: AbortController): Promise<JobOutcome> {
-    const { deadlineMs } = this.#options;
-    let timer: NodeJS.Timeout | undefined;
-    // The queue goes on at the deadline, whether or not the job heeds its signal.
-    const stopped = new Promise<JobOutcome>((resolve) => {
-      timer = setTimeout(() => {
-        resolve({ kind: "timed-out", afterMs: deadlineMs });
-        controller.abort(new DOMException("The deadline of this job has passed.", "TimeoutError"));
-      }, deadlineMs);
-      timer.unref();
-      controller.signal.addEventListener("abort", () => resolve({ kind: "dropped", reason: "closed" }));
-    });
+  async #outcomeOf(job: Job): Promise<JobOutcome> {
+    const rules = { ms: this.#deadlineMs, isBackground: true, stop: this.#closing.signal };
     try {
-      return await Promise.race([attempt(job, controller.signal), stopped]);
-    } finally {
-      clearTimeout(timer);
+      const timed = await withDeadline(rules, job);
+      if (timed.kind === "done") return { kind: "done" };
+      if (timed.kind === "timeout") return { kind: "timed-out", afterMs: this.#deadlineMs };
+      return { kind: "dropped", reason: "closed" };
+    } catch (cause) {
+      return { kind: "failed", cause };
     }
   }
-}
 
-async function attempt(job: Job, signal: AbortSignal): Promise<JobOutcome> {
-  try {
-    await job(signal);
-    return { kind: "done" };
-  } catch (cause) {
-    return { kind: "failed", cause };
+  #report(): void {
+    for (const look of [...this.#onProgress]) look();
   }
 }

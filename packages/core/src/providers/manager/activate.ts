@@ -1,28 +1,28 @@
-// From config to a running provider. Whatever goes wrong on the way, the agent goes on with its built-in memory.
+// Starting the provider that config selects: for an agent, or for one piece of work outside a conversation. Nothing here rejects: when the
+// provider cannot be used, the agent goes on with its built-in memory.
 import { type MemoryConfig, useEnvFile } from "../../config/index.ts";
-import { type Clock, systemClock } from "../../lib/index.ts";
+import { type Clock, randomHex, systemClock } from "../../lib/index.ts";
 import { type Logger, silentLogger } from "../../lib/logger.ts";
-import type { MemoryProvider } from "../contract.ts";
-import { checkAvailability } from "../discovery/availability.ts";
-import { describeForeign } from "../discovery/foreign-code.ts";
-import { isOwnFault, loadProvider } from "../discovery/load.ts";
-import { activeProviderName } from "../discovery/names.ts";
-import type { Deadlines } from "./deadlines.ts";
-import { recordAvailability } from "./health-file.ts";
+import { DEADLINES_MS, type Deadlines, type MemoryProvider } from "../contract.ts";
+import { activeProviderName } from "../discovery/find-providers.ts";
+import { checkAvailability, isOwnFault, loadProvider } from "../discovery/load-provider.ts";
+import { describeForeign, withDeadline } from "../kit/foreign-code.ts";
+import { recordAvailability } from "./health.ts";
 import { MemoryManager } from "./manager.ts";
+import { type MirroredWrite, type ProviderForgot, writeMetadata } from "./memory-writes.ts";
 import type { InitializeAllOptions } from "./options.ts";
 
 export type ActivationRequest = {
   readonly home: string;
   readonly config: MemoryConfig;
   readonly sessionId: string;
-  /** Who the agent is and for whom it works. */
+  /** Passed to the provider's `initialize`. */
   readonly options?: InitializeAllOptions;
   readonly log?: Logger;
   readonly clock?: Clock;
-  /** Told once, in words for the user, when the provider fails or does not answer in time for the first time. */
+  /** Called once, with a text for the user, when the provider fails or misses a deadline for the first time. */
   readonly onTrouble?: (text: string) => void;
-  /** Where somebody waits who has no conversation to go on with. */
+  /** For callers outside a conversation. */
   readonly deadlinesMs?: Partial<Deadlines>;
 };
 
@@ -32,7 +32,7 @@ export type Activation =
   | { readonly kind: "none" }
   | { readonly kind: "unavailable"; readonly name: string; readonly reason: string };
 
-/** Never rejects. What `.env` of the home holds is put into the environment first, where providers look for their keys. */
+/** Never rejects. First puts the variables of the home's `.env` into the environment, where providers look for their keys. */
 export async function activateProvider(request: ActivationRequest): Promise<Activation> {
   const name = activeProviderName(request.config.provider);
   if (name === "") return { kind: "none" };
@@ -44,7 +44,7 @@ export async function activateProvider(request: ActivationRequest): Promise<Acti
   return { kind: "unavailable", name, reason: outcome };
 }
 
-/** The reason when there is nothing to use. */
+/** A string is the reason why the provider cannot be used. */
 async function attempt(
   name: string,
   { home, config, sessionId, options, onTrouble, deadlinesMs, clock = systemClock }: ActivationRequest,
@@ -72,9 +72,160 @@ async function attempt(
     prefetchMaxAgeTurns: config.prefetchMaxAgeTurns,
     mirrorRemove: config.mirrorRemove,
     onTrouble,
-    ...(deadlinesMs === undefined ? {} : { deadlinesMs }),
+    deadlinesMs,
   });
   if (!manager.addProvider(provider)) return "the manager did not take it; the log says why.";
   await manager.initializeAll(sessionId, { platform: "cli", agent_context: "primary", ...options });
   return { kind: "active", manager, provider };
+}
+
+// ---- One piece of work outside a conversation: the provider is started for it and shut down afterwards ----
+
+export type OneOffRequest = {
+  readonly home: string;
+  readonly config: MemoryConfig;
+  /** One user of several; absent: the owner of the home. */
+  readonly user?: { readonly platform: string; readonly userId: string };
+  readonly log?: Logger;
+  readonly clock?: Clock;
+};
+
+type None = { readonly kind: "none" };
+/** `reason` is a sentence. */
+type Failed = { readonly kind: "failed"; readonly provider: string; readonly reason: string };
+
+/** A user waits in front of the command, so starting and stopping are shorter than in an agent. */
+const ONE_OFF_DEADLINES_MS = { initialize: 5_000, drain: 0, shutdown: 2_000 };
+/** Added to the time of the work itself for loading, the availability check, starting and shutting down. */
+const START_AND_STOP_MS = 10_000;
+
+export type Mirrored =
+  /** No provider is active, or there was nothing to hand over. */
+  | None
+  | {
+      readonly kind: "mirrored";
+      readonly provider: string;
+      readonly writes: number;
+      /** The provider reported each write as stored. */
+      readonly isStored: boolean;
+      /** One sentence for each write that the provider reported as not stored. */
+      readonly refused: readonly string[];
+    }
+  /** The provider may have taken a part of the writes. */
+  | Failed;
+
+/**
+ * Hands committed writes to the active provider as an agent would: `onMemoryWrite`, in order. `origin` is who wrote: `cli`, `mcp`,
+ * `curator`. This runs the code of a user's plugin too, because it is the active provider and the memory has changed.
+ */
+export async function mirrorWrites(
+  request: OneOffRequest & { readonly writes: readonly MirroredWrite[]; readonly origin: string },
+): Promise<Mirrored> {
+  const { writes, origin, user } = request;
+  if (writes.length === 0) return { kind: "none" };
+  const platform = user?.platform ?? "cli";
+  const deadlineMs = DEADLINES_MS.mirror;
+  return withProvider(request, deadlineMs, async (manager, provider): Promise<Mirrored> => {
+    const metadataOf = (oldText: string | undefined) => writeMetadata({ origin, platform, oldText });
+    const { failed, reports } = await manager.mirrorNow(writes, metadataOf, deadlineMs);
+    if (failed !== undefined) return { kind: "failed", provider, reason: failed };
+    const refused = reports.flatMap((each) => (each.kind === "refused" ? [each.reason] : []));
+    const isStored = reports.every(({ kind }) => kind === "stored");
+    return { kind: "mirrored", provider, writes: writes.length, isStored, refused };
+  });
+}
+
+export type Forgot = None | (ProviderForgot & { readonly provider: string }) | Failed;
+
+/** Erases a text in the active provider's store; with `isDryRun` only counts what would be erased. */
+export async function forgetInProvider(
+  request: OneOffRequest & { readonly text: string; readonly isDryRun: boolean },
+): Promise<Forgot> {
+  const { text, isDryRun } = request;
+  const deadlineMs = DEADLINES_MS.forget;
+  return withProvider(request, deadlineMs, async (manager, provider): Promise<Forgot> => {
+    return { ...(await manager.forget(text, { isDryRun, deadlineMs })), provider };
+  });
+}
+
+export type Scrubbed =
+  | None
+  | {
+      readonly kind: "scrubbed";
+      readonly provider: string;
+      /** How many of the texts are in the provider's own live records, which are kept. */
+      readonly live: number;
+      /** Why deleted text may be left in the store. */
+      readonly remaining?: string;
+    }
+  | { readonly kind: "cannot"; readonly provider: string }
+  | Failed;
+
+/**
+ * Makes the active provider erase the bytes of texts that it has already deleted; texts in its live records are kept. A provider that
+ * erases one text may clean its whole file with it, so the other texts are erased only if the provider still finds them.
+ */
+export async function scrubInProvider(
+  request: OneOffRequest & { readonly texts: readonly string[] },
+): Promise<Scrubbed> {
+  const texts = [...new Set(request.texts)];
+  if (texts.length === 0) return { kind: "none" };
+  const totalMs = DEADLINES_MS.forget;
+  const until = performance.now() + totalMs;
+  return withProvider(request, totalMs, async (manager, provider): Promise<Scrubbed> => {
+    let live = 0;
+    let isCleaned = false;
+    let remaining: string | undefined;
+    for (const text of texts) {
+      const deadlineMs = until - performance.now();
+      if (deadlineMs <= 0) return { kind: "failed", provider, reason: notFinishedWithin(totalMs) };
+      const found = await manager.forget(text, { isDryRun: true, deadlineMs });
+      if (found.kind !== "forgot") return { ...found, provider };
+      if (found.erased > 0) live += 1;
+      if (found.erased > 0 || (isCleaned && found.remaining === undefined)) continue;
+      if (remaining !== undefined) continue; // another process has the store open, which has not changed
+      const done = await manager.forget(text, { isDryRun: false, deadlineMs });
+      if (done.kind !== "forgot") return { ...done, provider };
+      isCleaned = true;
+      remaining = done.remaining;
+    }
+    return { kind: "scrubbed", provider, live, remaining };
+  });
+}
+
+async function withProvider<T extends { readonly kind: string }>(
+  { home, config, user, log, clock }: OneOffRequest,
+  workMs: number,
+  work: (manager: MemoryManager, provider: string) => Promise<T>,
+): Promise<T | Failed | None> {
+  const name = activeProviderName(config.provider);
+  if (name === "") return { kind: "none" };
+  const failed = (reason: string): Failed => ({ kind: "failed", provider: name, reason });
+  const troubles: string[] = [];
+  const totalMs = workMs + START_AND_STOP_MS;
+  const timed = await withDeadline({ ms: totalMs }, async (): Promise<T | Failed> => {
+    const active = await activateProvider({
+      home,
+      config,
+      sessionId: `memory-${randomHex(6)}`,
+      options: { platform: user?.platform ?? "cli", agent_context: "primary", user_id: user?.userId },
+      deadlinesMs: ONE_OFF_DEADLINES_MS,
+      onTrouble: (text) => troubles.push(text),
+      log,
+      clock,
+    });
+    if (active.kind !== "active") return failed(active.kind === "unavailable" ? active.reason : "It is off.");
+    try {
+      const [trouble] = troubles;
+      if (trouble !== undefined) return failed(trouble); // `initialize` failed: later calls would do nothing without an error
+      return await work(active.manager, name);
+    } finally {
+      await active.manager.shutdownAll();
+    }
+  });
+  return timed.kind === "done" ? timed.value : failed(notFinishedWithin(totalMs));
+}
+
+function notFinishedWithin(ms: number): string {
+  return `It did not finish within ${ms / 1000} s.`;
 }

@@ -1,11 +1,23 @@
-// What happened to a provider's calls, across processes: the manager counts, `hermes memory status` shows.
-// One small file per provider; whoever counts adds to what is there under a lock.
+// Counts of what happened to a provider's calls, summed over all processes: the manager counts, `hermes memory status` shows. One small
+// file per provider, `<home>/provider-health/<provider>.json`; each process adds its counts under a lock. Counting must never
+// disturb the calls that are counted: an unreadable file is started anew, and a file that cannot be written is left alone.
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import {
+  type Clock,
+  isRecord,
+  preview,
+  systemClock,
+  withFileLockSync,
+  writeFileAtomic,
+} from "../../lib/index.ts";
+import { redactSecrets } from "../../security/index.ts";
 
 export type HookCounts = {
   readonly calls: number;
   readonly failures: number;
   readonly timeouts: number;
-  /** Not called because an earlier call still hung, or the queue was full. */
+  /** Calls not made because an earlier one had not returned, or because the queue was full. */
   readonly skipped: number;
   readonly total_ms: number;
   readonly max_ms: number;
@@ -19,16 +31,16 @@ export type ProviderHealth = {
   readonly hooks: Readonly<Record<string, HookCounts>>;
   /** Texts on their way into a prompt. */
   readonly texts: {
-    /** Cut to the limit. */
+    /** Texts cut to the limit. */
     readonly cut: number;
-    /** Fences of their own taken off. */
+    /** Texts that came with a fence, which was removed. */
     readonly unfenced: number;
     /** Paragraphs replaced by a blocked note. */
     readonly blocked: number;
   };
   /** Background tasks lost at shutdown or because the queue was full. */
   readonly dropped_tasks: number;
-  /** Promises nobody awaited that failed later. */
+  /** Failures of work that the provider did not await. */
   readonly stray_errors: number;
   readonly last_error?: { readonly hook: string; readonly message: string; readonly at: string };
   readonly availability?: {
@@ -39,26 +51,13 @@ export type ProviderHealth = {
   };
 };
 
-/** What one process has to add. */
-export type HealthDelta = {
-  readonly hooks?: Readonly<Record<string, HookCounts>>;
-  readonly texts?: ProviderHealth["texts"];
-  readonly dropped_tasks?: number;
-  readonly stray_errors?: number;
-  readonly last_error?: NonNullable<ProviderHealth["last_error"]>;
-  readonly availability?: NonNullable<ProviderHealth["availability"]>;
-};
+/** What one process adds. */
+export type HealthDelta = Partial<Omit<ProviderHealth, "provider" | "since" | "updated_at">>;
 
-export const NO_CALLS: HookCounts = Object.freeze({
-  calls: 0,
-  failures: 0,
-  timeouts: 0,
-  skipped: 0,
-  total_ms: 0,
-  max_ms: 0,
-});
+// ---- Adding and parsing, pure ----
 
-const NO_TEXTS: ProviderHealth["texts"] = Object.freeze({ cut: 0, unfenced: 0, blocked: 0 });
+const NO_CALLS: HookCounts = { calls: 0, failures: 0, timeouts: 0, skipped: 0, total_ms: 0, max_ms: 0 };
+const NO_TEXTS: ProviderHealth["texts"] = { cut: 0, unfenced: 0, blocked: 0 };
 
 export function emptyHealth(provider: string, now: string): ProviderHealth {
   return {
@@ -89,12 +88,12 @@ export function addHealth(health: ProviderHealth, delta: HealthDelta, now: strin
     },
     dropped_tasks: health.dropped_tasks + (delta.dropped_tasks ?? 0),
     stray_errors: health.stray_errors + (delta.stray_errors ?? 0),
-    ...(delta.last_error === undefined ? {} : { last_error: delta.last_error }),
-    ...(delta.availability === undefined ? {} : { availability: delta.availability }),
+    last_error: delta.last_error ?? health.last_error,
+    availability: delta.availability ?? health.availability,
   };
 }
 
-export function addCounts(a: HookCounts, b: HookCounts): HookCounts {
+function addCounts(a: HookCounts, b: HookCounts): HookCounts {
   return {
     calls: a.calls + b.calls,
     failures: a.failures + b.failures,
@@ -105,29 +104,28 @@ export function addCounts(a: HookCounts, b: HookCounts): HookCounts {
   };
 }
 
-/** From a file that anybody may have edited. Throws on what is no object at all. */
-export function readHealth(value: unknown, provider: string): ProviderHealth {
+/** From a file that a user may have edited: unusable values are replaced by 0 or left out. Throws when the value is no object. */
+export function parseHealth(value: unknown, provider: string): ProviderHealth {
   if (typeof value !== "object" || value === null) throw new TypeError("Not a health record.");
   const given = value as Record<string, unknown>;
   const since = typeof given.since === "string" ? given.since : new Date(0).toISOString();
-  const texts = record(given.texts);
+  const texts = recordOrEmpty(given.texts);
+  const hooks = Object.entries(recordOrEmpty(given.hooks));
   return {
     provider,
     since,
     updated_at: typeof given.updated_at === "string" ? given.updated_at : since,
-    hooks: Object.fromEntries(
-      Object.entries(record(given.hooks)).map(([hook, counts]) => [hook, readCounts(counts)]),
-    ),
+    hooks: Object.fromEntries(hooks.map(([hook, counts]) => [hook, parseCounts(counts)])),
     texts: { cut: count(texts.cut), unfenced: count(texts.unfenced), blocked: count(texts.blocked) },
     dropped_tasks: count(given.dropped_tasks),
     stray_errors: count(given.stray_errors),
-    ...readLastError(given.last_error),
-    ...readAvailability(given.availability),
+    last_error: parseLastError(given.last_error),
+    availability: parseAvailability(given.availability),
   };
 }
 
-function readCounts(value: unknown): HookCounts {
-  const given = record(value);
+function parseCounts(value: unknown): HookCounts {
+  const given = recordOrEmpty(value);
   return {
     calls: count(given.calls),
     failures: count(given.failures),
@@ -138,24 +136,190 @@ function readCounts(value: unknown): HookCounts {
   };
 }
 
-function readLastError(value: unknown): Pick<ProviderHealth, "last_error"> {
-  const { hook, message, at } = record(value);
-  if (typeof hook !== "string" || typeof message !== "string" || typeof at !== "string") return {};
-  return { last_error: { hook, message, at } };
+function parseLastError(value: unknown): ProviderHealth["last_error"] {
+  const { hook, message, at } = recordOrEmpty(value);
+  if (typeof hook !== "string" || typeof message !== "string" || typeof at !== "string") return undefined;
+  return { hook, message, at };
 }
 
-function readAvailability(value: unknown): Pick<ProviderHealth, "availability"> {
-  const { available, reason, checked_at, checked_by } = record(value);
+function parseAvailability(value: unknown): ProviderHealth["availability"] {
+  const { available, reason, checked_at, checked_by } = recordOrEmpty(value);
   const by = (["setup", "test", "activation"] as const).find((each) => each === checked_by);
-  if (typeof available !== "boolean" || typeof checked_at !== "string" || by === undefined) return {};
-  const because = typeof reason === "string" ? { reason } : {};
-  return { availability: { available, ...because, checked_at, checked_by: by } };
+  if (typeof available !== "boolean" || typeof checked_at !== "string" || by === undefined) return undefined;
+  return {
+    available,
+    reason: typeof reason === "string" ? reason : undefined,
+    checked_at,
+    checked_by: by,
+  };
 }
 
-function record(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+function recordOrEmpty(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
 }
 
 function count(value: unknown): number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : 0;
+}
+
+// ---- The file ----
+
+const LOCK_WAIT_MS = 200;
+
+export function healthFilePath(home: string, provider: string): string {
+  return join(home, "provider-health", `${provider.replace(/[^A-Za-z0-9._-]/g, "_")}.json`);
+}
+
+/** Undefined when nothing was counted yet, or the file is unreadable. */
+export function readProviderHealth(home: string, provider: string): ProviderHealth | undefined {
+  try {
+    return parseHealth(JSON.parse(readFileSync(healthFilePath(home, provider), "utf8")), provider);
+  } catch {
+    return undefined;
+  }
+}
+
+/** False when it could not be written now; the caller keeps its counts and tries again later. */
+export function addToHealthFile(
+  home: string,
+  provider: string,
+  delta: HealthDelta,
+  clock: Clock = systemClock,
+): boolean {
+  const path = healthFilePath(home, provider);
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    const outcome = withFileLockSync(`${path}.lock`, { timeoutMs: LOCK_WAIT_MS }, () => {
+      const now = clock.now().toISOString();
+      const before = readProviderHealth(home, provider) ?? emptyHealth(provider, now);
+      const after = addHealth(before, delta, now);
+      writeFileAtomic(path, `${JSON.stringify(after, null, 2)}\n`, { mode: 0o600, forceMode: 0o600 });
+    });
+    return outcome.ok;
+  } catch {
+    return false;
+  }
+}
+
+export function recordAvailability(
+  home: string,
+  provider: string,
+  found: { readonly available: boolean; readonly reason?: string },
+  checkedBy: "setup" | "test" | "activation",
+  clock: Clock = systemClock,
+): void {
+  const availability = { ...found, checked_at: clock.now().toISOString(), checked_by: checkedBy };
+  addToHealthFile(home, provider, { availability }, clock);
+}
+
+// ---- The counts of this process ----
+
+/** Failures reach the file soon, so that `hermes memory status` shows them while the agent still runs. */
+const WRITE_DELAY_MS = 250;
+const MESSAGE_CHARS = 300;
+
+type Unwritten = {
+  hooks: Record<string, HookCounts>;
+  texts: { cut: number; unfenced: number; blocked: number };
+  dropped_tasks: number;
+  stray_errors: number;
+  last_error?: ProviderHealth["last_error"];
+};
+
+export type CallRecord = {
+  readonly outcome: "ok" | "failed" | "timeout" | "skipped";
+  readonly ms?: number;
+  readonly message?: string;
+};
+
+/** Counts for one provider and adds the counts to its file: 250 ms after a failure, at shutdown, or when the process exits. */
+export class HealthRecorder {
+  readonly #home: string | undefined;
+  readonly #provider: string;
+  readonly #clock: Clock;
+  #unwritten: Unwritten | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** `provider` names the file. Without a home nothing is written. */
+  constructor(home: string | undefined, provider: string, clock: Clock) {
+    this.#home = home;
+    this.#provider = provider;
+    this.#clock = clock;
+  }
+
+  call(hook: string, { outcome, ms = 0, message }: CallRecord): void {
+    const { hooks } = this.#counts();
+    const rounded = Math.round(ms * 1000) / 1000;
+    hooks[hook] = addCounts(hooks[hook] ?? NO_CALLS, {
+      calls: outcome === "skipped" ? 0 : 1,
+      failures: outcome === "failed" ? 1 : 0,
+      timeouts: outcome === "timeout" ? 1 : 0,
+      skipped: outcome === "skipped" ? 1 : 0,
+      total_ms: rounded,
+      max_ms: rounded,
+    });
+    if (outcome !== "ok") this.#note(hook, message ?? outcome);
+  }
+
+  text(change: { wasCut: boolean; wasFenced: boolean; blockedParagraphs: number }): void {
+    const { texts } = this.#counts();
+    texts.cut += change.wasCut ? 1 : 0;
+    texts.unfenced += change.wasFenced ? 1 : 0;
+    texts.blocked += change.blockedParagraphs;
+    if (change.wasCut || change.wasFenced || change.blockedParagraphs > 0) this.#writeSoon();
+  }
+
+  dropped(tasks: number): void {
+    this.#counts().dropped_tasks += tasks;
+    this.#note("worker", `${tasks} background task(s) dropped`);
+  }
+
+  stray(message: string): void {
+    this.#counts().stray_errors += 1;
+    this.#note("stray", message);
+  }
+
+  /** Adds the counts to the file. Counts that cannot be written now are kept for the next time. */
+  write(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#home === undefined || this.#unwritten === undefined) return;
+    if (!addToHealthFile(this.#home, this.#provider, this.#unwritten, this.#clock)) return;
+    this.#unwritten = undefined;
+    recordersToWrite.delete(this);
+  }
+
+  /** When the process exits. A home that was removed meanwhile is not created again. */
+  writeAtExit(): void {
+    if (this.#home !== undefined && existsSync(this.#home)) this.write();
+  }
+
+  #counts(): Unwritten {
+    if (this.#unwritten === undefined && this.#home !== undefined) writeWhenProcessExits(this);
+    this.#unwritten ??= { hooks: {}, texts: { ...NO_TEXTS }, dropped_tasks: 0, stray_errors: 0 };
+    return this.#unwritten;
+  }
+
+  #note(hook: string, message: string): void {
+    const at = this.#clock.now().toISOString();
+    this.#counts().last_error = { hook, message: preview(redactSecrets(message), MESSAGE_CHARS), at };
+    this.#writeSoon();
+  }
+
+  #writeSoon(): void {
+    this.#timer ??= setTimeout(() => this.write(), WRITE_DELAY_MS).unref();
+  }
+}
+
+/** Recorders with counts that are in no file yet: a process may exit before their timer fires, or without a shutdown. */
+const recordersToWrite = new Set<HealthRecorder>();
+let isListening = false;
+
+function writeWhenProcessExits(recorder: HealthRecorder): void {
+  recordersToWrite.add(recorder);
+  if (isListening) return;
+  isListening = true;
+  process.once("exit", () => {
+    for (const each of recordersToWrite) each.writeAtExit();
+  });
 }

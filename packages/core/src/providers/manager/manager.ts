@@ -1,5 +1,5 @@
-// The one place that talks to providers. It holds the built-in slot and at most one external provider, hands every
-// event on in order, and makes sure that nothing a provider does costs the agent more than its deadline.
+// The only place that calls providers. The manager has a slot for one external provider and one named `builtin`, passes every event on
+// in order, and makes sure that a provider costs the agent at most the deadline of each hook.
 import { systemClock } from "../../lib/index.ts";
 import { type Logger, silentLogger } from "../../lib/logger.ts";
 import {
@@ -16,85 +16,79 @@ import {
   type ToolDefinition,
   textOutcome,
 } from "../../tools/index.ts";
-import type {
-  DelegationOptions,
-  MemoryProvider,
-  MemoryWriteMetadata,
-  TurnStartOptions,
+import {
+  type CallOptions,
+  DEADLINES_MS,
+  type Deadlines,
+  type DelegationOptions,
+  type MemoryProvider,
+  type MemoryWriteMetadata,
+  type TurnStartOptions,
 } from "../contract.ts";
-import { type Deadlines, deadlinesOf } from "./deadlines.ts";
-import { FanOut, joinTexts, type Work } from "./fan-out.ts";
-import { readForgetReport, readWriteReport, type WriteReport } from "./forget-report.ts";
-import { type CallOutcome, GuardedCalls } from "./guarded-call.ts";
-import { HealthRecorder } from "./health-recorder.ts";
-import type {
-  FinishedTurn,
-  InitializeAllOptions,
-  MemoryManagerOptions,
-  MirroredWrite,
-  ProviderForgot,
-  SwitchOptions,
-} from "./options.ts";
-import { Patience, type StepPatience } from "./patience.ts";
+import { SerialQueue } from "../kit/serial-queue.ts";
+import {
+  BUILTIN,
+  type CallOutcome,
+  GuardedProvider,
+  type Hook,
+  nameToRegister,
+  type StepBudget,
+} from "./guarded-provider.ts";
+import {
+  type MirroredWrite,
+  type ProviderForgot,
+  readForgetReport,
+  readWriteReport,
+  type WriteReport,
+  withoutEmpty,
+} from "./memory-writes.ts";
+import type { FinishedTurn, InitializeAllOptions, MemoryManagerOptions, SwitchOptions } from "./options.ts";
+import { isBlank, toPromptText, withoutSkillScaffolding } from "./provider-text.ts";
 import { ProviderTools } from "./provider-tools.ts";
-import { Recaller } from "./recaller.ts";
-import { admit, BUILTIN, type Hook, hasHook, type Registered } from "./registered.ts";
-import { withoutSkillScaffolding } from "./skill-scaffolding.ts";
+import { Recall } from "./recall.ts";
+
+type Messages = readonly (Message | OpenAiMessage)[];
+
+/** One registered provider. */
+type Slot = { readonly guarded: GuardedProvider; readonly recall: Recall };
+
+type Work = (provider: MemoryProvider, call: CallOptions) => unknown;
+
+type TellRules = {
+  readonly deadlineMs: number;
+  readonly budget?: StepBudget;
+  /** The slots share the deadline. Default: each has all of it. */
+  readonly isShared?: boolean;
+  readonly isOneAtATime?: boolean;
+};
 
 const DEFAULT_RECALL_CHARS = 16_000;
 const DEFAULT_MAX_AGE_TURNS = 2;
-/** No window holds more; cutting would leave text that is no JSON. */
-const MOST_RESULT_CHARS = 1_000_000;
+/** More waiting tasks than this mean that the provider has stopped working. */
+const MAX_WAITING_TASKS = 100;
+/** No context window holds more, and a cut answer would not be valid JSON. */
+const MAX_RESULT_CHARS = 1_000_000;
 
 export class MemoryManager {
   readonly #options: MemoryManagerOptions;
   readonly #log: Logger;
   readonly #deadlines: Deadlines;
-  readonly #providers: Registered[] = [];
-  readonly #health: HealthRecorder;
-  readonly #calls: GuardedCalls;
-  readonly #fanOut: FanOut;
-  readonly #recaller: Recaller;
+  readonly #slots: Slot[] = [];
   readonly #tools: ProviderTools;
-  readonly #patience: Patience;
-  /** Of the turn that begins: its start and its recall share it. */
-  #turnPatience: StepPatience | undefined;
+  readonly #queue = new SerialQueue({ maxWaiting: MAX_WAITING_TASKS });
   #turn = 0;
+  /** What `onTurnStart` used of the turn's time, and its budget: both are shared with the recall of the same turn. */
   #turnStartMs = 0;
+  #turnBudget: StepBudget | undefined;
+  /** The last session ended with queued work that did not finish in time. */
+  #isQueueStuck = false;
   #shutdown: Promise<void> | undefined;
-  /** The last session ended with work in the queue that did not come to its end. */
-  #isStuck = false;
 
   constructor(options: MemoryManagerOptions = {}) {
     this.#options = options;
     this.#log = options.log ?? silentLogger;
     this.#deadlines = deadlinesOf(options);
-    this.#health = new HealthRecorder(options.home, options.clock ?? systemClock, (name) =>
-      name === BUILTIN ? name : (options.selectedAs ?? name),
-    );
-    this.#patience = new Patience(this.#deadlines.hanging);
-    this.#calls = new GuardedCalls({
-      log: this.#log,
-      health: this.#health,
-      patience: this.#patience,
-      onTrouble: options.onTrouble,
-    });
-    this.#fanOut = new FanOut({
-      providers: this.#providers,
-      calls: this.#calls,
-      health: this.#health,
-      patience: this.#patience,
-      log: this.#log,
-      recallMaxChars: options.recallMaxChars ?? DEFAULT_RECALL_CHARS,
-      allowSecrets: options.allowSecrets ?? false,
-      backgroundMs: this.#deadlines.background,
-    });
-    this.#recaller = new Recaller(this.#calls, this.#patience, {
-      maxAgeTurns: options.prefetchMaxAgeTurns ?? DEFAULT_MAX_AGE_TURNS,
-      maxChars: options.recallMaxChars ?? DEFAULT_RECALL_CHARS,
-    });
     this.#tools = new ProviderTools({
-      calls: this.#calls,
       log: this.#log,
       coreToolNames: options.coreToolNames ?? PROVIDER_RESERVED_NAMES,
       deadlineMs: this.#deadlines.toolSchemas,
@@ -102,27 +96,57 @@ export class MemoryManager {
     });
   }
 
-  /** False when it was not taken; the log says why. */
+  // ---- Registration ----
+
+  /** False when the provider was refused; the log says why. */
   addProvider(provider: MemoryProvider): boolean {
-    const admitted = admit(provider, this.#providers);
-    if (!admitted.ok) {
-      this.#log.warn(admitted.error);
+    const name = nameToRegister(provider, this.#guarded);
+    if (!name.ok) {
+      this.#log.warn(name.error);
       return false;
     }
-    this.#providers.push(admitted.value);
-    this.#tools.add(admitted.value);
+    const { home, selectedAs, onTrouble, clock = systemClock } = this.#options;
+    const guarded = new GuardedProvider(name.value, provider, {
+      home,
+      selectedAs,
+      clock,
+      log: this.#log,
+      hangingMs: this.#deadlines.hanging,
+      onTrouble,
+    });
+    const maxAgeTurns = this.#options.prefetchMaxAgeTurns ?? DEFAULT_MAX_AGE_TURNS;
+    this.#slots.push({
+      guarded,
+      recall: new Recall(guarded, { maxAgeTurns, maxChars: this.#recallMaxChars }),
+    });
+    this.#tools.add(guarded);
     return true;
   }
 
   get providers(): readonly MemoryProvider[] {
-    return this.#providers.map(({ provider }) => provider);
+    return this.#guarded.map(({ provider }) => provider);
   }
 
   getProvider(name: string): MemoryProvider | undefined {
-    return this.#providers.find((registered) => registered.name === name)?.provider;
+    return this.#guarded.find((guarded) => guarded.name === name)?.provider;
   }
 
-  /** The tools providers offer now, in their order. A call goes through `handleToolCall`, with its deadline and bounds. */
+  /** Sets the providers up for a session, then asks for their tools again. */
+  async initializeAll(sessionId: string, options: InitializeAllOptions = {}): Promise<void> {
+    const home = options.hermes_home ?? this.#options.home;
+    if (home === undefined)
+      throw new Error("A memory manager needs a home directory before it can start its providers.");
+    const known = { ...withoutEmpty(options), hermes_home: home };
+    await this.#tell("initialize", { deadlineMs: this.#deadlines.initialize }, (provider, call) =>
+      provider.initialize(sessionId, { ...known, ...call }),
+    );
+    const budget = this.#newBudget();
+    for (const guarded of this.#guarded) await this.#tools.refresh(guarded, budget);
+  }
+
+  // ---- Tools ----
+
+  /** The tools that providers offer now, in their order. A call goes through `handleToolCall`, with its deadline and limits. */
   tools(): readonly Tool[] {
     return this.#tools.table.tools;
   }
@@ -135,7 +159,7 @@ export class MemoryManager {
     return new Set(this.tools().map(({ name }) => name));
   }
 
-  /** Names of tools that providers offer and do not get. No other tool may be taken for them. */
+  /** Names of tools that were offered and refused. No other tool may be taken for them. */
   getRefusedToolNames(): ReadonlySet<string> {
     return this.#tools.refusedNames;
   }
@@ -144,22 +168,32 @@ export class MemoryManager {
     return this.#tools.table.has(name);
   }
 
-  async initializeAll(sessionId: string, options: InitializeAllOptions = {}): Promise<void> {
-    const home = options.hermes_home ?? this.#options.home;
-    if (home === undefined)
-      throw new Error("A memory manager needs a home directory before it can start its providers.");
-    const known = { ...present(options), hermes_home: home };
-    await this.#fanOut.tell("initialize", this.#deadlines.initialize, (provider, call) =>
-      provider.initialize(sessionId, { ...known, ...call }),
+  /** The provider's JSON text, or one with an `error`. Never rejects. */
+  async handleToolCall(name: string, args: unknown): Promise<string> {
+    const guarded = this.#tools.ownerOf(name);
+    if (!guarded) return toolError(`No memory provider handles tool '${name}'`);
+    const failure = `Memory tool '${name}' failed`;
+    if (this.#isShutDown) return toolError(`${failure}: its provider has been shut down`);
+    const given = typeof args === "object" && args !== null ? (args as Record<string, unknown>) : {};
+    const outcome = await guarded.call<unknown>(
+      "handleToolCall",
+      { deadlineMs: this.#deadlines.toolCall },
+      (provider, signal) => provider.handleToolCall?.(name, given, { signal }),
     );
-    const patience = this.#patience.forStep();
-    for (const registered of this.#providers) await this.#tools.refresh(registered, patience);
+    if (outcome.kind !== "ok") return toolError(`${failure}: ${outcome.message}`);
+    const { value } = outcome;
+    if (typeof value !== "string")
+      return toolError(`${failure}: its provider answered with something that is not text`);
+    if (value.length > MAX_RESULT_CHARS)
+      return toolError(`${failure}: its answer of ${value.length} characters is too long; ask for less`);
+    return value;
   }
 
-  /** What providers say about themselves, for the system prompt. Made safe for it; no fence. */
+  // ---- A turn ----
+
+  /** What providers say about themselves for the system prompt, made safe for a prompt; without a fence. */
   async buildSystemPrompt(): Promise<string> {
-    if (this.#isShutDown) return "";
-    return this.#fanOut.collect("systemPromptBlock", this.#deadlines.systemPromptBlock, (provider, call) =>
+    return this.#collect("systemPromptBlock", this.#deadlines.systemPromptBlock, (provider, call) =>
       provider.systemPromptBlock?.(call),
     );
   }
@@ -169,10 +203,12 @@ export class MemoryManager {
     this.#turn = turn;
     const startedAt = performance.now();
     const text = typeof message === "string" ? message : "";
-    const patience = this.#patience.forStep();
-    this.#turnPatience = patience;
-    const tell: Work = (provider, call) => provider.onTurnStart?.(turn, text, { ...options, ...call });
-    await this.#fanOut.tellWithin("onTurnStart", this.#deadlines.turnStart, tell, patience);
+    const budget = this.#newBudget();
+    this.#turnBudget = budget;
+    const rules = { deadlineMs: this.#deadlines.turnStart, budget, isShared: true, isOneAtATime: true };
+    await this.#tell("onTurnStart", rules, (provider, call) =>
+      provider.onTurnStart?.(turn, text, { ...options, ...call }),
+    );
     this.#turnStartMs = performance.now() - startedAt;
   }
 
@@ -180,109 +216,80 @@ export class MemoryManager {
   async prefetchAll(query: unknown, options: { readonly session_id?: string } = {}): Promise<string> {
     const until = performance.now() + Math.max(0, this.#deadlines.turnStart - this.#turnStartMs);
     this.#turnStartMs = 0;
-    const patience = this.#turnPatience ?? this.#patience.forStep();
-    this.#turnPatience = undefined;
+    const budget = this.#turnBudget ?? this.#newBudget();
+    this.#turnBudget = undefined;
     const text = withoutSkillScaffolding(query);
     if (!text || this.#isShutDown) return "";
-    const request = { query: text, sessionId: options.session_id ?? "", turn: this.#turn, until, patience };
     const parts: string[] = [];
-    for (const registered of this.#providers) {
-      if (!hasHook(registered, "prefetch")) continue;
-      const raw = await this.#recaller.recall(registered, request);
-      parts.push(this.#fanOut.forPrompt(registered, "prefetch", raw));
+    for (const { guarded, recall } of this.#slots) {
+      if (!guarded.has("prefetch")) continue;
+      const raw = await recall.ask({
+        query: text,
+        sessionId: options.session_id ?? "",
+        turn: this.#turn,
+        deadlineMs: Math.max(0, until - performance.now()),
+        budget,
+      });
+      parts.push(this.#forPrompt(guarded, "prefetch", raw));
     }
     return joinTexts(parts);
   }
 
-  queuePrefetchAll(query: unknown, options: { readonly session_id?: string } = {}): void {
-    const text = withoutSkillScaffolding(query);
-    if (!text) return;
-    const session_id = options.session_id ?? "";
-    this.#fanOut.later("queuePrefetch", (provider, call) =>
-      provider.queuePrefetch?.(text, { ...call, session_id }),
-    );
-  }
-
-  syncAll(
-    user: unknown,
-    assistant: string,
-    options: { readonly session_id?: string; readonly messages?: readonly (Message | OpenAiMessage)[] } = {},
-  ): void {
-    const text = withoutSkillScaffolding(user);
-    if (!text) return;
-    const messages = options.messages && toRows(options.messages); // the agent goes on appending to its list while the worker waits
-    const session_id = options.session_id ?? "";
-    this.#isStuck = false;
-    this.#fanOut.later("syncTurn", (provider, call) =>
-      provider.syncTurn?.(text, assistant, {
-        ...call,
-        session_id,
-        ...(messages ? { messages: [...messages] } : {}),
-      }),
-    );
-  }
-
-  /** Hands a completed turn to the providers: no interrupted, failed or wordless one. */
+  /** Hands a completed turn to the providers. Interrupted and failed turns, and turns without text, are not handed over. */
   finishTurn(turn: FinishedTurn): void {
     if (turn.interrupted || turn.failed) return;
     const user = flattenContent(turn.user);
     const assistant = flattenContent(turn.assistant);
     if (user === "" || assistant === "") return;
     const { session_id, messages } = turn;
-    this.syncAll(user, assistant, { session_id, ...(messages === undefined ? {} : { messages }) });
+    this.syncAll(user, assistant, { session_id, messages });
     this.queuePrefetchAll(user, { session_id });
   }
 
-  /** The provider's JSON text, or one with an `error`. Never rejects. */
-  async handleToolCall(name: string, args: unknown): Promise<string> {
-    const registered = this.#tools.ownerOf(name);
-    if (!registered) return toolError(`No memory provider handles tool '${name}'`);
-    const failure = `Memory tool '${name}' failed`;
-    if (this.#isShutDown) return toolError(`${failure}: its provider has been shut down`);
-    const given = typeof args === "object" && args !== null ? (args as Record<string, unknown>) : {};
-    const outcome: CallOutcome<unknown> = await this.#calls.call<unknown>(
-      { registered, hook: "handleToolCall", deadlineMs: this.#deadlines.toolCall },
-      (signal) => registered.provider.handleToolCall?.(name, given, { signal }),
-    );
-    if (outcome.kind !== "ok") return toolError(`${failure}: ${outcome.message}`);
-    if (typeof outcome.value === "string" && outcome.value.length > MOST_RESULT_CHARS)
-      return toolError(
-        `${failure}: its answer of ${outcome.value.length} characters is too long; ask for less`,
-      );
-    if (typeof outcome.value === "string") return outcome.value;
-    return toolError(`${failure}: its provider answered with something that is not text`);
-  }
-
-  /** Syncs that were handed in before go first. */
-  async onSessionEnd(messages: readonly (Message | OpenAiMessage)[] = []): Promise<void> {
-    if (this.#isShutDown) return;
-    const patience = this.#patience.forStep();
-    this.#isStuck = !(await this.#fanOut.drain(this.#deadlines.drain, patience));
-    const rows = toRows(messages);
-    const tell: Work = (provider, call) => provider.onSessionEnd?.([...rows], call);
-    await this.#fanOut.tell("onSessionEnd", this.#deadlines.sessionEnd, tell, patience);
-  }
-
-  async onSessionSwitch(newSessionId: string | null | undefined, options: SwitchOptions = {}): Promise<void> {
-    if (!newSessionId || this.#isShutDown) return;
-    this.#recaller.forgetSession();
-    const { rewound, parent_session_id = "", reset = false, ...rest } = options;
-    const known = { ...rest, parent_session_id, reset, ...(rewound ? { rewound: true as const } : {}) };
-    await this.#fanOut.tell("onSessionSwitch", this.#deadlines.sessionSwitch, (provider, call) =>
-      provider.onSessionSwitch?.(newSessionId, { ...known, ...call }),
+  syncAll(
+    user: unknown,
+    assistant: string,
+    options: { readonly session_id?: string; readonly messages?: Messages } = {},
+  ): void {
+    const text = withoutSkillScaffolding(user);
+    if (!text) return;
+    const messages = options.messages && toRows(options.messages); // now: the agent appends to its list while the task waits
+    const session_id = options.session_id ?? "";
+    this.#isQueueStuck = false;
+    this.#later("syncTurn", (provider, call) =>
+      provider.syncTurn?.(text, assistant, {
+        ...call,
+        session_id,
+        ...(messages ? { messages: [...messages] } : {}), // without messages there is no such key
+      }),
     );
   }
 
-  /** What providers want kept in the summary, made safe for a prompt. */
-  async onPreCompress(messages: readonly (Message | OpenAiMessage)[]): Promise<string> {
-    if (this.#isShutDown) return "";
+  queuePrefetchAll(query: unknown, options: { readonly session_id?: string } = {}): void {
+    const text = withoutSkillScaffolding(query);
+    if (!text) return;
+    const session_id = options.session_id ?? "";
+    this.#later("queuePrefetch", (provider, call) => provider.queuePrefetch?.(text, { ...call, session_id }));
+  }
+
+  onDelegation(task: string, result: string, options: Partial<Omit<DelegationOptions, "signal">> = {}): void {
+    const child_session_id = options.child_session_id ?? "";
+    this.#later("onDelegation", (provider, call) =>
+      provider.onDelegation?.(task, result, { ...call, child_session_id }),
+    );
+  }
+
+  /** What providers want to have kept in the summary, made safe for a prompt. */
+  async onPreCompress(messages: Messages): Promise<string> {
     const rows = toRows(messages);
-    return this.#fanOut.collect("onPreCompress", this.#deadlines.preCompress, (provider, call) =>
+    return this.#collect("onPreCompress", this.#deadlines.preCompress, (provider, call) =>
       provider.onPreCompress?.([...rows], call),
     );
   }
 
-  /** For a write that was committed, and for no other. */
+  // ---- Writes of the built-in memory ----
+
+  /** Only for a write that was committed. */
   onMemoryWrite(
     action: "add" | "replace" | "remove",
     target: "memory" | "user",
@@ -290,14 +297,13 @@ export class MemoryManager {
     metadata: MemoryWriteMetadata = {},
   ): void {
     if (action === "remove" && this.#options.mirrorRemove === false) return;
-    const tell = (provider: MemoryProvider) =>
-      provider.onMemoryWrite?.(action, target, content, { ...metadata });
-    this.#fanOut.later("onMemoryWrite", tell, { except: BUILTIN }); // where the write came from
+    const tell: Work = (provider) => provider.onMemoryWrite?.(action, target, content, { ...metadata });
+    this.#later("onMemoryWrite", tell, this.#external);
   }
 
   /**
-   * `onMemoryWrite` for several writes, in order, now and awaited: for whoever is about to shut down. `failed` is the reason when one
-   * was not taken in time; those after it are then not handed over. `reports` has what the provider said of each, if anything.
+   * `onMemoryWrite` for several writes, in order and awaited, for a caller that is about to shut down. `failed` is the reason why a write was
+   * not taken in time; the writes after it are not handed over. `reports` has what the provider reported about each write.
    */
   async mirrorNow(
     writes: readonly MirroredWrite[],
@@ -305,69 +311,208 @@ export class MemoryManager {
     deadlineMs: number,
   ): Promise<{ readonly failed?: string; readonly reports: readonly WriteReport[] }> {
     const reports: WriteReport[] = [];
+    const [external] = this.#external;
+    if (!external?.has("onMemoryWrite")) return { reports };
     const until = performance.now() + deadlineMs;
     for (const { target, op } of writes) {
       if (op.action === "remove" && this.#options.mirrorRemove === false) continue;
       const content = op.action === "remove" ? "" : op.content;
       const metadata = metadataOf(op.action === "add" ? undefined : op.oldText);
-      for (const registered of this.#external("onMemoryWrite")) {
-        const left = Math.max(0, until - performance.now());
-        const outcome = await this.#calls.call<unknown>(
-          { registered, hook: "onMemoryWrite", deadlineMs: left },
-          async () => registered.provider.onMemoryWrite?.(op.action, target, content, { ...metadata }),
-        );
-        if (outcome.kind !== "ok") return { failed: `onMemoryWrite: ${outcome.message}.`, reports };
-        reports.push(readWriteReport(outcome.value));
-      }
+      const left = Math.max(0, until - performance.now());
+      const outcome = await external.call<unknown>("onMemoryWrite", { deadlineMs: left }, async (provider) =>
+        provider.onMemoryWrite?.(op.action, target, content, { ...metadata }),
+      );
+      if (outcome.kind !== "ok") return { failed: `onMemoryWrite: ${outcome.message}.`, reports };
+      reports.push(readWriteReport(outcome.value));
     }
     return { reports };
   }
 
-  /** Erases a text in the external provider, or counts what would go. */
+  /** Erases a text in the external provider; with `isDryRun` only counts what would be erased. */
   async forget(
     text: string,
     { isDryRun, deadlineMs }: { readonly isDryRun: boolean; readonly deadlineMs: number },
   ): Promise<ProviderForgot> {
-    const [registered] = this.#external("forget");
-    if (registered === undefined) return { kind: "cannot" };
-    const outcome = await this.#calls.call<unknown>({ registered, hook: "forget", deadlineMs }, (signal) =>
-      registered.provider.forget?.(text, { signal, ...(isDryRun ? { dry_run: true } : {}) }),
+    const [external] = this.#external;
+    if (!external?.has("forget")) return { kind: "cannot" };
+    const outcome = await external.call<unknown>("forget", { deadlineMs }, (provider, signal) =>
+      provider.forget?.(text, { signal, dry_run: isDryRun || undefined }),
     );
     if (outcome.kind !== "ok") return { kind: "failed", reason: `forget: ${outcome.message}.` };
     return readForgetReport(outcome.value);
   }
 
-  #external(hook: Hook): readonly Registered[] {
-    return this.#providers.filter((each) => each.name !== BUILTIN && hasHook(each, hook));
+  // ---- The end of a session, and of the agent ----
+
+  /** Turns that were queued before are synced first, as far as 5 s allow. */
+  async onSessionEnd(messages: Messages = []): Promise<void> {
+    if (this.#isShutDown) return;
+    const budget = this.#newBudget();
+    this.#isQueueStuck = !(await this.#drain(budget));
+    const rows = toRows(messages);
+    await this.#tell("onSessionEnd", { deadlineMs: this.#deadlines.sessionEnd, budget }, (provider, call) =>
+      provider.onSessionEnd?.([...rows], call),
+    );
   }
 
-  onDelegation(task: string, result: string, options: Partial<Omit<DelegationOptions, "signal">> = {}): void {
-    const child_session_id = options.child_session_id ?? "";
-    this.#fanOut.later("onDelegation", (provider, call) =>
-      provider.onDelegation?.(task, result, { ...call, child_session_id }),
+  async onSessionSwitch(newSessionId: string | null | undefined, options: SwitchOptions = {}): Promise<void> {
+    if (!newSessionId || this.#isShutDown) return;
+    for (const { recall } of this.#slots) recall.forgetSession();
+    const { rewound, parent_session_id = "", reset = false, ...rest } = options;
+    const known = { ...rest, parent_session_id, reset, ...(rewound ? { rewound: true as const } : {}) };
+    await this.#tell("onSessionSwitch", { deadlineMs: this.#deadlines.sessionSwitch }, (provider, call) =>
+      provider.onSessionSwitch?.(newSessionId, { ...known, ...call }),
     );
   }
 
   /** True when everything queued so far has run; false when it has not after this many milliseconds. */
-  flushPending(timeoutMs: number = this.#deadlines.drain): Promise<boolean> {
-    return this.#fanOut.drain(timeoutMs);
+  async flushPending(timeoutMs: number = this.#deadlines.drain): Promise<boolean> {
+    return (await this.#queue.drain(timeoutMs)) === 0;
   }
 
-  /** Runs what is queued as far as time allows, then closes the providers, last one first. Harmless when done twice. */
+  /** Runs queued work as far as time allows, then shuts the providers down, the last one first. Harmless when called twice. */
   shutdownAll(): Promise<void> {
     this.#shutdown ??= this.#shutDown();
     return this.#shutdown;
   }
 
   async #shutDown(): Promise<void> {
-    this.#recaller.forgetSession();
-    const patience = this.#patience.forStep();
-    // Work that did not end when the session did has had its time.
-    if (!this.#isStuck) await this.#fanOut.drain(this.#deadlines.drain, patience);
-    this.#fanOut.close();
-    this.#calls.stopAll(); // what still hangs may hold sockets that would keep the process alive
-    await this.#fanOut.shutDown(this.#deadlines.shutdown, patience);
-    this.#health.write();
+    for (const { recall } of this.#slots) recall.forgetSession();
+    const budget = this.#newBudget();
+    // Work that did not finish within the drain of the session's end does not get another one.
+    if (!this.#isQueueStuck) await this.#drain(budget);
+    this.#closeQueue();
+    for (const guarded of this.#guarded) guarded.stopCalls(); // a hanging call may hold a socket that keeps the process alive
+    await this.#shutDownProviders(budget);
+    for (const { health } of this.#guarded) health.write();
+  }
+
+  /** Tasks that have not finished are counted as dropped. */
+  #closeQueue(): void {
+    const lost = this.#queue.close();
+    if (lost === 0) return;
+    for (const { health } of this.#guarded) health.dropped(lost);
+    this.#log.warn(`${lost} background task(s) of memory providers did not finish before shutdown.`, {
+      lost,
+    });
+  }
+
+  async #shutDownProviders(budget: StepBudget): Promise<void> {
+    const until = performance.now() + this.#deadlines.shutdown;
+    for (const guarded of this.#guarded.toReversed()) {
+      if (!guarded.has("shutdown")) continue;
+      const startedAt = performance.now();
+      const left = Math.max(0, until - startedAt);
+      // A shortened deadline instead of a shortened wait: this is the last call, so it has to end when the manager stops waiting.
+      const { isHanging } = guarded;
+      const deadlineMs = isHanging ? Math.min(left, budget.leftMs) : left;
+      await guarded.call<unknown>("shutdown", { deadlineMs }, (provider, signal) =>
+        provider.shutdown?.({ signal }),
+      );
+      if (isHanging) budget.leftMs = Math.max(0, budget.leftMs - (performance.now() - startedAt));
+    }
+  }
+
+  // ---- Ways to call a hook ----
+
+  /** Calls the hook of each provider, in order, and awaits it. */
+  async #tell(hook: Hook, rules: TellRules, work: Work): Promise<void> {
+    const { isOneAtATime, isShared = false, budget = this.#newBudget() } = rules;
+    const startedAt = performance.now();
+    for (const guarded of this.#having(hook)) {
+      const used = isShared ? performance.now() - startedAt : 0;
+      const deadlineMs = Math.max(0, rules.deadlineMs - used);
+      await this.#call(guarded, hook, { deadlineMs, isOneAtATime, budget }, work);
+    }
+  }
+
+  /** The texts that the hooks return, made safe for a prompt and joined by blank lines. */
+  async #collect(hook: Hook, deadlineMs: number, work: Work): Promise<string> {
+    if (this.#isShutDown) return "";
+    const parts: string[] = [];
+    const budget = this.#newBudget();
+    for (const guarded of this.#having(hook)) {
+      const outcome = await this.#call(guarded, hook, { deadlineMs, budget }, work);
+      const raw = outcome.kind === "ok" && typeof outcome.value === "string" ? outcome.value : "";
+      parts.push(this.#forPrompt(guarded, hook, raw));
+    }
+    return joinTexts(parts);
+  }
+
+  /** In the background, after everything that was queued before. */
+  #later(hook: Hook, work: Work, told: readonly GuardedProvider[] = this.#guarded): void {
+    const concerned = told.filter((guarded) => guarded.has(hook));
+    if (concerned.length === 0) return;
+    if (this.#queue.isClosed) {
+      this.#log.debug(`Nothing is handed to memory providers after shutdown (${hook}).`, { hook });
+      return;
+    }
+    if (this.#queue.isFull) {
+      for (const guarded of concerned) {
+        guarded.skip(hook, `${MAX_WAITING_TASKS} tasks wait already, so this one was dropped`);
+        guarded.health.dropped(1);
+      }
+      return;
+    }
+    const rules = { deadlineMs: this.#deadlines.background, isBackground: true };
+    void this.#queue.push(async () => {
+      for (const guarded of concerned) {
+        if (this.#queue.isClosed) return; // shut down while the provider before this one hung
+        await this.#call(guarded, hook, rules, work);
+      }
+    });
+  }
+
+  #call(
+    guarded: GuardedProvider,
+    hook: Hook,
+    rules: Parameters<GuardedProvider["call"]>[1],
+    work: Work,
+  ): Promise<CallOutcome<unknown>> {
+    return guarded.call<unknown>(hook, rules, (provider, signal) => work(provider, { signal }));
+  }
+
+  /** True when the queue is empty. When a provider hangs, stops as soon as no task has ended for as long as the budget allows. */
+  async #drain(budget: StepBudget): Promise<boolean> {
+    const { drain } = this.#deadlines;
+    if (!this.#guarded.some(({ isHanging }) => isHanging)) return (await this.#queue.drain(drain)) === 0;
+    const idleMs = budget.leftMs;
+    const isDone = (await this.#queue.drain(drain, { idleMs })) === 0;
+    if (!isDone) budget.leftMs = Math.max(0, budget.leftMs - Math.min(idleMs, drain));
+    return isDone;
+  }
+
+  #forPrompt(guarded: GuardedProvider, hook: Hook, raw: string): string {
+    if (isBlank(raw)) return "";
+    const { allowSecrets = false } = this.#options;
+    const { text, ...change } = toPromptText(raw, this.#recallMaxChars, { allowSecrets });
+    guarded.health.text(change);
+    if (change.wasCut || change.wasFenced || change.blockedParagraphs > 0 || change.maskedSecrets > 0) {
+      const message = `Text of the memory provider '${guarded.name}' was changed before it reached a prompt.`;
+      guarded.warnOnce(`${hook} text`, message, { hook, ...change });
+    }
+    return text;
+  }
+
+  #newBudget(): StepBudget {
+    return { leftMs: this.#deadlines.hanging };
+  }
+
+  #having(hook: Hook): readonly GuardedProvider[] {
+    return this.#guarded.filter((guarded) => guarded.has(hook));
+  }
+
+  get #guarded(): readonly GuardedProvider[] {
+    return this.#slots.map(({ guarded }) => guarded);
+  }
+
+  /** Not the built-in one: the built-in memory is where writes come from. */
+  get #external(): readonly GuardedProvider[] {
+    return this.#guarded.filter(({ name }) => name !== BUILTIN);
+  }
+
+  get #recallMaxChars(): number {
+    return this.#options.recallMaxChars ?? DEFAULT_RECALL_CHARS;
   }
 
   get #isShutDown(): boolean {
@@ -375,17 +520,21 @@ export class MemoryManager {
   }
 }
 
-function toRows(messages: readonly (Message | OpenAiMessage)[]): readonly OpenAiMessage[] {
+function deadlinesOf({ prefetchTimeoutS, deadlinesMs }: MemoryManagerOptions): Deadlines {
+  const seconds = prefetchTimeoutS ?? DEADLINES_MS.turnStart / 1000;
+  const turnStart = seconds === 0 ? Number.POSITIVE_INFINITY : seconds * 1000;
+  return { ...DEADLINES_MS, turnStart, ...deadlinesMs };
+}
+
+/** Blank texts are left out; the others are not trimmed. */
+function joinTexts(parts: readonly string[]): string {
+  return parts.filter((part) => !isBlank(part)).join("\n\n");
+}
+
+function toRows(messages: Messages): readonly OpenAiMessage[] {
   return messages.map((message) => (isMessage(message) ? toOpenAi(message, { forOthers: true }) : message));
 }
 
 function toolError(error: string): string {
   return JSON.stringify({ error });
-}
-
-/** Without keys that say nothing: providers test for presence. */
-function present<T extends object>(options: T): T {
-  return Object.fromEntries(
-    Object.entries(options).filter(([, value]) => value !== undefined && value !== null && value !== ""),
-  ) as T;
 }

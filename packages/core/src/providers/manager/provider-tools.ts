@@ -1,5 +1,4 @@
-// The tools that providers offer at the moment, asked for at registration and again after initialisation, because a provider
-// chooses them there.
+// The tools that providers offer now. They are asked for at registration and again after `initialize`, where a provider chooses them.
 import type { Logger } from "../../lib/logger.ts";
 import {
   argumentPreview,
@@ -12,16 +11,13 @@ import {
   type ToolOutcome,
   ToolTable,
 } from "../../tools/index.ts";
-import type { GuardedCalls } from "./guarded-call.ts";
-import type { StepPatience } from "./patience.ts";
-import { hasHook, type Registered } from "./registered.ts";
+import type { GuardedProvider, StepBudget } from "./guarded-provider.ts";
 
 export type ProviderToolRules = {
-  readonly calls: GuardedCalls;
   readonly log: Logger;
+  /** Tool names that providers may not take. */
   readonly coreToolNames: ReadonlySet<string>;
   readonly deadlineMs: number;
-  /** The guarded call behind every entry. */
   readonly run: (name: string, args: unknown) => Promise<ToolOutcome>;
 };
 
@@ -30,8 +26,8 @@ type Offer = { readonly tools: readonly Tool[]; readonly refused: readonly Refus
 export class ProviderTools {
   readonly #rules: ProviderToolRules;
   readonly #reserved: (name: string) => string | undefined;
-  readonly #offers = new Map<Registered, Offer>();
-  readonly #said = new Set<string>();
+  readonly #offers = new Map<GuardedProvider, Offer>();
+  readonly #warned = new Set<string>();
   #table = new ToolTable([]);
 
   constructor(rules: ProviderToolRules) {
@@ -43,47 +39,49 @@ export class ProviderTools {
     return this.#table;
   }
 
-  /** Names that were offered and refused; a model may still mean their owner. */
+  /** Names that were offered and refused. A model that writes one means that tool, so no other tool may answer to it. */
   get refusedNames(): ReadonlySet<string> {
-    const unread = [...this.#offers.values()].flatMap(({ refused }) => refused.map(({ name }) => name));
-    const names = [...unread, ...this.#table.leftOut.map(({ tool }) => tool.name)];
-    return new Set(names.filter((name) => name !== undefined && !this.#table.has(name)) as string[]);
+    const refused = [...this.#offers.values()].flatMap((offer) =>
+      offer.refused.flatMap(({ name }) => name ?? []),
+    );
+    const names = [...refused, ...this.#table.leftOut.map(({ tool }) => tool.name)];
+    return new Set(names.filter((name) => !this.#table.has(name)));
   }
 
-  ownerOf(tool: string): Registered | undefined {
+  ownerOf(tool: string): GuardedProvider | undefined {
     const entry = this.#table.get(tool);
     return entry && [...this.#offers].find(([, { tools }]) => tools.includes(entry))?.[0];
   }
 
   /** At registration. A provider that answers asynchronously has no tools until `refresh`. */
-  add(registered: Registered): void {
-    const { provider } = registered;
-    const outcome = this.#rules.calls.callNow<unknown>(registered, "getToolSchemas", () => {
+  add(guarded: GuardedProvider): void {
+    const outcome = guarded.callNow<unknown>("getToolSchemas", (provider) => {
       const answer: unknown = provider.getToolSchemas();
       if (!isThenable(answer)) return answer;
-      Promise.resolve(answer).catch(() => {}); // asked for again, and reported, after initialisation
+      Promise.resolve(answer).catch(() => {}); // asked again after `initialize`, and a failure is reported then
       return [];
     });
-    this.#take(registered, outcome.kind === "ok" ? outcome.value : []);
+    this.#take(guarded, outcome.kind === "ok" ? outcome.value : []);
   }
 
-  async refresh(registered: Registered, patience: StepPatience): Promise<void> {
-    const { calls, deadlineMs } = this.#rules;
-    const rules = { registered, hook: "getToolSchemas" as const, deadlineMs, patience };
-    const outcome = await calls.call<unknown>(rules, () => registered.provider.getToolSchemas());
-    this.#take(registered, outcome.kind === "ok" ? outcome.value : []);
+  async refresh(guarded: GuardedProvider, budget: StepBudget): Promise<void> {
+    const { deadlineMs } = this.#rules;
+    const outcome = await guarded.call<unknown>("getToolSchemas", { deadlineMs, budget }, (provider) =>
+      provider.getToolSchemas(),
+    );
+    this.#take(guarded, outcome.kind === "ok" ? outcome.value : []);
   }
 
-  #take(registered: Registered, answer: unknown): void {
-    const who = `The memory provider '${registered.name}'`;
+  #take(guarded: GuardedProvider, answer: unknown): void {
+    const who = `The memory provider '${guarded.name}'`;
     const { definitions, refused } = readForeignTools(answer, { who, reserved: this.#reserved });
-    for (const { remark } of refused) this.#warn(registered.name, remark);
+    for (const { remark } of refused) this.#warn(guarded.name, remark);
     // Without handleToolCall no tool can run, so none is offered.
-    const answered = hasHook(registered, "handleToolCall") ? definitions : [];
-    this.#offers.set(registered, { tools: answered.map((each) => this.#entry(registered, each)), refused });
+    const usable = guarded.has("handleToolCall") ? definitions : [];
+    this.#offers.set(guarded, { tools: usable.map((each) => this.#entry(guarded.name, each)), refused });
     this.#table = new ToolTable([...this.#offers.values()].flatMap(({ tools }) => tools));
     for (const { tool, reason, kept } of this.#table.leftOut) {
-      const [by, first] = [nameOf(tool), nameOf(kept)];
+      const [by, first] = [providerOf(tool), providerOf(kept)];
       this.#warn(
         by,
         reason === "same-name"
@@ -93,7 +91,7 @@ export class ProviderTools {
     }
   }
 
-  #entry({ name: provider }: Registered, definition: ToolDefinition): Tool {
+  #entry(provider: string, definition: ToolDefinition): Tool {
     const { name } = definition;
     return {
       ...described(definition),
@@ -104,14 +102,14 @@ export class ProviderTools {
     };
   }
 
-  /** The same thing is found at registration and after initialisation, and said once. */
+  /** Once: the same problem is found at registration and again after `initialize`. */
   #warn(provider: string, message: string): void {
-    if (!this.#said.has(message)) this.#rules.log.warn(message, { provider });
-    this.#said.add(message);
+    if (!this.#warned.has(message)) this.#rules.log.warn(message, { provider });
+    this.#warned.add(message);
   }
 }
 
-function nameOf({ owner }: Tool): string {
+function providerOf({ owner }: Tool): string {
   return owner.kind === "provider" ? owner.name : "";
 }
 

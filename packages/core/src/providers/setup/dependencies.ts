@@ -1,14 +1,26 @@
-// What a plugin needs beside its own files: npm packages, installed into its own directory, and programs, which are only
-// looked for.
+// What a plugin needs beside its own files: npm packages, which are installed into its directory, and programs, which are only checked for.
 import { existsSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { describeCause, err, ok, pyStrip, type Result, takeCodePoints } from "../../lib/index.ts";
+import {
+  describeCause,
+  err,
+  isWhitespaceUnit,
+  ok,
+  pyStrip,
+  type Result,
+  takeCodePoints,
+} from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
-import { findEntryFile } from "../discovery/entry-file.ts";
-import type { ExternalDependency, FoundProvider } from "../discovery/found.ts";
-import { splitCommandLine } from "./command-line.ts";
-import { isUsableSpec, packageNameOf } from "./npm-spec.ts";
-import { type CommandOutcome, runCommand } from "./run-command.ts";
+import type { FoundProvider } from "../discovery/find-providers.ts";
+import { type ExternalDependency, findEntryFile } from "../discovery/plugin-files.ts";
+import { type ChildEnd, runChild } from "../kit/child-process.ts";
+
+const STDERR_SHOWN_CHARS = 200;
+/** Only the beginning of the output is used, for messages. */
+const KEPT_OUTPUT = { outputBytes: 64 * 1024, onOverflow: "ignore" } as const;
+const GRACE_MS = 2_000;
+
+// ---- npm packages ----
 
 export type InstallFailure = {
   readonly kind: "bad-spec" | "no-directory" | "npm-missing" | "failed" | "timed-out" | "stopped";
@@ -19,27 +31,20 @@ export type InstallFailure = {
 export type InstallOptions = {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
-  /** Default: that of this process. */
+  /** Default: the environment of this process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 };
 
-export type ExternalCheck =
-  | { readonly kind: "present" }
-  | { readonly kind: "missing"; readonly reason: string }
-  /** The plugin names no way to find out. */
-  | { readonly kind: "unchecked" };
-
 const INSTALL_TIMEOUT_MS = 120_000;
-const CHECK_TIMEOUT_MS = 5_000;
-const SHOWN_OF_STDERR = 200;
+const PACKAGE_NAME = /^(?:@[A-Za-z0-9._~-]+\/)?[A-Za-z0-9_~][A-Za-z0-9._~-]*$/;
 
-/** The specs of `npm_dependencies` whose package cannot be found from the plugin's directory. */
+/** The entries of `npm_dependencies` whose package cannot be found from the plugin's directory. */
 export function missingPackages({ directory, manifest }: FoundProvider): readonly string[] {
-  if (directory === undefined) return []; // bundled providers bring what they need
+  if (directory === undefined) return []; // bundled providers need no packages
   return manifest.npmDependencies.filter((spec) => !isInstalled(directory, spec));
 }
 
-/** Ask before calling this: it runs npm. Scripts of the packages are not run. */
+/** Runs npm, so ask the user before calling this. Install scripts of the packages are not run. */
 export async function installPackages(
   { name, directory }: FoundProvider,
   specs: readonly string[],
@@ -54,53 +59,41 @@ export async function installPackages(
   }
   if (specs.length === 0) return ok(undefined);
   try {
-    nameModuleType(directory);
+    writeModuleType(directory);
   } catch (cause) {
     return err({ kind: "failed", message: `Cannot write in ${directory}: ${describeCause(cause)}.` });
   }
   const args = ["install", "--prefix", directory, "--no-audit", "--no-fund", "--ignore-scripts", ...specs];
   const npm = npmProgram();
-  const outcome = await runCommand(npm.command, [...npm.args, ...args], {
+  const end = await runChild({
+    ...KEPT_OUTPUT,
+    command: npm.command,
+    args: [...npm.args, ...args],
     timeoutMs,
-    cwd: directory, // relative `file:` specs are meant from here
+    graceMs: GRACE_MS,
+    cwd: directory, // relative `file:` specs start here
     env: { ...env, npm_config_update_notifier: "false" },
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   });
-  const failure = installFailure(outcome, timeoutMs);
+  const failure = installFailure(end, timeoutMs);
   if (failure === undefined) return ok(undefined);
   const manual = `To do it by hand: npm ${args.map(quoted).join(" ")}`;
   return err({ kind: failure.kind, message: `${failure.message} ${manual}` });
 }
 
-/** Runs the dependency's own check. Nothing is installed. */
-export async function checkExternal(
-  { check }: ExternalDependency,
-  { timeoutMs = CHECK_TIMEOUT_MS, env = process.env }: Omit<InstallOptions, "signal"> = {},
-): Promise<ExternalCheck> {
-  const words = splitCommandLine(check);
-  if (!words.ok) return { kind: "missing", reason: `its check '${check}' cannot be read: ${words.error}` };
-  const [command, ...args] = words.value;
-  if (command === undefined) return { kind: "unchecked" };
-  const outcome = await runCommand(command, args, { timeoutMs, env });
-  switch (outcome.kind) {
-    case "exited":
-      if (outcome.code === 0) return { kind: "present" };
-      return { kind: "missing", reason: `'${check}' ended with code ${outcome.code}` };
-    case "missing":
-      return { kind: "missing", reason: `there is no program '${command}'` };
-    case "timed-out":
-      return { kind: "missing", reason: `'${check}' gave no answer within ${timeoutMs / 1000} s` };
-    case "failed":
-      return { kind: "missing", reason: `'${check}' could not be started: ${outcome.reason}` };
-    case "killed":
-    case "stopped":
-      return { kind: "missing", reason: `'${check}' was ended from outside` };
-    default:
-      return outcome satisfies never;
-  }
+/** Refuses specs that npm would take for an option, and control characters. */
+export function isUsableSpec(spec: string): boolean {
+  return spec !== "" && pyStrip(spec) === spec && !spec.startsWith("-") && !/[\x00-\x1f\x7f]/.test(spec);
 }
 
-/** Looks where Node would: `node_modules` here and in every directory above. A spec that tells no name is looked up in package.json. */
+/** `@scope/name@^1` -> `@scope/name`. Undefined for a URL or a path, which do not contain the package's name. */
+export function packageNameOf(spec: string): string | undefined {
+  const at = spec.indexOf("@", 1);
+  const name = pyStrip(at === -1 ? spec : spec.slice(0, at));
+  return PACKAGE_NAME.test(name) ? name : undefined;
+}
+
+/** Looks where Node does: `node_modules` here and in every directory above. The name for a URL or path is looked up in package.json. */
 function isInstalled(directory: string, spec: string): boolean {
   const name = packageNameOf(spec) ?? nameInPackage(directory, spec);
   if (name === undefined) return false;
@@ -116,25 +109,25 @@ function nameInPackage(directory: string, spec: string): string | undefined {
   try {
     const content: unknown = JSON.parse(readFileSync(join(directory, "package.json"), "utf8"));
     const dependencies = (content as { dependencies?: unknown } | null)?.dependencies ?? {};
-    const wanted = placeOf(directory, spec);
-    return Object.entries(dependencies).find(([, value]) => placeOf(directory, value) === wanted)?.[0];
+    const wanted = absoluteSpec(directory, spec);
+    return Object.entries(dependencies).find(([, value]) => absoluteSpec(directory, value) === wanted)?.[0];
   } catch {
-    return undefined; // not there or not readable: then npm has not installed it
+    return undefined; // missing or unreadable: npm has not installed it
   }
 }
 
-/** npm writes down a path as seen from the plugin, however it was given. */
-function placeOf(directory: string, spec: unknown): unknown {
+/** npm rewrites a path relative to the plugin, however it was given. */
+function absoluteSpec(directory: string, spec: unknown): unknown {
   return typeof spec === "string" && spec.startsWith("file:")
     ? resolve(realPath(directory), spec.slice("file:".length))
     : spec;
 }
 
 /**
- * npm makes a package.json where there is none, without a module type; Node would then warn at every start that it had to
- * guess. So the type is written down first, when the plugin is plainly an ES module.
+ * npm creates a missing package.json without a module type, and Node would then warn at every start that it had to guess the type. So
+ * the type is written first, if the entry file is clearly an ES module.
  */
-function nameModuleType(directory: string): void {
+function writeModuleType(directory: string): void {
   const path = join(directory, "package.json");
   const entry = findEntryFile(directory);
   if (existsSync(path) || entry.kind !== "file") return;
@@ -143,7 +136,7 @@ function nameModuleType(directory: string): void {
     writeFileSync(path, `${JSON.stringify({ private: true, type: "module" }, null, 2)}\n`, { flag: "wx" });
 }
 
-/** On Windows npm is a batch file, which only a shell can run; the script behind it lies beside Node. */
+/** On Windows npm is a batch file, which needs a shell; the script behind it is beside Node. */
 function npmProgram(): { command: string; args: readonly string[] } {
   if (process.platform !== "win32") return { command: "npm", args: [] };
   const script = join(dirname(process.execPath), "node_modules", "npm", "bin", "npm-cli.js");
@@ -152,31 +145,32 @@ function npmProgram(): { command: string; args: readonly string[] } {
     : { command: "npm.exe", args: [] };
 }
 
-function installFailure(outcome: CommandOutcome, timeoutMs: number): InstallFailure | undefined {
-  switch (outcome.kind) {
-    case "exited":
-      if (outcome.code === 0) return undefined;
-      return { kind: "failed", message: `npm ended with code ${outcome.code}${said(outcome.stderr)}.` };
-    case "killed":
-      return { kind: "failed", message: `npm was ended by ${outcome.by}${said(outcome.stderr)}.` };
+function installFailure(end: ChildEnd, timeoutMs: number): InstallFailure | undefined {
+  switch (end.kind) {
+    case "exited": {
+      if (end.code === 0) return undefined;
+      const how = end.code === undefined ? `was ended by ${end.killedBy}` : `ended with code ${end.code}`;
+      return { kind: "failed", message: `npm ${how}${shownStderr(end.stderr)}.` };
+    }
     case "timed-out":
       return {
         kind: "timed-out",
-        message: `npm did not finish within ${timeoutMs / 1000} s${said(outcome.stderr)}.`,
+        message: `npm did not finish within ${timeoutMs / 1000} s${shownStderr(end.stderr)}.`,
       };
-    case "stopped":
+    case "aborted":
+    case "flooded":
       return { kind: "stopped", message: "The installation was stopped." };
-    case "missing":
-      return { kind: "npm-missing", message: "npm was not found, so nothing was installed." };
-    case "failed":
-      return { kind: "failed", message: `npm could not be started: ${outcome.reason}.` };
+    case "not-started":
+      if (end.code === "ENOENT")
+        return { kind: "npm-missing", message: "npm was not found, so nothing was installed." };
+      return { kind: "failed", message: `npm could not be started: ${end.message}.` };
     default:
-      return outcome satisfies never;
+      return end satisfies never;
   }
 }
 
-function said(stderr: string): string {
-  const text = takeCodePoints(pyStrip(redactSecrets(stderr)), SHOWN_OF_STDERR);
+function shownStderr(stderr: string): string {
+  const text = takeCodePoints(pyStrip(redactSecrets(stderr)), STDERR_SHOWN_CHARS);
   return text === "" ? "" : `: ${text}`;
 }
 
@@ -190,4 +184,77 @@ function realPath(path: string): string {
   } catch {
     return path;
   }
+}
+
+// ---- Programs ----
+
+export type ExternalCheck =
+  | { readonly kind: "present" }
+  | { readonly kind: "missing"; readonly reason: string }
+  /** The plugin names no command to check with. */
+  | { readonly kind: "unchecked" };
+
+const CHECK_TIMEOUT_MS = 5_000;
+
+/** Runs the command line that the plugin names as its check. Nothing is installed. */
+export async function checkExternal(
+  { check }: ExternalDependency,
+  { timeoutMs = CHECK_TIMEOUT_MS, env = process.env }: Omit<InstallOptions, "signal"> = {},
+): Promise<ExternalCheck> {
+  const words = splitCommandLine(check);
+  if (!words.ok) return { kind: "missing", reason: `its check '${check}' cannot be read: ${words.error}` };
+  const [command, ...args] = words.value;
+  if (command === undefined) return { kind: "unchecked" };
+  const end = await runChild({ ...KEPT_OUTPUT, command, args, timeoutMs, graceMs: GRACE_MS, env });
+  if (end.kind === "exited" && end.code === 0) return { kind: "present" };
+  return { kind: "missing", reason: missingReason(check, command, end, timeoutMs) };
+}
+
+function missingReason(check: string, command: string, end: ChildEnd, timeoutMs: number): string {
+  switch (end.kind) {
+    case "exited":
+      return end.code === undefined
+        ? `'${check}' was ended from outside`
+        : `'${check}' ended with code ${end.code}`;
+    case "timed-out":
+      return `'${check}' gave no answer within ${timeoutMs / 1000} s`;
+    case "aborted":
+    case "flooded":
+      return `'${check}' was ended from outside`;
+    case "not-started":
+      if (end.code === "ENOENT") return `there is no program '${command}'`;
+      return `'${check}' could not be started: ${end.message}`;
+    default:
+      return end satisfies never;
+  }
+}
+
+/** Splits a command line into words as a shell does, without running one. Variables, pipes and redirections have no meaning. */
+export function splitCommandLine(line: string): Result<readonly string[], string> {
+  const words: string[] = [];
+  let word: string | undefined; // undefined between words; "" is a word when it was quoted
+  let quote = "";
+  for (let at = 0; at < line.length; at += 1) {
+    const character = line.charAt(at);
+    if (quote !== "") {
+      if (character === quote) quote = "";
+      else if (character === "\\" && quote === '"' && /["\\$`]/.test(line.charAt(at + 1))) {
+        at += 1;
+        word = (word ?? "") + line.charAt(at);
+      } else word = (word ?? "") + character;
+    } else if (character === "'" || character === '"') {
+      quote = character;
+      word ??= "";
+    } else if (character === "\\") {
+      if (at + 1 >= line.length) return err("it ends with a backslash");
+      at += 1;
+      word = (word ?? "") + line.charAt(at);
+    } else if (isWhitespaceUnit(line.charCodeAt(at))) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else word = (word ?? "") + character;
+  }
+  if (quote !== "") return err(`a ${quote} is never closed`);
+  if (word !== undefined) words.push(word);
+  return ok(words);
 }

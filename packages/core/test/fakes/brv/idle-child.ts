@@ -3,7 +3,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runChild } from "../../../src/providers/bundled/byterover/child.ts";
+import { runChild } from "../../../src/providers/kit/child-process.ts";
 
 const isAwaited = process.argv[2] === "awaited";
 const cwd = mkdtempSync(join(tmpdir(), "hermes-test-"));

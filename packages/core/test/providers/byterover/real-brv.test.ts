@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runChild } from "../../../src/providers/bundled/byterover/child.ts";
 import { ByteroverProvider } from "../../../src/providers/bundled/byterover/provider.ts";
+import { runChild } from "../../../src/providers/kit/child-process.ts";
 import {
   findRealBrv,
   isolatedEnvironment,

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { userScopeName } from "../../../src/home.ts";
 import type { Logger } from "../../../src/lib/logger.ts";
-import type { ByteroverOptions } from "../../../src/providers/bundled/byterover/index.ts";
-import { LIMITS } from "../../../src/providers/bundled/byterover/limits.ts";
+import { LIMITS } from "../../../src/providers/bundled/byterover/brv-client.ts";
+import type { ByteroverOptions } from "../../../src/providers/bundled/byterover/provider.ts";
 import { isGone } from "../../fakes/brv.ts";
 import { startProvider, storedNotes } from "./started.ts";
 
@@ -96,7 +96,7 @@ describe("what ByteRover is given to remember", () => {
     const { provider } = startProvider({ plan: { mode: "offline" }, options: logging(warnings) });
     provider.onPreCompress([{ role: "user", content: "the port is 5433" }]);
     await vi.waitFor(() =>
-      expect(warnings).toEqual(["What was about to be summarised did not reach ByteRover."]),
+      expect(warnings).toEqual(["The messages before a compaction did not reach ByteRover."]),
     );
   });
 

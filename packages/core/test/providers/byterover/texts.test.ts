@@ -1,8 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { codePointLength } from "../../../src/lib/index.ts";
-import { mirrorNote, preCompressNote, turnNote } from "../../../src/providers/bundled/byterover/notes.ts";
-import { queryRecall, searchRecall, toolAnswer } from "../../../src/providers/bundled/byterover/recall.ts";
-import { checkSetting, readByteroverSettings } from "../../../src/providers/bundled/byterover/settings.ts";
+import { checkSetting, readByteroverSettings } from "../../../src/providers/bundled/byterover/setup.ts";
+import {
+  mirrorNote,
+  preCompressNote,
+  queryRecall,
+  searchRecall,
+  toolAnswer,
+  turnNote,
+} from "../../../src/providers/bundled/byterover/texts.ts";
 
 describe("notes for ByteRover", () => {
   it("hold what both sides said, each cut at 2000 characters", () => {

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createByteroverProvider } from "../../../src/providers/bundled/byterover/index.ts";
+import { createByteroverProvider } from "../../../src/providers/bundled/byterover/provider.ts";
 import { isGone } from "../../fakes/brv.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 import { type Started, startProvider, storedNotes } from "./started.ts";

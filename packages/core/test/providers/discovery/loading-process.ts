@@ -1,7 +1,7 @@
 // A process without a test runner in between: Node itself imports the plugins. Each line of input is `home\tname\tms`, each
 // line of output what came of it.
 import { createInterface } from "node:readline";
-import { loadProvider } from "../../../src/providers/discovery/load.ts";
+import { loadProvider } from "../../../src/providers/discovery/load-provider.ts";
 
 const strays: string[] = [];
 for await (const line of createInterface({ input: process.stdin })) {

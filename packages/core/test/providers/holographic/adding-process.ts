@@ -1,7 +1,7 @@
 // Child process: adds facts through the tools and reports each one that is stored, with a plain write so that nothing waits
 // in a buffer when a kill comes. Arguments: home, name, count (0: until it is killed).
 import { writeSync } from "node:fs";
-import { createHolographicProvider } from "../../../src/providers/bundled/holographic/index.ts";
+import { createHolographicProvider } from "../../../src/providers/bundled/holographic/provider.ts";
 
 const [home = "", name = "", count = "0"] = process.argv.slice(2);
 const provider = createHolographicProvider();

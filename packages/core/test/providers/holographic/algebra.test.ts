@@ -1,17 +1,18 @@
 // The numbers of the specification, and what must hold for all vectors.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { atomLevels, Encoder } from "../../../src/providers/bundled/holographic/encoder.ts";
 import {
+  atomLevels,
   bind,
   bundle,
+  Encoder,
   LEAST_SNR,
   similarity,
   snrEstimate,
   TAU,
   unbind,
-} from "../../../src/providers/bundled/holographic/phases.ts";
-import { vectorBytes } from "../../../src/providers/bundled/holographic/rows.ts";
+  vectorBytes,
+} from "../../../src/providers/bundled/holographic/phase-vectors.ts";
 
 const encoder = new Encoder(1024);
 const alice = encoder.atom("alice");

@@ -1,7 +1,7 @@
 // The bundle of each category: kept step by step, and always what a bundling of all its facts gives.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { bundle, similarity } from "../../../src/providers/bundled/holographic/phases.ts";
+import { bundle, similarity } from "../../../src/providers/bundled/holographic/phase-vectors.ts";
 import { type FactHome, openFacts, REFERENCE } from "./fact-home.ts";
 
 function vectorOf(bytes: unknown): Float64Array {

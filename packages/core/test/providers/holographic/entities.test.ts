@@ -1,7 +1,9 @@
 // Which names a text mentions, by the original's rules and by the improved ones.
 import { describe, expect, it } from "vitest";
-import { referenceMentions } from "../../../src/providers/bundled/holographic/entities.ts";
-import { improvedMentions } from "../../../src/providers/bundled/holographic/improved-entities.ts";
+import {
+  improvedMentions,
+  referenceMentions,
+} from "../../../src/providers/bundled/holographic/words-and-names.ts";
 
 describe("the original's rules", () => {
   it.each([

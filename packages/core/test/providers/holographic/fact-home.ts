@@ -6,7 +6,7 @@ import { onTestFinished } from "vitest";
 import {
   createHolographicProvider,
   type HolographicOptions,
-} from "../../../src/providers/bundled/holographic/index.ts";
+} from "../../../src/providers/bundled/holographic/provider.ts";
 import type { InitializeOptions, MemoryProvider } from "../../../src/providers/contract.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 

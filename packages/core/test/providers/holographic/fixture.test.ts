@@ -1,7 +1,6 @@
 // The eight facts of the specification under both scorings.
 import { describe, expect, it } from "vitest";
-import { Encoder } from "../../../src/providers/bundled/holographic/encoder.ts";
-import { similarity } from "../../../src/providers/bundled/holographic/phases.ts";
+import { Encoder, similarity } from "../../../src/providers/bundled/holographic/phase-vectors.ts";
 import { type FactHome, FIXTURE, floats, openFixture, REFERENCE } from "./fact-home.ts";
 
 type Expected = readonly (readonly [id: number, score: number])[];

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createHolographicProvider } from "../../../src/providers/bundled/holographic/index.ts";
+import { createHolographicProvider } from "../../../src/providers/bundled/holographic/provider.ts";
 import type { MemoryProvider } from "../../../src/providers/index.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 

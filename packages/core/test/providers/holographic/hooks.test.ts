@@ -2,8 +2,10 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { extractFacts } from "../../../src/providers/bundled/holographic/extract.ts";
-import { createHolographicProvider } from "../../../src/providers/bundled/holographic/index.ts";
-import { oneDecimal } from "../../../src/providers/bundled/holographic/texts.ts";
+import {
+  createHolographicProvider,
+  oneDecimal,
+} from "../../../src/providers/bundled/holographic/provider.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 import { type FactHome, openFacts, REFERENCE } from "./fact-home.ts";
 

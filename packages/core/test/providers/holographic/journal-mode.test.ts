@@ -1,6 +1,6 @@
 // Files on disks that cannot do write-ahead logging, which no test machine has: a connection that answers like one there.
 import { expect, it } from "vitest";
-import { setJournalMode } from "../../../src/providers/bundled/holographic/journal-mode.ts";
+import { setJournalMode } from "../../../src/providers/bundled/holographic/database.ts";
 
 function connection(mode: string, refusal?: string) {
   const executed: string[] = [];

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createHolographicProvider } from "../../../src/providers/bundled/holographic/index.ts";
+import { createHolographicProvider } from "../../../src/providers/bundled/holographic/provider.ts";
 import { readSettings } from "../../../src/providers/bundled/holographic/settings.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 import { openFacts } from "./fact-home.ts";

@@ -7,7 +7,7 @@ describe("breaker", () => {
 
   beforeEach(() => {
     nowMs = Date.UTC(2026, 5, 1);
-    breaker = new Breaker({ failures: 2, openMs: 120_000, clock: { now: () => new Date(nowMs) } });
+    breaker = new Breaker({ failures: 2, openMs: 120_000, now: () => nowMs });
   });
 
   it("lets everything through as long as failures do not follow each other", () => {
@@ -66,6 +66,36 @@ describe("breaker", () => {
     breaker.failed();
     nowMs -= 3_600_000;
     expect(breaker.tryEnter()).toBe(true);
+  });
+
+  it("is open while a call runs past its deadline, and closed when that call has settled", () => {
+    const settled = breaker.watch(10_000);
+    nowMs += 9_000;
+    expect(breaker.state).toBe("closed");
+    nowMs += 1_000;
+    expect([breaker.state, breaker.tryEnter()]).toEqual(["open", false]);
+    settled();
+    expect(breaker.state).toBe("closed");
+  });
+
+  it("stays open after a success while another call is overdue, until that call is a minute old", () => {
+    breaker.watch(10_000);
+    nowMs += 10_000;
+    breaker.succeeded();
+    expect(breaker.state).toBe("open");
+    nowMs += 50_000;
+    expect(breaker.state).toBe("open");
+    breaker.succeeded();
+    expect(breaker.state).toBe("closed");
+  });
+
+  it("without a time to stay open closes only when a call succeeds", () => {
+    const strict = new Breaker({ failures: 1, now: () => nowMs });
+    strict.failed();
+    nowMs += 86_400_000;
+    expect([strict.state, strict.tryEnter()]).toEqual(["open", false]);
+    strict.succeeded();
+    expect(strict.state).toBe("closed");
   });
 
   function openAndWait(): void {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_MEMORY_CONFIG, type MemoryConfig } from "../../../src/config/index.ts";
 import { type Activation, activateProvider } from "../../../src/providers/manager/activate.ts";
-import { readProviderHealth } from "../../../src/providers/manager/health-file.ts";
+import { readProviderHealth } from "../../../src/providers/manager/health.ts";
 import { registeringPlugin, writePlugin } from "../../fakes/plugins.ts";
 import { recordingLogger } from "../../fakes/providers.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";

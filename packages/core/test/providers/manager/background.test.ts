@@ -1,6 +1,6 @@
 // What happens behind the conversation: syncs in the order of the turns, and a shutdown that loses as little as time allows.
 import { describe, expect, it } from "vitest";
-import { readProviderHealth } from "../../../src/providers/manager/health-file.ts";
+import { readProviderHealth } from "../../../src/providers/manager/health.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
 import { pause, provider, recordingLogger, recordingProvider } from "../../fakes/providers.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";

@@ -1,7 +1,6 @@
 // How long the agent waits for a provider that never answers, hook by hook. Time is moved by hand.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { withDeadline } from "../../../src/providers/manager/deadlines.ts";
-import { readProviderHealth } from "../../../src/providers/manager/health-file.ts";
+import { readProviderHealth } from "../../../src/providers/manager/health.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
 import type { MemoryManagerOptions } from "../../../src/providers/manager/options.ts";
 import {
@@ -213,28 +212,5 @@ describe("the end of a session", () => {
     const manager = managerWith({}, "syncTurn", "onSessionEnd");
     manager.syncAll("tea?", "yes");
     expect(await settlesAfter(manager.onSessionEnd([]), 60_000)).toBe(15_000);
-  });
-});
-
-describe("a deadline", () => {
-  it("leaves no timer behind when the answer comes first", async () => {
-    expect(await withDeadline({ ms: 60_000 }, async () => "tea")).toEqual({ kind: "done", value: "tea" });
-    await expect(withDeadline({ ms: 60_000 }, () => Promise.reject(new Error("no")))).rejects.toThrow("no");
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  it("can be ended early, and hands on what comes late", async () => {
-    const stop = new AbortController();
-    const late: unknown[] = [];
-    const { promise, resolve } = Promise.withResolvers<string>();
-    const rules = { ms: 60_000, stop: stop.signal, onLate: { value: (value: string) => late.push(value) } };
-    const answer = withDeadline(rules, () => promise);
-    stop.abort();
-    expect(await answer).toEqual({ kind: "stopped" });
-    resolve("tea");
-    await promise;
-    await vi.advanceTimersByTimeAsync(0);
-    expect(late).toEqual(["tea"]);
-    expect(vi.getTimerCount()).toBe(0);
   });
 });

@@ -2,10 +2,9 @@
 import { describe, expect, it, vi } from "vitest";
 import { DEFAULT_MEMORY_CONFIG } from "../../../src/config/index.ts";
 import { buildMemoryContextBlock } from "../../../src/providers/fence/block.ts";
-import { fitChars } from "../../../src/providers/kit/budget.ts";
-import { hasContext, hasTools, parseMode } from "../../../src/providers/kit/mode.ts";
+import { fitChars, hasContext, hasTools, parseMode } from "../../../src/providers/kit/recall-limits.ts";
 import { activateProvider } from "../../../src/providers/manager/activate.ts";
-import { readProviderHealth } from "../../../src/providers/manager/health-file.ts";
+import { readProviderHealth } from "../../../src/providers/manager/health.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
 import { registeringPlugin, writePlugin } from "../../fakes/plugins.ts";
 import {

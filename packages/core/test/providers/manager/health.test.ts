@@ -4,17 +4,15 @@ import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   addHealth,
-  emptyHealth,
-  type HookCounts,
-  readHealth,
-} from "../../../src/providers/manager/health.ts";
-import {
   addToHealthFile,
+  emptyHealth,
+  HealthRecorder,
+  type HookCounts,
   healthFilePath,
+  parseHealth,
   readProviderHealth,
   recordAvailability,
-} from "../../../src/providers/manager/health-file.ts";
-import { HealthRecorder } from "../../../src/providers/manager/health-recorder.ts";
+} from "../../../src/providers/manager/health.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
 import { startScript } from "../../fakes/child.ts";
 import { tickingClock } from "../../fakes/memory-home.ts";
@@ -52,7 +50,7 @@ describe("the counts of a manager", () => {
       shutdown: 1,
     });
     expect(health).toMatchObject({ provider: "notes", dropped_tasks: 0, stray_errors: 0 });
-    expect(health).not.toHaveProperty("last_error");
+    expect(health?.last_error).toBeUndefined();
   });
 
   it("go on where the last process stopped", async () => {
@@ -151,7 +149,7 @@ describe("the file", () => {
       last_error: { hook: "prefetch" },
       availability: { available: true, checked_at: "now", checked_by: "a stranger" },
     };
-    expect(readHealth(edited, "notes")).toEqual({
+    expect(parseHealth(edited, "notes")).toEqual({
       provider: "notes",
       since: "1970-01-01T00:00:00.000Z",
       updated_at: "1970-01-01T00:00:00.000Z",
@@ -204,12 +202,12 @@ describe("counts that cannot be written", () => {
     const home = tempDirectory();
     const blocked = join(home, "provider-health");
     writeFileSync(blocked, "a file where a directory should be");
-    const recorder = new HealthRecorder(home, tickingClock());
-    recorder.stray("notes", "first");
+    const recorder = new HealthRecorder(home, "notes", tickingClock());
+    recorder.stray("first");
     recorder.write();
     expect(readProviderHealth(home, "notes")).toBeUndefined();
     rmSync(blocked);
-    recorder.stray("notes", "second");
+    recorder.stray("second");
     recorder.write();
     recorder.write(); // and are added once
     expect(readProviderHealth(home, "notes")).toMatchObject({

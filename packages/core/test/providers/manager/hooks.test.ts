@@ -1,7 +1,7 @@
 // Every event in fair weather: who is told, in which order, with what.
 import { describe, expect, it } from "vitest";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
-import { writeMetadata } from "../../../src/providers/manager/write-metadata.ts";
+import { writeMetadata } from "../../../src/providers/manager/memory-writes.ts";
 import {
   DRIVE,
   HOOKS,

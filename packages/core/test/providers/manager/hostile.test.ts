@@ -1,6 +1,6 @@
 // Providers that throw whatever can be thrown, wherever they can, and objects that cannot even be looked at.
 import { describe, expect, it } from "vitest";
-import { readProviderHealth } from "../../../src/providers/manager/health-file.ts";
+import { readProviderHealth } from "../../../src/providers/manager/health.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
 import {
   badProvider,

@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { readProviderHealth } from "../../../src/providers/manager/health-file.ts";
+import { readProviderHealth } from "../../../src/providers/manager/health.ts";
 import { NODE_COMPILE_CACHE } from "../../fakes/compile-cache.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { flattenContent } from "../../../src/message/index.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
 import type { FinishedTurn } from "../../../src/providers/manager/options.ts";
-import { withoutSkillScaffolding } from "../../../src/providers/manager/skill-scaffolding.ts";
+import { withoutSkillScaffolding } from "../../../src/providers/manager/provider-text.ts";
 import { recordingProvider } from "../../fakes/providers.ts";
 
 async function handedOver(turn: Omit<FinishedTurn, "session_id">): Promise<unknown[]> {

@@ -1,4 +1,4 @@
-// ByteRover as a memory provider: recall is asked for while the turn waits, what is to be remembered goes to a queue.
+// ByteRover as a memory provider: its hooks. Recall is a call of brv while the turn waits; notes to remember go through a queue.
 import { existsSync, lstatSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -7,47 +7,60 @@ import { type Clock, codePointLength, HermesError, pyStrip } from "../../../lib/
 import { type Logger, silentLogger } from "../../../lib/logger.ts";
 import type { OpenAiMessage } from "../../../message/index.ts";
 import type { ToolDefinition } from "../../../tools/index.ts";
-import type {
-  CallOptions,
-  ConfigField,
-  ForgetReport,
-  InitializeOptions,
-  MemoryProvider,
-  PostSetupOptions,
-  RecallOptions,
-  SelfTestReport,
+import {
+  type CallOptions,
+  type ConfigField,
+  type ForgetReport,
+  type InitializeOptions,
+  type MemoryProvider,
+  type PostSetupOptions,
+  PROVIDER_CONTRACT,
+  type RecallOptions,
+  type SelfTestReport,
 } from "../../contract.ts";
-import { PROVIDER_CONTRACT } from "../../contract.ts";
 import { Breaker } from "../../kit/breaker.ts";
-import { hasContext, hasTools, modeSentence } from "../../kit/mode.ts";
+import { hasContext, hasTools, modeSentence } from "../../kit/recall-limits.ts";
 import { type JobOutcome, SerialQueue } from "../../kit/serial-queue.ts";
-import { readSettings } from "../../kit/settings-file.ts";
-import { BinaryFinder, type BinaryFinderOptions, type Environment, INSTALL_HINT } from "./binary.ts";
-import { BrvClient } from "./client.ts";
-import { queryCommand, queueCurateCommand, searchCommand } from "./command.ts";
-import { LIMITS, type Limits, QUERY_MIN_CHARS } from "./limits.ts";
-import { mirrorNote, preCompressNote, turnNote } from "./notes.ts";
-import { queryRecall, searchRecall } from "./recall.ts";
-import { testByterover } from "./self-test.ts";
-import { type ByteroverSettings, CONFIG_FIELDS, readByteroverSettings, SETTINGS_FILE } from "./settings.ts";
-import { saveSettings, setUpByterover } from "./setup.ts";
-import { answerTool, TOOL_SCHEMAS } from "./tools.ts";
+import { readSettings } from "../../kit/settings.ts";
+import {
+  BinaryFinder,
+  type BinaryFinderOptions,
+  BrvClient,
+  type Environment,
+  INSTALL_HINT,
+  LIMITS,
+  type Limits,
+  QUERY_MIN_CHARS,
+  queryCommand,
+  queueCurateCommand,
+  searchCommand,
+} from "./brv-client.ts";
+import {
+  type ByteroverSettings,
+  CONFIG_FIELDS,
+  readByteroverSettings,
+  SETTINGS_FILE,
+  saveSettings,
+  setUpByterover,
+} from "./setup.ts";
+import { mirrorNote, preCompressNote, queryRecall, searchRecall, turnNote } from "./texts.ts";
+import { answerTool, TOOL_SCHEMAS, testByterover } from "./tools.ts";
 import { findNoteTraces } from "./traces.ts";
 
-/** Where `brv` is looked for, and the environment it gets to see: by default those of the process. */
+/** Where `brv` is searched for, and its environment. Default: those of this process. */
 export type ByteroverOptions = Partial<Pick<BinaryFinderOptions, "env" | "userHome" | "systemPlaces">> & {
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly limits?: Partial<Limits>;
 };
 
-/** What `initialize` finds out. */
+/** Set by `initialize`. */
 type Started = {
   readonly client: BrvClient;
   readonly directory: string;
   readonly settings: ByteroverSettings;
   readonly problem: string | undefined;
-  /** Only the agent the user talks to leaves traces by itself. */
+  /** Only the agent that talks to the user stores notes on its own. */
   readonly isWriting: boolean;
 };
 
@@ -62,7 +75,7 @@ export class ByteroverProvider implements MemoryProvider {
   readonly #finder: BinaryFinder;
   readonly #breaker: Breaker;
   readonly #queue: SerialQueue;
-  /** Ends every call that still runs at shutdown. */
+  /** Aborted at shutdown, which ends every running call. */
   readonly #closing = new AbortController();
   #started: Started | undefined;
 
@@ -71,11 +84,11 @@ export class ByteroverProvider implements MemoryProvider {
     this.#limits = { ...LIMITS, ...limits };
     this.#log = logger ?? silentLogger;
     const { recheckMs, breakerFailures, breakerMs, queueLength, queueMs } = this.#limits;
-    const timed = clock === undefined ? {} : { clock };
-    this.#finder = new BinaryFinder({ userHome: homedir(), ...places, env: this.#env, recheckMs, ...timed });
-    this.#breaker = new Breaker({ failures: breakerFailures, openMs: breakerMs, ...timed });
-    // The child has the same limit and says more when it is over; the queue's own is for a child that cannot be ended.
-    this.#queue = new SerialQueue({ maxLength: queueLength, deadlineMs: queueMs + this.#limits.graceMs });
+    this.#finder = new BinaryFinder({ userHome: homedir(), ...places, env: this.#env, recheckMs, clock });
+    const now = clock && (() => clock.now().getTime());
+    this.#breaker = new Breaker({ failures: breakerFailures, openMs: breakerMs, now });
+    // The child process has the same limit and reports more; the deadline of the queue is for a child that cannot be killed.
+    this.#queue = new SerialQueue({ maxWaiting: queueLength, deadlineMs: queueMs + this.#limits.graceMs });
   }
 
   isAvailable(): boolean {
@@ -90,7 +103,7 @@ export class ByteroverProvider implements MemoryProvider {
     const { hermes_home, agent_context = "primary", platform = "cli", user_id } = options;
     const { values, problem } = readSettings(hermes_home, SETTINGS_FILE);
     if (problem !== undefined) this.#log.warn(problem, { provider: this.name });
-    // Not inside the owner's: without a tree of its own, brv takes one of a directory above.
+    // Not below the owner's directory: where there is no tree, brv uses one of a parent directory.
     const directory =
       user_id === undefined
         ? join(hermes_home, "byterover")
@@ -113,12 +126,12 @@ export class ByteroverProvider implements MemoryProvider {
     return `# ByteRover Memory\nActive: a knowledge tree that outlives conversations.${tools} ${modeSentence(mode)}`;
   }
 
-  /** Rejects when brv fails; after a few failures in a row it is left alone for a while, and there is no recall. */
+  /** Rejects when brv fails. After two failures in a row it is not called for 120 s, and there is no recall. */
   async prefetch(query: string, { signal }: RecallOptions): Promise<string> {
     const started = this.#started;
     if (started === undefined || !hasContext(started.settings.mode)) return "";
     if (codePointLength(pyStrip(query)) < QUERY_MIN_CHARS) return "";
-    // Without a tree of its own, brv would search one of a directory above, which is none of ours.
+    // Where there is no tree, brv would search one of a parent directory, which is not ours.
     if (!hasTree(started.directory) || !this.#breaker.tryEnter()) return "";
     const { client, settings } = started;
     const isSearch = settings.prefetchCommand === "search";
@@ -144,7 +157,7 @@ export class ByteroverProvider implements MemoryProvider {
     await this.#remember(mirrorNote(action, target, content));
   }
 
-  /** brv has no command that erases, so this only says which of its files hold the text. */
+  /** brv has no command that erases, so this only reports which of its files contain the text. */
   forget(text: string): ForgetReport {
     const directory = this.#started?.directory;
     const found = text === "" || directory === undefined ? undefined : findNoteTraces(directory, text);
@@ -154,10 +167,10 @@ export class ByteroverProvider implements MemoryProvider {
     return { erased: 0, remaining: `${found} ${remedy}` };
   }
 
-  /** The note is queued; compression does not wait for it, and gets nothing back. */
+  /** Queues a note. Compaction does not wait for it, and nothing is added to the summary request. */
   onPreCompress(messages: readonly OpenAiMessage[]): string {
     this.#remember(preCompressNote(messages)).catch((cause: unknown) => {
-      this.#log.warn("What was about to be summarised did not reach ByteRover.", {
+      this.#log.warn("The messages before a compaction did not reach ByteRover.", {
         provider: this.name,
         cause,
       });
@@ -175,12 +188,14 @@ export class ByteroverProvider implements MemoryProvider {
     { signal }: CallOptions = {},
   ): Promise<string> {
     if (this.#started === undefined) return JSON.stringify({ error: "ByteRover has not been started." });
+    const { client, settings, problem } = this.#started;
+    const context = { client, problem, limits: this.#limits, queryMs: settings.queryTimeoutSeconds * 1000 };
     const rules = { signal: this.#untilClosed(signal) };
-    return JSON.stringify(await answerTool(name, args, { ...this.#started, limits: this.#limits }, rules));
+    return JSON.stringify(await answerTool(name, args, context, rules));
   }
 
   async shutdown({ signal }: CallOptions = {}): Promise<void> {
-    const left = await this.#queue.drain(SHUTDOWN_DRAIN_MS, signal);
+    const left = await this.#queue.drain(SHUTDOWN_DRAIN_MS, { signal });
     this.#queue.close();
     this.#closing.abort(new DOMException("ByteRover is shut down.", "AbortError"));
     this.#started = undefined;
@@ -222,7 +237,7 @@ export class ByteroverProvider implements MemoryProvider {
       const reply = await client.call(queueCurateCommand(note, this.#limits), { signal, isBackground: true });
       if (!reply.ok) throw new HermesError("byterover-failed", reply.error.message);
     });
-    if (outcome.kind !== "done") throw lost(outcome);
+    if (outcome.kind !== "done") throw lostNoteError(outcome);
   }
 
   #client(directory: string): BrvClient {
@@ -234,14 +249,14 @@ export class ByteroverProvider implements MemoryProvider {
   }
 }
 
-/** `.brv` is a directory with a config once brv has made a tree, or a file that points to one elsewhere. */
+/** `.brv` is a directory with a config once brv has created a tree, or a file that points to a tree elsewhere. */
 function hasTree(directory: string): boolean {
   const path = join(directory, ".brv");
   if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === true) return true;
   return existsSync(join(path, "config.json"));
 }
 
-function lost(outcome: Exclude<JobOutcome, { kind: "done" }>): unknown {
+function lostNoteError(outcome: Exclude<JobOutcome, { kind: "done" }>): unknown {
   switch (outcome.kind) {
     case "failed":
       return outcome.cause;
@@ -257,4 +272,8 @@ function lost(outcome: Exclude<JobOutcome, { kind: "done" }>): unknown {
     default:
       return outcome satisfies never;
   }
+}
+
+export function createByteroverProvider(options: ByteroverOptions = {}): MemoryProvider {
+  return new ByteroverProvider(options);
 }

@@ -1,25 +1,23 @@
-// `hermes memory setup byterover`. A flow of its own, because of the API key: brv reads no variable, so a key in `.env`
-// would do nothing. It is handed to `brv login` once, which keeps it in brv's own store, and written nowhere by us.
+// `hermes memory setup byterover`, and the settings in `<home>/byterover.json`. It replaces the generic wizard because of the API key: brv
+// reads no variable, so a key in `.env` would have no effect. The key is passed to `brv login` once, which keeps it in brv's own store;
+// this program does not store it.
 import { join } from "node:path";
 import { envFilePath, readEnvFile, setConfigValue } from "../../../config/index.ts";
-import { HermesError, pyStrip } from "../../../lib/index.ts";
+import { err, HermesError, ok, pyStrip, type Result } from "../../../lib/index.ts";
 import type { ConfigField, PostSetupOptions } from "../../contract.ts";
-import { readSettings, writeSettings } from "../../kit/settings-file.ts";
-import { type BinaryFinder, type Environment, NOT_FOUND } from "./binary.ts";
-import type { BrvClient } from "./client.ts";
-import { loginCommand } from "./command.ts";
-import type { Limits } from "./limits.ts";
+import { PROVIDER_MODES, type ProviderMode, parseMode } from "../../kit/recall-limits.ts";
+import { readNumber, readSettings, readText, writeSettings } from "../../kit/settings.ts";
 import {
-  API_KEY_FIELD,
-  API_KEY_VARIABLE,
-  CONFIG_FIELDS,
-  checkSetting,
-  readByteroverSettings,
-  SETTINGS_FILE,
-} from "./settings.ts";
-import { modelLine, readModelProvider } from "./status.ts";
+  type BinaryFinder,
+  type BrvClient,
+  type Environment,
+  type Limits,
+  loginCommand,
+  NOT_FOUND,
+} from "./brv-client.ts";
+import { modelLine, readModelProvider } from "./tools.ts";
 
-export type SetupContext = {
+type SetupContext = {
   readonly client: BrvClient;
   readonly finder: BinaryFinder;
   readonly env: Environment;
@@ -28,7 +26,7 @@ export type SetupContext = {
 
 type Values = Readonly<Record<string, string>>;
 
-/** Asked at the terminal; the others have defaults that hardly anybody changes and can be given as `--set`. */
+/** Asked at the terminal. The other settings have defaults that few users change; `--set` changes them. */
 const ASKED = ["mode", "prefetch_command"];
 
 export async function setUpByterover(
@@ -59,7 +57,7 @@ export async function setUpByterover(
   print(model.ok ? modelLine(model.value) : `brv does not answer yet: ${model.error.message}.`);
 }
 
-/** For setup and for whoever calls `saveConfig`: all are good, or none is saved. */
+/** For setup and `saveConfig`. Saves nothing if one of the values is refused. */
 export function saveSettings(values: Values, home: string): void {
   const checked = Object.entries(values).map(([key, text]) => {
     const value = checkSetting(key, text);
@@ -70,7 +68,7 @@ export function saveSettings(values: Values, home: string): void {
   if (!written.ok) throw new HermesError("settings-not-saved", written.error);
 }
 
-/** What is given counts; the rest is asked for, or kept as it is. */
+/** Given values are used; the others are asked for, or keep their saved value. */
 async function collectSettings(home: string, { ask, print, values }: PostSetupOptions): Promise<Values> {
   const current = currentAnswers(home);
   const settings: Record<string, string> = {};
@@ -110,13 +108,13 @@ async function askForKey(ask: PostSetupOptions["ask"], print: PostSetupOptions["
   return pyStrip(await ask(field.description ?? field.key, { secret: true }));
 }
 
-/** A key that somebody left where the Python edition asks for it. */
+/** A key in the variable that the Python edition asks for. */
 function knownKey(home: string, env: Environment): string {
   const file = readEnvFile(envFilePath(home));
   return env[API_KEY_VARIABLE] ?? (file.ok ? file.value.values.get(API_KEY_VARIABLE) : undefined) ?? "";
 }
 
-/** Settings in force, spelled as answers. */
+/** The saved settings as answers. */
 function currentAnswers(home: string): Values {
   const now = readByteroverSettings(readSettings(home, SETTINGS_FILE).values);
   return {
@@ -134,4 +132,90 @@ function withoutKey(message: string, key: string): string {
 
 function refusal(key: string, reason: string): HermesError {
   return new HermesError("bad-setting", `${key} ${reason}. Nothing was saved.`);
+}
+
+// ---- The settings file: reading uses the default for an unusable value, setup refuses it ----
+
+export const SETTINGS_FILE = "byterover.json";
+const API_KEY_FIELD = "api_key";
+const API_KEY_VARIABLE = "BRV_API_KEY";
+
+type PrefetchCommand = "search" | "query";
+
+export type ByteroverSettings = {
+  readonly mode: ProviderMode;
+  /** Most characters added to one turn. */
+  readonly maxChars: number;
+  readonly prefetchCommand: PrefetchCommand;
+  /** Hits of one search. */
+  readonly searchLimit: number;
+  /** Time limit of `brv_query`. */
+  readonly queryTimeoutSeconds: number;
+};
+
+const PREFETCH_COMMANDS: readonly PrefetchCommand[] = ["search", "query"];
+const NUMBERS = {
+  // Enough for five hits: an excerpt of brv has up to 800 characters.
+  max_chars: { standard: 5_000, min: 0, max: 100_000 },
+  search_limit: { standard: 5, min: 1, max: 50 },
+  // At most the 120 s of a tool call, less the time brv needs to start and to report.
+  query_timeout: { standard: 10, min: 10, max: 110 },
+} as const;
+
+export function readByteroverSettings(values: Readonly<Record<string, unknown>>): ByteroverSettings {
+  const whole = (key: keyof typeof NUMBERS): number =>
+    Math.trunc(readNumber(values[key], NUMBERS[key].standard, NUMBERS[key]));
+  return {
+    mode: parseMode(values.mode),
+    maxChars: whole("max_chars"),
+    prefetchCommand:
+      readText(values.prefetch_command, "search").toLowerCase() === "query" ? "query" : "search",
+    searchLimit: whole("search_limit"),
+    queryTimeoutSeconds: whole("query_timeout"),
+  };
+}
+
+export const CONFIG_FIELDS: readonly ConfigField[] = [
+  {
+    key: API_KEY_FIELD,
+    description: "ByteRover API key, only for sync with the cloud; empty for local use",
+    secret: true,
+    env_var: API_KEY_VARIABLE,
+    url: "https://app.byterover.dev",
+  },
+  {
+    key: "mode",
+    description: "Recall and tools (hybrid), recall only (context), or tools only (tools)",
+    default: "hybrid",
+    choices: PROVIDER_MODES,
+  },
+  {
+    key: "prefetch_command",
+    description: "Recall by word search (search: no model needed) or by a model's answer (query: slower)",
+    default: "search",
+    choices: PREFETCH_COMMANDS,
+  },
+  numberField("search_limit", "Hits of one search"),
+  numberField("max_chars", "Most characters added to one turn"),
+  numberField("query_timeout", "Seconds brv_query may take"),
+];
+
+/** The value to save, or why it is refused, as the continuation of a sentence after the key: `must be ...`. */
+export function checkSetting(key: string, text: string): Result<string | number, string> {
+  const answer = text.trim();
+  const range = Object.hasOwn(NUMBERS, key) ? NUMBERS[key as keyof typeof NUMBERS] : undefined;
+  if (range !== undefined) {
+    const number = answer === "" ? Number.NaN : Number(answer);
+    const fits = Number.isInteger(number) && number >= range.min && number <= range.max;
+    return fits ? ok(number) : err(`must be a whole number from ${range.min} to ${range.max}`);
+  }
+  const choices = CONFIG_FIELDS.find((field) => field.key === key)?.choices;
+  if (choices === undefined) return err("is no setting of ByteRover");
+  const choice = choices.find((word) => word === answer.toLowerCase());
+  return choice === undefined ? err(`must be one of ${choices.join(", ")}`) : ok(choice);
+}
+
+function numberField(key: keyof typeof NUMBERS, what: string): ConfigField {
+  const { standard, min, max } = NUMBERS[key];
+  return { key, description: `${what}, ${min} to ${max}`, default: String(standard) };
 }

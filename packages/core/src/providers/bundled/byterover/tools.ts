@@ -1,13 +1,22 @@
-// The three tools the model gets, and their answers.
-import { codePointLength, pyStrip } from "../../../lib/index.ts";
+// The three tools of ByteRover and their answers, the status of brv that tools and setup report, and the self-test.
+import { codePointLength, err, HermesError, ok, pyStrip, type Result } from "../../../lib/index.ts";
 import type { ToolDefinition } from "../../../tools/index.ts";
-import type { BrvClient, CallRules } from "./client.ts";
-import { curateCommand, queryCommand } from "./command.ts";
-import { type Limits, NOTE_MAX_CHARS } from "./limits.ts";
-import { toolAnswer } from "./recall.ts";
-import { firstText } from "./reply.ts";
-import type { ByteroverSettings } from "./settings.ts";
-import { readStatus } from "./status.ts";
+import type { SelfTestReport } from "../../contract.ts";
+import {
+  type BrvClient,
+  type BrvData,
+  type BrvFailure,
+  type CallRules,
+  curateCommand,
+  firstText,
+  type Limits,
+  NOTE_MAX_CHARS,
+  providersCommand,
+  queryCommand,
+  searchCommand,
+  statusCommand,
+} from "./brv-client.ts";
+import { toolAnswer } from "./texts.ts";
 
 export const TOOL_SCHEMAS: readonly ToolDefinition[] = [
   {
@@ -45,12 +54,13 @@ export const TOOL_SCHEMAS: readonly ToolDefinition[] = [
   },
 ];
 
-export type ToolContext = {
+type ToolContext = {
   readonly client: BrvClient;
   readonly limits: Limits;
-  readonly settings: ByteroverSettings;
-  /** About the settings file, when it could not be used. */
-  readonly problem?: string | undefined;
+  /** Time limit of `brv_query`. */
+  readonly queryMs: number;
+  /** Why the settings file could not be used. */
+  readonly problem?: string;
 };
 
 export async function answerTool(
@@ -71,9 +81,9 @@ export async function answerTool(
   }
 }
 
-async function query(text: string, { client, limits, settings }: ToolContext, rules: CallRules) {
+async function query(text: string, { client, limits, queryMs }: ToolContext, rules: CallRules) {
   if (text === "") return { error: "query is required" };
-  const reply = await client.call(queryCommand(text, settings.queryTimeoutSeconds * 1000, limits), rules);
+  const reply = await client.call(queryCommand(text, queryMs, limits), rules);
   return reply.ok ? { result: toolAnswer(reply.value) } : { error: reply.error.message };
 }
 
@@ -97,4 +107,128 @@ async function status({ client, limits, problem }: ToolContext, rules: CallRules
 
 function textArgument(value: unknown): string {
   return pyStrip(firstText(value) ?? "");
+}
+
+// ---- Status, for the model, for `hermes memory test` and for setup ----
+
+/** The model that answers `query` and files curated notes; without one both commands fail. */
+type ModelProvider = {
+  readonly connected: boolean;
+  readonly id?: string;
+  readonly model?: string;
+  /** Why it does not work, or how to connect one. */
+  readonly hint?: string;
+};
+
+type BrvStatus = {
+  /** Several lines for the user or the model. */
+  readonly text: string;
+  readonly modelProvider: ModelProvider;
+};
+
+const CONNECT_HINT =
+  "No model provider is connected, so query and curate fail. Run 'brv providers connect byterover' for the free one.";
+
+const LABELS: readonly (readonly [key: string, label: string])[] = [
+  ["cliVersion", "Version"],
+  ["authStatus", "Account"],
+  ["userEmail", "User"],
+  ["teamName", "Team"],
+  ["spaceName", "Space"],
+  ["projectRoot", "Project"],
+  ["contextTreeStatus", "Context tree"],
+  ["resolverError", "Problem"],
+  ["sourcesError", "Problem"],
+];
+
+/** Two calls, one after the other, because both would start the same daemon. */
+async function readStatus(
+  client: BrvClient,
+  limits: Limits,
+  rules: CallRules = {},
+): Promise<Result<BrvStatus, BrvFailure>> {
+  const status = await client.call(statusCommand(limits), rules);
+  if (!status.ok) return status;
+  const provider = await readModelProvider(client, limits, rules);
+  const modelProvider: ModelProvider = provider.ok
+    ? provider.value
+    : {
+        connected: false,
+        hint: `Whether a model provider is connected is not known: ${provider.error.message}.`,
+      };
+  return ok({ text: [...statusLines(status.value), modelLine(modelProvider)].join("\n"), modelProvider });
+}
+
+export async function readModelProvider(
+  client: BrvClient,
+  limits: Limits,
+  rules: CallRules = {},
+): Promise<Result<ModelProvider, BrvFailure>> {
+  const reply = await client.call(providersCommand(limits), rules);
+  return reply.ok ? ok(modelProviderOf(reply.value)) : err(reply.error);
+}
+
+export function modelLine({ connected, id, model, hint }: ModelProvider): string {
+  const name = [id ?? "unknown", model === undefined ? "" : `(${model})`].join(" ").trim();
+  return `Model provider: ${[connected ? name : "none", hint ?? ""].filter((part) => part !== "").join(". ")}`;
+}
+
+function statusLines(data: BrvData): string[] {
+  const lines = LABELS.flatMap(([key, label]) => {
+    const value = firstText(data[key]);
+    return value === undefined
+      ? []
+      : [`${label}: ${/^[a-z_]+$/.test(value) ? value.replaceAll("_", " ") : value}`];
+  });
+  return [...lines, ...changesLine(data.contextTreeChanges)];
+}
+
+function changesLine(changes: unknown): string[] {
+  if (typeof changes !== "object" || changes === null) return [];
+  const counts = Object.entries(changes).flatMap(([kind, files]) =>
+    Array.isArray(files) && files.length > 0 ? [`${files.length} ${kind}`] : [],
+  );
+  return counts.length === 0 ? [] : [`Changes: ${counts.join(", ")}`];
+}
+
+/** When no provider is connected, brv reports an empty id and no error. */
+function modelProviderOf(data: BrvData): ModelProvider {
+  const id = firstText(data.providerId);
+  if (id === undefined) return { connected: false, hint: CONNECT_HINT };
+  return { connected: true, id, model: firstText(data.activeModel), hint: firstText(data.warning) };
+}
+
+// ---- Self-test: whether brv answers and search works. Nothing is written, because brv cannot remove a note again. ----
+
+/** Any words: the test is that search answers, also for an empty tree. */
+const PROBE = "is there anything about this project";
+
+export async function testByterover(
+  client: BrvClient,
+  limits: Limits,
+  signal: AbortSignal,
+): Promise<SelfTestReport> {
+  const status = await timed(() => client.call(statusCommand(limits), { signal }));
+  const recall = await timed(() => client.call(searchCommand(PROBE, 1, limits), { signal }));
+  const model = await timed(() => readModelProvider(client, limits, { signal }));
+  const found = recall.value.totalFound;
+  return {
+    steps: [
+      { name: "status", ms: status.ms, detail: `brv ${firstText(status.value.cliVersion) ?? "answers"}` },
+      {
+        name: "recall",
+        ms: recall.ms,
+        detail: `search works, ${typeof found === "number" ? found : 0} found`,
+      },
+      { name: "model", ms: model.ms, detail: modelLine(model.value) },
+      { name: "write", ms: 0, detail: "left out: brv cannot remove a note again" },
+    ],
+  };
+}
+
+async function timed<T>(work: () => Promise<Result<T, BrvFailure>>): Promise<{ ms: number; value: T }> {
+  const startedAt = performance.now();
+  const outcome = await work();
+  if (!outcome.ok) throw new HermesError("byterover-failed", outcome.error.message);
+  return { ms: performance.now() - startedAt, value: outcome.value };
 }

@@ -1,12 +1,12 @@
-// Which files of the knowledge tree hold a text. brv has no command that erases a note, so all that can be done is to name them.
+// Which files of the knowledge tree contain a text. brv has no command that erases a note, so the user gets the names of the files.
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 
 const MOST_NAMED = 5;
-/** A tree of notes is far smaller; a link in it may lead anywhere. */
+/** A tree of notes has far fewer files; a link in it may lead to a large directory. */
 const MOST_FILES = 20_000;
 
-/** In words; undefined when no file holds it. */
+/** One sentence; undefined when there is no tree. */
 export function findNoteTraces(directory: string, text: string): string | undefined {
   const files = filesBelow(join(directory, ".brv"));
   const hits = files.filter((path) => holds(path, text)).map((path) => relative(directory, path));
@@ -38,7 +38,7 @@ function entriesOf(directory: string) {
   try {
     return readdirSync(directory, { withFileTypes: true });
   } catch {
-    return []; // there is no tree, or brv has just moved a part of it
+    return []; // there is no tree, or brv has just moved this directory
   }
 }
 

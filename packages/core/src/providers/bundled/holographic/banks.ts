@@ -1,27 +1,26 @@
-// The bundle of each category's facts, kept for the Python original and for probing by its formula. It is not bundled
-// anew for every fact: the sums it is the angle of are kept in a table of ours.
+// Banks: the bundle of all facts of a category, stored for the Python original and for `probe` under `scoring: reference`. The sums behind a
+// bundle are stored in a table of ours, so that a changed fact does not need all facts to be bundled again.
 import { sha256 } from "../../../lib/index.ts";
 import type { FactDatabase } from "./database.ts";
-import { LEAST_SNR, snrEstimate, VectorSum } from "./phases.ts";
-import { readVector, vectorBytes } from "./rows.ts";
+import { LEAST_SNR, readVector, snrEstimate, VectorSum, vectorBytes } from "./phase-vectors.ts";
 
-// What is summed is rounded to this many parts. Sums of up to 131,072 facts are then exact in a double, so what was added
-// can be taken away again without a trace and a bank does not depend on its history. Its angles move by about 1e-11.
+// Summands are rounded to multiples of 1 / PER_UNIT. Sums of up to 131,072 facts are then exact in a double, so a fact can be subtracted again
+// and a bank does not depend on its history. The rounding changes angles by about 1e-11.
 const PER_UNIT = 2 ** 36;
 
 export type BankChange = {
   readonly category: string;
-  readonly added?: Float64Array | undefined;
-  readonly removed?: Float64Array | undefined;
+  readonly added?: Float64Array;
+  readonly removed?: Float64Array;
 };
 
 export class Banks {
   readonly #db: FactDatabase;
   readonly #dim: number;
   readonly #warn: (message: string) => void;
-  /** Data version at which a bank's count was compared with the facts. */
+  /** The data version at which a bank's count was last compared with the facts. */
   readonly #checked = new Map<string, number>();
-
+  /** Categories about whose size a warning was logged. */
   readonly #crowded = new Set<string>();
 
   constructor(db: FactDatabase, dim: number, warn: (message: string) => void) {
@@ -45,11 +44,11 @@ export class Banks {
     this.#store(name, known.sum, known.count + difference);
   }
 
-  /** From all vectors of the category. Returns how many there are. */
+  /** Computes the bank from all vectors of the category. Returns their number. */
   rebuild(category: string): number {
     const sum = new VectorSum(this.#dim);
     let count = 0;
-    // Page by page: a large category is more than should be in memory at once.
+    // Page by page, because a large category does not belong into memory at once.
     for (let after = 0; ; ) {
       const sql = `
         SELECT fact_id, hrr_vector FROM facts
@@ -72,7 +71,7 @@ export class Banks {
     return count;
   }
 
-  /** The bundle as the file has it, whoever wrote it. */
+  /** The stored bundle, which another program may have written. */
   vector(category: string): Float64Array | undefined {
     const sql = "SELECT vector, fact_count FROM memory_banks WHERE bank_name = :name";
     const row = this.#db.get<{ vector: Uint8Array; fact_count: number }>(sql, { name: bankName(category) });
@@ -81,7 +80,7 @@ export class Banks {
     return readVector(row?.vector, this.#dim);
   }
 
-  /** The sums, when the bundle is still the one that was made of them. */
+  /** The stored sums, if the stored bundle was computed from them. */
   #load(name: string): { sum: VectorSum; count: number } | undefined {
     const sql = `
       SELECT s.cos, s.sin, s.fact_count, s.vector_sha, b.vector, b.dim
@@ -99,8 +98,8 @@ export class Banks {
     return { sum, count: row.fact_count };
   }
 
-  // The original does not rebuild the bank of a category that a fact has left, so its bundle may be untouched and wrong.
-  // Counting reads the whole category; it is done once for each time another process has written.
+  // The Python original does not rebuild the bank of a category that a fact has left, so a bundle may be unchanged and wrong. Counting reads the
+  // whole category, so it is done only once after each write of another process.
   #countFits(category: string, name: string, expected: number): boolean {
     const version = this.#db.dataVersion();
     if (this.#checked.get(name) === version) return true;

@@ -1,24 +1,186 @@
-// One connection to the fact database: opening, transactions, waiting. node:sqlite is synchronous, so waiting for
-// another process happens between attempts, with the event loop free.
+// The fact database: its tables, rows and journal mode, and one connection with its transactions. node:sqlite is synchronous, so waiting
+// for another process happens between attempts, with the event loop free.
 import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { describeCause, errnoCode, HermesError } from "../../../lib/index.ts";
-import { setJournalMode } from "./journal-mode.ts";
-import { ensureSchema, hasSchema } from "./schema.ts";
 
-/** How long SQLite itself may block the event loop in one attempt. */
+// ---- Tables. All but those named `hermes_memory_*` are shared with the Python original; we add no triggers or columns to them. ----
+
+const SHARED_TABLES = `
+  CREATE TABLE IF NOT EXISTS facts (
+    fact_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    content TEXT NOT NULL UNIQUE,
+    category TEXT DEFAULT 'general',
+    tags TEXT DEFAULT '',
+    trust_score REAL DEFAULT 0.5,
+    retrieval_count INTEGER DEFAULT 0,
+    helpful_count INTEGER DEFAULT 0,
+    created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
+    updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
+    hrr_vector BLOB
+  );
+  CREATE TABLE IF NOT EXISTS entities (
+    entity_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL,
+    entity_type TEXT DEFAULT 'unknown',
+    aliases TEXT DEFAULT '',
+    created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP
+  );
+  CREATE TABLE IF NOT EXISTS fact_entities (
+    fact_id INTEGER REFERENCES facts(fact_id),
+    entity_id INTEGER REFERENCES entities(entity_id),
+    PRIMARY KEY (fact_id, entity_id)
+  );
+  CREATE TABLE IF NOT EXISTS memory_banks (
+    bank_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    bank_name TEXT NOT NULL UNIQUE,
+    vector BLOB NOT NULL,
+    dim INTEGER NOT NULL,
+    fact_count INTEGER DEFAULT 0,
+    updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP
+  );
+  CREATE INDEX IF NOT EXISTS idx_facts_trust ON facts(trust_score DESC);
+  CREATE INDEX IF NOT EXISTS idx_facts_category ON facts(category);
+  CREATE INDEX IF NOT EXISTS idx_entities_name ON entities(name);
+  CREATE VIRTUAL TABLE IF NOT EXISTS facts_fts
+    USING fts5(content, tags, content=facts, content_rowid=fact_id);
+  CREATE TRIGGER IF NOT EXISTS facts_ai AFTER INSERT ON facts BEGIN
+    INSERT INTO facts_fts(rowid, content, tags) VALUES (new.fact_id, new.content, new.tags);
+  END;
+  CREATE TRIGGER IF NOT EXISTS facts_ad AFTER DELETE ON facts BEGIN
+    INSERT INTO facts_fts(facts_fts, rowid, content, tags)
+      VALUES ('delete', old.fact_id, old.content, old.tags);
+  END;
+  CREATE TRIGGER IF NOT EXISTS facts_au AFTER UPDATE ON facts BEGIN
+    INSERT INTO facts_fts(facts_fts, rowid, content, tags)
+      VALUES ('delete', old.fact_id, old.content, old.tags);
+    INSERT INTO facts_fts(rowid, content, tags) VALUES (new.fact_id, new.content, new.tags);
+  END;
+`;
+
+const OWN_TABLES = `
+  CREATE TABLE IF NOT EXISTS hermes_memory_bank_sums (
+    bank_name TEXT PRIMARY KEY,
+    cos BLOB NOT NULL,
+    sin BLOB NOT NULL,
+    fact_count INTEGER NOT NULL,
+    vector_sha TEXT NOT NULL
+  );
+  CREATE TABLE IF NOT EXISTS hermes_memory_mirrored (
+    fact_id INTEGER PRIMARY KEY,
+    target TEXT NOT NULL
+  );
+`;
+
+/** Whether every table exists, so that `ensureSchema` is not needed. */
+function hasSchema(db: DatabaseSync): boolean {
+  const names = new Set(
+    db
+      .prepare("SELECT name FROM sqlite_master")
+      .all()
+      .map(({ name }) => name),
+  );
+  const wanted = [...`${SHARED_TABLES}${OWN_TABLES}`.matchAll(/IF NOT EXISTS (\w+)/g)].map(
+    ([, name]) => name,
+  );
+  return wanted.every((name) => names.has(name ?? "")) && hasVectorColumn(db);
+}
+
+/** Within a transaction. Creates what is missing. */
+function ensureSchema(db: DatabaseSync): void {
+  db.exec(SHARED_TABLES);
+  if (!hasVectorColumn(db)) db.exec("ALTER TABLE facts ADD COLUMN hrr_vector BLOB");
+  db.exec(OWN_TABLES);
+}
+
+function hasVectorColumn(db: DatabaseSync): boolean {
+  return db.prepare("SELECT 1 FROM pragma_table_info('facts') WHERE name = 'hrr_vector'").get() !== undefined;
+}
+
+// ---- Journal mode: write-ahead logging, where the file system supports it ----
+
+/** The part of a `DatabaseSync` that is used. */
+type JournalDatabase = {
+  prepare(sql: string): { get(): Record<string, unknown> | undefined };
+  exec(sql: string): void;
+};
+
+type JournalOptions = { readonly path: string; readonly warn: (message: string) => void };
+
+let hasWarned = false;
+
+/**
+ * A file in WAL mode stays in it, because programs that disagree about the mode damage the file. Throws SQLite's errors, also when another
+ * process has locked the file.
+ */
+export function setJournalMode(db: JournalDatabase, { path, warn }: JournalOptions): void {
+  try {
+    if (db.prepare("PRAGMA journal_mode").get()?.journal_mode !== "wal") db.exec("PRAGMA journal_mode = WAL");
+    // A process that dies loses nothing. A power cut may lose the newest facts, but does not damage the file. Waiting for the disk after
+    // every fact would be most of the cost of adding one.
+    db.exec("PRAGMA synchronous = NORMAL");
+  } catch (cause) {
+    const reason = describeCause(cause);
+    if (!/locking protocol|not authorized/i.test(reason)) throw cause;
+    db.exec("PRAGMA journal_mode = DELETE");
+    if (hasWarned) return;
+    hasWarned = true;
+    warn(
+      `${path}: write-ahead logging is not possible here (${reason}), so it runs with journal_mode=DELETE.`,
+    );
+  }
+}
+
+// ---- Rows of `facts`, with the keys of the tool's JSON answers ----
+
+export type FactRow = {
+  readonly fact_id: number;
+  readonly content: string;
+  readonly category: string;
+  readonly tags: string;
+  readonly trust_score: number;
+  readonly retrieval_count: number;
+  readonly helpful_count: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+};
+
+export type FactWithVector = FactRow & { readonly hrr_vector: Uint8Array | null };
+
+/** In the order of the tool's answers; `f` is the alias of the table. */
+export const FACT_COLUMNS =
+  "f.fact_id, f.content, f.category, coalesce(f.tags, '') AS tags, f.trust_score, f.retrieval_count, f.helpful_count, f.created_at, f.updated_at";
+
+/** Without the vector, and with a prototype, which rows of node:sqlite lack. */
+export function toFactRow(row: FactRow): FactRow {
+  const { hrr_vector: _, ...fact } = row as FactWithVector;
+  return fact;
+}
+
+/** For a statement on `facts f` that is limited to a category, if one is given. */
+export function categoryFilter(category: string | undefined): {
+  readonly and: string;
+  readonly values: Values;
+} {
+  if (category === undefined) return { and: "", values: {} };
+  return { and: "AND f.category = :category", values: { category } };
+}
+
+// ---- The connection ----
+
+/** How long SQLite may block the event loop in one attempt. */
 const BUSY_TIMEOUT_MS = 25;
 const WAIT_LIMIT_MS = 10_000;
-/** How long readers of other processes may keep the log from being emptied. */
+/** How long to wait for readers in other processes before giving up on emptying the log. */
 const LOG_WAIT_MS = 2_000;
-/** A loop of awaited calls never leaves the microtask queue by itself; after this long it lets other work in. */
+/** A loop of awaited calls never leaves the microtask queue; after this long a call yields to other work. */
 const TURN_MS = 15;
 const BUSY = 5;
 const LOCKED = 6;
 
-export type Values = Readonly<Record<string, SQLInputValue>>;
+type Values = Readonly<Record<string, SQLInputValue>>;
 
 export class FactDatabase {
   readonly path: string;
@@ -34,11 +196,11 @@ export class FactDatabase {
   static async open(path: string, warn: (message: string) => void): Promise<FactDatabase> {
     try {
       createFile(path);
-      // The original does not enforce foreign keys, so a file of its may hold links that would fail.
+      // The Python original does not enforce foreign keys, so its files may contain links that would fail.
       const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: false });
       const opened = new FactDatabase(path, db);
       try {
-        await opened.#patiently(() => setJournalMode(db, { path, warn }));
+        await opened.#retrying(() => setJournalMode(db, { path, warn }));
         if (!(await opened.read(() => hasSchema(db)))) await opened.write(() => ensureSchema(db));
         return opened;
       } catch (cause) {
@@ -63,29 +225,29 @@ export class FactDatabase {
     return { changes: Number(changes), lastId: Number(lastInsertRowid) };
   }
 
-  /** Changes when another connection has committed something. Read inside the transaction it is meant for. */
+  /** Changes when another connection has committed. Read it inside the transaction that uses it. */
   dataVersion(): number {
     return this.get<{ data_version: number }>("PRAGMA data_version")?.data_version ?? 0;
   }
 
-  /** Everything `work` reads comes from one moment. */
+  /** `work` sees one state of the database. */
   read<T>(work: () => T): Promise<T> {
-    return this.#patiently(() => this.#transaction("BEGIN", work));
+    return this.#retrying(() => this.#transaction("BEGIN", work));
   }
 
   /**
-   * All of `work` or nothing. It may run more than once, so what is outside the database changes in `committed`, which
-   * runs before anything else of this process can.
+   * All changes of `work`, or none. `work` may run more than once, so state outside the database is changed in `committed`, which runs right
+   * after the commit.
    */
   write<T>(work: () => T, committed: (value: T) => void = () => {}): Promise<T> {
-    return this.#patiently(() => {
+    return this.#retrying(() => {
       const value = this.#transaction("BEGIN IMMEDIATE", work);
       committed(value);
       return value;
     });
   }
 
-  /** Like `write` for what may be left undone: false when another process is writing just now, or nothing can be written. */
+  /** A write that may be skipped: false when another process is writing, or the database cannot be written. */
   tryWrite(work: () => void): boolean {
     this.#refuseIfClosed();
     try {
@@ -97,22 +259,22 @@ export class FactDatabase {
     }
   }
 
-  /** Bytes of deleted rows are overwritten from here on. */
+  /** From now on the bytes of deleted rows are overwritten. */
   overwriteDeleted(): void {
     this.#refuseIfClosed();
     this.#db.exec("PRAGMA secure_delete = ON");
   }
 
-  /** Writes the file anew, without free pages. */
+  /** Rewrites the file without free pages. */
   vacuum(): Promise<void> {
-    return this.#patiently(() => this.#db.exec("VACUUM"));
+    return this.#retrying(() => this.#db.exec("VACUUM"));
   }
 
-  /** Moves the write-ahead log into the file and cuts it to nothing. False while another process still reads from it. */
+  /** Moves the write-ahead log into the file and truncates it. False while another process still reads from it. */
   async emptyLog(): Promise<boolean> {
     const until = performance.now() + LOG_WAIT_MS;
     for (;;) {
-      const row = await this.#patiently(() => this.#db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get());
+      const row = await this.#retrying(() => this.#db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get());
       if (row?.busy === 0) return true;
       if (performance.now() >= until) return false;
       await sleep(50);
@@ -136,13 +298,13 @@ export class FactDatabase {
       this.run("COMMIT");
       return value;
     } catch (cause) {
-      if (this.#db.isTransaction) this.run("ROLLBACK"); // a full disk makes SQLite roll back by itself
+      if (this.#db.isTransaction) this.run("ROLLBACK"); // on a full disk SQLite has already rolled back
       throw cause;
     }
   }
 
-  async #patiently<T>(work: () => T): Promise<T> {
-    if (performance.now() - this.#lastTurn >= TURN_MS) await this.#letOthersIn();
+  async #retrying<T>(work: () => T): Promise<T> {
+    if (performance.now() - this.#lastTurn >= TURN_MS) await this.#yieldToOthers();
     const start = performance.now();
     for (;;) {
       this.#refuseIfClosed();
@@ -151,12 +313,12 @@ export class FactDatabase {
       } catch (cause) {
         if (!isBusy(cause) || performance.now() - start >= WAIT_LIMIT_MS) throw toFactError(cause, this.path);
       }
-      await sleep(10 + Math.random() * 60); // uneven, or two writers would keep meeting
+      await sleep(10 + Math.random() * 60); // random, so that two writers do not keep colliding
       this.#lastTurn = performance.now();
     }
   }
 
-  async #letOthersIn(): Promise<void> {
+  async #yieldToOthers(): Promise<void> {
     await nextTurn();
     this.#lastTurn = performance.now();
   }
@@ -177,7 +339,7 @@ export class FactDatabase {
   }
 }
 
-/** Only the owner may read facts. SQLite gives its log files the mode of the database. */
+/** Readable only by the owner. SQLite gives its log files the mode of the database. */
 function createFile(path: string): void {
   if (existsSync(path)) return;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -199,7 +361,7 @@ function isBusy(cause: unknown): boolean {
   return code === BUSY || code === LOCKED;
 }
 
-/** What is no error of SQLite or the file system stays as it is: it is ours already, or a mistake in the program. */
+/** Errors of SQLite and the file system become a HermesError; other errors are returned unchanged. */
 function toFactError(cause: unknown, path: string): unknown {
   if (cause instanceof HermesError) return cause;
   if (sqliteCode(cause) === undefined && errnoCode(cause) === undefined) return cause;

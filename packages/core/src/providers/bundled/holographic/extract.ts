@@ -1,25 +1,27 @@
-// Facts in what a user wrote: preferences and decisions, by the form of the sentence.
+// Facts in the user's messages: preferences and decisions, recognised by the form of the sentence. Pure.
 import { codePointLength, pyStrip, takeCodePoints } from "../../../lib/index.ts";
 import type { OpenAiMessage } from "../../../message/index.ts";
 import type { Scoring } from "./settings.ts";
-import { SPACE, WORD } from "./words.ts";
+import { SPACE, WORD } from "./words-and-names.ts";
 
 export type ExtractedFact = { readonly content: string; readonly category: "user_pref" | "project" };
 
-const LEAST_CHARS = 10;
-const MOST_CHARS = 400;
+const MIN_CHARS = 10;
+const MAX_CHARS = 400;
 
+const START = `(?<![${WORD}])`;
+const GAP = `[${SPACE}]+`;
 const PREFERENCES = [
-  pattern("I _ (?:prefer|like|love|use|want|need) _ ."),
-  pattern(`my _ (?:favorite|preferred|default) _ [${WORD}]+ _ is _ .`),
-  pattern("I _ (?:always|never|usually) _ ."),
+  new RegExp(`${START}I${GAP}(?:prefer|like|love|use|want|need)${GAP}.`, "iu"),
+  new RegExp(`${START}my${GAP}(?:favorite|preferred|default)${GAP}[${WORD}]+${GAP}is${GAP}.`, "iu"),
+  new RegExp(`${START}I${GAP}(?:always|never|usually)${GAP}.`, "iu"),
 ];
 const DECISIONS = [
-  pattern("we _ (?:decided|agreed|chose) _ (?:to _ )?."),
-  pattern("the _ project _ (?:uses|needs|requires) _ ."),
+  new RegExp(`${START}we${GAP}(?:decided|agreed|chose)${GAP}(?:to${GAP})?.`, "iu"),
+  new RegExp(`${START}the${GAP}project${GAP}(?:uses|needs|requires)${GAP}.`, "iu"),
 ];
 
-/** In order; the first of two with the same text counts. */
+/** In the order of the messages. Under `reference`, one message may give a preference and a decision with the same text. */
 export function extractFacts(messages: readonly OpenAiMessage[], scoring: Scoring): ExtractedFact[] {
   return messages.flatMap(({ role, content }) => {
     if (role !== "user" || typeof content !== "string") return [];
@@ -28,28 +30,28 @@ export function extractFacts(messages: readonly OpenAiMessage[], scoring: Scorin
 }
 
 function fromMessage(message: string): ExtractedFact[] {
-  if (codePointLength(message) < LEAST_CHARS) return [];
-  const content = takeCodePoints(message, MOST_CHARS);
+  if (codePointLength(message) < MIN_CHARS) return [];
+  const content = takeCodePoints(message, MAX_CHARS);
   const facts: ExtractedFact[] = [];
   if (matchesAny(PREFERENCES, message)) facts.push({ content, category: "user_pref" });
   if (matchesAny(DECISIONS, message)) facts.push({ content, category: "project" });
   return facts;
 }
 
-/** An opening mark ends the search for the one before it, so that a row of them costs no more than its length. */
+/** An opening quote ends the search for the previous one, so that a row of them takes linear time. */
 const QUOTED = /"[^"]*"|“[^“”]*”|`[^`]*`/g;
 const IMAGINED = new RegExp(`(?<![${WORD}])(?:if|unless|suppose|imagine|pretend)(?![${WORD}])`, "iu");
 
-/** What is asked, imagined or quoted is not what the user holds. */
+/** A question, a supposition or a quotation is not a statement of the user. */
 function fromSentence(sentence: string): ExtractedFact[] {
   const own = sentence.replace(QUOTED, '""');
-  if (codePointLength(sentence) < LEAST_CHARS || sentence.endsWith("?") || IMAGINED.test(own)) return [];
-  const content = takeCodePoints(sentence, MOST_CHARS);
+  if (codePointLength(sentence) < MIN_CHARS || sentence.endsWith("?") || IMAGINED.test(own)) return [];
+  const content = takeCodePoints(sentence, MAX_CHARS);
   if (matchesAny(PREFERENCES, own)) return [{ content, category: "user_pref" }];
   return matchesAny(DECISIONS, own) ? [{ content, category: "project" }] : [];
 }
 
-/** Lines that quote somebody and blocks of code are left out. */
+/** Without quoted lines (`>`) and code blocks. */
 function sentences(message: string): string[] {
   const lines = message
     .replace(/^```[\s\S]*?(?:^```|$(?![\s\S]))/gm, "")
@@ -59,11 +61,6 @@ function sentences(message: string): string[] {
     .flatMap((line) => line.split(/(?<=[.!?])\s+/))
     .map(pyStrip)
     .filter((sentence) => sentence !== "");
-}
-
-/** `_` with blanks around it stands for whitespace. */
-function pattern(form: string): RegExp {
-  return new RegExp(`(?<![${WORD}])${form.replaceAll(" _ ", `[${SPACE}]+`)}`, "iu");
 }
 
 function matchesAny(patterns: readonly RegExp[], text: string): boolean {

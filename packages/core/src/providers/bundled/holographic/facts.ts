@@ -1,14 +1,14 @@
-// What can be done to single facts. Each function is the inside of one transaction and says what has changed, so that
-// what is kept in memory can follow after the commit.
+// Adding, changing, rating and removing single facts, and copying entries of the built-in memory. Each function runs inside one transaction
+// and returns what changed, so that entities and vectors in memory can be updated after the commit.
 import type { Banks } from "./banks.ts";
 import type { FactDatabase } from "./database.ts";
-import type { Entity, EntityDirectory } from "./directory.ts";
-import type { Encoder } from "./encoder.ts";
-import type { Mentions } from "./entities.ts";
-import { linkFact, resolveMentions, unlinkFact } from "./links.ts";
-import { readVector, vectorBytes } from "./rows.ts";
+import type { Entity, EntityDirectory } from "./entity-directory.ts";
+import { linkFact, resolveMentions, unlinkFact } from "./entity-directory.ts";
+import type { Encoder } from "./phase-vectors.ts";
+import { readVector, vectorBytes } from "./phase-vectors.ts";
 import type { Scoring } from "./settings.ts";
 import type { IndexedFact } from "./vector-index.ts";
+import type { Mentions } from "./words-and-names.ts";
 
 export type FactTools = {
   readonly db: FactDatabase;
@@ -19,26 +19,26 @@ export type FactTools = {
   readonly mentionsIn: (text: string) => Mentions;
 };
 
-/** For the memory of the process, after the commit. */
+/** What has to be updated in memory after the commit. */
 export type FactNews = {
   readonly entities: readonly Entity[];
-  /** With `vector` absent only the rest has changed. */
+  /** `vector` is absent when it did not change. */
   readonly put?: { readonly fact: IndexedFact; readonly content: string; readonly vector?: Float64Array };
   readonly dropped?: number;
 };
 
 const NO_NEWS: FactNews = { entities: [] };
 
-export type NewFact = {
+type NewFact = {
   readonly content: string;
   readonly category: string;
   readonly tags: string;
   readonly trust: number;
 };
 
-export type Added = { readonly factId: number; readonly isNew: boolean; readonly news: FactNews };
+type Added = { readonly factId: number; readonly isNew: boolean; readonly news: FactNews };
 
-/** Content that is there already keeps its id and everything else it has. */
+/** A fact with the same content is kept unchanged. */
 export function addFact(tools: FactTools, fact: NewFact): Added {
   const { db } = tools;
   const existing = factIdOf(db, fact.content);
@@ -58,16 +58,16 @@ export function addFact(tools: FactTools, fact: NewFact): Added {
 }
 
 export type FactChange = {
-  readonly content?: string | undefined;
-  readonly trustDelta?: number | undefined;
-  readonly tags?: string | undefined;
-  readonly category?: string | undefined;
+  readonly content?: string;
+  readonly trustDelta?: number;
+  readonly tags?: string;
+  readonly category?: string;
 };
 
-/** `id`: another fact has that content already. */
-export type Updated =
+type Updated =
   | { readonly kind: "updated"; readonly news: FactNews }
   | { readonly kind: "unknown" }
+  /** The fact `id` already has this content. */
   | { readonly kind: "duplicate"; readonly id: number };
 
 export function updateFact(tools: FactTools, factId: number, change: FactChange): Updated {
@@ -98,11 +98,11 @@ export function updateFact(tools: FactTools, factId: number, change: FactChange)
   }
   moveInBanks(tools, before, { category: after.category, vector: after.vector });
   const fact = { id: factId, category: after.category, trust: after.trust, updatedAt: row?.updatedAt ?? "" };
-  const put = { fact, content, ...(described === undefined ? {} : { vector: described.vector }) };
+  const put = { fact, content, vector: described?.vector };
   return { kind: "updated", news: { entities: described?.news ?? [], put } };
 }
 
-/** Entities stay, as in the original. */
+/** Entities are kept, as in the Python original. */
 export function removeFact(tools: FactTools, factId: number): FactNews | undefined {
   const { db, banks, encoder } = tools;
   const before = readFact(db, factId);
@@ -172,7 +172,7 @@ function describe(
   return { vector: encoder.fact(content, names), entities, news };
 }
 
-/** Both banks follow when a fact moves; the original forgets the one it left. */
+/** Updates both banks when the category changes. The Python original forgets the bank of the old category. */
 function moveInBanks(
   { banks, encoder }: FactTools,
   before: { readonly category: string; readonly vector: Uint8Array | null },
@@ -188,4 +188,70 @@ function moveInBanks(
 
 function clamp(trust: number): number {
   return Math.min(1, Math.max(0, trust));
+}
+
+// ---- Facts that copy entries of the built-in memory. The table hermes_memory_mirrored lists them. ----
+
+export type MirrorTarget = "memory" | "user";
+
+type MirrorWrite = {
+  readonly target: MirrorTarget;
+  /** Checked and trimmed; undefined when the entry was removed. */
+  readonly content: string | undefined;
+  /** The old text of the entry, or a part of it; undefined for a new entry. */
+  readonly oldText: string | undefined;
+  readonly trust: number;
+};
+
+function mirrorCategory(target: MirrorTarget): string {
+  return target === "user" ? "user_pref" : "general";
+}
+
+export function applyMirror(tools: FactTools, write: MirrorWrite): FactNews[] {
+  const old = write.oldText === undefined ? undefined : findMirrored(tools.db, write.target, write.oldText);
+  if (write.content === undefined) return old === undefined ? [] : removed(tools, old);
+  if (old === undefined) return [addMirrored(tools, write, write.content)];
+  const updated = updateFact(tools, old, { content: write.content });
+  if (updated.kind === "updated") {
+    markMirrored(tools.db, old, write.target);
+    return [updated.news];
+  }
+  // A fact with the new text already exists: it is kept and the old one removed.
+  return [addMirrored(tools, write, write.content), ...removed(tools, old)];
+}
+
+function addMirrored(tools: FactTools, { target, trust }: MirrorWrite, content: string): FactNews {
+  const fact = { content, category: mirrorCategory(target), tags: "", trust };
+  const { factId, isNew, news } = addFact(tools, fact);
+  if (isNew) markMirrored(tools.db, factId, target); // a fact that existed before is not a copy of this entry
+  return news;
+}
+
+/** The copied fact with exactly this text, or the only copied fact that contains it. */
+function findMirrored(db: FactDatabase, target: MirrorTarget, oldText: string): number | undefined {
+  const sql = `
+    SELECT f.fact_id AS id, f.content = :oldText AS isExact
+    FROM hermes_memory_mirrored m JOIN facts f ON f.fact_id = m.fact_id
+    WHERE m.target = :target AND instr(f.content, :oldText) > 0 ORDER BY isExact DESC, f.fact_id LIMIT 2
+  `;
+  const [first, second] = db.all<{ id: number; isExact: number }>(sql, { target, oldText });
+  return first && (first.isExact === 1 || second === undefined) ? first.id : undefined;
+}
+
+function markMirrored(db: FactDatabase, factId: number, target: MirrorTarget): void {
+  const sql = `
+    INSERT INTO hermes_memory_mirrored (fact_id, target) VALUES (:factId, :target)
+    ON CONFLICT(fact_id) DO UPDATE SET target = excluded.target
+  `;
+  db.run(sql, { factId, target });
+}
+
+/** The fact was added or changed through the tool: from now on a write of an entry does not change it. */
+export function claimFact(db: FactDatabase, factId: number): void {
+  db.run("DELETE FROM hermes_memory_mirrored WHERE fact_id = :factId", { factId });
+}
+
+function removed(tools: FactTools, factId: number): FactNews[] {
+  const news = removeFact(tools, factId);
+  return news === undefined ? [] : [news];
 }

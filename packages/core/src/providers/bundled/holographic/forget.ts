@@ -1,12 +1,12 @@
-// Erasing a text from the fact database: the facts that hold it, the entities that only they were about, and what SQLite keeps of
-// deleted rows in its index, its free pages and its log.
+// Erasing a text from the fact database: the facts that contain it, entities that no other fact is about, and the bytes of deleted rows in
+// SQLite's index, free pages and log. And finding a text in databases that are not open.
 import { createReadStream, existsSync, readdirSync } from "node:fs";
 import { join, parse } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { getConfigValue } from "../../../config/index.ts";
 import { describeCause } from "../../../lib/index.ts";
 import type { FactDatabase } from "./database.ts";
-import { splitAliases } from "./directory.ts";
+import { splitAliases } from "./entity-directory.ts";
 import { type FactNews, type FactTools, removeFact } from "./facts.ts";
 import { readSettings, SECTION } from "./settings.ts";
 
@@ -23,7 +23,7 @@ export function countFactsWith(db: FactDatabase, text: string): number {
   return db.get<{ n: number }>(COUNT, { text })?.n ?? 0;
 }
 
-/** The inside of one transaction. Every fact that holds the text, whoever added it. */
+/** Within a transaction. Removes every fact that contains the text, whoever added it. */
 export function eraseFacts(tools: FactTools, text: string): FactNews[] {
   const { db } = tools;
   const concerned = new Set(db.all<{ id: number }>(NAMED, { text }).map(({ id }) => id));
@@ -33,7 +33,7 @@ export function eraseFacts(tools: FactTools, text: string): FactNews[] {
     return removeFact(tools, factId) ?? [];
   });
   for (const id of concerned) {
-    // An entity that other facts are about stays, unless its name is what has to go.
+    // An entity that other facts are about is kept, unless its name contains the text.
     if (!named.has(id) && db.get(IS_LINKED, { id }) !== undefined) continue;
     db.run("DELETE FROM fact_entities WHERE entity_id = :id", { id });
     db.run("DELETE FROM entities WHERE entity_id = :id", { id });
@@ -42,14 +42,14 @@ export function eraseFacts(tools: FactTools, text: string): FactNews[] {
     const kept = splitAliases(aliases).filter((alias) => !alias.includes(text));
     db.run("UPDATE entities SET aliases = :aliases WHERE entity_id = :id", { id, aliases: kept.join(",") });
   }
-  // A deletion only marks words in the index as gone; a rebuilt one does not have them.
+  // A deletion only marks words in the index as deleted; rebuilding the index removes them.
   db.run("INSERT INTO facts_fts(facts_fts) VALUES ('rebuild')");
   return news;
 }
 
 /**
- * What deleted rows leave behind in the file. Undefined when nothing of them is left, else why something may be. A process that has
- * the database open keeps SQLite from emptying its log.
+ * Removes the bytes of deleted rows from the file. Undefined when none are left, or else why some may be: another process that has the
+ * database open keeps SQLite from emptying its log.
  */
 export async function scrubFile(db: FactDatabase): Promise<string | undefined> {
   try {
@@ -61,7 +61,7 @@ export async function scrubFile(db: FactDatabase): Promise<string | undefined> {
   }
 }
 
-/** For when no fact holds the text any more: whether its bytes are still in the file or its log. Undefined: not found there. */
+/** When no fact contains the text: whether its bytes are in the file or its log. Undefined when they are not. */
 export async function findDeletedText(path: string, text: string): Promise<string | undefined> {
   const wanted = Buffer.from(text);
   const holding: string[] = [];
@@ -81,13 +81,12 @@ async function holdsBytes(path: string, wanted: Buffer): Promise<boolean> {
   return false;
 }
 
-/** How many facts of a database that nobody has started hold the text, in words; undefined for none. Changes nothing. */
+/** How many facts of the owner's database contain the text, as a sentence; undefined for none. Changes nothing. */
 export async function findFactTraces(home: string, text: string): Promise<string | undefined> {
-  const dbPath = await storePath(home);
-  return tracesIn(dbPath, text);
+  return tracesIn(await storePath(home), text);
 }
 
-/** The stores of the home's other users that hold the text. Changes nothing. */
+/** The databases of the home's other users that contain the text. Changes nothing. */
 export async function findUserTraces(
   home: string,
   text: string,

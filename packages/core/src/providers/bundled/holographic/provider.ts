@@ -1,7 +1,14 @@
-// The holographic provider: a local store of facts as a memory plug. What it does is in store.ts; here are the hooks.
+// The holographic provider: a local store of facts as a memory provider. Here are its hooks; the store is in store.ts.
 import { getConfigValue, loadMemoryConfig, setConfigValue } from "../../../config/index.ts";
 import { logPath } from "../../../home.ts";
-import { type Clock, describeCause, HermesError, pyStrip, systemClock } from "../../../lib/index.ts";
+import {
+  type Clock,
+  describeCause,
+  HermesError,
+  pyStrip,
+  randomHex,
+  systemClock,
+} from "../../../lib/index.ts";
 import { createLogger, type Logger, silentLogger } from "../../../lib/logger.ts";
 import type { OpenAiMessage } from "../../../message/index.ts";
 import { redactSecrets } from "../../../security/index.ts";
@@ -16,11 +23,9 @@ import type {
   MemoryWriteReport,
   SelfTestReport,
 } from "../../contract.ts";
-import { fitChars } from "../../kit/budget.ts";
-import { hasContext, hasTools } from "../../kit/mode.ts";
-import type { Arguments } from "./arguments.ts";
+import { fitChars, hasContext, hasTools, modeSentence, type ProviderMode } from "../../kit/recall-limits.ts";
+import type { FactRow } from "./database.ts";
 import { extractFacts } from "./extract.ts";
-import { testStore } from "./self-test.ts";
 import {
   CONFIG_FIELDS,
   forUser,
@@ -31,12 +36,11 @@ import {
   toYaml,
 } from "./settings.ts";
 import { FactStore } from "./store.ts";
-import { promptBlock, recallText } from "./texts.ts";
-import { TOOL_SCHEMAS } from "./tool-schemas.ts";
-import { runTool } from "./tools.ts";
+import type { Arguments } from "./tools.ts";
+import { runTool, TOOL_SCHEMAS } from "./tools.ts";
 
 export type HolographicOptions = {
-  /** The log file of the home unless given. */
+  /** Default: the log file of the home. */
   readonly logger?: Logger;
   readonly clock?: Clock;
 };
@@ -51,7 +55,7 @@ export function createHolographicProvider(options: HolographicOptions = {}): Mem
 type Opened = {
   readonly store: FactStore;
   readonly settings: HolographicSettings;
-  /** Hooks write only for the agent that talks to the user. */
+  /** Only the agent that talks to the user stores facts by its hooks. */
   readonly mayWrite: boolean;
 };
 
@@ -62,7 +66,7 @@ class HolographicProvider implements MemoryProvider {
   #logger: Logger;
   #opened: Opened | undefined;
   #failure = NOT_OPEN;
-  /** Until initialised the mode is not known and the tools are offered. */
+  /** True until `initialize` has read the mode. */
   #hasTools = true;
 
   constructor(options: HolographicOptions) {
@@ -106,7 +110,7 @@ class HolographicProvider implements MemoryProvider {
     const { store, settings, mayWrite } = this.#opened;
     if (!hasContext(settings.mode)) return "";
     const { minTrust, scoring, querySyntax, maxChars } = settings;
-    // A message is no query syntax. Only who asks for the original in both respects gets what the original finds.
+    // A message is not query syntax. It is treated as such only if both settings ask for the behaviour of the Python original.
     const isSafe = scoring === "structural" || querySyntax === "safe";
     try {
       const hits = await store.search({
@@ -164,8 +168,7 @@ class HolographicProvider implements MemoryProvider {
     if (this.#opened === undefined) throw new HermesError("not-initialised", this.#failure);
     const { store } = this.#opened;
     if (text === "") return { erased: 0 };
-    const { erased, remaining } = await (dry_run ? store.traces(text) : store.forget(text));
-    return { erased, ...(remaining === undefined ? {} : { remaining }) };
+    return dry_run ? store.traces(text) : store.forget(text);
   }
 
   async onSessionEnd(messages: readonly OpenAiMessage[]): Promise<void> {
@@ -189,7 +192,7 @@ class HolographicProvider implements MemoryProvider {
   }
 
   async saveConfig(values: Readonly<Record<string, string>>, hermesHome: string): Promise<void> {
-    // Everything is checked before anything is written.
+    // All values are checked before the first one is written.
     const settings = Object.entries(values).map(([key, value]) => ({ key, yaml: toYaml(key, value) }));
     for (const { key, yaml } of settings) {
       const outcome = await setConfigValue(hermesHome, `${SECTION}.${key}`, yaml);
@@ -218,13 +221,13 @@ class HolographicProvider implements MemoryProvider {
   }
 }
 
-/** A config that cannot be read allows nothing. */
+/** False when config cannot be read. */
 async function allowsSecrets(home: string): Promise<boolean> {
   const config = await loadMemoryConfig(home);
   return config.ok && config.value.allowSecrets;
 }
 
-/** What the fact store has to do; undefined: nothing. The original follows additions only. */
+/** The texts that the store has to add and remove; undefined for nothing. The Python original copies additions only. */
 function mirrorTexts(
   action: "add" | "replace" | "remove",
   content: string,
@@ -243,4 +246,91 @@ function mirrorTexts(
     default:
       return action satisfies never;
   }
+}
+
+// ---- Texts for prompts ----
+
+function promptBlock(factCount: number, mode: ProviderMode): string {
+  const state =
+    factCount === 0
+      ? "Active, and empty so far."
+      : `Active, with ${factCount} ${factCount === 1 ? "fact" : "facts"}; names are resolved to entities and every fact has a trust score.`;
+  const use = !hasTools(mode)
+    ? ""
+    : factCount === 0
+      ? "Add facts the user would expect you to remember with fact_store(action='add', content='...'). Rate facts you have used with fact_feedback."
+      : "Use fact_store to search, probe an entity, reason across several, or add. Rate facts you have used with fact_feedback.";
+  return ["# Holographic Memory", state, modeSentence(mode), use].filter((line) => line !== "").join("\n");
+}
+
+/** "" without facts. */
+function recallText(facts: readonly FactRow[]): string {
+  if (facts.length === 0) return "";
+  const lines = facts.map(({ trust_score, content }) => `- [${oneDecimal(trust_score)}] ${content}`);
+  return ["## Holographic Memory", ...lines].join("\n");
+}
+
+/** As Python formats it: an exact half is rounded to the even neighbour, so 0.25 becomes 0.2. `toFixed` rounds it up. */
+export function oneDecimal(value: number): string {
+  const tenths = value * 10;
+  const below = Math.floor(tenths);
+  // Multiples of a quarter are the only halves of a tenth that a double represents exactly.
+  const isHalf = Number.isInteger(value * 4) && tenths - below === 0.5;
+  return isHalf && below % 2 === 0 ? (below / 10).toFixed(1) : value.toFixed(1);
+}
+
+// ---- `hermes memory test`: a fact is written, found and removed in the real store ----
+
+async function testStore(store: FactStore, signal: AbortSignal): Promise<SelfTestReport> {
+  const steps: { name: string; ms: number; detail?: string }[] = [];
+  const step = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
+    signal.throwIfAborted();
+    const start = performance.now();
+    const value = await work();
+    steps.push({ name, ms: performance.now() - start });
+    return value;
+  };
+  const mark = `selftest${randomHex(6)}`; // one word that no other fact contains
+  const factId = await step("write", async () => {
+    const added = await store.add(`hermes memory test ${mark}`, { category: "general", tags: "" });
+    if (!added.ok) throw failed("write", added.error.message);
+    return added.value.factId;
+  });
+  try {
+    await step("recall", async () => {
+      const hits = await store.search({
+        query: mark,
+        category: undefined,
+        minTrust: 0,
+        limit: 5,
+        isSafe: true,
+      });
+      if (!hits.some(({ fact_id }) => fact_id === factId))
+        throw failed("recall", "the fact was not found again");
+    });
+  } catch (cause) {
+    await store.remove(factId).catch((second: unknown) => {
+      throw failed("clean up", `${describeCause(second)}; fact ${factId} is left behind`);
+    });
+    throw cause;
+  }
+  const isGone = await cleanUp(store, factId, steps);
+  if (!isGone) throw failed("clean up", `fact ${factId} was gone before it was removed`);
+  return { steps };
+}
+
+/** Also after the time limit, so that the test leaves nothing behind. */
+async function cleanUp(
+  store: FactStore,
+  factId: number,
+  steps: { name: string; ms: number }[],
+): Promise<boolean> {
+  const start = performance.now();
+  const isGone = await store.remove(factId);
+  steps.push({ name: "clean up", ms: performance.now() - start });
+  return isGone;
+}
+
+function failed(step: string, reason: string): HermesError {
+  return new HermesError("self-test-failed", `The ${step} step of the test failed: ${reason}.`);
 }

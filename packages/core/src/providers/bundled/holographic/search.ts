@@ -1,24 +1,22 @@
-// Search by words: full text finds the candidates, and words shared, vectors, trust and age decide their order.
-
+// Search by words: full text search finds the candidates; shared words, vectors, trust and age decide their order.
+import { FACT_COLUMNS, type FactRow, type FactWithVector, toFactRow } from "./database.ts";
 import type { FactTools } from "./facts.ts";
-import { anyTellingWord, anyWord, questionIn } from "./fts-query.ts";
-import { similarity } from "./phases.ts";
-import { FACT_COLUMNS, type FactRow, type FactWithVector, readVector, toFactRow } from "./rows.ts";
+import { readVector, similarity } from "./phase-vectors.ts";
 import type { HolographicSettings } from "./settings.ts";
-import { jaccard, matchWords } from "./words.ts";
+import { jaccard, matchWords } from "./words-and-names.ts";
 
 export type SearchRequest = {
   readonly query: string;
   readonly category: string | undefined;
   readonly minTrust: number;
   readonly limit: number;
-  /** Ask for the words alone when the query finds nothing as FTS5 syntax. */
+  /** Search for the words alone when the query as FTS5 syntax finds nothing. */
   readonly isSafe: boolean;
 };
 
 export type SearchHit = FactRow & { readonly fts_rank: number; readonly score: number };
 
-export type SearchSettings = Pick<HolographicSettings, "scoring" | "vectorWeight" | "halfLifeDays">;
+type SearchSettings = Pick<HolographicSettings, "scoring" | "vectorWeight" | "halfLifeDays">;
 
 const RANK_WEIGHT = 0.4;
 const WORDS_WEIGHT = 0.3;
@@ -53,7 +51,7 @@ export function searchFacts(
   return scored.sort((one, other) => other.score - one.score).slice(0, request.limit);
 }
 
-/** Half after each half-life. Times that lie ahead or cannot be read do not count. */
+/** 1, halved for each half-life of age. 1 for a time in the future or one that cannot be parsed. */
 export function ageFactor(time: string, halfLifeDays: number, now: Date): number {
   if (halfLifeDays <= 0) return 1;
   const iso = time.replace(" ", "T");
@@ -62,7 +60,7 @@ export function ageFactor(time: string, halfLifeDays: number, now: Date): number
   return Number.isNaN(days) || days < 0 ? 1 : 0.5 ** (days / halfLifeDays);
 }
 
-// The original compares the bare query with facts that keep their text bound to a role, which gives about 0.5 for all.
+// The Python original compares the unbound query with facts whose text is bound to a role, which gives about 0.5 for every fact.
 function encodeQuery({ encoder }: FactTools, { scoring }: SearchSettings, query: string): Float64Array {
   return scoring === "reference" ? encoder.text(query) : encoder.content(query);
 }
@@ -77,7 +75,7 @@ function findCandidates(tools: FactTools, { scoring }: SearchSettings, request: 
 }
 
 function matching({ db }: FactTools, request: SearchRequest, match: string): Candidate[] {
-  // Ranks first, facts afterwards: with the columns in one statement SQLite would carry every vector through its sorter.
+  // First the ranks, then the facts: in one statement SQLite would move every vector through its sorter.
   const sql = `
     SELECT facts_fts.rowid AS id, facts_fts.rank AS rank
     FROM facts_fts JOIN facts f ON f.fact_id = facts_fts.rowid
@@ -101,7 +99,7 @@ function matching({ db }: FactTools, request: SearchRequest, match: string): Can
 
 const SYNTAX_ERROR = 1;
 
-/** A query that is no FTS5 syntax finds nothing; a database that is busy or broken is another matter. */
+/** A query that is not valid FTS5 syntax finds nothing. Other errors of the database are thrown. */
 export function withoutSyntaxErrors<T>(read: () => T[]): T[] {
   try {
     return read();
@@ -110,4 +108,62 @@ export function withoutSyntaxErrors<T>(read: () => T[]): T[] {
       return [];
     throw cause;
   }
+}
+
+// ---- FTS5 queries from a user's text. A sentence taken as FTS5 syntax rarely matches: punctuation is an error, and all words are required. ----
+
+/** Every word costs time, and in a long text the question is at the beginning or the end. */
+const MAX_WORDS = 32;
+const MAX_CHARS = 2000;
+
+const STOP_WORDS = new Set(
+  `a about an and any are as at be been but by can could did do does for from had has have he her his how i if in is it
+   its just me my no not of on or our please she should so tell than that the their them there these they this those to
+   us was we were what when where which who whom whose why will with would you your`.split(/\s+/),
+);
+
+/** Endings of English words. The rest has to be long enough to identify the word. */
+const ENDING = /(?:ings?|ed|es|ers?|s|e|y|ies|ied)$/;
+const LEAST_STEM = 4;
+
+/** The text, or the beginning and the end of a long one. */
+function questionIn(text: string): string {
+  const half = MAX_CHARS / 2;
+  return text.length <= MAX_CHARS ? text : `${text.slice(0, half)} ${text.slice(-half)}`.toWellFormed();
+}
+
+/** Any of the words. "" for a text without words. */
+function anyWord(text: string): string {
+  return firstAndLast(wordsOf(text)).map(quoted).join(" OR ");
+}
+
+/** Any of the words that are not stop words, also with other endings. A word in the given form counts twice. */
+function anyTellingWord(text: string): string {
+  const words = wordsOf(text);
+  const telling = words.filter((word) => !STOP_WORDS.has(word));
+  const asked = firstAndLast(telling.length > 0 ? telling : words);
+  return asked.flatMap((word) => [quoted(word), ...otherForms(word)]).join(" OR ");
+}
+
+/** The words of a name in this order. */
+export function phrase(name: string): string {
+  return quoted(name.replaceAll("\0", " "));
+}
+
+function wordsOf(text: string): string[] {
+  return [...new Set(matchWords(text.replaceAll("\0", " ")))];
+}
+
+function firstAndLast(words: readonly string[]): readonly string[] {
+  const half = MAX_WORDS / 2;
+  return words.length <= MAX_WORDS ? words : [...words.slice(0, half), ...words.slice(-half)];
+}
+
+function otherForms(word: string): string[] {
+  const stem = word.replace(ENDING, "");
+  return /^\p{L}+$/u.test(stem) && stem.length >= LEAST_STEM ? [`${quoted(stem)}*`] : [];
+}
+
+function quoted(text: string): string {
+  return `"${text.replaceAll('"', '""')}"`;
 }

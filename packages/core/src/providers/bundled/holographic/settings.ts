@@ -1,18 +1,18 @@
-// Section `plugins.hermes-memory-store` of config.yaml, which the Python original reads too. Reading forgives: a value
-// that cannot be used is the default. Writing, by setup, does not.
+// Section `plugins.hermes-memory-store` of config.yaml, which the Python original reads too. When reading, an unusable value is replaced by
+// the default; when setup saves, it is refused.
 import { homedir } from "node:os";
 import { join, parse, resolve } from "node:path";
 import { userScopeName } from "../../../home.ts";
 import { HermesError, isRecord } from "../../../lib/index.ts";
 import type { ConfigField } from "../../contract.ts";
-import { PROVIDER_MODES, type ProviderMode, parseMode } from "../../kit/mode.ts";
-import { readBoolean, readNumber, readText } from "../../kit/values.ts";
+import { PROVIDER_MODES, type ProviderMode, parseMode } from "../../kit/recall-limits.ts";
+import { readBoolean, readNumber, readText } from "../../kit/settings.ts";
 
 export const SECTION = "plugins.hermes-memory-store";
 
-/** `structural` measures what the queries are named after; `reference` gives the original's numbers. */
+/** `structural` measures what the queries are named after; `reference` gives the numbers of the Python original. */
 export type Scoring = "structural" | "reference";
-/** `safe` tries again with the words alone when a query finds nothing as FTS5 syntax. */
+/** `safe` searches again with the words alone when a query as FTS5 syntax finds nothing. */
 type QuerySyntax = "safe" | "raw";
 
 export type HolographicSettings = {
@@ -21,20 +21,20 @@ export type HolographicSettings = {
   readonly minTrust: number;
   readonly dim: number;
   readonly vectorWeight: number;
-  /** 0: age does not count. */
+  /** 0: age is ignored. */
   readonly halfLifeDays: number;
   readonly autoExtract: boolean;
   readonly scoring: Scoring;
   readonly querySyntax: QuerySyntax;
   readonly mode: ProviderMode;
-  /** Of what is added to one turn. */
+  /** Most characters added to one turn. */
   readonly maxChars: number;
 };
 
 const DEFAULT_DB_PATH = "$HERMES_HOME/memory_store.db";
 const DIM = { standard: 1024, min: 16, max: 16_384 };
 const SHARE = { min: 0, max: 1 };
-/** Five facts of ordinary length fit many times over; five of the longest allowed do not. */
+/** Far more than five facts of ordinary length, but less than five of the longest allowed. */
 const MAX_CHARS = 4000;
 
 export function readSettings(section: unknown, home: string): HolographicSettings {
@@ -98,19 +98,19 @@ const KINDS: Readonly<Record<string, Kind>> = {
   max_chars: { kind: "number", min: 0, max: 1_000_000, isWhole: true },
 };
 
-/** What the section says, without keys that are nobody's. */
+/** The values of the section, without unknown keys. */
 export function knownSettings(section: unknown): Readonly<Record<string, unknown>> {
   const values = isRecord(section) ? section : {};
   const known = Object.entries(values).filter(([key]) => Object.hasOwn(KINDS, key));
   return Object.fromEntries(known.map(([key, value]) => [key, asChoice(key, value)]));
 }
 
-/** `yes` and `on` are what setup calls true. */
+/** Setup knows only `true` and `false`, so `yes` and `on` become true. */
 function asChoice(key: string, value: unknown): unknown {
   return KINDS[key]?.kind === "boolean" ? readBoolean(value, false) : value;
 }
 
-/** A value as YAML. Numbers and booleans lose their quotes: the original takes the text "false" for true. */
+/** A value as YAML. Numbers and booleans are written without quotes, because the Python original takes the text "false" for true. */
 export function toYaml(key: string, value: string): string {
   const kind = KINDS[key];
   const text = value.trim();
@@ -137,8 +137,8 @@ export function toYaml(key: string, value: string): string {
 }
 
 /**
- * The database of one user of several: beside the owner's, named after the user. The Python original keeps one database for
- * everybody, and so shows each user what others told it.
+ * The database of one user of several, beside the owner's. The Python original has one database for all users, and so shows each user the
+ * facts of others.
  */
 export function forUser(
   settings: HolographicSettings,

@@ -1,42 +1,50 @@
-// The fact store: every operation, with what is kept in memory following each commit.
-import { type Clock, err, ok, type Result } from "../../../lib/index.ts";
+// The fact store: every operation on the facts of one database. Entities and vectors kept in memory are updated after each commit.
+import { type Clock, codePointLength, err, ok, pyStrip, type Result } from "../../../lib/index.ts";
+import {
+  findingIds,
+  gateMessage,
+  SECRET_THREAT_IDS,
+  scanThreats,
+  secondGate,
+} from "../../../security/index.ts";
 import { Banks } from "./banks.ts";
-import { checkContent, checkLabels, type FactRefusal, type FactRules } from "./content-check.ts";
-import { type Contradiction, findContradictions } from "./contradict.ts";
-import { FactDatabase } from "./database.ts";
-import { EntityDirectory } from "./directory.ts";
-import { Encoder } from "./encoder.ts";
-import { referenceMentions } from "./entities.ts";
+import { categoryFilter, FACT_COLUMNS, FactDatabase, type FactRow, toFactRow } from "./database.ts";
+import { EntityDirectory, linkedNames } from "./entity-directory.ts";
 import {
   addFact,
+  applyMirror,
+  claimFact,
   type FactChange,
   type FactNews,
   type FactTools,
+  type MirrorTarget,
   type Rated,
   rateFact,
   removeFact,
   updateFact,
 } from "./facts.ts";
 import { countFactsWith, eraseFacts, findDeletedText, scrubFile } from "./forget.ts";
-import { improvedMentions } from "./improved-entities.ts";
-import { applyMirror, claimFact, type MirrorTarget } from "./mirror.ts";
-import type { VectorRequest } from "./plan.ts";
-import type { VectorHit } from "./ranking.ts";
-import { FACT_COLUMNS, type FactRow, toFactRow } from "./rows.ts";
+import { Encoder, vectorBytes } from "./phase-vectors.ts";
 import { type SearchHit, type SearchRequest, searchFacts } from "./search.ts";
 import type { HolographicSettings } from "./settings.ts";
-import { renewVectors } from "./upkeep.ts";
 import { VectorIndex } from "./vector-index.ts";
-import { queryVectors } from "./vector-queries.ts";
+import {
+  type Contradiction,
+  findContradictions,
+  queryVectors,
+  type VectorHit,
+  type VectorRequest,
+} from "./vector-queries.ts";
+import { improvedMentions, referenceMentions } from "./words-and-names.ts";
 
-export type StoreOptions = {
+type StoreOptions = {
   readonly clock: Clock;
   readonly warn: (message: string) => void;
   /** Config `memory.allow_secrets`; default false. */
   readonly allowSecrets?: boolean;
 };
 
-export type ListRequest = {
+type ListRequest = {
   readonly category: string | undefined;
   readonly minTrust: number;
   readonly limit: number;
@@ -95,13 +103,13 @@ export class FactStore {
     return ok({ factId: added.factId, isNew: added.isNew });
   }
 
-  /** False: there is no such fact. */
+  /** False when there is no such fact. */
   async update(factId: number, change: FactChange): Promise<Result<boolean, FactRefusal>> {
     const content = change.content === undefined ? undefined : checkContent(change.content, this.#rules);
     if (content?.ok === false) return content;
     const labels = checkLabels(change, this.#rules);
     if (!labels.ok) return labels;
-    // A trust that went up or down is a rating, and says nothing about whose fact it is.
+    // A change of trust alone is a rating and does not make the fact the user's own.
     const isRewritten = [change.content, change.tags, change.category].some((each) => each !== undefined);
     const updated = await this.#write(
       () => {
@@ -133,13 +141,12 @@ export class FactStore {
 
   async list({ category, minTrust, limit }: ListRequest): Promise<FactRow[]> {
     const { db } = this.#tools;
-    const inCategory = category === undefined ? "" : "AND f.category = :category";
+    const filter = categoryFilter(category);
     const sql = `
-      SELECT ${FACT_COLUMNS} FROM facts f WHERE f.trust_score >= :minTrust ${inCategory}
+      SELECT ${FACT_COLUMNS} FROM facts f WHERE f.trust_score >= :minTrust ${filter.and}
       ORDER BY f.trust_score DESC, f.fact_id LIMIT :limit
     `;
-    const values = { minTrust, limit, ...(category === undefined ? {} : { category }) };
-    return db.read(() => db.all<FactRow>(sql, values).map(toFactRow));
+    return db.read(() => db.all<FactRow>(sql, { minTrust, limit, ...filter.values }).map(toFactRow));
   }
 
   async count(): Promise<number> {
@@ -151,7 +158,7 @@ export class FactStore {
     return this.#tools.db.read(() => searchFacts(this.#tools, this.#settings, request, this.#clock.now()));
   }
 
-  /** Counts that these facts were found. Left undone while another process writes: a count is not worth waiting for. */
+  /** Counts that these facts were found. Skipped while another process writes: a count is not worth waiting for. */
   countRetrieval(facts: readonly FactRow[]): void {
     if (facts.length === 0) return;
     const { db } = this.#tools;
@@ -178,7 +185,7 @@ export class FactStore {
     return this.#tools.db.read(() => findContradictions(this.#tools, category, limit));
   }
 
-  /** Follows a write of the built-in memory. */
+  /** Copies a write of the built-in memory. */
   async mirror(
     target: MirrorTarget,
     texts: { readonly content: string | undefined; readonly oldText: string | undefined },
@@ -187,7 +194,7 @@ export class FactStore {
     const isRefused = content?.ok === false;
     if (isRefused && texts.oldText === undefined) return content;
     const trust = this.#settings.defaultTrust;
-    // A new text that cannot be a fact still means that the old one no longer holds.
+    // If the new text cannot be a fact, the old one is removed all the same, because it is no longer true.
     const kept = content?.ok ? content.value : undefined;
     const write = { target, content: kept, oldText: texts.oldText, trust };
     await this.#write(
@@ -197,14 +204,14 @@ export class FactStore {
     return isRefused ? content : ok(undefined);
   }
 
-  /** How many facts hold the text. `remaining`: none does, but the file has it in deleted records. */
+  /** How many facts contain the text. `remaining`: no fact does, but the file contains it in deleted records. */
   async traces(text: string): Promise<{ readonly erased: number; readonly remaining: string | undefined }> {
     const { db } = this.#tools;
     const erased = await db.read(() => countFactsWith(db, text));
     return { erased, remaining: erased > 0 ? undefined : await findDeletedText(db.path, text) };
   }
 
-  /** Erases the facts that hold the text, and what deleted rows leave in the file. `remaining`: why something may be left there. */
+  /** Erases the facts that contain the text, and the bytes of deleted rows. `remaining`: why bytes may be left in the file. */
   async forget(text: string): Promise<{ readonly erased: number; readonly remaining: string | undefined }> {
     await this.#upkeep;
     const { db, directory } = this.#tools;
@@ -225,11 +232,11 @@ export class FactStore {
 
   #write<T>(work: () => T, newsOf: (value: T) => readonly FactNews[]): Promise<T> {
     return this.#tools.db.write(work, (value) => {
-      for (const news of newsOf(value)) this.#learn(news);
+      for (const news of newsOf(value)) this.#remember(news);
     });
   }
 
-  #learn({ entities, put, dropped }: FactNews): void {
+  #remember({ entities, put, dropped }: FactNews): void {
     for (const entity of entities) this.#tools.directory.adopt(entity);
     if (dropped !== undefined) this.#index.drop(dropped);
     if (put === undefined) return;
@@ -246,4 +253,134 @@ export class FactStore {
       );
     }
   }
+}
+
+// ---- What may become a fact: not empty, not too long, and no instructions or secrets, because facts become part of the prompt ----
+
+const MAX_CONTENT_CHARS = 2000;
+
+export type FactRefusal = {
+  readonly kind: "empty" | "too-long" | "blocked" | "duplicate";
+  readonly message: string;
+};
+
+const MAX_LABEL_CHARS = { category: 64, tags: 500 } as const;
+
+/** Config `memory.allow_secrets`. */
+type FactRules = { readonly allowSecrets: boolean };
+
+/** Category and tags become part of a tool's answer. */
+function checkLabels(
+  labels: { readonly category?: string; readonly tags?: string },
+  rules: FactRules,
+): Result<void, FactRefusal> {
+  for (const name of ["category", "tags"] as const) {
+    const text = labels[name] ?? "";
+    if (codePointLength(text) > MAX_LABEL_CHARS[name])
+      return err({ kind: "too-long", message: `${name} may have ${MAX_LABEL_CHARS[name]} characters` });
+    const [id] = [...threatIds(text, rules), ...findingIds(secondGate(text, rules))];
+    if (id !== undefined)
+      return err({ kind: "blocked", message: `${name} was not stored: it matches ${id}.` });
+  }
+  return ok(undefined);
+}
+
+/** The text to store. */
+function checkContent(text: string, rules: FactRules): Result<string, FactRefusal> {
+  const content = pyStrip(text.toWellFormed());
+  if (content === "") return err({ kind: "empty", message: "content must not be empty" });
+  const length = codePointLength(content);
+  if (length > MAX_CONTENT_CHARS) {
+    const message = `content has ${length} characters; a fact may have ${MAX_CONTENT_CHARS}. Split it into single facts.`;
+    return err({ kind: "too-long", message });
+  }
+  const ids = threatIds(content, rules);
+  if (ids.length > 0) {
+    const message = `content was not stored: it matches ${ids.join(", ")}. Facts become part of the prompt, so they may not carry instructions or secrets' paths. If it is harmless, reword it.`;
+    return err({ kind: "blocked", message });
+  }
+  const found = secondGate(content, rules);
+  return found.length > 0 ? err({ kind: "blocked", message: gateMessage(found) }) : ok(content);
+}
+
+function threatIds(text: string, { allowSecrets }: FactRules): string[] {
+  const allow = allowSecrets ? SECRET_THREAT_IDS : [];
+  return scanThreats(text, "strict", { allow }).map(({ id }) => id);
+}
+
+// ---- Renewing vectors ----
+//
+// A vector is outdated when it has another length than config `hrr_dim`, or is missing because a program without vectors wrote the fact. Outdated vectors
+// are computed again in small steps, so that other work goes on meanwhile.
+
+/** In one transaction, which takes about 20 ms. */
+const FACTS_PER_STEP = 32;
+
+type Row = {
+  readonly id: number;
+  readonly content: string;
+  readonly category: string;
+  readonly trust: number;
+  readonly updatedAt: string;
+};
+
+/** Stops between two steps when `isStopped`; the next start continues. */
+async function renewVectors(tools: FactTools, index: VectorIndex, isStopped: () => boolean): Promise<void> {
+  if (!(await tools.db.read(() => hasOutdated(tools)))) return;
+  const learn = (step: Step) => {
+    for (const { row, vector } of step) index.put(row, vector, row.content);
+  };
+  for (let after = 0; !isStopped(); ) {
+    const step = await tools.db.write(() => renewSome(tools, after), learn);
+    const last = step.at(-1);
+    if (last === undefined) break;
+    after = last.row.id;
+  }
+  await renewBanks(tools, isStopped);
+}
+
+async function renewBanks({ db, encoder, banks }: FactTools, isStopped: () => boolean): Promise<void> {
+  const categories = await db.read(() =>
+    db.all<{ category: string }>("SELECT DISTINCT category FROM facts WHERE category IS NOT NULL"),
+  );
+  for (const { category } of categories) {
+    if (isStopped()) return; // the other banks keep their old length, so the next start renews them
+    await db.write(() => banks.rebuild(category));
+  }
+  await db.write(() => db.run("DELETE FROM memory_banks WHERE dim <> :dim", { dim: encoder.dim }));
+}
+
+function hasOutdated(tools: FactTools): boolean {
+  const { db, encoder } = tools;
+  const bank = db.get("SELECT 1 FROM memory_banks WHERE dim <> :dim", { dim: encoder.dim });
+  return (
+    bank !== undefined || db.get(`SELECT 1 FROM facts WHERE ${outdated(tools)}`, bytes(tools)) !== undefined
+  );
+}
+
+type Step = readonly { readonly row: Row; readonly vector: Float64Array }[];
+
+function renewSome(tools: FactTools, after: number): Step {
+  const { db, encoder } = tools;
+  const sql = `
+    SELECT fact_id AS id, content, category, trust_score AS trust, updated_at AS updatedAt FROM facts
+    WHERE fact_id > :after AND ${outdated(tools)} ORDER BY fact_id LIMIT ${FACTS_PER_STEP}
+  `;
+  return db.all<Row>(sql, { after, ...bytes(tools) }).map((row) => {
+    const vector = encoder.fact(row.content, linkedNames(db, row.id));
+    db.run("UPDATE facts SET hrr_vector = :vector WHERE fact_id = :id", {
+      vector: vectorBytes(vector),
+      id: row.id,
+    });
+    return { row, vector };
+  });
+}
+
+/** By the rules of the Python original, a fact without a vector keeps none. */
+function outdated({ scoring }: FactTools): string {
+  return `length(hrr_vector) ${scoring === "reference" ? "<>" : "IS NOT"} :bytes`;
+}
+
+function bytes({ encoder }: FactTools): { bytes: number } {
+  return { bytes: encoder.dim * 8 };
 }

@@ -1,17 +1,95 @@
-// All fact vectors in memory, for queries that look at every fact. Filled at the first such query, kept current by our
-// own writes, and compared with the file when another process has written.
+// All fact vectors in memory, for queries that compare every fact. Filled at the first such query, updated by our own writes, and
+// compared with the file when another process has written.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { FactDatabase } from "./database.ts";
-import type { Encoder } from "./encoder.ts";
-import { LevelMatrix } from "./matrix.ts";
-import { unbind } from "./phases.ts";
-import { readVector } from "./rows.ts";
+import { COSINES, type Encoder, LEVELS, readVector, toLevels, unbind } from "./phase-vectors.ts";
 
-/** Rows read between two turns of the event loop: about 10 ms, and some 30 when their contents are encoded too. */
+// ---- A matrix of vectors at 16 bits per element, for a fast scan that selects the facts to compute exactly. Rows are dense. ----
+
+const LEVEL_MASK = LEVELS - 1;
+/** 1 MB at the usual length. A new block is added without copying the others. */
+const ROWS_PER_BLOCK = 512;
+
+/**
+ * The largest difference between a scanned and an exact similarity: both vectors are rounded by at most half a level, and a cosine changes
+ * at most as much as its angle.
+ */
+export const SCAN_ERROR = (2 * Math.PI) / LEVELS;
+
+export class LevelMatrix {
+  readonly dim: number;
+  readonly #blocks: Uint16Array[] = [];
+  #rows = 0;
+
+  constructor(dim: number) {
+    this.dim = dim;
+  }
+
+  get rows(): number {
+    return this.#rows;
+  }
+
+  /** `row` may be one more than the last row. */
+  set(row: number, vector: Float64Array): void {
+    if (row === this.#rows) this.#rows += 1;
+    const block = Math.floor(row / ROWS_PER_BLOCK);
+    this.#blocks[block] ??= new Uint16Array(ROWS_PER_BLOCK * this.dim);
+    toLevels(vector, this.#blocks[block], (row % ROWS_PER_BLOCK) * this.dim);
+  }
+
+  /** The last row takes the place of the removed one. */
+  remove(row: number): void {
+    const last = this.#rows - 1;
+    if (row !== last) this.levels(row).set(this.levels(last));
+    this.#rows = last;
+    const needed = Math.ceil(this.#rows / ROWS_PER_BLOCK);
+    if (this.#blocks.length > needed + 1) this.#blocks.length = needed + 1;
+  }
+
+  levels(row: number): Uint16Array {
+    const block = this.#blocks[Math.floor(row / ROWS_PER_BLOCK)] ?? new Uint16Array(0);
+    const start = (row % ROWS_PER_BLOCK) * this.dim;
+    return block.subarray(start, start + this.dim);
+  }
+
+  /** Similarity to the key of each of these rows, in their order. */
+  scan(key: Float64Array, rows: readonly number[]): Float64Array {
+    const keyLevels = new Uint16Array(this.dim);
+    toLevels(key, keyLevels);
+    // V8 compiles a callback of `from` separately. A plain loop was inlined into its caller and took two and a half times as long.
+    return Float64Array.from(rows, (row) => {
+      const block = this.#blocks[Math.floor(row / ROWS_PER_BLOCK)] as Uint16Array;
+      return scanRow(block, (row % ROWS_PER_BLOCK) * this.dim, keyLevels);
+    });
+  }
+}
+
+// A query takes ten million steps of this loop, so constant values are looked up before it.
+function scanRow(block: Uint16Array, start: number, key: Uint16Array): number {
+  const cosines = COSINES;
+  const length = key.length;
+  let sum = 0;
+  for (let i = 0; i < length; i += 1)
+    sum += cosines[((block[start + i] as number) - (key[i] as number)) & LEVEL_MASK] as number;
+  return sum / length;
+}
+
+/** Similarity of two vectors in levels, over the first `length` elements. */
+export function levelSimilarity(one: Uint16Array, other: Uint16Array, length: number): number {
+  const cosines = COSINES;
+  let sum = 0;
+  for (let i = 0; i < length; i += 1)
+    sum += cosines[((one[i] as number) - (other[i] as number)) & LEVEL_MASK] as number;
+  return sum / length;
+}
+
+// ---- The index ----
+
+/** Rows read before yielding to the event loop: about 10 ms, or 30 ms when their contents are encoded too. */
 const ROWS_PER_TURN = 256;
 /**
- * Times in the file have whole seconds, so two changes can bear the same one. What was changed this shortly before we
- * looked is read again when another process has written.
+ * Times in the file have whole seconds, so two changes can have the same time. A fact that was changed at most this long before it was read
+ * is read again when another process has written.
  */
 const YOUNG_SECONDS = 3;
 
@@ -28,12 +106,12 @@ export class VectorIndex {
   readonly #db: FactDatabase;
   readonly #encoder: Encoder;
   readonly #vectors: LevelMatrix;
-  /** Fact vectors with their own content taken out; only the original's way of probing asks for them. */
+  /** Fact vectors with their own content unbound; only `probe` under `scoring: reference` uses them. */
   #residuals: LevelMatrix | undefined;
   readonly #facts: IndexedFact[] = [];
   readonly #rowOf = new Map<number, number>();
   readonly #young = new Set<number>();
-  /** Known to have changed, not read yet: reading may fail half-way. */
+  /** Changed but not read yet, because reading may fail half-way. */
   readonly #unread = new Set<number>();
   #version: number | undefined;
   #refreshing: Promise<void> | undefined;
@@ -48,16 +126,12 @@ export class VectorIndex {
     return this.#vectors;
   }
 
-  /** One per row of the matrix. */
+  /** One for each row of the matrix. */
   get facts(): readonly IndexedFact[] {
     return this.#facts;
   }
 
-  rowOf(factId: number): number | undefined {
-    return this.#rowOf.get(factId);
-  }
-
-  /** Brings the index up to date. What is in memory may be used until the next `await`. */
+  /** Updates the index. Its rows are stable until the caller's next `await`. */
   async refresh(): Promise<void> {
     this.#refreshing ??= this.#catchUp().finally(() => {
       this.#refreshing = undefined;
@@ -67,12 +141,12 @@ export class VectorIndex {
 
   /** After our own commit. */
   put(fact: IndexedFact, vector: Float64Array, content: string): void {
-    if (this.#version === undefined) return; // not filled yet: the first query reads everything
+    if (this.#version === undefined) return; // not filled yet: the first query reads all facts
     this.#set(fact, vector, content);
     this.#young.add(fact.id);
   }
 
-  /** After our own commit that left the vector alone. */
+  /** After our own commit that did not change the vector. */
   touch(factId: number, change: Partial<Omit<IndexedFact, "id">>): void {
     const row = this.#rowOf.get(factId);
     const fact = row === undefined ? undefined : this.#facts[row];
@@ -93,12 +167,12 @@ export class VectorIndex {
     this.#rowOf.set(moved.id, row);
   }
 
-  /** The residuals, made at the first call. */
+  /** The residuals, computed at the first call. */
   async residuals(): Promise<LevelMatrix> {
     await this.refresh();
     if (this.#residuals !== undefined) return this.#residuals;
     for (const { id } of [...this.#facts]) this.drop(id);
-    this.#version = undefined; // everything is read again, now with the contents
+    this.#version = undefined; // read all facts again, now with their contents
     this.#residuals = new LevelMatrix(this.#encoder.dim);
     await this.refresh();
     return this.#residuals;
@@ -126,7 +200,7 @@ export class VectorIndex {
     return this.#db.all<MetaRow>(sql, { bytes: this.#encoder.dim * 8 });
   }
 
-  /** Drops what is gone, takes over what needs no vector, and notes the facts whose vector has to be read. */
+  /** Drops removed facts, updates the other fields, and collects the facts whose vector has to be read. */
   #compare(rows: readonly MetaRow[]): void {
     const present = new Set(rows.map(({ id }) => id));
     for (const { id } of [...this.#facts]) if (!present.has(id)) this.drop(id);
