@@ -20,7 +20,7 @@ import {
 } from "@hermes-memory/core/tools";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { delegateEntry } from "../../agent/src/agent/delegation/tool.ts";
+import { delegateEntry } from "../../agent/src/agent/delegation/delegate-task.ts";
 import { TodoStore, todoEntry } from "../../agent/src/agent/tools/index.ts";
 import { agentHome, modelSection, writeConfig } from "../../agent/test/agent/agent-home.ts";
 import { MemoryHome } from "../../core/test/fakes/memory-home.ts";

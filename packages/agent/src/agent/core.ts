@@ -20,8 +20,8 @@ import type { PromptKeeper } from "./session/prompt-keeper.ts";
 import { reserve } from "./session/reserve.ts";
 import type { Totals } from "./session/totals.ts";
 import type { Transcript } from "./session/transcript.ts";
-import { resultLimits } from "./tools/result-limits.ts";
-import type { TodoStore } from "./tools/todo-store.ts";
+import { resultLimits } from "./tools/run-calls.ts";
+import type { TodoStore } from "./tools/todo.ts";
 import type { Turn } from "./turn/turn.ts";
 
 export type CoreParts = {

@@ -2,7 +2,7 @@
 // (`preToolCall` is the exception: a check that fails has allowed nothing).
 
 import type { TurnResult } from "./result.ts";
-import type { PreToolCall } from "./tools/run-call.ts";
+import type { PreToolCall } from "./tools/run-calls.ts";
 
 export type AgentHooks = {
   /** Once per turn, before the first model call. A text is added to the user's message of the requests, and nowhere else. */

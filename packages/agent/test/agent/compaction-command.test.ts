@@ -140,7 +140,7 @@ describe.each(["compressor", "lcm"])(
       expect(kind).toBe("error");
       expect(made.agent.sessionId).toBe(old);
       expect(made.agent.messages.map(({ content }) => content)).toEqual(before.map(({ content }) => content));
-      expect(text).toContain("the conversation is as it was");
+      expect(text).toContain("the conversation is unchanged");
       expect(text).toContain("'/compress --local'");
       expect(text.match(/could summarise/g)).toHaveLength(1);
       expect(warnings(made)).toEqual([]);

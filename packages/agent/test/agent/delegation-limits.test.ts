@@ -2,7 +2,7 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { type Child, runChildren } from "../../src/agent/delegation/children.ts";
+import { type Child, runChildren } from "../../src/agent/delegation/delegate-task.ts";
 import { createAgent } from "../../src/agent/index.ts";
 import { overflow, type Step } from "../fakes/wires/script.ts";
 import { agentHome } from "./agent-home.ts";

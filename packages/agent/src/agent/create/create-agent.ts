@@ -21,7 +21,7 @@ import { PromptKeeper } from "../session/prompt-keeper.ts";
 import { Totals } from "../session/totals.ts";
 import { givenMessages, Transcript } from "../session/transcript.ts";
 
-import { TodoStore } from "../tools/todo-store.ts";
+import { TodoStore } from "../tools/todo.ts";
 import { titleAfterTurn } from "./after-turn.ts";
 import { openAuxiliaries } from "./auxiliaries.ts";
 import { GuardedEngine } from "./guarded-engine.ts";

@@ -7,8 +7,8 @@ import { READ_RESULT } from "@hermes-memory/core/sessions";
 import type { SkillStore } from "@hermes-memory/core/skills";
 import { ownerInWords, type Tool, ToolTable } from "@hermes-memory/core/tools";
 import type { AgentCore } from "../core.ts";
-import type { SpawnChild } from "../delegation/children.ts";
-import { delegateEntry } from "../delegation/tool.ts";
+import type { SpawnChild } from "../delegation/delegate-task.ts";
+import { delegateEntry } from "../delegation/delegate-task.ts";
 import type { AgentOptions } from "../options.ts";
 import type { ReviewTools } from "../review/reviewer.ts";
 import {

@@ -3,8 +3,7 @@
 import type { SessionStore } from "@hermes-memory/core/sessions";
 import type { Agent } from "../agent.ts";
 import type { AgentCore } from "../core.ts";
-import type { Child, SpawnChild } from "../delegation/children.ts";
-import type { ChildTask } from "../delegation/tasks.ts";
+import type { Child, ChildTask, SpawnChild } from "../delegation/delegate-task.ts";
 import type { AgentOptions } from "../options.ts";
 
 /** Nobody can answer its questions, and what it learns goes through its parent. */

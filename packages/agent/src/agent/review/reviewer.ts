@@ -2,19 +2,17 @@
 // wrote is told in a line; what goes wrong is told once, counted and logged.
 import type { HermesConfig, NotificationLevel } from "@hermes-memory/core/config";
 import { sessionFiles } from "@hermes-memory/core/home";
-import { describeCause } from "@hermes-memory/core/lib";
+import { describeCause, preview } from "@hermes-memory/core/lib";
+import { redactSecrets } from "@hermes-memory/core/security";
 import { removeKeptResults } from "@hermes-memory/core/sessions";
 import type { Tool } from "@hermes-memory/core/tools";
 import type { AgentCore } from "../core.ts";
 import { tokenUpdate } from "../session/totals.ts";
 import { keptResults } from "../session/transcript.ts";
-
 import { runLoop } from "../turn/loop.ts";
 import type { Turn } from "../turn/turn.ts";
-import { REVIEW_COUNTS_KEY, readReviewCounts, reviewDetail, withReview } from "./counts.ts";
-import { type Fork, forkForReview } from "./fork.ts";
-import type { ReviewScope } from "./rights.ts";
-import { reviewSummary, reviewWrites } from "./summary.ts";
+import { type Fork, forkForReview, type ReviewScope } from "./review-fork.ts";
+import { reviewSummary, reviewWrites } from "./review-summary.ts";
 
 /** A reviewer that never answers must not run for ever. */
 const LONGEST_MINUTES = 10;
@@ -132,4 +130,68 @@ export class Reviewer {
 
 function notificationLevel({ display }: HermesConfig, platform: string): NotificationLevel {
   return display.platforms[platform]?.memoryNotifications ?? display.memoryNotifications;
+}
+
+// ----
+// How often memory and skills were looked after in this home, and how often that failed. `hermes doctor` tells.
+
+/** Of the session store. */
+export const REVIEW_COUNTS_KEY = "hermes_memory_review";
+
+const DETAIL_CHARS = 220;
+
+/** Snake case: it is stored so. */
+type ReviewCounts = {
+  readonly runs: number;
+  readonly failures: number;
+  readonly last_at: string | null;
+  /** The same as `last_at` when the newest one failed. */
+  readonly last_failure_at: string | null;
+  readonly last_error: string | null;
+};
+
+/** What is no count reads as none. */
+export function readReviewCounts(text: string | null): ReviewCounts {
+  const value = objectOf(text);
+  return {
+    runs: numberOf(value.runs),
+    failures: numberOf(value.failures),
+    last_at: textOf(value.last_at),
+    last_failure_at: textOf(value.last_failure_at),
+    last_error: textOf(value.last_error),
+  };
+}
+
+/** One more; `error`: why it failed, if it did. */
+function withReview(counts: ReviewCounts, at: Date, error: string | undefined): ReviewCounts {
+  const run = { ...counts, runs: counts.runs + 1, last_at: at.toISOString() };
+  if (error === undefined) return run;
+  return {
+    ...run,
+    failures: counts.failures + 1,
+    last_failure_at: run.last_at,
+    last_error: reviewDetail(error),
+  };
+}
+
+/** Why a review failed, as it may be shown and kept. */
+function reviewDetail(error: string): string {
+  return preview(redactSecrets(error).replace(/\s+/g, " "), DETAIL_CHARS);
+}
+
+function objectOf(text: string | null): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text ?? "{}");
+    return typeof value === "object" && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0;
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
 }

@@ -3,13 +3,11 @@ export {
   type CallCheck,
   type CheckedCall,
   checkCalls,
-} from "./calls.ts";
+} from "./check-calls.ts";
 export { connectMcpServers, type McpConnections, type McpNotice } from "./mcp-tools.ts";
-export { fits } from "./result-limits.ts";
-export { runBatch, toolMessage } from "./run-batch.ts";
-export type { BatchContext, PreToolCall, PreToolCallAnswer, ToolEvent } from "./run-call.ts";
-export { todoEntry, todoToolSchema } from "./todo.ts";
-export { TodoStore } from "./todo-store.ts";
+export type { BatchContext, PreToolCall, PreToolCallAnswer, ToolEvent } from "./run-calls.ts";
+export { fits, runBatch, toolMessage } from "./run-calls.ts";
+export { TodoStore, todoEntry, todoToolSchema } from "./todo.ts";
 export {
   knownToolsets,
   mcpToolset,

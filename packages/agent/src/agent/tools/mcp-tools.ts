@@ -13,7 +13,7 @@ import {
   type ToolDefinition,
   type ToolOutcome,
 } from "@hermes-memory/core/tools";
-import { McpServer, type OfferedTool } from "./mcp-server.ts";
+import { McpServer, type OfferedTool } from "./mcp-connection.ts";
 import { mcpToolset } from "./toolsets.ts";
 
 export type McpNotice = {

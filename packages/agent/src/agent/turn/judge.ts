@@ -1,7 +1,7 @@
 // What to do with a reply. Pure: a reply, what happened in this turn so far, and the next step. The loop only carries it out.
 import type { AssistantMessage } from "@hermes-memory/core/message";
 import type { FinishReason } from "../../models/index.ts";
-import type { CallCheck, CheckedCall, RefusedCall } from "../tools/calls.ts";
+import type { CallCheck, CheckedCall, RefusedCall } from "../tools/check-calls.ts";
 
 export type ReplyView = {
   /** Without blanks around it, without fences. Of all pieces, when it came in several. */

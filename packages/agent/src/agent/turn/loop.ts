@@ -5,8 +5,8 @@ import { type AssistantMessage, type Message, newMessage } from "@hermes-memory/
 import type { ModelFailure, ModelReply } from "../../models/index.ts";
 import type { AgentCore } from "../core.ts";
 import { withMaskedArguments } from "../masked.ts";
-import { type CheckedCall, checkCalls } from "../tools/calls.ts";
-import { runBatch, toolMessage } from "../tools/run-batch.ts";
+import { type CheckedCall, checkCalls } from "../tools/check-calls.ts";
+import { runBatch, toolMessage } from "../tools/run-calls.ts";
 import { Draft } from "./draft.ts";
 import { judge, NO_TROUBLES, type Troubles, type Verdict } from "./judge.ts";
 import { callOnce } from "./model-call.ts";

@@ -1,4 +1,4 @@
-// /skills: what there is, and changes that wait for a person's word.
+// /skills and /curator: list skills, decide about staged changes, tidy up.
 import { isApprovalOn } from "@hermes-memory/core/config";
 import {
   approveSkillChange,
@@ -9,8 +9,7 @@ import {
   rejectSkillChange,
 } from "@hermes-memory/core/skills";
 import type { CommandCall, CommandReply, SlashCommand } from "./command.ts";
-import { short } from "./format.ts";
-import { failed, told, wrongUsage } from "./reply.ts";
+import { failed, short, told, wrongUsage } from "./replies.ts";
 
 const SUMMARY_CHARS = 200;
 const NOTHING = "No pending skill changes.";
@@ -24,7 +23,7 @@ export const skillsCommand: SlashCommand = {
   run: (call) => {
     const [word = "", id = "", ...more] = call.args.split(/\s+/);
     const isOne = id !== "" && more.length === 0;
-    if (word === "" || word === "list") return list(call);
+    if (word === "" || word === "list") return listSkills(call);
     if (word === "pending") return pending(call);
     if (word === "diff" && isOne) return diff(call, id);
     if (["approve", "apply"].includes(word) && isOne) return decide(call, id, "approve");
@@ -33,7 +32,7 @@ export const skillsCommand: SlashCommand = {
   },
 };
 
-async function list(call: CommandCall): Promise<CommandReply> {
+async function listSkills(call: CommandCall): Promise<CommandReply> {
   const { skills } = await call.agent.skills.visible();
   const waiting = recordsOf(call).length;
   const lines = [
@@ -107,3 +106,22 @@ function recordLine({ id, summary, origin }: PendingSkillChange): string {
   const auto = origin === "background_review" ? " [auto]" : "";
   return `  ${id}${auto}  ${short(summary, SUMMARY_CHARS)}`;
 }
+
+/** The entrance runs the `hermes curator` commands, so flags and answers are the same as in a shell. */
+
+export const curatorCommand: SlashCommand = {
+  name: "curator",
+  group: "memory",
+  summary: "tidy memory and skills: status, runs, staged changes, rollback",
+  usage: "[status | run [--dry-run] | approve | reject | rollback | history | pause | resume | ...]",
+  words: ["status", "run", "approve", "reject", "rollback", "history", "pause", "resume", "backup"],
+  run: ({ args, host }) => {
+    if (host.runCurator === undefined)
+      return failed(
+        "no_command_line",
+        "The curator cannot be run from here.",
+        "Use 'hermes curator' in a shell.",
+      );
+    return host.runCurator(args === "" ? ["status"] : args.split(/\s+/));
+  },
+};

@@ -1,5 +1,7 @@
 import { skillManageTool } from "@hermes-memory/core/skills";
 import { describe, expect, it } from "vitest";
+import { runSlashCommand } from "../../../src/agent/commands/index.ts";
+import { skillsCommand } from "../../../src/agent/commands/skill-commands.ts";
 import { openChat, textOf } from "./fake-agent.ts";
 
 const CONTENT = "---\nname: glazes\ndescription: How to mix glazes.\n---\n\n# Glazes\n\nStir twice.\n";
@@ -37,7 +39,27 @@ describe("/skills", () => {
 
   it("explains itself when it is used wrongly", async () => {
     const chat = await openChat();
-    expect(textOf(await chat.expect("/skills approve", "error"))).toContain("Usage: /skills");
+    expect(textOf(await chat.expect("/skills approve", "error"))).toBe(
+      `Usage: /skills ${skillsCommand.usage}`,
+    );
     expect(textOf(await chat.expect("/skills diff nothere", "error"))).toContain("nothere");
+  });
+});
+
+describe("/curator", () => {
+  it("runs the words as 'hermes curator' does, and shows the status without any", async () => {
+    const chat = await openChat();
+    const ran: (readonly string[])[] = [];
+    const runCurator = async (words: readonly string[]) => {
+      ran.push(words);
+      return { kind: "text" as const, lines: ["done"], json: null };
+    };
+    const host = { config: chat.config, confirm: async () => true, runCurator };
+    expect(await runSlashCommand(chat.agent, "/curator run --dry-run", host)).toMatchObject({
+      lines: ["done"],
+    });
+    await runSlashCommand(chat.agent, "/curator", host);
+    expect(ran).toEqual([["run", "--dry-run"], ["status"]]);
+    expect(textOf(await chat.expect("/curator", "error"))).toContain("hermes curator");
   });
 });

@@ -8,7 +8,7 @@ import {
   takeOptions,
   withoutOuter,
   withoutQuotes,
-} from "../../../src/agent/commands/parse.ts";
+} from "../../../src/agent/commands/parse-line.ts";
 
 describe("a typed line", () => {
   it("is a command when its first word is a slash and a name", () => {

@@ -1,9 +1,9 @@
-// What somebody typed, taken apart. Pure.
+// Parses a line that the user typed: the command's name, its arguments, options and quotes. Pure.
 import { pyStrip } from "@hermes-memory/core/lib";
 
 export type TypedCommand = { readonly name: string; readonly args: string };
 
-/** Undefined for a message: also for a path (`/etc/hosts`), and for a text with a blank before the slash. */
+/** Undefined for a message, which a path (`/etc/hosts`) and a text with a blank before the slash are too. */
 export function splitCommand(line: string): TypedCommand | undefined {
   const [, name, args = ""] = /^\/([a-z][a-z0-9_-]*)(?:\s(.*))?$/is.exec(line) ?? [];
   return name === undefined ? undefined : { name: name.toLowerCase(), args: pyStrip(args) };
@@ -12,8 +12,8 @@ export function splitCommand(line: string): TypedCommand | undefined {
 export type Consent = { readonly isGiven: boolean; readonly rest: string };
 
 /**
- * `now`, `--yes` and `-y` behind the arguments, the flags in front of them too, answer the question before it is asked. A title
- * that ends with such a word has to be in quotes.
+ * `now`, `--yes` or `-y` after the arguments, or one of the two flags before them, skip the question. A title that ends with
+ * one of these words has to be in quotes.
  */
 export function takeConsent(args: string): Consent {
   const rest = args.replace(/^(?:(?:--yes|-y)(?:\s+|$))+/i, "").replace(/(?:^|\s)(?:now|--yes|-y)$/i, "");
@@ -23,18 +23,18 @@ export function takeConsent(args: string): Consent {
 const QUOTES: Readonly<Record<string, string>> = { '"': '"', "'": "'", "`": "`", "“": "”", "‘": "’" };
 const BRACKETS: Readonly<Record<string, string>> = { "[": "]", "<": ">", "(": ")", "{": "}" };
 
-/** Without the quotes around the whole of it. */
+/** Removes quotes around the whole text. */
 export function withoutQuotes(text: string): string {
   return withoutPair(text, QUOTES) ?? text;
 }
 
-/** Without the quotes and brackets around the whole of it: help texts show places to fill in like that, and people copy them. */
+/** Removes quotes and brackets around the whole text: help texts write `<id>` and `[title]`, and users copy the brackets. */
 export function withoutOuter(text: string): string {
   const inner = withoutPair(text, { ...QUOTES, ...BRACKETS });
   return inner === undefined ? text : withoutOuter(inner);
 }
 
-/** `[a] and [b]` is no pair around something. */
+/** Undefined when there is no pair around the whole text, as in `[a] and [b]`. */
 function withoutPair(text: string, pairs: Readonly<Record<string, string>>): string | undefined {
   const [first = "", last = ""] = [text[0], text.at(-1)];
   if (text.length < 2 || !Object.hasOwn(pairs, first) || pairs[first] !== last) return undefined;
@@ -42,7 +42,7 @@ function withoutPair(text: string, pairs: Readonly<Record<string, string>>): str
   return inner.includes(first) || inner.includes(last) ? undefined : pyStrip(inner);
 }
 
-/** A whole number from 1 on; undefined for anything else. */
+/** A whole number of at least 1; undefined for anything else. */
 export function parseCount(text: string): number | undefined {
   if (!/^\d{1,9}$/.test(text)) return undefined;
   return Number(text) >= 1 ? Number(text) : undefined;
@@ -51,8 +51,8 @@ export function parseCount(text: string): number | undefined {
 export type Options = { readonly values: Readonly<Record<string, string>>; readonly rest: string };
 
 /**
- * Takes `--name value` and `--name=value` off the front of the arguments. `short` gives other names for an option. A name that is
- * not known, or has no value, is the result; never what was typed as its value, which may be a key.
+ * Takes `--name value` and `--name=value` off the front of the arguments. `short` maps short names to option names. `unusable` is
+ * the name of an option that is unknown or has no value; the typed value is never returned there, because it may be an API key.
  */
 export function takeOptions(
   args: string,

@@ -1,5 +1,6 @@
 import { promptHash } from "@hermes-memory/core/prompt";
 import { describe, expect, it } from "vitest";
+import { modelCommand } from "../../../src/agent/commands/model-commands.ts";
 import { openChat, textOf } from "./fake-agent.ts";
 
 describe("/model", () => {
@@ -39,6 +40,7 @@ describe("/model", () => {
       const reply = await chat.expect(line, "error");
       expect(JSON.stringify(reply)).not.toContain("Kq7Zr2Lm9Xw4");
     }
+    expect(textOf(await chat.expect("/model a b", "error"))).toBe(`Usage: /model ${modelCommand.usage}`);
     expect(chat.agent.selections).toEqual([]);
   });
 
@@ -124,46 +126,5 @@ describe("/prompt", () => {
 
   it("says when there is none yet", async () => {
     expect((await (await openChat()).expect("/prompt", "text")).json).toEqual({ system_prompt: null });
-  });
-});
-
-describe("/search", () => {
-  it("finds messages with their session, the place, and how to open it", async () => {
-    const chat = await openChat();
-    await chat.agent.talk("the harbour crane is blue", "noted");
-    await chat.agent.setTitle("harbour");
-    const old = chat.agent.sessionId;
-    await chat.agent.newSession();
-    await chat.agent.talk("and the crane of the yard?", "unknown");
-    const text = textOf(await chat.expect("/search crane", "text"));
-    expect(text).toMatch(
-      new RegExp(`harbour  ${old}  \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d  user\\n {2}.*>>>crane<<<`),
-    );
-    expect(text).toMatch(new RegExp(`${chat.agent.sessionId} .* user  \\(this one\\)`));
-    expect(text).toContain("'/resume <id>'");
-  });
-
-  it("says so when there are more, and when there is nothing", async () => {
-    const chat = await openChat();
-    await chat.agent.talk(...Array.from({ length: 9 }, (_, index) => `crane number ${index}`));
-    const many = await chat.expect("/search crane", "text");
-    expect((many.json as { hits: unknown[] }).hits).toHaveLength(6);
-    expect(textOf(many)).toContain("There are more");
-    expect(textOf(await chat.expect("/search zeppelin", "text"))).toContain("No messages found.");
-    await chat.expect("/search", "error");
-  });
-
-  it("finds nothing of another user", async () => {
-    const chat = await openChat();
-    await chat.agent.talk("the harbour crane is blue", "noted");
-    chat.agent.userId = "ada";
-    expect((await chat.expect("/search crane", "text")).json).toMatchObject({ hits: [] });
-  });
-
-  it("reports a database that fails, and the chat goes on", async () => {
-    const chat = await openChat();
-    await chat.store.close();
-    await chat.expect("/search crane", "error");
-    await chat.expect("/help", "text");
   });
 });

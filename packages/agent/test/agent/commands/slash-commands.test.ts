@@ -141,3 +141,24 @@ describe("while a turn runs", () => {
     },
   );
 });
+
+describe("/exit", () => {
+  it.each(["/exit", "/quit"])("%s leaves without a question", async (line) => {
+    const chat = await openChat();
+    await chat.agent.talk("one", "two");
+    expect(await chat.expect(line, "exit")).not.toHaveProperty("deleteSession");
+    expect(chat.questions).toEqual([]);
+  });
+
+  it("deletes the conversation only when that was agreed to", async () => {
+    const chat = await openChat();
+    await chat.agent.talk("one", "two");
+    expect(await chat.expect("/exit --delete", "exit")).toHaveProperty("deleteSession", true);
+    expect(chat.questions).toHaveLength(1);
+    expect(await chat.expect("/exit --delete now", "exit")).toHaveProperty("deleteSession", true);
+    expect(chat.questions).toHaveLength(1);
+    chat.answer = false;
+    await chat.expect("/exit --delete", "text");
+    await chat.expect("/exit --delet", "error");
+  });
+});

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { titleCommand } from "../../../src/agent/commands/session-commands.ts";
 import { type Chat, openChat, textOf } from "./fake-agent.ts";
 
 /** Three conversations with titles, the last of them current. */
@@ -70,7 +71,7 @@ describe("/new", () => {
 
   it("clears the screen only as /clear, and only when it was done", async () => {
     const chat = await openChat();
-    expect(await chat.expect("/new", "text")).not.toHaveProperty("clearScreen");
+    expect(await chat.expect("/new", "text")).toHaveProperty("clearScreen", false);
     expect(await chat.expect("/clear", "text")).toHaveProperty("clearScreen", true);
     await chat.agent.talk("one", "two");
     chat.answer = false;
@@ -227,27 +228,7 @@ describe("/branch and /title", () => {
     await chat.expect("/title --clear", "text");
     expect(await chat.store.getSessionTitle(chat.agent.sessionId)).toBeNull();
     expect(textOf(await chat.expect("/title taken", "error"))).toBe("That title is taken.");
-  });
-});
-
-describe("/exit", () => {
-  it.each(["/exit", "/quit"])("%s leaves without a question", async (line) => {
-    const chat = await openChat();
-    await chat.agent.talk("one", "two");
-    expect(await chat.expect(line, "exit")).not.toHaveProperty("deleteSession");
-    expect(chat.questions).toEqual([]);
-  });
-
-  it("deletes the conversation only when that was agreed to", async () => {
-    const chat = await openChat();
-    await chat.agent.talk("one", "two");
-    expect(await chat.expect("/exit --delete", "exit")).toHaveProperty("deleteSession", true);
-    expect(chat.questions).toHaveLength(1);
-    expect(await chat.expect("/exit --delete now", "exit")).toHaveProperty("deleteSession", true);
-    expect(chat.questions).toHaveLength(1);
-    chat.answer = false;
-    await chat.expect("/exit --delete", "text");
-    await chat.expect("/exit --delet", "error");
+    expect(textOf(await chat.expect('/title ""', "error"))).toBe(`Usage: /title ${titleCommand.usage}`);
   });
 });
 
@@ -286,5 +267,44 @@ describe("/search", () => {
     const reply = await chat.expect("/search zanzibar", "text");
     expect(textOf(reply)).toContain('an earlier session_search for "oven"');
     expect(JSON.stringify(reply.json)).not.toContain("a zanzibar oven");
+  });
+
+  it("finds messages with their session, the place, and how to open it", async () => {
+    const chat = await openChat();
+    await chat.agent.talk("the harbour crane is blue", "noted");
+    await chat.agent.setTitle("harbour");
+    const old = chat.agent.sessionId;
+    await chat.agent.newSession();
+    await chat.agent.talk("and the crane of the yard?", "unknown");
+    const text = textOf(await chat.expect("/search crane", "text"));
+    expect(text).toMatch(
+      new RegExp(`harbour  ${old}  \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d  user\\n {2}.*>>>crane<<<`),
+    );
+    expect(text).toMatch(new RegExp(`${chat.agent.sessionId} .* user  \\(this one\\)`));
+    expect(text).toContain("'/resume <id>'");
+  });
+
+  it("says so when there are more, and when there is nothing", async () => {
+    const chat = await openChat();
+    await chat.agent.talk(...Array.from({ length: 9 }, (_, index) => `crane number ${index}`));
+    const many = await chat.expect("/search crane", "text");
+    expect((many.json as { hits: unknown[] }).hits).toHaveLength(6);
+    expect(textOf(many)).toContain("There are more");
+    expect(textOf(await chat.expect("/search zeppelin", "text"))).toContain("No messages found.");
+    await chat.expect("/search", "error");
+  });
+
+  it("finds nothing of another user", async () => {
+    const chat = await openChat();
+    await chat.agent.talk("the harbour crane is blue", "noted");
+    chat.agent.userId = "ada";
+    expect((await chat.expect("/search crane", "text")).json).toMatchObject({ hits: [] });
+  });
+
+  it("reports a database that fails, and the chat goes on", async () => {
+    const chat = await openChat();
+    await chat.store.close();
+    await chat.expect("/search crane", "error");
+    await chat.expect("/help", "text");
   });
 });

@@ -4,6 +4,7 @@ import { loadMemoryConfig } from "@hermes-memory/core/config";
 import { entryId, memoryTool } from "@hermes-memory/core/curated";
 import { openMemory } from "@hermes-memory/core/memory";
 import { describe, expect, it } from "vitest";
+import { memoryCommand } from "../../../src/agent/commands/memory-commands.ts";
 import { type Chat, openChat, textOf } from "./fake-agent.ts";
 
 function file(chat: Chat, name = "MEMORY.md"): string {
@@ -45,6 +46,15 @@ describe("/memory", () => {
   it("says what it knows when it is asked for something else", async () => {
     const reply = await (await openChat()).expect("/memory constructor", "error");
     expect(textOf(reply)).toMatch(/show \| add .*pending \| approve id \| reject id/);
+  });
+
+  it("knows every word that it offers for completion", async () => {
+    const chat = await openChat();
+    for (const word of memoryCommand.words ?? []) {
+      const reply = await chat.type(`/memory ${word}`);
+      expect(reply?.lines.join("\n")).not.toContain("has no such action");
+    }
+    expect(textOf(await chat.expect("/memory constructor", "error"))).toContain("has no such action");
   });
 
   it("says so when memory is switched off", async () => {

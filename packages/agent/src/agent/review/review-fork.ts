@@ -1,0 +1,218 @@
+import type { ContextEngine } from "@hermes-memory/core/context";
+import { isRecord, preview } from "@hermes-memory/core/lib";
+import { newMessage } from "@hermes-memory/core/message";
+import { errorOutcome, type Tool, type ToolArguments, ToolTable } from "@hermes-memory/core/tools";
+import { AgentCore } from "../core.ts";
+import type { AgentHooks } from "../hooks.ts";
+import { Nudges } from "../nudges.ts";
+import { Totals } from "../session/totals.ts";
+import { Transcript } from "../session/transcript.ts";
+import { TodoStore } from "../tools/todo.ts";
+import { Turn, type TurnControl } from "../turn/turn.ts";
+
+// ----
+// The reviewer: the agent's own model, prompt and tools on a copy of its conversation, without a database, a provider or a
+// compaction. The prompt, the tool schemas and the messages are the parent's bytes, so the model's cache serves them.
+
+type ReviewInput = {
+  readonly scope: ReviewScope;
+  /** The tools that write, made for this purpose: their journal says `review`. By name. */
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly signal: AbortSignal;
+};
+
+export type Fork = { readonly core: AgentCore; readonly turn: Turn };
+
+const MOST_CALLS = 16;
+
+/** `answered`: the turn whose reply the conversation ends with; its requests are the prefix. */
+export function forkForReview(parent: AgentCore, answered: Turn, input: ReviewInput): Fork {
+  const { parts } = parent;
+  const { messages } = parts.transcript;
+  const transcript = new Transcript(parent.sessionId, undefined, () => undefined);
+  transcript.adopt(parent.sessionId, [
+    ...messages,
+    newMessage({ role: "user", content: reviewPrompt(input.scope) }, { atSeconds: parent.nowSeconds }),
+  ]);
+  const core = new AgentCore(
+    {
+      ...parts,
+      config: { ...parts.config, compression: { ...parts.config.compression, enabled: false } },
+      maxTurns: MOST_CALLS,
+      hooks: permission(parent, input.scope),
+      store: undefined,
+      manager: undefined,
+      engine: noEngine(parent),
+      todo: new TodoStore(),
+      transcript,
+      totals: new Totals(parts.config.models.prices),
+      nudges: new Nudges({ memoryInterval: 0, skillInterval: 0 }),
+    },
+    {
+      model: parent.model,
+      window: parent.window,
+      table: limited(parent.table, input),
+      calibration: parent.calibration,
+    },
+  );
+  const turn = new Turn(`review-${parent.sessionId}`, turnControl(input.signal));
+  turn.system = answered.system;
+  core.withoutReasoningIn = parent.withoutReasoningIn;
+  turn.wrapsUp = false;
+  // Where a compaction or a reload has given the message another id, the parent's requests had the recall in the last one.
+  const carrier =
+    messages.find(({ meta }) => meta.id === answered.userMessageId) ??
+    messages.findLast(({ role }) => role === "user");
+  if (carrier !== undefined) {
+    turn.userMessageId = carrier.meta.id;
+    turn.recall = answered.recall;
+    turn.hookContext = answered.hookContext;
+  }
+  return { core, turn };
+}
+
+/** What a program does not let its agent do, the review does not do either. It is not asked about what is refused anyway. */
+function permission({ parts }: AgentCore, scope: ReviewScope): AgentHooks {
+  const { preToolCall } = parts.hooks;
+  if (preToolCall === undefined) return {};
+  return {
+    preToolCall: (call) =>
+      refusal(call.name, call.args, scope) === undefined ? preToolCall(call) : undefined,
+  };
+}
+
+/** The parent's schemas, to the byte; behind them only what a review may do. */
+function limited(table: ToolTable, { scope, tools }: ReviewInput): ToolTable {
+  return new ToolTable(
+    table.tools.map((tool): Tool => {
+      const { name } = tool;
+      const { untrustedSource: _source, ...policy } = tool.policy; // refusals are ours, and what runs is our own
+      const own = tools.get(name);
+      return {
+        ...tool,
+        policy,
+        run: async (args, call) => {
+          const why = refusal(name, args, scope);
+          if (why !== undefined) return errorOutcome(why);
+          return own === undefined ? errorOutcome(notAllowed(name)) : own.run(args, call);
+        },
+      };
+    }),
+  );
+}
+
+function turnControl(signal: AbortSignal): TurnControl {
+  return { signal, takeSteer: () => undefined, closeSteering: () => undefined, interruptMessage: () => null };
+}
+
+/** A review never compacts: the conversation is the parent's to shorten. */
+function noEngine({ parts, window }: AgentCore): ContextEngine {
+  return {
+    name: parts.engine.name,
+    lastPromptTokens: 0,
+    lastCompletionTokens: 0,
+    lastTotalTokens: 0,
+    thresholdTokens: 0,
+    contextLength: window.tokens,
+    compressionCount: 0,
+    updateFromResponse: () => undefined,
+    shouldCompress: () => false,
+    compress: async (messages) => ({
+      kind: "unchanged",
+      messages,
+      reason: "nothing_to_gain",
+      leftOut: [],
+      prunedResults: 0,
+      tokensBefore: 0,
+      tokensAfter: 0,
+      notices: [],
+    }),
+    getStatus: () => parts.engine.getStatus(),
+  };
+}
+
+// ----
+// What a review may do. It runs unattended, so the rights are per operation: it adds and corrects, and takes nothing away.
+
+export type ReviewScope = { readonly memory: boolean; readonly skills: boolean };
+
+/** `actions`: the values of the argument `action` that are allowed; undefined where a tool only looks. */
+type Right = { readonly for: keyof ReviewScope | "either"; readonly actions?: readonly string[] };
+
+const RIGHTS: Readonly<Record<string, Right>> = {
+  read_result: { for: "either" }, // a long skill has to be read in parts
+  memory: { for: "memory", actions: ["add", "replace", "search_archive"] },
+  skills_list: { for: "skills" },
+  skill_view: { for: "skills" },
+  skill_manage: { for: "skills", actions: ["create", "patch", "edit", "write_file"] },
+};
+
+/** Undefined when the call may run; otherwise what the model is told. */
+export function refusal(name: string, args: ToolArguments, scope: ReviewScope): string | undefined {
+  const right = Object.hasOwn(RIGHTS, name) ? RIGHTS[name] : undefined;
+  if (right === undefined) return notAllowed(name);
+  if (right.for !== "either" && !scope[right.for])
+    return `This review is about ${scope.memory ? "memory" : "skills"} only, so '${name}' was not run.`;
+  const { action, operations } = args;
+  if (name === "memory" && operations !== undefined && operations !== null) {
+    const steps: readonly unknown[] = Array.isArray(operations) ? operations : [operations];
+    // Every operation of a batch needs the right by itself; an empty one is the tool's to refuse.
+    const refused = steps
+      .map((step) => refusal(name, { action: isRecord(step) ? step.action : undefined }, scope))
+      .find((answer) => answer !== undefined);
+    if (refused !== undefined || steps.length > 0) return refused;
+  }
+  if (right.actions === undefined || (typeof action === "string" && right.actions.includes(action)))
+    return undefined;
+  const asked = typeof action === "string" ? `action '${preview(action, SHOWN_CHARS)}'` : "no action";
+  return `A review may not use '${name}' with ${asked}; allowed are: ${right.actions.join(", ")}. Nothing was changed.`;
+}
+
+/** The wording is matched by other programs. */
+function notAllowed(name: string): string {
+  return `Background review denied non-whitelisted tool: ${name}. Only memory/skill tools are allowed.`;
+}
+
+const SHOWN_CHARS = 40;
+
+// ----
+// What the reviewer is asked. It sees the whole conversation and this as the newest message.
+
+function reviewPrompt(scope: ReviewScope): string {
+  const parts =
+    scope.memory && scope.skills
+      ? [COMBINED, `## Memory\n${MEMORY}`, `## Skills\n${SKILLS}`]
+      : [scope.skills ? SKILLS : MEMORY];
+  return [...parts, ONLY_THESE].join("\n\n");
+}
+
+const COMBINED =
+  "Step back from the conversation above and look after two things: what should be remembered about the user, and what should be " +
+  "learnt about the work. Act on whichever has something to it, on both if both do. If neither has, answer 'Nothing to save.' and stop.";
+
+const MEMORY =
+  "Look over the conversation above for what will still matter in other conversations. Did the user reveal who they are, what they " +
+  "wish for, what they prefer, or details of their life and surroundings? Did they say how they want you to behave or to work? Save " +
+  "such things with the memory tool, as short statements of fact, and correct entries that have turned out wrong. What is true only for " +
+  "this task does not belong there. If nothing stands out, answer 'Nothing to save.' and stop.";
+
+const SKILLS = `Look over the conversation above for what would make the next piece of work of this kind go better, and put it into a skill. Be active: most conversations with real work in them teach something, and a pass that changes nothing is usually a missed chance.
+
+What to look for:
+- The user corrected style, tone, format or length. Annoyance ("stop doing that", "remember this", "too long") is a strong sign: how a task is to be done belongs into the skill for that task, not only into memory.
+- The user corrected the order or the way of working.
+- A technique, a fix or a way around a problem was found that others would have to find again.
+- A skill that was used turned out to be wrong, outdated or to lack a step.
+
+What a good skill is: one for a class of tasks, with a rich SKILL.md and details in references/, not one for a single session. In this order:
+1. Improve a skill that was loaded in this conversation.
+2. Improve an existing one that covers the field: find it with skills_list and look at it with skill_view.
+3. Add a file to it: references/ for details and condensed knowledge, templates/ for starting points to copy, scripts/ for checks that can be run again. Point to it with one line in SKILL.md.
+4. Only when nothing fits, create a new one for the whole class of tasks. Its name says what the class is: no ticket numbers, error texts, code names, bare library names or traces of this session.
+
+Leave alone: skills that came with the program or from the hub. Pinned ones may be improved. Where two skills overlap, mention it and go on; the curator merges them.
+Do not write down failures of this machine, claims that a tool does not work, passing errors or one-off stories. Write down what fixed them.
+'Nothing to save.' is a possible answer, but not the usual one.`;
+
+const ONLY_THESE =
+  "[Only the memory and skill tools may be called now; calls of any other tool are refused. Nobody reads your answer, so keep it to a line.]";
