@@ -1,3 +1,4 @@
+// The `delegate_task` tool: reads the tasks, runs a child agent for each, reports the results and adds up the costs.
 import { describeCause, err, isRecord, ok, preview, pyStrip, type Result } from "@hermes-memory/core/lib";
 import { toolCallsOf } from "@hermes-memory/core/message";
 import { redactSecrets } from "@hermes-memory/core/security";
@@ -12,9 +13,6 @@ import {
 } from "@hermes-memory/core/tools";
 import type { AgentCore } from "../core.ts";
 import type { TurnResult } from "../result.ts";
-
-// ----
-// What the model is told about delegation.
 
 export const delegateToolSchema = {
   name: "delegate_task",
@@ -60,10 +58,7 @@ export const delegateToolSchema = {
   },
 } as const;
 
-// ----
-// The `delegate_task` tool: reads the tasks, runs the children, tells the providers, adds up the costs.
-
-/** Below this a child could not even be asked once. */
+/** With less time a child could not finish a single model call. */
 const LEAST_TIMEOUT_SECONDS = 30;
 
 export function delegateEntry(core: AgentCore, spawn: SpawnChild, depth: number): Tool {
@@ -89,13 +84,13 @@ export function delegateEntry(core: AgentCore, spawn: SpawnChild, depth: number)
       report(core, tasks.value, children);
       return jsonOutcome({
         results: children.map(({ result }) => result),
-        total_duration_seconds: Math.round((performance.now() - startedAt) / 10) / 100,
+        total_duration_seconds: seconds(startedAt),
       });
     },
   };
 }
 
-/** In the order of the tasks. A child that failed without a word is nothing to remember. */
+/** Adds up the costs and tells the memory provider, in the order of the tasks. A failed child without a summary is not reported. */
 function report(core: AgentCore, tasks: readonly ChildTask[], children: readonly FinishedChild[]): void {
   for (const { result, sessionId, costUsd } of children) {
     core.parts.totals.addForeignCost(costUsd);
@@ -106,13 +101,12 @@ function report(core: AgentCore, tasks: readonly ChildTask[], children: readonly
   }
 }
 
-// ----
-// The arguments of `delegate_task` as tasks, or the reason why there are none. Pure.
+// ---- Reading the tasks from the arguments (pure)
 
 export type ChildTask = {
   readonly goal: string;
   readonly context: string;
-  /** Undefined: the parent's. */
+  /** Undefined: the same as the parent's. */
   readonly toolsets: readonly string[] | undefined;
   readonly role: "leaf" | "orchestrator";
 };
@@ -122,7 +116,7 @@ type DelegationLimits = {
   readonly maxDepth: number;
 };
 
-/** `depth`: of the agent that delegates; 0 for the one the user talks to. */
+/** `depth`: the depth of the agent that delegates; 0 for the agent that the user talks to. */
 function readTasks(
   args: ToolArguments,
   { maxChildren, maxDepth }: DelegationLimits,
@@ -163,7 +157,7 @@ function childMessage({ goal, context }: ChildTask): string {
   return [task, ...known, answer].join("\n\n");
 }
 
-/** Models fill in an empty list where they mean nothing in particular. */
+/** An empty list means the default: models often fill one in without a reason. */
 function names(value: unknown): readonly string[] | undefined {
   const given: readonly unknown[] = Array.isArray(value) ? value : [];
   const texts = given.filter((name): name is string => typeof name === "string" && pyStrip(name) !== "");
@@ -174,11 +168,9 @@ function text(value: unknown): string {
   return typeof value === "string" ? pyStrip(value) : "";
 }
 
-// ----
-// Runs child agents side by side and gathers what they have to say. A child that fails, hangs or is stopped costs its own result
-// and nobody else's.
+// ---- Running the children side by side. A child that fails, hangs or is stopped affects only its own result.
 
-/** An agent as its parent sees it. */
+/** What the parent needs of a child agent. */
 export type Child = {
   readonly sessionId: string;
   readonly model: string;
@@ -188,7 +180,7 @@ export type Child = {
 
 export type SpawnChild = (task: ChildTask) => Promise<Child>;
 
-/** Snake case: the model reads it. */
+/** JSON for the model. */
 type ChildResult = {
   readonly task_index: number;
   readonly status: "completed" | "failed" | "interrupted" | "error";
@@ -235,13 +227,16 @@ async function runChild(
     const isLate = late?.aborted === true && result.interrupted && !signal.aborted;
     return finished(result, index, { startedAt, child, isLate });
   } catch (cause) {
-    const base = { task_index: index, summary: null, api_calls: 0, model: child?.model ?? null };
+    const status = signal.aborted ? "interrupted" : "error";
     return {
       result: {
-        ...base,
-        status: signal.aborted ? "interrupted" : "error",
+        task_index: index,
+        summary: null,
+        api_calls: 0,
+        model: child?.model ?? null,
+        status,
         duration_seconds: seconds(startedAt),
-        exit_reason: signal.aborted ? "interrupted" : "error",
+        exit_reason: status,
         tokens: { input: 0, output: 0 },
         tool_trace: [],
         error: redactSecrets(describeCause(cause)),
@@ -250,7 +245,7 @@ async function runChild(
       costUsd: null,
     };
   } finally {
-    await child?.close().catch(() => undefined); // its result is here already
+    await child?.close().catch(() => undefined); // the result does not depend on it
   }
 }
 
@@ -282,7 +277,7 @@ function finished(
             : "completed",
       tokens: { input: result.prompt_tokens, output: result.output_tokens },
       tool_trace: traceOf(result),
-      ...(error === null ? {} : { error: preview(redactSecrets(error), 500) }),
+      error: error === null ? undefined : preview(redactSecrets(error), 500),
     },
     sessionId: result.session_id,
     costUsd: result.estimated_cost_usd,

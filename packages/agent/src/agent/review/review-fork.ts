@@ -1,3 +1,5 @@
+// A fork of the agent for a background review: the same model, prompt and tools on a copy of the conversation, without database,
+// provider or compaction. Prompt, tool schemas and messages are the same bytes as the parent's, so the model's cache serves them.
 import type { ContextEngine } from "@hermes-memory/core/context";
 import { isRecord, preview } from "@hermes-memory/core/lib";
 import { newMessage } from "@hermes-memory/core/message";
@@ -10,13 +12,9 @@ import { Transcript } from "../session/transcript.ts";
 import { TodoStore } from "../tools/todo.ts";
 import { Turn, type TurnControl } from "../turn/turn.ts";
 
-// ----
-// The reviewer: the agent's own model, prompt and tools on a copy of its conversation, without a database, a provider or a
-// compaction. The prompt, the tool schemas and the messages are the parent's bytes, so the model's cache serves them.
-
 type ReviewInput = {
   readonly scope: ReviewScope;
-  /** The tools that write, made for this purpose: their journal says `review`. By name. */
+  /** The tools that write, by name; their journal lines have the origin `review`. */
   readonly tools: ReadonlyMap<string, Tool>;
   readonly signal: AbortSignal;
 };
@@ -25,7 +23,7 @@ export type Fork = { readonly core: AgentCore; readonly turn: Turn };
 
 const MOST_CALLS = 16;
 
-/** `answered`: the turn whose reply the conversation ends with; its requests are the prefix. */
+/** `answered`: the turn whose reply ends the conversation; the review's requests begin with the bytes of its requests. */
 export function forkForReview(parent: AgentCore, answered: Turn, input: ReviewInput): Fork {
   const { parts } = parent;
   const { messages } = parts.transcript;
@@ -59,7 +57,7 @@ export function forkForReview(parent: AgentCore, answered: Turn, input: ReviewIn
   turn.system = answered.system;
   core.withoutReasoningIn = parent.withoutReasoningIn;
   turn.wrapsUp = false;
-  // Where a compaction or a reload has given the message another id, the parent's requests had the recall in the last one.
+  // A compaction or a reload may have given the message another id; the parent then had the recall in its last user message.
   const carrier =
     messages.find(({ meta }) => meta.id === answered.userMessageId) ??
     messages.findLast(({ role }) => role === "user");
@@ -71,7 +69,7 @@ export function forkForReview(parent: AgentCore, answered: Turn, input: ReviewIn
   return { core, turn };
 }
 
-/** What a program does not let its agent do, the review does not do either. It is not asked about what is refused anyway. */
+/** The program's own check applies to the review too. It is not called for calls that the review's rights refuse anyway. */
 function permission({ parts }: AgentCore, scope: ReviewScope): AgentHooks {
   const { preToolCall } = parts.hooks;
   if (preToolCall === undefined) return {};
@@ -81,12 +79,12 @@ function permission({ parts }: AgentCore, scope: ReviewScope): AgentHooks {
   };
 }
 
-/** The parent's schemas, to the byte; behind them only what a review may do. */
+/** The parent's tool schemas byte for byte, but calls run only within the review's rights. */
 function limited(table: ToolTable, { scope, tools }: ReviewInput): ToolTable {
   return new ToolTable(
     table.tools.map((tool): Tool => {
       const { name } = tool;
-      const { untrustedSource: _source, ...policy } = tool.policy; // refusals are ours, and what runs is our own
+      const { untrustedSource: _source, ...policy } = tool.policy; // only our own tools run here, so nothing is fenced
       const own = tools.get(name);
       return {
         ...tool,
@@ -105,7 +103,7 @@ function turnControl(signal: AbortSignal): TurnControl {
   return { signal, takeSteer: () => undefined, closeSteering: () => undefined, interruptMessage: () => null };
 }
 
-/** A review never compacts: the conversation is the parent's to shorten. */
+/** A review never compacts: only the parent may shorten its conversation. */
 function noEngine({ parts, window }: AgentCore): ContextEngine {
   return {
     name: parts.engine.name,
@@ -131,23 +129,22 @@ function noEngine({ parts, window }: AgentCore): ContextEngine {
   };
 }
 
-// ----
-// What a review may do. It runs unattended, so the rights are per operation: it adds and corrects, and takes nothing away.
+// ---- What a review may do. It runs without the user, so rights are per operation: it may add and correct, but remove nothing.
 
 export type ReviewScope = { readonly memory: boolean; readonly skills: boolean };
 
-/** `actions`: the values of the argument `action` that are allowed; undefined where a tool only looks. */
+/** `actions`: the allowed values of the argument `action`; undefined for a tool that only reads. */
 type Right = { readonly for: keyof ReviewScope | "either"; readonly actions?: readonly string[] };
 
 const RIGHTS: Readonly<Record<string, Right>> = {
-  read_result: { for: "either" }, // a long skill has to be read in parts
+  read_result: { for: "either" }, // for reading a long skill in parts
   memory: { for: "memory", actions: ["add", "replace", "search_archive"] },
   skills_list: { for: "skills" },
   skill_view: { for: "skills" },
   skill_manage: { for: "skills", actions: ["create", "patch", "edit", "write_file"] },
 };
 
-/** Undefined when the call may run; otherwise what the model is told. */
+/** Undefined when the call may run; otherwise the text for the model. */
 export function refusal(name: string, args: ToolArguments, scope: ReviewScope): string | undefined {
   const right = Object.hasOwn(RIGHTS, name) ? RIGHTS[name] : undefined;
   if (right === undefined) return notAllowed(name);
@@ -156,7 +153,7 @@ export function refusal(name: string, args: ToolArguments, scope: ReviewScope): 
   const { action, operations } = args;
   if (name === "memory" && operations !== undefined && operations !== null) {
     const steps: readonly unknown[] = Array.isArray(operations) ? operations : [operations];
-    // Every operation of a batch needs the right by itself; an empty one is the tool's to refuse.
+    // Every operation of a batch is checked by itself. An empty batch is refused by the tool.
     const refused = steps
       .map((step) => refusal(name, { action: isRecord(step) ? step.action : undefined }, scope))
       .find((answer) => answer !== undefined);
@@ -168,15 +165,14 @@ export function refusal(name: string, args: ToolArguments, scope: ReviewScope): 
   return `A review may not use '${name}' with ${asked}; allowed are: ${right.actions.join(", ")}. Nothing was changed.`;
 }
 
-/** The wording is matched by other programs. */
+/** Other programs match on this wording. */
 function notAllowed(name: string): string {
   return `Background review denied non-whitelisted tool: ${name}. Only memory/skill tools are allowed.`;
 }
 
 const SHOWN_CHARS = 40;
 
-// ----
-// What the reviewer is asked. It sees the whole conversation and this as the newest message.
+// ---- The prompt: the newest message, after the whole conversation
 
 function reviewPrompt(scope: ReviewScope): string {
   const parts =

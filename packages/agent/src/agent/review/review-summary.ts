@@ -1,12 +1,11 @@
-// What a review did, in one line for the user. Pure.
-
+// Which writes a review made, and the one line that tells the user. Pure.
 import type { NotificationLevel } from "@hermes-memory/core/config";
 import { isRecord, outsideJsonOr, preview } from "@hermes-memory/core/lib";
 import { type Message, toolCallsOf } from "@hermes-memory/core/message";
 
 export type ReviewWrite = { readonly tool: string; readonly line: string };
 
-/** `messages`: those the review added to the conversation it was given. */
+/** `messages`: the messages that the review added to the conversation. */
 export function reviewWrites(messages: readonly Message[], level: NotificationLevel): readonly ReviewWrite[] {
   if (level === "off") return [];
   const calls = new Map(
@@ -36,7 +35,7 @@ function lineOf(name: string, args: Fields, result: Fields, level: NotificationL
   const target = name === "memory" ? text(args.target) || "memory" : "skill";
   const label = LABELS[target] ?? target;
   if (result.staged === true) return `${label} staged for approval`;
-  if (name === "memory" && args.action === "search_archive") return undefined; // only looked
+  if (name === "memory" && args.action === "search_archive") return undefined; // nothing was written
   const message = text(result.message);
   if (name === "memory" && message.includes("already exists")) return undefined; // nothing was written
   if (level === "verbose") return verbose(name, label, args, result) ?? message;

@@ -1,8 +1,8 @@
-// Looks after memory and skills when enough has been said: after the reply, one at a time, and never in the user's way. What it
-// wrote is told in a line; what goes wrong is told once, counted and logged.
+// The background review: after a reply, when enough has been said, the model looks for what to save in memory and skills. One
+// review runs at a time. The user sees one line about what was written; a failure gives one notice, is counted and logged.
 import type { HermesConfig, NotificationLevel } from "@hermes-memory/core/config";
 import { sessionFiles } from "@hermes-memory/core/home";
-import { describeCause, preview } from "@hermes-memory/core/lib";
+import { describeCause, isRecord, outsideJsonOr, preview } from "@hermes-memory/core/lib";
 import { redactSecrets } from "@hermes-memory/core/security";
 import { removeKeptResults } from "@hermes-memory/core/sessions";
 import type { Tool } from "@hermes-memory/core/tools";
@@ -14,13 +14,13 @@ import type { Turn } from "../turn/turn.ts";
 import { type Fork, forkForReview, type ReviewScope } from "./review-fork.ts";
 import { reviewSummary, reviewWrites } from "./review-summary.ts";
 
-/** A reviewer that never answers must not run for ever. */
+/** A review whose model never answers is stopped after this time. */
 const LONGEST_MINUTES = 10;
 
-/** Counted, but not told: whoever closes an agent does not wait for news. */
+/** Counted, but without a notice: the agent is being closed. */
 const BROKEN_OFF = "It was broken off, because the agent was closed.";
 
-/** The tools that write, with the journal's origin `review`, for a review of this session. By name. */
+/** The tools that write, by name, for a review of this session; their journal lines have the origin `review`. */
 export type ReviewTools = (sessionId: string) => ReadonlyMap<string, Tool>;
 
 export class Reviewer {
@@ -34,12 +34,12 @@ export class Reviewer {
     this.#tools = tools;
   }
 
-  /** Resolves when nothing runs. */
+  /** Resolves when no review runs. */
   get idle(): Promise<void> {
     return this.#running ?? Promise.resolve();
   }
 
-  /** False when one runs already: what is due stays due. */
+  /** False when a review is running already; the caller tries again after the next turn. */
   start(turn: Turn, scope: ReviewScope): boolean {
     if (this.#running !== undefined || this.#closing.signal.aborted) return false;
     this.#running = this.#review(turn, scope)
@@ -50,7 +50,7 @@ export class Reviewer {
     return true;
   }
 
-  /** Breaks off what runs, and resolves when it has ended. */
+  /** Aborts the running review and resolves when it has ended. */
   stop(): Promise<void> {
     this.#closing.abort();
     return this.idle;
@@ -58,7 +58,7 @@ export class Reviewer {
 
   async #review(turn: Turn, scope: ReviewScope): Promise<void> {
     const core = this.#core;
-    const { parts, sessionId } = core; // of now: the user may go on in another session meanwhile
+    const { parts, sessionId } = core; // read before the first await: the user may switch to another session
     const late = AbortSignal.timeout(LONGEST_MINUTES * 60_000);
     const { messages } = parts.transcript;
     const fork = forkForReview(core, turn, {
@@ -69,7 +69,7 @@ export class Reviewer {
     core.emit({ type: "review-start", sessionId, ...scope });
     const error = await this.#problem(fork, late);
     const added = fork.core.parts.transcript.messages.slice(messages.length + 1);
-    // A review has no rows, so nobody can read its long results any more.
+    // A review stores no messages, so its long results could never be read again.
     await removeKeptResults(sessionFiles(parts.home).resultsDir, keptResults(added));
     const summary = reviewSummary(reviewWrites(added, notificationLevel(parts.config, parts.platform)));
     await this.#charge(fork.core, sessionId);
@@ -83,27 +83,27 @@ export class Reviewer {
     if (error !== undefined && error !== BROKEN_OFF) this.#failed(error);
   }
 
-  /** Runs it. Undefined when it came to its end. */
+  /** Runs the review and returns why it failed, or undefined. */
   async #problem({ core, turn }: Fork, late: AbortSignal): Promise<string | undefined> {
     try {
       const end = await runLoop(core, turn);
       if (this.#closing.signal.aborted) return BROKEN_OFF;
       if (late.aborted) return `It took longer than ${LONGEST_MINUTES} minutes.`;
-      // Half an answer: what it was about to do it has not done.
+      // A partial answer counts as a failure: the review did not finish.
       return end.failed || end.partial ? (end.error ?? "The model gave no answer.") : undefined;
     } catch (cause) {
       return this.#closing.signal.aborted ? BROKEN_OFF : describeCause(cause);
     }
   }
 
-  /** The tokens were used for this session, whoever used them. */
+  /** Adds the review's tokens and cost to the session that was reviewed. */
   async #charge(fork: AgentCore, sessionId: string): Promise<void> {
     const { usage, lastCost, costUsd, apiCalls } = fork.parts.totals;
     const { store, totals, log } = this.#core.parts;
     if (apiCalls === 0) return;
     if (this.#core.sessionId === sessionId) totals.addForeignCost(costUsd);
     const update = tokenUpdate(usage, { ...lastCost, costUsd }, fork.model.identity);
-    // A session that was deleted meanwhile must not come back as a row without an owner.
+    // If the session was deleted in the meantime, the update would create a row without an owner.
     if (store === undefined || (await store.getSessionMark(sessionId).catch(() => null)) === null) return;
     await store
       .updateTokenCounts(sessionId, { ...update, apiCallCount: apiCalls })
@@ -123,7 +123,7 @@ export class Reviewer {
       const counts = readReviewCounts(await store.getMeta(REVIEW_COUNTS_KEY));
       await store.setMeta(REVIEW_COUNTS_KEY, JSON.stringify(withReview(counts, clock.now(), error)));
     } catch {
-      // counters; the next review counts again
+      // Only counters; the next review counts again.
     }
   }
 }
@@ -132,27 +132,27 @@ function notificationLevel({ display }: HermesConfig, platform: string): Notific
   return display.platforms[platform]?.memoryNotifications ?? display.memoryNotifications;
 }
 
-// ----
-// How often memory and skills were looked after in this home, and how often that failed. `hermes doctor` tells.
+// ---- Counters of reviews in this home, for `hermes doctor`
 
-/** Of the session store. */
+/** The key in the session store's metadata. */
 export const REVIEW_COUNTS_KEY = "hermes_memory_review";
 
 const DETAIL_CHARS = 220;
 
-/** Snake case: it is stored so. */
+/** Stored as JSON with these field names. */
 type ReviewCounts = {
   readonly runs: number;
   readonly failures: number;
   readonly last_at: string | null;
-  /** The same as `last_at` when the newest one failed. */
+  /** Equal to `last_at` when the newest review failed. */
   readonly last_failure_at: string | null;
   readonly last_error: string | null;
 };
 
-/** What is no count reads as none. */
+/** Anything unreadable counts as 0. */
 export function readReviewCounts(text: string | null): ReviewCounts {
-  const value = objectOf(text);
+  const parsed = outsideJsonOr(text ?? "", undefined);
+  const value = isRecord(parsed) ? parsed : {};
   return {
     runs: numberOf(value.runs),
     failures: numberOf(value.failures),
@@ -162,7 +162,7 @@ export function readReviewCounts(text: string | null): ReviewCounts {
   };
 }
 
-/** One more; `error`: why it failed, if it did. */
+/** The counters after one more review. `error`: why it failed, if it did. */
 function withReview(counts: ReviewCounts, at: Date, error: string | undefined): ReviewCounts {
   const run = { ...counts, runs: counts.runs + 1, last_at: at.toISOString() };
   if (error === undefined) return run;
@@ -174,18 +174,9 @@ function withReview(counts: ReviewCounts, at: Date, error: string | undefined): 
   };
 }
 
-/** Why a review failed, as it may be shown and kept. */
+/** Why a review failed, shortened and without secrets. */
 function reviewDetail(error: string): string {
   return preview(redactSecrets(error).replace(/\s+/g, " "), DETAIL_CHARS);
-}
-
-function objectOf(text: string | null): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text ?? "{}");
-    return typeof value === "object" && value !== null ? { ...value } : {};
-  } catch {
-    return {};
-  }
 }
 
 function numberOf(value: unknown): number {

@@ -1,21 +1,20 @@
-// From what a model wrote as tool calls to calls that can run, or to the reason why none of them can. Decides nothing about
-// trying again.
-
+// Checks the tool calls that a model wrote: either all of them can run, or there is a reason why none does. Pure; whether to
+// ask the model again is decided by turn/judge.ts.
 import { isRecord, outsideJsonOr, parseOutsideJson, pyStrip } from "@hermes-memory/core/lib";
 import { type AssistantMessage, madeUpId, type ToolCall } from "@hermes-memory/core/message";
 import type { ToolArguments } from "@hermes-memory/core/tools";
 
 export type CheckedCall = {
   readonly id: string;
-  /** Of a tool that exists. */
+  /** The name of an existing tool. */
   readonly name: string;
   readonly args: ToolArguments;
 };
 
-/** A text for a call that does not run, in the order of the message's calls. */
+/** The result text for a call that does not run. */
 export type RefusedCall = { readonly id: string; readonly name: string; readonly text: string };
 
-/** The message is the model's, with its calls as they belong in the list: names and ids repaired, arguments as text, no duplicates. */
+/** `message` is the model's message with repaired calls: known names, unique ids, arguments as text, no duplicates. */
 export type CallCheck =
   | {
       readonly kind: "ok";
@@ -32,11 +31,11 @@ export type CallCheck =
     }
   | {
       readonly kind: "bad_json";
-      /** With `{}` for arguments that are no JSON: some servers refuse a history that has them. */
+      /** With `{}` for arguments that are not JSON: some servers refuse a history that contains them. */
       readonly message: AssistantMessage;
       readonly problems: readonly ArgumentProblem[];
       readonly results: readonly RefusedCall[];
-      /** They are JSON, but deeper or longer than is taken: asking the same again would bring the same. */
+      /** The arguments are JSON, but nested deeper or longer than the limit: asking again would give the same. */
       readonly isOverLimit: boolean;
     }
   | { readonly kind: "truncated"; readonly name: string };
@@ -69,12 +68,8 @@ export function checkCalls(message: AssistantMessage, tools: KnownTools): CallCh
       results,
     };
   }
-  const parsed = withoutDuplicates(calls.map((call) => ({ ...call, name: call.known ?? call.name }))).map(
-    (call) => ({
-      ...call,
-      arguments: parseArguments(call.text),
-    }),
-  );
+  const named = calls.map((call) => ({ ...call, name: call.known ?? call.name }));
+  const parsed = withoutDuplicates(named).map((call) => ({ ...call, arguments: parseArguments(call.text) }));
   const cutOff = parsed.find((call) => call.arguments.kind === "truncated");
   if (cutOff !== undefined) return { kind: "truncated", name: cutOff.name };
   const problems = parsed.flatMap(({ id, name, arguments: given }) =>
@@ -118,7 +113,7 @@ function readCalls({ toolCalls }: AssistantMessage): readonly ReadCall[] {
   return toolCalls.map((call, index) => {
     const { name } = call;
     const text = pyStrip(call.arguments) === "" ? "{}" : call.arguments;
-    // Two calls with one id could not be told apart by their results.
+    // With one id for two calls, their results could not be told apart.
     const id = taken.has(call.id) ? madeUpId(name, text, index) : call.id;
     taken.add(id);
     return { call, id, name, text };
@@ -144,10 +139,10 @@ function parseArguments(text: string): Parsed {
   return { kind: "bad", reason, isOverLimit: false };
 }
 
-/** JSON within a JSON text: some models encode their arguments twice. */
+/** Some models encode their arguments twice: a JSON text that contains JSON. */
 function unwrapped(value: unknown): unknown {
   if (typeof value !== "string" || !/^\s*\{/.test(value)) return value;
-  return outsideJsonOr(value, value); // else it is a text, and refused as one
+  return outsideJsonOr(value, value);
 }
 
 function jsonOr(text: string): string {
@@ -171,10 +166,9 @@ function withCalls(
   return {
     ...message,
     toolCalls: calls.map(({ call, id, name, text }) => {
-      const { id: _id, type: _type, ...vendor } = call.vendor ?? {};
-      const named = "call_id" in vendor ? { ...vendor, call_id: id } : vendor;
-      const kept = Object.keys(named).length === 0 ? {} : { vendor: named };
-      return { id, name, arguments: text, ...kept };
+      const { id: _id, type: _type, ...rest } = call.vendor ?? {};
+      const vendor = "call_id" in rest ? { ...rest, call_id: id } : rest;
+      return { id, name, arguments: text, vendor: Object.keys(vendor).length === 0 ? undefined : vendor };
     }),
   };
 }
@@ -185,7 +179,7 @@ function doesNotExist(name: string, names: readonly string[]): string {
   return `Tool '${name}' does not exist. Available tools: ${sorted.slice(0, LISTED_TOOLS).join(", ")}${more}`;
 }
 
-/** The request has them all; with hundreds of them the answer would crowd out the conversation. */
+/** More names would fill the conversation, and the request lists all tools anyway. */
 const LISTED_TOOLS = 200;
 
 function skipped(name: string, why: string): string {

@@ -1,4 +1,4 @@
-// The agent's tools: how calls are checked and run, its own task list, and entries for tools of MCP servers and of the program.
+// The tools of the agent: how calls are checked and run, the task list, and the tools of MCP servers and of the program.
 export {
   type CallCheck,
   type CheckedCall,

@@ -1,3 +1,5 @@
+// The connection to one MCP server: connect over stdio or HTTP, list tools, call them, reconnect once when the server has died,
+// close. Also the limits for what a server may send and the environment that a started server gets.
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
@@ -16,9 +18,6 @@ import { describeForeign } from "@hermes-memory/core/providers";
 import { createRedactor } from "@hermes-memory/core/security";
 import { VERSION } from "@hermes-memory/core/version";
 
-// ----
-// One MCP server: connected, asked, connected again once when it has died, and closed.
-
 type McpServerDeps = {
   readonly log: Logger;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -26,7 +25,7 @@ type McpServerDeps = {
 
 export type OfferedTool = ListToolsResult["tools"][number];
 
-/** A server pages its list; nobody has this many pages, or tools. */
+/** Limits for the paged list of tools; no real server has this many. */
 const MAX_PAGES = 50;
 const MAX_TOOLS = 10_000;
 
@@ -38,7 +37,7 @@ export class McpServer {
   readonly #closing = new AbortController();
   #client: MCPClient | undefined;
   #stdio: StdioTransport | undefined;
-  /** Over HTTP nobody tells us that a server has gone; calls find out. */
+  /** Over HTTP only a failing call shows that the server has gone. */
   #isLost = false;
   /** Since the last call that worked. */
   #hasReconnected = false;
@@ -70,7 +69,7 @@ export class McpServer {
           timeout: connectTimeout * 1000,
           signal: signal === undefined ? stop : AbortSignal.any([signal, stop]),
         },
-        // Notifications among others; nothing that concerns a call.
+        // Errors outside of a call, for example in notifications.
         onUncaughtError: (cause) =>
           this.#deps.log.debug("mcp", { server: this.name, said: this.describe(cause) }),
       });
@@ -87,7 +86,7 @@ export class McpServer {
     for (let page = 0; page < MAX_PAGES; page += 1) {
       const answer = await this.#client?.listTools({
         options: { timeout: this.#config.connectTimeout * 1000 },
-        ...(cursor === undefined ? {} : { params: { cursor } }),
+        params: cursor === undefined ? undefined : { cursor },
       });
       for (const tool of answer?.tools ?? []) tools.push(tool);
       cursor = answer?.nextCursor;
@@ -107,26 +106,26 @@ export class McpServer {
       return answer;
     } catch (cause) {
       this.#isLost = isLoss(cause);
-      // We ended it for what it said, so starting it once more is no sign that it does not work.
+      // We killed the server because it broke a limit, so restarting it does not count as its one reconnection.
       if (this.#stdio?.breach !== undefined) this.#hasReconnected = false;
       throw cause;
     }
   }
 
-  /** Harmless when done twice. */
+  /** May be called more than once. */
   async close(): Promise<void> {
     this.#closing.abort();
-    await this.#reconnecting?.catch(() => undefined); // a child that is just being started must not stay behind
-    await this.#client?.close().catch(() => undefined); // what does not answer any more is closed enough
+    await this.#reconnecting?.catch(() => undefined); // or a child that is just being started would be left running
+    await this.#client?.close().catch(() => undefined); // a server that no longer answers needs no goodbye
     await this.#stdio?.close();
   }
 
-  /** One line without secrets; of a program that has ended, with what it said last. */
+  /** One line without secrets; for a program that has ended, with the end of its log. */
   describe(cause: unknown): string {
     const breach = this.#stdio?.breach;
     if (breach !== undefined) return breach;
     const why = this.#redact(describeForeign(cause));
-    const words = this.#stdio?.hasEnded === true ? this.#redact(this.#stdio.lastWords).trim() : "";
+    const words = this.#stdio?.hasEnded === true ? this.#redact(this.#stdio.logEnd).trim() : "";
     return words === "" ? why : `${why} (it said: ${describeForeign(words)})`;
   }
 
@@ -134,7 +133,7 @@ export class McpServer {
     return this.#stdio?.hasEnded ?? this.#isLost;
   }
 
-  /** Calls that come together wait for the same attempt. */
+  /** Calls made at the same time wait for the same attempt. */
   async #reconnect(): Promise<void> {
     if (this.#closing.signal.aborted) throw new Error("its connection was closed");
     if (this.#reconnecting === undefined && this.#hasReconnected)
@@ -148,12 +147,12 @@ export class McpServer {
 
   async #connectAnew(): Promise<void> {
     await this.#client?.close().catch(() => undefined);
-    await this.#stdio?.close(); // whoever still holds the dead one's pipes
+    await this.#stdio?.close(); // a process that the dead server started may still hold its pipes
     await this.connect();
   }
 }
 
-/** A refused connection, or a session the server does not know any more. */
+/** True for a refused connection, and for a session that the server no longer knows. */
 function isLoss(cause: unknown): boolean {
   const status =
     typeof cause === "object" && cause !== null && "statusCode" in cause ? cause.statusCode : undefined;
@@ -162,7 +161,7 @@ function isLoss(cause: unknown): boolean {
 
 const SECRET_NAME = /key|token|secret|password|auth/i;
 
-/** Values that must not be repeated, whatever a server or a library says about them. */
+/** Values to mask in everything that a server or a library says. */
 function secretsOf({ env, headers, args, url }: McpServerConfig): readonly string[] {
   const given = args.flatMap((arg, place) => {
     const [name = "", ...value] = arg.split("=");
@@ -174,21 +173,20 @@ function secretsOf({ env, headers, args, url }: McpServerConfig): readonly strin
   return [...Object.values(env), ...sent, ...given, ...asked];
 }
 
-// ----
-// An MCP server as a child of ours, spoken to in lines. In place of the AI SDK's own transport because that one hands on more
-// of our environment, writes the server's log into the user's terminal and does not wait for the child's end.
+// ---- Over stdio: the server is a child process, and each line is one message. Used instead of the AI SDK's own transport, which
+// ---- passes on more of our environment, writes the server's log to the user's terminal and does not wait for the child's end.
 
 type StdioServer = {
   readonly command: string;
   readonly args: readonly string[];
-  /** All of it. */
+  /** The whole environment of the child. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string | undefined;
 };
 
 const STDERR_CHARS = 2_000;
-/** For leaving by itself when its input ends, and then for leaving when it is told to. */
-const PATIENCE_MS = { close: 500, terminate: 2_000 };
+/** On close, wait this long after closing the child's input, then this long after SIGTERM; then SIGKILL. */
+const CLOSE_TIMEOUT_MS = { inputEnd: 500, sigterm: 2_000 };
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
@@ -207,46 +205,42 @@ class StdioTransport implements MCPTransport {
     this.#server = server;
   }
 
-  get pid(): number | undefined {
-    return this.#child?.pid;
-  }
-
-  /** Also when something it started still holds its output. */
+  /** True also when a process that the server started still holds its output. */
   get hasEnded(): boolean {
     const child = this.#child;
     return child !== undefined && (child.exitCode !== null || child.signalCode !== null);
   }
 
-  /** The last words of its log, for saying why it does not work. */
-  get lastWords(): string {
+  /** The end of what the child wrote to stderr, for saying why it does not work. */
+  get logEnd(): string {
     return this.#stderr;
   }
 
-  /** Why we ended it ourselves: the limit that it did not keep to. */
+  /** The limit that the server broke, when we killed it for that. */
   get breach(): string | undefined {
     return this.#breach;
   }
 
   async start(): Promise<void> {
     const { command, args, env, cwd } = this.#server;
-    // A group of its own: a Ctrl-C for the agent is none for its servers, and what they start ends with them.
+    // In its own process group: Ctrl-C for the agent does not reach the server, and killing the group also ends what the server started.
     const child = spawn(command, args, {
       env,
       stdio: ["pipe", "pipe", "pipe"],
       detached: process.platform !== "win32",
       windowsHide: true,
-      ...(cwd === undefined ? {} : { cwd }),
+      cwd,
     });
     this.#child = child;
     this.#ended = new Promise((resolve) => child.once("close", resolve).once("error", resolve));
     void this.#ended.then(() => this.onclose?.());
     child.on("error", (error) => this.onerror?.(error));
-    child.stdin.on("error", (error) => this.onerror?.(error)); // it reads no more
+    child.stdin.on("error", (error) => this.onerror?.(error)); // the child has closed its input
     child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-STDERR_CHARS);
     });
-    await once(child, "spawn"); // rejects with the error when there is no such program
+    await once(child, "spawn"); // rejects when there is no such program
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
@@ -263,9 +257,9 @@ class StdioTransport implements MCPTransport {
     const child = this.#child;
     if (child?.pid === undefined) return;
     child.stdin.end();
-    if (!(await this.#endsWithin(PATIENCE_MS.close))) kill(child.pid, "SIGTERM");
-    if (!(await this.#endsWithin(PATIENCE_MS.terminate))) kill(child.pid, "SIGKILL");
-    child.stdout.destroy(); // a grandchild that left the group may still hold it
+    if (!(await this.#endsWithin(CLOSE_TIMEOUT_MS.inputEnd))) kill(child.pid, "SIGTERM");
+    if (!(await this.#endsWithin(CLOSE_TIMEOUT_MS.sigterm))) kill(child.pid, "SIGKILL");
+    child.stdout.destroy(); // a grandchild that left the process group may still hold it
     child.stderr.destroy();
     await this.#ended;
   }
@@ -279,13 +273,13 @@ class StdioTransport implements MCPTransport {
   }
 
   #read(chunk: Buffer): void {
-    if (this.#breach !== undefined) return; // it is being ended
+    if (this.#breach !== undefined) return; // the child is being killed
     let isTooLong = false;
     for (const line of this.#lines.push(chunk)) {
       if (line.kind === "line") this.#receive(line.bytes.toString("utf8"));
       else isTooLong = true;
     }
-    // Whose answer it is may stand at its end, which may never come: nobody is left waiting for that.
+    // The id of the request may be at the end of the line, which may never come, so the call must not wait for it.
     if (isTooLong || this.#lines.isTooLong) this.#breakOff(messageTooLarge());
   }
 
@@ -298,9 +292,9 @@ class StdioTransport implements MCPTransport {
       return;
     }
     try {
-      this.onmessage?.(parsed.value as JSONRPCMessage); // what it holds is checked by whoever asked for it
+      this.onmessage?.(parsed.value as JSONRPCMessage); // the MCP client checks its fields
     } catch (cause) {
-      // The answer to a request nobody waits for any more.
+      // The client threw: the answer belongs to a request that is no longer waiting.
       this.onerror?.(cause instanceof Error ? cause : new Error(String(cause)));
     }
   }
@@ -308,49 +302,48 @@ class StdioTransport implements MCPTransport {
   #breakOff(why: string): void {
     this.#breach ??= why;
     this.onerror?.(new Error(why));
-    this.#child?.stdout.destroy(); // nothing more of it is read
+    this.#child?.stdout.destroy();
     if (this.#child?.pid !== undefined) kill(this.#child.pid, "SIGKILL");
   }
 }
 
-/** The group, where there is one. */
+/** Signals the whole process group; on Windows, which has none, the process. */
 function kill(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
   try {
     process.kill(process.platform === "win32" ? pid : -pid, signal);
   } catch {
-    // gone meanwhile
+    // it has ended already
   }
 }
 
-// ----
-// How much an MCP server may say at once, over either transport. Documented in docs/agent.md.
+// ---- Limits for what a server sends, over either transport. Documented in docs/agent.md.
 
 /**
- * Of one message: a line over stdio, a body or an event of a stream over HTTP. Deeper than any tool may be, so that a list in
- * which one tool is too deep still gives the others.
+ * For one message: a line over stdio, a body or one event of a stream over HTTP. `maxDepth` exceeds the limit for a tool's
+ * schema, so that one tool that is too deep does not cost the other tools of the list.
  */
-const MCP_MESSAGE = {
+export const MCP_MESSAGE = {
   maxBytes: 8 * 1024 * 1024,
   maxChars: 8 * 1024 * 1024,
   maxDepth: 10_000,
 } as const;
 
-/** Of all that a server sends for one request over HTTP: notifications before the answer. */
+/** For everything that a server sends for one request over HTTP, notifications before the answer included. */
 const MOST_REQUEST_BYTES = 64 * 1024 * 1024;
 
-/** Reads on after "the server did not answer". */
+/** Completes the sentence "The MCP server did not answer: ...". */
 function messageTooLarge(): string {
   return `it sent a message of more than ${groupThousands(MCP_MESSAGE.maxBytes)} bytes, and no more is taken`;
 }
 
-/** A `fetch` whose answers end with an error as soon as they pass the limits. */
+/** A `fetch` whose responses fail as soon as they exceed the limits. */
 function boundedFetch(send: typeof fetch): typeof fetch {
   return async (input, init) => {
     const response = await send(input, init);
     if (response.body === null) return response;
     const isStream = response.headers.get("content-type")?.includes("text/event-stream") === true;
     const id = requestId(init?.body);
-    // The stream that answers no request stays open for as long as the connection does.
+    // A stream that answers no request stays open as long as the connection, so its total size has no limit.
     const gauge = new MessageGauge(
       isStream,
       id === undefined ? Number.POSITIVE_INFINITY : MOST_REQUEST_BYTES,
@@ -360,7 +353,7 @@ function boundedFetch(send: typeof fetch): typeof fetch {
         const breach = gauge.push(chunk);
         if (breach === undefined) return controller.enqueue(chunk);
         if (id === undefined || !isStream) throw new Error(breach);
-        // The client only notes that a stream broke; the request behind it would wait for its timeout.
+        // If the stream just broke, the client would leave the request waiting for its timeout; so we answer it with an error.
         controller.enqueue(new TextEncoder().encode(refusalEvent(id, breach)));
         controller.terminate();
       },
@@ -370,7 +363,7 @@ function boundedFetch(send: typeof fetch): typeof fetch {
   };
 }
 
-/** Size and depth of the message that is being read. Each byte is looked at once. */
+/** Measures size and depth of the message that is being read. */
 class MessageGauge {
   readonly #isStream: boolean;
   readonly #mostBytes: number;
@@ -379,13 +372,13 @@ class MessageGauge {
   #isLineStart = true;
   #nesting = new JsonNesting();
 
-  /** `isStream`: of server-sent events, which end with a blank line. `mostBytes`: of all messages together. */
+  /** `isStream`: server-sent events, each of which ends with a blank line. `mostBytes`: for all messages together. */
   constructor(isStream: boolean, mostBytes: number) {
     this.#isStream = isStream;
     this.#mostBytes = mostBytes;
   }
 
-  /** What is wrong with it, once something is. */
+  /** The limit that was exceeded, if one was. */
   push(chunk: Uint8Array): string | undefined {
     this.#allBytes += chunk.length;
     if (this.#allBytes > this.#mostBytes)
@@ -402,7 +395,7 @@ class MessageGauge {
   }
 
   #noteLine(byte: number): void {
-    if (byte === CARRIAGE_RETURN) return; // of `\r\n`; one that ends a line alone only makes events look longer
+    if (byte === CARRIAGE_RETURN) return; // part of `\r\n`; where `\r` alone ends lines, two events only count as one
     if (byte === NEWLINE && this.#isLineStart) {
       this.#bytes = 0;
       this.#nesting = new JsonNesting();
@@ -420,42 +413,32 @@ function requestId(body: unknown): string | number | undefined {
   return typeof id === "string" || typeof id === "number" ? id : undefined;
 }
 
-/** Turns the event that has begun into one of a kind nobody listens to, and answers in place of the server. */
+/** Ends the unfinished event under a name that no client listens for, then answers the request with an error. */
 function refusalEvent(id: string | number, message: string): string {
   const answer = { jsonrpc: "2.0", id, error: { code: -32_000, message } };
   return `\nevent: too-large\n\ndata: ${JSON.stringify(answer)}\n\n`;
 }
 
-// ----
-// What a program that the agent starts learns about our environment: where things are, and none of the keys in it.
+// ---- The environment of a server that we start: where things are, and none of the API keys in ours
 
-const HANDED_ON = ["PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER"];
-/** Programs do not start without these there. */
-const HANDED_ON_WINDOWS = [
-  ...[
-    "APPDATA",
-    "COMSPEC",
-    "HOMEDRIVE",
-    "HOMEPATH",
-    "LOCALAPPDATA",
-    "PATHEXT",
-    "PROGRAMDATA",
-    "PROGRAMFILES",
-  ],
-  ...["SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE"],
-];
+const PASSED_ON = ["PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER"];
+/** Programs do not start on Windows without these. */
+const PASSED_ON_WINDOWS =
+  "APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATHEXT PROGRAMDATA PROGRAMFILES SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE".split(
+    " ",
+  );
 
-/** What config says counts before what we have. */
+/** Variables from config override ours. */
 function serverEnvironment(
   env: Readonly<Record<string, string | undefined>>,
   configured: Readonly<Record<string, string>>,
   platform: string = process.platform,
 ): Record<string, string> {
-  const names = platform === "win32" ? [...HANDED_ON, ...HANDED_ON_WINDOWS] : HANDED_ON;
-  const isHandedOn = (name: string): boolean =>
+  const names = platform === "win32" ? [...PASSED_ON, ...PASSED_ON_WINDOWS] : PASSED_ON;
+  const isPassedOn = (name: string): boolean =>
     names.includes(platform === "win32" ? name.toUpperCase() : name);
   const kept = Object.entries(env).flatMap(([name, value]): [string, string][] =>
-    value !== undefined && isHandedOn(name) ? [[name, value]] : [],
+    value !== undefined && isPassedOn(name) ? [[name, value]] : [],
   );
   return { ...Object.fromEntries(kept), ...configured };
 }

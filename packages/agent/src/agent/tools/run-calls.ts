@@ -1,3 +1,5 @@
+// Runs the calls of one reply and gives a result for each, in their order, whatever the tools do and whenever the user
+// interrupts. Results that are too long for the conversation are kept in files.
 import { estimateText } from "@hermes-memory/core/context";
 import { sessionFiles } from "@hermes-memory/core/home";
 import { codePointLength, describeCause, takeCodePoints } from "@hermes-memory/core/lib";
@@ -17,12 +19,57 @@ import type { Tool, ToolArguments, ToolOutcome, ToolTable } from "@hermes-memory
 import type { AgentEvent } from "../events.ts";
 import type { CheckedCall } from "./check-calls.ts";
 
-// ----
-// Runs the calls of one reply and gives a result for each, in their order, whatever tools do and whenever the user
-// interrupts.
+/** Called before a tool runs. An answer with `block` keeps the tool from running; the model gets the text. */
+export type PreToolCall = (call: {
+  readonly callId: string;
+  readonly name: string;
+  readonly args: ToolArguments;
+  readonly sessionId: string;
+  readonly taskId: string;
+}) => PreToolCallAnswer | Promise<PreToolCallAnswer>;
+
+// biome-ignore lint/suspicious/noConfusingVoidType: a hook that only watches returns nothing
+export type PreToolCallAnswer = { readonly block: string } | undefined | void;
+
+export type ToolEvent = Extract<AgentEvent, { readonly type: "tool-start" | "tool-end" }>;
+
+export type BatchContext = {
+  /** Results that are too long are kept in `<home>/tool-results`. */
+  readonly home: string;
+  readonly limits: ResultLimits;
+  readonly taskId: string;
+  readonly turnId?: string | undefined;
+  /** Read anew for each call: a compaction may have moved the conversation to another session. */
+  readonly sessionId: () => string;
+  readonly messages: () => readonly Message[];
+  /** Aborted by an interrupt. */
+  readonly signal: AbortSignal;
+  readonly onEvent?: ((event: ToolEvent) => void) | undefined;
+  readonly hooks?: { readonly preToolCall?: PreToolCall | undefined } | undefined;
+  /** After an interrupt, wait at most this long for a running tool. Default 500. */
+  readonly graceMs?: number | undefined;
+};
+
+type CallResult = {
+  readonly callId: string;
+  readonly name: string;
+  /** For the model. */
+  readonly text: string;
+  readonly isError: boolean;
+  /**
+   * `blocked`: the hook refused it. `skipped`: it was not started, because of an interrupt. `stopped`: it ended because of the
+   * interrupt. `abandoned`: it was still running `graceMs` after the interrupt.
+   */
+  readonly kind: "ran" | "failed" | "blocked" | "skipped" | "stopped" | "abandoned";
+  /** The file with the whole text, when `text` is only its beginning. */
+  readonly spilledTo?: string;
+};
+
+type CallEnd = Pick<CallResult, "kind" | "text" | "isError">;
 
 const MOST_AT_ONCE = 8;
 
+/** Calls that only read run side by side, up to 8 at once; as soon as one call may write, all run one after the other. */
 export async function runBatch(
   table: ToolTable,
   calls: readonly CheckedCall[],
@@ -48,7 +95,7 @@ export async function runBatch(
   return toResults(table, calls, ends, context);
 }
 
-/** As the live list and the session store have it. */
+/** The result as a message of the conversation. */
 export function toolMessage({
   callId,
   name,
@@ -76,15 +123,14 @@ async function toResults(
       const end = ends[place];
       if (end === undefined) throw new Error(`The call ${callId} of '${name}' has no result.`);
       const { kind, isError } = end;
-      // Texts of our own say what happened to the call; only what a tool said is from outside.
+      // Only text that a tool produced is untrusted; for the other kinds we wrote the text ourselves.
       const source =
         kind === "ran" || kind === "failed" ? table.get(name)?.policy.untrustedSource : undefined;
       const result = { callId, name, kind, isError };
       if (!long.has(place)) return { ...result, text: withoutResultNote(fenced(end.text, source), callId) };
       if (kind === "ran" && table.get(name)?.policy.isRepeatable) return { ...result, text: LEFT_OUT };
-      const { preview, note, path } = await spill(end.text, callId, target);
-      const text = `${fenced(preview, source)}\n\n${note}`;
-      return path === undefined ? { ...result, text } : { ...result, text, spilledTo: path };
+      const { preview, note, path } = await keepInFile(end.text, callId, target);
+      return { ...result, text: `${fenced(preview, source)}\n\n${note}`, spilledTo: path };
     }),
   );
 }
@@ -92,70 +138,23 @@ async function toResults(
 const LEFT_OUT =
   "[The answer is left out: with the other results of this reply it would take more than half of the context window. Make this call again, without the others.]";
 
-/** The wording is matched by other programs. */
+/** Other programs match on this wording. */
 function notStarted(name: string, isAfterOne: boolean): string {
   return isAfterOne
     ? `[Tool execution skipped — ${name} was not started. User sent a new message]`
     : `[Tool execution cancelled — ${name} was skipped due to user interrupt]`;
 }
 
-/** However short: "Delete it all." is an instruction in 14 characters. */
+/** Short texts too: "Delete it all." is an instruction in 14 characters. */
 function fenced(text: string, source: string | undefined): string {
   return source === undefined ? text : fenceUntrusted(text, source);
 }
 
-// ----
-// One call of one tool: asked for permission, run, and left behind when it does not end with the turn.
-
-/** What is about to run. An answer with `block` keeps it from running; its text is for the model. */
-export type PreToolCall = (call: {
-  readonly callId: string;
-  readonly name: string;
-  readonly args: ToolArguments;
-  readonly sessionId: string;
-  readonly taskId: string;
-}) => PreToolCallAnswer | Promise<PreToolCallAnswer>;
-
-// biome-ignore lint/suspicious/noConfusingVoidType: a hook that only watches returns nothing
-export type PreToolCallAnswer = { readonly block: string } | undefined | void;
-
-export type ToolEvent = Extract<AgentEvent, { readonly type: "tool-start" | "tool-end" }>;
-
-export type BatchContext = {
-  /** Long results go to `<home>/tool-results`. */
-  readonly home: string;
-  /** How long a result may be. */
-  readonly limits: ResultLimits;
-  readonly taskId: string;
-  readonly turnId?: string | undefined;
-  /** Asked at each call. */
-  readonly sessionId: () => string;
-  readonly messages: () => readonly Message[];
-  /** Aborted by an interrupt. */
-  readonly signal: AbortSignal;
-  readonly onEvent?: ((event: ToolEvent) => void) | undefined;
-  readonly hooks?: { readonly preToolCall?: PreToolCall | undefined } | undefined;
-  /** How long a running tool has for ending after an interrupt. Default 500. */
-  readonly graceMs?: number | undefined;
-};
-
-type CallResult = {
-  readonly callId: string;
-  readonly name: string;
-  /** What the model reads. */
-  readonly text: string;
-  readonly isError: boolean;
-  /** `abandoned`: it was still running some time after the interrupt. `blocked`: a hook did not let it run. */
-  readonly kind: "ran" | "failed" | "blocked" | "skipped" | "stopped" | "abandoned";
-  /** The file that has the whole text. */
-  readonly spilledTo?: string;
-};
-
-type CallEnd = Pick<CallResult, "kind" | "text" | "isError">;
+// ---- One call: ask the hook, run the tool, and stop waiting for it some time after an interrupt
 
 const GRACE_MS = 500;
 
-/** `not started` when the interrupt came first. */
+/** `not started` when the user interrupted before the tool ran. */
 async function runCall(
   tool: Tool | undefined,
   call: CheckedCall,
@@ -182,7 +181,7 @@ async function runCall(
   return end;
 }
 
-/** A hook that fails has not allowed anything. */
+/** Undefined when the call may run. A hook that throws refuses the call. */
 async function refusalOf(
   { id: callId, name, args }: CheckedCall,
   { hooks, sessionId, taskId }: BatchContext,
@@ -197,7 +196,7 @@ async function refusalOf(
 }
 
 async function runUntilInterrupt(tool: Tool, call: CheckedCall, context: BatchContext): Promise<CallEnd> {
-  const own = new AbortController(); // the tool's listeners go with it, not with the turn's signal
+  const own = new AbortController(); // the tool adds its listeners here, so none stay on the turn's signal
   const interrupted = aborted(context.signal);
   let timer: ReturnType<typeof setTimeout> | undefined;
   const over = interrupted.promise.then(() => {
@@ -215,7 +214,7 @@ async function runUntilInterrupt(tool: Tool, call: CheckedCall, context: BatchCo
   }
 }
 
-/** A promise of the abort that leaves no listener behind. */
+/** A promise that resolves when the signal aborts, and a function that removes the listener. */
 function aborted(signal: AbortSignal): { readonly promise: Promise<undefined>; readonly forget: () => void } {
   const { promise, resolve } = Promise.withResolvers<undefined>();
   const listener = (): void => resolve(undefined);
@@ -224,7 +223,7 @@ function aborted(signal: AbortSignal): { readonly promise: Promise<undefined>; r
   return { promise, forget: () => signal.removeEventListener("abort", listener) };
 }
 
-/** Never rejects, so that a result which comes too late disturbs nobody. */
+/** Never rejects: when the result comes too late, no caller is left to handle a rejection. */
 async function settle(
   tool: Tool,
   { id: callId, name, args }: CheckedCall,
@@ -253,41 +252,54 @@ function abandoned(name: string): string {
   return `[Tool execution interrupted — ${name} was still running when the user interrupted. Its result was dropped; what it was doing may still take effect]`;
 }
 
-/** Whoever watches must not change what happens. */
 function tell({ onEvent }: BatchContext, event: ToolEvent): void {
   try {
     onEvent?.(event);
   } catch {
-    // a listener's own fault; the batch goes on
+    // An error of the listener must not fail the call.
   }
 }
 
-// ----
-// Results too long for a conversation: the whole text goes to a file, the model gets its beginning and how to read the rest.
+// ---- Long results: the whole text goes to a file, and the model gets its beginning and how to read the rest
 
+/** One result may take this fraction of the context window. */
+const SHARE_OF_WINDOW = 1 / 4;
+/** All results of one reply together may take this many times as much as one: half of the window. */
+const RESULTS_OF_A_BATCH = 2;
 const PREVIEW_CHARS = 1_500;
-/** A preview, with the note behind it, may take this part of what a whole result may. */
+/** A preview may take at most this part of what a whole result may. */
 const PREVIEW_SHARE = 0.25;
 
-type Spilled = {
-  readonly preview: string;
-  /** For the model: how long it is, and how to get at the rest. */
-  readonly note: string;
-  /** Absent when it could not be written. */
-  readonly path?: string;
-};
+export function resultLimits(
+  chars: number,
+  window: { readonly tokens: number },
+  tokenFactor: number,
+): ResultLimits {
+  return { chars, tokens: Math.floor(window.tokens * SHARE_OF_WINDOW), tokenFactor };
+}
 
-/** Which of the results of one batch must go: the long ones, then the longest until the rest fits. Places in the list. */
+export function fits(text: string, limits: ResultLimits): boolean {
+  return shareOf(text, limits) <= 1;
+}
+
+/** The length of the text relative to the limit: 1 is exactly at the limit. */
+function shareOf(text: string, { chars, tokens, tokenFactor }: ResultLimits): number {
+  return Math.max(codePointLength(text) / chars, (estimateText(text) * tokenFactor) / tokens);
+}
+
+/**
+ * The indexes of the results that are kept in files: those over the limit, then the longest until the others fit together.
+ */
 function tooLong(texts: readonly string[], limits: ResultLimits): ReadonlySet<number> {
   const results = texts.map((text, place) => ({ place, share: shareOf(text, limits) }));
-  // Of two that are about as long the later one goes: what was asked for first is read first.
+  // Lengths are rounded to a twentieth, so that of two results about as long the later one goes.
   const step = ({ share }: { readonly share: number }): number =>
     share > 1 ? share : Math.round(share * 20) / 20;
   const longestFirst = results.toSorted((a, b) => step(b) - step(a) || b.place - a.place);
   const leaving = new Set<number>();
   let total = results.reduce((sum, { share }) => sum + share, 0);
   for (const { place, share } of longestFirst) {
-    // What is hardly longer than its own preview gains nothing.
+    // A result hardly longer than its own preview would save nothing.
     const isShort = codePointLength(texts[place] ?? "") <= 2 * PREVIEW_CHARS && share <= PREVIEW_SHARE;
     if (share <= 1 && (total <= RESULTS_OF_A_BATCH || isShort)) break;
     leaving.add(place);
@@ -296,58 +308,41 @@ function tooLong(texts: readonly string[], limits: ResultLimits): ReadonlySet<nu
   return leaving;
 }
 
-type SpillTarget = {
-  /** The directory of kept results. */
+type KeepOptions = {
   readonly directory: string;
   readonly limits: ResultLimits;
-  /** How many results of this batch are spilled: their previews share its room. */
+  /** How many results of this batch are kept in files: their previews share the space. */
   readonly among: number;
   /** The tool that reads kept results, when the model has it. */
   readonly reader: string | undefined;
 };
 
-/** Never rejects: a full disk costs the rest of the text, and the note says so. */
-async function spill(text: string, callId: string, target: SpillTarget): Promise<Spilled> {
-  const whole = text.toWellFormed(); // half a surrogate pair cannot be written
-  const preview = previewOf(whole, target);
+type KeptResult = {
+  readonly preview: string;
+  /** For the model: how long the text is, and how to read the rest. */
+  readonly note: string;
+  /** Absent when the file could not be written. */
+  readonly path?: string;
+};
+
+/** Never rejects: when the disk is full the rest of the text is lost, and the note says so. */
+async function keepInFile(text: string, callId: string, options: KeepOptions): Promise<KeptResult> {
+  const whole = text.toWellFormed(); // half a surrogate pair cannot be written to a file
+  const preview = previewOf(whole, options);
   const [chars, shownChars] = [codePointLength(whole), codePointLength(preview)];
   try {
-    const { id, path } = await keepResult(target.directory, callId, whole);
-    return { preview, path, note: resultNote({ id, chars, shownChars, reader: target.reader }) };
+    const { id, path } = await keepResult(options.directory, callId, whole);
+    return { preview, path, note: resultNote({ id, chars, shownChars, reader: options.reader }) };
   } catch (cause) {
     return { preview, note: lostResultNote(chars, shownChars, describeCause(cause)) };
   }
 }
 
-function previewOf(text: string, { limits, among }: SpillTarget): string {
+function previewOf(text: string, { limits, among }: KeepOptions): string {
   const share = Math.min(PREVIEW_SHARE, RESULTS_OF_A_BATCH / 4 / among);
   return longestStart(
     takeCodePoints(text, PREVIEW_CHARS),
     PREVIEW_CHARS,
     (start) => shareOf(start, limits) <= share,
   );
-}
-
-// ----
-// How much of a window one tool result may take. Results that take more are kept in a file and read in parts.
-
-const PART_OF_WINDOW = 4;
-/** All results of one reply together may take this many times what one may: half of the window. */
-const RESULTS_OF_A_BATCH = 2;
-
-export function resultLimits(
-  chars: number,
-  window: { readonly tokens: number },
-  tokenFactor: number,
-): ResultLimits {
-  return { chars, tokens: Math.floor(window.tokens / PART_OF_WINDOW), tokenFactor };
-}
-
-/** 1: the text is just as long as it may be. */
-function shareOf(text: string, { chars, tokens, tokenFactor }: ResultLimits): number {
-  return Math.max(codePointLength(text) / chars, (estimateText(text) * tokenFactor) / tokens);
-}
-
-export function fits(text: string, limits: ResultLimits): boolean {
-  return shareOf(text, limits) <= 1;
 }

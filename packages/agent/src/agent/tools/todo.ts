@@ -1,4 +1,4 @@
-// The `todo` tool: a model's own list of tasks for the work at hand.
+// The `todo` tool and the list behind it: the tasks that a model sets itself for this session.
 import { codePointLength, isRecord, outsideJsonOr, pyStrip, takeCodePoints } from "@hermes-memory/core/lib";
 import type { Message } from "@hermes-memory/core/message";
 import {
@@ -69,7 +69,7 @@ function todoPreview(args: ToolArguments): string {
   return isTrue(args.merge) ? `update ${tasks}` : `plan ${tasks}`;
 }
 
-/** Undefined for none. Some models write the list as JSON text. */
+/** Undefined when no list was given. Some models write the list as JSON text. */
 function listOf(value: unknown): readonly unknown[] | "unusable" | undefined {
   if (value === undefined || value === null) return undefined;
   if (Array.isArray(value)) return value;
@@ -82,8 +82,7 @@ function isTrue(value: unknown): boolean {
   return value === true || (typeof value === "string" && value.toLowerCase() === "true");
 }
 
-// ----
-// The tasks an agent has set itself, for as long as its session lives. Whatever a model writes ends up as a usable list.
+// ---- The list. Whatever a model writes ends up as a usable list.
 
 type TodoStatus = "pending" | "in_progress" | "completed" | "cancelled";
 type TodoItem = { readonly id: string; readonly content: string; readonly status: TodoStatus };
@@ -92,7 +91,7 @@ type TodoSummary = Readonly<Record<"total" | TodoStatus, number>>;
 const MAX_TODO_ITEMS = 256;
 const MAX_TODO_CHARS = 4_000;
 
-/** The context engine and other programs know the list by this line. */
+/** The context engine and other programs recognise the list by this line. */
 const SNAPSHOT_HEADER = "[Your active task list was preserved across context compression]";
 const CUT = "... [cut]";
 
@@ -111,7 +110,7 @@ export class TodoStore {
     this.#items = [];
   }
 
-  /** A new list, or with `merge` changes to the one there is: known ids are updated by what is given, others appended. */
+  /** Replaces the list; with `merge`, updates the tasks whose ids are known and appends the others. */
   write(todos: readonly unknown[], merge = false): readonly TodoItem[] {
     const given = newestById(todos.filter(isRecord));
     const items = merge ? merged(this.#items, given) : given.map((entry) => toItem(entry));
@@ -130,7 +129,7 @@ export class TodoStore {
     };
   }
 
-  /** Takes up the list of an earlier run of the session. Does nothing when there is one already; true when one was found. */
+  /** Restores the list of a resumed session from its messages. Does nothing when the list is not empty; true when one was found. */
   hydrate(messages: readonly Message[]): boolean {
     if (!this.isEmpty) return false;
     for (const message of messages.toReversed()) {
@@ -142,7 +141,7 @@ export class TodoStore {
     return false;
   }
 
-  /** What is still to do, as the text of a user message after a compaction; undefined when nothing is. */
+  /** The open tasks as the text of a user message after a compaction; undefined when there are none. */
   snapshotText(): string | undefined {
     const open = this.#items.filter(({ status }) => status === "pending" || status === "in_progress");
     if (open.length === 0) return undefined;
@@ -155,7 +154,7 @@ export class TodoStore {
 
 type Entry = Readonly<Record<string, unknown>>;
 
-/** Of several entries with one id the last counts, in its place. */
+/** Of several entries with the same id only the last is kept. */
 function newestById(entries: readonly Entry[]): readonly Entry[] {
   const last = new Map<string, number>();
   for (const [place, entry] of entries.entries()) last.set(idOf(entry), place);
@@ -205,12 +204,12 @@ function todosIn(message: Message): readonly unknown[] | undefined {
   if (role === "user" && typeof content === "string" && content.startsWith(SNAPSHOT_HEADER))
     return snapshotItems(content);
   if (role !== "tool" || typeof content !== "string" || !content.includes('"todos"')) return undefined;
-  if (message.toolName !== undefined && message.toolName !== "todo") return undefined; // another tool's list is not ours
-  const value = outsideJsonOr(content, undefined); // it may have been shortened by a compaction
+  if (message.toolName !== undefined && message.toolName !== "todo") return undefined;
+  const value = outsideJsonOr(content, undefined); // not JSON when a compaction has shortened it
   return isRecord(value) && Array.isArray(value.todos) ? value.todos : undefined;
 }
 
-/** What `snapshotText` wrote: after a compaction it is all that is left of the list. */
+/** Parses the text that `snapshotText` wrote: after a compaction nothing else is left of the list. */
 function snapshotItems(text: string): readonly unknown[] | undefined {
   const items = text.split(/\n(?=- \[[ >]\] )/).flatMap((line) => {
     const [, id, content, status] =

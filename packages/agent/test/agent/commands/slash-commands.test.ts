@@ -1,5 +1,9 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { completeSlash, RESERVED_COMMANDS, SLASH_COMMANDS } from "../../../src/agent/commands/index.ts";
+import {
+  completeSlash,
+  RESERVED_COMMANDS,
+  SLASH_COMMANDS,
+} from "../../../src/agent/commands/slash-commands.ts";
 import { openChat, textOf } from "./fake-agent.ts";
 
 describe("the list of commands", () => {

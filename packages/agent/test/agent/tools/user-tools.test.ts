@@ -4,7 +4,7 @@ import type { Tool, ToolOutcome } from "@hermes-memory/core/tools";
 import { jsonSchema, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { userTools } from "../../../src/agent/tools/index.ts";
+import { userTools } from "../../../src/agent/tools/user-tools.ts";
 import { callContext } from "../../fakes/agent-tools.ts";
 import { messages } from "../../messages.ts";
 

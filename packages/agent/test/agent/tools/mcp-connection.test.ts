@@ -1,4 +1,4 @@
-// What an MCP server may say at once: deep and endless answers over a real pipe and a real socket.
+// The limits for what an MCP server sends: deep and endless answers over a real pipe and a real socket.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -7,11 +7,16 @@ import { pipeline } from "node:stream/promises";
 import type { McpServerConfig } from "@hermes-memory/core/config";
 import { silentLogger } from "@hermes-memory/core/lib/logger";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { connectMcpServers, type McpConnections, type McpNotice } from "../../../src/agent/tools/index.ts";
+import { MCP_MESSAGE } from "../../../src/agent/tools/mcp-connection.ts";
+import {
+  connectMcpServers,
+  type McpConnections,
+  type McpNotice,
+} from "../../../src/agent/tools/mcp-tools.ts";
 import { callContext } from "../../fakes/agent-tools.ts";
 
 const RAW = join(import.meta.dirname, "../../fakes/mcp-raw-server.ts");
-const LIMIT = 8 * 1024 * 1024;
+const LIMIT = MCP_MESSAGE.maxBytes;
 
 function server(changes: Partial<McpServerConfig>): McpServerConfig {
   const { name = "raw" } = changes;
