@@ -158,7 +158,7 @@ function mcpOutcome(answer: unknown): ToolOutcome {
   const spoken = parts.filter((part) => part !== "").join("\n");
   const rest = result.structuredContent ?? result.toolResult;
   const text = spoken !== "" || rest === undefined ? spoken : JSON.stringify(rest);
-  return { text, isError: result.isError === true };
+  return { text, isError: result.isError === true ? true : undefined };
 }
 
 function partText(part: unknown): string {

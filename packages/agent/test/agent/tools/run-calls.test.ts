@@ -251,7 +251,7 @@ describe("a result that is too long", () => {
   it("stays where it is at exactly the limit", async () => {
     const table = new ToolTable([saying("dump", "x".repeat(100_000))]);
     const [result] = await runBatch(table, calls("dump"), batchContext(tempDirectory()));
-    expect(result).not.toHaveProperty("spilledTo");
+    expect(result?.spilledTo).toBeUndefined();
     expect(result?.text).toHaveLength(100_000);
   });
 
@@ -270,7 +270,7 @@ describe("a result that is too long", () => {
     writeFileSync(join(home, "tool-results"), "in the way");
     const table = new ToolTable([saying("dump", "x".repeat(100_001))]);
     const [result] = await runBatch(table, calls("dump"), batchContext(home));
-    expect(result).not.toHaveProperty("spilledTo");
+    expect(result?.spilledTo).toBeUndefined();
     expect(result?.text).toContain("could not be kept");
     expect(result?.text.length).toBeLessThan(2_500);
   });

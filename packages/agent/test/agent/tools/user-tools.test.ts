@@ -151,7 +151,7 @@ describe("what a tool returns", () => {
 
   it("is fenced when the name says that it comes from the network", async () => {
     expect((await made(returning(""), "web_search")).policy.untrustedSource).toBe("web_search");
-    expect((await made(returning(""))).policy).not.toHaveProperty("untrustedSource");
+    expect((await made(returning(""))).policy.untrustedSource).toBeUndefined();
   });
 });
 
