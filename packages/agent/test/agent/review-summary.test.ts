@@ -1,4 +1,4 @@
-// The line a user reads after a review, and the rights behind it.
+// The line that the user sees after a review, and what a review may do.
 
 import type { Message } from "@hermes-memory/core/message";
 import { describe, expect, it } from "vitest";

@@ -241,7 +241,7 @@ describe("/steer", () => {
   it("is the next message when no turn takes it", async () => {
     const chat = await openChat();
     expect(await chat.expect("/steer go on", "queue")).toMatchObject({ text: "go on" });
-    chat.agent.isRunning = true; // and refuses: its steering is closed
+    chat.agent.isRunning = true; // but it refuses: its steering is closed
     expect(await chat.expect("/steer go on", "queue")).toMatchObject({ json: { steered: false } });
     await chat.expect("/steer", "error");
   });

@@ -11,7 +11,7 @@ function file(chat: Chat, name = "MEMORY.md"): string {
   return readFileSync(join(chat.home, "memories", name), "utf8");
 }
 
-/** Stages a write as the tool does when writes need approval; the id. */
+/** Stages a write as the tool does when writes need approval; returns its id. */
 async function stage(chat: Chat, content: string): Promise<string> {
   const args = { action: "add", target: "memory", content };
   const result = await memoryTool(chat.agent.memory, args, { home: chat.home, writeApproval: true });
@@ -123,7 +123,7 @@ describe("/memory add and remove", () => {
     expect(textOf(await chat.expect("/memory remove --user --entry 1", "text"))).toContain(
       "\n- Metric units\n",
     );
-    await chat.expect("/memory add phone 004930123456", "text"); // long digits are a text first
+    await chat.expect("/memory add phone 004930123456", "text"); // a long number is a text, not an entry number
     await chat.expect("/memory remove 004930123456", "text");
     await chat.expect("/memory remove --entry 7", "error");
     await chat.expect("/memory remove --entry 1 and more", "error");

@@ -12,7 +12,7 @@ async function threeSessions(): Promise<Chat & { readonly ids: readonly string[]
     await chat.agent.talk(`about ${title}`, "yes");
     await chat.agent.setTitle(title);
     ids.push(chat.agent.sessionId);
-    await wait(2); // the list is in order of time, which is stored in milliseconds
+    await wait(2); // the list is ordered by time, which has a resolution of 1 ms
   }
   return Object.assign(chat, { ids });
 }

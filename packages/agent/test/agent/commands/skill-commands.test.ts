@@ -30,7 +30,7 @@ describe("/skills", () => {
     expect(textOf(await chat.expect(`/skills diff ${id}`, "text"))).toContain("+Stir twice.");
     await chat.expect(`/skills approve ${id}`, "text");
     expect((await chat.agent.skills.visible()).skills.map(({ name }) => name)).toEqual(["glazes"]);
-    // The other one would create what is there by now.
+    // The other change would create a skill that exists by now.
     expect(textOf(await chat.expect("/skills approve all", "error"))).toContain(
       "Approved 0 skill change(s).",
     );

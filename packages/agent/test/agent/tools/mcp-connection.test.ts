@@ -87,7 +87,7 @@ describe("a server that is a child", () => {
         isError: true,
         text: expect.stringContaining("more than 8,388,608 bytes"),
       });
-    // Also after two in a row: its answers are wrong, not the server.
+    // Also after two failures in a row: a restart after a broken limit does not use up the one reconnection.
     expect((await call(connected, "echo")).text).toBe("hello");
   });
 });
@@ -134,7 +134,7 @@ async function listen(kind: "json" | "events") {
     }
     response.writeHead(200, { "content-type": type });
     if (asked.params?.name === "endless") {
-      await pipeline(endless(), response).catch(() => undefined); // hung up on
+      await pipeline(endless(), response).catch(() => undefined); // the client closed the connection
       return;
     }
     if (asked.params?.name === "chatter") {
@@ -159,7 +159,7 @@ describe.each(["json", "events"] as const)("a server over HTTP that answers with
     const outcome = await call(connected, "endless");
     expect(outcome).toEqual({ isError: true, text: expect.stringContaining("more than 8,388,608 bytes") });
     expect(counts.sent).toBeGreaterThan(LIMIT);
-    expect(counts.sent).toBeLessThan(6 * LIMIT); // what the sockets hold included
+    expect(counts.sent).toBeLessThan(6 * LIMIT); // socket buffers included
     expect((await call(connected, "echo")).text).toBe("hello");
   });
 });

@@ -1,4 +1,4 @@
-// The user interrupts while tools run.
+// Interrupts while tools run.
 import { type Tool, ToolTable } from "@hermes-memory/core/tools";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
