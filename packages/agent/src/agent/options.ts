@@ -1,6 +1,5 @@
 // What an agent is made from. Only `home` is needed: everything else comes from its config.yaml and .env.
 import type { HermesConfig } from "@hermes-memory/core/config";
-
 import type { ApprovalCallback } from "@hermes-memory/core/curated";
 import type { Clock } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
@@ -9,7 +8,8 @@ import type { Message, OpenAiMessage } from "@hermes-memory/core/message";
 import type { SessionStore } from "@hermes-memory/core/sessions";
 import type { ChatModel, ModelSelection } from "../models/index.ts";
 import type { EventListener } from "./events.ts";
-import type { AgentHooks } from "./hooks.ts";
+import type { TurnResult } from "./result.ts";
+import type { PreToolCall } from "./tools/index.ts";
 
 export type AgentOptions = {
   /** `$HERMES_HOME`; made when it is not there. */
@@ -86,4 +86,30 @@ export type AgentOptions = {
   readonly review?: boolean;
   /** Whether a title is asked of the model after the first exchange. Default true. */
   readonly titles?: boolean;
+};
+
+/**
+ * Callbacks of the program that embeds the agent. A hook that fails is logged and the turn goes on; `preToolCall` is the exception:
+ * when it fails, the tool does not run.
+ */
+export type AgentHooks = {
+  /** Once per turn, before the first model call. A text is added to the user's message of the requests, and nowhere else. */
+  readonly preModelCall?: (turn: {
+    readonly sessionId: string;
+    readonly turn: number;
+    readonly userText: string;
+  }) => string | undefined | Promise<string | undefined>;
+  readonly preToolCall?: PreToolCall;
+  /** Changes what the caller gets, after the reply was stored. Not called for interrupted or failed turns. */
+  readonly transformOutput?: (text: string) => string | Promise<string>;
+  /** After every turn, however it ended. */
+  readonly turnEnd?: (result: TurnResult) => void | Promise<void>;
+  /** A session began, or goes on with a prompt that was built anew. */
+  readonly sessionStart?: (sessionId: string) => void | Promise<void>;
+  /** Enough has been said since memory or skills were last looked after. Given, it takes the place of the background review. */
+  readonly reviewDue?: (due: {
+    readonly sessionId: string;
+    readonly memory: boolean;
+    readonly skills: boolean;
+  }) => void;
 };

@@ -6,7 +6,7 @@ import { type DigestQuestion, isHandoff, parseCompressCommand } from "@hermes-me
 import { errnoCode, pyStrip, systemClock } from "@hermes-memory/core/lib";
 import { isRefused, type Message, partName, partsOf, textOf, toolCallsOf } from "@hermes-memory/core/message";
 import { scopeOfUser } from "@hermes-memory/core/sessions";
-import { shownContent, shownRow } from "../shown-message.ts";
+import { shownContent, shownRow } from "../session/transcript.ts";
 import type { AgentSurface, CompressReport } from "../surface.ts";
 import type { BusyMode, CommandReply, SlashCommand } from "./command.ts";
 import { parseCount } from "./parse-line.ts";

@@ -1,6 +1,8 @@
 // The `delegate_task` tool: reads the tasks, runs a child agent for each, reports the results and adds up the costs.
+import type { HermesConfig } from "@hermes-memory/core/config";
 import { describeCause, err, isRecord, ok, preview, pyStrip, type Result } from "@hermes-memory/core/lib";
 import { toolCallsOf } from "@hermes-memory/core/message";
+import type { MemoryManager } from "@hermes-memory/core/providers";
 import { redactSecrets } from "@hermes-memory/core/security";
 import {
   described,
@@ -11,8 +13,8 @@ import {
   type ToolArguments,
   textOutcome,
 } from "@hermes-memory/core/tools";
-import type { AgentCore } from "../core.ts";
 import type { TurnResult } from "../result.ts";
+import type { Session } from "../session/session.ts";
 
 export const delegateToolSchema = {
   name: "delegate_task",
@@ -61,8 +63,18 @@ export const delegateToolSchema = {
 /** With less time a child could not finish a single model call. */
 const LEAST_TIMEOUT_SECONDS = 30;
 
-export function delegateEntry(core: AgentCore, spawn: SpawnChild, depth: number): Tool {
-  const { delegation } = core.parts.config;
+export type DelegateDeps = {
+  readonly config: Pick<HermesConfig, "delegation">;
+  readonly session: Pick<Session, "usage">;
+  readonly manager: Pick<MemoryManager, "onDelegation"> | undefined;
+  readonly spawn: SpawnChild;
+  /** 0 for the agent that the user talks to. */
+  readonly depth: number;
+};
+
+export function delegateEntry(deps: DelegateDeps): Tool {
+  const { spawn, depth } = deps;
+  const { delegation } = deps.config;
   return {
     ...described(delegateToolSchema),
     owner: { kind: "own" },
@@ -81,7 +93,7 @@ export function delegateEntry(core: AgentCore, spawn: SpawnChild, depth: number)
         signal,
         timeoutMs: timeout > 0 ? Math.max(timeout, LEAST_TIMEOUT_SECONDS) * 1000 : undefined,
       });
-      report(core, tasks.value, children);
+      report(deps, tasks.value, children);
       return jsonOutcome({
         results: children.map(({ result }) => result),
         total_duration_seconds: seconds(startedAt),
@@ -91,13 +103,16 @@ export function delegateEntry(core: AgentCore, spawn: SpawnChild, depth: number)
 }
 
 /** Adds up the costs and tells the memory provider, in the order of the tasks. A failed child without a summary is not reported. */
-function report(core: AgentCore, tasks: readonly ChildTask[], children: readonly FinishedChild[]): void {
+function report(
+  { session, manager }: DelegateDeps,
+  tasks: readonly ChildTask[],
+  children: readonly FinishedChild[],
+): void {
   for (const { result, sessionId, costUsd } of children) {
-    core.parts.totals.addForeignCost(costUsd);
+    session.usage.addCost(costUsd);
     const goal = tasks[result.task_index]?.goal ?? "";
     const hasWords = result.summary !== null || result.status === "completed";
-    if (hasWords)
-      core.parts.manager?.onDelegation(goal, result.summary ?? "", { child_session_id: sessionId ?? "" });
+    if (hasWords) manager?.onDelegation(goal, result.summary ?? "", { child_session_id: sessionId ?? "" });
   }
 }
 

@@ -4,13 +4,12 @@ import type { ContextEngine } from "@hermes-memory/core/context";
 import { isRecord, preview } from "@hermes-memory/core/lib";
 import { newMessage } from "@hermes-memory/core/message";
 import { errorOutcome, type Tool, type ToolArguments, ToolTable } from "@hermes-memory/core/tools";
-import { AgentCore } from "../core.ts";
-import type { AgentHooks } from "../hooks.ts";
+import { AgentEvents } from "../events.ts";
 import { Nudges } from "../nudges.ts";
-import { Totals } from "../session/totals.ts";
-import { Transcript } from "../session/transcript.ts";
-import { TodoStore } from "../tools/todo.ts";
-import { Turn, type TurnControl } from "../turn/turn.ts";
+import type { AgentHooks } from "../options.ts";
+import { TodoStore } from "../tools/index.ts";
+import { type LoopDeps, newTurn } from "../turn/turn.ts";
+import type { Turn, TurnControl } from "../turn/turn-state.ts";
 
 type ReviewInput = {
   readonly scope: ReviewScope;
@@ -19,44 +18,34 @@ type ReviewInput = {
   readonly signal: AbortSignal;
 };
 
-export type Fork = { readonly core: AgentCore; readonly turn: Turn };
+export type Fork = { readonly deps: LoopDeps; readonly turn: Turn };
 
 const MOST_CALLS = 16;
 
 /** `answered`: the turn whose reply ends the conversation; the review's requests begin with the bytes of its requests. */
-export function forkForReview(parent: AgentCore, answered: Turn, input: ReviewInput): Fork {
-  const { parts } = parent;
-  const { messages } = parts.transcript;
-  const transcript = new Transcript(parent.sessionId, undefined, () => undefined);
-  transcript.adopt(parent.sessionId, [
-    ...messages,
-    newMessage({ role: "user", content: reviewPrompt(input.scope) }, { atSeconds: parent.nowSeconds }),
-  ]);
-  const core = new AgentCore(
-    {
-      ...parts,
-      config: { ...parts.config, compression: { ...parts.config.compression, enabled: false } },
-      maxTurns: MOST_CALLS,
-      hooks: permission(parent, input.scope),
-      store: undefined,
-      manager: undefined,
-      engine: noEngine(parent),
-      todo: new TodoStore(),
-      transcript,
-      totals: new Totals(parts.config.models.prices),
-      nudges: new Nudges({ memoryInterval: 0, skillInterval: 0 }),
-    },
-    {
-      model: parent.model,
-      window: parent.window,
-      table: limited(parent.table, input),
-      calibration: parent.calibration,
-    },
+export function forkForReview(parent: LoopDeps, answered: Turn, input: ReviewInput): Fork {
+  const { session, config, clock, log } = parent;
+  const { messages } = session;
+  const question = newMessage(
+    { role: "user", content: reviewPrompt(input.scope) },
+    { atSeconds: clock.now().getTime() / 1000 },
   );
-  const turn = new Turn(`review-${parent.sessionId}`, turnControl(input.signal));
+  const own = { model: parent.model.copy(), engine: noEngine(parent), events: new AgentEvents(log) };
+  const deps: LoopDeps = {
+    ...parent,
+    ...own,
+    session: session.detached([...messages, question], own),
+    tools: limited(parent.tools, input),
+    config: { ...config, compression: { ...config.compression, enabled: false } },
+    maxTurns: MOST_CALLS,
+    hooks: permission(parent, input.scope),
+    manager: undefined,
+    todo: new TodoStore(),
+    nudges: new Nudges({ memoryInterval: 0, skillInterval: 0 }),
+    keptResults: new Set(),
+  };
+  const turn = newTurn(`review-${session.id}`, turnControl(input.signal), false);
   turn.system = answered.system;
-  core.withoutReasoningIn = parent.withoutReasoningIn;
-  turn.wrapsUp = false;
   // A compaction or a reload may have given the message another id; the parent then had the recall in its last user message.
   const carrier =
     messages.find(({ meta }) => meta.id === answered.userMessageId) ??
@@ -66,12 +55,11 @@ export function forkForReview(parent: AgentCore, answered: Turn, input: ReviewIn
     turn.recall = answered.recall;
     turn.hookContext = answered.hookContext;
   }
-  return { core, turn };
+  return { deps, turn };
 }
 
 /** The program's own check applies to the review too. It is not called for calls that the review's rights refuse anyway. */
-function permission({ parts }: AgentCore, scope: ReviewScope): AgentHooks {
-  const { preToolCall } = parts.hooks;
+function permission({ hooks: { preToolCall } }: LoopDeps, scope: ReviewScope): AgentHooks {
   if (preToolCall === undefined) return {};
   return {
     preToolCall: (call) =>
@@ -104,14 +92,14 @@ function turnControl(signal: AbortSignal): TurnControl {
 }
 
 /** A review never compacts: only the parent may shorten its conversation. */
-function noEngine({ parts, window }: AgentCore): ContextEngine {
+function noEngine({ engine, model }: LoopDeps): ContextEngine {
   return {
-    name: parts.engine.name,
+    name: engine.name,
     lastPromptTokens: 0,
     lastCompletionTokens: 0,
     lastTotalTokens: 0,
     thresholdTokens: 0,
-    contextLength: window.tokens,
+    contextLength: model.window.tokens,
     compressionCount: 0,
     updateFromResponse: () => undefined,
     shouldCompress: () => false,
@@ -125,7 +113,7 @@ function noEngine({ parts, window }: AgentCore): ContextEngine {
       tokensAfter: 0,
       notices: [],
     }),
-    getStatus: () => parts.engine.getStatus(),
+    getStatus: () => engine.getStatus(),
   };
 }
 

@@ -4,13 +4,11 @@ import type { HermesConfig, NotificationLevel } from "@hermes-memory/core/config
 import { sessionFiles } from "@hermes-memory/core/home";
 import { describeCause, isRecord, outsideJsonOr, preview } from "@hermes-memory/core/lib";
 import { redactSecrets } from "@hermes-memory/core/security";
-import { removeKeptResults } from "@hermes-memory/core/sessions";
+import { removeKeptResults, type SessionStore } from "@hermes-memory/core/sessions";
 import type { Tool } from "@hermes-memory/core/tools";
-import type { AgentCore } from "../core.ts";
-import { tokenUpdate } from "../session/totals.ts";
 import { keptResults } from "../session/transcript.ts";
-import { runLoop } from "../turn/loop.ts";
-import type { Turn } from "../turn/turn.ts";
+import { type LoopDeps, runLoop } from "../turn/turn.ts";
+import type { Turn } from "../turn/turn-state.ts";
 import { type Fork, forkForReview, type ReviewScope } from "./review-fork.ts";
 import { reviewSummary, reviewWrites } from "./review-summary.ts";
 
@@ -23,20 +21,26 @@ const BROKEN_OFF = "It was broken off, because the agent was closed.";
 /** The tools that write, by name, for a review of this session; their journal lines have the origin `review`. */
 export type ReviewTools = (sessionId: string) => ReadonlyMap<string, Tool>;
 
+export type ReviewDeps = LoopDeps & {
+  readonly platform: string;
+  /** Where reviews are counted: the store with the sessions of all users. Undefined: they are not. */
+  readonly countersStore: SessionStore | undefined;
+};
+
 export class Reviewer {
-  readonly #core: AgentCore;
+  readonly #deps: ReviewDeps;
   readonly #tools: ReviewTools;
   readonly #closing = new AbortController();
   #running: Promise<void> | undefined;
 
-  constructor(core: AgentCore, tools: ReviewTools) {
-    this.#core = core;
+  constructor(deps: ReviewDeps, tools: ReviewTools) {
+    this.#deps = deps;
     this.#tools = tools;
   }
 
-  /** Resolves when no review runs. */
-  get idle(): Promise<void> {
-    return this.#running ?? Promise.resolve();
+  /** Resolves when the review has ended; undefined when none runs. Never rejects. */
+  get running(): Promise<void> | undefined {
+    return this.#running;
   }
 
   /** False when a review is running already; the caller tries again after the next turn. */
@@ -51,30 +55,29 @@ export class Reviewer {
   }
 
   /** Aborts the running review and resolves when it has ended. */
-  stop(): Promise<void> {
+  async stop(): Promise<void> {
     this.#closing.abort();
-    return this.idle;
+    await this.#running;
   }
 
   async #review(turn: Turn, scope: ReviewScope): Promise<void> {
-    const core = this.#core;
-    const { parts, sessionId } = core; // read before the first await: the user may switch to another session
+    const { session, events, home, config, platform } = this.#deps;
+    const { id: sessionId, messages } = session; // read before the first await: the user may switch to another session
     const late = AbortSignal.timeout(LONGEST_MINUTES * 60_000);
-    const { messages } = parts.transcript;
-    const fork = forkForReview(core, turn, {
+    const fork = forkForReview(this.#deps, turn, {
       scope,
       tools: this.#tools(sessionId),
       signal: AbortSignal.any([this.#closing.signal, late]),
     });
-    core.emit({ type: "review-start", sessionId, ...scope });
+    events.emit({ type: "review-start", sessionId, ...scope });
     const error = await this.#problem(fork, late);
-    const added = fork.core.parts.transcript.messages.slice(messages.length + 1);
+    const added = fork.deps.session.messages.slice(messages.length + 1);
     // A review stores no messages, so its long results could never be read again.
-    await removeKeptResults(sessionFiles(parts.home).resultsDir, keptResults(added));
-    const summary = reviewSummary(reviewWrites(added, notificationLevel(parts.config, parts.platform)));
-    await this.#charge(fork.core, sessionId);
+    await removeKeptResults(sessionFiles(home).resultsDir, keptResults(added));
+    const summary = reviewSummary(reviewWrites(added, notificationLevel(config, platform)));
+    await session.storeUsageOf(sessionId, fork.deps.session.usage, fork.deps.model.identity);
     await this.#count(error);
-    core.emit({
+    events.emit({
       type: "review-end",
       sessionId,
       summary: summary ?? null,
@@ -84,9 +87,9 @@ export class Reviewer {
   }
 
   /** Runs the review and returns why it failed, or undefined. */
-  async #problem({ core, turn }: Fork, late: AbortSignal): Promise<string | undefined> {
+  async #problem({ deps, turn }: Fork, late: AbortSignal): Promise<string | undefined> {
     try {
-      const end = await runLoop(core, turn);
+      const end = await runLoop(deps, turn);
       if (this.#closing.signal.aborted) return BROKEN_OFF;
       if (late.aborted) return `It took longer than ${LONGEST_MINUTES} minutes.`;
       // A partial answer counts as a failure: the review did not finish.
@@ -96,28 +99,14 @@ export class Reviewer {
     }
   }
 
-  /** Adds the review's tokens and cost to the session that was reviewed. */
-  async #charge(fork: AgentCore, sessionId: string): Promise<void> {
-    const { usage, lastCost, costUsd, apiCalls } = fork.parts.totals;
-    const { store, totals, log } = this.#core.parts;
-    if (apiCalls === 0) return;
-    if (this.#core.sessionId === sessionId) totals.addForeignCost(costUsd);
-    const update = tokenUpdate(usage, { ...lastCost, costUsd }, fork.model.identity);
-    // If the session was deleted in the meantime, the update would create a row without an owner.
-    if (store === undefined || (await store.getSessionMark(sessionId).catch(() => null)) === null) return;
-    await store
-      .updateTokenCounts(sessionId, { ...update, apiCallCount: apiCalls })
-      .catch((cause: unknown) => log.warn("The usage of a review could not be stored", { cause }));
-  }
-
   #failed(error: string): void {
     const detail = reviewDetail(error);
-    this.#core.parts.log.warn(`The background review failed: ${detail}`);
-    this.#core.notice("info", "review-failed", `Auxiliary background review failed: ${detail}`);
+    this.#deps.log.warn(`The background review failed: ${detail}`);
+    this.#deps.events.notice("info", "review-failed", `Auxiliary background review failed: ${detail}`);
   }
 
   async #count(error: string | undefined): Promise<void> {
-    const { wholeStore: store, clock } = this.#core.parts;
+    const { countersStore: store, clock } = this.#deps;
     if (store === undefined) return;
     try {
       const counts = readReviewCounts(await store.getMeta(REVIEW_COUNTS_KEY));

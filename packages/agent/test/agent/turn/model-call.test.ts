@@ -3,7 +3,7 @@ import { StreamingContextScrubber } from "@hermes-memory/core/providers";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { echoStream, RECALL } from "../../../../core/test/providers/fence/echoes.ts";
-import { ReplyText } from "../../../src/agent/turn/reply-text.ts";
+import { ReplyText } from "../../../src/agent/turn/model-call.ts";
 
 function told(chunks: readonly string[], recall = ""): { readonly streamed: string; readonly text: string } {
   let streamed = "";

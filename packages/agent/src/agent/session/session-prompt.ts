@@ -1,4 +1,5 @@
-// The system prompt of a session: built once, kept byte for byte, stored, and taken up again when the session goes on.
+// The system prompt of a session: built once, unchanged for the whole session so that the model's cache serves it, stored, and
+// restored when the session is resumed.
 import type { HermesConfig } from "@hermes-memory/core/config";
 import { MEMORY_TARGETS, type MemoryStore, type MemoryTarget } from "@hermes-memory/core/curated";
 import { type Clock, describeCause } from "@hermes-memory/core/lib";
@@ -14,7 +15,10 @@ import {
 } from "@hermes-memory/core/prompt";
 import type { MemoryManager } from "@hermes-memory/core/providers";
 import type { SessionStore } from "@hermes-memory/core/sessions";
-import type { ModelIdentity } from "../../models/index.ts";
+import { buildSkillsIndex, type SkillStore } from "@hermes-memory/core/skills";
+import type { ToolTable } from "@hermes-memory/core/tools";
+import type { AgentEvents } from "../events.ts";
+import type { ModelInUse } from "../model-in-use.ts";
 
 export type PromptSources = {
   readonly home: string;
@@ -25,7 +29,7 @@ export type PromptSources = {
   readonly profile: { readonly name: string; readonly root: string };
   readonly platform: string;
   readonly platformHint?: string | undefined;
-  /** Where context files are looked for. */
+  /** Searched for context files. */
   readonly directory: string;
   readonly skipContextFiles: boolean;
   readonly systemMessage?: string | undefined;
@@ -33,27 +37,25 @@ export type PromptSources = {
   readonly memory: MemoryStore | undefined;
   readonly manager: MemoryManager | undefined;
   readonly store: SessionStore | undefined;
-  readonly tools: () => readonly string[];
-  /** Read whenever a prompt is built. */
-  readonly skillsIndex: () => Promise<string | undefined>;
-  readonly model: () => ModelIdentity;
-  readonly warn: (cause: string, text: string) => void;
+  readonly skills: SkillStore;
+  readonly model: ModelInUse;
+  readonly events: AgentEvents;
 };
 
-export type OwnPrompt = { readonly text: string; readonly version: number };
+type OwnPrompt = { readonly text: string; readonly version: number };
 
-export type KeptPrompt = {
+type KeptPrompt = {
   readonly text: string | undefined;
   readonly isUnsaved: boolean;
   readonly memoryBlocks: ReadonlyMap<MemoryTarget, string> | undefined;
 };
 
-export class PromptKeeper {
+export class SessionPrompt {
   readonly #sources: PromptSources;
   #text: string | undefined;
-  /** The database was away when it was built. */
+  /** The database could not be written when the prompt was built. */
   #isUnsaved = false;
-  /** Blocks of the frozen snapshot, kept over a switch of the model. */
+  /** Curated memory as it was when the session began; unchanged by a switch of the model. */
   #memoryBlocks: ReadonlyMap<MemoryTarget, string> | undefined;
 
   constructor(sources: PromptSources) {
@@ -65,17 +67,18 @@ export class PromptKeeper {
     return this.#text;
   }
 
-  /** The prompt of this turn: the one at hand, the stored one, or a new one, which is then stored. `isFresh`: it was built now. */
+  /** The prompt of this turn: the present one, the stored one, or a new one, which is then stored. `isFresh`: it was built now. */
   async ensure(
     sessionId: string,
     hasHistory: boolean,
+    tools: ToolTable,
   ): Promise<{ readonly text: string; readonly isFresh: boolean }> {
     if (this.#text !== undefined) {
       if (this.#isUnsaved) await this.#save(sessionId, this.#text);
       return { text: this.#text, isFresh: false };
     }
     const { config, log } = this.#sources;
-    const { model, provider } = this.#sources.model();
+    const { model, provider } = this.#sources.model.identity;
     const decision = restoreDecision({
       hasHistory,
       stored: hasHistory ? await this.#stored(sessionId) : { kind: "missing" },
@@ -85,7 +88,7 @@ export class PromptKeeper {
     });
     if (decision.action === "reuse") {
       this.#text = decision.text;
-      // Frozen now, so that a switch of the model brings in nothing that this conversation adds from here on.
+      // Read now, so that a prompt built after a switch of the model has no memory that this conversation adds from here on.
       this.#memoryBlocks ??= await this.#readMemory();
       return { text: decision.text, isFresh: false };
     }
@@ -93,31 +96,31 @@ export class PromptKeeper {
       log.info(`The system prompt is built anew: ${decision.reason}`, { sessionId });
     if (decision.level === "warn")
       log.warn(`The system prompt is built anew: ${decision.reason}`, { sessionId });
-    const text = await this.build(sessionId);
+    const text = await this.build(sessionId, tools);
     await this.#save(sessionId, text);
     return { text, isFresh: true };
   }
 
-  /** A new one from what is on disk now. Not stored: whoever rotates a session stores it with the rest. */
-  async build(sessionId: string): Promise<string> {
+  /** Builds a new prompt from the files on disk. Does not store it: a compaction stores it with the new session. */
+  async build(sessionId: string, tools: ToolTable): Promise<string> {
     this.#memoryBlocks ??= await this.#readMemory();
-    this.#text = await this.#compose(sessionId, this.#memoryBlocks);
+    this.#text = await this.#compose(sessionId, tools, this.#memoryBlocks);
     return this.#text;
   }
 
-  /** The next turn builds or restores it, with memory as it is then. */
+  /** The next turn builds or restores the prompt, with memory as it is then. */
   drop(): void {
     this.#text = undefined;
     this.#isUnsaved = false;
     this.#memoryBlocks = undefined;
   }
 
-  /** Another model, the same memory: the snapshot stays frozen. */
+  /** The same for another model in the same session: memory stays as it was. */
   dropKeepingMemory(): void {
     this.#text = undefined;
   }
 
-  /** What the transaction of a rotation stores. */
+  /** As it is stored with the continuation of a compacted session. */
   get own(): OwnPrompt | undefined {
     return this.#text === undefined ? undefined : { text: this.#text, version: PROMPT_VERSION };
   }
@@ -127,7 +130,7 @@ export class PromptKeeper {
     return { text: this.#text, isUnsaved: this.#isUnsaved, memoryBlocks: this.#memoryBlocks };
   }
 
-  /** Takes back what `build` made, when the rotation it was made for failed: also the memory it was made from. */
+  /** Undoes `build`, after the compaction that it was made for failed: also the memory that it read. */
   restore({ text, isUnsaved, memoryBlocks }: KeptPrompt): void {
     this.#text = text;
     this.#isUnsaved = isUnsaved;
@@ -138,7 +141,7 @@ export class PromptKeeper {
     const { memory } = this.#sources;
     if (memory === undefined) return new Map();
     await memory.load();
-    for (const warning of memory.warnings) this.#sources.warn(`memory:${warning}`, warning);
+    for (const warning of memory.warnings) this.#sources.events.notice("warn", `memory:${warning}`, warning);
     return new Map(
       MEMORY_TARGETS.flatMap((target) => {
         const block = memory.isEnabled(target) ? memory.renderSnapshot(target) : undefined;
@@ -147,7 +150,11 @@ export class PromptKeeper {
     );
   }
 
-  async #compose(sessionId: string, blocks: ReadonlyMap<MemoryTarget, string>): Promise<string> {
+  async #compose(
+    sessionId: string,
+    tools: ToolTable,
+    blocks: ReadonlyMap<MemoryTarget, string>,
+  ): Promise<string> {
     const { home, config, env, directory, skipContextFiles, manager, clock } = this.#sources;
     const files = readPromptFiles({
       home,
@@ -156,13 +163,14 @@ export class PromptKeeper {
       skipContextFiles,
     });
     const zone = chooseTimeZone({ env, configured: config.timezone });
-    for (const { path, message } of files.warnings) this.#sources.warn(`prompt:${path}`, message);
-    for (const warning of zone.warnings) this.#sources.warn("timezone", warning);
-    const { model, provider } = this.#sources.model();
+    for (const { path, message } of files.warnings)
+      this.#sources.events.notice("warn", `prompt:${path}`, message);
+    for (const warning of zone.warnings) this.#sources.events.notice("warn", "timezone", warning);
+    const { model, provider } = this.#sources.model.identity;
     return buildSystemPrompt({
       identity: files.identity,
-      tools: this.#sources.tools(),
-      skillsIndex: await this.#skillsIndex(),
+      tools: tools.names,
+      skillsIndex: await this.#skillsIndex(tools),
       model,
       provider,
       taskCompletionGuidance: config.agent.taskCompletionGuidance,
@@ -176,14 +184,16 @@ export class PromptKeeper {
       userBlock: blocks.get("user"),
       providerBlock: (await manager?.buildSystemPrompt()) ?? "",
       date: { now: clock.now(), timeZone: zone.timeZone },
-      ...(this.#sources.passSessionId ? { sessionId } : {}),
+      sessionId: this.#sources.passSessionId ? sessionId : undefined,
     }).text;
   }
 
-  /** Skills are a help; without their list the prompt is still one. */
-  async #skillsIndex(): Promise<string | undefined> {
+  /** A prompt without the list of skills is better than none. */
+  async #skillsIndex(tools: ToolTable): Promise<string | undefined> {
     try {
-      return await this.#sources.skillsIndex();
+      return await buildSkillsIndex(this.#sources.skills, {
+        available: { tools: tools.names, toolsets: tools.tools.map(({ policy }) => policy.toolset) },
+      });
     } catch (cause) {
       this.#sources.log.warn(`The skills could not be listed for the prompt: ${describeCause(cause)}`);
       return undefined;
@@ -197,7 +207,7 @@ export class PromptKeeper {
       const own = await store.getOwnPrompt(sessionId);
       if (own === null) {
         const row = await store.getSession(sessionId);
-        // What another program stored is not ours to use, but it tells why there is none of ours.
+        // A prompt that another program stored is not used, but it explains why there is none of ours.
         return row === null
           ? { kind: "missing" }
           : { kind: "stored", text: row.system_prompt, mark: undefined };

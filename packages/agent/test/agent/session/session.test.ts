@@ -3,11 +3,11 @@ import { hostname } from "node:os";
 import { Worker } from "node:worker_threads";
 import { isDeadHere } from "@hermes-memory/core/sessions";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { SessionLease } from "../../src/agent/session/lease.ts";
-import { gate } from "../fakes/wires/script.ts";
-import { agentHome } from "./agent-home.ts";
-import { alteredStore } from "./altered-store.ts";
+import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
+import { SessionLease } from "../../../src/agent/session/session.ts";
+import { gate } from "../../fakes/wires/script.ts";
+import { agentHome } from "../agent-home.ts";
+import { alteredStore } from "../altered-store.ts";
 
 it("is not lost by a renewal of the session before, which was still under way when it moved on", async () => {
   const [asked, held, told] = [gate(), gate(), gate()];
@@ -69,7 +69,7 @@ it("of a process that had this one's number before is nobody's; of another machi
 });
 
 it("of another thread of this process may be somebody's", async () => {
-  const path = new URL("../../../core/src/sessions/lease-holders.ts", import.meta.url).href;
+  const path = new URL("../../../../core/src/sessions/lease-holders.ts", import.meta.url).href;
   const code = `import(${JSON.stringify(path)}).then(({ newHolder }) =>
     require("node:worker_threads").parentPort.postMessage(newHolder()));`;
   const worker = new Worker(code, { eval: true, execArgv: [] });

@@ -3,9 +3,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { jsonSchema, tool } from "ai";
 import { describe, expect, it } from "vitest";
-import { withMaskedArguments } from "../../src/agent/masked.ts";
-import { message } from "../messages.ts";
-import { agentHome } from "./agent-home.ts";
+import { withMaskedArguments } from "../../../src/agent/session/transcript.ts";
+import { message } from "../../messages.ts";
+import { agentHome } from "../agent-home.ts";
 
 const KEY = `ghp_${"a1B2c3D4".repeat(4)}`;
 
