@@ -59,7 +59,7 @@ export type AgentDeps = TurnDeps &
   };
 
 /** Work after a turn that the user does not wait for. */
-export type BackgroundWork = {
+type BackgroundWork = {
   /** Undefined: sessions get no titles. Resolves when the title is set, or there is none to set. */
   readonly titles: { afterTurn(result: TurnResult): Promise<void>; stop(): void } | undefined;
   /** Undefined: there are no reviews. */

@@ -9,8 +9,9 @@ import {
   type ModelWindow,
 } from "@hermes-memory/core/context";
 import type { TextModel } from "@hermes-memory/core/lib";
-import type { ResultLimits } from "@hermes-memory/core/sessions";
+import type { ResultLimits, TokenUpdate } from "@hermes-memory/core/sessions";
 import {
+  addUsage,
   type CacheSavings,
   type ChatModel,
   type ChosenModel,
@@ -21,14 +22,16 @@ import {
   type MainModel,
   type ModelIdentity,
   type ModelPrices,
+  NO_USAGE,
   promptTokens,
   resolveContextWindow,
+  safeAddress,
   type TextModelOptions,
   TokenCalibration,
   toTextModel,
   type Usage,
 } from "../models/index.ts";
-import { resultLimits } from "./tools/index.ts";
+import { resultLimits } from "./tools/run-calls.ts";
 
 export type CallCost = {
   readonly costUsd: number | null;
@@ -36,7 +39,7 @@ export type CallCost = {
   readonly source: string;
 };
 
-export const UNKNOWN_COST: CallCost = { costUsd: null, status: "unknown", source: "none" };
+const UNKNOWN_COST: CallCost = { costUsd: null, status: "unknown", source: "none" };
 
 type Settings = { readonly home: string; readonly config: HermesConfig };
 
@@ -116,6 +119,8 @@ export class ModelInUse {
   get tokenFactor(): number {
     return this.#calibration.factor;
   }
+  /** The same as a function: context engines ask for the factor of the moment. */
+  readonly currentTokenFactor = (): number => this.tokenFactor;
   /** The tokens that the server is expected to count for an estimate. */
   tokens(estimate: number): number {
     return this.#calibration.tokens(estimate);
@@ -250,4 +255,68 @@ function priced(usage: Usage, prices: ModelPrices | undefined, provider: string,
   if (prices === undefined) return UNKNOWN_COST;
   const costUsd = costOf(usage, prices.at(promptTokens(usage)), ttl);
   return { costUsd, status: "estimated", source: prices.source };
+}
+
+// What calls have used.
+
+/** The calls of a session so far, as this agent counted them. */
+export class UsageTotals {
+  #calls: readonly Usage[] = [];
+  #usage: Usage = NO_USAGE;
+  #costUsd: number | null = null;
+  #lastCost: CallCost = UNKNOWN_COST;
+
+  get calls(): readonly Usage[] {
+    return this.#calls;
+  }
+  get apiCalls(): number {
+    return this.#calls.length;
+  }
+  get usage(): Usage {
+    return this.#usage;
+  }
+  get costUsd(): number | null {
+    return this.#costUsd;
+  }
+  get lastCost(): CallCost {
+    return this.#lastCost;
+  }
+
+  add(usage: Usage, cost: CallCost): void {
+    this.#calls = [...this.#calls, usage];
+    this.#usage = addUsage(this.#usage, usage);
+    this.#lastCost = cost;
+    this.addCost(cost.costUsd);
+  }
+
+  /** Also the cost of a delegated task or of a review. */
+  addCost(costUsd: number | null): void {
+    if (costUsd !== null) this.#costUsd = (this.#costUsd ?? 0) + costUsd;
+  }
+
+  reset(): void {
+    this.#calls = [];
+    this.#usage = NO_USAGE;
+    this.#costUsd = null;
+    this.#lastCost = UNKNOWN_COST;
+  }
+}
+
+/** The amounts that one call adds to the session's row. */
+export function tokenUpdate(usage: Usage, cost: CallCost, model: ModelIdentity): TokenUpdate {
+  return {
+    inputTokens: usage.input,
+    outputTokens: usage.output,
+    cacheReadTokens: usage.cacheRead,
+    cacheWriteTokens: usage.cacheWrite,
+    reasoningTokens: usage.reasoning,
+    apiCallCount: 1,
+    estimatedCostUsd: cost.costUsd,
+    costStatus: cost.status,
+    costSource: cost.source,
+    model: model.model,
+    billingProvider: model.provider,
+    billingBaseUrl: safeAddress(model.baseUrl) || null,
+    billingMode: cost.status === "included" ? "subscription_included" : undefined,
+  };
 }

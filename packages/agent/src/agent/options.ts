@@ -9,7 +9,7 @@ import type { SessionStore } from "@hermes-memory/core/sessions";
 import type { ChatModel, ModelSelection } from "../models/index.ts";
 import type { EventListener } from "./events.ts";
 import type { TurnResult } from "./result.ts";
-import type { PreToolCall } from "./tools/index.ts";
+import type { PreToolCall } from "./tools/run-calls.ts";
 
 export type AgentOptions = {
   /** `$HERMES_HOME`; made when it is not there. */

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { stringify } from "yaml";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { type Agent, type AgentEvent, type AgentOptions, createAgent } from "../../src/agent/index.ts";
+import { createAgent } from "../../src/agent/create/create-agent.ts";
+import type { Agent, AgentEvent, AgentOptions } from "../../src/agent/index.ts";
 import type { Script, WireKind } from "../fakes/wires/script.ts";
 import { startWire, type TestWireOptions, type Wire } from "../fakes/wires/wire-in-test.ts";
 

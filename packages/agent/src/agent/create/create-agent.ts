@@ -23,7 +23,7 @@ import { Session } from "../session/session.ts";
 import { SessionPrompt } from "../session/session-prompt.ts";
 import { givenMessages } from "../session/transcript.ts";
 import { SessionTitles } from "../titles.ts";
-import { TodoStore } from "../tools/index.ts";
+import { TodoStore } from "../tools/todo.ts";
 import { openEngine } from "./open-engine.ts";
 import { mirrorWrite, openTools } from "./open-tools.ts";
 import { openSideModels } from "./side-models.ts";

@@ -44,7 +44,7 @@ export type OpenedEngine = { readonly selected: SelectedEngine; readonly engine:
 
 export async function openEngine(input: EngineInput): Promise<OpenedEngine> {
   const { home, config, model, summaries, store, sessionId, user, log } = input;
-  const tokenFactor = (): number => model.tokenFactor;
+  const tokenFactor = model.currentTokenFactor;
   const contextLength = model.window.tokens;
   const selected = await selectEngine(config, {
     home,
@@ -91,7 +91,7 @@ type Numbers = "lastPromptTokens" | "lastCompletionTokens" | "lastTotalTokens" |
  * A plugin's engine that cannot break a turn: its exceptions are logged, its answers are checked, and an interrupt does not wait for
  * it.
  */
-class GuardedEngine implements ContextEngine {
+export class GuardedEngine implements ContextEngine {
   readonly name: string;
   readonly #engine: ContextEngine;
   readonly #log: Logger;

@@ -24,7 +24,6 @@ import { type ChildTask, delegateEntry, type SpawnChild } from "../delegation/de
 import type { AgentEvents } from "../events.ts";
 import type { ModelInUse } from "../model-in-use.ts";
 import type { AgentOptions } from "../options.ts";
-import type { ReviewTools } from "../review/reviewer.ts";
 import type { Session } from "../session/session.ts";
 import {
   connectMcpServers,
@@ -64,7 +63,8 @@ export type ToolsInput = {
 
 export type OpenedTools = {
   readonly table: ToolTable;
-  readonly reviewTools: ReviewTools;
+  /** The agent's own tools for a review of this session, by name; their journal lines have the origin `review`. */
+  readonly reviewTools: (sessionId: string) => ReadonlyMap<string, Tool>;
   close(): Promise<void>;
 };
 

@@ -7,7 +7,7 @@ import { errorOutcome, type Tool, type ToolArguments, ToolTable } from "@hermes-
 import { AgentEvents } from "../events.ts";
 import { Nudges } from "../nudges.ts";
 import type { AgentHooks } from "../options.ts";
-import { TodoStore } from "../tools/index.ts";
+import { TodoStore } from "../tools/todo.ts";
 import { type LoopDeps, newTurn } from "../turn/turn.ts";
 import type { Turn, TurnControl } from "../turn/turn-state.ts";
 

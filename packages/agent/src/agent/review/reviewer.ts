@@ -5,7 +5,7 @@ import { sessionFiles } from "@hermes-memory/core/home";
 import { describeCause, isRecord, outsideJsonOr, preview } from "@hermes-memory/core/lib";
 import { redactSecrets } from "@hermes-memory/core/security";
 import { removeKeptResults, type SessionStore } from "@hermes-memory/core/sessions";
-import type { Tool } from "@hermes-memory/core/tools";
+import type { OpenedTools } from "../create/open-tools.ts";
 import { keptResults } from "../session/transcript.ts";
 import { type LoopDeps, runLoop } from "../turn/turn.ts";
 import type { Turn } from "../turn/turn-state.ts";
@@ -18,9 +18,6 @@ const LONGEST_MINUTES = 10;
 /** Counted, but without a notice: the agent is being closed. */
 const BROKEN_OFF = "It was broken off, because the agent was closed.";
 
-/** The tools that write, by name, for a review of this session; their journal lines have the origin `review`. */
-export type ReviewTools = (sessionId: string) => ReadonlyMap<string, Tool>;
-
 export type ReviewDeps = LoopDeps & {
   readonly platform: string;
   /** Where reviews are counted: the store with the sessions of all users. Undefined: they are not. */
@@ -29,11 +26,11 @@ export type ReviewDeps = LoopDeps & {
 
 export class Reviewer {
   readonly #deps: ReviewDeps;
-  readonly #tools: ReviewTools;
+  readonly #tools: OpenedTools["reviewTools"];
   readonly #closing = new AbortController();
   #running: Promise<void> | undefined;
 
-  constructor(deps: ReviewDeps, tools: ReviewTools) {
+  constructor(deps: ReviewDeps, tools: OpenedTools["reviewTools"]) {
     this.#deps = deps;
     this.#tools = tools;
   }

@@ -9,7 +9,7 @@ import { newSessionId, type SessionStore, scopeOfUser, type UndoOutcome } from "
 import type { AgentEvents } from "../events.ts";
 import type { Nudges } from "../nudges.ts";
 import type { SessionChange, SessionProblem, UndoReport } from "../surface.ts";
-import type { TodoStore } from "../tools/index.ts";
+import type { TodoStore } from "../tools/todo.ts";
 import { findSession, loadMessages, notFound } from "./find-session.ts";
 import type { Hold, Session, SessionStart, SwitchReason } from "./session.ts";
 import { deleteConversation } from "./session-files.ts";

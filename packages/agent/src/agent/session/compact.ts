@@ -25,7 +25,7 @@ import type { ToolTable } from "@hermes-memory/core/tools";
 import type { AgentEvents } from "../events.ts";
 import type { ModelInUse } from "../model-in-use.ts";
 import type { CompressChoices, CompressReport } from "../surface.ts";
-import type { TodoStore } from "../tools/index.ts";
+import type { TodoStore } from "../tools/todo.ts";
 import type { Hold, Session } from "./session.ts";
 import { shownContent } from "./transcript.ts";
 

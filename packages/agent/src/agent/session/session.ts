@@ -20,9 +20,9 @@ import {
   type TokenUpdate,
 } from "@hermes-memory/core/sessions";
 import type { ToolTable } from "@hermes-memory/core/tools";
-import { addUsage, type ModelIdentity, NO_USAGE, safeAddress, type Usage } from "../../models/index.ts";
+import type { ModelIdentity, Usage } from "../../models/index.ts";
 import type { AgentEvents } from "../events.ts";
-import { type CallCost, type ModelInUse, UNKNOWN_COST } from "../model-in-use.ts";
+import { type CallCost, type ModelInUse, tokenUpdate, UsageTotals } from "../model-in-use.ts";
 import type { SessionPrompt } from "./session-prompt.ts";
 import { Transcript } from "./transcript.ts";
 
@@ -617,68 +617,6 @@ function rowOf({ id, messageIds }: NewLineageSession, index: number): number {
     "missing-row",
     `The database has ${messageIds.length} messages of session ${id}, which is fewer than it was given.`,
   );
-}
-
-/** Sums of the calls so far. */
-class UsageTotals {
-  #calls: readonly Usage[] = [];
-  #usage: Usage = NO_USAGE;
-  #costUsd: number | null = null;
-  #lastCost: CallCost = UNKNOWN_COST;
-
-  get calls(): readonly Usage[] {
-    return this.#calls;
-  }
-  get apiCalls(): number {
-    return this.#calls.length;
-  }
-  get usage(): Usage {
-    return this.#usage;
-  }
-  get costUsd(): number | null {
-    return this.#costUsd;
-  }
-  get lastCost(): CallCost {
-    return this.#lastCost;
-  }
-
-  add(usage: Usage, cost: CallCost): void {
-    this.#calls = [...this.#calls, usage];
-    this.#usage = addUsage(this.#usage, usage);
-    this.#lastCost = cost;
-    this.addCost(cost.costUsd);
-  }
-
-  /** Also the cost of a delegated task or of a review. */
-  addCost(costUsd: number | null): void {
-    if (costUsd !== null) this.#costUsd = (this.#costUsd ?? 0) + costUsd;
-  }
-
-  reset(): void {
-    this.#calls = [];
-    this.#usage = NO_USAGE;
-    this.#costUsd = null;
-    this.#lastCost = UNKNOWN_COST;
-  }
-}
-
-/** The amounts that one call adds to the session's row. */
-function tokenUpdate(usage: Usage, cost: CallCost, model: ModelIdentity): TokenUpdate {
-  return {
-    inputTokens: usage.input,
-    outputTokens: usage.output,
-    cacheReadTokens: usage.cacheRead,
-    cacheWriteTokens: usage.cacheWrite,
-    reasoningTokens: usage.reasoning,
-    apiCallCount: 1,
-    estimatedCostUsd: cost.costUsd,
-    costStatus: cost.status,
-    costSource: cost.source,
-    model: model.model,
-    billingProvider: model.provider,
-    billingBaseUrl: safeAddress(model.baseUrl) || null,
-    billingMode: cost.status === "included" ? "subscription_included" : undefined,
-  };
 }
 
 const LEASE_SECONDS = 60;

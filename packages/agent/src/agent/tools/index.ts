@@ -6,7 +6,7 @@ export {
 } from "./check-calls.ts";
 export { connectMcpServers, type McpConnections, type McpNotice } from "./mcp-tools.ts";
 export type { BatchContext, PreToolCall, PreToolCallAnswer, ToolEvent } from "./run-calls.ts";
-export { fits, resultLimits, runBatch, toolMessage } from "./run-calls.ts";
+export { fits, runBatch, toolMessage } from "./run-calls.ts";
 export { TodoStore, todoEntry, todoToolSchema } from "./todo.ts";
 export {
   knownToolsets,

@@ -190,7 +190,7 @@ function unread(messages: readonly Message[], userMessageId: string): Unread {
  * The lists of messages that a refused request is tried without, before this turn's own messages are taken for the cause: the newest
  * reply, the unanswered messages of earlier turns, both. The first request that is accepted shows which messages were refused.
  */
-function trials(messages: readonly Message[], userMessageId: string): readonly (readonly Message[])[] {
+export function trials(messages: readonly Message[], userMessageId: string): readonly (readonly Message[])[] {
   const { reply, earlier } = unread(messages, userMessageId);
   const isMixed = reply.length > 0 && earlier.length > 0;
   return [reply, earlier, ...(isMixed ? [[...reply, ...earlier]] : [])].filter(({ length }) => length > 0);
@@ -200,7 +200,7 @@ function trials(messages: readonly Message[], userMessageId: string): readonly (
  * The messages to leave out from now on when no trial was accepted: this turn's own. Where there were no trials (`wasTried` false: no
  * model calls were left for them) and an earlier message was refused already, all that no accepted request has held.
  */
-function suspects(
+export function suspects(
   messages: readonly Message[],
   userMessageId: string,
   wasTried: boolean,

@@ -23,7 +23,8 @@ import type { TurnResult } from "../result.ts";
 import { writeJsonSnapshot } from "../session/session-files.ts";
 import { withMaskedArguments } from "../session/transcript.ts";
 import type { RunOptions, UserInput } from "../surface.ts";
-import { type CheckedCall, checkCalls, runBatch, toolMessage } from "../tools/index.ts";
+import { type CheckedCall, checkCalls } from "../tools/check-calls.ts";
+import { runBatch, toolMessage } from "../tools/run-calls.ts";
 import { judge, NO_TROUBLES, type Troubles, type Verdict } from "./judge.ts";
 import {
   compactAfterTools,
