@@ -54,7 +54,7 @@ export type AgentDeps = TurnDeps &
     readonly warnings: readonly string[];
     readonly mirrorWrite: (write: CommittedWrite, source: { readonly origin: string | undefined }) => void;
     readonly background: BackgroundWork;
-    /** Closes what was opened for the agent. */
+    /** Closes the stores, providers and servers that were opened for the agent. */
     readonly close: () => Promise<void>;
   };
 
@@ -171,7 +171,7 @@ export class Agent implements AgentSurface, AsyncDisposable {
   }
 
   async status(): Promise<AgentStatus> {
-    const { session, model, engine, tools, nudges, memory, manager } = this.#deps;
+    const { session, model, engine, tools, reviewSchedule, memory, manager } = this.#deps;
     const { usage } = session;
     const used =
       engine.lastPromptTokens > 0 ? engine.lastPromptTokens : model.tokens(session.requestEstimate(tools));
@@ -186,7 +186,7 @@ export class Agent implements AgentSurface, AsyncDisposable {
       model: model.identity.model,
       provider: model.identity.provider,
       // Turns are counted from the first one on; before it the messages of a resumed session tell.
-      turns: nudges.turns || session.messages.filter(({ role }) => role === "user").length,
+      turns: reviewSchedule.turns || session.messages.filter(({ role }) => role === "user").length,
       messages: session.messages.length,
       context: {
         used_tokens: used,

@@ -1,4 +1,4 @@
-// The model of the conversation: the model object, its window, how its server counts tokens, and what it costs. A switch of
+// The model of the conversation: the model object, its window, how its server counts tokens, and its prices. A switch of
 // the model, a server that states a smaller window and every reply change it; nothing here is stored in the session.
 import type { HermesConfig } from "@hermes-memory/core/config";
 import {
@@ -257,7 +257,7 @@ function priced(usage: Usage, prices: ModelPrices | undefined, provider: string,
   return { costUsd, status: "estimated", source: prices.source };
 }
 
-// What calls have used.
+// Usage.
 
 /** The calls of a session so far, as this agent counted them. */
 export class UsageTotals {

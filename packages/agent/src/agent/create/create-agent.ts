@@ -1,5 +1,5 @@
 // Puts an agent together from a home, layer by layer: config, model, database, memory, provider, engine, session, tools. Without a
-// model there is no agent; every other layer may be missing, and then the user is told.
+// model there is no agent; every other layer may be missing, and then the user gets a warning.
 import { homedir } from "node:os";
 import { basename, resolve } from "node:path";
 import { type HermesConfig, mcpServerRemarks, useEnvFile } from "@hermes-memory/core/config";
@@ -15,8 +15,8 @@ import { type ChatModel, chooseModel, fromSdkModel, type MainModel, openModel } 
 import { Agent } from "../agent.ts";
 import { AgentEvents } from "../events.ts";
 import { ModelInUse } from "../model-in-use.ts";
-import { Nudges } from "../nudges.ts";
 import type { AgentOptions } from "../options.ts";
+import { ReviewSchedule } from "../review/review-schedule.ts";
 import { Reviewer } from "../review/reviewer.ts";
 import { chooseSession, type StartingSession } from "../session/find-session.ts";
 import { Session } from "../session/session.ts";
@@ -28,7 +28,7 @@ import { openEngine } from "./open-engine.ts";
 import { mirrorWrite, openTools } from "./open-tools.ts";
 import { openSideModels } from "./side-models.ts";
 
-/** What is known before any layer is opened. */
+/** Known before any layer is opened. */
 type HomeParts = {
   readonly options: AgentOptions;
   readonly home: string;
@@ -178,7 +178,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     ...places,
     engine,
     tools: tools.table,
-    nudges: new Nudges({
+    reviewSchedule: new ReviewSchedule({
       memoryInterval: config.memory.nudgeInterval,
       skillInterval: config.skills.creationNudgeInterval,
     }),

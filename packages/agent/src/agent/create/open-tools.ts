@@ -48,7 +48,7 @@ export type ToolsInput = {
   readonly todo: TodoStore;
   readonly events: AgentEvents;
   readonly keptResults: ReadonlySet<string>;
-  /** Recaps what `session_search` found. */
+  /** Writes the recaps of `session_search`. */
   readonly recapModel: TextModel;
   readonly user: MemoryUser | undefined;
   readonly platform: string;

@@ -5,11 +5,11 @@ import { isRecord, preview } from "@hermes-memory/core/lib";
 import { newMessage } from "@hermes-memory/core/message";
 import { errorOutcome, type Tool, type ToolArguments, ToolTable } from "@hermes-memory/core/tools";
 import { AgentEvents } from "../events.ts";
-import { Nudges } from "../nudges.ts";
 import type { AgentHooks } from "../options.ts";
 import { TodoStore } from "../tools/todo.ts";
 import { type LoopDeps, newTurn } from "../turn/turn.ts";
 import type { Turn, TurnControl } from "../turn/turn-state.ts";
+import { ReviewSchedule, type ReviewScope } from "./review-schedule.ts";
 
 type ReviewInput = {
   readonly scope: ReviewScope;
@@ -41,7 +41,7 @@ export function forkForReview(parent: LoopDeps, answered: Turn, input: ReviewInp
     hooks: permission(parent, input.scope),
     manager: undefined,
     todo: new TodoStore(),
-    nudges: new Nudges({ memoryInterval: 0, skillInterval: 0 }),
+    reviewSchedule: new ReviewSchedule({ memoryInterval: 0, skillInterval: 0 }),
     keptResults: new Set(),
   };
   const turn = newTurn(`review-${session.id}`, turnControl(input.signal), false);
@@ -118,8 +118,6 @@ function noEngine({ engine, model }: LoopDeps): ContextEngine {
 }
 
 // ---- What a review may do. It runs without the user, so rights are per operation: it may add and correct, but remove nothing.
-
-export type ReviewScope = { readonly memory: boolean; readonly skills: boolean };
 
 /** `actions`: the allowed values of the argument `action`; undefined for a tool that only reads. */
 type Right = { readonly for: keyof ReviewScope | "either"; readonly actions?: readonly string[] };

@@ -9,7 +9,8 @@ import type { OpenedTools } from "../create/open-tools.ts";
 import { keptResults } from "../session/transcript.ts";
 import { type LoopDeps, runLoop } from "../turn/turn.ts";
 import type { Turn } from "../turn/turn-state.ts";
-import { type Fork, forkForReview, type ReviewScope } from "./review-fork.ts";
+import { type Fork, forkForReview } from "./review-fork.ts";
+import type { ReviewScope } from "./review-schedule.ts";
 import { reviewSummary, reviewWrites } from "./review-summary.ts";
 
 /** A review whose model never answers is stopped after this time. */

@@ -7,7 +7,7 @@ import { fromRow, type Message, renderContent } from "@hermes-memory/core/messag
 import type { MemoryManager } from "@hermes-memory/core/providers";
 import { newSessionId, type SessionStore, scopeOfUser, type UndoOutcome } from "@hermes-memory/core/sessions";
 import type { AgentEvents } from "../events.ts";
-import type { Nudges } from "../nudges.ts";
+import type { ReviewSchedule } from "../review/review-schedule.ts";
 import type { SessionChange, SessionProblem, UndoReport } from "../surface.ts";
 import type { TodoStore } from "../tools/todo.ts";
 import { findSession, loadMessages, notFound } from "./find-session.ts";
@@ -21,7 +21,7 @@ export type ChangeDeps = {
   readonly user: MemoryUser | undefined;
   readonly manager: MemoryManager | undefined;
   readonly todo: TodoStore;
-  readonly nudges: Nudges;
+  readonly reviewSchedule: ReviewSchedule;
   readonly events: AgentEvents;
   readonly log: Logger;
   readonly clock: Clock;
@@ -148,7 +148,7 @@ export async function closeSession(deps: ChangeDeps, isDeleted: boolean): Promis
 
 // Leaving a session.
 
-/** Stores what is missing. Messages that cannot be stored and would be lost are a reason not to leave. */
+/** Stores the messages that are missing. When they cannot be stored, leaving would lose them, and the problem says so. */
 async function lossOf(
   session: Session,
   hold: Hold,
@@ -180,12 +180,12 @@ type Next = SessionStart & { readonly title?: string | undefined };
 
 /** Everything that belonged to the conversation before is forgotten. */
 async function enter(
-  { session, todo, nudges, events }: ChangeDeps,
+  { session, todo, reviewSchedule, events }: ChangeDeps,
   next: Next,
   reason: SwitchReason,
 ): Promise<void> {
   todo.clear();
-  nudges.reset();
+  reviewSchedule.reset();
   events.forgetNotices();
   await session.switchTo(next, reason);
 }

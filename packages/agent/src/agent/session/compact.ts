@@ -1,4 +1,4 @@
-// A compaction, from top to bottom: lock the session, store what is missing, ask provider and engine, cut what still does not
+// A compaction, from top to bottom: lock the session, flush it, ask provider and engine, cut messages that still do not
 // fit, write the shorter list as a new session in one transaction, unlock. Until that transaction nothing has changed; when it
 // fails, nothing has changed either.
 import {
@@ -53,8 +53,8 @@ export type CompactionRequest = {
   /** The caller shows the notices of the report, so no events repeat them. */
   readonly showsNotices?: boolean | undefined;
   /**
-   * What the next request may cost, in estimated tokens: tail, head and then single results give way until it does, or nothing is left
-   * that could.
+   * The limit for the next request, in estimated tokens: tail, head and then single results give way until it is met, or nothing more
+   * can.
    */
   readonly limitEstimate?: number | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -71,7 +71,7 @@ export type CompactionReport = {
   readonly reason?: CompressOutcome["reason"];
 };
 
-/** For `/compress`. Like a turn it works on the session with what other processes added to it. */
+/** For `/compress`. Like a turn it first takes the lease and reads messages that other processes added. */
 export function compressNow(
   deps: CompactDeps,
   command: CompressCommand,
@@ -185,7 +185,7 @@ async function compact(
   if (stored !== undefined && !(await session.flush()))
     return failed(deps, request, "what was said last could not be stored, and it must not get lost");
 
-  // What the engine gets: all messages but those for one turn only, those that the provider refused, and the kept tail.
+  // The engine gets the messages without those for one turn only, those that the provider refused, and the kept tail.
   const refused = refusedCount(session.messages);
   const spoken = session.messages.filter(({ meta }) => meta.ephemeral === undefined).map(asStored);
   const whole = withoutRefused(spoken);
@@ -311,7 +311,7 @@ function compactedList(
   });
 }
 
-/** Undoes `asStored` for a message that stays: the model may not have seen yet what was added for it alone. */
+/** Undoes `asStored` for a message that stays: the model may not have seen yet the text that was added for it only. */
 function asSent(message: Message, live: Message | undefined): Message {
   const stored = live?.meta.storedContent;
   if (live === undefined || stored === undefined) return message;
@@ -325,7 +325,7 @@ function asSent(message: Message, live: Message | undefined): Message {
   return withMeta({ ...message, content }, { storedContent: kept });
 }
 
-// Texts for the model: where it finds what was cut. Every message was stored before the compaction, and its row is unchanged.
+// Texts for the model: where it finds the messages that were cut. Every message was stored before the compaction, and its row is unchanged.
 
 function whereIs({ session, tools }: CompactDeps, message: Message): string {
   const { rowId: row } = message.meta;

@@ -55,7 +55,7 @@ export class SessionPrompt {
   #text: string | undefined;
   /** The database could not be written when the prompt was built. */
   #isUnsaved = false;
-  /** Curated memory as it was when the session began; unchanged by a switch of the model. */
+  /** The memory blocks of the prompt, read when the session began; a switch of the model keeps them. */
   #memoryBlocks: ReadonlyMap<MemoryTarget, string> | undefined;
 
   constructor(sources: PromptSources) {
@@ -115,7 +115,7 @@ export class SessionPrompt {
     this.#memoryBlocks = undefined;
   }
 
-  /** The same for another model in the same session: memory stays as it was. */
+  /** The same for another model in the same session: the memory blocks are kept. */
   dropKeepingMemory(): void {
     this.#text = undefined;
   }

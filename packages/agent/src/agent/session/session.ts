@@ -34,7 +34,7 @@ export type SessionDeps = {
   readonly home: string;
   readonly platform: string;
   readonly user: MemoryUser | undefined;
-  /** What the session's row is made with. */
+  /** For the session's row. */
   readonly row: {
     readonly cwd: string | undefined;
     readonly maxTurns: number;
@@ -76,7 +76,7 @@ export type SwitchReason = "new_session" | "resume" | "branch";
 const PAUSE_AFTER_TROUBLE_MS = 30_000;
 
 export class Session {
-  /** What calls have used and cost, as this agent counted it. */
+  /** Usage and cost of the calls, as this agent counted them. */
   readonly usage = new UsageTotals();
   /**
    * A compaction failed in this turn. The next one would cost another summary, so until the next turn only a forced one is tried.
@@ -177,7 +177,7 @@ export class Session {
 
   // The lease.
 
-  /** For a turn, until `release`: takes the lease and reads what other processes added. A refused lease is lost. */
+  /** For a turn, until `release`: takes the lease and reads the messages that other processes added. */
   async reserve(): Promise<Refusal | undefined> {
     this.isCompactionPaused = false;
     this.#wasClaimedAtEnd = false;
@@ -193,12 +193,12 @@ export class Session {
     await lease?.release();
   }
 
-  /** Outside of a turn, while `work` runs: the lease, and the list with what other processes added, as far as it can be had. */
+  /** The same for work outside of a turn. `hold` says whether it could be done. */
   whileReserved<T>(work: (hold: Hold) => Promise<T>): Promise<T> {
     return this.#whileHeld((lease) => this.#reserve(lease), work);
   }
 
-  /** The same for leaving the session. What other processes did matters only where messages are still to be stored. */
+  /** The same for leaving the session: messages of other processes are read only when there are some to store. */
   whileLeaving<T>(work: (hold: Hold) => Promise<T>): Promise<T> {
     return this.isAllStored ? this.#whileHeld((lease) => this.#claim(lease), work) : this.whileReserved(work);
   }

@@ -128,12 +128,12 @@ function addedEstimate({ recall, hookContext }: Turn): number {
   return estimateText(recall) + estimateText(hookContext);
 }
 
-/** What list, prompt and tools may cost together, in estimated tokens. */
+/** The limit for list, prompt and tools together, in estimated tokens. */
 function limitEstimate(deps: WindowDeps, turn: Turn): number {
   return promptLimit(deps) / deps.model.tokenFactor - addedEstimate(turn);
 }
 
-/** What a request may cost so that the reply has room. */
+/** The tokens that a request may have so that the reply has room. */
 function promptLimit({ model, config }: WindowDeps): number {
   const { tokens } = model.window;
   const usual = Math.min(MOST_RESERVE, Math.trunc(tokens * RESERVE_SHARE));
@@ -199,7 +199,7 @@ const BLIND_SHARE = 0.7;
 /** No tokenizer takes more than one token for a character, on average, and prose is estimated at four characters a token. */
 const MOST_TOKENS_PER_ESTIMATE = 4;
 
-/** What the next request may cost, in estimated tokens. */
+/** The limit for the next request, in estimated tokens. */
 function learnCount(deps: WindowDeps, turn: Turn, failure: ModelFailure): number {
   const { model } = deps;
   const { kind, promptTokens: counted, outputTokens = 0 } = failure;

@@ -1,5 +1,5 @@
-// What a turn does when a call of the model fails: shorten the request, continue a reply that broke off, leave out what the
-// provider refuses to read, or end.
+// Failed calls of the model: the turn shortens the request, continues a reply that broke off, leaves out messages that the
+// provider refuses to read, or ends.
 import { isRefused, type Message, toolCallsOf } from "@hermes-memory/core/message";
 import type { ModelFailure } from "../../models/index.ts";
 import { judge, type Troubles } from "./judge.ts";

@@ -17,9 +17,9 @@ import {
 } from "@hermes-memory/core/message";
 import { buildMemoryContextBlock } from "@hermes-memory/core/providers";
 import { type ModelReply, promptTokens, safeAddress, totalTokens } from "../../models/index.ts";
-import type { Nudges, NudgesDue } from "../nudges.ts";
 import type { AgentHooks } from "../options.ts";
 import type { TurnResult } from "../result.ts";
+import type { ReviewSchedule, ReviewScope } from "../review/review-schedule.ts";
 import { writeJsonSnapshot } from "../session/session-files.ts";
 import { withMaskedArguments } from "../session/transcript.ts";
 import type { RunOptions, UserInput } from "../surface.ts";
@@ -50,7 +50,7 @@ import {
 /** For the loop alone: the background review runs it without the rest of a turn. */
 export type LoopDeps = CallDeps &
   FailureDeps & {
-    readonly nudges: Nudges;
+    readonly reviewSchedule: ReviewSchedule;
     readonly hooks: AgentHooks;
     /** Ids of long tool results that this agent put into files. */
     readonly keptResults: Set<string>;
@@ -60,7 +60,7 @@ export type TurnDeps = LoopDeps & {
   readonly platform: string;
   readonly memory: MemoryStore | undefined;
   /** Begins a background review; false when it cannot now. Undefined: there are none. */
-  readonly startReview: ((turn: Turn, due: NudgesDue) => boolean) | undefined;
+  readonly startReview: ((turn: Turn, due: ReviewScope) => boolean) | undefined;
 };
 
 export type TurnRequest = {
@@ -114,7 +114,7 @@ async function begin(
   turn: Turn,
   { input, options }: TurnRequest,
 ): Promise<TurnEnd | undefined> {
-  const { session, tools, todo, nudges, memory, events, hooks } = deps;
+  const { session, tools, todo, reviewSchedule, memory, events, hooks } = deps;
   const { signal } = turn.control;
   const content = contentOf(input);
   const least =
@@ -127,10 +127,10 @@ async function begin(
   await session.ensureRow();
   const history = session.messages;
   todo.hydrate(history);
-  nudges.hydrate(history);
-  nudges.noteTurn({ hasMemoryTool: tools.has("memory") && memory !== undefined });
+  reviewSchedule.hydrate(history);
+  reviewSchedule.noteTurn({ hasMemoryTool: tools.has("memory") && memory !== undefined });
   appendUserMessage(deps, turn, content, options);
-  events.emit({ type: "turn-start", sessionId: session.id, turn: nudges.turns });
+  events.emit({ type: "turn-start", sessionId: session.id, turn: reviewSchedule.turns });
 
   const { text: system, isFresh } = await session.prompt.ensure(session.id, history.length > 0, tools);
   turn.system = system;
@@ -143,7 +143,7 @@ async function begin(
   if (tooSmall !== undefined) return tooSmall;
   await compactWhileTooLong(deps, turn);
 
-  const view = { sessionId: session.id, turn: nudges.turns, userText: turn.userText };
+  const view = { sessionId: session.id, turn: reviewSchedule.turns, userText: turn.userText };
   const added = callHook(deps, "preModelCall", () => hooks.preModelCall?.(view));
   turn.hookContext = (await unlessInterrupted(signal, added)) ?? "";
   if (!signal.aborted)
@@ -181,12 +181,12 @@ function isPart(part: unknown): part is Part {
 }
 
 async function recall(
-  { manager, session, model, tools, platform, nudges }: TurnDeps,
+  { manager, session, model, tools, platform, reviewSchedule }: TurnDeps,
   turn: Turn,
 ): Promise<string> {
   if (manager === undefined) return "";
   const used = model.tokens(session.requestEstimate(tools));
-  await manager.onTurnStart(nudges.turns, turn.userText, {
+  await manager.onTurnStart(reviewSchedule.turns, turn.userText, {
     model: model.identity.model,
     platform,
     tool_count: tools.definitions().length,
@@ -222,7 +222,7 @@ async function callHook<T>(
   }
 }
 
-// Loop. judge.ts decides what to do with a reply; here it is done. The list is stored after every step.
+// Loop. judge.ts decides the next step, the loop carries it out. The list is stored after every step.
 
 export async function runLoop(deps: LoopDeps, turn: Turn): Promise<TurnEnd> {
   const loop = new Loop(deps, turn);
@@ -250,14 +250,14 @@ class Loop {
     this.#draft = new Draft(deps, turn);
   }
 
-  /** One call of the model and what follows from it. Undefined: another step. */
+  /** One call of the model and its consequences. Undefined: another step follows. */
   async step(): Promise<TurnEnd | undefined> {
-    const { session, tools, nudges, maxTurns } = this.#deps;
+    const { session, tools, reviewSchedule, maxTurns } = this.#deps;
     const turn = this.#turn;
     if (turn.control.signal.aborted) return this.#interrupted();
     if (!(await session.isOurs())) return sessionTakenOver(session.id);
     if (turn.apiCalls >= maxTurns) return turn.wrapsUp ? this.#sumUp() : outOfSteps(turn);
-    nudges.noteModelCall({ hasSkillTool: tools.has("skill_manage") });
+    reviewSchedule.noteModelCall({ hasSkillTool: tools.has("skill_manage") });
     const outcome = await callOnce(this.#deps, turn, {
       text: this.#draft.stream,
       maxOutputTokens: this.#maxOutputTokens(),
@@ -351,7 +351,7 @@ class Loop {
     calls: readonly CheckedCall[],
     reply: ModelReply,
   ): Promise<TurnEnd | undefined> {
-    const { session, model, tools, events, nudges, hooks, home, keptResults } = this.#deps;
+    const { session, model, tools, events, reviewSchedule, hooks, home, keptResults } = this.#deps;
     const draft = this.#draft;
     const turn = this.#turn;
     const { signal } = turn.control;
@@ -376,10 +376,10 @@ class Loop {
     });
     for (const { name, kind, spilledTo } of results) {
       if (spilledTo !== undefined) keptResults.add(basename(spilledTo, ".txt"));
-      if (kind !== "blocked" && kind !== "skipped") nudges.noteTool(name);
+      if (kind !== "blocked" && kind !== "skipped") reviewSchedule.noteTool(name);
     }
     draft.append(...results.map(toolMessage));
-    const steered = turn.control.takeSteer(); // typed meanwhile: a message of its own
+    const steered = turn.control.takeSteer(); // typed while the tools ran
     if (steered !== undefined) draft.append(newMessage({ role: "user", content: steered }));
     await session.flush();
     draft.begin();
@@ -491,15 +491,15 @@ async function finish(deps: TurnDeps, turn: Turn, end: TurnEnd): Promise<TurnRes
 }
 
 /** A review that neither the hook nor the reviewer takes on stays due for the next turn. */
-function announceReview({ nudges, hooks, session, events, startReview }: TurnDeps, turn: Turn): void {
-  const due = nudges.due();
+function announceReview({ reviewSchedule, hooks, session, events, startReview }: TurnDeps, turn: Turn): void {
+  const due = reviewSchedule.due();
   if (!(due.memory || due.skills)) return;
   const { reviewDue } = hooks;
   const isTaken =
     reviewDue === undefined
       ? startReview?.(turn, due)
       : events.callQuietly("The hook reviewDue", () => reviewDue({ sessionId: session.id, ...due }));
-  if (isTaken) nudges.taken();
+  if (isTaken) reviewSchedule.taken();
 }
 
 function toResult(

@@ -1,17 +1,18 @@
-// When it is time to look after memory and skills: memory after so many turns without a word to it, skills after so many
-// model calls. Counting only; nobody is told from here.
+// When a background review is due: of memory after a number of turns without a use of the memory tool, of skills after a number
+// of model calls. It only counts.
 import type { Message } from "@hermes-memory/core/message";
 
-export type NudgeIntervals = {
+type Intervals = {
   /** `memory.nudge_interval`: turns. 0: never. */
   readonly memoryInterval: number;
   /** `skills.creation_nudge_interval`: model calls. 0: never. */
   readonly skillInterval: number;
 };
 
-export type NudgesDue = { readonly memory: boolean; readonly skills: boolean };
+/** The subjects of a review. */
+export type ReviewScope = { readonly memory: boolean; readonly skills: boolean };
 
-export class Nudges {
+export class ReviewSchedule {
   readonly #memoryInterval: number;
   readonly #skillInterval: number;
   #turns = 0;
@@ -20,7 +21,7 @@ export class Nudges {
   #isMemoryDue = false;
   #areSkillsDue = false;
 
-  constructor({ memoryInterval, skillInterval }: NudgeIntervals) {
+  constructor({ memoryInterval, skillInterval }: Intervals) {
     this.#memoryInterval = memoryInterval;
     this.#skillInterval = skillInterval;
   }
@@ -34,7 +35,7 @@ export class Nudges {
     return this.#turnsSinceMemory;
   }
 
-  /** Before the first turn: the turns of a history count. Afterwards it changes nothing. Gives the turns so far. */
+  /** Before the first turn, counts the turns of the messages that are there already; later it changes nothing. Gives the turns so far. */
   hydrate(history: readonly Message[]): number {
     if (this.#turns > 0) return this.#turns;
     this.#turns = history.filter(({ role }) => role === "user").length;
@@ -43,7 +44,7 @@ export class Nudges {
     return this.#turns;
   }
 
-  /** A turn begins. `hasMemoryTool`: the tool is loaded and there is a store behind it. */
+  /** A turn begins. `hasMemoryTool`: there are a memory tool and a store. */
   noteTurn({ hasMemoryTool }: { readonly hasMemoryTool: boolean }): void {
     this.#turns += 1;
     if (!hasMemoryTool || this.#memoryInterval <= 0) return;
@@ -57,14 +58,14 @@ export class Nudges {
     if (hasSkillTool && this.#skillInterval > 0) this.#callsSinceSkill += 1;
   }
 
-  /** A tool ran, also when it reported a failure. One that was blocked did not. */
+  /** A tool ran, also when it reported a failure. Blocked calls do not count. */
   noteTool(name: string): void {
     if (name === "memory") this.#turnsSinceMemory = 0;
     if (name === "skill_manage") this.#callsSinceSkill = 0;
   }
 
-  /** Asked when a turn is over. What is due stays due until it is taken. */
-  due(): NudgesDue {
+  /** Asked at the end of a turn. A review stays due until `taken`. */
+  due(): ReviewScope {
     if (this.#skillInterval > 0 && this.#callsSinceSkill >= this.#skillInterval) {
       this.#areSkillsDue = true;
       this.#callsSinceSkill = 0;
@@ -72,13 +73,13 @@ export class Nudges {
     return { memory: this.#isMemoryDue, skills: this.#areSkillsDue };
   }
 
-  /** Somebody looks after what was due. */
+  /** A review has begun. */
   taken(): void {
     this.#isMemoryDue = false;
     this.#areSkillsDue = false;
   }
 
-  /** Another session: what was counted belongs to a conversation that is no longer here. */
+  /** Another session begins. */
   reset(): void {
     this.#turns = 0;
     this.#turnsSinceMemory = 0;

@@ -1,13 +1,13 @@
 // When memory and skills are due.
 import type { Message } from "@hermes-memory/core/message";
 import { describe, expect, it } from "vitest";
-import { Nudges } from "../../src/agent/nudges.ts";
+import { ReviewSchedule } from "../../src/agent/review/review-schedule.ts";
 import { messages } from "../messages.ts";
 
 const on = { hasMemoryTool: true };
 
-function nudges(memoryInterval = 10, skillInterval = 10): Nudges {
-  return new Nudges({ memoryInterval, skillInterval });
+function schedule(memoryInterval = 10, skillInterval = 10): ReviewSchedule {
+  return new ReviewSchedule({ memoryInterval, skillInterval });
 }
 
 function users(count: number): readonly Message[] {
@@ -15,7 +15,7 @@ function users(count: number): readonly Message[] {
 }
 
 /** The turns, counted from 1, after which memory is due; each time somebody takes it. */
-function firing(counters: Nudges, turns: number, options = on): number[] {
+function firing(counters: ReviewSchedule, turns: number, options = on): number[] {
   return Array.from({ length: turns }, (_, place) => place + 1).filter(() => {
     counters.noteTurn(options);
     const { memory } = counters.due();
@@ -25,7 +25,7 @@ function firing(counters: Nudges, turns: number, options = on): number[] {
 }
 
 describe("memory", () => {
-  it("is due on turns 10 and 20 of a fresh agent", () => expect(firing(nudges(), 25)).toEqual([10, 20]));
+  it("is due on turns 10 and 20 of a fresh agent", () => expect(firing(schedule(), 25)).toEqual([10, 20]));
 
   it.each([
     [7, 7],
@@ -33,19 +33,19 @@ describe("memory", () => {
     [10, 0],
     [19, 9],
   ])("counts a history of %i user messages as %i turns", (count, since) => {
-    const counters = nudges();
+    const counters = schedule();
     expect(counters.hydrate(users(count))).toBe(count);
     expect(counters.turnsSinceMemory).toBe(since);
   });
 
   it("is due on the next turn after a history of 19", () => {
-    const counters = nudges();
+    const counters = schedule();
     counters.hydrate(users(19));
     expect(firing(counters, 1)).toEqual([1]);
   });
 
   it("is counted from a history once, and never while a session runs", () => {
-    const counters = nudges();
+    const counters = schedule();
     counters.hydrate(users(7));
     expect(counters.hydrate(users(9))).toBe(7);
     counters.noteTurn(on);
@@ -53,20 +53,20 @@ describe("memory", () => {
   });
 
   it("does not count a history in which only the assistant speaks", () => {
-    const counters = nudges();
+    const counters = schedule();
     expect(counters.hydrate(messages({ role: "assistant" }, { role: "tool" }))).toBe(0);
     expect(counters.turnsSinceMemory).toBe(0);
   });
 
   it("is never due with interval 0, without the tool or without a store", () => {
-    const never = nudges(0);
+    const never = schedule(0);
     expect(never.hydrate(users(19))).toBe(19);
     expect(firing(never, 40)).toEqual([]);
-    expect(firing(nudges(), 40, { hasMemoryTool: false })).toEqual([]);
+    expect(firing(schedule(), 40, { hasMemoryTool: false })).toEqual([]);
   });
 
   it("starts over when the tool was used", () => {
-    const counters = nudges();
+    const counters = schedule();
     firing(counters, 9);
     counters.noteTool("todo");
     expect(counters.turnsSinceMemory).toBe(9);
@@ -75,7 +75,7 @@ describe("memory", () => {
   });
 
   it("stays due until somebody takes it", () => {
-    const counters = nudges(2);
+    const counters = schedule(2);
     counters.noteTurn(on);
     counters.noteTurn(on);
     counters.noteTurn(on); // the one before was interrupted
@@ -87,12 +87,12 @@ describe("memory", () => {
 });
 
 describe("skills", () => {
-  const calls = (counters: Nudges, count: number, hasSkillTool = true): void => {
+  const calls = (counters: ReviewSchedule, count: number, hasSkillTool = true): void => {
     for (let call = 0; call < count; call += 1) counters.noteModelCall({ hasSkillTool });
   };
 
   it("are due after ten model calls, over several turns", () => {
-    const counters = nudges();
+    const counters = schedule();
     calls(counters, 6);
     counters.noteTurn(on);
     expect(counters.due().skills).toBe(false);
@@ -104,19 +104,19 @@ describe("skills", () => {
   });
 
   it("start over when the tool was used, and are not counted without it or with interval 0", () => {
-    const counters = nudges();
+    const counters = schedule();
     calls(counters, 9);
     counters.noteTool("skill_manage");
     calls(counters, 9);
     calls(counters, 40, false);
     expect(counters.due().skills).toBe(false);
-    const never = nudges(10, 0);
+    const never = schedule(10, 0);
     calls(never, 40);
     expect(never.due().skills).toBe(false);
   });
 
   it("stay due until somebody takes it", () => {
-    const counters = nudges();
+    const counters = schedule();
     calls(counters, 10);
     counters.due();
     counters.noteTool("skill_manage");
@@ -125,7 +125,7 @@ describe("skills", () => {
 });
 
 it("another session starts from nothing", () => {
-  const counters = nudges(2, 2);
+  const counters = schedule(2, 2);
   counters.noteTurn(on);
   counters.noteTurn(on);
   counters.noteModelCall({ hasSkillTool: true });
