@@ -1,4 +1,4 @@
-// An agent on a home of its own, talking to a fake model server over a real socket.
+// An agent in a temporary home that talks to a fake model server over a real socket.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";

@@ -1,4 +1,4 @@
-// /compress from the line that is typed to the session that goes on.
+// /compress, from the typed line to the continuation of the session.
 
 import { loadConfig } from "@hermes-memory/core/config";
 import { describe, expect, it } from "vitest";

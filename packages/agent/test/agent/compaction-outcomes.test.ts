@@ -1,4 +1,4 @@
-// Compactions that do not come about: the session is as it was, everybody who has to know is told, the conversation goes on.
+// Compactions that fail: the session is unchanged, the user gets a notice, the conversation goes on.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -117,7 +117,7 @@ describe("a compaction that came to nothing", () => {
       turns: 3,
       provider: {},
       options: { tools },
-      ...(store === undefined ? {} : { store }),
+      store,
       answer: (request) => {
         if (isSummaryRequest(request)) return undefined;
         round += 1;

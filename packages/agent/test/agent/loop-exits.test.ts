@@ -1,4 +1,4 @@
-// Every way out of a turn leaves the same things behind: a whole result, stored messages, a free session, an agent that goes on.
+// Every exit of a turn gives a complete result, stores the messages, releases the lease and leaves a working agent.
 
 import { openSessionStore } from "@hermes-memory/core/sessions";
 import { describe, expect, it } from "vitest";

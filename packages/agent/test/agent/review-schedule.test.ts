@@ -1,4 +1,4 @@
-// When memory and skills are due.
+// When a review of memory or skills is due.
 import type { Message } from "@hermes-memory/core/message";
 import { describe, expect, it } from "vitest";
 import { ReviewSchedule } from "../../src/agent/review/review-schedule.ts";
@@ -14,7 +14,7 @@ function users(count: number): readonly Message[] {
   return messages(...Array.from({ length: count }, () => [{ role: "user" }, { role: "assistant" }]).flat());
 }
 
-/** The turns, counted from 1, after which memory is due; each time somebody takes it. */
+/** The turns, counted from 1, after which memory is due; each time a review begins. */
 function firing(counters: ReviewSchedule, turns: number, options = on): number[] {
   return Array.from({ length: turns }, (_, place) => place + 1).filter(() => {
     counters.noteTurn(options);

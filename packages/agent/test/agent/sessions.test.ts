@@ -1,5 +1,5 @@
-// Session commands: what providers are told, with which arguments, in which order, and each thing once. Every row is driven
-// through the agent's methods and through slash commands.
+// Session commands: the calls that providers get, their arguments and their order, each once. Every case is run through
+// the agent's methods and through slash commands.
 import { describe, expect, it } from "vitest";
 import type { Agent } from "../../src/agent/index.ts";
 import { recorded, slash, spoken, told } from "./recorded.ts";

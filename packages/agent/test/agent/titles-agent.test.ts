@@ -1,4 +1,4 @@
-// Titles after the first exchange, and the nudges that say when memory is due, both through a running agent.
+// Titles after the first exchange, and the hook that says when a review is due, both in a running agent.
 import { describe, expect, it } from "vitest";
 import { recordingLogger } from "../../../core/test/fakes/providers.ts";
 import type { Agent, AgentEvent, AgentHooks } from "../../src/agent/index.ts";
@@ -188,7 +188,7 @@ describe("a title", () => {
 describe("memory is due", () => {
   type Due = Parameters<NonNullable<AgentHooks["reviewDue"]>>[0];
 
-  /** An agent with an interval of three, and what it announced: turn numbers of the session. */
+  /** An agent with an interval of three turns, and the turns of the session after which a review was due. */
   async function nudged(script: Script = () => ({ text: "ok" }), config = {}) {
     const due: Due[] = [];
     const made = await agentHome(script, {

@@ -1,4 +1,4 @@
-// An agent on a file of today's Hermes: turns of the original are waited for, its compactions are followed.
+// An agent on a database of the original: it waits for the original's turns and follows its compactions.
 
 import { sessionDatabasePath } from "@hermes-memory/core/home";
 import { expect, it } from "vitest";

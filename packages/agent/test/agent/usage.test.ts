@@ -1,4 +1,4 @@
-// What calls used and cost: in the session's row as they happen, in the agent's totals, and nothing counted twice.
+// Usage and cost of calls: in the session's row, in the agent's totals, and never counted twice.
 
 import type { SessionRow } from "@hermes-memory/core/sessions";
 import { describe, expect, it } from "vitest";

@@ -1,5 +1,5 @@
-// Two users on one home, with a real database and a model over a socket: nothing of one reaches the other, whichever option names
-// them.
+// Two users on one home, with a real database and a model over a socket: neither sees anything of the other, whichever option
+// names them.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "@hermes-memory/core/config";

@@ -316,9 +316,8 @@ export class Session {
     const { engine, home, platform, model, log } = this.#deps;
     try {
       await engine.onSessionStart?.(this.id, {
-        ...(continues === undefined
-          ? {}
-          : { boundaryReason: "compression" as const, oldSessionId: continues }),
+        boundaryReason: continues === undefined ? undefined : "compression",
+        oldSessionId: continues,
         hermesHome: home,
         platform,
         model: model.identity.model,

@@ -10,7 +10,7 @@ const turn = (text: string): Message[] => [
   message({ role: "assistant", content: `answer to ${text}` }),
 ];
 
-/** A session whose list is another one once it is reserved. `calls`: what was done to it. */
+/** A session whose list is another one once it is reserved. `calls`: the calls that changed it. */
 function session(hold: Hold, before: readonly Message[], reserved = before) {
   const calls: string[] = [];
   const fake = {

@@ -1,4 +1,4 @@
-// The lease by itself: what a renewal tells, and whose process is gone.
+// The lease of a session: renewals, and holders whose process no longer runs.
 import { hostname } from "node:os";
 import { Worker } from "node:worker_threads";
 import { isDeadHere } from "@hermes-memory/core/sessions";

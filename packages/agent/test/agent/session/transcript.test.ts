@@ -1,4 +1,4 @@
-// Messages as they are kept: without secrets, each with the time it was said.
+// Messages as they are kept: without secrets, each with its time.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { jsonSchema, tool } from "ai";

@@ -327,8 +327,8 @@ describe("a history read back from the database", () => {
           const kept = message({ role: "user", content: storedContent ?? null }).content;
           const meta: Partial<Meta> = {
             atSeconds: 1000 + at,
-            ...(isRefused ? { finishReason: "content_policy" } : {}),
-            ...(storedContent === undefined ? {} : { storedContent: kept }),
+            finishReason: isRefused ? "content_policy" : undefined,
+            storedContent: storedContent === undefined ? undefined : kept,
           };
           return message(row, meta);
         });
