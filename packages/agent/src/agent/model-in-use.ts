@@ -57,22 +57,27 @@ export class ModelInUse {
   /** The session in which the vendor refused its own earlier reasoning. */
   #withoutReasoningIn: string | undefined;
 
-  private constructor(settings: Settings, main: MainModel, window: ContextWindow) {
+  private constructor(
+    settings: Settings,
+    main: MainModel,
+    window: ContextWindow,
+    calibration: TokenCalibration,
+  ) {
     this.#settings = settings;
     this.#main = main;
     this.#window = window;
-    this.#calibration = TokenCalibration.open(settings.home, main.model.identity);
+    this.#calibration = calibration;
   }
 
   /** Asks config, tables and the server for the window. */
   static async open(main: MainModel, settings: Settings): Promise<ModelInUse> {
-    return new ModelInUse(settings, main, await windowOf(main, settings));
+    const calibration = TokenCalibration.open(settings.home, main.model.identity);
+    return new ModelInUse(settings, main, await windowOf(main, settings), calibration);
   }
 
   /** For a background run: later changes of either are not seen by the other. They share the calibration. */
   copy(): ModelInUse {
-    const copy = new ModelInUse(this.#settings, this.#main, this.#window);
-    copy.#calibration = this.#calibration;
+    const copy = new ModelInUse(this.#settings, this.#main, this.#window, this.#calibration);
     copy.#withoutReasoningIn = this.#withoutReasoningIn;
     return copy;
   }

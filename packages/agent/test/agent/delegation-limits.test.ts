@@ -35,7 +35,7 @@ describe("a call that hands over nothing", () => {
 });
 
 describe("how deep", () => {
-  it("0: nobody has the tool", async () => {
+  it("0: no agent has the tool", async () => {
     const made = await delegationHome({ config: deep(0) });
     await made.agent.run("go");
     expect(made.parentRequests[0]?.tools).not.toContain("delegate_task");

@@ -84,7 +84,7 @@ const throwing = (): never => {
   throw new Error("not today");
 };
 
-describe("whoever listens", () => {
+describe("a program that listens", () => {
   it.each(HOOKS)("and throws in %s changes nothing", async (hook) => {
     const script: Step[] = [call("look"), { text: "Seen." }, { text: "Next." }];
     const config = { memory: { nudge_interval: 1 } };
@@ -129,7 +129,7 @@ describe("whoever listens", () => {
   });
 });
 
-describe("a session that somebody else works on", () => {
+describe("a session that another process works on", () => {
   it("answers who has it, and leaves the list and the rows alone", async () => {
     const { agent } = await turnHome([{ text: "One." }, { text: "Two." }]);
     await agent.run("one");

@@ -74,7 +74,7 @@ describe("memory", () => {
     expect(firing(counters, 10)).toEqual([10]);
   });
 
-  it("stays due until somebody takes it", () => {
+  it("stays due until a review begins", () => {
     const counters = schedule(2);
     counters.noteTurn(on);
     counters.noteTurn(on);
@@ -115,7 +115,7 @@ describe("skills", () => {
     expect(never.due().skills).toBe(false);
   });
 
-  it("stay due until somebody takes it", () => {
+  it("stay due until a review begins", () => {
     const counters = schedule();
     calls(counters, 10);
     counters.due();

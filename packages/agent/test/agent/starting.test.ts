@@ -284,7 +284,7 @@ describe("users", () => {
     expect(wire.systemOf(-1)).not.toContain("Plays the oboe");
   });
 
-  it("find their own conversations and nobody else's", async () => {
+  it("find their own conversations and no others", async () => {
     const search = { name: "session_search", arguments: { query: "zeppelin" } };
     const { agent, another } = await agentHome(
       ({ messages }) =>

@@ -45,7 +45,7 @@ describe("a title", () => {
     expect(titleCalls(made)).toHaveLength(1);
   });
 
-  it("keeps nobody waiting: the turn is over before it is there", async () => {
+  it("delays no turn: the turn is over before the title is there", async () => {
     const slow = gate();
     const { agent } = await agentHome(
       (request) => (isTitleCall(request) ? { text: "Late", pauseBefore: slow } : { text: "ok" }),
@@ -69,7 +69,7 @@ describe("a title", () => {
     expect(await (await another()).store?.getSessionTitle(agent.sessionId)).toBe("Just in time");
   });
 
-  it("that never comes holds up nobody for longer than its time", async () => {
+  it("that never comes delays the closing no longer than its timeout", async () => {
     const { agent, wire } = await agentHome(
       (request) => (isTitleCall(request) ? { text: "x", pauseBefore: "forever" } : { text: "ok" }),
       { ...TITLED, config: { auxiliary: { title_generation: { timeout: 1 } } } },

@@ -107,7 +107,7 @@ it("a session whose continuation was deleted goes on where it is", async () => {
   expect(said(path, id)).toEqual(["first", "one", "second", "two"]);
 });
 
-it("a compaction within the session by the original is read before the next turn, and its archive can be undone by nobody", async () => {
+it("a compaction within the session by the original is read before the next turn, and no undo brings back its archive", async () => {
   const { agent, path, id, wire } = await begun();
   execute(
     path,

@@ -74,7 +74,7 @@ async function annWasHere({ another }: AgentHome, who: Who): Promise<Agent> {
 }
 
 describe.each(FORMS)("users apart: $form", ({ ann: annIs, bo: boIs }) => {
-  it("a prompt has the user's own files, and nobody else's", async () => {
+  it("a prompt has the user's own files, and no other user's", async () => {
     const made = await home();
     await annWasHere(made, annIs);
     await (await made.another(annIs)).run("hello");

@@ -137,7 +137,7 @@ export async function closeSession(deps: ChangeDeps, isDeleted: boolean): Promis
     session.whileLeaving(async (hold) => {
       if ((await lossOf(session, hold, "it is lost")) !== undefined) {
         const why = "message" in hold ? hold.message : "The session database cannot be written right now.";
-        const text = `${why} What was said last in session ${session.id} could not be stored and is lost.`;
+        const text = `${why} The last messages of session ${session.id} could not be stored and are lost.`;
         events.notice("warn", "lost-at-close", text);
       }
       await tellProviders();
@@ -156,7 +156,7 @@ async function lossOf(
 ): Promise<SessionProblem | undefined> {
   if (hold.kind === "gone" || (hold.kind === "ours" && (await isStored(session)))) return undefined;
   if (!session.hasUnsavedMessages) return undefined;
-  return notOurs(hold, `what was said here last cannot be stored yet, and ${consequence}`);
+  return notOurs(hold, `the last messages here cannot be stored yet, and ${consequence}`);
 }
 
 async function isStored(session: Session): Promise<boolean> {

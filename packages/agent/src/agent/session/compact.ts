@@ -183,7 +183,11 @@ async function compact(
 ): Promise<Ending> {
   const { session, model, engine, manager, tools, events } = deps;
   if (stored !== undefined && !(await session.flush()))
-    return failed(deps, request, "what was said last could not be stored, and it must not get lost");
+    return failed(
+      deps,
+      request,
+      "the last messages could not be stored, and without that they would be lost",
+    );
 
   // The engine gets the messages without those for one turn only, those that the provider refused, and the kept tail.
   const refused = refusedCount(session.messages);
@@ -360,7 +364,7 @@ function tell(
 }
 
 function failed(deps: CompactDeps, request: CompactionRequest, why: string): Ending {
-  const text = `The conversation was not compacted, because ${why.replace(/\.$/, "")}. It goes on as it was.`;
+  const text = `The conversation was not compacted, because ${why.replace(/\.$/, "")}. It goes on unchanged.`;
   tell(deps, request, { cause: `compaction-failed:${why}`, text });
   return { kind: "failed", notices: [text] };
 }

@@ -82,8 +82,6 @@ export class Session {
    * A compaction failed in this turn. The next one would cost another summary, so until the next turn only a forced one is tried.
    */
   isCompactionPaused = false;
-  /** A title given before there was a row to store it in. */
-  queuedTitle: string | undefined;
   readonly #deps: SessionDeps;
   readonly #transcript: Transcript;
   #parentId: string | undefined;
@@ -97,6 +95,8 @@ export class Session {
   #unstoredUsage: readonly { readonly sessionId: string; readonly update: TokenUpdate }[] = [];
   #noWritesBeforeMs = 0;
   #wasClaimedAtEnd = false;
+  /** A title given before there was a row to store it in. */
+  #queuedTitle: string | undefined;
 
   constructor(deps: SessionDeps, start: SessionStart) {
     this.#deps = deps;
@@ -289,14 +289,14 @@ export class Session {
   }
 
   async title(): Promise<string | null> {
-    return this.queuedTitle ?? (await this.store?.getSessionTitle(this.id)) ?? null;
+    return this.#queuedTitle ?? (await this.store?.getSessionTitle(this.id)) ?? null;
   }
 
   /** Kept until there is a row, when there is none yet. Rejects when the database refuses the title. */
   async setTitle(title: string | null): Promise<string | null> {
     if (await this.store?.setSessionTitle(this.id, title))
       return (await this.store?.getSessionTitle(this.id)) ?? null;
-    this.queuedTitle = title ?? undefined;
+    this.#queuedTitle = title ?? undefined;
     return title;
   }
 
@@ -383,7 +383,7 @@ export class Session {
     this.#transcript.adopt(next.id, next.messages);
     this.#parentId = next.parentId;
     this.#rowOf = next.hasRow ? next.id : undefined;
-    this.queuedTitle = next.title;
+    this.#queuedTitle = next.title;
     prompt.drop();
     this.usage.reset();
     engine.onSessionReset?.();
@@ -517,7 +517,7 @@ export class Session {
     this.#deps.events.notice(
       "warn",
       "session-store",
-      `The session database cannot be used right now: ${describeCause(cause)} The conversation goes on, and what is said is stored as soon as that is possible.`,
+      `The session database cannot be used right now: ${describeCause(cause)} The conversation goes on, and its messages are stored as soon as the database works again.`,
     );
   }
 
@@ -551,8 +551,8 @@ export class Session {
   }
 
   async #storeQueuedTitle(store: SessionStore): Promise<void> {
-    const title = this.queuedTitle;
-    this.queuedTitle = undefined;
+    const title = this.#queuedTitle;
+    this.#queuedTitle = undefined;
     if (title === undefined) return;
     try {
       await store.setSessionTitle(this.id, title);

@@ -241,7 +241,7 @@ function useSmallerWindow({ model, engine, events }: WindowDeps, tokens: number)
   events.notice(
     "warn",
     "smaller-window",
-    `The server of '${model.identity.model}' takes no more than about ${groupThousands(tokens)} tokens, less than the ${groupThousands(known.tokens)} that were known (${known.source}). This session keeps to that. If it is right, set model.context_length.`,
+    `The server of '${model.identity.model}' takes no more than about ${groupThousands(tokens)} tokens, less than the ${groupThousands(known.tokens)} that were known (${known.source}). This session uses the smaller figure. If it is right, set model.context_length to it.`,
   );
   model.useSmallerWindow(tokens);
   engine.updateModel?.(model.engineWindow);
@@ -260,7 +260,7 @@ function exhausted({ session, model, tools }: WindowDeps, turn: Turn, error: str
     text: "",
     failed: true,
     error,
-    hint: `Nothing more could be taken out of this conversation: prompt, tools and what must stay take about ${groupThousands(tokens)} of ${window} tokens. Send a shorter message, begin a new conversation with /new, or use a model with a larger window.`,
+    hint: `Nothing more could be taken out of this conversation: prompt, tools and the messages that must stay take about ${groupThousands(tokens)} of ${window} tokens. Send a shorter message, begin a new conversation with /new, or use a model with a larger window.`,
     compressionExhausted: true,
   };
 }

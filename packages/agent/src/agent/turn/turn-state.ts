@@ -82,7 +82,7 @@ export function sessionBusy(error: string): TurnEnd {
 export function sessionFoundBusy(busy: string): TurnEnd {
   return {
     ...sessionBusy(busy),
-    error: `${busy} That could not be told when this turn began, because the session database could not be used. Nothing of the turn is stored.`,
+    error: `${busy} This was not known when the turn began, because the session database could not be used. Nothing of the turn is stored.`,
     hint: "Send the message again when the other process is done.",
   };
 }
@@ -92,7 +92,7 @@ export function sessionTakenOver(sessionId: string): TurnEnd {
     exit: "session_busy",
     text: "",
     failed: true,
-    error: `Another process has taken over session ${sessionId} while this one was not running. What was said before that is stored.`,
+    error: `Another process has taken over session ${sessionId} while this one was not running. The messages from before that are stored.`,
     hint: "Send the message again: the session is read anew first.",
     isRefused: true,
   };

@@ -63,12 +63,12 @@ it("left behind by a program that had this one's number is taken over", async ()
   expect(await agent.run("again")).toMatchObject({ exit: "text_response" });
 });
 
-it("of a process that had this one's number before is nobody's; of another machine it may be somebody's", () => {
+it("is not held by an earlier process with the number of this one; by one of another machine it may be", () => {
   expect(isDeadHere(`pid=${process.pid}:host=${hostname()}:nonce=0badcafe`)).toBe(true);
   expect(isDeadHere(`pid=${process.pid}:host=elsewhere:nonce=0badcafe`)).toBe(false);
 });
 
-it("of another thread of this process may be somebody's", async () => {
+it("of another thread of this process may be held", async () => {
   const path = new URL("../../../../core/src/sessions/lease-holders.ts", import.meta.url).href;
   const code = `import(${JSON.stringify(path)}).then(({ newHolder }) =>
     require("node:worker_threads").parentPort.postMessage(newHolder()));`;
