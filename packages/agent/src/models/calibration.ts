@@ -5,10 +5,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { updateTextFile } from "@hermes-memory/core/config";
 import { isRecord, ok } from "@hermes-memory/core/lib";
-import { safeAddress } from "./context-window/base-url.ts";
-import type { CacheKey } from "./context-window/cache.ts";
-import { isPlausibleWindow } from "./context-window/fields.ts";
-import { withoutProvider } from "./context-window/model-name.ts";
+import { safeAddress } from "./base-url.ts";
+import type { CacheKey } from "./context-window/window-cache.ts";
+import { withoutProvider } from "./context-window/window-cache.ts";
+import { isPlausibleWindow } from "./json-fields.ts";
 
 /** What is known about one model at one address. */
 export type Calibration = {

@@ -2,7 +2,7 @@
 import type { Result } from "@hermes-memory/core/lib";
 import type { AssistantMessage, Message, OpenAiMessage } from "@hermes-memory/core/message";
 import type { ToolDefinition } from "@hermes-memory/core/tools";
-import type { Usage } from "./usage.ts";
+import type { Usage } from "./usage-and-cost.ts";
 
 /** The protocols we speak. */
 export type ApiMode = "anthropic_messages" | "chat_completions" | "responses" | "google";

@@ -1,8 +1,8 @@
 // Model servers of this machine, asked on the ports they usually have.
 import { outsideJsonOr } from "@hermes-memory/core/lib";
+import { modelListUrl } from "./base-url.ts";
 import { findProvider } from "./choice/providers.ts";
-import { modelListUrl } from "./context-window/base-url.ts";
-import { asList, asRecord } from "./context-window/fields.ts";
+import { asList, asRecord } from "./json-fields.ts";
 
 export type LocalServerKind = "ollama" | "lmstudio" | "llamacpp" | "vllm";
 

@@ -4,9 +4,9 @@ import { err, HermesError, ok, type Result, type TextModel } from "@hermes-memor
 import { type Message, newMessage, textOf } from "@hermes-memory/core/message";
 import { type OpenModelOptions, openModel } from "./access/open-model.ts";
 import type { ChatModel, ModelFailure, ModelReply, ModelRequest } from "./chat.ts";
-import { chooseModel } from "./choice/choose.ts";
-import { vendorOf, withProviderInFront } from "./choice/model-name.ts";
-import type { ChosenModel, ModelChoiceError, ModelSelection } from "./choice-types.ts";
+import type { ChosenModel, ModelChoiceError, ModelSelection } from "./choice/choose-model.ts";
+import { chooseModel } from "./choice/choose-model.ts";
+import { vendorOf, withProviderInFront } from "./choice/providers.ts";
 import { callModel } from "./retry.ts";
 
 export type TextModelOptions = {

@@ -1,10 +1,12 @@
 // Which kind of failure it was, from what servers say in their different ways. Decides who may try again and who must do something.
-import type { ModelFailure, ModelFailureKind } from "../chat.ts";
-import { countsFromError, limitFromError } from "../context-window/error-limit.ts";
-import { type FailureFacts, failureFacts } from "./failure-facts.ts";
-import { type FailurePlace, failureMessage } from "./failure-text.ts";
 
-export type { FailurePlace } from "./failure-text.ts";
+import { outsideJsonOr, preview, pyStrip } from "@hermes-memory/core/lib";
+import { createRedactor, redactSecrets } from "@hermes-memory/core/security";
+import { isLoopback, parseBaseUrl } from "../base-url.ts";
+import type { ModelFailure, ModelFailureKind, ModelIdentity } from "../chat.ts";
+import { findProvider } from "../choice/providers.ts";
+import { countsFromError, limitFromError } from "../context-window/error-limit.ts";
+import { asList, asRecord, someText } from "../json-fields.ts";
 
 /** `partialText`: what had been told of the reply. `place`: whom to name in the message. */
 export function classifyFailure(
@@ -160,4 +162,268 @@ function isOverflow(status: number, searchable: string): boolean {
 function isOutOfCredit({ searchable, retryAfterMs }: FailureFacts): boolean {
   if (/insufficient[_ ](?:quota|credits?|balance|funds)|credit balance/.test(searchable)) return true;
   return QUOTA.test(searchable) && retryAfterMs === undefined;
+}
+
+// ----
+// What a failed call tells about itself, whatever was thrown: the SDK's errors, a server's error event, a broken socket. Read by
+// their fields, so that no class of the SDK is needed here.
+
+type FailureFacts = {
+  readonly status: number | undefined;
+  /** The server's own words in one line; "" when it had none. Neither short nor free of secrets yet. */
+  readonly sentence: string;
+  /** Everything that words can be looked for in, in lower case. */
+  readonly searchable: string;
+  /** `ECONNREFUSED`, `AI_JSONParseError`, ...: of the error and its causes. */
+  readonly codes: readonly string[];
+  readonly retryAfterMs: number | undefined;
+};
+
+/** Some servers send the whole request back. */
+const SEARCHED_CHARS = 20_000;
+
+export function failureFacts(cause: unknown, nowMs: number): FailureFacts {
+  const chain = causesOf(cause);
+  const error = chain.find((each) => statusOf(each) !== undefined) ?? asRecord(cause);
+  const body = someText(error.responseBody) ?? "";
+  const answer = parsed(body) ?? error.data ?? (cause instanceof Error ? undefined : cause);
+  const sentence = oneLine(serverSentence(answer) ?? ownWords(cause, body));
+  const details = typeof answer === "object" && answer !== null ? json(answer) : body;
+  const all = [sentence, ...chain.map(({ message }) => someText(message) ?? ""), details].join("\n");
+  const headers = asRecord(error.responseHeaders);
+  return {
+    status: statusOf(error) ?? statusIn(answer),
+    sentence,
+    searchable: all.slice(0, SEARCHED_CHARS).toLowerCase(),
+    codes: chain.flatMap(({ code, name }) =>
+      [someText(code), someText(name)].filter((each) => each !== undefined),
+    ),
+    retryAfterMs: retryAfter(headers, nowMs) ?? retryDelay(details),
+  };
+}
+
+/** `retry-after-ms`, or `retry-after` in seconds or as a date. */
+export function retryAfter(headers: Readonly<Record<string, unknown>>, nowMs: number): number | undefined {
+  const field = (name: string): string | undefined => {
+    const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name);
+    return someText(found?.[1])?.trim();
+  };
+  const exact = Number(field("retry-after-ms") ?? Number.NaN);
+  if (Number.isFinite(exact) && exact >= 0) return Math.round(exact);
+  const given = field("retry-after");
+  if (given === undefined || given === "") return undefined;
+  const seconds = Number(given);
+  if (Number.isFinite(seconds)) return seconds >= 0 ? Math.round(seconds * 1000) : undefined;
+  const date = Date.parse(given);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - nowMs);
+}
+
+/** Google says it in the body: `"retryDelay": "34s"`. */
+function retryDelay(details: string): number | undefined {
+  const seconds = /"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"/.exec(details)?.[1];
+  return seconds === undefined ? undefined : Math.round(Number(seconds) * 1000);
+}
+
+function causesOf(cause: unknown): readonly Readonly<Record<string, unknown>>[] {
+  const chain: Readonly<Record<string, unknown>>[] = [];
+  for (let at = cause, depth = 0; typeof at === "object" && at !== null && depth < 6; depth += 1) {
+    // Fields of an error are not its own properties.
+    const error = at as Record<string, unknown>;
+    chain.push(error);
+    at = error.cause ?? asList(error.errors)[0];
+  }
+  return chain;
+}
+
+function statusOf({ statusCode, status }: Readonly<Record<string, unknown>>): number | undefined {
+  return httpStatus(statusCode) ?? httpStatus(status);
+}
+
+/** In an error event: OpenRouter's `code`, Google's `error.code`. */
+function statusIn(answer: unknown): number | undefined {
+  const outer = asRecord(Array.isArray(answer) ? answer[0] : answer);
+  const inner = asRecord(outer.error);
+  return [inner.code, inner.status, outer.code, outer.status_code]
+    .map(httpStatus)
+    .find((found) => found !== undefined);
+}
+
+function httpStatus(value: unknown): number | undefined {
+  const number = typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : value;
+  return typeof number === "number" && number >= 200 && number <= 599 ? number : undefined;
+}
+
+/** Where the usual servers put what they have to say. */
+function serverSentence(answer: unknown): string | undefined {
+  if (typeof answer === "string") return someText(answer.trim());
+  const outer = asRecord(Array.isArray(answer) ? answer[0] : answer);
+  const failed = asRecord(asRecord(outer.response).error);
+  const inner = asRecord(outer.error);
+  // A gateway's own words are about the server behind it: "Provider returned error".
+  const behind = asRecord(inner.metadata ?? outer.metadata).raw;
+  const raw = typeof behind === "string" ? (serverSentence(parsed(behind)) ?? behind) : undefined;
+  const validation = asList(outer.detail).map((entry) => someText(asRecord(entry).msg));
+  return (
+    someText(raw) ??
+    someText(inner.message) ??
+    someText(failed.message) ??
+    someText(outer.error) ??
+    someText(outer.message) ??
+    someText(outer.detail) ??
+    someText(validation.filter((each) => each !== undefined).join("; "))
+  );
+}
+
+function ownWords(cause: unknown, body: string): string {
+  const isPage = /^\s*</.test(body); // a proxy's error page
+  if (body !== "" && !isPage) return body;
+  return cause instanceof Error ? cause.message : (someText(cause) ?? "");
+}
+
+function oneLine(text: string): string {
+  return pyStrip(text.slice(0, SEARCHED_CHARS).replace(/\s+/g, " "));
+}
+
+function parsed(text: string): unknown {
+  return text === "" ? undefined : outsideJsonOr(text, undefined);
+}
+
+/** Where servers repeat the request. Its words are the conversation's and say nothing about the failure. */
+const REPEATED = new Set(["input", "messages", "prompt", "contents"]);
+
+function json(value: object): string {
+  try {
+    return JSON.stringify(value, (key, field) => (REPEATED.has(key) ? undefined : field)) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+// ----
+// A failure in one or two sentences: what happened, in the server's own words where it has any, and what to do.
+
+/** Whom the message is about. */
+export type FailurePlace = {
+  readonly identity?: ModelIdentity;
+  /** Never shown; masked where a server repeats it. */
+  readonly apiKey?: string;
+  /** `ANTHROPIC_API_KEY`, `config`, `flag`, ... */
+  readonly keySource?: string;
+};
+
+const SENTENCE_CHARS = 300;
+
+function failureMessage(kind: ModelFailureKind, facts: FailureFacts, place: FailurePlace): string {
+  const redact = place.apiKey ? createRedactor([place.apiKey]) : redactSecrets;
+  const said = preview(redact(facts.sentence), SENTENCE_CHARS); // a key that is cut in two would not be found
+  const status = facts.status === undefined ? "" : ` (HTTP ${facts.status})`;
+  const quoted = said === "" ? "." : `: ${/[.!?…]$/.test(said) ? said : `${said}.`}`;
+  return `${whatHappened(kind, facts, place)}${status}${quoted} ${redact(whatToDo(kind, facts, place))}`.trim();
+}
+
+function whatHappened(kind: ModelFailureKind, { codes }: FailureFacts, place: FailurePlace): string {
+  const server = serverName(place);
+  const inside = server.replace(/^The /, "the "); // in the middle of a sentence
+  const model = place.identity === undefined ? "the model" : `the model '${place.identity.model}'`;
+  switch (kind) {
+    case "auth":
+      return `${server} refused the key`;
+    case "billing":
+      return `${server} wants to be paid first`;
+    case "rate_limit":
+      return `${server} has had too many requests`;
+    case "overflow":
+      return `The conversation is longer than ${model} takes`;
+    case "payload_too_large":
+      return `The request is too large for ${inside}`;
+    case "content_policy":
+      return `${server} declined the request for what it contains`;
+    case "bad_signature":
+      return `${server} did not accept earlier reasoning of this conversation`;
+    case "bad_request":
+      return `${server} did not accept the request`;
+    case "not_found":
+      return `${server} does not have ${model}`;
+    case "server":
+      return `${server} failed`;
+    case "connection":
+      return codes.includes("ECONNREFUSED")
+        ? `Nobody answers at ${address(place)}`
+        : `The connection to ${inside} broke`;
+    case "stalled":
+      return `${server} stopped sending`;
+    case "invalid_response":
+      return `${server} gave an answer that is none`;
+    case "reply_too_long":
+      return `${server} did not come to an end`;
+    default:
+      return kind satisfies never;
+  }
+}
+
+function whatToDo(kind: ModelFailureKind, { status, codes }: FailureFacts, place: FailurePlace): string {
+  switch (kind) {
+    case "auth":
+      return `Check ${keyPlace(place)}, or run 'hermes setup'.`;
+    case "billing":
+      return "Check the account's balance and limits, or choose another model with 'hermes model set'.";
+    case "rate_limit":
+      return "Wait a moment, or choose another model with 'hermes model set'.";
+    case "overflow":
+      return "Shorten it with /compress, or use a model with a larger window.";
+    case "payload_too_large":
+      return "Send less at once, or shorten the conversation with /compress.";
+    case "content_policy":
+      return "Put it differently, or use another model.";
+    case "bad_signature":
+      return "It is left out when the request is sent again.";
+    case "bad_request":
+      if (status !== undefined && status < 400)
+        return "It sends requests on to another address, which is not followed: set that one as model.base_url.";
+      return "See 'hermes model test', and check model.api_mode and model.base_url.";
+    case "not_found":
+      return "Check the name with 'hermes model list', and model.base_url when it is set.";
+    case "server":
+      return "It is usually over soon; 'hermes model test' tells when.";
+    case "connection":
+      if (isLocal(place) && codes.includes("ECONNREFUSED"))
+        return "The server does not seem to run: start it, or choose another model with 'hermes setup'.";
+      return "Check the network and model.base_url; 'hermes model test' tries again.";
+    case "stalled":
+      return "Try again; 'hermes model test' shows how long it takes to answer.";
+    case "invalid_response":
+      return "Check model.base_url and model.api_mode with 'hermes model test'.";
+    case "reply_too_long":
+      return "Ask for less at once, or use another model. If its window is larger than is known, set model.context_length.";
+    default:
+      return kind satisfies never;
+  }
+}
+
+function serverName({ identity }: FailurePlace): string {
+  if (identity === undefined) return "The model's server";
+  const known = findProvider(identity.provider);
+  const host = identity.baseUrl === "" ? "" : (parseBaseUrl(identity.baseUrl)?.host ?? "");
+  const isElsewhere = host !== "" && !(known?.host !== undefined && known.host === host);
+  const name = known?.label ?? (identity.provider === "custom" ? "The server" : identity.provider);
+  return isElsewhere ? `${name} at ${host}` : name;
+}
+
+function address({ identity }: FailurePlace): string {
+  const url = identity === undefined ? undefined : parseBaseUrl(identity.baseUrl);
+  return url === undefined ? "the model's address" : `${url.origin}${url.pathname}`.replace(/\/+$/, "");
+}
+
+function keyPlace({ identity, keySource = "" }: FailurePlace): string {
+  if (/^[A-Z][A-Z0-9_]+$/.test(keySource)) return keySource;
+  if (keySource === "flag") return "the key that was given";
+  if (keySource === "config") return "the api_key in config.yaml";
+  const [variable] = identity === undefined ? [] : (findProvider(identity.provider)?.envVars ?? []);
+  return variable ?? "model.api_key in config.yaml";
+}
+
+function isLocal({ identity }: FailurePlace): boolean {
+  if (identity === undefined) return false;
+  const url = parseBaseUrl(identity.baseUrl);
+  return findProvider(identity.provider)?.isLocal === true || (url !== undefined && isLoopback(url));
 }

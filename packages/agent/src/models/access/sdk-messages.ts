@@ -23,8 +23,9 @@ import {
   type ToolMessage,
   type UserMessage,
 } from "@hermes-memory/core/message";
-import { asList, asRecord, type Details, type RawFacts, someText } from "./raw-chunks.ts";
-import type { WireTraits } from "./wire.ts";
+import { parseBaseUrl } from "../base-url.ts";
+import type { ModelIdentity } from "../chat.ts";
+import { asList, asRecord, someText } from "../json-fields.ts";
 
 type Assistant = Extract<LanguageModelV4Message, { role: "assistant" }>;
 type AssistantPart = Assistant["content"][number];
@@ -291,6 +292,18 @@ function unescaped(text: string): string {
 
 // ---- from the SDK ----
 
+export type RawFacts = {
+  /** The chat wire's field `reasoning_content` was there. */
+  readonly hasReasoningContent: boolean;
+  /** As OpenRouter wants them back: the pieces of one entry put together. */
+  readonly reasoningDetails: readonly Details[];
+  /** Ids that the server gave to calls; undefined when no event was seen. */
+  readonly callIds: ReadonlySet<string> | undefined;
+  readonly model: string | undefined;
+};
+
+export type Details = Readonly<Record<string, unknown>>;
+
 export type Reply = {
   readonly content: readonly LanguageModelV4Content[];
   /** As it was told while it streamed. */
@@ -405,4 +418,52 @@ function vendorData(
   const metadata = asRecord(providerMetadata);
   const known = namespaces.map((name) => metadata[name]).find((value) => value !== undefined);
   return asRecord(known ?? Object.values(metadata)[0]);
+}
+
+// ----
+// What differs between the wires when messages are converted.
+
+export type WireTraits = {
+  readonly apiMode: ModelIdentity["apiMode"];
+  /** Keys of `providerOptions` under which this wire's own data travel. */
+  readonly namespaces: readonly string[];
+  /** OpenRouter's list, sent back as it came. */
+  readonly takesReasoningDetails: boolean;
+  /** A Gemini model behind a chat server. */
+  readonly takesThoughtSignatures: boolean;
+  /** Arguments of calls go out as the text the model wrote; a model object from outside gets what it says, a value. */
+  readonly takesArgumentText: boolean;
+  /** Between two blocks of text in one reply. */
+  readonly textSeparator: string;
+  /** Thoughts may stand in the text, between tags. */
+  readonly hasThinkTags: boolean;
+};
+
+const NAMESPACES: Readonly<Record<ModelIdentity["apiMode"], string>> = {
+  anthropic_messages: "anthropic",
+  chat_completions: "openaiCompatible",
+  responses: "openai",
+  google: "google",
+};
+
+/** `sdkProvider`: of a model object that somebody else made, as it calls itself. */
+export function wireTraits(identity: ModelIdentity, sdkProvider?: string): WireTraits {
+  const { apiMode, model } = identity;
+  const isChat = apiMode === "chat_completions";
+  const isText = isChat || apiMode === "responses";
+  const own = sdkProvider?.split(".")[0]?.trim() ?? "";
+  return {
+    apiMode,
+    namespaces: [...new Set([NAMESPACES[apiMode], own])].filter((name) => name !== ""),
+    takesReasoningDetails: isChat && isOpenRouter(identity),
+    takesThoughtSignatures: isChat && /gemini/i.test(model),
+    takesArgumentText: isText && sdkProvider === undefined,
+    textSeparator: apiMode === "responses" ? "\n\n" : "",
+    hasThinkTags: isChat,
+  };
+}
+
+export function isOpenRouter({ provider, baseUrl }: ModelIdentity): boolean {
+  const host = baseUrl === "" ? "" : (parseBaseUrl(baseUrl)?.hostname ?? "");
+  return provider === "openrouter" || host === "openrouter.ai" || host.endsWith(".openrouter.ai");
 }

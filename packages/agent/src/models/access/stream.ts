@@ -4,11 +4,14 @@ import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4StreamPart,
+  LanguageModelV4Usage,
 } from "@ai-sdk/provider";
 import { describeCause, err, ok, type Result } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
-import type { FinishReason, ModelDelta, ModelFailure, ModelReply, ModelRequest } from "../chat.ts";
-import { Collector } from "./collect.ts";
+import type { ApiMode, FinishReason, ModelDelta, ModelFailure, ModelReply, ModelRequest } from "../chat.ts";
+import { asRecord, someText } from "../json-fields.ts";
+import { normalizeUsage, type Usage, type Wire } from "../usage-and-cost.ts";
+import { Collector } from "./collect-reply.ts";
 import {
   blockedFailure,
   classifyFailure,
@@ -18,13 +21,11 @@ import {
   stalledFailure,
   tooLongFailure,
 } from "./failures.ts";
-import { asRecord, someText } from "./raw-chunks.ts";
 import type { ReplyWatch } from "./reply-watch.ts";
+import type { WireTraits } from "./sdk-messages.ts";
 import { toAssistantMessage, toSdkPrompt } from "./sdk-messages.ts";
-import { usageOf } from "./sdk-usage.ts";
-import type { WireTraits } from "./wire.ts";
 
-export type StreamDeps = {
+type StreamDeps = {
   readonly model: LanguageModelV4;
   readonly wire: WireTraits;
   readonly place: FailurePlace;
@@ -38,10 +39,10 @@ export type StreamDeps = {
 const GOODBYE_MS = 250;
 
 /** Where the caller sets none; no model writes as much. */
-const REPLY_CHARS = 8_000_000;
+const MOST_REPLY_CHARS = 8_000_000;
 
 export function replyLimit({ maxReplyChars }: ModelRequest): number {
-  return maxReplyChars ?? REPLY_CHARS;
+  return maxReplyChars ?? MOST_REPLY_CHARS;
 }
 
 /** Rejects only with the reason of the request's signal. */
@@ -251,4 +252,45 @@ class Alarm {
     clearTimeout(this.#timer);
     this.#controller.abort(); // an HTTP request that is still under way ends here
   }
+}
+
+// ----
+// What a call used, from the SDK's figures and the vendor's own: the SDK does not know cache writes on every wire.
+
+const WIRES: Readonly<Partial<Record<ApiMode, Wire>>> = {
+  anthropic_messages: "anthropic",
+  chat_completions: "chat",
+  responses: "responses",
+};
+
+/** Undefined when the server told nothing. */
+function usageOf(usage: LanguageModelV4Usage, apiMode: ApiMode): Usage | undefined {
+  const { inputTokens, outputTokens, raw } = usage;
+  if (inputTokens.total === undefined && outputTokens.total === undefined && raw === undefined)
+    return undefined;
+  const told = fromSdk(usage);
+  const wire = WIRES[apiMode];
+  if (wire === undefined || raw === undefined) return told;
+  const own = normalizeUsage(raw, wire);
+  // A model object from outside may report in a shape of its own.
+  if (own.input + own.cacheRead + own.cacheWrite + own.output === 0) return told;
+  if (own.cacheWrite > 0 || told.cacheWrite === 0) return own;
+  return { ...own, cacheWrite: told.cacheWrite, input: Math.max(0, own.input - told.cacheWrite) };
+}
+
+function fromSdk({ inputTokens, outputTokens }: LanguageModelV4Usage): Usage {
+  const cacheRead = count(inputTokens.cacheRead);
+  const cacheWrite = count(inputTokens.cacheWrite);
+  const rest = count(inputTokens.total) - cacheRead - cacheWrite;
+  return {
+    input: inputTokens.noCache === undefined ? Math.max(0, rest) : count(inputTokens.noCache),
+    cacheRead,
+    cacheWrite,
+    output: count(outputTokens.total),
+    reasoning: count(outputTokens.reasoning),
+  };
+}
+
+function count(value: number | undefined): number {
+  return value !== undefined && Number.isFinite(value) && value > 0 ? Math.trunc(value) : 0;
 }

@@ -1,6 +1,6 @@
 // The limit that a server states when it refuses a request as too long. Errors also speak of how long the request was, of
 // output and of rates; a number is taken only where the words around it leave no doubt.
-import { isPlausibleWindow } from "./fields.ts";
+import { isPlausibleWindow } from "../json-fields.ts";
 
 const NUMBER = String.raw`(\d{4,}|\d{1,3}(?:[,_]\d{3})+)`;
 const UNIT = "(?:context|prompt|input|sequence|window|token)s?";

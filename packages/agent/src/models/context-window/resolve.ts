@@ -1,13 +1,10 @@
 // How many tokens a model takes. What the user says counts first. A server on this machine is always asked, because it may
 // serve less than the model could and cut a request without a word; one elsewhere only where the user allows it.
 import type { CustomProvider, HermesConfig } from "@hermes-memory/core/config";
-import { askServer } from "./ask-server.ts";
-import { isLoopback, parseBaseUrl } from "./base-url.ts";
-import { cachedWindow, rememberWindow } from "./cache.ts";
-import { windowFromCatalogue } from "./catalogue.ts";
-import { withoutProvider } from "./model-name.ts";
-import type { ServerKind } from "./server-answers.ts";
-import { DEFAULT_WINDOW, windowFromTable } from "./table.ts";
+import { isLoopback, parseBaseUrl } from "../base-url.ts";
+import { isPlausibleWindow } from "../json-fields.ts";
+import { askServer, type ServerKind } from "./ask-server.ts";
+import { cachedWindow, rememberWindow, withoutProvider } from "./window-cache.ts";
 
 export type WindowQuestion = {
   readonly model: string;
@@ -133,4 +130,59 @@ async function looked(model: string, provider: string): Promise<ContextWindow> {
 
 function found(tokens: number, source: WindowSource): ContextWindow {
   return { tokens, source, isProvisional: false };
+}
+
+// ----
+// Windows of well-known models, in tokens. The longest key that the model's name holds counts; a name that is only a part
+// of a key does not.
+
+/** For a model that nobody knows anything about. */
+const DEFAULT_WINDOW = 256_000;
+
+const MILLION = 1_000_000;
+
+const WINDOWS: Readonly<Record<string, number>> = {
+  claude: 200_000,
+  ...each(["claude-opus-4-6", "claude-opus-4.6", "claude-sonnet-4-6", "claude-sonnet-4.6"], MILLION),
+  ...each(["claude-opus-4-7", "claude-opus-4.7", "claude-opus-4-8", "claude-opus-4.8"], MILLION),
+  "gpt-5": 400_000,
+  ...each(["gpt-5.4", "gpt-5.5"], 1_050_000),
+  ...each(["gpt-5.4-mini", "gpt-5.4-nano"], 400_000),
+  "gpt-4.1": 1_047_576,
+  "gpt-4": 128_000,
+  gemini: 1_048_576,
+  deepseek: 128_000,
+  ...each(["deepseek-v4", "deepseek-chat", "deepseek-reasoner"], MILLION),
+  ...each(["llama", "qwen", "nemotron"], 131_072),
+  glm: 202_752,
+  kimi: 262_144,
+  minimax: 204_800,
+  "minimax-m3": MILLION,
+  "grok-4": 256_000,
+  "grok-4.3": MILLION,
+};
+
+const LONGEST_FIRST = Object.keys(WINDOWS).sort((one, other) => other.length - one.length);
+
+function windowFromTable(model: string): number | undefined {
+  const name = model.toLowerCase();
+  const key = LONGEST_FIRST.find((candidate) => name.includes(candidate));
+  return key === undefined ? undefined : WINDOWS[key];
+}
+
+function each(keys: readonly string[], tokens: number): Record<string, number> {
+  return Object.fromEntries(keys.map((key) => [key, tokens]));
+}
+
+// ----
+// The catalogue of prices that comes with the package knows the windows of some models too. Nothing is fetched.
+
+async function windowFromCatalogue(model: string, provider: string): Promise<number | undefined> {
+  const { calcPrice } = await import("@pydantic/genai-prices"); // 800 kB, so only when nothing else has helped
+  const usage = { input_tokens: 1 };
+  const named = provider === "" ? null : calcPrice(usage, model, { providerId: provider });
+  const bare = model.slice(model.lastIndexOf("/") + 1);
+  const found = named ?? calcPrice(usage, model) ?? calcPrice(usage, bare);
+  const tokens = found?.model.context_window;
+  return isPlausibleWindow(tokens) ? tokens : undefined;
 }

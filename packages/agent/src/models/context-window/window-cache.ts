@@ -1,11 +1,12 @@
-// `context_length_cache.yaml`: windows that servers told or stated in an error, shared with the Python edition. A cache: a
-// file that cannot be read is as good as none, but it is not written over either.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { updateTextFile } from "@hermes-memory/core/config";
 import { err, ok, type Result } from "@hermes-memory/core/lib";
-import { asRecord, isPlausibleWindow } from "./fields.ts";
-import { withoutProvider } from "./model-name.ts";
+import { asRecord, isPlausibleWindow } from "../json-fields.ts";
+
+// ----
+// `context_length_cache.yaml`: windows that servers told or stated in an error, shared with the Python edition. A cache: a
+// file that cannot be read is as good as none, but it is not written over either.
 
 export type CacheKey = { readonly model: string; readonly provider: string; readonly baseUrl: string };
 
@@ -77,4 +78,56 @@ function isStale({ model, provider, baseUrl }: CacheKey, tokens: number): boolea
 function entryName({ model, provider, baseUrl }: CacheKey): string {
   const address = baseUrl.trim().replace(/\/+$/, "");
   return `${withoutProvider(model.trim())}@${address === "" ? provider.toLowerCase() : address}`;
+}
+
+// ----
+// `anthropic:claude-sonnet-4` names a provider and a model; `deepseek:7b` is one name with Ollama's tag.
+
+const PROVIDER_PREFIXES = [
+  "alibaba",
+  "anthropic",
+  "azure",
+  "bedrock",
+  "copilot",
+  "custom",
+  "deepseek",
+  "gemini",
+  "github",
+  "google",
+  "groq",
+  "huggingface",
+  "kimi",
+  "lmstudio",
+  "local",
+  "minimax",
+  "mistral",
+  "moonshot",
+  "nous",
+  "novita",
+  "nvidia",
+  "ollama",
+  "openai",
+  "openai-codex",
+  "opencode",
+  "openrouter",
+  "qwen",
+  "together",
+  "vllm",
+  "x-ai",
+  "xai",
+  "xiaomi",
+  "z-ai",
+  "zai",
+];
+
+/** Sizes, quantisations and the like, as they stand behind the colon of an Ollama name. */
+const TAG =
+  /^(?:latest|stable|cloud|\d+(?:\.\d+)?[bmk]|[qf]p?\d|e\d+b|instruct|chat|coder|vision|text|mini|small)/;
+
+export function withoutProvider(model: string): string {
+  const colon = model.indexOf(":");
+  if (colon < 0) return model;
+  const rest = model.slice(colon + 1);
+  const isProvider = PROVIDER_PREFIXES.includes(model.slice(0, colon).trim().toLowerCase());
+  return isProvider && rest.trim() !== "" && !TAG.test(rest.trim().toLowerCase()) ? rest.trim() : model;
 }

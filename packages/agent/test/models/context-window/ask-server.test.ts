@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { resolveContextWindow } from "../../../src/models/index.ts";
+import { askServer } from "../../../src/models/context-window/ask-server.ts";
+import { resolveContextWindow } from "../../../src/models/context-window/resolve.ts";
 import { type Answers, deadAddress, modelServer, ollamaAnswers } from "../../fakes/model-server.ts";
 
 async function windowOf(model: string, answers: Answers, path = "/v1") {
@@ -48,6 +49,17 @@ describe("a model server on this machine", () => {
       method: "POST",
       body: expect.stringContaining('"deepseek:7b"'),
     });
+  });
+
+  it("that has loaded the model is told apart from one that only could", async () => {
+    const ask = async (answers: Answers) => {
+      const { url } = await modelServer(answers);
+      const base = new URL(`${url}/v1`);
+      return askServer({ model: "m", provider: "", base, apiKey: "", timeoutMs: 2_000, fetch });
+    };
+    expect(await ask(ollamaAnswers("m", { loaded: 8192 }))).toMatchObject({ tokens: 8192, isLoaded: true });
+    expect(await ask(ollamaAnswers("m", { most: 8192 }))).toMatchObject({ tokens: 8192, isLoaded: false });
+    expect(await ask({})).toBeUndefined();
   });
 
   it("that is LM Studio tells the loaded window, else the maximum", async () => {

@@ -1,15 +1,16 @@
-// Puts the parts of a stream together: what may be told at once, and the reply they come to.
 import type {
   LanguageModelV4Content,
   LanguageModelV4StreamPart,
   SharedV4ProviderMetadata,
 } from "@ai-sdk/provider";
 import type { ModelDelta } from "../chat.ts";
-import { RawChunks, weightOfCall } from "./raw-chunks.ts";
+import { asList, asRecord, someText } from "../json-fields.ts";
 import type { Weight } from "./reply-watch.ts";
-import type { Reply } from "./sdk-messages.ts";
+import type { Details, RawFacts, Reply, WireTraits } from "./sdk-messages.ts";
 import { type Piece, ThinkTags } from "./think-tags.ts";
-import type { WireTraits } from "./wire.ts";
+
+// ----
+// Puts the parts of a stream together: what may be told at once, and the reply they come to.
 
 type Block = {
   readonly type: "text" | "reasoning";
@@ -174,4 +175,106 @@ function describe(block: Block, metadata: SharedV4ProviderMetadata | undefined):
       [name]: { ...block.providerMetadata?.[name], ...Object.fromEntries(known) },
     };
   }
+}
+
+// ----
+// What the SDK leaves out of its parts and the servers' own events tell: under which name a thought came, OpenRouter's
+// `reasoning_details`, which calls had an id, who answered.
+
+class RawChunks {
+  #hasReasoningContent = false;
+  readonly #details: Record<string, unknown>[] = [];
+  #callIds: Set<string> | undefined;
+  /** The newest id of the call with this index. */
+  readonly #begun = new Map<unknown, string>();
+  #model: string | undefined;
+
+  get hasEvents(): boolean {
+    return this.#callIds !== undefined;
+  }
+
+  /** Of an event that is about to be added: what it brings beside text and thoughts, which come as parts too. */
+  weightOf(chunk: unknown): Weight {
+    const weight = { chars: 0, calls: 0 };
+    for (const choice of asList(asRecord(chunk).choices)) {
+      const delta = asRecord(asRecord(choice).delta);
+      for (const call of asList(delta.tool_calls)) {
+        const { chars, calls } = this.#weightOfPiece(asRecord(call));
+        weight.chars += chars;
+        weight.calls += calls;
+      }
+      for (const entry of asList(delta.reasoning_details)) {
+        const { data, signature } = asRecord(entry);
+        weight.chars += (someText(data)?.length ?? 0) + (someText(signature)?.length ?? 0);
+      }
+    }
+    return weight;
+  }
+
+  /** Some servers say id and name of a call with every piece of it, and some number all calls alike. */
+  #weightOfPiece({ index, id, function: called }: Details): Weight {
+    const { name, arguments: text } = asRecord(called);
+    const chars = someText(text)?.length ?? 0;
+    const begun = this.#begun.get(index);
+    const isNew = begun === undefined || (someText(id) !== undefined && id !== begun);
+    if (!isNew) return { chars: chars + Math.max(0, (someText(name)?.length ?? 0) - NAME_CHARS), calls: 0 };
+    const start = weightOfCall(id, name);
+    this.#begun.set(index, someText(id) ?? "");
+    return { chars: chars + start.chars, calls: start.calls };
+  }
+
+  add(chunk: unknown): void {
+    const event = asRecord(chunk);
+    this.#callIds ??= new Set();
+    this.#model ??= someText(event.modelVersion);
+    for (const choice of asList(event.choices)) {
+      const delta = asRecord(asRecord(choice).delta);
+      if (typeof delta.reasoning_content === "string") this.#hasReasoningContent = true;
+      for (const entry of asList(delta.reasoning_details)) this.#addDetail(asRecord(entry));
+      for (const call of asList(delta.tool_calls)) this.#addId(asRecord(call).id);
+    }
+    for (const candidate of asList(event.candidates))
+      for (const part of asList(asRecord(asRecord(candidate).content).parts))
+        this.#addId(asRecord(asRecord(part).functionCall).id);
+  }
+
+  facts(): RawFacts {
+    return {
+      hasReasoningContent: this.#hasReasoningContent,
+      reasoningDetails: this.#details,
+      callIds: this.#callIds,
+      model: this.#model,
+    };
+  }
+
+  #addId(id: unknown): void {
+    const text = someText(id);
+    if (text !== undefined) this.#callIds?.add(text);
+  }
+
+  /** An entry streams as entries of the same kind and place, each with the next piece of its text. */
+  #addDetail(entry: Details): void {
+    const last = this.#details.at(-1);
+    const grows =
+      entry.type === "reasoning.text" ? "text" : entry.type === "reasoning.summary" ? "summary" : undefined;
+    const isSame = last !== undefined && last.type === entry.type && (last.index ?? 0) === (entry.index ?? 0);
+    if (!isSame || grows === undefined) {
+      if (Object.keys(entry).length > 0) this.#details.push({ ...entry });
+      return;
+    }
+    for (const [key, value] of Object.entries(entry)) {
+      if (key === grows) last[key] = `${someText(last[key]) ?? ""}${someText(value) ?? ""}`;
+      else if (value !== null && value !== undefined) last[key] = value;
+      else if (!(key in last)) last[key] = value;
+    }
+  }
+}
+
+/** A call costs memory and a row however little it says. */
+const CALL_CHARS = 50;
+/** No tool has a longer name; what is beyond it is paid for each time it is said. */
+const NAME_CHARS = 128;
+
+function weightOfCall(id: unknown, name: unknown): Weight {
+  return { chars: CALL_CHARS + (someText(id)?.length ?? 0) + (someText(name)?.length ?? 0), calls: 1 };
 }

@@ -3,7 +3,7 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { patientFetch } from "../../../src/models/access/patient-fetch.ts";
+import { fetchWithoutTimeout } from "../../../src/models/access/fetch-without-timeout.ts";
 import { deadAddress } from "../../fakes/model-server.ts";
 import { type Gate, gate } from "../../fakes/wires/script.ts";
 import { failureOf, replyOf, wireModel } from "./over-http.ts";
@@ -79,7 +79,10 @@ describe("the patient fetch", () => {
       response.end(`${request.method} ${request.url} ${request.headers["x-key"]} ${body}`);
     });
     const init = { method: "POST", headers: { "x-key": "k" }, body: "grün" };
-    const answers = [await patientFetch(`${url}/chat?x=1`, init), await fetch(`${url}/chat?x=1`, init)];
+    const answers = [
+      await fetchWithoutTimeout(`${url}/chat?x=1`, init),
+      await fetch(`${url}/chat?x=1`, init),
+    ];
     for (const answer of answers) {
       expect([answer.status, answer.statusText, answer.ok]).toEqual([418, "Short and stout", false]);
       expect([answer.headers.get("x-kind"), answer.headers.getSetCookie()]).toEqual(["tea", ["a=1", "b=2"]]);
@@ -92,19 +95,19 @@ describe("the patient fetch", () => {
       if (request.url === "/v1/empty") response.writeHead(204).end();
       else response.writeHead(307, { location: "http://models.example/" }).end("moved");
     });
-    expect(await (await patientFetch(`${url}/empty`)).text()).toBe("");
-    const moved = await patientFetch(url);
+    expect(await (await fetchWithoutTimeout(`${url}/empty`)).text()).toBe("");
+    const moved = await fetchWithoutTimeout(url);
     expect([moved.status, await moved.text()]).toEqual([307, "moved"]);
   });
 
   it("fails as Node's does when nobody is there, and when the answer makes no sense", async () => {
-    const failure = await patientFetch(`${await deadAddress()}/v1`).catch((cause: unknown) => cause);
+    const failure = await fetchWithoutTimeout(`${await deadAddress()}/v1`).catch((cause: unknown) => cause);
     expect(failure).toBeInstanceOf(TypeError);
     expect(failure).toMatchObject({ message: "fetch failed", cause: { code: "ECONNREFUSED" } });
     const url = await serve((_, response) => {
       response.socket?.end("HTTP/1.1 799 Odd\r\ncontent-length: 0\r\n\r\n");
     });
-    await expect(patientFetch(url)).rejects.toThrow("fetch failed");
+    await expect(fetchWithoutTimeout(url)).rejects.toThrow("fetch failed");
   });
 
   it("ends with its signal: before it begins, while it waits, and while it is read", async () => {
@@ -114,24 +117,24 @@ describe("the patient fetch", () => {
       if (request.url === "/v1/begun") response.write("data: 1\n\n");
     });
     const reason = new Error("enough");
-    await expect(patientFetch(url, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    await expect(fetchWithoutTimeout(url, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     expect(gone).toHaveLength(0);
 
     const waiting = new AbortController();
-    const unanswered = patientFetch(url, { signal: waiting.signal });
+    const unanswered = fetchWithoutTimeout(url, { signal: waiting.signal });
     await vi.waitFor(() => expect(gone).toHaveLength(1));
     waiting.abort(reason);
     await expect(unanswered).rejects.toBe(reason);
     await gone[0];
 
     const reading = new AbortController();
-    const begun = await patientFetch(`${url}/begun`, { signal: reading.signal });
+    const begun = await fetchWithoutTimeout(`${url}/begun`, { signal: reading.signal });
     const rest = begun.text();
     reading.abort(reason);
     await expect(rest).rejects.toThrow();
     await gone[1];
 
-    const unread = await patientFetch(`${url}/begun`);
+    const unread = await fetchWithoutTimeout(`${url}/begun`);
     await unread.body?.cancel();
     await gone[2];
   });

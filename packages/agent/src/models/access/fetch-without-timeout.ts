@@ -5,7 +5,7 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 
-export const patientFetch: typeof fetch = async (input, init = {}) => {
+export const fetchWithoutTimeout: typeof fetch = async (input, init = {}) => {
   const url = new URL(input instanceof Request ? input.url : input);
   const { method = "GET", body, signal } = init;
   if (body !== undefined && body !== null && typeof body !== "string")
