@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findRedundant } from "../../src/curator/memory/duplicates.ts";
-import { factProblem } from "../../src/curator/memory/hard-facts.ts";
+import { findRedundant } from "../../../src/curator/memory/entry-rules.ts";
+import { factProblem } from "../../../src/curator/memory/hard-facts.ts";
 import { FAIR, LOSING, NOT_REDUNDANT } from "./merges.ts";
 import { DIFFERENT, OVERLAPPING, PARALLEL, SAME, TURNED } from "./pairs.ts";
 

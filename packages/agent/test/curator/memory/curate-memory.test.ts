@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { approvePending, pendingWritesDirectory, readPendingWrites } from "@hermes-memory/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { done } from "../../../core/test/fakes/memory-home.ts";
-import { CuratorHome, clockAt, gist } from "./support.ts";
+import { done } from "../../../../core/test/fakes/memory-home.ts";
+import { CuratorHome, clockAt, gist } from "../curator-home.ts";
 
 const PLANTED = [
   "Uses pnpm, not npm",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { jsonIn, MAX_CALLS, ModelCalls } from "../../src/curator/model-calls.ts";
-import { CuratorHome, fakeModel, gist } from "./support.ts";
+import { CuratorHome, fakeModel, gist } from "./curator-home.ts";
 
 const ENTRIES = [
   "The project uses pnpm for package management",

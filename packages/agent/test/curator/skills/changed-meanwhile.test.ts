@@ -11,7 +11,7 @@ import {
   skillViewTool,
 } from "@hermes-memory/core/skills";
 import { describe, expect, it } from "vitest";
-import { CuratorHome, clockAt, fakeModel } from "./support.ts";
+import { CuratorHome, clockAt, fakeModel } from "../curator-home.ts";
 
 const NOW = "2026-06-01T00:00:00Z";
 const apply = { mode: "apply", scope: "skills", clock: clockAt(NOW) } as const;

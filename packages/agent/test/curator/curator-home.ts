@@ -11,13 +11,9 @@ import {
 } from "@hermes-memory/core";
 import { type HermesConfig, loadConfig } from "@hermes-memory/core/config";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import {
-  type CuratorOptions,
-  type CuratorRun,
-  findRollback,
-  rollBack,
-  runCurator,
-} from "../../src/curator/index.ts";
+import type { CuratorRun } from "../../src/curator/index.ts";
+import { findRollback, rollBack } from "../../src/curator/rollback.ts";
+import { type CuratorOptions, runCurator } from "../../src/curator/run-curator.ts";
 
 type RunOptions = Partial<CuratorOptions> & { readonly clock?: Clock };
 
@@ -75,7 +71,7 @@ export class CuratorHome {
   }
 
   opened(clock?: Clock): Memory {
-    return openMemory({ home: this.home, config: this.config, ...(clock === undefined ? {} : { clock }) });
+    return openMemory({ home: this.home, config: this.config, clock });
   }
 
   run(options: RunOptions = {}): Promise<CuratorRun> {

@@ -8,9 +8,9 @@ import {
   restoreArchivedSkill,
   restoreSnapshot,
   takeSnapshot,
-} from "../../src/curator/index.ts";
-import { transitionOf } from "../../src/curator/skills/transitions.ts";
-import { CuratorHome, clockAt, fakeModel, gist } from "./support.ts";
+} from "../../../src/curator/index.ts";
+import { transitionOf } from "../../../src/curator/skills/skill-rules.ts";
+import { CuratorHome, clockAt, fakeModel, gist } from "../curator-home.ts";
 
 const NOW = "2026-06-01T00:00:00Z";
 const clock = clockAt(NOW);

@@ -1,6 +1,9 @@
-// What time does to a skill nobody uses: stale, then archived; and active again once it is used. Pure.
 import type { CuratorConfig } from "@hermes-memory/core/config";
+import { pyStrip } from "@hermes-memory/core/lib";
 import type { Provenance, SkillUsage } from "@hermes-memory/core/skills";
+
+// ----
+// What time does to a skill nobody uses: stale, then archived; and active again once it is used. Pure.
 
 export type Transition = "seed" | "stale" | "active" | "archive";
 
@@ -42,3 +45,26 @@ function timeOf(text: string | null): number[] {
   const time = text === null ? Number.NaN : Date.parse(text);
   return Number.isNaN(time) ? [] : [time];
 }
+
+// ----
+// A skill that may become part of another one, or already is.
+
+/** A skill that may take part: written by an agent, not pinned, SKILL.md and nothing else. */
+export type Member = {
+  readonly name: string;
+  readonly description: string;
+  readonly text: string;
+  readonly body: string;
+};
+
+/** A skill whose whole text another one holds word for word has been taken in. */
+export function hasAbsorbed(host: Member, part: Member): boolean {
+  const body = pyStrip(part.body);
+  return host.name !== part.name && body.length >= LEAST_BODY && host.body.includes(body);
+}
+
+/** A sentence or two may well be in several skills. */
+const LEAST_BODY = 80;
+
+/** Why an umbrella that the model proposed was dropped. */
+export type UmbrellaDropped = "bad-name" | "unknown-member" | "used-twice" | "too-large" | "name-taken";

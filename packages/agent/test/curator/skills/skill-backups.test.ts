@@ -9,9 +9,9 @@ import {
   readState,
   restoreSnapshot,
   takeSnapshot,
-} from "../../src/curator/index.ts";
-import { packTarGz, unpackTarGz } from "../../src/curator/tar.ts";
-import { CuratorHome } from "./support.ts";
+} from "../../../src/curator/index.ts";
+import { packTarGz, unpackTarGz } from "../../../src/curator/tar.ts";
+import { CuratorHome } from "../curator-home.ts";
 
 const day = (count: number): Date => new Date(Date.UTC(2026, 0, count));
 const NAMES = ["ash", "bay", "elm", "fig"];
@@ -101,7 +101,7 @@ function killedAtMove(home: CuratorHome, id: string, move: number): void {
       renameSync(from, to);
     };
     syncBuiltinESMExports();
-    const { restoreSnapshot } = await import(${JSON.stringify(new URL("../../src/curator/index.ts", import.meta.url).href)});
+    const { restoreSnapshot } = await import(${JSON.stringify(new URL("../../../src/curator/index.ts", import.meta.url).href)});
     await restoreSnapshot(${JSON.stringify(home.home)}, ${JSON.stringify(id)}, { keep: 5, now: new Date() });
   `;
   const { signal, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script]);

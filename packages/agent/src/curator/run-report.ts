@@ -3,7 +3,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { errnoCode, namesIn, writeFileAtomic } from "@hermes-memory/core/lib";
-import type { CuratorRun, Decided, Outcome } from "./types.ts";
+import type { CuratorRun, Decided, Outcome } from "./proposals.ts";
 
 /** A run as it is listed. */
 export type RunRecord = {
