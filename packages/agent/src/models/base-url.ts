@@ -1,4 +1,4 @@
-// Where a model's server is: on this machine or beyond, and below which addresses it may be asked things.
+// Base URLs of model servers: parsing, whether they are on this machine, and the addresses derived from them.
 
 export function parseBaseUrl(text: string): URL | undefined {
   const address = text.trim();
@@ -7,20 +7,20 @@ export function parseBaseUrl(text: string): URL | undefined {
   return url !== null && ["http:", "https:"].includes(url.protocol) ? url : undefined;
 }
 
-/** Whether what is sent there stays on this machine. Any host name but `localhost` may lead elsewhere. */
+/** Whether the address is on this machine. Any host name except `localhost` may resolve to another one. */
 export function isLoopback({ hostname }: URL): boolean {
   if (hostname === "localhost" || hostname.endsWith(".localhost")) return true;
-  if (hostname === "0.0.0.0" || hostname === "[::]" || hostname === "[::1]") return true; // "any" means this one
+  if (hostname === "0.0.0.0" || hostname === "[::]" || hostname === "[::1]") return true; // "any address" connects to this machine
   return /^127\.\d+\.\d+\.\d+$/.test(hostname) || /^\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\]$/.test(hostname);
 }
 
-/** For people and logs: without a password or a key that may be in it. */
+/** To show and log: without a password or key in the URL. "" when it is not a URL. */
 export function safeAddress(text: string): string {
   const url = parseBaseUrl(text);
   return url === undefined ? "" : plain(url);
 }
 
-/** Without the part that selects one protocol of several, and without a slash at the end. */
+/** Without the path of one protocol (`/v1`, `/api`), and without a slash at the end. */
 export function serverRoot(base: URL): string {
   return plain(base).replace(/\/(?:api(?:\/v\d+)?|v\d+)$/, "");
 }

@@ -1,4 +1,4 @@
-// Models: which one, how to talk to it, what a call used and cost, and how much fits into a window.
+// Models: choosing one, talking to it, what calls used and cost, and how large its context window is.
 export { classifyFailure } from "./access/failures.ts";
 export { fromSdkModel, type OpenModelOptions, openModel, type SdkModelOptions } from "./access/open-model.ts";
 export { isLoopback, parseBaseUrl, safeAddress } from "./base-url.ts";

@@ -1,9 +1,9 @@
-// ----
-// What a model call used, in buckets that do not overlap, whatever shape the vendor reports it in.
+// What model calls used and cost: token counts in buckets that do not overlap, prices, cost, and what prompt caching saved.
+import { asRecord } from "./json-fields.ts";
 
 export type Wire = "anthropic" | "chat" | "responses";
 
-/** Tokens. `input` is what was neither read from a cache nor written to one; `reasoning` is a part of `output`. */
+/** Tokens. `input` counts those neither read from a cache nor written to one; `reasoning` is a part of `output`. */
 export type Usage = {
   readonly input: number;
   readonly cacheRead: number;
@@ -20,9 +20,9 @@ export const NO_USAGE: Usage = Object.freeze({
   reasoning: 0,
 });
 
-/** From a vendor's usage object. What is missing or no number counts as 0. Without `wire` the shape is told from its keys. */
+/** From a vendor's usage object. Missing fields and non-numbers count as 0. Without `wire` the shape is recognised by its keys. */
 export function normalizeUsage(raw: unknown, wire: Wire = wireOf(raw)): Usage {
-  const usage = record(raw);
+  const usage = asRecord(raw);
   switch (wire) {
     case "anthropic":
       return {
@@ -30,24 +30,24 @@ export function normalizeUsage(raw: unknown, wire: Wire = wireOf(raw)): Usage {
         cacheRead: count(usage.cache_read_input_tokens),
         cacheWrite: count(usage.cache_creation_input_tokens),
         output: count(usage.output_tokens),
-        reasoning: count(record(usage.output_tokens_details).thinking_tokens),
+        reasoning: count(asRecord(usage.output_tokens_details).thinking_tokens),
       };
     case "responses": {
-      const details = record(usage.input_tokens_details);
+      const details = asRecord(usage.input_tokens_details);
       const cached = {
         read: count(details.cached_tokens),
         write: first(details.cache_write_tokens, details.cache_creation_tokens),
       };
-      const reasoning = count(record(usage.output_tokens_details).reasoning_tokens);
+      const reasoning = count(asRecord(usage.output_tokens_details).reasoning_tokens);
       return disjoint(count(usage.input_tokens), cached, count(usage.output_tokens), reasoning);
     }
     case "chat": {
-      const details = record(usage.prompt_tokens_details);
+      const details = asRecord(usage.prompt_tokens_details);
       const cached = {
         read: first(details.cached_tokens, usage.cache_read_input_tokens),
         write: first(details.cache_write_tokens, usage.cache_creation_input_tokens),
       };
-      const reasoning = count(record(usage.completion_tokens_details).reasoning_tokens);
+      const reasoning = count(asRecord(usage.completion_tokens_details).reasoning_tokens);
       return disjoint(count(usage.prompt_tokens), cached, count(usage.completion_tokens), reasoning);
     }
     default:
@@ -74,12 +74,12 @@ export function addUsage(a: Usage, b: Usage): Usage {
 }
 
 function wireOf(raw: unknown): Wire {
-  const usage = record(raw);
+  const usage = asRecord(raw);
   if ("prompt_tokens" in usage || "completion_tokens" in usage) return "chat";
   return "input_tokens_details" in usage || "total_tokens" in usage ? "responses" : "anthropic";
 }
 
-/** Wires that count cached tokens as part of the prompt. A vendor that reports more of them than prompt gets 0, never less. */
+/** For wires that count cached tokens as part of the prompt. `input` is never negative, even if more tokens are cached than sent. */
 function disjoint(
   prompt: number,
   cached: { readonly read: number; readonly write: number },
@@ -99,20 +99,15 @@ function count(value: unknown): number {
   return typeof number === "number" && Number.isFinite(number) && number > 0 ? Math.trunc(number) : 0;
 }
 
-function record(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
-}
-
-// ----
-// What tokens cost, in US dollars per million. From config where it names the model, else from a catalogue that comes with
-// the package; nothing is fetched.
+// ---- Prices, in US dollars per million tokens: from config when it names the model, else from the catalogue that comes with the
+// ---- package. Nothing is fetched.
 
 export type Prices = {
   readonly input: number;
   readonly output: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
-  /** For prefixes kept an hour. */
+  /** For prefixes that are kept for an hour. */
   readonly cacheWrite1h: number;
 };
 
@@ -132,12 +127,12 @@ export type PriceOverride = {
 
 export type PriceQuestion = {
   readonly model: string;
-  /** `anthropic`, `openai`, ...; without it the model's name has to be enough. */
+  /** `anthropic`, `openai`, ...; without it the catalogue is searched by the model's name alone. */
   readonly provider?: string;
   readonly overrides?: Readonly<Record<string, PriceOverride>>;
 };
 
-/** Undefined for a model nobody knows: a local one, or one that is too new. */
+/** Undefined for an unknown model: a local one, or one newer than the catalogue. */
 export async function findPrices(question: PriceQuestion): Promise<ModelPrices | undefined> {
   const { model, overrides = {} } = question;
   const override = Object.hasOwn(overrides, model) ? overrides[model] : undefined;
@@ -168,9 +163,9 @@ function writePrice(prices: Prices, ttl: "5m" | "1h"): number {
 type CataloguePrice = Readonly<Record<string, unknown>>;
 
 async function lookUp({ model, provider }: PriceQuestion): Promise<CataloguePrice | undefined> {
-  const { calcPrice } = await import("@pydantic/genai-prices"); // 800 kB, so only for whoever asks
+  const { calcPrice } = await import("@pydantic/genai-prices"); // 800 kB, so loaded only when needed
   const usage = { input_tokens: 1 };
-  // A gateway sells other vendors' models: its own price list first, then whoever makes the model.
+  // A gateway sells other vendors' models: its own prices first, then the vendor's.
   const named = provider ? calcPrice(usage, model, { providerId: provider }) : null;
   const found = named ?? calcPrice(usage, model) ?? calcPrice(usage, model.slice(model.lastIndexOf("/") + 1));
   return found?.model_price;
@@ -178,16 +173,16 @@ async function lookUp({ model, provider }: PriceQuestion): Promise<CataloguePric
 
 function pricesOf(price: CataloguePrice, promptTokens: number): Prices {
   const at = (key: string): number | undefined => priceAt(price[key], promptTokens);
-  const input = at("input_mtok") ?? 0;
-  const known: { -readonly [K in keyof Prices]?: number } = { input, output: at("output_mtok") ?? 0 };
-  const [read, write, write1h] = [at("cache_read_mtok"), at("cache_write_mtok"), at("cache_write_1h_mtok")];
-  if (read !== undefined) known.cacheRead = read;
-  if (write !== undefined) known.cacheWrite = write;
-  if (write1h !== undefined) known.cacheWrite1h = write1h;
-  return withDefaults({ ...known, input, output: known.output ?? 0 });
+  return withDefaults({
+    input: at("input_mtok") ?? 0,
+    output: at("output_mtok") ?? 0,
+    cacheRead: at("cache_read_mtok"),
+    cacheWrite: at("cache_write_mtok"),
+    cacheWrite1h: at("cache_write_1h_mtok"),
+  });
 }
 
-/** Who names no price for cached tokens charges them like others. */
+/** Without a price for cached tokens, they cost as much as others. */
 function withDefaults(given: Partial<Prices> & Pick<Prices, "input" | "output">): Prices {
   const cacheWrite = given.cacheWrite ?? given.input;
   return {
@@ -199,7 +194,7 @@ function withDefaults(given: Partial<Prices> & Pick<Prices, "input" | "output">)
   };
 }
 
-/** A plain number, or one with steps by the size of the prompt. */
+/** `value` is a number, or a base price with steps by the size of the prompt. */
 function priceAt(value: unknown, promptTokens: number): number | undefined {
   if (typeof value === "number") return value;
   if (typeof value !== "object" || value === null || !("base" in value)) return undefined;
@@ -211,19 +206,18 @@ function priceAt(value: unknown, promptTokens: number): number | undefined {
   return price;
 }
 
-// ----
-// What prompt caching was worth, and what a frozen memory snapshot adds to it.
+// ---- What prompt caching saved, and what a frozen memory snapshot adds to it
 
 export type CacheSavings = {
-  /** Of all prompt tokens, how many came from the cache: 0 to 1. */
+  /** The part of all prompt tokens that came from the cache: 0 to 1. */
   readonly hitRate: number;
-  /** US dollars less than the same calls without a cache. Negative when more was written than ever read. */
+  /** In US dollars, compared with the same calls without a cache. Negative when writing cost more than reading saved. */
   readonly saved: number;
 };
 
 type Ttl = "5m" | "1h";
 
-/** Reading is cheaper than sending, writing is dearer; the sum over all calls is what caching saved. */
+/** Tokens read from the cache are cheaper than others, tokens written to it are dearer; `saved` is the sum over all calls. */
 export function cacheSavings(calls: readonly Usage[], prices: ModelPrices, ttl: Ttl = "5m"): CacheSavings {
   let prompt = 0;
   let read = 0;
@@ -239,9 +233,9 @@ export function cacheSavings(calls: readonly Usage[], prices: ModelPrices, ttl: 
 }
 
 /**
- * What memory writes would have cost if the system prompt had followed them. The prompt is where the prefix begins, so after a
- * change nothing behind it is found in the cache: the next call would have written again what it read. `callsAfterWrites` are the
- * indices of the calls that came next after a write; two writes before the same call cost once. US dollars.
+ * What memory writes would have cost, in US dollars, if each had changed the system prompt. The prompt is the beginning of the
+ * cached prefix, so after a change nothing is found in the cache: the next call would have written what it has read.
+ * `callsAfterWrites` are the indexes of the calls that followed a write; two writes before the same call cost once.
  */
 export function frozenSnapshotSavings(
   calls: readonly Usage[],
@@ -252,7 +246,7 @@ export function frozenSnapshotSavings(
   let millionths = 0;
   for (const index of new Set(callsAfterWrites)) {
     const call = calls[index];
-    if (!call) continue; // the session ended with the write
+    if (!call) continue; // the session ended after the write
     const price = prices.at(promptTokens(call));
     millionths += call.cacheRead * (writePrice(price, ttl) - price.cacheRead);
   }

@@ -1,3 +1,4 @@
+// Puts the parts of a stream together: returns what the listener may get at once, and the whole reply at the end.
 import type {
   LanguageModelV4Content,
   LanguageModelV4StreamPart,
@@ -8,9 +9,6 @@ import { asList, asRecord, someText } from "../json-fields.ts";
 import type { Weight } from "./reply-watch.ts";
 import type { Details, RawFacts, Reply, WireTraits } from "./sdk-messages.ts";
 import { type Piece, ThinkTags } from "./think-tags.ts";
-
-// ----
-// Puts the parts of a stream together: what may be told at once, and the reply they come to.
 
 type Block = {
   readonly type: "text" | "reasoning";
@@ -25,11 +23,11 @@ export class Collector {
   readonly #wire: WireTraits;
   readonly #content: (Block | LanguageModelV4Content)[] = [];
   readonly #open = new Map<string, Block>();
-  readonly #raw = new RawChunks();
+  readonly #raw = new RawEvents();
   readonly #tags: ThinkTags | undefined;
   #text = "";
   #taggedReasoning = "";
-  /** A new block of text has begun and said nothing yet. */
+  /** A new block of text has begun and has no text yet. */
   #isNewText = false;
   #finish: Finish | undefined;
   #model: string | undefined;
@@ -39,7 +37,7 @@ export class Collector {
     this.#tags = wire.hasThinkTags ? new ThinkTags() : undefined;
   }
 
-  /** What was told so far. */
+  /** The text so far. */
   get text(): string {
     return this.#text;
   }
@@ -48,12 +46,12 @@ export class Collector {
     return this.#finish;
   }
 
-  /** By its own name. */
+  /** The name that the server gives for the model. */
   get model(): string | undefined {
     return this.#model ?? this.#raw.facts().model;
   }
 
-  /** Everything but errors and warnings, which are not the reply's. */
+  /** Adds any part except errors and warnings; returns what to pass to the listener. */
   add(part: LanguageModelV4StreamPart): readonly ModelDelta[] {
     switch (part.type) {
       case "text-start":
@@ -90,11 +88,11 @@ export class Collector {
         this.#finish = part;
         return this.#told(this.#tags?.flush() ?? []);
       default:
-        return []; // sources, files, and calls that the vendor runs itself
+        return []; // sources, files, and calls that the vendor runs
     }
   }
 
-  /** Of a part that is about to be added. Calls are counted where the wire's own events are seen: the SDK may hold them back. */
+  /** The size of a part before it is added. Calls are counted from the server's own events if there are any: the SDK may delay them. */
   weightOf(part: LanguageModelV4StreamPart): Weight {
     switch (part.type) {
       case "text-delta":
@@ -154,19 +152,19 @@ export class Collector {
   }
 }
 
-/** Signatures and encrypted thoughts. */
+/** The length of signatures and encrypted reasoning. */
 function metadataChars(metadata: SharedV4ProviderMetadata | undefined): number {
   return Object.values(metadata ?? {})
     .flatMap((data) => Object.values(data))
     .reduce<number>((chars, value) => chars + (typeof value === "string" ? value.length : 0), 0);
 }
 
-/** Some vendors count texts and thoughts apart. */
+/** With the type, because some vendors number texts and reasoning separately. */
 function key(type: Block["type"], id: string): string {
   return `${type}:${id}`;
 }
 
-/** Signatures come with the start, a piece or the end; a later null takes nothing back. */
+/** Signatures come with the start, a delta or the end of a block; a later null does not remove them. */
 function describe(block: Block, metadata: SharedV4ProviderMetadata | undefined): void {
   for (const [name, data] of Object.entries(metadata ?? {})) {
     const known = Object.entries(data).filter(([, value]) => value !== null && value !== undefined);
@@ -177,11 +175,13 @@ function describe(block: Block, metadata: SharedV4ProviderMetadata | undefined):
   }
 }
 
-// ----
-// What the SDK leaves out of its parts and the servers' own events tell: under which name a thought came, OpenRouter's
-// `reasoning_details`, which calls had an id, who answered.
+// ---- The server's own events
 
-class RawChunks {
+/**
+ * Collects what the SDK leaves out of its parts: the name of the field with the reasoning, OpenRouter's `reasoning_details`, which
+ * calls had an id, and the model that answered.
+ */
+class RawEvents {
   #hasReasoningContent = false;
   readonly #details: Record<string, unknown>[] = [];
   #callIds: Set<string> | undefined;
@@ -193,7 +193,7 @@ class RawChunks {
     return this.#callIds !== undefined;
   }
 
-  /** Of an event that is about to be added: what it brings beside text and thoughts, which come as parts too. */
+  /** The size of an event before it is added, without text and reasoning, which are counted as parts. */
   weightOf(chunk: unknown): Weight {
     const weight = { chars: 0, calls: 0 };
     for (const choice of asList(asRecord(chunk).choices)) {
@@ -211,7 +211,7 @@ class RawChunks {
     return weight;
   }
 
-  /** Some servers say id and name of a call with every piece of it, and some number all calls alike. */
+  /** Some servers repeat id and name of a call with every piece, and some give all calls the same index. */
   #weightOfPiece({ index, id, function: called }: Details): Weight {
     const { name, arguments: text } = asRecord(called);
     const chars = someText(text)?.length ?? 0;
@@ -252,7 +252,7 @@ class RawChunks {
     if (text !== undefined) this.#callIds?.add(text);
   }
 
-  /** An entry streams as entries of the same kind and place, each with the next piece of its text. */
+  /** An entry arrives as several entries with the same type and index, each with the next piece of its text. */
   #addDetail(entry: Details): void {
     const last = this.#details.at(-1);
     const grows =
@@ -270,9 +270,9 @@ class RawChunks {
   }
 }
 
-/** A call costs memory and a row however little it says. */
+/** Counted for each call, because even an empty one takes memory and a row in the database. */
 const CALL_CHARS = 50;
-/** No tool has a longer name; what is beyond it is paid for each time it is said. */
+/** No tool has a longer name; the characters of a repeated name beyond it count each time. */
 const NAME_CHARS = 128;
 
 function weightOfCall(id: unknown, name: unknown): Weight {

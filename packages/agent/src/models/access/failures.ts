@@ -1,5 +1,5 @@
-// Which kind of failure it was, from what servers say in their different ways. Decides who may try again and who must do something.
-
+// Failed model calls: which kind of failure it was, from what servers say in their different ways; whether a retry can help; and
+// a message that says what happened and what to do. Errors are read by their fields, so that no class of the SDK is needed.
 import { outsideJsonOr, preview, pyStrip } from "@hermes-memory/core/lib";
 import { createRedactor, redactSecrets } from "@hermes-memory/core/security";
 import { isLoopback, parseBaseUrl } from "../base-url.ts";
@@ -8,7 +8,7 @@ import { findProvider } from "../choice/providers.ts";
 import { countsFromError, limitFromError } from "../context-window/error-limit.ts";
 import { asList, asRecord, someText } from "../json-fields.ts";
 
-/** `partialText`: what had been told of the reply. `place`: whom to name in the message. */
+/** `partialText`: the part of the reply that listeners already have. `place`: the server to name in the message. */
 export function classifyFailure(
   cause: unknown,
   partialText: string,
@@ -17,62 +17,58 @@ export function classifyFailure(
 ): ModelFailure {
   const facts = failureFacts(cause, nowMs);
   const kind = kindOf(facts, partialText);
-  const limitTokens = kind === "overflow" ? limitFromError(facts.searchable) : undefined;
   return {
     kind,
     message: failureMessage(kind, facts, place),
-    ...(facts.status === undefined ? {} : { status: facts.status }),
+    status: facts.status,
     isRetryable: RETRYABLE.has(kind) && !facts.codes.some((code) => CERTIFICATE.test(code)),
-    ...(facts.retryAfterMs === undefined ? {} : { retryAfterMs: facts.retryAfterMs }),
+    retryAfterMs: facts.retryAfterMs,
     partialText,
-    ...(limitTokens === undefined ? {} : { limitTokens }),
+    limitTokens: kind === "overflow" ? limitFromError(facts.searchable) : undefined,
     ...(kind === "overflow" ? countsFromError(facts.searchable) : {}),
   };
 }
 
 export function stalledFailure(staleAfterMs: number, partialText: string, place: FailurePlace): ModelFailure {
-  const facts = { ...NO_FACTS, sentence: `Nothing came for ${Math.round(staleAfterMs / 100) / 10} s.` };
-  return {
-    kind: "stalled",
-    message: failureMessage("stalled", facts, place),
-    isRetryable: true,
-    partialText,
-  };
+  const sentence = `Nothing came for ${Math.round(staleAfterMs / 100) / 10} s.`;
+  return ownFailure("stalled", sentence, { partialText, place });
 }
 
-/** The reply is longer than anybody could use; what has arrived is kept. */
+/** The reply is longer than the limit; the text so far is kept. */
 export function tooLongFailure(limit: string, partialText: string, place: FailurePlace): ModelFailure {
-  const sentence = `Its reply was stopped at ${limit}.`;
-  const message = failureMessage("reply_too_long", { ...NO_FACTS, sentence }, place);
-  return { kind: "reply_too_long", message, isRetryable: false, partialText };
+  return ownFailure("reply_too_long", `Its reply was stopped at ${limit}.`, { partialText, place });
 }
 
 /** The stream ended before the reply did. */
 export function cutFailure(partialText: string, place: FailurePlace): ModelFailure {
   const kind = partialText === "" ? "invalid_response" : "connection";
-  const facts = { ...NO_FACTS, sentence: "The stream ended before the reply was complete." };
-  return { kind, message: failureMessage(kind, facts, place), isRetryable: true, partialText };
+  return ownFailure(kind, "The stream ended before the reply was complete.", { partialText, place });
 }
 
-/** The server took the request and would not answer it, for `reason`. */
+/** The server accepted the request but refused to answer it, for `reason`. */
 export function blockedFailure(reason: string, place: FailurePlace): ModelFailure {
-  const kind = "content_policy";
-  const facts = { ...NO_FACTS, sentence: `The prompt was blocked (${reason}).` };
-  return { kind, message: failureMessage(kind, facts, place), isRetryable: false, partialText: "" };
+  return ownFailure("content_policy", `The prompt was blocked (${reason}).`, { partialText: "", place });
 }
 
-/** How the SDK tells of a stream without a reason for its end. Its `finish` follows, and says whether there is a reply. */
+/** A failure that we noticed ourselves, without an error of the server. */
+function ownFailure(
+  kind: ModelFailureKind,
+  sentence: string,
+  { partialText, place }: { readonly partialText: string; readonly place: FailurePlace },
+): ModelFailure {
+  const facts = { status: undefined, sentence, searchable: "", codes: [], retryAfterMs: undefined };
+  return {
+    kind,
+    message: failureMessage(kind, facts, place),
+    isRetryable: RETRYABLE.has(kind),
+    partialText,
+  };
+}
+
+/** How the SDK reports a stream without a finish reason. Its `finish` part follows and says whether there is a reply. */
 export function isEarlyEnd(error: unknown): boolean {
   return error instanceof Error && error.message === "Response stream ended without a finish reason.";
 }
-
-const NO_FACTS: FailureFacts = {
-  status: undefined,
-  sentence: "",
-  searchable: "",
-  codes: [],
-  retryAfterMs: undefined,
-};
 
 const RETRYABLE: ReadonlySet<ModelFailureKind> = new Set([
   "rate_limit",
@@ -91,7 +87,7 @@ const UNREADABLE =
   /^AI_(?:JSONParse|TypeValidation|InvalidResponseData|EmptyResponseBody|NoContentGenerated|NoOutputGenerated)Error$/;
 const OUR_MISTAKE =
   /^AI_(?:UnsupportedFunctionality|InvalidPrompt|InvalidArgument|LoadAPIKey|LoadSetting)Error$/;
-/** How the SDK says that a stream ended too early. */
+/** The SDK's words for a stream that ended too early. */
 const ENDED_EARLY = /without a finish reason|stream (?:was )?interrupted/;
 
 const OVERFLOW =
@@ -120,7 +116,7 @@ function kindOf(facts: FailureFacts, partialText: string): ModelFailureKind {
   return kindOfEvent(facts);
 }
 
-/** An error in the middle of a stream, which has words but no status. */
+/** For an error event within a stream, which has words but no status. */
 function kindOfEvent({ searchable }: FailureFacts): ModelFailureKind {
   if (OVERFLOW.test(searchable) && !RATE_WORDS.test(searchable)) return "overflow";
   if (QUOTA.test(searchable)) return "billing";
@@ -136,7 +132,7 @@ function kindOfStatus(status: number, facts: FailureFacts): ModelFailureKind {
   if (status === 413) return "payload_too_large";
   if (status === 402) return "billing";
   if (status === 429) return isOutOfCredit(facts) ? "billing" : "rate_limit";
-  // Servers at home say it with 500.
+  // Before the other statuses: local servers report an overflow with status 500.
   if (isOverflow(status, searchable)) return "overflow";
   if (status === 401 || status === 403) {
     if (QUOTA.test(searchable)) return "billing";
@@ -144,7 +140,7 @@ function kindOfStatus(status: number, facts: FailureFacts): ModelFailureKind {
   }
   if (status === 404) return "not_found";
   if (status >= 500 || status === 408) return "server";
-  if (status < 400) return "bad_request"; // sent elsewhere, which is not followed
+  if (status < 400) return "bad_request"; // a redirect, which is not followed
   if (KEY.test(searchable)) return "auth";
   if (QUOTA.test(searchable)) return "billing";
   if (SIGNATURE.test(searchable)) return "bad_signature";
@@ -164,22 +160,20 @@ function isOutOfCredit({ searchable, retryAfterMs }: FailureFacts): boolean {
   return QUOTA.test(searchable) && retryAfterMs === undefined;
 }
 
-// ----
-// What a failed call tells about itself, whatever was thrown: the SDK's errors, a server's error event, a broken socket. Read by
-// their fields, so that no class of the SDK is needed here.
+// ---- The facts in an error, whatever was thrown: an error of the SDK, a server's error event, a broken socket
 
 type FailureFacts = {
   readonly status: number | undefined;
-  /** The server's own words in one line; "" when it had none. Neither short nor free of secrets yet. */
+  /** The server's message on one line; "" when there is none. It may still be long and contain secrets. */
   readonly sentence: string;
-  /** Everything that words can be looked for in, in lower case. */
+  /** All texts of the error, in lower case, to search for words. */
   readonly searchable: string;
-  /** `ECONNREFUSED`, `AI_JSONParseError`, ...: of the error and its causes. */
+  /** Codes and names of the error and its causes: `ECONNREFUSED`, `AI_JSONParseError`, ... */
   readonly codes: readonly string[];
   readonly retryAfterMs: number | undefined;
 };
 
-/** Some servers send the whole request back. */
+/** Some servers repeat the whole request in their error. */
 const SEARCHED_CHARS = 20_000;
 
 export function failureFacts(cause: unknown, nowMs: number): FailureFacts {
@@ -218,7 +212,7 @@ export function retryAfter(headers: Readonly<Record<string, unknown>>, nowMs: nu
   return Number.isNaN(date) ? undefined : Math.max(0, date - nowMs);
 }
 
-/** Google says it in the body: `"retryDelay": "34s"`. */
+/** Google puts it into the body: `"retryDelay": "34s"`. */
 function retryDelay(details: string): number | undefined {
   const seconds = /"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"/.exec(details)?.[1];
   return seconds === undefined ? undefined : Math.round(Number(seconds) * 1000);
@@ -227,7 +221,7 @@ function retryDelay(details: string): number | undefined {
 function causesOf(cause: unknown): readonly Readonly<Record<string, unknown>>[] {
   const chain: Readonly<Record<string, unknown>>[] = [];
   for (let at = cause, depth = 0; typeof at === "object" && at !== null && depth < 6; depth += 1) {
-    // Fields of an error are not its own properties.
+    // A cast instead of a copy: some fields of an error are not its own properties.
     const error = at as Record<string, unknown>;
     chain.push(error);
     at = error.cause ?? asList(error.errors)[0];
@@ -239,7 +233,7 @@ function statusOf({ statusCode, status }: Readonly<Record<string, unknown>>): nu
   return httpStatus(statusCode) ?? httpStatus(status);
 }
 
-/** In an error event: OpenRouter's `code`, Google's `error.code`. */
+/** The status in an error event: OpenRouter's `code`, Google's `error.code`. */
 function statusIn(answer: unknown): number | undefined {
   const outer = asRecord(Array.isArray(answer) ? answer[0] : answer);
   const inner = asRecord(outer.error);
@@ -253,13 +247,13 @@ function httpStatus(value: unknown): number | undefined {
   return typeof number === "number" && number >= 200 && number <= 599 ? number : undefined;
 }
 
-/** Where the usual servers put what they have to say. */
+/** The message, from the fields that the usual servers put it into. */
 function serverSentence(answer: unknown): string | undefined {
   if (typeof answer === "string") return someText(answer.trim());
   const outer = asRecord(Array.isArray(answer) ? answer[0] : answer);
   const failed = asRecord(asRecord(outer.response).error);
   const inner = asRecord(outer.error);
-  // A gateway's own words are about the server behind it: "Provider returned error".
+  // A gateway's own message only says "Provider returned error"; `metadata.raw` has that provider's message.
   const behind = asRecord(inner.metadata ?? outer.metadata).raw;
   const raw = typeof behind === "string" ? (serverSentence(parsed(behind)) ?? behind) : undefined;
   const validation = asList(outer.detail).map((entry) => someText(asRecord(entry).msg));
@@ -288,7 +282,7 @@ function parsed(text: string): unknown {
   return text === "" ? undefined : outsideJsonOr(text, undefined);
 }
 
-/** Where servers repeat the request. Its words are the conversation's and say nothing about the failure. */
+/** Fields in which servers repeat the request. Words in there belong to the conversation and say nothing about the failure. */
 const REPEATED = new Set(["input", "messages", "prompt", "contents"]);
 
 function json(value: object): string {
@@ -299,13 +293,12 @@ function json(value: object): string {
   }
 }
 
-// ----
-// A failure in one or two sentences: what happened, in the server's own words where it has any, and what to do.
+// ---- The message: what happened, with the server's own words if there are any, and what to do
 
-/** Whom the message is about. */
+/** The server that the message is about. */
 export type FailurePlace = {
   readonly identity?: ModelIdentity;
-  /** Never shown; masked where a server repeats it. */
+  /** Never shown; masked when a server repeats it. */
   readonly apiKey?: string;
   /** `ANTHROPIC_API_KEY`, `config`, `flag`, ... */
   readonly keySource?: string;
@@ -315,7 +308,7 @@ const SENTENCE_CHARS = 300;
 
 function failureMessage(kind: ModelFailureKind, facts: FailureFacts, place: FailurePlace): string {
   const redact = place.apiKey ? createRedactor([place.apiKey]) : redactSecrets;
-  const said = preview(redact(facts.sentence), SENTENCE_CHARS); // a key that is cut in two would not be found
+  const said = preview(redact(facts.sentence), SENTENCE_CHARS); // masked first: a key cut in two would not be found
   const status = facts.status === undefined ? "" : ` (HTTP ${facts.status})`;
   const quoted = said === "" ? "." : `: ${/[.!?…]$/.test(said) ? said : `${said}.`}`;
   return `${whatHappened(kind, facts, place)}${status}${quoted} ${redact(whatToDo(kind, facts, place))}`.trim();
@@ -329,15 +322,15 @@ function whatHappened(kind: ModelFailureKind, { codes }: FailureFacts, place: Fa
     case "auth":
       return `${server} refused the key`;
     case "billing":
-      return `${server} wants to be paid first`;
+      return `${server} requires payment`;
     case "rate_limit":
-      return `${server} has had too many requests`;
+      return `${server} got too many requests`;
     case "overflow":
-      return `The conversation is longer than ${model} takes`;
+      return `The conversation is too long for ${model}`;
     case "payload_too_large":
       return `The request is too large for ${inside}`;
     case "content_policy":
-      return `${server} declined the request for what it contains`;
+      return `${server} declined the request because of its content`;
     case "bad_signature":
       return `${server} did not accept earlier reasoning of this conversation`;
     case "bad_request":
@@ -348,14 +341,14 @@ function whatHappened(kind: ModelFailureKind, { codes }: FailureFacts, place: Fa
       return `${server} failed`;
     case "connection":
       return codes.includes("ECONNREFUSED")
-        ? `Nobody answers at ${address(place)}`
+        ? `No server answers at ${address(place)}`
         : `The connection to ${inside} broke`;
     case "stalled":
       return `${server} stopped sending`;
     case "invalid_response":
-      return `${server} gave an answer that is none`;
+      return `${server} sent an answer that cannot be used`;
     case "reply_too_long":
-      return `${server} did not come to an end`;
+      return `${server} sent a reply without an end`;
     default:
       return kind satisfies never;
   }
@@ -379,12 +372,12 @@ function whatToDo(kind: ModelFailureKind, { status, codes }: FailureFacts, place
       return "It is left out when the request is sent again.";
     case "bad_request":
       if (status !== undefined && status < 400)
-        return "It sends requests on to another address, which is not followed: set that one as model.base_url.";
+        return "It redirects to another address, which is not followed: set that address as model.base_url.";
       return "See 'hermes model test', and check model.api_mode and model.base_url.";
     case "not_found":
       return "Check the name with 'hermes model list', and model.base_url when it is set.";
     case "server":
-      return "It is usually over soon; 'hermes model test' tells when.";
+      return "Try again in a moment; 'hermes model test' shows whether it answers.";
     case "connection":
       if (isLocal(place) && codes.includes("ECONNREFUSED"))
         return "The server does not seem to run: start it, or choose another model with 'hermes setup'.";

@@ -1,6 +1,6 @@
-// A `fetch` that waits for as long as it takes. Node's own gives up when a server says nothing for five minutes, and a model on
-// this machine may think for longer than that before its first word. For model calls to this machine only: no redirects are
-// followed, nothing is unpacked, and a body is text.
+// A `fetch` without a timeout. Node's own gives up when a server sends nothing for five minutes, and a model on this machine may
+// take longer before its first token. For model calls to this machine only: it follows no redirects, decompresses nothing, and
+// takes only text as a body.
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
@@ -14,7 +14,7 @@ export const fetchWithoutTimeout: typeof fetch = async (input, init = {}) => {
   const { promise, resolve, reject } = Promise.withResolvers<Response>();
   const send = url.protocol === "https:" ? httpsRequest : httpRequest;
   const call = send(url, { method, headers: Object.fromEntries(new Headers(init.headers)), agent: false });
-  // Also while the answer is read: a stream that nobody wants any more ends with its socket.
+  // Also while the answer is read: aborting closes the socket of the stream.
   const abort = (): void => void call.destroy(asError(signal?.reason));
   signal?.addEventListener("abort", abort, { once: true });
   call.once("close", () => signal?.removeEventListener("abort", abort));
@@ -25,7 +25,7 @@ export const fetchWithoutTimeout: typeof fetch = async (input, init = {}) => {
       call.destroy(asError(cause)); // a status or header that no `Response` can have
     }
   });
-  // What `fetch` rejects with: the signal's own reason, or a TypeError that has the socket's error inside.
+  // As `fetch` does: reject with the signal's reason, or with a TypeError that has the socket's error as its cause.
   call.on("error", (cause) =>
     reject(signal?.aborted ? signal.reason : new TypeError("fetch failed", { cause })),
   );
@@ -33,7 +33,7 @@ export const fetchWithoutTimeout: typeof fetch = async (input, init = {}) => {
   return promise;
 };
 
-/** Statuses that a `Response` with a body refuses. */
+/** Statuses for which `Response` accepts no body. */
 const WITHOUT_BODY = [204, 205, 304];
 
 function toResponse(answer: IncomingMessage): Response {

@@ -1,4 +1,5 @@
-// A model that was chosen becomes one that can be asked. The vendor's SDK is loaded here, and only that one.
+// Opens a model: from a choice (`openModel`, which loads that vendor's SDK and no other), or from a model object of the AI SDK that
+// a program made (`fromSdkModel`).
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { HermesError } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
@@ -12,14 +13,14 @@ import { isOpenRouter, wireTraits } from "./sdk-messages.ts";
 import { replyLimit, streamReply } from "./stream.ts";
 
 export type OpenModelOptions = {
-  /** The SDK's warnings go here. */
+  /** For the SDK's warnings. */
   readonly log?: Logger;
   readonly fetch?: typeof fetch;
-  /** Further keys of every request's body. */
+  /** Added to the body of every request. */
   readonly extraBody?: Readonly<Record<string, unknown>>;
 };
 
-/** The model object of one request: its `fetch` carries what belongs to that request alone. */
+/** Makes the model object for one request, with a `fetch` for that request alone. */
 type Factory = (send: typeof fetch) => LanguageModelV4;
 
 export async function openModel(chosen: ChosenModel, options: OpenModelOptions = {}): Promise<ChatModel> {
@@ -34,7 +35,7 @@ export async function openModel(chosen: ChosenModel, options: OpenModelOptions =
     identity,
     stream(request) {
       const markBody = apiMode === "chat_completions" ? request.markBody : undefined;
-      // Looked up late, so that a test's or a proxy's replacement counts.
+      // Read at each request, so that a replacement by a test or a proxy is used.
       const { fetch: current } = globalThis;
       const usual = current === NODES_FETCH ? (patient ?? current) : current;
       const watch = new ReplyWatch(replyLimit(request));
@@ -47,7 +48,7 @@ export async function openModel(chosen: ChosenModel, options: OpenModelOptions =
 
 const NODES_FETCH = globalThis.fetch;
 
-/** Undefined for servers elsewhere: whoever is silent for minutes there has failed. */
+/** Undefined for remote servers: one that is silent for five minutes has failed. */
 async function fetchWithoutTimeoutFor({ baseUrl }: ChosenModel): Promise<typeof fetch | undefined> {
   const url = parseBaseUrl(baseUrl);
   if (url === undefined || !isLoopback(url)) return undefined;
@@ -58,15 +59,15 @@ async function fetchWithoutTimeoutFor({ baseUrl }: ChosenModel): Promise<typeof 
 const PROVIDER_OPTIONS: Readonly<
   Record<ModelIdentity["apiMode"], LanguageModelV4CallOptions["providerOptions"]>
 > = {
-  // A ping is a sign of life, for whoever waits for one.
+  // Pings count as data, so that a long silence is noticed only when the server is really gone.
   anthropic_messages: { anthropic: { includePings: true } },
   chat_completions: undefined,
-  // Nothing is kept at OpenAI; for reasoning models the SDK then asks for the reasoning in encrypted form.
+  // OpenAI stores nothing; for reasoning models the SDK then asks for the reasoning in encrypted form.
   responses: { openai: { store: false } },
   google: undefined,
 };
 
-/** Addresses and keys are always passed: the SDKs would look into the environment for those that are missing. */
+/** Addresses and keys are always passed: the SDKs would read missing ones from the environment. */
 async function factoryFor(chosen: ChosenModel): Promise<Factory> {
   const { model, provider, apiMode, apiKey } = chosen;
   switch (apiMode) {
@@ -88,14 +89,14 @@ async function factoryFor(chosen: ChosenModel): Promise<Factory> {
     case "chat_completions": {
       const baseURL = addressWith(chosen, OPENAI);
       if (provider === "openai") {
-        // Knows which settings OpenAI's own models take.
+        // OpenAI's SDK knows which settings OpenAI's models accept.
         const { createOpenAI } = await import("@ai-sdk/openai");
         return (send) => createOpenAI({ baseURL, apiKey, fetch: send }).chat(model);
       }
       const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
-      // OpenRouter's own SDK leaves out and reorders what has to go back unchanged, and writes to the terminal.
-      const router = isOpenRouter(chosen) ? { transformRequestBody: withUsage } : {};
-      const settings = { name: "chat", baseURL, apiKey, includeUsage: true, ...router };
+      // OpenRouter's own SDK drops and reorders fields that have to go back unchanged, and writes to the terminal.
+      const transformRequestBody = isOpenRouter(chosen) ? withUsage : undefined;
+      const settings = { name: "chat", baseURL, apiKey, includeUsage: true, transformRequestBody };
       return (send) => createOpenAICompatible({ ...settings, fetch: send })(model);
     }
     default:
@@ -109,7 +110,7 @@ function withUsage(body: Record<string, unknown>): Record<string, unknown> {
   return { ...body, usage: { include: true } };
 }
 
-/** People write addresses with and without the version. `always`: this version belongs behind any path without one. */
+/** Users write addresses with and without the version. `always`: this version is added to any path without one. */
 function addressWith({ baseUrl }: ChosenModel, usual: string, always?: string): string {
   if (baseUrl === "") return usual;
   const url = parseBaseUrl(baseUrl);
@@ -120,14 +121,13 @@ function addressWith({ baseUrl }: ChosenModel, usual: string, always?: string): 
   return `${plain}/${always ?? "v1"}`;
 }
 
-// ----
-// The last station of a request: changes its finished body, and keeps the key where it belongs.
+// ---- The `fetch` of one request: changes the finished body, and never follows a redirect with the key
 
 type OutgoingOptions = {
   readonly fetch: typeof fetch;
   readonly markBody?: ModelRequest["markBody"];
-  readonly watch?: ReplyWatch;
-  /** Further keys of the body. */
+  readonly watch: ReplyWatch;
+  /** Added to the body. */
   readonly extraBody?: Readonly<Record<string, unknown>> | undefined;
 };
 
@@ -139,15 +139,15 @@ function outgoingFetch({ fetch: send, markBody, watch, extraBody = {} }: Outgoin
     const response = await send(input, {
       ...init,
       headers: withoutEmptyKeys(init.headers),
-      ...(changesBody && typeof body === "string" ? { body: changed(body, extraBody, markBody) } : {}),
-      // Whoever is sent on sends the key along. The answer is an error that names what happened.
+      body: changesBody && typeof body === "string" ? changed(body, extraBody, markBody) : body,
+      // Following a redirect would send the key to another server. The redirect becomes an error that says so.
       redirect: "manual",
     });
-    return watch?.over(response) ?? response;
+    return watch.over(response);
   };
 }
 
-/** A server without a key gets no header for one, rather than an empty one. */
+/** Without a key the request gets no key header at all, rather than an empty one. */
 function withoutEmptyKeys(headers: RequestInit["headers"]): Headers {
   const kept = new Headers(headers);
   for (const name of ["authorization", "x-api-key", "x-goog-api-key"])
@@ -169,18 +169,17 @@ function changed(
   return JSON.stringify({ ...body, ...marked, ...extraBody });
 }
 
-// ----
-// A model object of the AI SDK that somebody else made, as one of ours.
+// ---- From a model object of the AI SDK that a program made
 
 export type SdkModelOptions = {
   readonly log?: Logger;
-  /** What the object cannot tell about itself, for prices, windows and cache markers. */
+  /** The object does not know these three; they are needed for prices, windows and cache markers. */
   readonly provider?: string;
   readonly apiMode?: ApiMode;
   readonly baseUrl?: string;
 };
 
-/** `markBody` of a request has no effect: the body is made where we do not see it. */
+/** `markBody` of a request has no effect: the program's object makes the body. */
 export async function fromSdkModel(model: unknown, options: SdkModelOptions = {}): Promise<ChatModel> {
   const sdk = await asV4(model);
   const apiMode = options.apiMode ?? apiModeOf(sdk.provider);
@@ -214,7 +213,7 @@ async function asV4(model: unknown): Promise<LanguageModelV4> {
   });
 }
 
-/** Also those a class gives its objects, which are not their own. */
+/** A cast instead of a copy, so that getters of a class are included. */
 function fieldsOf(model: unknown): Readonly<Record<string, unknown>> {
   const isObject = (typeof model === "object" && model !== null) || typeof model === "function";
   return isObject ? (model as Readonly<Record<string, unknown>>) : asRecord(undefined);
@@ -227,7 +226,7 @@ function apiModeOf(sdkProvider: string): ApiMode {
   return /^(?:google|vertex)/.test(name) ? "google" : "chat_completions";
 }
 
-/** `anthropic.messages` is Anthropic's. */
+/** `anthropic` for `anthropic.messages`. */
 function providerOf(sdkProvider: string): string {
   return sdkProvider.split(".")[0]?.trim() ?? sdkProvider;
 }

@@ -1,5 +1,5 @@
-// Asks a model's server how many tokens it takes. All questions go out at once, because nobody says which kind of server it
-// is; the answers are weighed in the order of how well they tell what is really served.
+// Asks a model's server for the context window. The kind of server is unknown, so all questions go out at once; the answers
+// count in the order of how well they tell what is really served.
 import { outsideJsonOr } from "@hermes-memory/core/lib";
 import { modelListUrl, serverRoot } from "../base-url.ts";
 import { asList, asRecord, isPlausibleWindow } from "../json-fields.ts";
@@ -9,16 +9,16 @@ type ServerQuestion = {
   readonly provider: string;
   readonly base: URL;
   readonly apiKey: string;
-  /** For everything together. */
+  /** For all questions together. */
   readonly timeoutMs: number;
   readonly fetch: typeof fetch;
   readonly signal?: AbortSignal | undefined;
 };
 
-/** A list of all models of a large gateway has some megabytes. */
+/** The list of models of a large gateway has several megabytes. */
 const MOST_ANSWER_BYTES = 16 * 1024 * 1024;
 
-/** Undefined when nobody answers in time, or nothing that helps. Rejects only when the caller's signal is aborted. */
+/** Undefined without a useful answer in time. Rejects only when the caller's signal is aborted. */
 export async function askServer(question: ServerQuestion): Promise<ServerWindow | undefined> {
   const { model, base, timeoutMs, signal } = question;
   signal?.throwIfAborted();
@@ -42,7 +42,7 @@ export async function askServer(question: ServerQuestion): Promise<ServerWindow 
     signal?.throwIfAborted();
     return window;
   } finally {
-    done.abort(); // whatever is still under way no longer matters
+    done.abort(); // the other answers are no longer needed
   }
 }
 
@@ -55,7 +55,7 @@ async function readJson(
 ): Promise<unknown> {
   const isPost = Object.keys(body).length > 0;
   try {
-    const { fetch: send } = question; // as a method it would get the wrong `this`
+    const { fetch: send } = question; // called as a method, it would get the wrong `this`
     const response = await send(url, {
       method: isPost ? "POST" : "GET",
       headers: {
@@ -63,8 +63,8 @@ async function readJson(
         ...(isPost ? { "content-type": "application/json" } : {}),
         ...keyHeaders(question),
       },
-      ...(isPost ? { body: JSON.stringify(body) } : {}),
-      redirect: "error", // a server on this machine may not send us, or the key, to another one
+      body: isPost ? JSON.stringify(body) : undefined,
+      redirect: "error", // a local server must not redirect us, and the key, to another one
       signal,
     });
     if (!response.ok) {
@@ -73,7 +73,7 @@ async function readJson(
     }
     return outsideJsonOr(await readText(response), undefined);
   } catch {
-    return undefined; // not there, too slow, or not talking JSON: other answers may help
+    return undefined; // no server, too slow, or no JSON: other answers may help
   }
 }
 
@@ -99,24 +99,23 @@ async function readText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-// ----
-// What the answers of the usual model servers say about one model's window. Foreign JSON: whatever does not fit says nothing.
+// ---- Reading the answers of the usual model servers (pure). They are JSON from outside: fields of another shape are ignored.
 
 export type ServerKind = "Ollama" | "LM Studio" | "llama.cpp" | "OpenAI-compatible";
 
 type ServerWindow = {
   readonly tokens: number;
   readonly server: ServerKind;
-  /** It is what the model could take; the server has not loaded it yet and may then serve less. */
+  /** The maximum of the model; the server has not loaded it yet and may then serve less. */
   readonly isProvisional: boolean;
-  /** It is what the model was loaded with, so that nothing said earlier is better known. */
+  /** The window with which the model is loaded now, so it overrides everything learnt earlier. */
   readonly isLoaded: boolean;
 };
 
-/** `/api/ps` tells what is loaded and with which window, `/api/show` what the model could do and its file asks for. */
+/** `/api/ps` lists loaded models with their windows; `/api/show` has the model's maximum and the window its file asks for. */
 function fromOllama(model: string, ps: unknown, show: unknown): ServerWindow | undefined {
   const { models } = asRecord(ps);
-  if (!Array.isArray(models)) return undefined; // something else that also has an /api/show
+  if (!Array.isArray(models)) return undefined; // not Ollama, though it has an /api/show
   const loaded = models.map(asRecord).find(({ name, model: other }) => {
     return isSameOllamaModel(name, model) || isSameOllamaModel(other, model);
   });
@@ -133,11 +132,11 @@ function fromOllama(model: string, ps: unknown, show: unknown): ServerWindow | u
       isLoaded: false,
     };
   if (most === undefined) return undefined;
-  // Models in Ollama's cloud always run with all they have.
+  // Models in Ollama's cloud always run with their maximum.
   return { tokens: most, server: "Ollama", isProvisional: !/[:-]cloud$/i.test(model), isLoaded: false };
 }
 
-/** `/api/show` where nothing else was answered: an old Ollama, or something that imitates it. */
+/** `/api/show` alone: an old Ollama, or a server that imitates it. */
 function fromShowAlone(show: unknown): ServerWindow | undefined {
   const tokens = trainedWindow(show);
   return tokens === undefined
@@ -154,7 +153,7 @@ function fromLmStudio(model: string, list: unknown): ServerWindow | undefined {
   if (loaded !== undefined)
     return { tokens: loaded, server: "LM Studio", isProvisional: false, isLoaded: true };
   const most = asWindow(entry?.max_context_length);
-  // Another server's list may have a field of that name; only this one tells the state.
+  // Another server's list may have a field of that name; only LM Studio's has a state.
   if (most === undefined || typeof entry?.state !== "string") return undefined;
   return { tokens: most, server: "LM Studio", isProvisional: true, isLoaded: false };
 }
@@ -167,14 +166,14 @@ function fromLlamaCpp(props: unknown): ServerWindow | undefined {
     : { tokens, server: "llama.cpp", isProvisional: false, isLoaded: true };
 }
 
-/** `/v1/models`. A server with a single model serves that, whatever name it is asked for. */
+/** `/v1/models`. A server with a single model serves it under any name. */
 function fromModelList(model: string, list: unknown): ServerWindow | undefined {
   const entries = asList(Array.isArray(list) ? list : asRecord(list).data).map(asRecord);
   const named = entries.find(({ id, name }) => isSameText(id, model) || isSameText(name, model));
   const entry = named ?? (entries.length === 1 ? entries[0] : undefined);
   const tokens = windowIn(entry);
   if (tokens === undefined) return undefined;
-  // vLLM's word for what it was started with. Other lists tell what a model could do.
+  // vLLM's field for the window it was started with. Other lists have the model's maximum.
   const isLoaded = asWindow(entry?.max_model_len) === tokens;
   return { tokens, server: "OpenAI-compatible", isProvisional: false, isLoaded };
 }
@@ -200,10 +199,7 @@ function isSameText(value: unknown, wanted: string): boolean {
   return typeof value === "string" && value.toLowerCase() === wanted.toLowerCase();
 }
 
-// ----
-// Under which names servers tell how many tokens a model takes, and what can be believed.
-
-/** In this order: what is served now goes before what the model was trained for. */
+/** Names of the field in lists of models, in this order: the window that is served before the one the model was trained for. */
 const FIELDS = [
   "context_length",
   "context_window",
@@ -219,13 +215,13 @@ const FIELDS = [
   "n_ctx_train",
 ];
 
-/** A number, or one that was written as text. */
+/** Accepts a number, also written as text. */
 function asWindow(value: unknown): number | undefined {
   const number = typeof value === "string" && /^\s*\d+\s*$/.test(value) ? Number(value) : value;
   return isPlausibleWindow(number) ? number : undefined;
 }
 
-/** What an entry of a list of models says about its window, itself or one level further in. */
+/** The window in an entry of a list of models, in the entry itself or one level deeper. */
 function windowIn(entry: unknown): number | undefined {
   const own = firstField(entry);
   if (own !== undefined) return own;

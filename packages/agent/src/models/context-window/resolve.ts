@@ -1,5 +1,6 @@
-// How many tokens a model takes. What the user says counts first. A server on this machine is always asked, because it may
-// serve less than the model could and cut a request without a word; one elsewhere only where the user allows it.
+// How large a model's context window is. Config comes first. A server on this machine is always asked, because it may serve a
+// smaller window than the model has and cut requests silently; a remote server is asked only if the user allows it. Then the
+// cache, a table of well-known models and the catalogue of prices.
 import type { CustomProvider, HermesConfig } from "@hermes-memory/core/config";
 import { isLoopback, parseBaseUrl } from "../base-url.ts";
 import { isPlausibleWindow } from "../json-fields.ts";
@@ -25,14 +26,14 @@ export type WindowSource =
 export type ContextWindow = {
   readonly tokens: number;
   readonly source: WindowSource;
-  /** Of source `server`. */
+  /** Only with source `server`. */
   readonly server?: ServerKind;
-  /** The server has not loaded the model yet and may serve less: ask again after the first reply. */
+  /** The server has not loaded the model yet and may then serve less: ask again after the first reply. */
   readonly isProvisional: boolean;
 };
 
 export type WindowOptions = {
-  /** Where the cache is; without a home there is none. */
+  /** The home with the cache; absent: no cache. */
   readonly home?: string;
   readonly config?: Pick<HermesConfig, "model" | "models">;
   readonly loopbackTimeoutMs?: number;
@@ -41,7 +42,7 @@ export type WindowOptions = {
   readonly signal?: AbortSignal;
 };
 
-/** A server that takes longer than this to say what it serves would hold up every start. */
+/** Every start waits for the answer, so the timeouts are short. */
 const LOOPBACK_TIMEOUT_MS = 2_000;
 const REMOTE_TIMEOUT_MS = 5_000;
 
@@ -75,12 +76,12 @@ export async function resolveContextWindow(
     return { window: { ...window, source: "server" }, isLoaded };
   };
 
-  // A cache knows what was, and a server on this machine costs nothing to ask.
+  // A local server is asked even if the cache has an answer: it is fast, and its window may have changed.
   if (isHere) return lower(await asked(), await known()) ?? looked(model, provider);
   const cached = await known();
   if (cached) return cached;
   const told = options.config?.model.probeRemote ? (await asked())?.window : undefined;
-  // Only a cache: a window that cannot be kept is asked for again.
+  // If it cannot be stored, the server is asked again at the next start.
   if (told && !told.isProvisional && options.home !== undefined)
     await rememberWindow(options.home, key, told.tokens).catch(() => undefined);
   return told ?? looked(model, provider);
@@ -89,8 +90,8 @@ export async function resolveContextWindow(
 type Asked = { readonly window: ContextWindow; readonly isLoaded: boolean };
 
 /**
- * Of a server on this machine. The cache has what it stated in an error, and a list of models may well promise more than is served:
- * the lower one counts, unless the server says what the model is loaded with now.
+ * For a server on this machine. The cache holds the limit it stated in an error, and its list of models may promise more than it
+ * serves: the lower one counts, unless the server says with which window the model is loaded now.
  */
 function lower(told: Asked | undefined, kept: ContextWindow | undefined): ContextWindow | undefined {
   if (told === undefined || kept === undefined) return told?.window ?? kept;
@@ -98,14 +99,14 @@ function lower(told: Asked | undefined, kept: ContextWindow | undefined): Contex
   return { ...kept, isProvisional: told.window.isProvisional };
 }
 
-/** What the file says: for the model it names, or in the entry of a server of the user's own. */
+/** From config: for the main model, or in the entry of a custom provider. */
 function windowFromConfig(
   { model, provider = "", baseUrl = "" }: WindowQuestion,
   config: WindowOptions["config"],
 ): ContextWindow | undefined {
   if (config === undefined) return undefined;
   const { contextLength, default: main } = config.model;
-  // A window that was given for one model says nothing about another.
+  // `model.context_length` applies to `model.default` only.
   const isMain = main === "" || withoutProvider(main) === model;
   if (contextLength !== undefined && isMain) return found(contextLength, "config");
   const own = config.models.customProviders.find((entry) => isMeant(entry, provider, baseUrl));
@@ -132,11 +133,9 @@ function found(tokens: number, source: WindowSource): ContextWindow {
   return { tokens, source, isProvisional: false };
 }
 
-// ----
-// Windows of well-known models, in tokens. The longest key that the model's name holds counts; a name that is only a part
-// of a key does not.
+// ---- Windows of well-known models, in tokens. The longest key that occurs in the model's name counts.
 
-/** For a model that nobody knows anything about. */
+/** For an unknown model. */
 const DEFAULT_WINDOW = 256_000;
 
 const MILLION = 1_000_000;
@@ -174,11 +173,9 @@ function each(keys: readonly string[], tokens: number): Record<string, number> {
   return Object.fromEntries(keys.map((key) => [key, tokens]));
 }
 
-// ----
-// The catalogue of prices that comes with the package knows the windows of some models too. Nothing is fetched.
-
+/** From the catalogue of prices that comes with the package. Nothing is fetched. */
 async function windowFromCatalogue(model: string, provider: string): Promise<number | undefined> {
-  const { calcPrice } = await import("@pydantic/genai-prices"); // 800 kB, so only when nothing else has helped
+  const { calcPrice } = await import("@pydantic/genai-prices"); // 800 kB, so loaded only as the last resort
   const usage = { input_tokens: 1 };
   const named = provider === "" ? null : calcPrice(usage, model, { providerId: provider });
   const bare = model.slice(model.lastIndexOf("/") + 1);

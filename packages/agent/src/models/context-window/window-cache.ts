@@ -1,12 +1,10 @@
+// `context_length_cache.yaml`: context windows that servers reported or stated in an error, shared with the Python edition. Only a
+// cache: a file that cannot be read counts as empty, but it is not overwritten.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { updateTextFile } from "@hermes-memory/core/config";
 import { err, ok, type Result } from "@hermes-memory/core/lib";
 import { asRecord, isPlausibleWindow } from "../json-fields.ts";
-
-// ----
-// `context_length_cache.yaml`: windows that servers told or stated in an error, shared with the Python edition. A cache: a
-// file that cannot be read is as good as none, but it is not written over either.
 
 export type CacheKey = { readonly model: string; readonly provider: string; readonly baseUrl: string };
 
@@ -21,18 +19,18 @@ export async function cachedWindow(home: string, key: CacheKey): Promise<number 
   const { parse } = await import("yaml");
   try {
     const entries = asRecord(asRecord(parse(readFileSync(windowCachePath(home), "utf8")))[SECTION]);
-    const written = `${key.model}@${key.baseUrl}`; // by another program, as it was given the address
+    const written = `${key.model}@${key.baseUrl}`; // another program may have kept the address as the user wrote it
     const found = [entryName(key), written, `${entryName(key)}/`].find((name) =>
       Object.hasOwn(entries, name),
     );
     const tokens = found === undefined ? undefined : entries[found];
     return isPlausibleWindow(tokens) && !isStale(key, tokens) ? tokens : undefined;
   } catch {
-    return undefined; // not there, or not readable: it will be asked again
+    return undefined; // missing or unreadable: the server is asked again
   }
 }
 
-/** Keeps a window that a server has confirmed. The error says why it could not be kept; a disk that fails throws. */
+/** Stores a window that a server has confirmed. The error says why it was not stored; throws when the disk fails. */
 export async function rememberWindow(
   home: string,
   key: CacheKey,
@@ -48,7 +46,7 @@ export async function rememberWindow(
       const section = document.get(SECTION, true);
       const isUsable = document.contents === null || isMap(document.contents);
       if (document.errors.length > 0 || !isUsable || (section !== undefined && !isMap(section)))
-        return err(`${path} is damaged and was left as it is. Delete it; it will be made again.`);
+        return err(`${path} is damaged and was not changed. Delete it; it will be created again.`);
       const name = entryName(key);
       if (document.getIn([SECTION, name]) === tokens)
         return ok({ text: text ?? "", outcome: { changed: false } });
@@ -58,13 +56,13 @@ export async function rememberWindow(
   });
 }
 
-/** What a server tells depends on which server it is. LM Studio's changes with every load, Nous serves by its own lists. */
+/** Not for LM Studio, whose window changes with every load, nor for Nous, which has its own lists. */
 function isCacheable({ model, provider, baseUrl }: CacheKey): boolean {
   const isExempt = ["lmstudio", "lm-studio", "nous"].includes(provider.toLowerCase());
   return model !== "" && (baseUrl !== "" || provider !== "") && !isExempt && !/nousresearch/i.test(baseUrl);
 }
 
-/** Windows that older versions are known to have written down wrongly. */
+/** True for windows that older versions are known to have stored wrongly. */
 function isStale({ model, provider, baseUrl }: CacheKey, tokens: number): boolean {
   const name = model.toLowerCase();
   const isCodex = provider.toLowerCase() === "openai-codex" || /\/codex\b/i.test(baseUrl);
@@ -74,53 +72,20 @@ function isStale({ model, provider, baseUrl }: CacheKey, tokens: number): boolea
   return name.includes("grok-4.3") && tokens <= 256_000;
 }
 
-/** A vendor at its usual place has no address in config; its name stands for it. */
+/** Without an address in config, the provider's name takes its place. */
 function entryName({ model, provider, baseUrl }: CacheKey): string {
   const address = baseUrl.trim().replace(/\/+$/, "");
   return `${withoutProvider(model.trim())}@${address === "" ? provider.toLowerCase() : address}`;
 }
 
-// ----
-// `anthropic:claude-sonnet-4` names a provider and a model; `deepseek:7b` is one name with Ollama's tag.
+// ---- Model names with a provider: `anthropic:claude-sonnet-4` has one, `deepseek:7b` is a single name with Ollama's tag
 
-const PROVIDER_PREFIXES = [
-  "alibaba",
-  "anthropic",
-  "azure",
-  "bedrock",
-  "copilot",
-  "custom",
-  "deepseek",
-  "gemini",
-  "github",
-  "google",
-  "groq",
-  "huggingface",
-  "kimi",
-  "lmstudio",
-  "local",
-  "minimax",
-  "mistral",
-  "moonshot",
-  "nous",
-  "novita",
-  "nvidia",
-  "ollama",
-  "openai",
-  "openai-codex",
-  "opencode",
-  "openrouter",
-  "qwen",
-  "together",
-  "vllm",
-  "x-ai",
-  "xai",
-  "xiaomi",
-  "z-ai",
-  "zai",
-];
+const PROVIDER_PREFIXES: readonly string[] = (
+  "alibaba anthropic azure bedrock copilot custom deepseek gemini github google groq huggingface kimi lmstudio local minimax " +
+  "mistral moonshot nous novita nvidia ollama openai openai-codex opencode openrouter qwen together vllm x-ai xai xiaomi z-ai zai"
+).split(" ");
 
-/** Sizes, quantisations and the like, as they stand behind the colon of an Ollama name. */
+/** Sizes, quantisations and the like after the colon of an Ollama name. */
 const TAG =
   /^(?:latest|stable|cloud|\d+(?:\.\d+)?[bmk]|[qf]p?\d|e\d+b|instruct|chat|coder|vision|text|mini|small)/;
 
