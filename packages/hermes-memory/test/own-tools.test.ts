@@ -20,7 +20,7 @@ import {
 } from "@hermes-memory/core/tools";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { delegateEntry } from "../../agent/src/agent/delegation/tool.ts";
+import { delegateEntry } from "../../agent/src/agent/delegation/delegate-task.ts";
 import { TodoStore, todoEntry } from "../../agent/src/agent/tools/index.ts";
 import { agentHome, modelSection, writeConfig } from "../../agent/test/agent/agent-home.ts";
 import { MemoryHome } from "../../core/test/fakes/memory-home.ts";
@@ -65,7 +65,6 @@ async function everyTool(home: string): Promise<readonly Tool[]> {
   if (active.kind !== "active") throw new Error(`the provider is ${active.kind}`);
   cleanup.defer(() => active.manager.shutdownAll());
   const delegation = { maxConcurrentChildren: 3, maxSpawnDepth: 1, childTimeoutSeconds: 0 };
-  const core = { parts: { config: { delegation }, totals: { addForeignCost: () => {} } } };
   return [
     ...curatedTools((work) => work({ store: memory, context: { home } })),
     memoryHistoryEntry((work) => work(memory)),
@@ -79,7 +78,13 @@ async function everyTool(home: string): Promise<readonly Tool[]> {
     }),
     ...skillTools((work) => work({ store: skills, context: { home } })),
     todoEntry(new TodoStore()),
-    delegateEntry(core as never, () => Promise.reject(new Error("no child here")), 0),
+    delegateEntry({
+      config: { delegation } as never,
+      session: { usage: { addCost: () => {} } } as never,
+      manager: undefined,
+      spawn: () => Promise.reject(new Error("no child here")),
+      depth: 0,
+    }),
     ...(await engineTools({ engine, source: "built-in" })).tools,
     ...active.manager.tools(),
   ];

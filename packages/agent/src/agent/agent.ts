@@ -1,22 +1,37 @@
-// The agent: one conversation with a model, its tools and its memory. What a turn does is in turn/, what happens between
-// sessions in session/; this class holds them together and keeps two turns from running at once.
+// The agent: one conversation with a model, its tools and its memory. The stories of a turn, a compaction and a change of session
+// are in turn/ and session/; this class runs one of them at a time and stops them when it is closed.
 import type { CompressCommand, EngineCommand } from "@hermes-memory/core/context";
 import type { CommittedWrite, MemoryStore } from "@hermes-memory/core/curated";
-import { describeCause, err, HermesError, ok, pyStrip, type Result } from "@hermes-memory/core/lib";
+import {
+  describeCause,
+  err,
+  HermesError,
+  ok,
+  percentOf,
+  pyStrip,
+  type Result,
+} from "@hermes-memory/core/lib";
 import type { MemoryUser, Person } from "@hermes-memory/core/memory";
 import type { Message } from "@hermes-memory/core/message";
 import { forgetHolder, type SessionStore } from "@hermes-memory/core/sessions";
 import type { SkillStore } from "@hermes-memory/core/skills";
-import type { ContextWindow, ModelIdentity, ModelSelection } from "../models/index.ts";
-import type { AgentCore } from "./core.ts";
+import {
+  auxiliaryModel,
+  type ContextWindow,
+  type ModelIdentity,
+  type ModelSelection,
+} from "../models/index.ts";
 import type { EventListener } from "./events.ts";
-import { mirrorWrite } from "./memory-mirror.ts";
 import type { TurnResult } from "./result.ts";
-import { Exclusive } from "./session/exclusive.ts";
-import { closeSession } from "./session/leaving.ts";
-import { agentStatus } from "./session/status.ts";
-import { branchSession, resumeSession, startNewSession } from "./session/switching.ts";
-import { undoTurns } from "./session/undo.ts";
+import {
+  branchSession,
+  type ChangeDeps,
+  closeSession,
+  resumeSession,
+  startNewSession,
+  undoTurns,
+} from "./session/change-session.ts";
+import { compressNow } from "./session/compact.ts";
 import type {
   AgentStatus,
   AgentSurface,
@@ -28,105 +43,103 @@ import type {
   UndoReport,
   UserInput,
 } from "./surface.ts";
-import { compressNow } from "./turn/compress-now.ts";
-import { runTurn } from "./turn/run-turn.ts";
-import { TurnSteering } from "./turn/steering.ts";
+import { runTurn, type TurnDeps } from "./turn/turn.ts";
+import type { TurnControl } from "./turn/turn-state.ts";
 
-/** What the agent opened and has to close, and what it can ask of whoever made it. */
-export type AgentOwner = {
-  readonly warnings: readonly string[];
-  readonly engineCommands: readonly EngineCommand[];
-  readonly skills: SkillStore;
-  readonly openModel: (selection: ModelSelection) => Promise<Result<ModelIdentity, SessionProblem>>;
-  /** In the background, after a turn; resolves when there is nothing more to do. */
-  readonly afterTurn: (result: TurnResult) => Promise<void>;
-  /** Breaks off what is still done in the background; resolves when that has ended. */
-  readonly stopBackground: () => Promise<void>;
-  readonly close: () => Promise<void>;
+export type AgentDeps = TurnDeps &
+  ChangeDeps & {
+    readonly person: Person;
+    readonly skills: SkillStore;
+    readonly engineCommands: readonly EngineCommand[];
+    readonly warnings: readonly string[];
+    readonly mirrorWrite: (write: CommittedWrite, source: { readonly origin: string | undefined }) => void;
+    readonly background: BackgroundWork;
+    /** Closes the stores, providers and servers that were opened for the agent. */
+    readonly close: () => Promise<void>;
+  };
+
+/** Work after a turn that the user does not wait for. */
+type BackgroundWork = {
+  /** Undefined: sessions get no titles. Resolves when the title is set, or there is none to set. */
+  readonly titles: { afterTurn(result: TurnResult): Promise<void>; stop(): void } | undefined;
+  /** Undefined: there are no reviews. */
+  readonly reviewer: { readonly running: Promise<void> | undefined; stop(): Promise<void> } | undefined;
 };
 
-/** What runs, and a review, may take so long to come to an end when the agent closes. */
+/** On close, wait at most this long for the running turn, and then for the background review. */
 const CLOSING_MS = 5_000;
-/** A title is worth less of the user's time. */
+/** On close, wait at most this long for a title. */
 const TITLE_MS = 1_000;
 
 export class Agent implements AgentSurface, AsyncDisposable {
-  readonly #core: AgentCore;
-  readonly #owner: AgentOwner;
+  readonly #deps: AgentDeps;
   readonly #work = new Exclusive();
-  readonly #background = new Set<Promise<void>>();
+  readonly #titling = new Set<Promise<void>>();
   #steering: TurnSteering | undefined;
   #compacting: AbortController | undefined;
-  #review: PromiseWithResolvers<void> | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(core: AgentCore, owner: AgentOwner) {
-    this.#core = core;
-    this.#owner = owner;
-    core.listen(({ type }) => {
-      if (type === "review-start") this.#review = Promise.withResolvers();
-      if (type === "review-end") this.#review?.resolve();
-    });
+  constructor(deps: AgentDeps) {
+    this.#deps = deps;
   }
 
   get home(): string {
-    return this.#core.parts.home;
+    return this.#deps.home;
   }
   get platform(): string {
-    return this.#core.parts.platform;
+    return this.#deps.platform;
   }
   get sessionId(): string {
-    return this.#core.sessionId;
+    return this.#deps.session.id;
   }
   get model(): ModelIdentity {
-    return this.#core.model.identity;
+    return this.#deps.model.identity;
   }
   get window(): ContextWindow {
-    return this.#core.window;
+    return this.#deps.model.window;
   }
   get store(): SessionStore | undefined {
-    return this.#core.parts.store;
+    return this.#deps.session.store;
   }
   get memory(): MemoryStore | undefined {
-    return this.#core.parts.memory;
+    return this.#deps.memory;
   }
   get skills(): SkillStore {
-    return this.#owner.skills;
+    return this.#deps.skills;
   }
   get person(): Person {
-    return this.#core.parts.person;
+    return this.#deps.person;
   }
-
   get user(): MemoryUser | undefined {
-    return this.#core.parts.user;
+    return this.#deps.user;
   }
   get userId(): string | undefined {
     return this.user?.userId;
   }
   get engineCommands(): readonly EngineCommand[] {
-    return this.#owner.engineCommands;
+    return this.#deps.engineCommands;
   }
   get messages(): readonly Message[] {
-    return this.#core.parts.transcript.messages;
+    return this.#deps.session.messages;
   }
   get isRunning(): boolean {
     return this.#steering !== undefined;
   }
   get warnings(): readonly string[] {
-    return this.#owner.warnings;
+    return this.#deps.warnings;
   }
   /** Names of the tools it has. */
   get toolNames(): readonly string[] {
-    return this.#core.table.names;
+    return this.#deps.tools.names;
   }
   /** Undefined before the first turn. */
   get systemPrompt(): string | undefined {
-    return this.#core.parts.prompt.text;
+    return this.#deps.session.prompt.text;
   }
 
   /** Until the returned function is called. */
   onEvent(listener: EventListener): () => void {
-    return this.#core.listen(listener);
+    return this.#deps.events.listen(listener);
   }
 
   run(input: UserInput, options: RunOptions = {}): Promise<TurnResult> {
@@ -135,10 +148,10 @@ export class Agent implements AgentSurface, AsyncDisposable {
         throw new HermesError("empty-message", "There is nothing to answer: the message is empty.");
       const steering = new TurnSteering(options.signal);
       this.#steering = steering;
-      const stopListening = options.onEvent === undefined ? undefined : this.#core.listen(options.onEvent);
+      const stopListening = options.onEvent && this.#deps.events.listen(options.onEvent);
       try {
-        const result = await runTurn(this.#core, { input, options, control: steering });
-        this.#inBackground(this.#owner.afterTurn(result));
+        const result = await runTurn(this.#deps, { input, options, control: steering });
+        this.#giveTitle(result);
         return result;
       } finally {
         stopListening?.();
@@ -157,45 +170,74 @@ export class Agent implements AgentSurface, AsyncDisposable {
     return this.#steering?.add(text) ?? false;
   }
 
-  status(): Promise<AgentStatus> {
-    return agentStatus(this.#core);
+  async status(): Promise<AgentStatus> {
+    const { session, model, engine, tools, reviewSchedule, memory, manager } = this.#deps;
+    const { usage } = session;
+    const used =
+      engine.lastPromptTokens > 0 ? engine.lastPromptTokens : model.tokens(session.requestEstimate(tools));
+    const fill = (target: "memory" | "user") => {
+      if (memory === undefined || !memory.isEnabled(target)) return null;
+      const { used: chars, limit } = memory.usage(target);
+      return { used: chars, limit };
+    };
+    return {
+      session_id: session.id,
+      title: await session.title().catch(() => null),
+      model: model.identity.model,
+      provider: model.identity.provider,
+      // Turns are counted from the first one on; before it the messages of a resumed session tell.
+      turns: reviewSchedule.turns || session.messages.filter(({ role }) => role === "user").length,
+      messages: session.messages.length,
+      context: {
+        used_tokens: used,
+        limit_tokens: model.window.tokens,
+        percent: percentOf(used, model.window.tokens),
+        threshold_tokens: engine.thresholdTokens,
+        engine: engine.name,
+        compactions: engine.compressionCount,
+      },
+      memory: {
+        memory: fill("memory"),
+        user: fill("user"),
+        provider: manager?.providers.map(({ name }) => name).find((name) => name !== "builtin") ?? null,
+      },
+      usage: usage.usage,
+      api_calls: usage.apiCalls,
+      cost_usd: usage.costUsd,
+      caching: { enabled: model.caching.enabled, ttl: model.cacheTtl },
+      savings: await model.savings(usage.calls),
+    };
   }
 
-  async title(): Promise<string | null> {
-    const { store } = this.#core.parts;
-    return this.#core.queuedTitle ?? (await store?.getSessionTitle(this.sessionId)) ?? null;
+  title(): Promise<string | null> {
+    return this.#deps.session.title();
   }
 
+  /** No event: the caller knows the title. */
   async setTitle(title: string | null): Promise<Result<string | null, SessionProblem>> {
-    const { store } = this.#core.parts;
-    const wanted = pyStrip(title ?? "") || null;
-    if (store === undefined)
+    if (this.store === undefined)
       return err({ kind: "no_database", message: "There is no session database to keep a title in." });
     try {
-      // No event: whoever sets a title knows it.
-      if (await store.setSessionTitle(this.sessionId, wanted))
-        return ok(await store.getSessionTitle(this.sessionId));
-      this.#core.queuedTitle = wanted ?? undefined; // the session has no row before its first turn
-      return ok(wanted);
+      return ok(await this.#deps.session.setTitle(pyStrip(title ?? "") || null));
     } catch (cause) {
       return err({ kind: "refused", message: describeCause(cause) });
     }
   }
 
   newSession(options: { readonly title?: string } = {}): Promise<Result<SessionChange, SessionProblem>> {
-    return this.#changeSession("newSession", () => startNewSession(this.#core, options.title));
+    return this.#changeSession("newSession", () => startNewSession(this.#deps, options.title));
   }
 
   resume(target: string): Promise<Result<SessionChange, SessionProblem>> {
-    return this.#changeSession("resume", () => resumeSession(this.#core, target));
+    return this.#changeSession("resume", () => resumeSession(this.#deps, target));
   }
 
   branch(options: { readonly title?: string } = {}): Promise<Result<SessionChange, SessionProblem>> {
-    return this.#changeSession("branch", () => branchSession(this.#core, options.title));
+    return this.#changeSession("branch", () => branchSession(this.#deps, options.title));
   }
 
   undo(turns = 1): Promise<Result<UndoReport, SessionProblem>> {
-    return this.#changeSession("undo", () => undoTurns(this.#core, turns));
+    return this.#changeSession("undo", () => undoTurns(this.#deps, turns));
   }
 
   compress(
@@ -206,19 +248,37 @@ export class Agent implements AgentSurface, AsyncDisposable {
       const compacting = new AbortController();
       this.#compacting = compacting;
       try {
-        return await compressNow(this.#core, command, choices, compacting.signal);
+        return await compressNow(this.#deps, command, choices, compacting.signal);
       } finally {
         this.#compacting = undefined;
       }
     });
   }
 
+  /** Another model from the next turn on. The prompt is built again, with the memory the session began with. */
   switchModel(selection: ModelSelection): Promise<Result<ModelIdentity, SessionProblem>> {
-    return this.#exclusive("switchModel", () => this.#owner.openModel(selection));
+    return this.#exclusive("switchModel", async () => {
+      const { session, model, engine, config, env, log } = this.#deps;
+      // A name alone means the server in use, whatever config says: the conversation must not go elsewhere by accident.
+      const wanted = {
+        model: selection.model ?? model.identity.model,
+        provider: selection.provider ?? "",
+        baseUrl: selection.baseUrl ?? "",
+        apiKey: selection.apiKey ?? "",
+        apiMode: selection.apiMode,
+      };
+      const found = await auxiliaryModel(wanted, model.main, { env, config, log });
+      if (!found.ok) return err({ kind: "refused", message: `${found.error.message} ${found.error.hint}` });
+      await model.switchTo(found.value);
+      engine.updateModel?.(model.engineWindow);
+      session.prompt.dropKeepingMemory();
+      await session.storeModel();
+      return ok(model.identity);
+    });
   }
 
   noteMemoryWrite(write: CommittedWrite, origin?: string): void {
-    mirrorWrite(this.#core, write, { origin });
+    this.#deps.mirrorWrite(write, { origin });
   }
 
   close(options: { readonly deleteSession?: boolean } = {}): Promise<void> {
@@ -232,18 +292,20 @@ export class Agent implements AgentSurface, AsyncDisposable {
 
   async #close(isDeleted: boolean): Promise<void> {
     this.interrupt();
-    const { log, holder } = this.#core.parts;
+    const { background, session, log } = this.#deps;
+    const { titles, reviewer } = background;
     try {
-      await within(CLOSING_MS, this.#work.end); // it still stores what it was interrupted in
-      await within(TITLE_MS, Promise.allSettled([...this.#background]));
-      await within(CLOSING_MS - TITLE_MS, this.#review?.promise);
-      await within(CLOSING_MS, this.#owner.stopBackground());
-      await closeSession(this.#core, isDeleted);
+      await within(CLOSING_MS, this.#work.end); // an interrupted turn still stores its messages
+      await within(TITLE_MS, Promise.allSettled([...this.#titling, reviewer?.running]));
+      await within(CLOSING_MS - TITLE_MS, reviewer?.running);
+      titles?.stop();
+      await within(CLOSING_MS, reviewer?.stop());
+      await closeSession(this.#deps, isDeleted);
     } catch (cause) {
       log.warn("Closing the agent met a problem", { cause });
     } finally {
-      forgetHolder(holder);
-      await this.#owner.close();
+      forgetHolder(session.holder);
+      await this.#deps.close();
     }
   }
 
@@ -253,7 +315,7 @@ export class Agent implements AgentSurface, AsyncDisposable {
     return this.#work.run(what, work);
   }
 
-  /** What the database refuses, such as a title that is taken, is for the user. */
+  /** A refusal of the database, such as a title that is taken, is a problem for the user. */
   #changeSession<T>(
     what: string,
     work: () => Promise<Result<T, SessionProblem>>,
@@ -262,17 +324,19 @@ export class Agent implements AgentSurface, AsyncDisposable {
       try {
         return await work();
       } catch (cause) {
-        this.#core.parts.log.warn(`The session was not changed: ${describeCause(cause)}`, { cause });
+        this.#deps.log.warn(`The session was not changed: ${describeCause(cause)}`, { cause });
         return err({ kind: "refused", message: describeCause(cause) });
       }
     });
   }
 
-  #inBackground(work: Promise<void>): void {
+  #giveTitle(result: TurnResult): void {
+    const work = this.#deps.background.titles?.afterTurn(result);
+    if (work === undefined) return;
     const tracked: Promise<void> = work
-      .catch((cause: unknown) => this.#core.parts.log.warn("Work after a turn failed", { cause }))
-      .finally(() => this.#background.delete(tracked));
-    this.#background.add(tracked);
+      .catch((cause: unknown) => this.#deps.log.warn("Work after a turn failed", { cause }))
+      .finally(() => this.#titling.delete(tracked));
+    this.#titling.add(tracked);
   }
 }
 
@@ -281,4 +345,100 @@ async function within(limitMs: number, work: Promise<unknown> | undefined): Prom
   const timer = setTimeout(resolve, limitMs);
   await Promise.race([work, promise]);
   clearTimeout(timer);
+}
+
+/** One thing at a time works on a conversation: a turn, a compaction, a change of session or model. */
+class Exclusive {
+  #current: { readonly what: string; readonly end: Promise<void> } | undefined;
+
+  /** The end of the work that runs now; undefined when none does. Never rejects. */
+  get end(): Promise<void> | undefined {
+    return this.#current?.end;
+  }
+
+  /** Rejects with `agent-busy` when other work runs. */
+  async run<T>(what: string, work: () => Promise<T>): Promise<T> {
+    if (this.#current !== undefined) throw busy(this.#current.what, what);
+    const { promise: end, resolve } = Promise.withResolvers<void>();
+    this.#current = { what, end };
+    try {
+      return await work();
+    } finally {
+      this.#current = undefined;
+      resolve();
+    }
+  }
+}
+
+const BUSY_WITH: Readonly<Record<string, { readonly now: string; readonly hint: string }>> = {
+  run: {
+    now: "A turn is running",
+    hint: "Await the running turn, call interrupt(), or hand the text to steer().",
+  },
+  compress: {
+    now: "The conversation is being compacted",
+    hint: "Await the compaction, or call interrupt().",
+  },
+};
+
+function busy(running: string, wanted: string): HermesError {
+  const { now, hint } = BUSY_WITH[running] ?? {
+    now: `'${running}' is not done yet`,
+    hint: "Await it first.",
+  };
+  return new HermesError("agent-busy", `${now}, so '${wanted}' has to wait.`, { hint });
+}
+
+/** How the user reaches a running turn: the interrupt, and text typed meanwhile. */
+class TurnSteering implements TurnControl {
+  readonly #controller = new AbortController();
+  readonly #outer: AbortSignal | undefined;
+  readonly #texts: string[] = [];
+  readonly #onOuterAbort = (): void => this.interrupt();
+  #message: string | null = null;
+  #isClosed = false;
+
+  /** `outer`: the caller's own signal. */
+  constructor(outer: AbortSignal | undefined) {
+    this.#outer = outer;
+    outer?.addEventListener("abort", this.#onOuterAbort, { once: true });
+    if (outer?.aborted) this.interrupt();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Also drops the text that was typed for the running turn. */
+  interrupt(message?: string): void {
+    if (this.#controller.signal.aborted) return;
+    this.#message = message ?? null;
+    this.#texts.length = 0;
+    this.#controller.abort(new DOMException("The turn was interrupted by the user.", "AbortError"));
+  }
+
+  interruptMessage(): string | null {
+    return this.#message;
+  }
+
+  /** False once the turn is over. After an interrupt the text is kept for the next turn. */
+  add(text: string): boolean {
+    if (this.#isClosed) return false;
+    if (pyStrip(text) !== "") this.#texts.push(pyStrip(text));
+    return true;
+  }
+
+  closeSteering(): string | undefined {
+    this.#isClosed = true;
+    return this.takeSteer();
+  }
+
+  takeSteer(): string | undefined {
+    const texts = this.#texts.splice(0);
+    return texts.length === 0 ? undefined : texts.join("\n\n");
+  }
+
+  end(): void {
+    this.#outer?.removeEventListener("abort", this.#onOuterAbort);
+  }
 }

@@ -1,13 +1,15 @@
-// What an agent tells whoever watches it. `hermes chat --json` prints these, one per line, in snake case.
+// The events of an agent and how its listeners get them. `hermes chat --json` prints each event on a line, in snake case.
+import { describeCause } from "@hermes-memory/core/lib";
+import type { Logger } from "@hermes-memory/core/lib/logger";
 import type { Usage } from "../models/index.ts";
 import type { TurnResult } from "./result.ts";
 
 export type AgentEvent =
   | { readonly type: "turn-start"; readonly sessionId: string; readonly turn: number }
-  /** Scrubbed: what is told here is what is stored and returned. */
+  /** Scrubbed: the text of these events is the text that is stored and returned. */
   | { readonly type: "text-delta"; readonly text: string }
   | { readonly type: "reasoning-delta"; readonly text: string }
-  /** What was told of the current reply does not count; another attempt begins. */
+  /** Drop the text and reasoning shown for the current reply: the model is asked again. */
   | { readonly type: "text-discard" }
   | { readonly type: "tool-start"; readonly callId: string; readonly name: string; readonly preview: string }
   | {
@@ -60,7 +62,7 @@ export type AgentEvent =
       readonly action: "add" | "replace" | "remove";
       readonly target: "memory" | "user";
     }
-  /** By a model, in the background. */
+  /** A model named the session, in the background. */
   | { readonly type: "title-set"; readonly sessionId: string; readonly title: string }
   | {
       readonly type: "session-switch";
@@ -68,7 +70,7 @@ export type AgentEvent =
       readonly to: string;
       readonly reason: "new_session" | "resume" | "branch" | "compression" | "rewind";
     }
-  /** After the reply, in the background: somebody looks whether anything is worth keeping. */
+  /** The background review begins: a model looks for things worth keeping in memory or skills. */
   | {
       readonly type: "review-start";
       readonly sessionId: string;
@@ -78,10 +80,59 @@ export type AgentEvent =
   | {
       readonly type: "review-end";
       readonly sessionId: string;
-      /** What it wrote, for the user; null for nothing, or where `display.memory_notifications` is off. */
+      /** A line for the user about what was written; null when nothing was, or `display.memory_notifications` is off. */
       readonly summary: string | null;
       readonly failed: boolean;
     }
   | { readonly type: "turn-end"; readonly result: TurnResult };
 
 export type EventListener = (event: AgentEvent) => void;
+
+export class AgentEvents {
+  readonly #log: Logger;
+  readonly #listeners = new Set<EventListener>();
+  readonly #toldCauses = new Set<string>();
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  /** Until the returned function is called. */
+  listen(listener: EventListener): () => void {
+    const entry: EventListener = (event) => listener(event); // the same function may be added twice and removed once
+    this.#listeners.add(entry);
+    return () => void this.#listeners.delete(entry);
+  }
+
+  /** A listener that throws or rejects cannot break a turn. */
+  emit(event: AgentEvent): void {
+    for (const listener of this.#listeners)
+      this.callQuietly(`A listener of ${event.type}`, () => listener(event));
+  }
+
+  /** A message for the user. Each cause is told once per session. */
+  notice(level: "info" | "warn", cause: string, text: string): void {
+    if (this.#toldCauses.has(cause)) return;
+    this.#toldCauses.add(cause);
+    if (level === "warn") this.#log.warn(text, { cause });
+    this.emit({ type: "notice", level, cause, text });
+  }
+
+  /** Another session begins, so every cause may be told again. */
+  forgetNotices(): void {
+    this.#toldCauses.clear();
+  }
+
+  /** Calls foreign code without waiting for it. An exception or a later rejection is logged; false for an exception. */
+  callQuietly(what: string, call: () => unknown): boolean {
+    const logFailure = (cause: unknown): void => this.#log.warn(`${what} failed: ${describeCause(cause)}`);
+    try {
+      const returned = call();
+      if (returned instanceof Promise) returned.catch(logFailure);
+      return true;
+    } catch (cause) {
+      logFailure(cause);
+      return false;
+    }
+  }
+}

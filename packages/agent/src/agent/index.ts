@@ -8,12 +8,11 @@ export {
   runSlashCommand,
 } from "./commands/index.ts";
 export { createAgent } from "./create/create-agent.ts";
-export { delegateToolSchema } from "./delegation/schema.ts";
+export { delegateToolSchema } from "./delegation/delegate-task.ts";
 export type { AgentEvent, EventListener } from "./events.ts";
-export type { AgentHooks } from "./hooks.ts";
-export type { AgentOptions } from "./options.ts";
+export type { AgentHooks, AgentOptions } from "./options.ts";
 export type { TurnExit, TurnResult } from "./result.ts";
-export { REVIEW_COUNTS_KEY, readReviewCounts } from "./review/counts.ts";
+export { REVIEW_COUNTS_KEY, readReviewCounts } from "./review/reviewer.ts";
 export type {
   AgentStatus,
   AgentSurface,

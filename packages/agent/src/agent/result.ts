@@ -1,4 +1,4 @@
-// How a turn ended. Every way out gives the whole set. Snake case: gateways and other programs read it as it is.
+// The result of a turn. Every exit has all fields. In snake case, because gateways and other programs read it unchanged.
 import type { Message } from "@hermes-memory/core/message";
 
 export type TurnExit =
@@ -28,9 +28,9 @@ export type TurnResult = {
   readonly failed: boolean;
   readonly partial: boolean;
   readonly interrupted: boolean;
-  /** Why it failed, for people; null when it did not. */
+  /** Why the turn failed, for the user; null when it did not. */
   readonly error: string | null;
-  /** What to do about it. */
+  /** What the user can do about the error. */
   readonly hint: string | null;
   /** A hook changed the text after it was stored. */
   readonly response_transformed: boolean;
@@ -52,8 +52,8 @@ export type TurnResult = {
   readonly cost_source: string;
   readonly session_id: string;
   readonly compression_exhausted: boolean;
-  /** Typed while the turn ran and not used any more. */
+  /** Text typed while the turn ran that came too late for it. */
   readonly pending_steer: string | null;
-  /** What came with the interrupt. */
+  /** The text given to `interrupt`. */
   readonly interrupt_message: string | null;
 };

@@ -1,4 +1,4 @@
-// The agent as entrances and slash commands see it. `Agent` implements it.
+// The agent as the command line, gateways and slash commands use it. `Agent` implements it.
 import type {
   CompressCommand,
   CompressFeedback,
@@ -21,16 +21,16 @@ export type UserInput = string | readonly Readonly<Record<string, unknown>>[];
 export type RunOptions = {
   /** Aborting it interrupts the turn. */
   readonly signal?: AbortSignal;
-  /** Beside the agent's own listener, for this turn. */
+  /** A listener for this turn only. */
   readonly onEvent?: EventListener;
-  /** Stored, synced and searched in place of the input, when a platform adds things for the model alone. */
+  /** Stored, synced and searched instead of the input, when a platform adds text for the model only. */
   readonly persistUserMessage?: UserInput;
-  /** Seconds. */
+  /** When the message was sent, in seconds since 1970. Default: now. */
   readonly persistUserTimestamp?: number;
   readonly taskId?: string;
 };
 
-/** Why something about sessions could not be done. `message` says what happened and what to do. */
+/** Why a command about sessions failed. `message` says what happened and what to do. */
 export type SessionProblem = {
   readonly kind: "not_found" | "ambiguous" | "same_session" | "busy" | "nothing" | "no_database" | "refused";
   readonly message: string;
@@ -46,7 +46,7 @@ export type SessionChange = {
 export type UndoReport = {
   readonly turns: number;
   readonly messages: number;
-  /** What the user had typed, for editing and sending again. */
+  /** The text of the first turn taken back, for editing and sending again. */
   readonly text: string;
 };
 
@@ -58,7 +58,7 @@ export type CompressReport = {
 };
 
 export type CompressChoices = {
-  /** Asked before messages that no model could summarise become a digest made without one. Absent: that happens, with a notice. */
+  /** Asked before a digest made without a model replaces messages that no model could summarise. Absent: it does, with a notice. */
   readonly confirmDigest?: ConfirmDigest;
   /** The caller shows the notices of the report, so no events repeat them. */
   readonly showsNotices?: boolean;
@@ -91,7 +91,7 @@ export type AgentStatus = {
   readonly api_calls: number;
   readonly cost_usd: number | null;
   readonly caching: { readonly enabled: boolean; readonly ttl: "5m" | "1h" };
-  /** Null before the first call, or when nobody knows the prices. */
+  /** Null before the first call, or when the prices are unknown. */
   readonly savings: CacheSavings | null;
 };
 
@@ -103,35 +103,35 @@ export interface AgentSurface {
   readonly window: ContextWindow;
   /** Undefined when it could not be opened; the agent then works without it. */
   readonly store: SessionStore | undefined;
-  /** For whom the agent works, in its opened home. */
+  /** The person the agent works for: the owner of the home or one of its users. */
   readonly person: Person;
-  /** Whose memory and sessions these are; undefined for the owner of the home, who sees every session. */
+  /** Undefined for the owner of the home, who sees every session. */
   readonly user: MemoryUser | undefined;
   /** The id of `user`. */
   readonly userId: string | undefined;
   /** Curated memory; undefined when it is switched off or could not be opened. */
   readonly memory: MemoryStore | undefined;
   readonly skills: SkillStore;
-  /** As it is sent; undefined until the first turn has built or restored it. */
+  /** Undefined until the first turn has built or restored it. */
   readonly systemPrompt: string | undefined;
   /** Slash commands of the context engine's plugin. */
   readonly engineCommands: readonly EngineCommand[];
-  /** The live list. */
+  /** The list of messages, stored or not. */
   readonly messages: readonly Message[];
   readonly isRunning: boolean;
-  /** What starting up had to work around; for the user. */
+  /** For the user: layers that could not be opened, and settings that are not used. */
   readonly warnings: readonly string[];
 
-  /** One turn. What models, tools, providers and the database do ends up in the result; it rejects only for mistakes of the caller. */
+  /** One turn. Failures of models, tools, providers and the database are in the result; it rejects only for mistakes of the caller. */
   run(input: UserInput, options?: RunOptions): Promise<TurnResult>;
   /** Stops the running turn or compaction; harmless without one. */
   interrupt(message?: string): void;
-  /** Typed while a turn runs: becomes a user message of its own after the tools that run now. False: no turn takes it any more. */
+  /** Text typed while a turn runs: becomes a user message after the tools that run now. False: the turn is over. */
   steer(text: string): boolean;
 
   status(): Promise<AgentStatus>;
   title(): Promise<string | null>;
-  /** Null clears it. Kept until the session is stored when it is not yet. */
+  /** Null clears it. Before the session has a row, the title is kept until it has one. */
   setTitle(title: string | null): Promise<Result<string | null, SessionProblem>>;
 
   newSession(options?: { readonly title?: string }): Promise<Result<SessionChange, SessionProblem>>;
@@ -141,9 +141,9 @@ export interface AgentSurface {
   undo(turns?: number): Promise<Result<UndoReport, SessionProblem>>;
   compress(command?: CompressCommand, choices?: CompressChoices): Promise<CompressReport>;
   switchModel(selection: ModelSelection): Promise<Result<ModelIdentity, SessionProblem>>;
-  /** A write to `memory` that a command committed: mirrored to the providers like one of the tool's. `origin`: of a staged record. */
+  /** Mirrors a memory write that a command committed to the provider. `origin`: of a pending write that was approved. */
   noteMemoryWrite(write: CommittedWrite, origin?: string): void;
 
-  /** Ends the session (reason `cli_close`), tells the providers, closes what was opened. Harmless when done twice. */
+  /** Ends the session (reason `cli_close`), tells the provider, closes the stores and servers. A second call is harmless. */
   close(options?: { readonly deleteSession?: boolean }): Promise<void>;
 }

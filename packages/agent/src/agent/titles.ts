@@ -1,4 +1,4 @@
-// A title for a session, asked of a model after the first exchange. Nice to have, so nothing here can fail a turn.
+// The title of a session, asked of a model after the first exchange, in the background. A failure is only logged.
 import {
   codePointLength,
   describeCause,
@@ -8,10 +8,61 @@ import {
   takeCodePoints,
 } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
-import type { Content, Message } from "@hermes-memory/core/message";
+import { type Content, isRefused, type Message } from "@hermes-memory/core/message";
 import { flattenContent } from "@hermes-memory/core/providers";
 import { redactSecrets } from "@hermes-memory/core/security";
 import type { SessionStore } from "@hermes-memory/core/sessions";
+import type { AgentEvents } from "./events.ts";
+import type { TurnResult } from "./result.ts";
+import { shownContent } from "./session/transcript.ts";
+
+export type TitleDeps = {
+  readonly store: SessionStore;
+  readonly model: TextModel;
+  readonly timeoutMs: number;
+  readonly events: AgentEvents;
+  readonly log: Logger;
+};
+
+export class SessionTitles {
+  readonly #deps: TitleDeps;
+  readonly #stopped = new AbortController();
+
+  constructor(deps: TitleDeps) {
+    this.#deps = deps;
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+  }
+
+  /** Gives the session of the turn a title if it has none yet. Writes to the store directly: the agent may have left the session. */
+  async afterTurn(result: TurnResult): Promise<void> {
+    const { store, model, timeoutMs, events, log } = this.#deps;
+    const { session_id: sessionId, messages, final_response: assistant } = result;
+    if (result.failed || result.partial || result.interrupted || assistant === "") return;
+    if (!shouldTitle(messages, (await store.getSessionTitle(sessionId)) !== null)) return;
+    const first = messages.find((message) => message.role === "user" && !isRefused(message));
+    const user = first === undefined ? "" : shownContent(first);
+    const { signal } = this.#stopped;
+    const title = await titleSession({ store, model, sessionId, user, assistant, log, signal, timeoutMs });
+    if (title === undefined) return;
+    await this.#titleContinuation(sessionId, title);
+    events.emit({ type: "title-set", sessionId, title });
+  }
+
+  /** When a compaction was faster than the title, the continuation has none either. */
+  async #titleContinuation(sessionId: string, title: string): Promise<void> {
+    const { store, log } = this.#deps;
+    try {
+      const tip = await store.getCompressionTip(sessionId);
+      if (tip === sessionId || (await store.getSessionTitle(tip)) !== null) return;
+      await store.setSessionTitle(tip, await store.getNextTitleInLineage(title), { source: "llm" });
+    } catch (cause) {
+      log.warn(`The continuation of the session got no title: ${describeCause(cause)}`);
+    }
+  }
+}
 
 export type TitleRequest = {
   readonly model: TextModel;
@@ -30,21 +81,21 @@ const SIDE_CHARS = 500;
 const TITLE_CHARS = 80;
 const OUTPUT_TOKENS = 500;
 const TIMEOUT_MS = 30_000;
-/** Somebody else may take each title between asking and setting. */
+/** Another process may take each title between asking and setting. */
 const ATTEMPTS = 5;
 
 const SYSTEM =
   "You name conversations. Answer with a title of three to seven words that says what the conversation is about, " +
   "in the language it is held in. No quotation marks, no full stop, no introduction: the title and nothing else.";
 
-/** Later the title is the user's business. */
+/** Only after the first two messages of the user: later it is for the user to set a title. */
 export function shouldTitle(messages: readonly Message[], hasTitle: boolean): boolean {
   if (hasTitle) return false;
   const count = messages.filter(({ role }) => role === "user").length;
   return count > 0 && count <= MAX_USER_MESSAGES;
 }
 
-/** Sets the session's title and gives it back; undefined when there is none to set, or it did not work. Never rejects. */
+/** Sets the session's title and returns it; undefined when none was set. Never rejects. */
 export async function titleSession(request: TitleRequest): Promise<string | undefined> {
   const { model, store, sessionId, log, timeoutMs = TIMEOUT_MS } = request;
   try {
@@ -69,14 +120,14 @@ export async function titleSession(request: TitleRequest): Promise<string | unde
   }
 }
 
-/** Both sides without secrets, as summaries have them: another model than the conversation's may read this. */
+/** Both texts without secrets: another model than the conversation's may read them. */
 function titlePrompt(user: string, assistant: string): string {
   // Redacted before it is cut: half a key would not be recognised.
   const side = (text: string): string => takeCodePoints(redactSecrets(text), SIDE_CHARS);
   return `The user wrote:\n${side(user)}\n\nThe assistant answered:\n${side(assistant)}`;
 }
 
-/** The answer without what models put around a title; undefined when nothing is left. */
+/** The answer without quotes, labels and reasoning around the title; undefined when nothing is left. */
 export function cleanTitle(answer: string): string | undefined {
   const spoken = answer.replace(/<think(?:ing)?>.*?(?:<\/think(?:ing)?>|$)/gis, "");
   const line =
@@ -96,7 +147,7 @@ function unquoted(text: string): string {
   return pyStrip(pyStrip(text).replace(QUOTES, ""));
 }
 
-/** The title, or the next number of it when it is taken. */
+/** Sets the title, or the next number of it when it is taken. */
 async function setUnique(
   store: TitleRequest["store"],
   sessionId: string,

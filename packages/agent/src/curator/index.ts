@@ -1,25 +1,6 @@
 // The curator: keeps memory and skills tidy, and can take back what it did. Importing it loads no zod and no model.
-export { tidyUp } from "./leftovers.ts";
-export { maybeRunCurator, type ScheduledOptions, type ScheduledOutcome } from "./maybe-run.ts";
-export { type RunRecord, readRuns } from "./report.ts";
-export {
-  findRollback,
-  type RollbackPlan,
-  type RollbackProblem,
-  type RolledBack,
-  rollBack,
-  rollbackPlans,
-} from "./rollback.ts";
-export { type CuratorOptions, type CuratorProblem, runCurator } from "./run-curator.ts";
-export { currentRunner } from "./run-lock.ts";
-export { curatorDue, type Due } from "./schedule.ts";
-export { listArchivedSkills, restoreArchivedSkill } from "./skills/archive.ts";
-export {
-  listSnapshots,
-  restoreSnapshot,
-  takeSnapshot,
-} from "./skills/snapshots.ts";
-export { type CuratorState, changeState, readState, type StateProblem } from "./state.ts";
+
+export { type CuratorState, changeState, readState, type StateProblem } from "./curator-state.ts";
 export type {
   CuratorMode,
   CuratorRun,
@@ -28,4 +9,30 @@ export type {
   Finding,
   Outcome,
   SkillMark,
-} from "./types.ts";
+} from "./proposals.ts";
+export {
+  findRollback,
+  listArchivedSkills,
+  type RollbackPlan,
+  type RollbackProblem,
+  type RolledBack,
+  restoreArchivedSkill,
+  rollBack,
+  rollbackPlans,
+} from "./rollback.ts";
+export {
+  type CuratorOptions,
+  type CuratorProblem,
+  maybeRunCurator,
+  runCurator,
+  type ScheduledOptions,
+  type ScheduledOutcome,
+} from "./run-curator.ts";
+export { currentRunner, tidyUp } from "./run-lock.ts";
+export { type RunRecord, readRuns } from "./run-report.ts";
+export { curatorDue, type Due } from "./schedule.ts";
+export {
+  listSnapshots,
+  restoreSnapshot,
+  takeSnapshot,
+} from "./skills/skill-backups.ts";

@@ -2,15 +2,15 @@
 import { describeCause, err, ok, type Result, randomHex, type TextModel } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
 import type { Memory } from "@hermes-memory/core/memory";
-import { removeLeftovers } from "./leftovers.ts";
+import { changeState, readState } from "./curator-state.ts";
 import { curateMemory } from "./memory/curate-memory.ts";
 import { MAX_CALLS, ModelCalls } from "./model-calls.ts";
-import { beginReport, finishReport, makeReportDirectory, stopReport, summarise } from "./report.ts";
-import { type AlreadyRunning, takeRunLock } from "./run-lock.ts";
+import type { CuratorMode, CuratorRun, CuratorScope } from "./proposals.ts";
+import { type AlreadyRunning, removeLeftovers, takeRunLock } from "./run-lock.ts";
+import { beginReport, finishReport, makeReportDirectory, stopReport, summarise } from "./run-report.ts";
+import { curatorDue, type Due } from "./schedule.ts";
 import { curateSkills } from "./skills/curate-skills.ts";
-import { mendRestore } from "./skills/snapshots.ts";
-import { changeState, readState } from "./state.ts";
-import type { CuratorMode, CuratorRun, CuratorScope } from "./types.ts";
+import { mendRestore } from "./skills/skill-backups.ts";
 
 export type CuratorOptions = {
   /** The home to tidy up: the owner's memory, and the skills. */
@@ -136,5 +136,48 @@ async function guarded(
     const isSystem = cause instanceof Error && "code" in cause && typeof cause.code === "string";
     if (!isSystem || cause.name === "AbortError") throw cause;
     return err({ kind: "io", message: `The curator had to stop: ${describeCause(cause)}.` });
+  }
+}
+
+// ----
+// The scheduled run: for whoever starts a program or notices that nobody is using it.
+
+export type ScheduledOptions = Omit<CuratorOptions, "mode" | "scope" | "isScheduled"> & {
+  /** How long nobody has used the agent; absent where that cannot be told. */
+  readonly idleHours?: number;
+};
+
+export type ScheduledOutcome =
+  | { readonly kind: "ran"; readonly run: CuratorRun }
+  | { readonly kind: "put-off" }
+  | { readonly kind: "not-due"; readonly due: Extract<Due, { kind: "not-due" }> }
+  | { readonly kind: "failed"; readonly message: string };
+
+/** Only ever proposes: what it finds waits in `pending/`. Never rejects, and looks at one small file when it is not due. */
+export async function maybeRunCurator(options: ScheduledOptions): Promise<ScheduledOutcome> {
+  const { memory, idleHours, log } = options;
+  const { home, clock } = memory;
+  try {
+    const { curator } = await memory.config();
+    const state = readState(home);
+    if (!state.ok) return notRun(state.error.message);
+    const due = curatorDue(state.value, curator, clock.now(), idleHours);
+    if (due.kind === "not-due") return { kind: "not-due", due };
+    if (due.kind === "first") {
+      // Whoever is first writes the time; another process that was faster keeps its own.
+      const now = clock.now().toISOString();
+      const noted = changeState(home, ({ lastRunAt }) => ({ lastRunAt: lastRunAt ?? now }));
+      return noted.ok ? { kind: "put-off" } : notRun(noted.error.message);
+    }
+    const scope = curator.memory ? "all" : "skills";
+    const run = await runCurator({ ...options, mode: "propose", scope, isScheduled: true });
+    return run.ok ? { kind: "ran", run: run.value } : notRun(run.error.message);
+  } catch (cause) {
+    return notRun(describeCause(cause));
+  }
+
+  function notRun(message: string): ScheduledOutcome {
+    log?.warn("The scheduled curator run did not happen", { reason: message });
+    return { kind: "failed", message };
   }
 }

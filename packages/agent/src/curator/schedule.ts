@@ -1,6 +1,6 @@
 // Whether the curator's time has come. Pure.
 import type { CuratorConfig } from "@hermes-memory/core/config";
-import type { CuratorState } from "./state.ts";
+import type { CuratorState } from "./curator-state.ts";
 
 export type Due =
   | { readonly kind: "due" }

@@ -1,20 +1,19 @@
-// How a server's own token counts compare with our estimates, per model and base URL. Estimates times `factor` are what this
-// server is expected to count. The factor survives a restart in `token_calibration.json`, a cache: a damaged file costs what was
-// learnt, never a turn.
+// How a server's token counts compare with our estimates, per model and base URL: the server is expected to count the estimate
+// times `factor`. The factor is kept in `token_calibration.json`. Only a cache: if the file is damaged, the factor is learnt again.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { updateTextFile } from "@hermes-memory/core/config";
 import { isRecord, ok } from "@hermes-memory/core/lib";
-import { safeAddress } from "./context-window/base-url.ts";
-import type { CacheKey } from "./context-window/cache.ts";
-import { isPlausibleWindow } from "./context-window/fields.ts";
-import { withoutProvider } from "./context-window/model-name.ts";
+import { safeAddress } from "./base-url.ts";
+import type { CacheKey } from "./context-window/window-cache.ts";
+import { withoutProvider } from "./context-window/window-cache.ts";
+import { isPlausibleWindow } from "./json-fields.ts";
 
 /** What is known about one model at one address. */
 export type Calibration = {
-  /** Server's tokens per estimated token, smoothed; 1 to 4. */
+  /** The server's tokens per estimated token, smoothed; 1 to 4. */
   readonly factor: number;
-  /** Counts that went into it; 0: nothing is known. */
+  /** The number of counts that went into the factor; 0: nothing is known. */
   readonly samples: number;
 };
 
@@ -22,12 +21,12 @@ export const UNCALIBRATED: Calibration = Object.freeze({ factor: 1, samples: 0 }
 
 const LEAST_FACTOR = 1;
 const MOST_FACTOR = 4;
-/** A count above the factor is followed faster than one below: too low an estimate costs a refused request. */
+/** The factor rises faster than it falls: an estimate that is too low leads to a refused request. */
 const RISE = 0.7;
 const FALL = 0.3;
-/** Without a count, each refused request raises the factor by this much. */
+/** Each refused request without a count multiplies the factor by this. */
 const BLIND_STEP = 1.5;
-/** A handful of words says more about the server's frame than about its tokens. */
+/** For shorter requests, the fixed tokens that a server adds outweigh those of the text. */
 const LEAST_ESTIMATE = 100;
 
 /** After a reply: the server counted `counted` tokens (cached ones included) for what we estimated at `estimated`. */
@@ -38,7 +37,7 @@ export function afterCount(state: Calibration, estimated: number, counted: numbe
   return { factor: clamp(state.factor + weight * (ratio - state.factor)), samples: state.samples + 1 };
 }
 
-/** After a refused request the estimate was too low by at least this much, so the factor is not smoothed, and never falls. */
+/** After a refused request. The estimate was certainly too low, so the factor is not smoothed and never falls. */
 export function afterOverflow(
   state: Calibration,
   estimated: number,
@@ -53,7 +52,7 @@ function clamp(factor: number): number {
   return Math.min(MOST_FACTOR, Math.max(LEAST_FACTOR, factor));
 }
 
-/** A window below the known one that a server stated in an error. */
+/** A window that a server stated in an error and that is smaller than the known one. */
 export type StatedWindow = {
   readonly tokens: number;
   /** The session in which it was stated. */
@@ -61,12 +60,12 @@ export type StatedWindow = {
 };
 
 const FILE = "token_calibration.json";
-/** Models at addresses; the ones not used for longest leave first. */
+/** Most entries, one per model and address; the ones not used for longest are removed first. */
 const MOST_ENTRIES = 200;
-/** Smaller changes are not worth a write. */
+/** Smaller relative changes of the factor are not written to the file. */
 const WORTH_WRITING = 0.05;
 
-/** The calibration of one model at one address, kept in a home. */
+/** The calibration of one model at one address, stored in a home. */
 export class TokenCalibration {
   readonly #path: string | undefined;
   readonly #name: string;
@@ -80,7 +79,7 @@ export class TokenCalibration {
     this.#written = state.samples === 0 ? 0 : state.factor;
   }
 
-  /** Without a home nothing is read or kept. */
+  /** Without a home nothing is read or stored. */
   static open(home: string | undefined, key: CacheKey): TokenCalibration {
     const path = home === undefined ? undefined : calibrationPath(home);
     const name = entryName(key);
@@ -97,7 +96,7 @@ export class TokenCalibration {
     return this.#state.samples > 0;
   }
 
-  /** What the server is expected to count for so many estimated tokens. */
+  /** The count expected from the server for an estimate. */
   tokens(estimated: number): number {
     return Math.ceil(estimated * this.factor);
   }
@@ -106,12 +105,12 @@ export class TokenCalibration {
     this.#become(afterCount(this.#state, estimated, counted));
   }
 
-  /** `counted`: the number in the error, where it states one. */
+  /** `counted`: the number in the error, if it states one. */
   observeOverflow(estimated: number, counted: number | undefined): void {
     this.#become(afterOverflow(this.#state, estimated, counted));
   }
 
-  /** True when another session has been told the same before. Notes it otherwise. */
+  /** True when the server has stated the same window in another session before; otherwise stores it for the next time. */
   isStatedTwice({ tokens, sessionId }: StatedWindow): boolean {
     const stated = statedIn(entriesAt(this.#path)[this.#name]);
     if (stated?.tokens === tokens && stated.sessionId !== sessionId) return true;
@@ -127,7 +126,7 @@ export class TokenCalibration {
     this.#write({});
   }
 
-  /** Other entries, and what another process wrote into this one, stay. */
+  /** Keeps the other entries, and fields that another process wrote into this one. */
   #write(more: Readonly<Record<string, unknown>>): void {
     if (this.#path === undefined) return;
     const { factor, samples } = this.#state;
@@ -145,7 +144,7 @@ export class TokenCalibration {
         },
       });
     } catch {
-      // Only a cache: what cannot be kept is learnt again.
+      // Only a cache: if it cannot be written, the factor is learnt again.
     }
   }
 }
@@ -154,7 +153,7 @@ export function calibrationPath(home: string): string {
   return join(home, FILE);
 }
 
-/** Without a key or a password that an address may carry. */
+/** The address without a key or password in it. */
 function entryName({ model, provider, baseUrl }: CacheKey): string {
   const address = safeAddress(baseUrl);
   return `${withoutProvider(model.trim())}@${address === "" ? provider.toLowerCase() : address}`;
@@ -167,11 +166,11 @@ function entriesAt(path: string | undefined): Entries {
   try {
     return parsed(readFileSync(path, "utf8"));
   } catch {
-    return {}; // not there, or not readable: it is learnt again
+    return {}; // missing or unreadable: the factor is learnt again
   }
 }
 
-/** Nothing for a file that is no JSON of ours; the next write makes it anew. */
+/** Empty for a file that is not our JSON; the next write replaces it. */
 function parsed(text: string | undefined): Entries {
   try {
     const value: unknown = JSON.parse(text ?? "{}");

@@ -1,40 +1,40 @@
-// Talking to a language model, whoever serves it. Everything above this file knows these types and no vendor's.
+// The types for talking to a language model of any vendor. Code outside `models/access` knows these types and none of a vendor.
 import type { Result } from "@hermes-memory/core/lib";
 import type { AssistantMessage, Message, OpenAiMessage } from "@hermes-memory/core/message";
 import type { ToolDefinition } from "@hermes-memory/core/tools";
-import type { Usage } from "./usage.ts";
+import type { Usage } from "./usage-and-cost.ts";
 
-/** The protocols we speak. */
+/** The protocols that are supported. */
 export type ApiMode = "anthropic_messages" | "chat_completions" | "responses" | "google";
 
 export type ModelIdentity = {
   readonly model: string;
-  /** `anthropic`, `openai`, `google`, `openrouter`, `ollama`, ..., or `custom` for an address of the user's own. */
+  /** `anthropic`, `openai`, `google`, `openrouter`, `ollama`, ..., or `custom` for any other server. */
   readonly provider: string;
   readonly apiMode: ApiMode;
-  /** "" for the vendor's own address. */
+  /** "" for the vendor's default. */
   readonly baseUrl: string;
 };
 
 export type ModelDelta = { readonly kind: "text" | "reasoning"; readonly text: string };
 
 export type ModelRequest = {
-  /** The system message first, when there is one. `vendor.cache_control` of messages and parts goes to the Anthropic wire as it is. */
+  /** The system message first, if there is one. `vendor.cache_control` of messages and parts is passed to the Anthropic wire unchanged. */
   readonly messages: readonly Message[];
   readonly tools?: readonly ToolDefinition[] | undefined;
-  /** `none`: the tools are shown, because the history uses them, but may not be called. Default `auto`. */
+  /** `none`: the request lists the tools, because the history uses them, but the model may not call them. Default `auto`. */
   readonly toolChoice?: "auto" | "none" | undefined;
   readonly maxOutputTokens?: number | undefined;
   readonly temperature?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onDelta?: ((delta: ModelDelta) => void) | undefined;
-  /** Chat wires only: the messages of the finished body, changed right before it is sent. For cache markers. */
+  /** Chat wires only: changes the messages of the finished body right before it is sent. For cache markers. */
   readonly markBody?: ((messages: readonly OpenAiMessage[]) => readonly OpenAiMessage[]) | undefined;
-  /** The stream counts as dead after this long without data. Absent: never. */
+  /** Fail with kind `stalled` after this long without data. Absent: never. */
   readonly staleAfterMs?: number | undefined;
   /**
-   * Characters (UTF-16 units) that the reply may have: text, reasoning and arguments of calls together. What is longer ends as a
-   * failure of kind `reply_too_long`. Default 8,000,000.
+   * Most characters (UTF-16 units) of the reply: text, reasoning and arguments of calls together. A longer reply fails with kind
+   * `reply_too_long`. Default 8,000,000.
    */
   readonly maxReplyChars?: number | undefined;
 };
@@ -43,19 +43,19 @@ export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter" |
 
 export type ModelReply = {
   /**
-   * For the list. `content` is text, "" when there is none; `vendor` has `reasoning`, `reasoning_content`, `reasoning_details`,
-   * `codex_reasoning_items` and `codex_message_items` where the model gave them. Sent back in a later request to the same wire, it
-   * reproduces what the vendor needs, signatures included.
+   * For the list of messages. `content` is text, "" when there is none; `vendor` has `reasoning`, `reasoning_content`,
+   * `reasoning_details`, `codex_reasoning_items` and `codex_message_items` if the model sent them. In a later request to the same
+   * wire they give the vendor what it needs, signatures included.
    */
   readonly message: AssistantMessage;
   readonly finishReason: FinishReason;
-  /** Undefined when the server told nothing. */
+  /** Undefined when the server did not report it. */
   readonly usage: Usage | undefined;
-  /** The model that answered, by its own name. */
+  /** The name that the server gives for the model that answered. */
   readonly model: string | undefined;
 };
 
-/** A reply as a model object gives it: its message may be a chat row. `callModel` makes a `ModelReply` of it. */
+/** A reply of a model object that a program passed in: its message may be a chat row. `callModel` turns it into a `ModelReply`. */
 export type GivenReply = Omit<ModelReply, "message"> & { readonly message: AssistantMessage | OpenAiMessage };
 
 export type ModelFailureKind =
@@ -67,7 +67,7 @@ export type ModelFailureKind =
   /** HTTP 413: the body is too large. */
   | "payload_too_large"
   | "content_policy"
-  /** A reasoning block came back with a signature the vendor does not accept. */
+  /** The vendor does not accept the signature of a reasoning block in the history. */
   | "bad_signature"
   | "bad_request"
   | "not_found"
@@ -75,9 +75,9 @@ export type ModelFailureKind =
   | "connection"
   /** No data for `staleAfterMs`. */
   | "stalled"
-  /** An answer that is none: no JSON, no choices, a stream cut off. */
+  /** An answer that cannot be used: no JSON, no choices, a stream that was cut off. */
   | "invalid_response"
-  /** More than `maxReplyChars`: the stream was ended there. */
+  /** More than `maxReplyChars`: reading stopped there. */
   | "reply_too_long";
 
 export type ModelFailure = {
@@ -86,13 +86,13 @@ export type ModelFailure = {
   readonly message: string;
   readonly status?: number;
   readonly isRetryable: boolean;
-  /** From the server. */
+  /** As the server asked. */
   readonly retryAfterMs?: number;
-  /** Text that had arrived, and been told, before it failed; "" for none. */
+  /** Text that had arrived, and was passed to the listener, before the failure; "" for none. */
   readonly partialText: string;
-  /** Of kind `overflow`: the window as the server states it. */
+  /** Kind `overflow` only: the window as the server states it. */
   readonly limitTokens?: number;
-  /** Of kind `overflow`: what the server counted for the request, and what that reserved for the reply. */
+  /** Kind `overflow` only: what the server counted for the request, and what the request reserved for the reply. */
   readonly promptTokens?: number;
   readonly outputTokens?: number;
 };

@@ -1,7 +1,7 @@
-// Models: which one, how to talk to it, what a call used and cost, and how much fits into a window.
+// Models: choosing one, talking to it, what calls used and cost, and how large its context window is.
 export { classifyFailure } from "./access/failures.ts";
-export { type OpenModelOptions, openModel } from "./access/open-model.ts";
-export { fromSdkModel, type SdkModelOptions } from "./access/sdk-model.ts";
+export { fromSdkModel, type OpenModelOptions, openModel, type SdkModelOptions } from "./access/open-model.ts";
+export { isLoopback, parseBaseUrl, safeAddress } from "./base-url.ts";
 export { calibrationPath, TokenCalibration } from "./calibration.ts";
 export type {
   ApiMode,
@@ -15,11 +15,9 @@ export type {
   ModelReply,
   ModelRequest,
 } from "./chat.ts";
-export { type ChoiceSources, chooseModel } from "./choice/choose.ts";
+export type { ChosenModel, ModelChoiceError, ModelSelection } from "./choice/choose-model.ts";
+export { type ChoiceSources, chooseModel } from "./choice/choose-model.ts";
 export { type KnownProvider, knownProviders } from "./choice/providers.ts";
-export type { ChosenModel, ModelChoiceError, ModelSelection } from "./choice-types.ts";
-export { isLoopback, parseBaseUrl, safeAddress } from "./context-window/base-url.ts";
-export { rememberWindow, windowCachePath } from "./context-window/cache.ts";
 export { limitFromError } from "./context-window/error-limit.ts";
 export {
   type ContextWindow,
@@ -28,22 +26,14 @@ export {
   type WindowQuestion,
   type WindowSource,
 } from "./context-window/resolve.ts";
+export { rememberWindow, windowCachePath } from "./context-window/window-cache.ts";
 export {
   findLocalServers,
   type LocalServer,
   type LocalServerKind,
   type LocalServerOptions,
 } from "./local-servers.ts";
-export {
-  costOf,
-  findPrices,
-  type ModelPrices,
-  type PriceOverride,
-  type PriceQuestion,
-  type Prices,
-} from "./pricing.ts";
 export { callModel, type Retry, retryWaitMs } from "./retry.ts";
-export { type CacheSavings, cacheSavings, frozenSnapshotSavings } from "./savings.ts";
 export {
   type AuxiliaryTask,
   auxiliaryModel,
@@ -53,10 +43,19 @@ export {
 } from "./text-model.ts";
 export {
   addUsage,
+  type CacheSavings,
+  cacheSavings,
+  costOf,
+  findPrices,
+  frozenSnapshotSavings,
+  type ModelPrices,
   NO_USAGE,
   normalizeUsage,
+  type PriceOverride,
+  type PriceQuestion,
+  type Prices,
   promptTokens,
   totalTokens,
   type Usage,
   type Wire,
-} from "./usage.ts";
+} from "./usage-and-cost.ts";

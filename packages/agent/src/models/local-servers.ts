@@ -1,26 +1,26 @@
-// Model servers of this machine, asked on the ports they usually have.
+// Finds model servers on this machine by asking on their usual ports.
 import { outsideJsonOr } from "@hermes-memory/core/lib";
+import { modelListUrl } from "./base-url.ts";
 import { findProvider } from "./choice/providers.ts";
-import { modelListUrl } from "./context-window/base-url.ts";
-import { asList, asRecord } from "./context-window/fields.ts";
+import { asList, asRecord } from "./json-fields.ts";
 
 export type LocalServerKind = "ollama" | "lmstudio" | "llamacpp" | "vllm";
 
 export type LocalServer = {
   /** A provider's name. */
   readonly kind: LocalServerKind;
-  /** For people. */
+  /** To show to users. */
   readonly label: string;
   readonly baseUrl: string;
-  /** In the server's order, without those it says are not for conversation. */
+  /** In the server's order, without those that the server says are not for conversation. */
   readonly models: readonly string[];
 };
 
 export type LocalServerOptions = {
   readonly fetch?: typeof fetch;
-  /** For each server; they are asked at the same time. Default 500. */
+  /** For each server; all are asked at the same time. Default 500. */
   readonly timeoutMs?: number;
-  /** In place of a server's usual ports. */
+  /** Instead of a server's usual ports. */
   readonly ports?: Readonly<Partial<Record<LocalServerKind, readonly number[]>>>;
   readonly signal?: AbortSignal;
 };
@@ -46,7 +46,7 @@ export async function findLocalServers(options: LocalServerOptions = {}): Promis
   return found.filter((server) => server !== undefined);
 }
 
-/** Undefined when nobody answers, or something else than a model server. */
+/** Undefined when there is no answer, or the answer is not a model server's. */
 async function ask(
   kind: LocalServerKind,
   port: number,
@@ -76,7 +76,7 @@ async function ask(
     const told = kindIn(entries) ?? kind;
     return { kind: told, label: findProvider(told)?.label ?? told, baseUrl, models };
   } catch {
-    return undefined; // nothing there, too slow, or not talking JSON
+    return undefined; // no server, too slow, or no JSON
   }
 }
 
@@ -87,13 +87,13 @@ const OWNERS: Readonly<Record<string, LocalServerKind>> = {
   vllm: "vllm",
 };
 
-/** Ports can be changed; what a server calls itself in its list is better known. */
+/** The owner that a server names in its list tells more than the port, which can be changed. */
 function kindIn(entries: readonly Readonly<Record<string, unknown>>[]): LocalServerKind | undefined {
   const owner = entries.map(({ owned_by: name }) => name).find((name) => typeof name === "string");
   return owner !== undefined && Object.hasOwn(OWNERS, owner) ? OWNERS[owner] : undefined;
 }
 
-/** Some say what a model is for; those that do not are given the benefit of the doubt. */
+/** Some servers say what a model is for; a model without that information is included. */
 function isForConversation({ type, capabilities }: Readonly<Record<string, unknown>>): boolean {
   if (typeof type === "string" && /^embeddings?$|^rerank/i.test(type)) return false;
   const can = asList(capabilities).map(String);

@@ -1,26 +1,26 @@
-// Asks a model again when that may help: after a while that grows, unless somebody has already heard a part of the reply.
+// Calls a model, and calls it again when that may help: after growing waits, unless a listener already has a part of the reply.
 import { setTimeout as pause } from "node:timers/promises";
 import { err, ok, type Result } from "@hermes-memory/core/lib";
 import { isMessage, parseMessage } from "@hermes-memory/core/message";
 import type { ChatModel, GivenReply, ModelFailure, ModelReply, ModelRequest } from "./chat.ts";
 
 export type Retry = {
-  /** The attempt that comes next, and how many there may be. */
+  /** The number of the next attempt, and the most there may be. */
   readonly attempt: number;
   readonly of: number;
   readonly waitMs: number;
-  /** Why the last one failed. */
+  /** Why the last attempt failed. */
   readonly failure: ModelFailure;
 };
 
 export type CallOptions = {
-  /** All together; 1 means no second one. */
+  /** The first one included: 1 means no retry. */
   readonly attempts: number;
-  /** From 0 up to 1. */
+  /** Gives 0 to 1. */
   readonly random?: () => number;
   /** Rejects when the signal is aborted. */
   readonly sleep?: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
-  /** Before each wait. */
+  /** Called before each wait. */
   readonly onRetry?: (retry: Retry) => void;
 };
 
@@ -48,36 +48,36 @@ export async function callModel(
   }
 }
 
-/** A model object of somebody else's may answer with a chat row. */
+/** A model object that a program passed in may answer with a chat row. */
 function readReply(reply: GivenReply): Result<ModelReply, ModelFailure> {
   const given: unknown = reply.message;
   const parsed = isMessage(given) ? ok(given) : parseMessage(given);
   if (parsed.ok && parsed.value.role === "assistant") return ok({ ...reply, message: parsed.value });
   const why = parsed.ok ? `has the role '${parsed.value.role}'` : parsed.error.message;
-  const message = `The model's message ${why}. It must be one of the assistant.`;
+  const message = `The model's message ${why}. It must be an assistant message.`;
   return err({ kind: "invalid_response", message, isRetryable: false, partialText: "" });
 }
 
-/** What was told cannot be taken back by trying again. */
+/** Not when a listener has got a part of the reply: it cannot be taken back. */
 function mayRetry({ isRetryable, partialText }: ModelFailure): boolean {
   return isRetryable && partialText === "";
 }
 
 const ERRORS = { baseMs: 2_000, capMs: 60_000 };
-/** A server that answers nonsense is often just starting. */
-const NONSENSE = { baseMs: 5_000, capMs: 120_000 };
+/** Longer waits: a server that sends unusable answers is often still starting. */
+const UNUSABLE_ANSWERS = { baseMs: 5_000, capMs: 120_000 };
 const LONGEST_ASKED_MS = 120_000;
 
-/** After the `attempt`-th one, counted from 1. `random` spreads clients that failed together, by up to a half. */
+/** The wait after attempt number `attempt`, counted from 1. `random` adds up to a half, so that clients do not retry together. */
 export function retryWaitMs(failure: ModelFailure, attempt: number, random: number): number {
   const { kind, retryAfterMs } = failure;
   if (kind === "rate_limit" && retryAfterMs !== undefined)
     return Math.max(0, Math.min(retryAfterMs, LONGEST_ASKED_MS));
-  const { baseMs, capMs } = kind === "invalid_response" ? NONSENSE : ERRORS;
+  const { baseMs, capMs } = kind === "invalid_response" ? UNUSABLE_ANSWERS : ERRORS;
   const wait = Math.min(baseMs * 2 ** (attempt - 1), capMs);
   return Math.round(wait * (1 + random / 2));
 }
 
 async function pauseFor(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  await pause(ms, undefined, signal === undefined ? {} : { signal });
+  await pause(ms, undefined, { signal });
 }

@@ -1,31 +1,31 @@
-// Models for small pieces of work beside the conversation: text in, text out.
+// Models for small tasks besides the conversation, such as summaries and titles: text in, text out.
 import type { AuxiliaryModel, HermesConfig } from "@hermes-memory/core/config";
 import { err, HermesError, ok, type Result, type TextModel } from "@hermes-memory/core/lib";
 import { type Message, newMessage, textOf } from "@hermes-memory/core/message";
 import { type OpenModelOptions, openModel } from "./access/open-model.ts";
 import type { ChatModel, ModelFailure, ModelReply, ModelRequest } from "./chat.ts";
-import { chooseModel } from "./choice/choose.ts";
-import { vendorOf, withProviderInFront } from "./choice/model-name.ts";
-import type { ChosenModel, ModelChoiceError, ModelSelection } from "./choice-types.ts";
+import type { ChosenModel, ModelChoiceError, ModelSelection } from "./choice/choose-model.ts";
+import { chooseModel } from "./choice/choose-model.ts";
+import { vendorOf, withProviderInFront } from "./choice/providers.ts";
 import { callModel } from "./retry.ts";
 
 export type TextModelOptions = {
-  /** For one call, attempts included. */
+  /** For one call with all its attempts. */
   readonly timeoutMs?: number;
-  /** Left out for a model that rejects it. */
+  /** Not sent to a model that rejects it. */
   readonly temperature?: number;
   /** Default 1. */
   readonly attempts?: number;
-  /** Told what came of a request, before the caller is. */
+  /** Called with the outcome of a request before the caller gets it. */
   readonly onOutcome?: (messages: readonly Message[], outcome: Result<ModelReply, ModelFailure>) => void;
 };
 
-/** About 100,000 tokens: many times the longest summary that is asked for, thoughts included. */
+/** About 100,000 tokens: many times the longest summary, reasoning included. */
 const REPLY_CHARS = 400_000;
 
 /**
- * `complete` gives the text of the reply, without reasoning. It rejects with the signal's reason when that is aborted, and otherwise
- * with a `HermesError` of code `model-failed` whose `cause` is the `ModelFailure`.
+ * `complete` resolves with the text of the reply, without reasoning. It rejects with the signal's reason when that is aborted, and
+ * otherwise with a `HermesError` of code `model-failed` whose `cause` is the `ModelFailure`.
  */
 export function toTextModel(model: ChatModel, options: TextModelOptions = {}): TextModel {
   const { timeoutMs, temperature, attempts = 1 } = options;
@@ -57,7 +57,7 @@ export function toTextModel(model: ChatModel, options: TextModelOptions = {}): T
   };
 }
 
-/** Models that answered a temperature with HTTP 400. They get none for the rest of the process. */
+/** Models that answered a temperature with HTTP 400. No temperature is sent to them for the rest of the process. */
 const rejectsTemperature = new WeakSet<ChatModel>();
 
 async function callWithTemperature(
@@ -77,7 +77,7 @@ async function callWithTemperature(
 /** The model that the conversation uses. */
 export type MainModel = {
   readonly model: ChatModel;
-  /** Absent for a model object that somebody passed in. */
+  /** Absent for a model object that a program passed in. */
   readonly chosen?: ChosenModel | undefined;
 };
 
@@ -92,7 +92,7 @@ export type AuxiliaryTask = Pick<AuxiliaryModel, "provider" | "model" | "baseUrl
   readonly extraBody?: AuxiliaryModel["extraBody"];
 };
 
-/** The main model, unless config names another one for the task. No model is used that nobody named. */
+/** The main model, unless config names another one for the task. Never a model that neither the user nor config named. */
 export async function auxiliaryModel(
   task: AuxiliaryTask,
   main: MainModel,
@@ -108,14 +108,13 @@ export async function auxiliaryModel(
     : wanted === "main"
       ? undefined
       : chooseModel({ flags: selectionOf(task), env: sources.env, config: sources.config });
-  if (found === undefined) return ok(main); // an object from outside takes no further keys
+  if (found === undefined) return ok(main); // extra keys cannot be added to a model object that a program passed in
   if (!found.ok) return err(found.error);
   const { log, fetch } = sources;
-  const options = { extraBody, ...(log ? { log } : {}), ...(fetch ? { fetch } : {}) };
-  return ok({ model: await openModel(found.value, options), chosen: found.value });
+  return ok({ model: await openModel(found.value, { extraBody, log, fetch }), chosen: found.value });
 }
 
-/** A name alone means the main model's server, unless it is plainly another vendor's. Provider `main` always means that server. */
+/** A model's name alone means the main model's server, unless it is clearly another vendor's. Provider `main` always means that server. */
 function wantedModel(task: AuxiliaryTask, { chosen }: MainModel): "main" | "same server" | "other" {
   const provider = task.provider.trim().toLowerCase();
   const model = task.model.trim();
@@ -139,7 +138,7 @@ function selectionOf({ provider, model, baseUrl, apiKey, apiMode }: AuxiliaryTas
 }
 
 function failed(failure: ModelFailure): HermesError {
-  // For whoever looks for the codes of sockets, as with other models.
+  // Callers look for socket error codes, as other `TextModel`s have them.
   const code = { connection: "ECONNRESET", stalled: "ETIMEDOUT" }[String(failure.kind)];
   return new HermesError("model-failed", failure.message, {
     cause: code === undefined ? failure : { ...failure, code },

@@ -1,10 +1,11 @@
-// An agent on a home of its own, talking to a fake model server over a real socket.
+// An agent in a temporary home that talks to a fake model server over a real socket.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { stringify } from "yaml";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { type Agent, type AgentEvent, type AgentOptions, createAgent } from "../../src/agent/index.ts";
+import { createAgent } from "../../src/agent/create/create-agent.ts";
+import type { Agent, AgentEvent, AgentOptions } from "../../src/agent/index.ts";
 import type { Script, WireKind } from "../fakes/wires/script.ts";
 import { startWire, type TestWireOptions, type Wire } from "../fakes/wires/wire-in-test.ts";
 

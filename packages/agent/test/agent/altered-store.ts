@@ -1,4 +1,4 @@
-// A real session database that does some things differently: fails, waits, or is watched.
+// A real session database with some members replaced, so that they fail, wait or record their calls.
 import { mkdirSync } from "node:fs";
 import { sessionDatabasePath } from "@hermes-memory/core/home";
 import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
@@ -22,7 +22,7 @@ export async function alteredStore(
   });
 }
 
-/** What a database says that somebody else keeps for too long. Not one of ours: it may come from anywhere. */
+/** The error of a database that another process keeps locked. A plain `Error`, as other drivers throw it. */
 export const locked = (): never => {
   throw new Error("database is locked");
 };

@@ -1,4 +1,4 @@
-// A model that looks for an entry which had to make room, over a real socket.
+// A model finds an archived memory entry, over a real socket.
 import { expect, it } from "vitest";
 import { agentHome } from "./agent-home.ts";
 

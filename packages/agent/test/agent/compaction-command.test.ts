@@ -1,4 +1,4 @@
-// /compress from the line that is typed to the session that goes on.
+// /compress, from the typed line to the continuation of the session.
 
 import { loadConfig } from "@hermes-memory/core/config";
 import { describe, expect, it } from "vitest";
@@ -132,7 +132,7 @@ describe.each(["compressor", "lcm"])(
       expect(await made.agent.run("go on")).toMatchObject({ completed: true });
     });
 
-    it("leaves everything as it was without a yes, as where nobody can be asked", async () => {
+    it("changes nothing without a yes, also where no user can be asked", async () => {
       const made = await unreachable();
       const old = made.agent.sessionId;
       const before = made.agent.messages;
@@ -140,14 +140,14 @@ describe.each(["compressor", "lcm"])(
       expect(kind).toBe("error");
       expect(made.agent.sessionId).toBe(old);
       expect(made.agent.messages.map(({ content }) => content)).toEqual(before.map(({ content }) => content));
-      expect(text).toContain("the conversation is as it was");
+      expect(text).toContain("the conversation is unchanged");
       expect(text).toContain("'/compress --local'");
       expect(text.match(/could summarise/g)).toHaveLength(1);
       expect(warnings(made)).toEqual([]);
       expect(await made.store.listSummaryNodes([old])).toEqual([]);
     });
 
-    it("asks nobody with --local, and keeps what else was typed", async () => {
+    it("asks no question with --local, and keeps the rest of the line", async () => {
       const made = await unreachable();
       const old = made.agent.sessionId;
       const { kind, questions } = await type(made, "/compress --local here 3", false);
@@ -157,7 +157,7 @@ describe.each(["compressor", "lcm"])(
       expect(made.agent.messages.map(({ content }) => content)).toContain(longText("answer8"));
     });
 
-    it("asks nobody where questions are switched off", async () => {
+    it("asks no question where questions are switched off", async () => {
       const made = await unreachable({ approvals: { destructive_slash_confirm: false } });
       const { kind, questions } = await type(made, "/compress", false);
       expect([kind, questions]).toEqual(["text", []]);

@@ -1,4 +1,4 @@
-// A context engine from a plugin in the agent: chosen by config, its tools in the table, and what it does wrong kept from the turn.
+// A plugin's context engine in the agent: config chooses it, its tools are in the table, and its failures do not break a turn.
 import { describe, expect, it } from "vitest";
 import { registering, writeEngine } from "../../../core/test/fakes/engine-plugins.ts";
 import { recordingLogger } from "../../../core/test/fakes/providers.ts";

@@ -1,5 +1,5 @@
-// What the tests of compaction share: an agent with a long history, and one journal of what happens to model, store,
-// provider and engine, in the order it happens.
+// For the tests of compaction: an agent with a long history, and a journal of the calls to model, store, provider and engine in
+// their order.
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { sessionDatabasePath } from "@hermes-memory/core/home";
@@ -41,7 +41,7 @@ export type CompactionSetting = {
   readonly answer?: (request: RecordedRequest) => Step | undefined | Promise<Step | undefined>;
   /** Answers of the provider's hooks; absent: no provider. */
   readonly provider?: Partial<Record<HookName, unknown>>;
-  /** In place of what the store does; each gets the store itself. */
+  /** Replaced members of the store; each gets the real store. */
   readonly store?: (store: SessionStore) => Partial<SessionStore>;
   /** With the engine plugin `keeper`; members of its class beside the usual ones. */
   readonly engine?: string;
@@ -74,11 +74,11 @@ export async function compactionHome(setting: CompactionSetting = {}): Promise<C
     {
       home,
       config: {
-        ...(setting.engine === undefined ? {} : { context: { engine: "keeper" } }),
+        context: setting.engine === undefined ? undefined : { engine: "keeper" },
         ...config,
         model: { context_length: 20_000, ...(model as object) },
         compression: { target_ratio: 0.1, protect_last_n: 2, ...(compression as object) },
-        memory: { ...(setting.provider === undefined ? {} : { provider: "noting" }), ...(memory as object) },
+        memory: { provider: setting.provider === undefined ? undefined : "noting", ...(memory as object) },
       },
       options: { store, history: history(turns), ...setting.options },
     },
@@ -100,7 +100,7 @@ export function longText(word: string, chars = 1_600): string {
     .trim();
 }
 
-/** A store that notes what is asked of it, as `store.<name>`. */
+/** A store that records its calls as `store.<name>`. */
 function noted(store: SessionStore, journal: Journal, changes: Partial<SessionStore>): SessionStore {
   return new Proxy(store, {
     get(target, key) {
@@ -130,7 +130,7 @@ function notingProvider(journal: Journal, answers: Partial<Record<HookName, unkn
 
 const ENGINE_HOOKS = ["onSessionStart", "onSessionEnd", "onSessionReset", "onCompacted", "updateModel"];
 
-/** Keeps the last message and puts a word in front. Notes what it is asked, as `engine.<name>`. */
+/** An engine that keeps the last message and puts a word in front. Records its calls as `engine.<name>`. */
 function writeNotingEngine(home: string, journal: Journal, more: string): void {
   const key = `hermes-test-engine:${randomUUID()}`;
   Reflect.set(globalThis, key, (what: string, args: readonly unknown[]) =>

@@ -1,4 +1,4 @@
-// What one compaction does, in which order, and what everybody is told.
+// The steps of a compaction and their order, and the calls that engine, provider and listeners get.
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { compactionHome, type Journal, memoryFile, SUMMARY } from "./compaction-home.ts";

@@ -1,4 +1,4 @@
-// Compactions that do not come about: the session is as it was, everybody who has to know is told, the conversation goes on.
+// Compactions that fail: the session is unchanged, the user gets a notice, the conversation goes on.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -117,7 +117,7 @@ describe("a compaction that came to nothing", () => {
       turns: 3,
       provider: {},
       options: { tools },
-      ...(store === undefined ? {} : { store }),
+      store,
       answer: (request) => {
         if (isSummaryRequest(request)) return undefined;
         round += 1;
@@ -334,7 +334,7 @@ describe("an interrupt while the summary is written", () => {
     return { made, before, result: await running };
   }
 
-  it("leaves the session as it was, with the new message in it, and tells whoever watches", async () => {
+  it("leaves the session unchanged, with the new message in it, and tells listeners", async () => {
     const question = longText("lastquestion", 12_000);
     const { made, before, result } = await interrupted(({ agent }) => agent.run(question));
     expect(result).toMatchObject({ interrupted: true, exit: "interrupted_by_user", session_id: before.id });
@@ -348,7 +348,7 @@ describe("an interrupt while the summary is written", () => {
     await made.wire.waitForAbort(1);
   });
 
-  it("also stops a compaction that somebody asked for", async () => {
+  it("also stops a compaction that the user asked for", async () => {
     const { made, before, result } = await interrupted(({ agent }) => agent.compress());
     expect(result).toMatchObject({ kind: "aborted", sessionId: before.id });
     expect(await snapshot(made)).toEqual(before);
@@ -362,7 +362,7 @@ async function expectToGoOnAfterInterrupt({ agent }: CompactionHome): Promise<vo
   expect((await agent.undo()).ok).toBe(true); // nothing holds the session any more
 }
 
-it("no turn begins while somebody's compaction runs", async () => {
+it("no turn begins while a compaction by the user runs", async () => {
   const asked = gate();
   const answered = gate();
   const { agent } = await compactionHome({

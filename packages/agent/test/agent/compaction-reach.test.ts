@@ -1,4 +1,4 @@
-// What is left of a conversation after compactions: what can be found, the task list, the title, and what other processes did.
+// After compactions: messages that can still be found, the task list, the title, and changes by other processes.
 import { describe, expect, it } from "vitest";
 import type { Agent } from "../../src/agent/index.ts";
 import { callText, longAnswer } from "../fakes/long-conversation.ts";

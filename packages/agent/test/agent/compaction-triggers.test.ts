@@ -1,4 +1,4 @@
-// When an agent compacts by itself: before a turn, between two calls of a turn, and when the server says that it is too much.
+// When an agent compacts by itself: before a turn, between two calls of a turn, and after the server refused a request as too long.
 import { describe, expect, it } from "vitest";
 import { isSummaryRequest } from "../fakes/long-conversation.ts";
 import { overflow, type RecordedRequest } from "../fakes/wires/script.ts";

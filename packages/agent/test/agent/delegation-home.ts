@@ -1,4 +1,4 @@
-// An agent that hands work to children, with the model's part in each told apart.
+// An agent that delegates to children; requests of parent and children are recorded separately.
 
 import type { RecordedRequest, Step } from "../fakes/wires/script.ts";
 import type { AgentSetting } from "./agent-home.ts";
@@ -15,17 +15,17 @@ type ChildResult = {
 };
 
 export type DelegationSetting = AgentSetting & {
-  /** What the parent's model says first; afterwards: `Done.` */
+  /** The parent's first reply; afterwards: `Done.` */
   readonly parent?: readonly Step[];
-  /** What a child's model says to its goal; `nth` counts the requests with that goal. Default: `Did <goal>.` */
+  /** A child's reply to its goal; `nth` counts the requests with that goal. Default: `Did <goal>.` */
   readonly child?: (goal: string, nth: number, request: RecordedRequest) => Step | Promise<Step>;
 };
 
 export type DelegationHome = TurnHome & {
   readonly parentRequests: RecordedRequest[];
-  /** By goal. */
+  /** The child's requests, by goal. */
   readonly childRequests: ReadonlyMap<string, RecordedRequest[]>;
-  /** What `delegate_task` answered the parent's model last. */
+  /** The newest answer of `delegate_task`. */
   answer(): {
     readonly results: readonly ChildResult[];
     readonly error?: string;
@@ -59,7 +59,7 @@ export async function delegationHome(setting: DelegationSetting): Promise<Delega
   };
 }
 
-/** Of a request that a child makes. */
+/** The goal in a request of a child. */
 function goalOf({ messages }: RecordedRequest): string | undefined {
   const [first] = messages;
   return /^Your task:\n(.*)/.exec(String(first?.content))?.[1];

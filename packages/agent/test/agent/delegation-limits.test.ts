@@ -1,8 +1,8 @@
-// What children may not do, how many there may be, and how they end when they do not end by themselves.
+// What children may not do, how many may run, and how they are stopped.
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { type Child, runChildren } from "../../src/agent/delegation/children.ts";
+import { type Child, runChildren } from "../../src/agent/delegation/delegate-task.ts";
 import { createAgent } from "../../src/agent/index.ts";
 import { overflow, type Step } from "../fakes/wires/script.ts";
 import { agentHome } from "./agent-home.ts";
@@ -35,7 +35,7 @@ describe("a call that hands over nothing", () => {
 });
 
 describe("how deep", () => {
-  it("0: nobody has the tool", async () => {
+  it("0: no agent has the tool", async () => {
     const made = await delegationHome({ config: deep(0) });
     await made.agent.run("go");
     expect(made.parentRequests[0]?.tools).not.toContain("delegate_task");
@@ -74,7 +74,7 @@ describe("how deep", () => {
     const has = (goal: string): boolean | undefined =>
       requestsOf(made, goal)[0]?.tools.includes("delegate_task");
     expect([has("lead"), has("leaf"), has("below")]).toEqual([true, false, false]);
-    expect(result.estimated_cost_usd).toBeCloseTo(6, 10); // two calls of its own, two of lead, one of each other
+    expect(result.estimated_cost_usd).toBeCloseTo(6, 10); // two calls of the parent, two of 'lead', one of each other child
     const all = (await made.agent.store?.listSessionsRich({ limit: 50, includeChildren: true })) ?? [];
     const parents = new Map(all.map(({ id, parent_session_id: parent }) => [id, parent]));
     const depth = (id: string | null | undefined): number => (id ? 1 + depth(parents.get(id)) : 0);
@@ -96,7 +96,7 @@ describe("a child's tools", () => {
     });
     await made.agent.run("go");
     expect(requestsOf(made, "a")[0]?.tools).toEqual(["read_result", "todo"]);
-    expect(requestsOf(made, "b")[0]?.tools).toContain("session_search"); // nothing in particular: the parent's
+    expect(requestsOf(made, "b")[0]?.tools).toContain("session_search"); // an empty list means the parent's toolsets
   });
 
   it.each([[["all"]], [["*"]], [["hermes-cli"]], [["skills", "session_search", "todo"]]])(

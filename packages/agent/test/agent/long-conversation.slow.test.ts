@@ -1,4 +1,4 @@
-// 300 turns in a window of 20,000 tokens: whatever was said is there afterwards, and can be found.
+// 300 turns in a window of 20,000 tokens: every message is stored and can be found afterwards.
 import { jsonSchema, tool } from "ai";
 import { expect, it } from "vitest";
 import type { Agent } from "../../src/agent/index.ts";
@@ -44,7 +44,7 @@ async function longConversation(config: Readonly<Record<string, unknown>> = {}):
   return made;
 }
 
-/** What the model gets when it calls a tool. */
+/** The results that the model gets for its calls. */
 async function toolAnswer(agent: Agent, name: string, args: Readonly<Record<string, unknown>>) {
   const { messages } = await agent.run(callText(name, args));
   return String(messages.findLast(({ role }) => role === "tool")?.content);

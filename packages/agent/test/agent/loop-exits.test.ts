@@ -1,4 +1,4 @@
-// Every way out of a turn leaves the same things behind: a whole result, stored messages, a free session, an agent that goes on.
+// Every exit of a turn gives a complete result, stores the messages, releases the lease and leaves a working agent.
 
 import { openSessionStore } from "@hermes-memory/core/sessions";
 import { describe, expect, it } from "vitest";
@@ -84,7 +84,7 @@ const throwing = (): never => {
   throw new Error("not today");
 };
 
-describe("whoever listens", () => {
+describe("a program that listens", () => {
   it.each(HOOKS)("and throws in %s changes nothing", async (hook) => {
     const script: Step[] = [call("look"), { text: "Seen." }, { text: "Next." }];
     const config = { memory: { nudge_interval: 1 } };
@@ -129,7 +129,7 @@ describe("whoever listens", () => {
   });
 });
 
-describe("a session that somebody else works on", () => {
+describe("a session that another process works on", () => {
   it("answers who has it, and leaves the list and the rows alone", async () => {
     const { agent } = await turnHome([{ text: "One." }, { text: "Two." }]);
     await agent.run("one");

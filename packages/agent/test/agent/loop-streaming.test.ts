@@ -1,4 +1,4 @@
-// What is streamed, returned, stored and synced is one text, whatever the model writes and however it arrives.
+// Streamed, returned, stored and synced text are the same, whatever the model writes and however it is split.
 import { describe, expect, it } from "vitest";
 import { recordingProvider } from "../../../core/test/fakes/providers.ts";
 import type { Reply } from "../fakes/wires/script.ts";

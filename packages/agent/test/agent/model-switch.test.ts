@@ -1,4 +1,4 @@
-// Another model in the middle of a conversation: what goes over the new wire, and what of the session changes with it.
+// A switch of the model in the middle of a conversation: the requests to the new server, and the changes in the session.
 
 import { loadConfig } from "@hermes-memory/core/config";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// The life of a session's system prompt: built once, kept byte for byte, taken up again, and built anew only where it has to be.
+// The system prompt of a session: built once, unchanged byte for byte, restored on resume, and rebuilt only where it has to be.
 import { DatabaseSync } from "node:sqlite";
 import { sessionDatabasePath } from "@hermes-memory/core/home";
 import { describe, expect, it } from "vitest";

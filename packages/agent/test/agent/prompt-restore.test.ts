@@ -1,4 +1,4 @@
-// Every row of the table that says when a stored prompt is used again: what is sent, stored, logged and told to hooks.
+// Every case of the decision to restore a stored prompt: the request, the stored prompt, the log and the hooks.
 import { DatabaseSync } from "node:sqlite";
 import { sessionDatabasePath } from "@hermes-memory/core/home";
 import type { Clock } from "@hermes-memory/core/lib";
@@ -14,7 +14,7 @@ const REBUILT = "The system prompt is built anew: ";
 
 type Watched = { readonly store: SessionStore; readonly reads: string[]; readonly saves: string[] };
 
-/** The store with some members replaced; notes what is asked and kept of prompts. */
+/** The store with some members replaced; records reads and writes of prompts. */
 function watched(store: SessionStore, changes: Partial<SessionStore> = {}): Watched {
   const [reads, saves]: [string[], string[]] = [[], []];
   const proxy = new Proxy(store, {
@@ -32,7 +32,7 @@ function watched(store: SessionStore, changes: Partial<SessionStore> = {}): Watc
 }
 
 type Case = {
-  /** What happens to the file before the session is resumed. */
+  /** Changes the database before the session is resumed. */
   readonly onDisk?: (db: DatabaseSync, id: string) => void;
   readonly changes?: Partial<SessionStore>;
   readonly options?: Partial<AgentOptions>;

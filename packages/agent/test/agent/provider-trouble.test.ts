@@ -1,4 +1,4 @@
-// What the user hears of a memory provider that hangs or fails: one sentence, and the conversation goes on.
+// A memory provider that hangs or fails: the user gets one sentence, and the conversation goes on.
 import { describe, expect, it } from "vitest";
 import { MANIFEST_TEXT, registeringPlugin, writePlugin } from "../../../core/test/fakes/plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";

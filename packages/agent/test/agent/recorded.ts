@@ -1,4 +1,4 @@
-// An agent with a provider that notes what it is told, and short ways to read that.
+// An agent with a provider that records its calls, and functions to read them.
 
 import { loadConfig } from "@hermes-memory/core/config";
 import type { HookCall, HookName } from "../../../core/test/fakes/providers.ts";
@@ -27,7 +27,7 @@ function lastWord(content: unknown): string {
 
 const SESSION_HOOKS = ["onPreCompress", "onSessionEnd", "onSessionSwitch", "shutdown"] as const;
 
-/** What providers were told since the last look, with messages as `role: text`. Turns are handed over whenever the worker gets to it. */
+/** The provider's calls since the last look, with messages as `role: text`. Turns are synced in the background, at any time. */
 export function told(recorder: Recorder, ...more: readonly HookName[]): unknown[][] {
   const calls = recorder.take(...SESSION_HOOKS, ...more);
   return calls.map((call) => [call.hook, ...argsOf(call)]);

@@ -1,5 +1,5 @@
-// A provider refuses a request for what it contains. What was new in it is left out of later requests, stays stored with a mark, and
-// the user is told.
+// A provider refuses to read a request. The messages that are the cause are left out of later requests, stay stored with a mark,
+// and the user gets a notice.
 
 import { loadConfig } from "@hermes-memory/core/config";
 import { describe, expect, it } from "vitest";

@@ -28,10 +28,10 @@ function dump(text: string) {
 }
 
 function call(name: string, args: Readonly<Record<string, unknown>> = {}, id?: string): Step {
-  return { toolCalls: [{ name, arguments: args, ...(id === undefined ? {} : { id }) }] };
+  return { toolCalls: [{ name, arguments: args, id }] };
 }
 
-/** A server that counts four characters a token and refuses what its window does not hold. */
+/** A server that counts four characters a token and refuses requests longer than its window. */
 function strict(answer: (request: RecordedRequest) => Step): (request: RecordedRequest) => Step {
   return (request) => {
     if (JSON.stringify(request.body).length / 4 > WINDOW) return overflow(WINDOW);
@@ -47,14 +47,14 @@ function lastResult(agent: Agent | undefined): string {
 
 type Reader = {
   readonly home: AgentHome;
-  /** What the tools answer to a reply of the model with these calls. */
+  /** Results of the tools for a reply with these calls. */
   answers(step: Step, agent?: Agent): Promise<readonly string[]>;
   read(args: Readonly<Record<string, unknown>>, agent?: Agent): Promise<string>;
   /** The id of a long result, made now. */
   dumped(): Promise<string>;
 };
 
-/** An agent whose model says what it is told to, each in a turn of its own. */
+/** An agent whose model gives these replies, each in its own turn. */
 async function reader(setting: AgentSetting = {}): Promise<Reader> {
   let next: Step = { text: "" };
   const home = await agentHome(

@@ -1,4 +1,4 @@
-// An agent whose turns are followed by a review, with the model's part in each told apart.
+// An agent whose turns are followed by a review; requests of turns and of reviews are recorded separately.
 import { join } from "node:path";
 import { type HistoryLine, MemoryStore } from "@hermes-memory/core/curated";
 import { type Agent, type AgentEvent, readReviewCounts } from "../../src/agent/index.ts";
@@ -6,17 +6,17 @@ import type { RecordedRequest, Step } from "../fakes/wires/script.ts";
 import { type AgentHome, type AgentSetting, agentHome } from "./agent-home.ts";
 
 export type ReviewSetting = AgentSetting & {
-  /** What the reviewer says, step by step, over all reviews. When it is used up: nothing to save. */
+  /** The replies of the reviewing model, over all reviews. After the last one: nothing to save. */
   readonly review?: readonly Step[] | ((request: RecordedRequest, nth: number) => Step | Promise<Step>);
-  /** What the model says in turns. Default: `Answer <n>.` */
+  /** The model's replies in turns. Default: `Answer <n>.` */
   readonly turn?: (request: RecordedRequest, nth: number) => Step | Promise<Step>;
 };
 
 export type ReviewHome = AgentHome & {
-  /** Requests of reviews, and of turns, by their number among all. */
+  /** Indexes of the requests of reviews and of turns. */
   readonly reviewRequests: RecordedRequest[];
   readonly turnRequests: RecordedRequest[];
-  /** Resolves when so many reviews have ended; gives the last of them. */
+  /** Resolves with the last event when this many reviews have ended. */
   reviewed(count?: number): Promise<AgentEvent & { readonly type: "review-end" }>;
 };
 
@@ -26,7 +26,7 @@ export function isReview({ messages }: RecordedRequest): boolean {
   return messages.some((message) => JSON.stringify(message).includes(MARK));
 }
 
-/** A review of memory after every turn, none of skills, unless config says otherwise. */
+/** By default: a review of memory after every turn, none of skills. */
 export async function reviewHome(setting: ReviewSetting = {}): Promise<ReviewHome> {
   const { review = [], turn = (_request, nth) => ({ text: `Answer ${nth}.` }), config = {} } = setting;
   const reviewRequests: RecordedRequest[] = [];
@@ -63,7 +63,7 @@ export function remember(content: string, target = "user"): Step {
   return { toolCalls: [{ name: "memory", arguments: { action: "add", target, content } }] };
 }
 
-/** The events of a type, as soon as there are so many. */
+/** Resolves with the events of a type as soon as there are this many. */
 export async function eventsOf<T extends AgentEvent["type"]>(
   { agent, events }: Pick<AgentHome, "agent" | "events">,
   type: T,
@@ -95,7 +95,7 @@ export async function countsOf({ store }: Agent) {
   return readReviewCounts((await store?.getMeta("hermes_memory_review")) ?? null);
 }
 
-/** What a model was answered by its tools, in the last request of a list. */
+/** The tool results in the last request of a list. */
 export function toolResults({ messages }: RecordedRequest): readonly string[] {
   return messages.flatMap(({ role, content }) => (role === "tool" ? [String(content)] : []));
 }

@@ -1,9 +1,9 @@
-// The line a user reads after a review, and the rights behind it.
+// The line that the user sees after a review, and what a review may do.
 
 import type { Message } from "@hermes-memory/core/message";
 import { describe, expect, it } from "vitest";
-import { refusal } from "../../src/agent/review/rights.ts";
-import { reviewSummary, reviewWrites } from "../../src/agent/review/summary.ts";
+import { refusal } from "../../src/agent/review/review-fork.ts";
+import { reviewSummary, reviewWrites } from "../../src/agent/review/review-summary.ts";
 import { messages as read } from "../messages.ts";
 
 type Args = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-// When a review runs: after the reply and without it waiting, one at a time, and never for helpers.
+// When a review runs: after the reply, without delaying it, one at a time, and never in child agents.
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type AgentOptions, createAgent } from "../../src/agent/index.ts";
 import { gate, type Step, serverError } from "../fakes/wires/script.ts";
@@ -46,7 +46,7 @@ describe("one at a time", () => {
     open();
     await made.reviewed();
     await vi.waitFor(async () => expect((await countsOf(made.agent)).runs).toBe(1));
-    expect(started(made.events)).toBe(1); // not by itself
+    expect(started(made.events)).toBe(1); // the review does not start another one
     await made.agent.run("four");
     await made.reviewed(2);
     expect(started(made.events)).toBe(2);
@@ -156,10 +156,10 @@ describe("close", () => {
     await aborted;
     await closed;
     expect(notices(made.events)).toEqual([]);
-    expect(await made.reviewed()).toMatchObject({ failed: true }); // it did what it did, and was paid for
+    expect(await made.reviewed()).toMatchObject({ failed: true }); // its writes and its costs stay
     expect(await memoryHistory(made.home)).toMatchObject([{ origin: "review", action: "add" }]);
     const next = await made.another({ resume: made.agent.sessionId });
-    expect(await countsOf(next)).toMatchObject({ runs: 1, failures: 1 }); // counted, though nobody is told
+    expect(await countsOf(next)).toMatchObject({ runs: 1, failures: 1 }); // counted, but without a notice
     expect(await next.store?.getSession(next.sessionId)).toMatchObject({ api_call_count: 2 });
   });
 });
@@ -205,7 +205,7 @@ describe("while a review runs", () => {
     expect(made.agent.messages).toEqual(compacted);
     expect(await made.agent.run("goes on")).toMatchObject({ completed: true });
     const second = made.reviewRequests[1];
-    expect(JSON.stringify(second?.messages)).toContain("question1"); // the conversation as it was
+    expect(JSON.stringify(second?.messages)).toContain("question1"); // the conversation at its start
   });
 
   it("undo takes turns back, and the review goes on with what it was given", async () => {
@@ -262,7 +262,7 @@ describe("the cadence", () => {
       turn: (_request, nth) => (nth === 1 ? remember("Likes tea") : { text: "So." }),
     });
     await made.agent.run("one");
-    await made.agent.run("two"); // due, and looked after in the same turn: the flag stands as the specification has it
+    await made.agent.run("two"); // due, and memory was written in the same turn: by the specification the flag stays set
     await made.reviewed();
     await made.agent.run("three");
     expect(started(made.events)).toBe(1);

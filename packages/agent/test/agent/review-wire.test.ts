@@ -1,4 +1,4 @@
-// What the reviewer's model is sent: the parent's requests, to the byte, and one message more.
+// The requests of a review: byte for byte the parent's, plus one message.
 import { describe, expect, it } from "vitest";
 import { registering, writeEngine } from "../../../core/test/fakes/engine-plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
@@ -12,13 +12,13 @@ const KINDS: readonly WireKind[] = ["chat", "responses", "anthropic", "google"];
 const RECALLED = "The user drinks oolong.";
 const FENCE = "<memory-context>";
 
-/** Everything of a request but its messages and its cache markers. */
+/** A request without its messages and cache markers. */
 function surroundings({ body }: RecordedRequest): string {
   const { messages: _chat, input: _responses, contents: _google, ...rest } = body;
   return JSON.stringify(rest, (key, value: unknown) => (key === "cache_control" ? undefined : value));
 }
 
-/** The earlier one's messages are the beginning of the later one's, key order included. Gives what is added. */
+/** Checks that the later request begins with the earlier one's messages, key order included, and returns the added ones. */
 function addedTo(parent: RecordedRequest, later: RecordedRequest): readonly unknown[] {
   const beginning = JSON.stringify(parent.messages).slice(0, -1);
   expect(JSON.stringify(later.messages).slice(0, beginning.length)).toBe(beginning);
@@ -68,7 +68,7 @@ describe("the reviewer's request", () => {
       const parent = at(made.turnRequests, -1);
       const [first, second] = [at(made.reviewRequests, 0), at(made.reviewRequests, 1)];
       expect(parent.tools).toEqual(expect.arrayContaining(["memory", "tea_find", "look"]));
-      expect(addedTo(parent, first)).toHaveLength(2); // the reply, and what is asked
+      expect(addedTo(parent, first)).toHaveLength(2); // the reply and the review prompt
       expect(addedTo(first, second).length).toBeGreaterThan(0);
       for (const request of [parent, first, second]) {
         expect(request.raw.split(FENCE)).toHaveLength(2);

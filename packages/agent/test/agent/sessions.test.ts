@@ -1,5 +1,5 @@
-// Session commands: what providers are told, with which arguments, in which order, and each thing once. Every row is driven
-// through the agent's methods and through slash commands.
+// Session commands: the calls that providers get, their arguments and their order, each once. Every case is run through
+// the agent's methods and through slash commands.
 import { describe, expect, it } from "vitest";
 import type { Agent } from "../../src/agent/index.ts";
 import { recorded, slash, spoken, told } from "./recorded.ts";
@@ -200,7 +200,7 @@ describe.each(DRIVERS)("through $name", (driver) => {
     expect(await agent.title()).toBe("Other kiln");
   });
 
-  it("/branch before anything was said is refused and told to nobody", async () => {
+  it("/branch before anything was said is refused, and no provider hears of it", async () => {
     const { agent, recorder } = await recorded();
     expect(await driver.branch(agent)).toBe("nothing");
     expect(told(recorder)).toEqual([]);
@@ -219,7 +219,7 @@ describe.each(DRIVERS)("through $name", (driver) => {
     expect(await agent.store?.getSession(sessionId)).toMatchObject({ rewind_count: 1, end_reason: null });
   });
 
-  it("/undo without a turn is told to nobody", async () => {
+  it("no provider hears of an /undo without a turn", async () => {
     const { agent, recorder } = await recorded();
     expect(await driver.undo(agent, 1)).toBe("nothing");
     expect(told(recorder)).toEqual([]);
@@ -242,7 +242,7 @@ describe.each(DRIVERS)("through $name", (driver) => {
     expect((await agent.status()).api_calls).toBe(4);
   });
 
-  it("/title is nobody's business but the database's", async () => {
+  it("/title changes the database and no provider hears of it", async () => {
     const { agent, recorder } = await recorded();
     expect(await driver.title(agent, "Early title")).toBe("done");
     expect(await agent.store?.sessionCount()).toBe(0);

@@ -1,4 +1,4 @@
-// How an agent begins: with which session, whose memory, and what its provider hears first.
+// How an agent starts: its session, its user's memory, and the first calls to its provider.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "@hermes-memory/core/config";
@@ -284,7 +284,7 @@ describe("users", () => {
     expect(wire.systemOf(-1)).not.toContain("Plays the oboe");
   });
 
-  it("find their own conversations and nobody else's", async () => {
+  it("find their own conversations and no others", async () => {
     const search = { name: "session_search", arguments: { query: "zeppelin" } };
     const { agent, another } = await agentHome(
       ({ messages }) =>

@@ -1,4 +1,4 @@
-// A window that a server states in an error, and what is believed of it.
+// A window that a server states in an error: when it is used, and for how long.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// External memory beside the conversation: what it is told, and what it can cost.
+// External memory beside the conversation: the calls it gets, and the time it may take.
 import { describe, expect, it } from "vitest";
 import type { MemoryProvider } from "../../../core/src/providers/contract.ts";
 import {

@@ -1,4 +1,4 @@
-// Titles after the first exchange, and the nudges that say when memory is due, both through a running agent.
+// Titles after the first exchange, and the hook that says when a review is due, both in a running agent.
 import { describe, expect, it } from "vitest";
 import { recordingLogger } from "../../../core/test/fakes/providers.ts";
 import type { Agent, AgentEvent, AgentHooks } from "../../src/agent/index.ts";
@@ -45,7 +45,7 @@ describe("a title", () => {
     expect(titleCalls(made)).toHaveLength(1);
   });
 
-  it("keeps nobody waiting: the turn is over before it is there", async () => {
+  it("delays no turn: the turn is over before the title is there", async () => {
     const slow = gate();
     const { agent } = await agentHome(
       (request) => (isTitleCall(request) ? { text: "Late", pauseBefore: slow } : { text: "ok" }),
@@ -69,7 +69,7 @@ describe("a title", () => {
     expect(await (await another()).store?.getSessionTitle(agent.sessionId)).toBe("Just in time");
   });
 
-  it("that never comes holds up nobody for longer than its time", async () => {
+  it("that never comes delays the closing no longer than its timeout", async () => {
     const { agent, wire } = await agentHome(
       (request) => (isTitleCall(request) ? { text: "x", pauseBefore: "forever" } : { text: "ok" }),
       { ...TITLED, config: { auxiliary: { title_generation: { timeout: 1 } } } },
@@ -188,7 +188,7 @@ describe("a title", () => {
 describe("memory is due", () => {
   type Due = Parameters<NonNullable<AgentHooks["reviewDue"]>>[0];
 
-  /** An agent with an interval of three, and what it announced: turn numbers of the session. */
+  /** An agent with an interval of three turns, and the turns of the session after which a review was due. */
   async function nudged(script: Script = () => ({ text: "ok" }), config = {}) {
     const due: Due[] = [];
     const made = await agentHome(script, {

@@ -1,4 +1,4 @@
-// An agent on a file of today's Hermes: turns of the original are waited for, its compactions are followed.
+// An agent on a database of the original: it waits for the original's turns and follows its compactions.
 
 import { sessionDatabasePath } from "@hermes-memory/core/home";
 import { expect, it } from "vitest";
@@ -107,7 +107,7 @@ it("a session whose continuation was deleted goes on where it is", async () => {
   expect(said(path, id)).toEqual(["first", "one", "second", "two"]);
 });
 
-it("a compaction within the session by the original is read before the next turn, and its archive can be undone by nobody", async () => {
+it("a compaction within the session by the original is read before the next turn, and no undo brings back its archive", async () => {
   const { agent, path, id, wire } = await begun();
   execute(
     path,

@@ -1,4 +1,4 @@
-// What the tests of turns share: an agent that does not wait between attempts, what a watcher has seen, what is stored.
+// For the tests of turns: an agent that does not wait between attempts, the text that listeners got, the stored messages.
 import { tool } from "ai";
 import { expect } from "vitest";
 import { z } from "zod";
@@ -34,7 +34,7 @@ export async function providerHome(
   return turnHome(script, { ...setting, home, config: { ...config, memory } });
 }
 
-/** For `options`: the tool `look`, which is no housekeeping, answers at once and notes what it was given. */
+/** For `options`: the tool `look`, which is no housekeeping tool, answers at once and records its arguments. */
 export function lookTool(answer: (args: Record<string, unknown>) => unknown = () => "seen") {
   const given: unknown[] = [];
   const look = tool({
@@ -49,10 +49,10 @@ export function lookTool(answer: (args: Record<string, unknown>) => unknown = ()
 }
 
 export function call(name: string, args: Readonly<Record<string, unknown>> | string = {}, text = ""): Reply {
-  return { toolCalls: [{ name, arguments: args }], ...(text === "" ? {} : { text }) };
+  return { toolCalls: [{ name, arguments: args }], text: text || undefined };
 }
 
-/** What somebody who watches has before them, one text for each reply. */
+/** The text that a listener shows, one for each reply. */
 export function seenTexts(events: readonly AgentEvent[]): readonly string[] {
   const texts: string[] = [""];
   for (const event of events) {
@@ -80,14 +80,14 @@ export function messagesOf(home: AgentHome, request: number): readonly string[] 
   return home.wire.wireMessages(request).map(({ role, content }) => `${String(role)}: ${String(content)}`);
 }
 
-/** What the tools of a turn answered in JSON. */
+/** The JSON results of the tools of a turn. */
 export function toolAnswers({ messages }: TurnResult): readonly Record<string, unknown>[] {
   return messages.flatMap(({ role, content }) =>
     role === "tool" ? [JSON.parse(unfenced(String(content)))] : [],
   );
 }
 
-/** What a tool said, without the marks around what comes from outside. */
+/** A tool result without the fence around untrusted text. */
 export function unfenced(text: string): string {
   return (
     /^<untrusted_tool_result[^>]*>\n\[[^\]]*\]\n(.*)\n<\/untrusted_tool_result>$/s.exec(text)?.[1] ?? text

@@ -1,4 +1,4 @@
-// What calls used and cost: in the session's row as they happen, in the agent's totals, and nothing counted twice.
+// Usage and cost of calls: in the session's row, in the agent's totals, and never counted twice.
 
 import type { SessionRow } from "@hermes-memory/core/sessions";
 import { describe, expect, it } from "vitest";
@@ -103,7 +103,7 @@ describe("what it costs", () => {
     expect(result.estimated_cost_usd).toBeCloseTo((3_000 + 3_000 + 1_500 + 1_125) / 1e6, 9);
   });
 
-  it("is unknown, and adds nothing, for a model nobody knows", async () => {
+  it("is unknown, and adds nothing, for an unknown model", async () => {
     const { agent } = await agentHome(answered);
     expect(await agent.run("go")).toMatchObject({ estimated_cost_usd: null, cost_status: "unknown" });
     expect(await rowOf(agent)).toMatchObject({
@@ -123,7 +123,7 @@ describe("what it costs", () => {
     });
   });
 
-  it("is billed to whoever was asked first; how sure the figure is, the last call says", async () => {
+  it("is billed to the first provider; the last call says how certain the figure is", async () => {
     const { agent, wire } = await agentHome(answered, priced);
     await agent.run("one");
     const other = {

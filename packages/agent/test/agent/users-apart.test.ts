@@ -1,5 +1,5 @@
-// Two users on one home, with a real database and a model over a socket: nothing of one reaches the other, whichever option names
-// them.
+// Two users on one home, with a real database and a model over a socket: neither sees anything of the other, whichever option
+// names them.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "@hermes-memory/core/config";
@@ -74,7 +74,7 @@ async function annWasHere({ another }: AgentHome, who: Who): Promise<Agent> {
 }
 
 describe.each(FORMS)("users apart: $form", ({ ann: annIs, bo: boIs }) => {
-  it("a prompt has the user's own files, and nobody else's", async () => {
+  it("a prompt has the user's own files, and no other user's", async () => {
     const made = await home();
     await annWasHere(made, annIs);
     await (await made.another(annIs)).run("hello");

@@ -1,11 +1,11 @@
-// The whole table: windows x densities x engines, turns tried and failed. Prints it, one for each kind of server.
-// WINDOW_GRID_TURNS: turns of each conversation, 24 unless set.
+// All combinations of windows, densities and engines: prints the tried and failed turns, a table for each kind of server.
+// WINDOW_GRID_TURNS: turns of each conversation, default 24.
 import { afterAll, describe, expect, it } from "vitest";
 import { type Cell, runCell } from "./window-grid.ts";
 
 const TURNS = Number(process.env.WINDOW_GRID_TURNS ?? 24);
 
-/** How servers differ: what they report, and what they say when they refuse. */
+/** How servers differ: in the usage they report, and in their errors. */
 const SERVERS: Readonly<Record<string, Pick<Cell, "hasUsage" | "refusal" | "maxOutputTokens">>> = {
   "usage, and numbers in errors": {},
   "no usage, but numbers in errors": { hasUsage: false, refusal: "llama" },

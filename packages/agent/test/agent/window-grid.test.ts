@@ -1,4 +1,4 @@
-// A small part of the table in window-grid.slow.test.ts, and servers that are harder to please.
+// A small part of the table in window-grid.slow.test.ts, and servers with stranger answers.
 import { describe, expect, it } from "vitest";
 import { registering, writeEngine } from "../../../core/test/fakes/engine-plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";

@@ -1,5 +1,5 @@
-// One cell of the table windows x densities x engines: a conversation with tool results of all sizes, on a server that counts
-// in its own way and refuses what does not fit.
+// One combination of window, density and engine: a conversation with tool results of all sizes, on a server that counts tokens in
+// its own way and refuses requests that do not fit.
 import { jsonSchema, tool } from "ai";
 import type { TurnResult } from "../../src/agent/index.ts";
 import { isSummaryRequest } from "../fakes/long-conversation.ts";
@@ -84,11 +84,11 @@ export async function runCell(cell: Cell): Promise<Outcome> {
   };
   const server = countingServer({ window, density, refusal, hasUsage, answer });
   const home = await agentHome(server.script, {
-    ...(cell.home === undefined ? {} : { home: cell.home }),
+    home: cell.home,
     config: {
       context: { engine },
       model: { context_length: cell.believed ?? window },
-      ...(cell.maxOutputTokens === undefined ? {} : { agent: { max_output_tokens: cell.maxOutputTokens } }),
+      agent: { max_output_tokens: cell.maxOutputTokens },
       skills: { enabled: false },
     },
     options: {

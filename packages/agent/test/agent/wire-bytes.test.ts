@@ -1,4 +1,4 @@
-// What a vendor's prompt cache depends on: from one request of a session to the next nothing that was sent changes.
+// For the vendors' prompt caches: a request of a session begins with the unchanged bytes of the request before.
 import { describe, expect, it } from "vitest";
 import type { RecordedRequest, Step, WireKind } from "../fakes/wires/script.ts";
 import { agentHome } from "./agent-home.ts";

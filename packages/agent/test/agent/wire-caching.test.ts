@@ -1,4 +1,4 @@
-// Cache markers as they go over the wire: where the vendor wants them, as many as it takes, and nowhere else.
+// Cache markers in requests: where the vendor wants them, at most as many as it takes.
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { RecordedRequest, Step } from "../fakes/wires/script.ts";
 import { agentHome } from "./agent-home.ts";

@@ -1,4 +1,4 @@
-// What vendors demand of a conversation: every call has exactly one result right behind it, every result its call.
+// The vendors' rule for a conversation: every call has exactly one result directly after it, and every result has its call.
 import { expect } from "vitest";
 import type { WireKind, WireMessage } from "../fakes/wires/script.ts";
 

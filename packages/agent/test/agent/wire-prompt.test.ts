@@ -1,5 +1,5 @@
-// What the system prompt of a request is made of: files of the home and of the working directory, what the caller says, the
-// tools there are, memory, the provider's own words.
+// The contents of a system prompt: files of the home and of the working directory, the caller's instructions, the tools, memory,
+// the provider's text.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { memoriesDirectory } from "@hermes-memory/core/home";

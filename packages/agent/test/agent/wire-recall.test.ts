@@ -1,4 +1,4 @@
-// Recall: what the memory provider has for a message is in the requests of that turn, behind that message, and nowhere else.
+// Recall: the provider's text for a message is in the requests of that turn, after that message, and nowhere else.
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";

@@ -1,4 +1,4 @@
-// What is for the model alone, and what is for the record alone: the two are kept apart from the request to the database.
+// Text for the model only is in requests and not stored; text for the record only is stored and not in requests.
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";

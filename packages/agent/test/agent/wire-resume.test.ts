@@ -1,5 +1,5 @@
-// A conversation that was read back from the database gives the request that the live one gives, byte for byte: random
-// conversations are led by one agent, and the next message is sent both by it and by a second one that resumes a copy.
+// A conversation that was read back from the database gives the same request as the live one, byte for byte: one agent
+// leads a random conversation, and the next message is sent by it and by a second agent that resumes a copy.
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -153,7 +153,7 @@ describe.each(["chat", "responses", "anthropic", "google"] as const)(
   },
 );
 
-/** Where two texts part, with what is around: whole requests are too long to print. */
+/** The first difference of two texts with some context: whole requests are too long to print. */
 function differenceOf(one: string | undefined, other: string | undefined): unknown {
   if (one === undefined || other === undefined) return "a request is missing";
   if (one === other) return undefined;

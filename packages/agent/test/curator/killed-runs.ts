@@ -6,7 +6,7 @@ import { expect } from "vitest";
 import { NODE_COMPILE_CACHE } from "../../../core/test/fakes/compile-cache.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { findRollback, rollBack, tidyUp } from "../../src/curator/index.ts";
-import { CuratorHome } from "./support.ts";
+import { CuratorHome } from "./curator-home.ts";
 
 const FAKES = join(import.meta.dirname, "..", "fakes");
 const MEMORY = [

@@ -2,6 +2,7 @@
 import { cpSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { CuratorHome } from "./curator-home.ts";
 import {
   curatorHome,
   type Killing,
@@ -10,7 +11,6 @@ import {
   runKilled,
   texts,
 } from "./killed-runs.ts";
-import { CuratorHome } from "./support.ts";
 
 const POINTS = [
   { name: "before each rename", on: "renameSync", step: 1 },

@@ -3,7 +3,7 @@ import { readJsonLines } from "@hermes-memory/core/lib";
 import { describe, expect, it } from "vitest";
 import { type Child, startChild } from "../../../core/test/fakes/child.ts";
 import { currentRunner, readRuns, runCurator } from "../../src/curator/index.ts";
-import { CuratorHome, gist } from "./support.ts";
+import { CuratorHome, gist } from "./curator-home.ts";
 
 const CURATING = join(import.meta.dirname, "../fakes/curating-process.ts");
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { changeState, curatorDue, maybeRunCurator, readState } from "../../src/curator/index.ts";
-import { CuratorHome, clockAt } from "./support.ts";
+import { CuratorHome, clockAt } from "./curator-home.ts";
 
 const CONFIG = { enabled: true, intervalHours: 168, minIdleHours: 2 };
 const NOW = new Date("2026-11-15T12:00:00Z");

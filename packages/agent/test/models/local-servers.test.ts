@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { findLocalServers, type LocalServerKind } from "../../src/models/index.ts";
+import { findLocalServers, type LocalServerKind } from "../../src/models/local-servers.ts";
 import { deadAddress, modelServer, ollamaAnswers } from "../fakes/model-server.ts";
 
 const portOf = (url: string): number => Number(new URL(url).port);

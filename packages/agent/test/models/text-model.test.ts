@@ -2,13 +2,13 @@
 
 import { HermesError } from "@hermes-memory/core/lib";
 import { describe, expect, it } from "vitest";
+import { openModel } from "../../src/models/index.ts";
 import {
   type AuxiliaryTask,
   auxiliaryModel,
   type MainModel,
-  openModel,
   toTextModel,
-} from "../../src/models/index.ts";
+} from "../../src/models/text-model.ts";
 import { overflow, serverError } from "../fakes/wires/script.ts";
 import { startWire } from "../fakes/wires/wire-in-test.ts";
 import { chosenFor, wireModel } from "./access/over-http.ts";

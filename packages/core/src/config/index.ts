@@ -13,7 +13,6 @@ export { type ConfigIssue, isApprovalOn } from "./key-kinds.ts";
 export {
   type AuxiliaryModel,
   CONFIG_KEYS,
-  type ConfiguredPrice,
   type CuratorConfig,
   findConfigKey,
   type HermesConfig,

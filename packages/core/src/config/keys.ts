@@ -455,7 +455,6 @@ export type MemoryConfig = HermesConfig["memory"];
 export type CuratorConfig = HermesConfig["curator"];
 export type ModelConfig = HermesConfig["model"];
 export type AuxiliaryModel = HermesConfig["auxiliary"]["titleGeneration"];
-export type ConfiguredPrice = HermesConfig["models"]["prices"][string];
 export type NotificationLevel = HermesConfig["display"]["memoryNotifications"];
 export type SummarizeMode = HermesConfig["sessionSearch"]["summarize"];
 

@@ -1,49 +1,48 @@
-// What a slash command is, what it gets and what comes back. Entrances print the lines; whatever is in them is made safe there.
+// The types of a slash command: what it is given and what it replies. The entrance (terminal chat, pipe, gateway) prints the
+// reply's lines and makes them safe for its output.
 import type { HermesConfig } from "@hermes-memory/core/config";
 import type { Clock } from "@hermes-memory/core/lib";
 import type { AgentSurface } from "../surface.ts";
 
-type Told<Kind extends string> = {
+type ReplyOf<Kind extends string> = {
   readonly kind: Kind;
   readonly lines: readonly string[];
-  /** The same as data, snake case. */
+  /** The same content as data, with snake case fields. */
   readonly json: unknown;
 };
 
 export type CommandReply =
-  | (Told<"text"> & { readonly clearScreen?: true })
+  | (ReplyOf<"text"> & { readonly clearScreen?: boolean })
   /** The entrance closes the agent, with `deleteSession` when that is set. */
-  | (Told<"exit"> & { readonly deleteSession?: true })
-  /** `text` goes into the input line, to be changed and sent again. */
-  | (Told<"edit"> & { readonly text: string })
-  /** `text` is sent as the next message. */
-  | (Told<"send"> & { readonly text: string })
-  /** `text` is sent as the next message once the running turn has ended; at once when none runs. */
-  | (Told<"queue"> & { readonly text: string })
-  | Told<"error">;
+  | (ReplyOf<"exit"> & { readonly deleteSession?: true })
+  /** The entrance puts `text` into the input line, for the user to edit and send again. */
+  | (ReplyOf<"edit"> & { readonly text: string })
+  /** The entrance sends `text` as the next message. */
+  | (ReplyOf<"send"> & { readonly text: string })
+  /** The entrance sends `text` as the next message once the running turn has ended; at once when no turn runs. */
+  | (ReplyOf<"queue"> & { readonly text: string })
+  | ReplyOf<"error">;
 
-/** What a text does that the user sends while a turn runs. */
+/** What happens to a text that the user sends while a turn runs. */
 export type BusyMode = HermesConfig["display"]["busyInputMode"];
 
-/** What the entrance gives beside the agent. */
+/** What the entrance provides besides the agent. */
 export type CommandHost = {
   readonly config: HermesConfig;
-  /** Asks a person. False where nobody can be asked. */
+  /** Asks the user. False when the entrance cannot ask. */
   confirm(question: string): Promise<boolean>;
   readonly clock?: Clock;
-  /** Absent where nothing can be typed while a turn runs. */
+  /** Absent when the user cannot type while a turn runs. */
   readonly busy?: { mode(): BusyMode; setMode(mode: BusyMode): void };
-  /** Runs `hermes curator <words>`. Absent where there is no command line. */
+  /** Runs `hermes curator <words>`. Absent when the entrance has no command line. */
   readonly runCurator?: (words: readonly string[]) => Promise<CommandReply>;
 };
 
 export type CommandCall = {
   readonly agent: AgentSurface;
   readonly host: CommandHost;
-  /** Stripped; everything behind the name, line breaks included. */
+  /** Everything after the command's name, stripped, line breaks included. */
   readonly args: string;
-  /** All of ours, for `/help`. */
-  readonly commands: readonly SlashCommand[];
 };
 
 export type CommandGroup = "session" | "conversation" | "memory" | "model" | "chat";
@@ -54,12 +53,15 @@ export type SlashCommand = {
   readonly aliases?: readonly string[];
   readonly group: CommandGroup;
   readonly summary: string;
-  /** What may be typed behind the name; "" for nothing. */
+  /** The arguments, as help shows them; "" when there are none. */
   readonly usage: string;
-  /** Fixed words behind the name, for completion. */
+  /** Fixed words after the name, for completion. */
   readonly words?: readonly string[];
-  /** Would pull the conversation away from under a running turn; some only with arguments, and show something without. */
+  /**
+   * Refused while a turn runs, because it would change the conversation that the turn works on. `with_arguments`: without
+   * arguments the command only shows something, and runs at any time.
+   */
   readonly needsIdle?: "always" | "with_arguments";
-  /** May reject: the runner turns it into an error reply. */
+  /** May reject: `runSlashCommand` turns a rejection into an error reply. */
   run(call: CommandCall): CommandReply | Promise<CommandReply>;
 };

@@ -1,4 +1,3 @@
-// Slash commands: what the person in a chat can do beside talking.
+// Slash commands: everything the user of a chat can do besides sending messages.
 export type { BusyMode, CommandHost, CommandReply } from "./command.ts";
-export { completeSlash, RESERVED_COMMANDS, SLASH_COMMANDS } from "./registry.ts";
-export { runSlashCommand } from "./run.ts";
+export { completeSlash, RESERVED_COMMANDS, runSlashCommand, SLASH_COMMANDS } from "./slash-commands.ts";

@@ -1,36 +1,45 @@
-// Puts an agent together from a home: config, model, database, memory, provider, engine, tools. Without a model there is no
-// agent; everything else may be missing, and then the user is told.
+// Puts an agent together from a home, layer by layer: config, model, database, memory, provider, engine, session, tools. Without a
+// model there is no agent; every other layer may be missing, and then the user gets a warning.
 import { homedir } from "node:os";
-import { resolve } from "node:path";
-import { mcpServerRemarks, useEnvFile } from "@hermes-memory/core/config";
-import { ensureHome, sessionFiles } from "@hermes-memory/core/home";
-import { systemClock } from "@hermes-memory/core/lib";
-import { silentLogger } from "@hermes-memory/core/lib/logger";
-import { openMemory } from "@hermes-memory/core/memory";
+import { basename, resolve } from "node:path";
+import { type HermesConfig, mcpServerRemarks, useEnvFile } from "@hermes-memory/core/config";
+import type { MemoryStore } from "@hermes-memory/core/curated";
+import { ensureHome, rootOf, sessionFiles } from "@hermes-memory/core/home";
+import { type Clock, describeCause, HermesError, systemClock } from "@hermes-memory/core/lib";
+import { type Logger, silentLogger } from "@hermes-memory/core/lib/logger";
+import { type Memory, type MemoryUser, openMemory, type Person } from "@hermes-memory/core/memory";
 import { contextDirectory } from "@hermes-memory/core/prompt";
-import { maintainSessions, newHolder } from "@hermes-memory/core/sessions";
-import { buildSkillsIndex } from "@hermes-memory/core/skills";
-import { ToolTable } from "@hermes-memory/core/tools";
-import { TokenCalibration } from "../../models/index.ts";
+import type { MemoryManager } from "@hermes-memory/core/providers";
+import { maintainSessions, newHolder, type SessionStore } from "@hermes-memory/core/sessions";
+import { type ChatModel, chooseModel, fromSdkModel, type MainModel, openModel } from "../../models/index.ts";
 import { Agent } from "../agent.ts";
-import { AgentCore } from "../core.ts";
-import { Nudges } from "../nudges.ts";
+import { AgentEvents } from "../events.ts";
+import { ModelInUse } from "../model-in-use.ts";
 import type { AgentOptions } from "../options.ts";
+import { ReviewSchedule } from "../review/review-schedule.ts";
 import { Reviewer } from "../review/reviewer.ts";
-import { PromptKeeper } from "../session/prompt-keeper.ts";
-import { Totals } from "../session/totals.ts";
-import { givenMessages, Transcript } from "../session/transcript.ts";
-
-import { TodoStore } from "../tools/todo-store.ts";
-import { titleAfterTurn } from "./after-turn.ts";
-import { openAuxiliaries } from "./auxiliaries.ts";
-import { GuardedEngine } from "./guarded-engine.ts";
+import { chooseSession, type StartingSession } from "../session/find-session.ts";
+import { Session } from "../session/session.ts";
+import { SessionPrompt } from "../session/session-prompt.ts";
+import { givenMessages } from "../session/transcript.ts";
+import { SessionTitles } from "../titles.ts";
+import { TodoStore } from "../tools/todo.ts";
 import { openEngine } from "./open-engine.ts";
-import { activate, bindPerson, openCurated, openStore, profileOf } from "./open-layers.ts";
-import { openMainModel, switchModel } from "./open-model.ts";
-import { chooseSession } from "./open-session.ts";
-import { openTools } from "./open-tools.ts";
-import { childSpawner } from "./spawn-child.ts";
+import { mirrorWrite, openTools } from "./open-tools.ts";
+import { openSideModels } from "./side-models.ts";
+
+/** Known before any layer is opened. */
+type HomeParts = {
+  readonly options: AgentOptions;
+  readonly home: string;
+  readonly config: HermesConfig;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly binding: Binding;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Logged, and shown to the user at the start. */
+  readonly warn: (text: string) => void;
+};
 
 /**
  * Rejects with a `HermesError` when there is no model to talk to, the config cannot be read, the session to resume is not there, or
@@ -38,7 +47,7 @@ import { childSpawner } from "./spawn-child.ts";
  */
 export async function createAgent(options: AgentOptions): Promise<Agent> {
   const home = resolve(options.home);
-  const { log = silentLogger, clock = systemClock } = options;
+  const { log = silentLogger, clock = systemClock, hooks = {} } = options;
   const nowSeconds = clock.now().getTime() / 1000;
   const history = givenMessages("history", options.history ?? [], nowSeconds);
   const prefill = givenMessages("prefillMessages", options.prefillMessages ?? [], nowSeconds);
@@ -50,61 +59,49 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   ensureHome(home);
   if (options.env === undefined) useEnvFile(home);
   const env = options.env ?? process.env;
-  await using cleanup = new AsyncDisposableStack(); // what is open when something below fails is closed again
-  const opened = cleanup.use(
-    openMemory({
-      home,
-      log,
-      clock,
-      env,
-      ...(options.config === undefined ? {} : { config: options.config }),
-    }),
-  );
+  await using cleanup = new AsyncDisposableStack(); // when a later step fails, everything opened so far is closed again
+  const opened = cleanup.use(openMemory({ home, log, clock, env, config: options.config }));
   const config = await opened.config();
   for (const { key, message } of mcpServerRemarks(config)) warn(`${key} in config.yaml ${message}`);
   const binding = bindPerson(options, opened, env.HERMES_SESSION_SOURCE || "cli");
   const { platform, person } = binding;
   const { user } = person;
-  const main = await openMainModel(options, { home, config, env, log });
-  const auxiliaries = await openAuxiliaries(main, { home, config, env, log, warn, live: () => core });
+  const parts: HomeParts = { options, home, config, env, binding, log, clock, warn };
 
-  const { store, reader, whole } = await openStore(options, person, warn);
-  const session = await chooseSession({ store: store ?? reader, whole }, options, { ...binding, clock });
+  const model = await ModelInUse.open(await chooseMainModel(parts), { home, config });
+  const sideModels = await openSideModels(model, parts);
 
-  const memory = options.skipMemory ? undefined : await openCurated(person, warn);
-  // Until there is somebody who listens. The manager has put it into the log, and tells of it once.
-  let tellTrouble = (text: string): void => void warnings.push(text);
-  const activation = await activate(options, binding, {
-    sessionId: session.id,
-    title: session.title,
-    parentId: session.parentId,
-    env,
-    log,
+  const { store, reader, whole } = await openStore(parts);
+  const start = await chooseSession({ store: store ?? reader, whole }, options, {
+    platform,
+    scope: person.scope,
     clock,
-    onTrouble: (text) => tellTrouble(text),
   });
-  const manager = activation.kind === "active" ? activation.manager : undefined;
-  if (activation.kind === "unavailable")
-    warn(`The memory provider '${activation.name}' is not used: ${activation.reason}`);
 
-  const selected = await openEngine({
+  const events = new AgentEvents(log);
+  if (options.onEvent !== undefined) events.listen(options.onEvent);
+  const memory = options.skipMemory ? undefined : await openCurated(parts);
+  let isStarting = true;
+  const manager = await openProvider(parts, start, (text) => {
+    if (isStarting)
+      warnings.push(text); // the manager logs it
+    else events.emit({ type: "notice", level: "warn", cause: "provider-trouble", text });
+  });
+  const { selected, engine } = await openEngine({
     home,
     config,
-    main,
-    auxiliaries,
+    model,
+    summaries: sideModels.summaries,
     store,
-    sessionId: session.id,
+    sessionId: start.id,
     user,
-    tokenFactor: () => core.tokenFactor,
     log,
     warn,
   });
-  const engine = selected.source === "plugin" ? new GuardedEngine(selected.engine, log) : selected.engine;
+
   const skills = await person.skills({ platform });
-  const transcript = new Transcript(session.id, store, (cause) => core.noteStoreTrouble(cause));
-  transcript.adopt(session.id, session.messages ?? history);
-  const todo = new TodoStore();
-  const prompt = new PromptKeeper({
+  const maxTurns = options.maxTurns ?? config.agent.maxTurns;
+  const prompt = new SessionPrompt({
     home,
     config,
     env,
@@ -120,101 +117,236 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     memory,
     manager,
     store,
-    tools: () => core.table.names,
-    skillsIndex: () =>
-      buildSkillsIndex(skills, {
-        available: {
-          tools: core.table.names,
-          toolsets: core.table.tools.map(({ policy }) => policy.toolset),
-        },
-      }),
-    model: () => core.model.identity,
-    warn: (cause, text) => core.notice("warn", cause, text),
+    skills,
+    model,
+    events,
   });
-  const core = new AgentCore(
+  const session = new Session(
     {
+      store,
+      holder: newHolder(),
       home,
-      config,
-      env,
-      clock,
-      log,
       platform,
-      person,
       user,
-      cwd: options.cwd ?? process.cwd(),
-      maxTurns: options.maxTurns ?? config.agent.maxTurns,
-      delegateFrom: options.delegatedBy?.sessionId,
+      row: {
+        cwd: options.cwd ?? process.cwd(),
+        maxTurns,
+        maxOutputTokens: config.agent.maxOutputTokens,
+        delegatedFrom: options.delegatedBy?.sessionId,
+      },
       ephemeral: options.ephemeralSystemPrompt,
       prefill,
-      holder: newHolder(),
-      waitForRetry: options.waitForRetry,
-      hooks: options.hooks ?? {},
-      store,
-      wholeStore: store && whole,
-      memory,
-      manager,
-      engine,
-      todo,
-      transcript,
       prompt,
-      totals: new Totals(config.models.prices),
-      nudges: new Nudges({
-        memoryInterval: config.memory.nudgeInterval,
-        skillInterval: config.skills.creationNudgeInterval,
-      }),
+      model,
+      engine,
+      manager,
+      events,
+      log,
+      clock,
     },
     {
-      model: main.model,
-      window: selected.window,
-      table: new ToolTable([]),
-      calibration: TokenCalibration.open(home, main.model.identity),
+      id: start.id,
+      messages: start.messages ?? history,
+      parentId: start.parentId ?? options.delegatedBy?.sessionId,
+      hasRow: start.messages !== undefined,
     },
   );
-  core.chosen = main.chosen;
-  core.parentSessionId = session.parentId ?? options.delegatedBy?.sessionId;
-  if (session.messages !== undefined) core.noteRow(session.id);
-  if (options.onEvent !== undefined) core.listen(options.onEvent);
-  tellTrouble = (text) => core.emit({ type: "notice", level: "warn", cause: "provider-trouble", text });
-  const spawn = childSpawner(core, options, createAgent);
-  const tools = await openTools(core, options, { selected, auxiliaries, skills, spawn, warn });
+  isStarting = false;
+
+  const todo = new TodoStore();
+  const keptResults = new Set<string>();
+  const shared = { session, model, manager, memory, skills, todo, events, keptResults, user, platform };
+  const places = { home, config, env, log, clock };
+  const tools = await openTools({
+    ...shared,
+    ...places,
+    options,
+    selected,
+    recapModel: sideModels.sessionSearch,
+    warn,
+    createAgent,
+  });
   cleanup.defer(() => tools.close());
-  core.table = tools.table;
-  await startEngine(core);
+  await session.tellStart();
   if (whole !== undefined && !whole.readOnly && options.delegatedBy === undefined)
     void maintainSessions(whole, config.sessions, sessionFiles(home)).then(({ problems }) => {
       for (const problem of problems) log.warn(`Tidying up sessions: ${problem}`);
     });
+
+  const loop = {
+    ...shared,
+    ...places,
+    engine,
+    tools: tools.table,
+    reviewSchedule: new ReviewSchedule({
+      memoryInterval: config.memory.nudgeInterval,
+      skillInterval: config.skills.creationNudgeInterval,
+    }),
+    hooks,
+    maxTurns,
+    waitForRetry: options.waitForRetry,
+  };
+  const reviewer =
+    (options.review ?? !options.skipMemory)
+      ? new Reviewer({ ...loop, countersStore: store && whole }, tools.reviewTools)
+      : undefined;
+  const titles =
+    store === undefined || options.titles === false
+      ? undefined
+      : new SessionTitles({
+          store,
+          model: sideModels.title,
+          timeoutMs: config.auxiliary.titleGeneration.timeout * 1000,
+          events,
+          log,
+        });
   const owned = cleanup.move();
-  const closing = new AbortController();
-  const reviewer = new Reviewer(core, tools.reviewTools);
-  if (options.review ?? !options.skipMemory) core.startReview = (turn, due) => reviewer.start(turn, due);
-  return new Agent(core, {
+  return new Agent({
+    ...loop,
+    person,
     warnings,
     engineCommands: selected.commands,
-    skills,
-    openModel: (selection) => switchModel(core, selection),
-    afterTurn: async (result) => {
-      if (options.titles !== false) await titleAfterTurn(core, auxiliaries.title, result, closing.signal);
-      await reviewer.idle;
-    },
-    stopBackground: async () => {
-      closing.abort();
-      await reviewer.stop();
-    },
+    startReview: reviewer && ((turn, due) => reviewer.start(turn, due)),
+    mirrorWrite: (write, source) => mirrorWrite(shared, write, source),
+    background: { titles, reviewer },
     close: () => owned.disposeAsync(),
   });
 }
 
-async function startEngine(core: AgentCore): Promise<void> {
-  const { engine, home, platform, log } = core.parts;
-  try {
-    await engine.onSessionStart?.(core.sessionId, {
-      hermesHome: home,
-      platform,
-      model: core.model.identity.model,
-      contextLength: core.window.tokens,
+// The model.
+
+/** The model object of the caller, or the one that options, environment and config choose. */
+async function chooseMainModel({ options, config, env, log }: HomeParts): Promise<MainModel> {
+  const given = options.model;
+  if (given !== undefined) return { model: isChatModel(given) ? given : await fromSdkModel(given, { log }) };
+  const chosen = chooseModel({ flags: options.selection, env, config });
+  if (!chosen.ok)
+    throw new HermesError(`model-${chosen.error.kind.replaceAll("_", "-")}`, chosen.error.message, {
+      hint: chosen.error.hint,
     });
+  return { model: await openModel(chosen.value, { log }), chosen: chosen.value };
+}
+
+function isChatModel(model: ChatModel | object): model is ChatModel {
+  return "identity" in model && "stream" in model && typeof model.stream === "function";
+}
+
+// The person the agent works for, and their layers: session database, curated memory, external memory.
+
+type Binding = {
+  /** Stored as the source of its sessions. */
+  readonly platform: string;
+  readonly person: Person;
+};
+
+/**
+ * The user can be given as `userId`, as `user`, or by a store that is bound to one; without any, the agent works for the owner of the
+ * home, who sees every session. Throws `bad-user-id` for an option without a value, and `user-mismatch` where two disagree.
+ */
+function bindPerson(options: AgentOptions, memory: Memory, defaultPlatform: string): Binding {
+  const given: Partial<MemoryUser> = options.user ?? {};
+  const bound = options.store?.user;
+  const asUser = "user" in options ? memory.user(keyOf(given.platform, given.userId)) : undefined;
+  const asStore = bound && memory.user(keyOf(bound.platform, bound.userId));
+  const platform = options.platform ?? asUser?.user?.platform ?? asStore?.user?.platform ?? defaultPlatform;
+  const asId = "userId" in options ? memory.user(keyOf(platform, options.userId)) : undefined;
+  const [first, ...others] = [...named("userId", asId), ...named("user", asUser), ...named("store", asStore)];
+  if (first === undefined) return { platform, person: memory.owner };
+  const other = others.find(({ person }) => person !== first.person);
+  if (other === undefined) return { platform, person: first.person };
+  throw new HermesError("user-mismatch", `The options ${shown(first)} and ${shown(other)} name two users.`, {
+    hint: "Pass one of them, or the same user in both.",
+  });
+}
+
+type Named = { readonly option: string; readonly person: Person };
+
+function named(option: string, person: Person | undefined): Named[] {
+  return person === undefined ? [] : [{ option, person }];
+}
+
+function shown({ option, person: { user } }: Named): string {
+  return `${option} ('${user?.userId}' on ${user?.platform})`;
+}
+
+/** `memory.user` refuses values of wrong types that an untyped caller passed. */
+function keyOf(platform: string | undefined, id: string | undefined): Parameters<Memory["user"]>[0] {
+  return { platform, id } as Parameters<Memory["user"]>[0];
+}
+
+type OpenedStore = {
+  /** Undefined: the agent works and stores nothing. */
+  readonly store: SessionStore | undefined;
+  /** For resuming a session, where the database can only be read. */
+  readonly reader?: SessionStore;
+  /** With the sessions of all users, for maintenance and counters. Undefined where the caller's store is bound to one user. */
+  readonly whole?: SessionStore;
+};
+
+/** The home closes the stores that are opened here. */
+async function openStore({ options, binding: { person }, warn }: HomeParts): Promise<OpenedStore> {
+  const { store: given } = options;
+  if (given === null) return { store: undefined };
+  if (given !== undefined) return { store: given, whole: given.user === undefined ? given : undefined };
+  const everyone = person.memory.everyone();
+  try {
+    const whole = await everyone.sessions({ mode: "write", create: true });
+    const store = await person.sessions({ mode: "write", create: true });
+    for (const warning of store.warnings) warn(warning);
+    if (!store.readOnly) return { store, whole };
+    warn("The session database can only be read, so this conversation is not stored.");
+    return { store: undefined, reader: store, whole };
   } catch (cause) {
-    log.warn("The context engine failed at the start of the session", { cause });
+    warn(
+      `The session database cannot be written: ${describeCause(cause)} This conversation is not stored. 'hermes doctor' says more.`,
+    );
+    if (options.resume === undefined && !options.continueLast) return { store: undefined };
+    const reader = await person.sessions({ mode: "read" }).catch(() => undefined);
+    if (reader === undefined && options.continueLast)
+      warn("The newest conversation cannot be read, so a new one begins.");
+    if (reader === undefined) return { store: undefined };
+    const whole = await everyone.sessions({ mode: "read" });
+    return { store: undefined, reader, whole };
   }
+}
+
+async function openCurated({ binding: { person }, warn }: HomeParts): Promise<MemoryStore | undefined> {
+  const store = await person.curated();
+  for (const warning of store?.warnings ?? []) warn(warning);
+  return store;
+}
+
+async function openProvider(
+  { options, binding, home, env, log, clock, warn }: HomeParts,
+  session: StartingSession,
+  onTrouble: (text: string) => void,
+): Promise<MemoryManager | undefined> {
+  if (options.skipMemory) return undefined;
+  const activation = await binding.person.provider.activate({
+    sessionId: session.id,
+    log,
+    clock,
+    onTrouble,
+    options: {
+      platform: binding.platform,
+      agent_context: "primary",
+      agent_workspace: "hermes",
+      // Providers get these as an object of their own and may look at its keys.
+      ...(session.title === null ? {} : { session_title: session.title }),
+      ...(options.userName === undefined ? {} : { user_name: options.userName }),
+      ...(session.parentId === undefined ? {} : { parent_session_id: session.parentId }),
+      agent_identity: profileOf(home, env).name,
+    },
+  });
+  if (activation.kind === "unavailable")
+    warn(`The memory provider '${activation.name}' is not used: ${activation.reason}`);
+  return activation.kind === "active" ? activation.manager : undefined;
+}
+
+function profileOf(
+  home: string,
+  env: AgentOptions["env"] = {},
+): { readonly name: string; readonly root: string } {
+  const root = rootOf(home, { env, platform: process.platform, userHome: homedir() });
+  return { name: root === home ? "default" : basename(home), root };
 }

@@ -1,58 +1,62 @@
-// The context engine of a session, with the model's window and somebody to write summaries.
+// The context engine of an agent: a built-in one, or a plugin behind a guard.
 import type { HermesConfig } from "@hermes-memory/core/config";
 import {
+  type CompressOptions,
+  type CompressOutcome,
   ContextCompressor,
+  type ContextEngine,
   compressorSettings,
+  type EngineStatus,
+  estimateMessages,
   LosslessEngine,
   losslessSettings,
+  type ModelWindow,
+  type Notice,
+  type ResponseUsage,
   type SelectedEngine,
+  type SessionStartOptions,
   selectEngine,
-  summaryFeasibility,
 } from "@hermes-memory/core/context";
-import type { TextModel } from "@hermes-memory/core/lib";
+import { describeCause, isRecord } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
 import type { MemoryUser } from "@hermes-memory/core/memory";
+import { isMessage, type Message } from "@hermes-memory/core/message";
+import { runForeign } from "@hermes-memory/core/providers";
 import { type SessionStore, scopeOfUser } from "@hermes-memory/core/sessions";
-import { type ContextWindow, type MainModel, resolveContextWindow } from "../../models/index.ts";
 import { RESERVED_COMMANDS } from "../commands/index.ts";
-import type { Auxiliaries } from "./auxiliaries.ts";
-
-export type OpenedEngine = SelectedEngine & { readonly window: ContextWindow };
+import type { ModelInUse } from "../model-in-use.ts";
+import type { SummaryModels } from "./side-models.ts";
 
 export type EngineInput = {
   readonly home: string;
   readonly config: HermesConfig;
-  readonly main: MainModel;
-  readonly auxiliaries: Auxiliaries;
+  readonly model: ModelInUse;
+  readonly summaries: SummaryModels;
   readonly store: SessionStore | undefined;
   readonly sessionId: string;
   readonly user: MemoryUser | undefined;
-  /** Of the conversation's model of the moment. */
-  readonly tokenFactor: () => number;
   readonly log: Logger;
   readonly warn: (text: string) => void;
 };
 
+/** `selected`: with the engine's own tools and commands. `engine`: as the agent calls it. */
+export type OpenedEngine = { readonly selected: SelectedEngine; readonly engine: ContextEngine };
+
 export async function openEngine(input: EngineInput): Promise<OpenedEngine> {
-  const { home, config, main, store, sessionId, user, tokenFactor, log } = input;
-  const { model, provider, baseUrl } = main.model.identity;
-  const window = await resolveContextWindow(
-    { model, provider, baseUrl, apiKey: main.chosen?.apiKey ?? "" },
-    { home, config },
-  );
-  const summaries = await summaryModels(input, window);
-  const compressor = (): ContextCompressor =>
-    new ContextCompressor({
-      ...compressorSettings(config, window.tokens),
-      ...summaries,
-      tokenFactor,
-      ...(config.timezone === "" ? {} : { timeZone: config.timezone }),
-    });
+  const { home, config, model, summaries, store, sessionId, user, log } = input;
+  const tokenFactor = model.currentTokenFactor;
+  const contextLength = model.window.tokens;
   const selected = await selectEngine(config, {
     home,
-    window: { model, contextLength: window.tokens, provider, baseUrl },
+    window: model.engineWindow,
     builtIn: {
-      compressor,
+      compressor: () =>
+        new ContextCompressor({
+          ...compressorSettings(config, contextLength),
+          ...summaries,
+          tokenFactor,
+          timeZone: config.timezone || undefined,
+        }),
       lcm:
         store === undefined
           ? undefined
@@ -61,7 +65,7 @@ export async function openEngine(input: EngineInput): Promise<OpenedEngine> {
                 ...losslessSettings(config),
                 ...summaries,
                 tokenFactor,
-                contextLength: window.tokens,
+                contextLength,
                 store,
                 sessionId,
                 ...scopeOfUser(user),
@@ -73,51 +77,170 @@ export async function openEngine(input: EngineInput): Promise<OpenedEngine> {
   });
   if (selected.warning !== undefined) input.warn(selected.warning);
   for (const remark of selected.remarks) log.warn(remark);
-  return { ...selected, window };
+  const engine = selected.source === "plugin" ? new GuardedEngine(selected.engine, log) : selected.engine;
+  return { selected, engine };
 }
 
-type SummaryModels = {
-  readonly summarizer: TextModel;
-  readonly fallbackSummarizer?: TextModel;
-  readonly summaryContextLength: number;
-  readonly summaryTokenFactor?: () => number;
-  readonly summaryTimeoutMs: number;
-};
+/** A slow model takes minutes for the summary of a long conversation. */
+const COMPRESS_MS = 600_000;
+const HOOK_MS = 10_000;
 
-/** A summary model that takes too little gives way to the main one. */
-async function summaryModels(
-  { home, config, main, auxiliaries, warn }: EngineInput,
-  window: ContextWindow,
-): Promise<SummaryModels> {
-  const summaryTimeoutMs = config.auxiliary.compression.timeout * 1000;
-  const own = { summarizer: auxiliaries.main, summaryContextLength: window.tokens, summaryTimeoutMs };
-  const { compression } = auxiliaries;
-  if (compression === undefined) return own;
-  const { model, provider, baseUrl } = compression.identity;
-  const configured = config.auxiliary.compression.contextLength;
-  const tokens =
-    configured ??
-    (await resolveContextWindow({ model, provider, baseUrl, apiKey: compression.apiKey }, { home, config }))
-      .tokens;
-  const thresholdTokens = Math.trunc(window.tokens * config.compression.threshold);
-  const fit = summaryFeasibility({
-    mainModel: main.model.identity.model,
-    mainWindow: window.tokens,
-    thresholdTokens,
-    summary: { model, window: tokens },
-  });
-  // Starting earlier for the sake of a small summary model would cost every conversation room; the main model has it already.
-  if (fit.kind !== "fine") {
-    warn(
-      `The summary model '${model}' takes less than a conversation may hold before it is compacted, so '${main.model.identity.model}' writes the summaries. Set auxiliary.compression.model to one that takes more.`,
-    );
-    return own;
+type Numbers = "lastPromptTokens" | "lastCompletionTokens" | "lastTotalTokens" | "thresholdTokens";
+
+/**
+ * A plugin's engine that cannot break a turn: its exceptions are logged, its answers are checked, and an interrupt does not wait for
+ * it.
+ */
+export class GuardedEngine implements ContextEngine {
+  readonly name: string;
+  readonly #engine: ContextEngine;
+  readonly #log: Logger;
+  readonly #told = new Set<string>();
+
+  constructor(engine: ContextEngine, log: Logger) {
+    this.#engine = engine;
+    this.#log = log;
+    this.name = engine.name;
   }
-  return {
-    summarizer: compression.text,
-    fallbackSummarizer: auxiliaries.main,
-    summaryContextLength: tokens,
-    summaryTokenFactor: () => compression.calibration.factor,
-    summaryTimeoutMs,
-  };
+
+  get lastPromptTokens(): number {
+    return this.#number("lastPromptTokens");
+  }
+  get lastCompletionTokens(): number {
+    return this.#number("lastCompletionTokens");
+  }
+  get lastTotalTokens(): number {
+    return this.#number("lastTotalTokens");
+  }
+  get thresholdTokens(): number {
+    return this.#number("thresholdTokens");
+  }
+  get contextLength(): number {
+    return this.#number("contextLength");
+  }
+  get compressionCount(): number {
+    return this.#number("compressionCount");
+  }
+
+  updateFromResponse(usage: ResponseUsage): void {
+    this.#call("updateFromResponse", (engine) => engine.updateFromResponse(usage));
+  }
+  shouldCompress(promptTokens?: number): boolean {
+    return this.#call("shouldCompress", (engine) => engine.shouldCompress(promptTokens)) === true;
+  }
+  shouldDeferPreflightToRealUsage(roughTokens: number): boolean {
+    return (
+      this.#call("shouldDeferPreflightToRealUsage", (engine) =>
+        engine.shouldDeferPreflightToRealUsage?.(roughTokens),
+      ) === true
+    );
+  }
+  hasContentToCompress(messages: readonly Message[]): boolean {
+    return (
+      this.#call("hasContentToCompress", (engine) => engine.hasContentToCompress?.([...messages])) !== false
+    );
+  }
+  onCompacted(roughTokens: number): void {
+    this.#call("onCompacted", (engine) => engine.onCompacted?.(roughTokens));
+  }
+  onSessionReset(): void {
+    this.#call("onSessionReset", (engine) => engine.onSessionReset?.());
+  }
+  updateModel(model: ModelWindow): void {
+    this.#call("updateModel", (engine) => engine.updateModel?.(model));
+  }
+  onSessionStart(sessionId: string, options?: SessionStartOptions): Promise<void> {
+    return this.#hook("onSessionStart", (engine) => engine.onSessionStart?.(sessionId, options));
+  }
+  onSessionEnd(sessionId: string, messages: readonly Message[]): Promise<void> {
+    return this.#hook("onSessionEnd", (engine) => engine.onSessionEnd?.(sessionId, [...messages]));
+  }
+
+  async compress(messages: readonly Message[], options: CompressOptions = {}): Promise<CompressOutcome> {
+    const { signal } = options;
+    signal?.throwIfAborted();
+    const stopped = Promise.withResolvers<never>();
+    const stop = (): void => stopped.reject(signal?.reason);
+    signal?.addEventListener("abort", stop, { once: true });
+    try {
+      const answer = await Promise.race([
+        runForeign<unknown>({ timeoutMs: COMPRESS_MS }, () => this.#engine.compress([...messages], options)),
+        stopped.promise,
+      ]);
+      signal?.throwIfAborted();
+      if (!answer.ok) return this.#unable(messages, answer.error.message);
+      return readOutcome(answer.value) ?? this.#unable(messages, "gave back no usable list of messages");
+    } finally {
+      signal?.removeEventListener("abort", stop);
+    }
+  }
+
+  getStatus(): EngineStatus {
+    const used = Math.max(0, this.lastPromptTokens);
+    return {
+      last_prompt_tokens: used,
+      threshold_tokens: this.thresholdTokens,
+      context_length: this.contextLength,
+      usage_percent: this.contextLength > 0 ? Math.min(100, (used / this.contextLength) * 100) : 0,
+      compression_count: this.compressionCount,
+    };
+  }
+
+  #unable(messages: readonly Message[], why: string): CompressOutcome {
+    const text = `The conversation was not compacted, because the context engine '${this.name}' ${why}. Set context.engine to compressor to use the built-in one.`;
+    const tokens = estimateMessages(messages);
+    return {
+      kind: "aborted",
+      messages,
+      leftOut: [],
+      prunedResults: 0,
+      tokensBefore: tokens,
+      tokensAfter: tokens,
+      notices: [{ cause: `engine-failed:${why}`, text }],
+    };
+  }
+
+  #number(member: Numbers | "contextLength" | "compressionCount"): number {
+    const value: unknown = this.#call(member, (engine) => engine[member]);
+    return typeof value === "number" && Number.isFinite(value) ? value : 0;
+  }
+
+  #call<T>(member: string, use: (engine: ContextEngine) => T): T | undefined {
+    try {
+      return use(this.#engine);
+    } catch (cause) {
+      this.#tell(member, `failed: ${describeCause(cause)}`);
+      return undefined;
+    }
+  }
+
+  async #hook(member: string, use: (engine: ContextEngine) => void | Promise<void>): Promise<void> {
+    const answer = await runForeign({ timeoutMs: HOOK_MS }, () => use(this.#engine));
+    if (!answer.ok) this.#tell(member, answer.error.message);
+  }
+
+  /** Once for each member: most are called at every step. */
+  #tell(member: string, what: string): void {
+    if (this.#told.has(member)) return;
+    this.#told.add(member);
+    this.#log.warn(`'${member}' of the context engine '${this.name}' ${what}`);
+  }
+}
+
+const KINDS: readonly string[] = ["compacted", "pruned", "unchanged", "aborted"];
+
+/** Undefined when the list cannot be used. */
+function readOutcome(value: unknown): CompressOutcome | undefined {
+  if (!isRecord(value) || !KINDS.includes(String(value.kind)) || !isList(value.messages)) return undefined;
+  const notices: readonly unknown[] = Array.isArray(value.notices) ? value.notices : [];
+  const leftOut = Array.isArray(value.leftOut) ? value.leftOut : [];
+  return { ...(value as CompressOutcome), leftOut, notices: notices.filter(isNotice) };
+}
+
+function isList(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every(isMessage);
+}
+
+function isNotice(value: unknown): value is Notice {
+  return isRecord(value) && typeof value.cause === "string" && typeof value.text === "string";
 }

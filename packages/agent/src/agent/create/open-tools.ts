@@ -1,77 +1,104 @@
-// The tool table of an agent: its own tools, those of provider and engine, those of the caller and of MCP servers, as far as
-// toolsets allow.
+// The tools of an agent: its own, those of provider and engine, of the caller and of MCP servers, as far as toolsets allow. The
+// agent's own are made twice: for the conversation, and for the background review, whose writes have another origin and are
+// not mirrored to providers.
 import type { HermesConfig } from "@hermes-memory/core/config";
-import { engineTools } from "@hermes-memory/core/context";
-import { HermesError } from "@hermes-memory/core/lib";
-import { READ_RESULT } from "@hermes-memory/core/sessions";
-import type { SkillStore } from "@hermes-memory/core/skills";
+import { engineTools, type SelectedEngine } from "@hermes-memory/core/context";
+import { type CommittedWrite, curatedTools, type MemoryStore } from "@hermes-memory/core/curated";
+import { sessionFiles } from "@hermes-memory/core/home";
+import { type Clock, HermesError, type TextModel } from "@hermes-memory/core/lib";
+import type { Logger } from "@hermes-memory/core/lib/logger";
+import type { MemoryUser } from "@hermes-memory/core/memory";
+import { type MemoryManager, writeMetadata } from "@hermes-memory/core/providers";
+import {
+  READ_RESULT,
+  readResultEntry,
+  type SessionStore,
+  scopeOfUser,
+  sessionSearchEntry,
+  sessionSearchSettings,
+} from "@hermes-memory/core/sessions";
+import { type SkillStore, skillTools } from "@hermes-memory/core/skills";
 import { ownerInWords, type Tool, ToolTable } from "@hermes-memory/core/tools";
-import type { AgentCore } from "../core.ts";
-import type { SpawnChild } from "../delegation/children.ts";
-import { delegateEntry } from "../delegation/tool.ts";
+import type { Agent } from "../agent.ts";
+import { type ChildTask, delegateEntry, type SpawnChild } from "../delegation/delegate-task.ts";
+import type { AgentEvents } from "../events.ts";
+import type { ModelInUse } from "../model-in-use.ts";
 import type { AgentOptions } from "../options.ts";
-import type { ReviewTools } from "../review/reviewer.ts";
+import type { Session } from "../session/session.ts";
 import {
   connectMcpServers,
+  fits,
   knownToolsets,
   selectTools,
+  type TodoStore,
   type ToolsetChoice,
+  todoEntry,
   unknownToolsets,
   userTools,
 } from "../tools/index.ts";
-import type { Auxiliaries } from "./auxiliaries.ts";
-import type { OpenedEngine } from "./open-engine.ts";
-import { ownTools } from "./own-tools.ts";
+
+export type ToolsInput = {
+  readonly options: AgentOptions;
+  readonly session: Session;
+  readonly model: ModelInUse;
+  readonly selected: SelectedEngine;
+  readonly manager: MemoryManager | undefined;
+  readonly memory: MemoryStore | undefined;
+  readonly skills: SkillStore;
+  readonly todo: TodoStore;
+  readonly events: AgentEvents;
+  readonly keptResults: ReadonlySet<string>;
+  /** Writes the recaps of `session_search`. */
+  readonly recapModel: TextModel;
+  readonly user: MemoryUser | undefined;
+  readonly platform: string;
+  readonly home: string;
+  readonly config: HermesConfig;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly warn: (text: string) => void;
+  readonly createAgent: (options: AgentOptions) => Promise<Agent>;
+};
 
 export type OpenedTools = {
   readonly table: ToolTable;
-  readonly reviewTools: ReviewTools;
+  /** The agent's own tools for a review of this session, by name; their journal lines have the origin `review`. */
+  readonly reviewTools: (sessionId: string) => ReadonlyMap<string, Tool>;
   close(): Promise<void>;
 };
 
-export type ToolsInput = {
-  readonly selected: OpenedEngine;
-  readonly auxiliaries: Auxiliaries;
-  readonly skills: SkillStore | undefined;
-  readonly spawn: SpawnChild;
-  readonly warn: (text: string) => void;
-};
-
-export async function openTools(
-  core: AgentCore,
-  options: AgentOptions,
-  { selected, auxiliaries, skills, spawn, warn }: ToolsInput,
-): Promise<OpenedTools> {
-  const { config, manager, log, env } = core.parts;
+export async function openTools(input: ToolsInput): Promise<OpenedTools> {
+  const { options, session, config, manager, log, env, warn } = input;
   const choice = { enabled: options.toolsets ?? null, disabled: config.agent.disabledToolsets };
-  // Switched off in config, it is not offered either: a tool that can only refuse costs every request its schema.
-  const hasMemory =
-    options.skipMemory !== true && (config.memory.memoryEnabled || config.memory.userProfileEnabled);
-  const input = { hasMemory, skills, approve: options.approve, summarizer: auxiliaries.sessionSearch };
   const depth = options.delegatedBy?.depth ?? 0;
-  const delegation = depth < config.delegation.maxSpawnDepth ? [delegateEntry(core, spawn, depth)] : [];
-  const own: Tool[] = [...ownTools(core, input), ...delegation];
-  const engine = await engineTools(selected);
+  const spawn = childSpawner(input, () => table.names); // called when the tool runs, long after the table is made
+  const delegation =
+    depth < config.delegation.maxSpawnDepth
+      ? [delegateEntry({ config, session, manager, spawn, depth })]
+      : [];
+  const own: Tool[] = [...ownTools(input), ...delegation];
+  const engine = await engineTools(input.selected);
   for (const remark of engine.remarks) log.warn(remark);
   const given = await userTools(options.tools ?? {}, { readOnlyTools: options.readOnlyTools ?? [] });
-  // A program's own tools stay on whatever sets are chosen, unless they are switched off.
+  // The program's own tools stay on whatever sets are chosen, unless they are switched off.
   const brought = selectTools(given, { ...choice, enabled: null });
   if (options.delegatedBy === undefined)
-    refuseUnknown(options, [...own, ...engine.tools, ...brought], config);
+    refuseUnknownToolset(options, [...own, ...engine.tools, ...brought], config);
   const servers = await connectMcpServers(config.mcpServers, {
     log,
     env,
     onNotice: ({ text }) => warn(text),
   });
   await using cleanup = new AsyncDisposableStack();
-  cleanup.defer(() => servers.close()); // when something below fails: a child that stays behind keeps the process alive
+  cleanup.defer(() => servers.close()); // when a later step fails: a running server would keep the process alive
   // A child may be given fewer tools than its parent has, never more.
   const shared = options.delegatedBy?.tools;
   const offered = [...own, ...engine.tools, ...servers.tools].filter(
     ({ name }) => shared === undefined || shared.includes(name),
   );
   const chosen = selectTools(offered, choice);
-  // Those of the external memory come with the `memory` toolset, all or none.
+  // The tools of the external memory come with the `memory` toolset, all or none.
   const external = selectTools(manager?.tools() ?? [], choice);
   const present = [...chosen, ...brought, ...external];
   const table = new ToolTable([...present, ...readerFor(present, offered, choice)], {
@@ -85,15 +112,14 @@ export async function openTools(
   cleanup.move();
   return {
     table,
-    reviewTools: (sessionId) =>
-      new Map(ownTools(core, { ...input, reviewOf: sessionId }).map((tool) => [tool.name, tool])),
+    reviewTools: (sessionId) => new Map(ownTools(input, sessionId).map((tool) => [tool.name, tool])),
     close: () => servers.close(),
   };
 }
 
 /**
- * With any set that is chosen: every tool can have a result that is too long, and then this is the way to read it. A program
- * that asks for no tool of the agent's gets none.
+ * Every tool can have a result that is too long, so the tool that reads those comes with any set that is chosen. A program that asks
+ * for no tools of the agent gets none.
  */
 function readerFor(
   present: readonly Tool[],
@@ -106,12 +132,176 @@ function readerFor(
   return selectTools(reader, { enabled: null, disabled });
 }
 
-/** A set whose name is mistyped would leave an agent without tools, and nobody would know why. */
-function refuseUnknown(options: AgentOptions, tools: readonly Tool[], { mcpServers }: HermesConfig): void {
+/** A mistyped toolset would leave an agent without tools and without an explanation. */
+function refuseUnknownToolset(
+  options: AgentOptions,
+  tools: readonly Tool[],
+  { mcpServers }: HermesConfig,
+): void {
   const servers = mcpServers.map(({ name }) => name);
   const [unknown] = unknownToolsets(options.toolsets ?? [], tools, servers);
   if (unknown === undefined) return;
   throw new HermesError("unknown-toolset", `There is no toolset '${unknown}'.`, {
     hint: `Known are ${knownToolsets().join(", ")}${servers.length === 0 ? "" : ` and mcp-<server> for ${servers.join(", ")}`}.`,
   });
+}
+
+// The agent's own tools.
+
+/** `reviewOf`: for a review of that session, whichever session the user is in by then. */
+function ownTools(input: ToolsInput, reviewOf?: string): Tool[] {
+  const { options, config, home, memory, session, model, user, clock, events, skills, todo } = input;
+  const { store } = session;
+  const isReview = reviewOf !== undefined;
+  const sessionId = (): string => reviewOf ?? session.id;
+  // Memory that is switched off in config has no tool: one that can only refuse would cost every request its schema.
+  const hasMemory = !options.skipMemory && (config.memory.memoryEnabled || config.memory.userProfileEnabled);
+  const settings = sessionSearchSettings(config);
+  return [
+    ...(hasMemory
+      ? curatedTools((work, { taskId, callId }) =>
+          work({
+            store: memory,
+            context: {
+              home,
+              writeApproval: config.memory.writeApproval,
+              approve: isReview ? undefined : options.approve,
+              origin: isReview ? "review" : undefined,
+              sessionId: sessionId(),
+              onCommitted: (write) =>
+                isReview
+                  ? events.emit({ type: "memory-write", action: write.op.action, target: write.target })
+                  : mirrorWrite(input, write, { taskId, toolCallId: callId }),
+            },
+          }),
+        )
+      : []),
+    sessionSearchEntry({ summarize: settings.summarize !== "off" }, (work) =>
+      work({
+        store,
+        context: {
+          home,
+          settings,
+          ...scopeOfUser(user),
+          summarizer: input.recapModel,
+          clock,
+          fits: (text) => fits(text, model.resultLimits),
+        },
+      }),
+    ),
+    readResultEntry({
+      directory: sessionFiles(home).resultsDir,
+      store: () => store,
+      scope: scopeOfUser(user),
+      isKeptHere: (id) => input.keptResults.has(id),
+      limits: () => model.resultLimits,
+      fits,
+    }),
+    todoEntry(todo),
+    ...skillTools((work) =>
+      work({
+        store: skills,
+        context: {
+          home,
+          writeApproval: config.skills.writeApproval,
+          sessionId: sessionId(),
+          origin: isReview ? "review" : "tool",
+        },
+      }),
+    ),
+  ];
+}
+
+export type WriteSource = {
+  readonly taskId?: string;
+  readonly toolCallId?: string;
+  /** Of a pending write that was approved now. */
+  readonly origin?: string | undefined;
+};
+
+/** Tells listeners and the external memory of a memory write that is on disk. */
+export function mirrorWrite(
+  { events, manager, session, platform }: Pick<ToolsInput, "events" | "manager" | "session" | "platform">,
+  { op, target }: CommittedWrite,
+  source: WriteSource,
+): void {
+  events.emit({ type: "memory-write", action: op.action, target });
+  manager?.onMemoryWrite(
+    op.action,
+    target,
+    op.action === "remove" ? "" : op.content,
+    writeMetadata({
+      isBackgroundReview: source.origin === "background_review" || source.origin === "review",
+      sessionId: session.id,
+      parentSessionId: session.parentId,
+      platform,
+      taskId: source.taskId,
+      toolCallId: source.toolCallId,
+      oldText: op.action === "add" ? undefined : op.oldText,
+    }),
+  );
+}
+
+// Children for delegated tasks: the parent's model, database and tools, without its memory and its context files.
+
+/** No one answers a child's questions, and it learns nothing but through its parent. */
+const NEVER_FOR_CHILDREN = ["clarify", "memory", "code_execution"];
+
+function childSpawner(input: ToolsInput, toolNames: () => readonly string[]): SpawnChild {
+  return async (task) => {
+    const store = await storeOfParent(input.session);
+    const child = await input.createAgent({ ...childOptions(input, task, toolNames()), store });
+    return {
+      sessionId: child.sessionId,
+      model: child.model.model,
+      run: (message, signal) => child.run(message, { signal }),
+      close: () => child.close(),
+    };
+  };
+}
+
+/** A child is stored below its parent, so not at all while the parent has no row: a database that fails must not stop the work. */
+async function storeOfParent({ store, id }: Session): Promise<SessionStore | null> {
+  const mark = await store?.getSessionMark(id).catch(() => null);
+  return store === undefined || mark === null ? null : store;
+}
+
+function childOptions(
+  { options, session, model, home, config, env, log, clock, user }: ToolsInput,
+  task: ChildTask,
+  toolNames: readonly string[],
+): AgentOptions {
+  const disabledToolsets = [
+    ...config.agent.disabledToolsets,
+    ...NEVER_FOR_CHILDREN,
+    ...(task.role === "orchestrator" ? [] : ["delegation"]),
+  ];
+  return {
+    home,
+    config: { ...config, agent: { ...config.agent, disabledToolsets } },
+    env,
+    log,
+    clock,
+    model: model.chat,
+    platform: "subagent",
+    delegatedBy: { sessionId: session.id, depth: (options.delegatedBy?.depth ?? 0) + 1, tools: toolNames },
+    skipMemory: true,
+    skipContextFiles: true,
+    titles: false,
+    review: false,
+    maxTurns: config.delegation.maxIterations,
+    toolsets: task.toolsets ?? options.toolsets ?? null,
+    tools: sharesUserTools(task) ? options.tools : undefined,
+    readOnlyTools: options.readOnlyTools,
+    ...(user === undefined ? {} : { user }), // `user: undefined` is refused. With its own platform: the child's is `subagent`
+    cwd: options.cwd,
+    waitForRetry: options.waitForRetry,
+    // Calls that the parent may not make, its child may not make either.
+    hooks: { preToolCall: options.hooks?.preToolCall },
+  };
+}
+
+/** A child that is given certain sets gets the program's own tools only when they are among them. */
+function sharesUserTools({ toolsets }: ChildTask): boolean {
+  return toolsets === undefined || toolsets.some((set) => ["user", "all", "*"].includes(set));
 }

@@ -1,47 +1,47 @@
-// Looks after memory and skills when enough has been said: after the reply, one at a time, and never in the user's way. What it
-// wrote is told in a line; what goes wrong is told once, counted and logged.
+// The background review: after a reply, when enough has been said, the model looks for what to save in memory and skills. One
+// review runs at a time. The user sees one line about what was written; a failure gives one notice, is counted and logged.
 import type { HermesConfig, NotificationLevel } from "@hermes-memory/core/config";
 import { sessionFiles } from "@hermes-memory/core/home";
-import { describeCause } from "@hermes-memory/core/lib";
-import { removeKeptResults } from "@hermes-memory/core/sessions";
-import type { Tool } from "@hermes-memory/core/tools";
-import type { AgentCore } from "../core.ts";
-import { tokenUpdate } from "../session/totals.ts";
+import { describeCause, isRecord, outsideJsonOr, preview } from "@hermes-memory/core/lib";
+import { redactSecrets } from "@hermes-memory/core/security";
+import { removeKeptResults, type SessionStore } from "@hermes-memory/core/sessions";
+import type { OpenedTools } from "../create/open-tools.ts";
 import { keptResults } from "../session/transcript.ts";
+import { type LoopDeps, runLoop } from "../turn/turn.ts";
+import type { Turn } from "../turn/turn-state.ts";
+import { type Fork, forkForReview } from "./review-fork.ts";
+import type { ReviewScope } from "./review-schedule.ts";
+import { reviewSummary, reviewWrites } from "./review-summary.ts";
 
-import { runLoop } from "../turn/loop.ts";
-import type { Turn } from "../turn/turn.ts";
-import { REVIEW_COUNTS_KEY, readReviewCounts, reviewDetail, withReview } from "./counts.ts";
-import { type Fork, forkForReview } from "./fork.ts";
-import type { ReviewScope } from "./rights.ts";
-import { reviewSummary, reviewWrites } from "./summary.ts";
-
-/** A reviewer that never answers must not run for ever. */
+/** A review whose model never answers is stopped after this time. */
 const LONGEST_MINUTES = 10;
 
-/** Counted, but not told: whoever closes an agent does not wait for news. */
+/** Counted, but without a notice: the agent is being closed. */
 const BROKEN_OFF = "It was broken off, because the agent was closed.";
 
-/** The tools that write, with the journal's origin `review`, for a review of this session. By name. */
-export type ReviewTools = (sessionId: string) => ReadonlyMap<string, Tool>;
+export type ReviewDeps = LoopDeps & {
+  readonly platform: string;
+  /** Where reviews are counted: the store with the sessions of all users. Undefined: they are not. */
+  readonly countersStore: SessionStore | undefined;
+};
 
 export class Reviewer {
-  readonly #core: AgentCore;
-  readonly #tools: ReviewTools;
+  readonly #deps: ReviewDeps;
+  readonly #tools: OpenedTools["reviewTools"];
   readonly #closing = new AbortController();
   #running: Promise<void> | undefined;
 
-  constructor(core: AgentCore, tools: ReviewTools) {
-    this.#core = core;
+  constructor(deps: ReviewDeps, tools: OpenedTools["reviewTools"]) {
+    this.#deps = deps;
     this.#tools = tools;
   }
 
-  /** Resolves when nothing runs. */
-  get idle(): Promise<void> {
-    return this.#running ?? Promise.resolve();
+  /** Resolves when the review has ended; undefined when none runs. Never rejects. */
+  get running(): Promise<void> | undefined {
+    return this.#running;
   }
 
-  /** False when one runs already: what is due stays due. */
+  /** False when a review is running already; the caller tries again after the next turn. */
   start(turn: Turn, scope: ReviewScope): boolean {
     if (this.#running !== undefined || this.#closing.signal.aborted) return false;
     this.#running = this.#review(turn, scope)
@@ -52,31 +52,30 @@ export class Reviewer {
     return true;
   }
 
-  /** Breaks off what runs, and resolves when it has ended. */
-  stop(): Promise<void> {
+  /** Aborts the running review and resolves when it has ended. */
+  async stop(): Promise<void> {
     this.#closing.abort();
-    return this.idle;
+    await this.#running;
   }
 
   async #review(turn: Turn, scope: ReviewScope): Promise<void> {
-    const core = this.#core;
-    const { parts, sessionId } = core; // of now: the user may go on in another session meanwhile
+    const { session, events, home, config, platform } = this.#deps;
+    const { id: sessionId, messages } = session; // read before the first await: the user may switch to another session
     const late = AbortSignal.timeout(LONGEST_MINUTES * 60_000);
-    const { messages } = parts.transcript;
-    const fork = forkForReview(core, turn, {
+    const fork = forkForReview(this.#deps, turn, {
       scope,
       tools: this.#tools(sessionId),
       signal: AbortSignal.any([this.#closing.signal, late]),
     });
-    core.emit({ type: "review-start", sessionId, ...scope });
+    events.emit({ type: "review-start", sessionId, ...scope });
     const error = await this.#problem(fork, late);
-    const added = fork.core.parts.transcript.messages.slice(messages.length + 1);
-    // A review has no rows, so nobody can read its long results any more.
-    await removeKeptResults(sessionFiles(parts.home).resultsDir, keptResults(added));
-    const summary = reviewSummary(reviewWrites(added, notificationLevel(parts.config, parts.platform)));
-    await this.#charge(fork.core, sessionId);
+    const added = fork.deps.session.messages.slice(messages.length + 1);
+    // A review stores no messages, so its long results could never be read again.
+    await removeKeptResults(sessionFiles(home).resultsDir, keptResults(added));
+    const summary = reviewSummary(reviewWrites(added, notificationLevel(config, platform)));
+    await session.storeUsageOf(sessionId, fork.deps.session.usage, fork.deps.model.identity);
     await this.#count(error);
-    core.emit({
+    events.emit({
       type: "review-end",
       sessionId,
       summary: summary ?? null,
@@ -85,51 +84,92 @@ export class Reviewer {
     if (error !== undefined && error !== BROKEN_OFF) this.#failed(error);
   }
 
-  /** Runs it. Undefined when it came to its end. */
-  async #problem({ core, turn }: Fork, late: AbortSignal): Promise<string | undefined> {
+  /** Runs the review and returns why it failed, or undefined. */
+  async #problem({ deps, turn }: Fork, late: AbortSignal): Promise<string | undefined> {
     try {
-      const end = await runLoop(core, turn);
+      const end = await runLoop(deps, turn);
       if (this.#closing.signal.aborted) return BROKEN_OFF;
       if (late.aborted) return `It took longer than ${LONGEST_MINUTES} minutes.`;
-      // Half an answer: what it was about to do it has not done.
+      // A partial answer counts as a failure: the review did not finish.
       return end.failed || end.partial ? (end.error ?? "The model gave no answer.") : undefined;
     } catch (cause) {
       return this.#closing.signal.aborted ? BROKEN_OFF : describeCause(cause);
     }
   }
 
-  /** The tokens were used for this session, whoever used them. */
-  async #charge(fork: AgentCore, sessionId: string): Promise<void> {
-    const { usage, lastCost, costUsd, apiCalls } = fork.parts.totals;
-    const { store, totals, log } = this.#core.parts;
-    if (apiCalls === 0) return;
-    if (this.#core.sessionId === sessionId) totals.addForeignCost(costUsd);
-    const update = tokenUpdate(usage, { ...lastCost, costUsd }, fork.model.identity);
-    // A session that was deleted meanwhile must not come back as a row without an owner.
-    if (store === undefined || (await store.getSessionMark(sessionId).catch(() => null)) === null) return;
-    await store
-      .updateTokenCounts(sessionId, { ...update, apiCallCount: apiCalls })
-      .catch((cause: unknown) => log.warn("The usage of a review could not be stored", { cause }));
-  }
-
   #failed(error: string): void {
     const detail = reviewDetail(error);
-    this.#core.parts.log.warn(`The background review failed: ${detail}`);
-    this.#core.notice("info", "review-failed", `Auxiliary background review failed: ${detail}`);
+    this.#deps.log.warn(`The background review failed: ${detail}`);
+    this.#deps.events.notice("info", "review-failed", `Auxiliary background review failed: ${detail}`);
   }
 
   async #count(error: string | undefined): Promise<void> {
-    const { wholeStore: store, clock } = this.#core.parts;
+    const { countersStore: store, clock } = this.#deps;
     if (store === undefined) return;
     try {
       const counts = readReviewCounts(await store.getMeta(REVIEW_COUNTS_KEY));
       await store.setMeta(REVIEW_COUNTS_KEY, JSON.stringify(withReview(counts, clock.now(), error)));
     } catch {
-      // counters; the next review counts again
+      // Only counters; the next review counts again.
     }
   }
 }
 
 function notificationLevel({ display }: HermesConfig, platform: string): NotificationLevel {
   return display.platforms[platform]?.memoryNotifications ?? display.memoryNotifications;
+}
+
+// ---- Counters of reviews in this home, for `hermes doctor`
+
+/** The key in the session store's metadata. */
+export const REVIEW_COUNTS_KEY = "hermes_memory_review";
+
+const DETAIL_CHARS = 220;
+
+/** Stored as JSON with these field names. */
+type ReviewCounts = {
+  readonly runs: number;
+  readonly failures: number;
+  readonly last_at: string | null;
+  /** Equal to `last_at` when the newest review failed. */
+  readonly last_failure_at: string | null;
+  readonly last_error: string | null;
+};
+
+/** Anything unreadable counts as 0. */
+export function readReviewCounts(text: string | null): ReviewCounts {
+  const parsed = outsideJsonOr(text ?? "", undefined);
+  const value = isRecord(parsed) ? parsed : {};
+  return {
+    runs: numberOf(value.runs),
+    failures: numberOf(value.failures),
+    last_at: textOf(value.last_at),
+    last_failure_at: textOf(value.last_failure_at),
+    last_error: textOf(value.last_error),
+  };
+}
+
+/** The counters after one more review. `error`: why it failed, if it did. */
+function withReview(counts: ReviewCounts, at: Date, error: string | undefined): ReviewCounts {
+  const run = { ...counts, runs: counts.runs + 1, last_at: at.toISOString() };
+  if (error === undefined) return run;
+  return {
+    ...run,
+    failures: counts.failures + 1,
+    last_failure_at: run.last_at,
+    last_error: reviewDetail(error),
+  };
+}
+
+/** Why a review failed, shortened and without secrets. */
+function reviewDetail(error: string): string {
+  return preview(redactSecrets(error).replace(/\s+/g, " "), DETAIL_CHARS);
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0;
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
 }

@@ -1,17 +1,23 @@
-// The live list and its rows. Messages are stored in the order they were said, each once, together with what was not stored
-// before; a message knows its row, so nothing has to be counted or compared to tell what is missing.
-import { errnoCode, HermesError, randomHex } from "@hermes-memory/core/lib";
+// The list of messages and its rows in the database. Messages are stored in order and once. Each message knows its row, so the
+// ones that are not stored yet are found without counting or comparing. Below: messages as a caller gives them, as they are
+// kept (without secrets) and as people see them.
+import { errnoCode, HermesError, isRecord, parseOutsideJson, randomHex } from "@hermes-memory/core/lib";
 import {
+  type AssistantMessage,
+  type Content,
   fromRow,
   type Message,
+  type OpenAiMessage,
   parseMessage,
   REFUSED_BY_POLICY,
   toNewMessage,
+  toOpenAi,
   withMeta,
 } from "@hermes-memory/core/message";
+import { redactSecrets } from "@hermes-memory/core/security";
 import { notedResult, type SessionStore, withoutResultNote } from "@hermes-memory/core/sessions";
 
-/** What the database held when this process last looked or wrote. */
+/** The state of the session's rows when this process last read or wrote them. */
 type KnownState = { readonly messages: number; readonly rewinds: number; readonly lastId: number | null };
 
 export class Transcript {
@@ -19,7 +25,7 @@ export class Transcript {
   readonly #onTrouble: (cause: unknown) => void;
   #list: readonly Message[] = [];
   #known: KnownState | undefined;
-  /** Rows whose mark is not stored yet. */
+  /** Rows of refused messages whose mark is not stored yet. */
   readonly #toMark = new Set<number>();
   #sessionId: string;
   #isClosed = false;
@@ -39,12 +45,11 @@ export class Transcript {
     return this.#list;
   }
 
-  /** Another program compacted the session and closed it: what is not stored belongs into its continuation. */
+  /** Another program compacted and closed the session: unstored messages belong into its continuation. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** Said, and not stored yet. */
   get unsaved(): readonly Message[] {
     return this.#list.filter(({ meta }) => meta.rowId === undefined && meta.ephemeral === undefined);
   }
@@ -53,12 +58,12 @@ export class Transcript {
     this.#list = [...this.#list, ...messages];
   }
 
-  /** The scaffolding of a turn goes; what is stored, or will be, stays. */
+  /** Drops the messages that were only for the model in this turn. */
   dropEphemeral(): void {
     this.#list = this.#list.filter(({ meta }) => meta.ephemeral === undefined);
   }
 
-  /** A model's provider refused to read these. They stay in the list and in the database, marked; requests leave them out. */
+  /** The model's provider refused to read these. They stay in the list and in the database with a mark; requests leave them out. */
   refuse(ids: ReadonlySet<string>): void {
     for (const { meta } of this.#list)
       if (ids.has(meta.id) && meta.rowId !== undefined) this.#toMark.add(meta.rowId);
@@ -81,16 +86,16 @@ export class Transcript {
     this.#toMark.clear();
   }
 
-  /** Another session from now on, with the rows it has and everything that has none yet. When they cannot be read, nothing has changed. */
+  /** Another session from now on: its rows, and the messages that have none yet. When the rows cannot be read, nothing has changed. */
   async follow(sessionId: string): Promise<void> {
     if (this.#store === undefined) return;
     const stored = await this.#load(this.#store, sessionId);
     this.adopt(sessionId, [...stored, ...this.#list.filter(hasNoRow)]);
   }
 
-  /** Everything said since the last time, in one transaction. False when it could not be stored; the next call tries again. */
+  /** Stores all new messages in one transaction. False when that failed; the next call tries again. */
   flush(leaseHolder?: string): Promise<boolean> {
-    // One after the other: two at once would both find the same messages missing.
+    // One after the other: two at once would store the same messages twice.
     const flushed = this.#flushing.then(() => this.#flush(leaseHolder));
     this.#flushing = flushed;
     return flushed;
@@ -103,7 +108,7 @@ export class Transcript {
     const marks = [...this.#toMark];
     if (missing.length === 0 && marks.length === 0) return true;
     try {
-      const lease = leaseHolder === undefined ? {} : { leaseHolder };
+      const lease = { leaseHolder };
       if (marks.length > 0) await store.setFinishReason(this.#sessionId, marks, REFUSED_BY_POLICY, lease);
       for (const row of marks) this.#toMark.delete(row);
       if (missing.length === 0) return true;
@@ -116,7 +121,7 @@ export class Transcript {
       this.#noteWritten(ids);
       return true;
     } catch (cause) {
-      // Not the database's trouble: somebody else goes on with the session, or has closed it, and the turn is about to notice.
+      // These two are no database trouble: another process has the session or has closed it, and the turn will notice.
       const code = errnoCode(cause);
       this.#isClosed = code === "session-closed";
       if (code !== "lease-lost" && code !== "session-closed") this.#onTrouble(cause);
@@ -124,7 +129,7 @@ export class Transcript {
     }
   }
 
-  /** Rows another process wrote, or took back, since we last looked: they are read before anything is added. True when the list changed. */
+  /** Reads the rows that another process wrote or took back since this one last looked. True when the list changed. */
   async catchUp(): Promise<boolean> {
     const store = this.#store;
     if (store === undefined) return false;
@@ -142,7 +147,7 @@ export class Transcript {
     const unsaved = this.#list.filter(hasNoRow);
     const stored = await this.#load(store, this.#sessionId);
     this.#known = state;
-    // On the first look the list is usually what was loaded a moment ago; keeping it keeps the ids of its messages.
+    // At the first look the list was usually loaded a moment ago; keeping it keeps the ids of its messages.
     const isUnchanged =
       isFirstLook &&
       stored.length === before.length &&
@@ -152,13 +157,13 @@ export class Transcript {
     return true;
   }
 
-  /** From this message on, what is not stored goes: it belongs to a turn that somebody else cut off. */
+  /** Drops the unstored messages from this one on: another process has cut off their turn. */
   dropUnsaved(fromId: string): void {
-    const from = this.#list.findIndex(({ meta }) => meta.id === fromId); // not there: stored long ago
+    const from = this.#list.findIndex(({ meta }) => meta.id === fromId); // -1: stored long ago
     this.#list = this.#list.filter((message, at) => !hasNoRow(message) || at < from);
   }
 
-  /** The list as the database has it, and what it does not have yet. */
+  /** Reads the rows again; unstored messages stay. */
   async reload(): Promise<void> {
     if (this.#store === undefined) return;
     const stored = await this.#load(this.#store, this.#sessionId);
@@ -185,8 +190,8 @@ function hasNoRow({ meta }: Message): boolean {
 }
 
 /**
- * Messages a caller brings along in the option of this name: chat rows, or messages of another agent, whose rows and ephemeral messages
- * are not ours. What the model reads is what is stored.
+ * The messages that a caller passes in the option of this name: chat rows, or messages of another agent. Row ids, ephemeral messages
+ * and replaced contents of another agent are dropped, so that the model reads what is stored.
  */
 export function givenMessages(option: string, values: unknown, nowSeconds: number): readonly Message[] {
   if (!Array.isArray(values))
@@ -207,16 +212,64 @@ export function givenMessages(option: string, values: unknown, nowSeconds: numbe
   });
 }
 
-/** Only what this agent, or the database, says about a file counts: a program's text must not open one of another user's. */
+/** Only notes of this agent and of the database name files of kept results: a caller's text must not open another user's file. */
 function withoutNote(message: Message): Message {
   if (message.role !== "tool" || typeof message.content !== "string") return message;
   return { ...message, content: withoutResultNote(message.content, message.toolCallId) };
 }
 
-/** Ids of the long results that these messages name. */
+/** Ids of the kept results that these messages name. */
 export function keptResults(messages: readonly Message[]): readonly string[] {
   return messages.flatMap((message) => {
     const noted = message.role === "tool" ? notedResult(message.content, message.toolCallId) : undefined;
     return noted === undefined ? [] : [noted.id];
   });
+}
+
+/** A reply as it is kept: a model may have written keys that it was given into the arguments of a call. */
+export function withMaskedArguments(message: AssistantMessage): AssistantMessage {
+  const toolCalls = message.toolCalls.map((call) => ({ ...call, arguments: maskedJson(call.arguments) }));
+  return { ...message, toolCalls };
+}
+
+/** Value by value: in JSON text a key at the beginning of a line is not recognised, because of the `\n` before it. */
+function maskedJson(text: string): string {
+  const parsed = parseOutsideJson(text);
+  if (parsed.ok) {
+    const safe = JSON.stringify(masked(parsed.value));
+    return safe === JSON.stringify(parsed.value) ? text : safe;
+  }
+  const plain = text.replace(/\\[nrt]/g, "\n");
+  // Unreadable or too deep, so the call was refused; dropping the arguments is better than keeping a secret.
+  return redactSecrets(plain) === plain ? text : "{}";
+}
+
+/** A JSON value with `***` for secrets: in texts, and for texts whose field name says that they are one. */
+export function masked(value: unknown): unknown {
+  if (typeof value === "string") return redactSecrets(value);
+  if (Array.isArray(value)) return value.map(masked);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [redactSecrets(key), maskedField(key, item)]),
+  );
+}
+
+function maskedField(key: string, value: unknown): unknown {
+  if (typeof value !== "string") return masked(value);
+  const plain = redactSecrets(value);
+  if (plain !== value) return plain;
+  const pair = JSON.stringify({ [key]: value });
+  return redactSecrets(pair) === pair ? value : "***";
+}
+
+/** The content as it was typed and is stored, without what a platform added for the model. */
+export function shownContent({ content, meta }: Message): Content {
+  return meta.storedContent === undefined ? content : meta.storedContent;
+}
+
+/** A chat row for people and files. The tool's name stands under both keys that other programs read. */
+export function shownRow(message: Message): OpenAiMessage {
+  const row = toOpenAi({ ...message, content: shownContent(message) }, { forOthers: true });
+  const name = message.role === "tool" ? message.toolName : undefined;
+  return name === undefined ? row : { ...row, name, tool_name: name };
 }

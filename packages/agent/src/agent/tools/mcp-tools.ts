@@ -1,5 +1,5 @@
-// The tools of the MCP servers in config. A server that does not work costs a notice, never the agent; what its tools say
-// and how they are described is text from outside.
+// The tools of the MCP servers in config. A server that does not work gives a notice, and the agent starts without its tools.
+// Descriptions and answers are untrusted text.
 import type { McpServerConfig } from "@hermes-memory/core/config";
 import { isRecord, outsideJsonProblem } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
@@ -13,11 +13,11 @@ import {
   type ToolDefinition,
   type ToolOutcome,
 } from "@hermes-memory/core/tools";
-import { McpServer, type OfferedTool } from "./mcp-server.ts";
+import { McpServer, type OfferedTool } from "./mcp-connection.ts";
 import { mcpToolset } from "./toolsets.ts";
 
 export type McpNotice = {
-  /** `mcp:<server>`; a cause is told once. */
+  /** `mcp:<server>`; the agent shows one notice per cause. */
   readonly cause: string;
   readonly text: string;
 };
@@ -33,7 +33,7 @@ export type McpDeps = {
 export type McpConnections = {
   /** In the order of config and of each server's list. */
   readonly tools: readonly Tool[];
-  /** Ends connections and children. Harmless when done twice. */
+  /** Ends connections and child processes. May be called more than once. */
   close(): Promise<void>;
 };
 
@@ -131,7 +131,7 @@ function toTool(server: McpServer, name: string, definition: ToolDefinition): To
     owner: { kind: "mcp", server: server.name },
     policy: {
       toolset: mcpToolset(server.name),
-      effect: "write", // a server may say that it only reads, but it is not ours to believe
+      effect: "write", // even when the server claims that the tool only reads
       untrustedSource: `mcp:${server.name}/${name}`,
     },
     preview: argumentPreview,
@@ -151,14 +151,14 @@ function toTool(server: McpServer, name: string, definition: ToolDefinition): To
   };
 }
 
-/** `answer` is a `CallToolResult`, from a server we do not know. */
+/** `answer` should be a `CallToolResult`, but comes from an untrusted server. */
 function mcpOutcome(answer: unknown): ToolOutcome {
   const result = isRecord(answer) ? answer : {};
   const parts = Array.isArray(result.content) ? result.content.map(partText) : [];
   const spoken = parts.filter((part) => part !== "").join("\n");
   const rest = result.structuredContent ?? result.toolResult;
   const text = spoken !== "" || rest === undefined ? spoken : JSON.stringify(rest);
-  return result.isError === true ? { text, isError: true } : { text };
+  return { text, isError: result.isError === true ? true : undefined };
 }
 
 function partText(part: unknown): string {
@@ -182,8 +182,8 @@ function toDefinition(name: string, { description = "", inputSchema }: OfferedTo
 }
 
 /**
- * What model vendors take for a name; a number at the end where two would read the same. `taken` has folded names, each with the
- * number that is to be tried next.
+ * A name that model vendors accept, with a number at the end where two names would look the same. `taken` maps each folded name
+ * to the number to try next.
  */
 function uniqueName(server: string, tool: string, taken: Map<string, number>): string {
   const name = `mcp_${server}_${tool}`.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, MAX_NAME_CHARS);

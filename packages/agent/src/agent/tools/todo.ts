@@ -1,5 +1,6 @@
-// The `todo` tool: a model's own list of tasks for the work at hand.
-import { outsideJsonOr } from "@hermes-memory/core/lib";
+// The `todo` tool and the list behind it: the tasks that a model sets itself for this session.
+import { codePointLength, isRecord, outsideJsonOr, pyStrip, takeCodePoints } from "@hermes-memory/core/lib";
+import type { Message } from "@hermes-memory/core/message";
 import {
   described,
   errorOutcome,
@@ -7,7 +8,8 @@ import {
   type Tool,
   type ToolArguments,
 } from "@hermes-memory/core/tools";
-import { TODO_STATUSES, type TodoStore } from "./todo-store.ts";
+
+const TODO_STATUSES: readonly TodoStatus[] = ["pending", "in_progress", "completed", "cancelled"];
 
 export const todoToolSchema = {
   name: "todo",
@@ -67,7 +69,7 @@ function todoPreview(args: ToolArguments): string {
   return isTrue(args.merge) ? `update ${tasks}` : `plan ${tasks}`;
 }
 
-/** Undefined for none. Some models write the list as JSON text. */
+/** Undefined when no list was given. Some models write the list as JSON text. */
 function listOf(value: unknown): readonly unknown[] | "unusable" | undefined {
   if (value === undefined || value === null) return undefined;
   if (Array.isArray(value)) return value;
@@ -78,4 +80,141 @@ function listOf(value: unknown): readonly unknown[] | "unusable" | undefined {
 
 function isTrue(value: unknown): boolean {
   return value === true || (typeof value === "string" && value.toLowerCase() === "true");
+}
+
+// ---- The list. Whatever a model writes ends up as a usable list.
+
+type TodoStatus = "pending" | "in_progress" | "completed" | "cancelled";
+type TodoItem = { readonly id: string; readonly content: string; readonly status: TodoStatus };
+type TodoSummary = Readonly<Record<"total" | TodoStatus, number>>;
+
+const MAX_TODO_ITEMS = 256;
+const MAX_TODO_CHARS = 4_000;
+
+/** The context engine and other programs recognise the list by this line. */
+const SNAPSHOT_HEADER = "[Your active task list was preserved across context compression]";
+const CUT = "... [cut]";
+
+export class TodoStore {
+  #items: readonly TodoItem[] = [];
+
+  get items(): readonly TodoItem[] {
+    return this.#items;
+  }
+
+  get isEmpty(): boolean {
+    return this.#items.length === 0;
+  }
+
+  clear(): void {
+    this.#items = [];
+  }
+
+  /** Replaces the list; with `merge`, updates the tasks whose ids are known and appends the others. */
+  write(todos: readonly unknown[], merge = false): readonly TodoItem[] {
+    const given = newestById(todos.filter(isRecord));
+    const items = merge ? merged(this.#items, given) : given.map((entry) => toItem(entry));
+    this.#items = items.slice(0, MAX_TODO_ITEMS);
+    return this.#items;
+  }
+
+  summary(): TodoSummary {
+    const count = (status: TodoStatus): number => this.#items.filter((item) => item.status === status).length;
+    return {
+      total: this.#items.length,
+      pending: count("pending"),
+      in_progress: count("in_progress"),
+      completed: count("completed"),
+      cancelled: count("cancelled"),
+    };
+  }
+
+  /** Restores the list of a resumed session from its messages. Does nothing when the list is not empty; true when one was found. */
+  hydrate(messages: readonly Message[]): boolean {
+    if (!this.isEmpty) return false;
+    for (const message of messages.toReversed()) {
+      const todos = todosIn(message);
+      if (todos === undefined) continue;
+      this.write(todos);
+      return true;
+    }
+    return false;
+  }
+
+  /** The open tasks as the text of a user message after a compaction; undefined when there are none. */
+  snapshotText(): string | undefined {
+    const open = this.#items.filter(({ status }) => status === "pending" || status === "in_progress");
+    if (open.length === 0) return undefined;
+    const lines = open.map(
+      ({ id, content, status }) => `- ${status === "pending" ? "[ ]" : "[>]"} ${id}. ${content} (${status})`,
+    );
+    return [SNAPSHOT_HEADER, ...lines].join("\n");
+  }
+}
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/** Of several entries with the same id only the last is kept. */
+function newestById(entries: readonly Entry[]): readonly Entry[] {
+  const last = new Map<string, number>();
+  for (const [place, entry] of entries.entries()) last.set(idOf(entry), place);
+  return entries.filter((entry, place) => last.get(idOf(entry)) === place);
+}
+
+function merged(items: readonly TodoItem[], given: readonly Entry[]): readonly TodoItem[] {
+  const changes = new Map(given.map((entry) => [idOf(entry), entry]));
+  const updated = items.map((item) => {
+    const change = changes.get(item.id);
+    changes.delete(item.id);
+    return change === undefined ? item : toItem(change, item);
+  });
+  return [...updated, ...[...changes.values()].map((entry) => toItem(entry))];
+}
+
+function toItem(entry: Entry, before?: TodoItem): TodoItem {
+  return {
+    id: idOf(entry),
+    content: contentOf(entry.content) ?? before?.content ?? "(no description)",
+    status: statusOf(entry.status) ?? before?.status ?? "pending",
+  };
+}
+
+function idOf({ id }: Entry): string {
+  return textOf(id) ?? "?";
+}
+
+function contentOf(value: unknown): string | undefined {
+  const text = textOf(value);
+  if (text === undefined || codePointLength(text) <= MAX_TODO_CHARS) return text;
+  return `${takeCodePoints(text, MAX_TODO_CHARS - CUT.length)}${CUT}`;
+}
+
+function statusOf(value: unknown): TodoStatus | undefined {
+  const text = textOf(value)?.toLowerCase();
+  return text === undefined ? undefined : (TODO_STATUSES.find((status) => status === text) ?? "pending");
+}
+
+function textOf(value: unknown): string | undefined {
+  if (typeof value !== "string" && typeof value !== "number") return undefined;
+  return pyStrip(String(value)) || undefined;
+}
+
+function todosIn(message: Message): readonly unknown[] | undefined {
+  const { role, content } = message;
+  if (role === "user" && typeof content === "string" && content.startsWith(SNAPSHOT_HEADER))
+    return snapshotItems(content);
+  if (role !== "tool" || typeof content !== "string" || !content.includes('"todos"')) return undefined;
+  if (message.toolName !== undefined && message.toolName !== "todo") return undefined;
+  const value = outsideJsonOr(content, undefined); // not JSON when a compaction has shortened it
+  return isRecord(value) && Array.isArray(value.todos) ? value.todos : undefined;
+}
+
+/** Parses the text that `snapshotText` wrote: after a compaction nothing else is left of the list. */
+function snapshotItems(text: string): readonly unknown[] | undefined {
+  const items = text.split(/\n(?=- \[[ >]\] )/).flatMap((line) => {
+    const [, id, content, status] =
+      /^- \[[ >]\] (.*?)\. (.*) \((pending|in_progress)\)\s*$/s.exec(line) ?? [];
+    return id === undefined ? [] : [{ id, content, status }];
+  });
+  return items.length === 0 ? undefined : items;
 }

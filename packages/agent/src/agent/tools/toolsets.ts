@@ -1,4 +1,4 @@
-// Which tools an agent gets: sets are switched on by name, and switched off last.
+// Which tools an agent gets: toolsets are enabled by name; disabled ones are removed last.
 import { OWN_TOOLSETS, type Tool } from "@hermes-memory/core/tools";
 
 export type ToolsetChoice = {
@@ -8,19 +8,19 @@ export type ToolsetChoice = {
   readonly disabled: readonly string[];
 };
 
-/** Composites are sets of sets. */
 const EVERYTHING: readonly string[] = ["all", "*"];
+/** Sets that consist of other sets. */
 const COMPOSITES: Readonly<Record<string, readonly string[]>> = {
-  "hermes-cli": Object.keys(OWN_TOOLSETS), // not the engine's tools: they are asked for by their own set
+  "hermes-cli": Object.keys(OWN_TOOLSETS), // without the context engine's tools, which have their own set
 };
 
-/** The order of the tools stays. */
+/** Keeps the order of the tools. */
 export function selectTools(tools: readonly Tool[], { enabled, disabled }: ToolsetChoice): Tool[] {
   const isOn = (tool: Tool): boolean => enabled === null || enabled.some((set) => holds(set, tool));
   return tools.filter((tool) => isOn(tool) && !disabled.some((set) => holds(set, tool)));
 }
 
-/** Of `names`: those that no tool belongs to and that we do not know either. */
+/** The names that are neither the set of one of these tools nor known to us. */
 export function unknownToolsets(
   names: readonly string[],
   tools: readonly Tool[],

@@ -1,5 +1,5 @@
-// Tools that a program hands to its agent, made with the AI SDK's `tool()`. What is wrong with one is said when the agent is
-// made, not when a model first calls it.
+// Tools that a program passes to `createAgent`, made with the AI SDK's `tool()`. A tool that cannot be used is reported when the
+// agent is created, not when a model first calls it.
 import { HermesError } from "@hermes-memory/core/lib";
 import { type Message, renderContent } from "@hermes-memory/core/message";
 import { flattenContent } from "@hermes-memory/core/providers";
@@ -16,11 +16,11 @@ import {
 } from "@hermes-memory/core/tools";
 
 export type UserToolOptions = {
-  /** Names of tools that change nothing, so that their calls may run at the same time. */
+  /** Names of tools that change nothing: their calls may run side by side. */
   readonly readOnlyTools?: readonly string[] | undefined;
 };
 
-/** Rejects with `bad-tool` for the first one that cannot be used. */
+/** Rejects with `bad-tool` for the first tool that cannot be used. */
 export async function userTools(
   tools: Readonly<Record<string, unknown>>,
   { readOnlyTools = [] }: UserToolOptions = {},
@@ -39,7 +39,7 @@ export async function userTools(
   return made;
 }
 
-/** What we use of the AI SDK's `Tool`. */
+/** The fields of the AI SDK's `Tool` that we use. */
 type SdkTool = {
   readonly description?: unknown;
   readonly inputSchema: unknown;
@@ -51,7 +51,7 @@ type SdkTool = {
   execute(input: unknown, options: object): unknown;
 };
 
-// Names other programs know for what comes from the network; their results are fenced.
+/** Tools named like this by convention bring text from the network; their results are fenced as untrusted. */
 const FROM_OUTSIDE = /^(?:web_|browser_|mcp_)/;
 
 async function toEntry(name: string, tool: SdkTool, isReadOnly: boolean): Promise<Tool> {
@@ -71,7 +71,7 @@ async function toEntry(name: string, tool: SdkTool, isReadOnly: boolean): Promis
     policy: {
       toolset: "user",
       effect: isReadOnly ? "read" : "write",
-      ...(FROM_OUTSIDE.test(name) ? { untrustedSource: name } : {}),
+      untrustedSource: FROM_OUTSIDE.test(name) ? name : undefined,
     },
     preview: argumentPreview,
     run: async (args, call) => {
@@ -96,10 +96,10 @@ async function execute(tool: SdkTool, input: unknown, call: ToolCallContext): Pr
   );
 }
 
-/** Of `toModelOutput`. */
+/** The answer of `toModelOutput`. */
 type ModelOutput = { readonly type: string; readonly value?: unknown; readonly reason?: unknown };
 
-/** `shaped` counts where there is one. Throws for what no JSON can hold. */
+/** `shaped` takes precedence over `output`. Throws when the value cannot be written as JSON. */
 function asOutcome(shaped: ModelOutput | undefined, output: unknown): ToolOutcome {
   switch (shaped?.type) {
     case "text":
@@ -123,7 +123,7 @@ function asText(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "null");
 }
 
-/** Pictures and files have no place in a tool result of ours; that there was one has. */
+/** Tool results are text only; for a picture or file the text says that there was one. */
 function partText(part: unknown): string {
   if (typeof part !== "object" || part === null) return "";
   if ("text" in part && typeof part.text === "string") return part.text;
@@ -140,7 +140,7 @@ type ReadSchema = {
   readonly validate: ((value: unknown) => Validation | PromiseLike<Validation>) | undefined;
 };
 
-/** Zod, JSON schema, or whatever else the AI SDK takes. */
+/** Accepts every kind of schema that the AI SDK accepts: Zod, JSON schema and others. */
 async function readSchema(name: string, inputSchema: unknown): Promise<ReadSchema> {
   const { asSchema } = await import("ai");
   try {
@@ -161,7 +161,7 @@ function usable(name: string, given: unknown): SdkTool {
     typeof given === "object" && given !== null ? (given as Readonly<Record<string, unknown>>) : {};
   if (typeof tool.execute !== "function")
     throw badTool(
-      `The tool '${name}' has no execute function, so nobody could answer its calls.`,
+      `The tool '${name}' has no execute function, so its calls could not be answered.`,
       "Give tool() an 'execute'. Tools that a model vendor runs itself cannot be used here.",
     );
   if (tool.inputSchema === undefined || tool.inputSchema === null)
@@ -181,7 +181,7 @@ function checkName(name: string): void {
   if (!TOOL_NAME.test(name))
     throw badTool(
       `'${name.slice(0, 80)}' cannot be the name of a tool.`,
-      "Use 1 to 64 letters, digits, '_' and '-': model vendors take no others.",
+      "Use 1 to 64 letters, digits, '_' and '-': model vendors accept no others.",
     );
   const core = ownNameLike(name);
   if (core !== undefined)
@@ -200,7 +200,7 @@ function descriptionOf({ description }: SdkTool): string {
   return typeof text === "string" ? text : "";
 }
 
-/** Where the schema says what is wrong and where, that; an error's own text may repeat the whole input. */
+/** The issues that the schema lists, if any: the error's own message may repeat the whole input. */
 function issuesIn(error: Error): string {
   const issues = [error, error.cause].map(issuesOf).find((found) => found !== undefined);
   if (issues === undefined) return (error.cause instanceof Error ? error.cause : error).message;
@@ -218,7 +218,7 @@ function issuesOf(value: unknown): readonly Issue[] | undefined {
   return Array.isArray(value.issues) ? value.issues : undefined;
 }
 
-/** What was said before the reply that makes the call; texts only. */
+/** The texts before the reply that makes the call. */
 function spokenBefore(messages: readonly Message[]): object[] {
   const end = messages.findLastIndex(({ role }) => role === "assistant");
   return messages.slice(0, end < 0 ? undefined : end).flatMap(({ role, content }) => {

@@ -1,10 +1,10 @@
-// What to do with a reply. Pure: a reply, what happened in this turn so far, and the next step. The loop only carries it out.
+// Decides the next step of a turn from a reply of the model and the troubles so far. Pure: turn.ts carries it out.
 import type { AssistantMessage } from "@hermes-memory/core/message";
 import type { FinishReason } from "../../models/index.ts";
-import type { CallCheck, CheckedCall, RefusedCall } from "../tools/calls.ts";
+import type { CallCheck, CheckedCall, RefusedCall } from "../tools/check-calls.ts";
 
 export type ReplyView = {
-  /** Without blanks around it, without fences. Of all pieces, when it came in several. */
+  /** The streamed text, without blanks around it and without fences; of all pieces, when it came in several. */
   readonly text: string;
   readonly finishReason: FinishReason;
   readonly hasReasoning: boolean;
@@ -16,7 +16,7 @@ export type ReplyView = {
   readonly earlierText: string;
 };
 
-/** How often each kind of trouble came in a row. */
+/** How often each kind of trouble has come in a row. */
 export type Troubles = {
   readonly badJson: number;
   readonly unknownTool: number;
@@ -38,16 +38,16 @@ export const NO_TROUBLES: Troubles = Object.freeze({
 export type Verdict =
   | { readonly kind: "answer"; readonly text: string; readonly isEarlier: boolean }
   | { readonly kind: "run_tools"; readonly message: AssistantMessage; readonly calls: readonly CheckedCall[] }
-  /** The calls are answered with texts; nothing runs. `isLast`: and the turn ends. */
+  /** The calls are answered with error texts and do not run. `isLast`: the turn ends as well. */
   | {
       readonly kind: "refuse_tools";
       readonly message: AssistantMessage;
       readonly results: readonly RefusedCall[];
       readonly isLast: boolean;
     }
-  /** The same request once more; what was told of this reply does not count. */
+  /** The same request once more; the text of this reply is dropped. */
   | { readonly kind: "again" }
-  /** The text goes on in another call. */
+  /** The model is asked to continue the text. */
   | { readonly kind: "continue" }
   | { readonly kind: "nudge"; readonly text: string }
   | {
@@ -68,7 +68,7 @@ export function judge(reply: ReplyView, troubles: Troubles): Judgement {
 }
 
 function judgeCalls(calls: CallCheck, { finishReason }: ReplyView, before: Troubles): Judgement {
-  // A reply that was cut off may hold half of what the model meant to do, so none of it runs.
+  // A reply that was cut off may lack some of the calls that the model meant to make, so none of them runs.
   if (finishReason === "length" || calls.kind === "truncated") {
     const troubles = { ...before, cutCalls: before.cutCalls + 1 };
     if (troubles.cutCalls <= MOST_IN_A_ROW) return { verdict: { kind: "again" }, troubles };

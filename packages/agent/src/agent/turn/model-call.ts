@@ -1,8 +1,20 @@
-// One request to the model with everything around it: the request copy, cache markers, retries, streaming, usage. The outcome is
-// a reply, a reason to stop, or an interrupt with what had arrived by then.
-import { applyPromptCaching, estimateRequest } from "@hermes-memory/core/context";
-import type { Result } from "@hermes-memory/core/lib";
-import { type OpenAiMessage, textOf } from "@hermes-memory/core/message";
+// One call of the model: the request copy with its cache markers, retries, the streamed text, usage. Its outcome is a reply, a
+// failure or an interrupt. Below: the draft of the reply, which holds the text that the user has read so far.
+
+import type { HermesConfig } from "@hermes-memory/core/config";
+import { applyPromptCaching, type ContextEngine, estimateRequest } from "@hermes-memory/core/context";
+import { type Clock, isWhitespaceUnit, type Result } from "@hermes-memory/core/lib";
+import {
+  type AssistantMessage,
+  type Message,
+  newMessage,
+  type OpenAiMessage,
+  textOf,
+  withMeta,
+  withoutVendor,
+} from "@hermes-memory/core/message";
+import { EchoScrubber, StreamingContextScrubber } from "@hermes-memory/core/providers";
+import type { ToolTable } from "@hermes-memory/core/tools";
 import {
   callModel,
   isLoopback,
@@ -11,17 +23,27 @@ import {
   type ModelRequest,
   parseBaseUrl,
   promptTokens,
-  resolveContextWindow,
   totalTokens,
   type Usage,
 } from "../../models/index.ts";
-import type { AgentCore } from "../core.ts";
-import { requestTokens } from "../session/compaction.ts";
-import { tokenUpdate } from "../session/totals.ts";
-import { withoutTried } from "./refused.ts";
-import type { ReplyText } from "./reply-text.ts";
+import type { AgentEvents } from "../events.ts";
+import type { ModelInUse } from "../model-in-use.ts";
+import type { Session } from "../session/session.ts";
 import { requestMessages } from "./request.ts";
-import type { Turn } from "./turn.ts";
+import type { Turn } from "./turn-state.ts";
+
+export type CallDeps = {
+  readonly session: Session;
+  readonly model: ModelInUse;
+  readonly engine: ContextEngine;
+  readonly tools: ToolTable;
+  readonly events: AgentEvents;
+  readonly clock: Clock;
+  readonly config: HermesConfig;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Undefined: with a timer. */
+  readonly waitForRetry: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined;
+};
 
 export type CallOutcome =
   | { readonly kind: "reply"; readonly reply: ModelReply }
@@ -29,30 +51,31 @@ export type CallOutcome =
   | { readonly kind: "interrupted" };
 
 export type CallRules = {
-  /** Collects and tells the text. */
+  /** Gets the text while it streams. */
   readonly text: ReplyText;
-  /** Tools are shown but may not be called: the last call of a turn. */
+  /** Tools are shown but may not be called: for the last call of a turn. */
   readonly isToolless?: boolean;
   readonly maxOutputTokens?: number | undefined;
 };
 
-export async function callOnce(core: AgentCore, turn: Turn, rules: CallRules): Promise<CallOutcome> {
+export async function callOnce(deps: CallDeps, turn: Turn, rules: CallRules): Promise<CallOutcome> {
+  const { model, tools, events, config } = deps;
   const { signal } = turn.control;
   turn.apiCalls += 1;
   let hasText = false;
   let hasReasoning = false;
   const request: ModelRequest = {
-    ...markedMessages(core, turn),
-    tools: core.table.definitions(),
-    ...(rules.isToolless ? { toolChoice: "none" as const } : {}),
-    maxOutputTokens: rules.maxOutputTokens ?? core.parts.config.agent.maxOutputTokens,
-    staleAfterMs: staleAfterMs(core),
-    maxReplyChars: replyLimitChars(core.window.tokens),
+    ...markedMessages(deps, turn),
+    tools: tools.definitions(),
+    toolChoice: rules.isToolless ? "none" : undefined,
+    maxOutputTokens: rules.maxOutputTokens ?? config.agent.maxOutputTokens,
+    staleAfterMs: staleAfterMs(deps),
+    maxReplyChars: replyLimitChars(model.window.tokens),
     signal,
     onDelta: ({ kind, text }) => {
       if (kind === "reasoning") {
         hasReasoning = true;
-        return core.emit({ type: "reasoning-delta", text });
+        return events.emit({ type: "reasoning-delta", text });
       }
       hasText = true;
       rules.text.feed(text);
@@ -61,13 +84,13 @@ export async function callOnce(core: AgentCore, turn: Turn, rules: CallRules): P
   turn.sentEstimate = estimateRequest({ messages: request.messages, tools: request.tools ?? [] });
   let outcome: Result<ModelReply, ModelFailure>;
   try {
-    outcome = await callModel(core.model, request, {
-      attempts: core.parts.config.agent.apiMaxRetries,
-      ...(core.parts.waitForRetry === undefined ? {} : { sleep: core.parts.waitForRetry }),
+    outcome = await callModel(model.chat, request, {
+      attempts: config.agent.apiMaxRetries,
+      sleep: deps.waitForRetry,
       onRetry: ({ attempt, of, waitMs, failure }) => {
-        if (hasReasoning) core.emit({ type: "text-discard" });
+        if (hasReasoning) events.emit({ type: "text-discard" });
         hasReasoning = false;
-        core.emit({ type: "retry", attempt, of, waitMs, reason: failure.message });
+        events.emit({ type: "retry", attempt, of, waitMs, reason: failure.message });
       },
     });
   } catch (cause) {
@@ -79,29 +102,31 @@ export async function callOnce(core: AgentCore, turn: Turn, rules: CallRules): P
     rules.text.end();
     return { kind: "failure", failure: outcome.error };
   }
-  if (!hasText) rules.text.feed(textOf(outcome.value.message.content)); // a server that does not stream
+  const reply = outcome.value;
+  if (!hasText) rules.text.feed(textOf(reply.message.content)); // a server that does not stream
   rules.text.end();
-  calibrate(core, turn.sentEstimate, outcome.value.usage);
-  await account(core, outcome.value.usage);
-  return { kind: "reply", reply: outcome.value };
+  model.noteReply(turn.sentEstimate, reply.usage);
+  if (reply.usage !== undefined) await account(deps, reply.usage);
+  return { kind: "reply", reply };
 }
 
-/** The request copy with its cache markers: on the messages where the wire is Anthropic's own, on the body elsewhere. */
+/** The request copy with its cache markers: on the messages for Anthropic's own API, on the body for others. */
 function markedMessages(
-  core: AgentCore,
+  { session, model }: CallDeps,
   turn: Turn,
-): Pick<ModelRequest, "messages"> & Partial<Pick<ModelRequest, "markBody">> {
+): Pick<ModelRequest, "messages" | "markBody"> {
   const messages = requestMessages({
     system: turn.system,
-    ephemeral: core.parts.ephemeral,
-    prefill: core.parts.prefill,
-    messages: withoutTried(core.parts.transcript.messages, turn.triedWithout),
+    ephemeral: session.ephemeral,
+    prefill: session.prefill,
+    messages: session.messages,
     userMessageId: turn.userMessageId,
     recall: turn.recall,
     hookContext: turn.hookContext,
-    withoutReasoning: core.withoutReasoningIn === core.sessionId,
+    withoutReasoning: model.leavesOutReasoning(session.id),
+    triedWithout: turn.triedWithout,
   });
-  const { caching, ttl } = core;
+  const { caching, cacheTtl: ttl } = model;
   if (!caching.enabled) return { messages };
   if (caching.native) return { messages: applyPromptCaching(messages, { native: true, ttl }) };
   const markBody = (body: readonly OpenAiMessage[]): readonly OpenAiMessage[] =>
@@ -109,17 +134,7 @@ function markedMessages(
   return { messages, markBody };
 }
 
-/** A server that reports nothing teaches nothing. */
-function calibrate(core: AgentCore, estimate: number, usage: Usage | undefined): void {
-  const counted = usage === undefined ? 0 : promptTokens(usage);
-  core.lastSent = counted > 0 ? { estimate, counted } : undefined;
-  core.mostTaken = Math.max(core.mostTaken, counted);
-  core.calibration.observe(estimate, counted);
-}
-
-async function account(core: AgentCore, usage: Usage | undefined): Promise<void> {
-  if (usage === undefined) return;
-  const { engine, totals, store } = core.parts;
+async function account({ session, model, engine, events }: CallDeps, usage: Usage): Promise<void> {
   const prompt = promptTokens(usage);
   engine.updateFromResponse({
     promptTokens: prompt,
@@ -131,36 +146,22 @@ async function account(core: AgentCore, usage: Usage | undefined): Promise<void>
     cacheWriteTokens: usage.cacheWrite,
     reasoningTokens: usage.reasoning,
   });
-  const cost = await totals.add(usage, core.model.identity, core.ttl);
-  core.emit({
+  const cost = await model.costOf(usage);
+  session.usage.add(usage, cost);
+  events.emit({
     type: "usage",
     usage,
     promptTokens: prompt,
-    contextLength: core.window.tokens,
+    contextLength: model.window.tokens,
     costUsd: cost.costUsd,
   });
-  if (core.window.isProvisional) await resolveWindowAgain(core);
-  if (store === undefined) return;
-  const isBehind = totals.owed.length > 0; // the database is away; the next flush tries again
-  totals.owe(core.sessionId, tokenUpdate(usage, cost, core.model.identity));
-  if (!isBehind) await core.storeUsage();
+  if (await model.resolveProvisionalWindow()) engine.updateModel?.(model.engineWindow);
+  await session.storeCall(usage, cost);
 }
 
-/** The server had not loaded the model when it was asked first. */
-async function resolveWindowAgain(core: AgentCore): Promise<void> {
-  const { home, config, engine } = core.parts;
-  const { model, provider, baseUrl } = core.model.identity;
-  core.window = { ...core.window, isProvisional: false }; // asked once, whatever the answer
-  const apiKey = core.chosen?.apiKey ?? "";
-  const window = await resolveContextWindow({ model, provider, baseUrl, apiKey }, { home, config });
-  if (window.source !== "server") return; // it did not answer; what it said first is better than a guess
-  core.window = { ...window, isProvisional: false };
-  engine.updateModel?.({ model, contextLength: window.tokens, provider, baseUrl });
-}
-
-/** Prose has about 4 characters a token, so a reply of this length cannot have come out of the window. */
+/** Prose has about 4 characters a token, so a reply of more than twice that per token of the window cannot be genuine. */
 const CHARS_PER_TOKEN = 8;
-/** For windows that are only guessed, or stated wrongly. */
+/** For windows that are guessed or stated wrongly. */
 const LEAST_WINDOW = 4_096;
 
 function replyLimitChars(windowTokens: number): number {
@@ -171,13 +172,13 @@ const STALE_SECONDS = 180;
 const LONG_REQUEST = { tokens: 50_000, seconds: 240 };
 const LONGER_REQUEST = { tokens: 100_000, seconds: 300 };
 
-/** Local servers may think for minutes before the first token; others are given up on. */
-function staleAfterMs(core: AgentCore): number | undefined {
-  const set = Number(core.parts.env.HERMES_STREAM_STALE_TIMEOUT);
+/** A stream that is silent for this long is given up. Local servers may take minutes to the first token, so they have no limit. */
+function staleAfterMs({ session, model, tools, env }: CallDeps): number | undefined {
+  const set = Number(env.HERMES_STREAM_STALE_TIMEOUT);
   const isSet = Number.isFinite(set) && set > 0;
-  const base = parseBaseUrl(core.model.identity.baseUrl);
+  const base = parseBaseUrl(model.identity.baseUrl);
   if (!isSet && base !== undefined && isLoopback(base)) return undefined;
-  const tokens = requestTokens(core);
+  const tokens = model.tokens(session.requestEstimate(tools));
   const least =
     tokens > LONGER_REQUEST.tokens
       ? LONGER_REQUEST.seconds
@@ -185,4 +186,133 @@ function staleAfterMs(core: AgentCore): number | undefined {
         ? LONG_REQUEST.seconds
         : 0;
   return Math.max(isSet ? set : STALE_SECONDS, isSet ? 0 : least) * 1000;
+}
+
+/** The reply that is being written: the text that the user has read of it, and how it gets into the list. */
+export class Draft {
+  readonly #deps: Pick<CallDeps, "session" | "events" | "clock">;
+  readonly #turn: Pick<Turn, "recall">;
+  #stream: ReplyText;
+
+  constructor(deps: Pick<CallDeps, "session" | "events" | "clock">, turn: Pick<Turn, "recall">) {
+    this.#deps = deps;
+    this.#turn = turn;
+    this.#stream = this.#newStream();
+  }
+
+  /** Gets the model's text. */
+  get stream(): ReplyText {
+    return this.#stream;
+  }
+
+  get text(): string {
+    return this.#stream.text;
+  }
+
+  /** The next reply begins. */
+  begin(): void {
+    this.#stream = this.#newStream();
+  }
+
+  /** Listeners drop the text; the model is asked again. */
+  discard(): void {
+    if (this.text !== "") {
+      this.#deps.events.emit({ type: "text-discard" });
+      this.#deps.session.dropEphemeral(); // pieces that the model was to continue
+    }
+    this.begin();
+  }
+
+  append(...messages: readonly Message[]): void {
+    const atSeconds = this.#deps.clock.now().getTime() / 1000;
+    this.#deps.session.append(...messages.map((message) => withMeta(message, { atSeconds })));
+  }
+
+  /** The model's message with the streamed text. Vendor items that repeat the unscrubbed text are dropped. */
+  finished(message: AssistantMessage, { finishReason }: ModelReply): AssistantMessage {
+    const kept = message.content === this.text ? message : withoutVendor(message, REPEATED_TEXT);
+    return newMessage({ ...kept, content: this.text }, { finishReason }); // `meta` of a foreign model object is not used
+  }
+
+  /** The text so far and a request to continue, for the model only. The list gets the whole text in the end. */
+  appendPiece(message?: AssistantMessage): void {
+    this.#deps.session.dropEphemeral();
+    const ephemeral = "continuation";
+    this.append(
+      newMessage({ ...message, role: "assistant", content: this.text, toolCalls: [] }, { ephemeral }),
+      newMessage({ role: "user", content: GO_ON }, { ephemeral }),
+    );
+  }
+
+  /** Keeps an incomplete answer that the user has read. Gives its text; "" when there is none. */
+  keepText(finishReason: string): string {
+    if (this.text === "") return "";
+    this.#deps.session.dropEphemeral();
+    this.append(newMessage({ role: "assistant", content: this.text, toolCalls: [] }, { finishReason }));
+    return this.text;
+  }
+
+  #newStream(): ReplyText {
+    return new ReplyText((text) => this.#deps.events.emit({ type: "text-delta", text }), this.#turn.recall);
+  }
+}
+
+const REPEATED_TEXT: ReadonlySet<string> = new Set(["codex_message_items"]);
+
+const GO_ON =
+  "[Your reply was cut off. Go on exactly where it stops, without repeating anything and without a word about the interruption.]";
+
+/**
+ * The text of one reply on its way to the user, without recalled memory that the model repeats and without blanks at either end.
+ * Only this text is streamed, returned, stored and synced, so all four are the same.
+ */
+export class ReplyText {
+  /** Runs first, because it knows the recall of the turn. Undefined without recall. */
+  readonly #echoes: EchoScrubber | undefined;
+  readonly #scrubber = new StreamingContextScrubber();
+  readonly #emit: (text: string) => void;
+  #text = "";
+  #heldBlanks = "";
+
+  /** `recall`: the recall in this turn's requests, in its fence; "" for none. */
+  constructor(emit: (text: string) => void, recall = "") {
+    this.#emit = emit;
+    this.#echoes = recall === "" ? undefined : new EchoScrubber(recall);
+  }
+
+  get text(): string {
+    return this.#text;
+  }
+
+  feed(delta: string): void {
+    this.#tell(this.#scrubber.feed(this.#echoes?.feed(delta) ?? delta));
+  }
+
+  /** The model has ended. A fence that was never closed is dropped with the text behind it. `feed` may follow for another piece. */
+  end(): void {
+    this.#tell(this.#scrubber.feed(this.#echoes?.end() ?? "") + this.#scrubber.flush());
+    this.#scrubber.reset();
+  }
+
+  /** Blanks wait until text follows them: those at the end of the reply are cut off. */
+  #tell(text: string): void {
+    let end = text.length;
+    while (end > 0 && isWhitespaceUnit(text.charCodeAt(end - 1))) end -= 1;
+    if (end === 0) {
+      this.#heldBlanks += text;
+      return;
+    }
+    let out = this.#heldBlanks + text.slice(0, end);
+    this.#heldBlanks = text.slice(end);
+    if (this.#text === "") out = withoutLeadingBlanks(out);
+    if (out === "") return;
+    this.#text += out;
+    this.#emit(out);
+  }
+}
+
+function withoutLeadingBlanks(text: string): string {
+  let start = 0;
+  while (start < text.length && isWhitespaceUnit(text.charCodeAt(start))) start += 1;
+  return text.slice(start);
 }

@@ -1,5 +1,5 @@
-// The messages of one request, made from the live list. Pure: the list stays as it is, and the same list gives the same bytes,
-// whether it is live or was read back from the database.
+// The messages of one request, as a copy of the session's list. Pure: the same list gives the same bytes, whether it is live or
+// was read back from the database.
 import { repairPairs, withoutRefused } from "@hermes-memory/core/context";
 import { isRecord, outsideJsonOr, pyStrip } from "@hermes-memory/core/lib";
 import {
@@ -8,9 +8,11 @@ import {
   newMessage,
   type Part,
   partsOf,
+  REFUSED_BY_POLICY,
   type ToolCall,
   toolCallsOf,
   type Vendor,
+  withMeta,
   withoutVendor,
 } from "@hermes-memory/core/message";
 import { injectRecall } from "@hermes-memory/core/providers";
@@ -18,24 +20,29 @@ import { sanitizeContext } from "@hermes-memory/core/security";
 
 export type RequestParts = {
   readonly system: string;
-  /** Added to the system prompt of this request, and of no stored one. */
+  /** Added to the system prompt of the request and never stored. */
   readonly ephemeral?: string | undefined;
   /** Between the system prompt and the conversation. */
   readonly prefill: readonly Message[];
   readonly messages: readonly Message[];
   /** `meta.id` of the message this turn answers. */
   readonly userMessageId: string;
-  /** Recall in its fence, and what hooks add; "" for none. */
+  /** Recall in its fence, and the text of hooks; "" for none. */
   readonly recall: string;
   readonly hookContext: string;
-  /** After a vendor refused their signatures. */
+  /** After a vendor refused the signatures of its reasoning. */
   readonly withoutReasoning?: boolean;
+  /** `meta.id`s of messages that this request is tried without. */
+  readonly triedWithout?: ReadonlySet<string>;
 };
 
 export function requestMessages(parts: RequestParts): readonly Message[] {
-  const { messages, userMessageId } = parts;
+  const { messages, userMessageId, triedWithout = new Set() } = parts;
   const addition = [parts.recall, parts.hookContext].filter((text) => text !== "").join("\n\n");
-  const known = withoutRefused(messages).filter(isSent);
+  const marked = messages.map((message) =>
+    triedWithout.has(message.meta.id) ? withMeta(message, { finishReason: REFUSED_BY_POLICY }) : message,
+  );
+  const known = withoutRefused(marked).filter(isSent);
   const target = known.some(({ meta }) => meta.id === userMessageId)
     ? userMessageId
     : known.findLast(({ role }) => role === "user")?.meta.id;
@@ -49,23 +56,23 @@ export function requestMessages(parts: RequestParts): readonly Message[] {
   return [
     ...(system === "" ? [] : [newMessage({ role: "system", content: system.toWellFormed() })]),
     ...parts.prefill.map(cleanMessage),
-    ...spoken.map((message) => (parts.withoutReasoning ? withoutThoughts(message) : message)),
+    ...spoken.map((message) => (parts.withoutReasoning ? withoutReasoningFields(message) : message)),
   ];
 }
 
-/** The system prompt is the request's own, and rows of other programs are no messages. */
+/** The request has a system prompt already, and system rows of other programs are no messages. */
 function isSent({ role, meta }: Message): boolean {
   return role !== "system" || meta.writtenRole === "developer";
 }
 
-const THOUGHTS: ReadonlySet<string> = new Set([
+const REASONING_FIELDS: ReadonlySet<string> = new Set([
   "reasoning",
   "reasoning_details",
   "codex_reasoning_items",
   "codex_message_items",
 ]);
 
-/** As the message comes back from the database: of the vendors' fields only those that have a column. */
+/** The message as it is read back from the database: only the vendors' fields that have a column. */
 function asReloaded(message: Message): Message {
   const { vendor: given = {}, ...rest } = cleanMessage(message);
   const vendor = message.role === "assistant" ? storedFields(given) : {};
@@ -84,36 +91,39 @@ function storedFields(vendor: Vendor): Vendor {
   return Object.fromEntries([...texts, ...values]);
 }
 
-/** Stored as NULL. */
+/** Such a value is stored as NULL. */
 function isEmpty(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return !value;
   return Object.keys(value).length === 0;
 }
 
-/** Nothing of its meta but what tells who spoke. */
+/** Without the metadata of this process. */
 function cleanMessage(message: Message): Message {
   const { id, writtenRole } = message.meta;
-  const meta = { id, atSeconds: 0, ...(writtenRole === undefined ? {} : { writtenRole }) };
+  const meta = { id, atSeconds: 0, writtenRole };
   const clean = { ...message, content: cleanContent(message), meta };
   if (clean.role !== "tool") return clean;
-  const { toolCallId, toolName, ...rest } = clean;
-  const named = toolName === undefined ? {} : { toolName: asColumn(toolName) };
-  return { ...rest, toolCallId: asColumn(toolCallId), ...named };
+  const { toolCallId, toolName } = clean;
+  return {
+    ...clean,
+    toolCallId: asColumn(toolCallId),
+    toolName: toolName === undefined ? undefined : asColumn(toolName),
+  };
 }
 
-/** A text as a column of the database keeps it. */
+/** The text as a column of the database has it. */
 function asColumn(text: string): string {
   return text.replaceAll("\u0000", "\ufffd").toWellFormed();
 }
 
-/** As a message comes back from the database: without recall of an earlier time, without blanks around it. */
+/** The content as it is read back from the database: without recall of an earlier turn, without blanks around it. */
 function cleanContent({ role, content }: Message): Content {
   if (typeof content === "string") {
     const isDialogue = role === "user" || role === "assistant";
     return pyStrip(isDialogue ? sanitizeContext(content) : content).toWellFormed();
   }
   if (content === null) return "";
-  // Some vendors refuse a part without words.
+  // Some vendors refuse a part without text.
   return content.flatMap((part): Part[] => {
     if (part.type === "other") return [{ ...part, value: wellFormed(part.value) }];
     if (part.type !== "text") return [part];
@@ -121,7 +131,7 @@ function cleanContent({ role, content }: Message): Content {
   });
 }
 
-/** A part of another type, such as a thought, is sent by its text where it has one. */
+/** Of a part of another type, such as reasoning, the text is sent where it has one. */
 function wellFormed(value: unknown): unknown {
   return isRecord(value) && typeof value.text === "string"
     ? { ...value, text: value.text.toWellFormed() }
@@ -131,7 +141,7 @@ function wellFormed(value: unknown): unknown {
 const CORRUPT =
   "[The arguments of this call could not be read and were replaced by {}; the result below may be of another call than was meant.]";
 
-/** Arguments in one spelling, so that a prefix keeps its bytes. What is no JSON object becomes `{}`, and its result says so. */
+/** Arguments in one spelling, so that a cached prefix keeps its bytes. Anything but a JSON object becomes `{}`, and its result says so. */
 function withSoundArguments(messages: readonly Message[]): readonly Message[] {
   const broken = new Set<string>();
   return messages.map((message) => {
@@ -163,24 +173,24 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(keys.map((key) => [key, sorted(value[key])]));
 }
 
-/** Thoughts without an answer, or no words at all: vendors refuse it, and it says nothing. */
+/** Vendors refuse a message without text and calls, such as reasoning without an answer. */
 function isSilent(message: Message): boolean {
   return isPlain(message) && (message.content === null || message.content.length === 0);
 }
 
-/** Vendors want the sides to take turns. */
+/** Vendors want user and assistant to alternate. */
 function joinSides(messages: readonly Message[]): readonly Message[] {
   const joined: Message[] = [];
   for (const message of messages) {
     const last = joined.at(-1);
     if (last !== undefined && last.role === message.role && isPlain(last) && isPlain(message)) {
-      // Thoughts belong to the reply they led to, and this one is made of two.
-      const [one, other] = [withoutThoughts(last), withoutThoughts(message)];
+      // Reasoning belongs to one reply, and this message is made of two.
+      const [one, other] = [withoutReasoningFields(last), withoutReasoningFields(message)];
       const vendor = { ...one.vendor, ...other.vendor };
       joined[joined.length - 1] = {
         ...other,
         content: joinContent(last.content, message.content),
-        ...(Object.keys(vendor).length === 0 ? {} : { vendor }),
+        vendor: Object.keys(vendor).length === 0 ? undefined : vendor,
       };
     } else joined.push(message);
   }
@@ -191,7 +201,7 @@ function isPlain(message: Message): boolean {
   return message.role === "user" || (message.role === "assistant" && toolCallsOf(message).length === 0);
 }
 
-/** The user speaks first, also in a history that somebody cut. */
+/** Vendors want the user's message first, also in a list that was cut. */
 function withOpening(messages: readonly Message[]): readonly Message[] {
   if (messages.length === 0 || messages[0]?.role === "user") return messages;
   const content = "[The conversation before this point is not shown.]";
@@ -204,6 +214,6 @@ function joinContent(one: Content, other: Content): Content {
   return [...partsOf(one), ...partsOf(other)];
 }
 
-function withoutThoughts(message: Message): Message {
-  return message.role === "assistant" ? withoutVendor(message, THOUGHTS) : message;
+function withoutReasoningFields(message: Message): Message {
+  return message.role === "assistant" ? withoutVendor(message, REASONING_FIELDS) : message;
 }

@@ -1,19 +1,66 @@
-// One turn while it runs: what it answers, what it was given, how far it has come, how it ended.
-
-import type { Content } from "@hermes-memory/core/message";
-import type { TurnExit } from "../result.ts";
-import type { SessionLease } from "../session/lease.ts";
+// A turn, from the user's text to the result, from top to bottom: begin (reserve the session, store the message, build the prompt,
+// ask memory), loop (call the model and run its tools until there is an answer), finish (store, hooks, providers, result). Every
+// way out passes `finish`.
+import { randomUUID } from "node:crypto";
+import { basename } from "node:path";
+import { estimateMessage, leastTokens } from "@hermes-memory/core/context";
+import type { MemoryStore } from "@hermes-memory/core/curated";
+import { describeCause, HermesError, isRecord, pyStrip } from "@hermes-memory/core/lib";
+import {
+  type AssistantMessage,
+  type Content,
+  newMessage,
+  type Part,
+  parseContent,
+  partsOf,
+  textOf,
+} from "@hermes-memory/core/message";
+import { buildMemoryContextBlock } from "@hermes-memory/core/providers";
+import { type ModelReply, promptTokens, safeAddress, totalTokens } from "../../models/index.ts";
+import type { AgentHooks } from "../options.ts";
+import type { TurnResult } from "../result.ts";
+import type { ReviewSchedule, ReviewScope } from "../review/review-schedule.ts";
+import { writeJsonSnapshot } from "../session/session-files.ts";
+import { withMaskedArguments } from "../session/transcript.ts";
 import type { RunOptions, UserInput } from "../surface.ts";
+import { type CheckedCall, checkCalls } from "../tools/check-calls.ts";
+import { runBatch, toolMessage } from "../tools/run-calls.ts";
+import { judge, NO_TROUBLES, type Troubles, type Verdict } from "./judge.ts";
+import {
+  compactAfterTools,
+  compactUntilItFits,
+  compactWhileTooLong,
+  refuseSmallWindow,
+  refuseTooLarge,
+} from "./keep-within-window.ts";
+import { type CallDeps, callOnce, Draft } from "./model-call.ts";
+import { type FailureDeps, ModelFailures } from "./model-failure.ts";
+import {
+  gaveUpEnd,
+  interruptedEnd,
+  sessionBusy,
+  sessionFoundBusy,
+  sessionGone,
+  sessionTakenOver,
+  type Turn,
+  type TurnControl,
+  type TurnEnd,
+} from "./turn-state.ts";
 
-/** The user's hand on a running turn. */
-export type TurnControl = {
-  /** Aborted by an interrupt. */
-  readonly signal: AbortSignal;
-  /** What was typed since the last time, taken away; undefined for nothing. */
-  takeSteer(): string | undefined;
-  /** The same for the last time: from now on nothing is taken any more. */
-  closeSteering(): string | undefined;
-  interruptMessage(): string | null;
+/** For the loop alone: the background review runs it without the rest of a turn. */
+export type LoopDeps = CallDeps &
+  FailureDeps & {
+    readonly reviewSchedule: ReviewSchedule;
+    readonly hooks: AgentHooks;
+    /** Ids of long tool results that this agent put into files. */
+    readonly keptResults: Set<string>;
+  };
+
+export type TurnDeps = LoopDeps & {
+  readonly platform: string;
+  readonly memory: MemoryStore | undefined;
+  /** Begins a background review; false when it cannot now. Undefined: there are none. */
+  readonly startReview: ((turn: Turn, due: ReviewScope) => boolean) | undefined;
 };
 
 export type TurnRequest = {
@@ -22,54 +69,479 @@ export type TurnRequest = {
   readonly control: TurnControl;
 };
 
-export class Turn {
-  readonly taskId: string;
-  readonly control: TurnControl;
-  readonly startedAtMs = performance.now();
-  lease: SessionLease | undefined;
-  /** `meta.id` of the message it answers. */
-  userMessageId = "";
-  /** As the user wrote it; for memory and search. */
-  userText = "";
-  userContent: Content = "";
-  system = "";
-  recall = "";
-  hookContext = "";
-  /** `meta.id`s of messages that the next request is tried without, after a refusal. */
-  triedWithout: ReadonlySet<string> = new Set();
-  apiCalls = 0;
-  lastReasoning: string | null = null;
-  overflows = 0;
-  /** Estimated tokens of the last request. */
-  sentEstimate = 0;
-  /** Out of steps, the model is asked to sum up. Not where nobody reads it. */
-  wrapsUp = true;
+export async function runTurn(deps: TurnDeps, request: TurnRequest): Promise<TurnResult> {
+  const turn = newTurn(request.options.taskId ?? randomUUID(), request.control);
+  const end = await answer(deps, turn, request);
+  return finish(deps, turn, await unlessTakenOver(deps, turn, end));
+}
 
-  constructor(taskId: string, control: TurnControl) {
-    this.taskId = taskId;
-    this.control = control;
+async function answer(deps: TurnDeps, turn: Turn, request: TurnRequest): Promise<TurnEnd> {
+  try {
+    return (await begin(deps, turn, request)) ?? (await runLoop(deps, turn));
+  } catch (cause) {
+    if (turn.control.signal.aborted) return interruptedEnd(turn, "");
+    deps.log.error("A turn failed", { cause });
+    const hint = cause instanceof HermesError ? cause.hint : undefined;
+    return { exit: "model_error", text: "", failed: true, error: describeCause(cause), hint };
   }
 }
 
-/** `text`: what the user had read by then. Front ends know the other text by its beginning. */
-export function interruptedEnd(turn: Turn, text: string): TurnEnd {
-  const seconds = Math.round((performance.now() - turn.startedAtMs) / 1000);
-  const waiting = `Operation interrupted: waiting for model response (${seconds}s elapsed).`;
-  return { exit: "interrupted_by_user", text: text || waiting, interrupted: true, partial: text !== "" };
+export function newTurn(taskId: string, control: TurnControl, wrapsUp = true): Turn {
+  return {
+    taskId,
+    control,
+    wrapsUp,
+    startedAtMs: performance.now(),
+    userMessageId: "",
+    userText: "",
+    userContent: "",
+    system: "",
+    recall: "",
+    hookContext: "",
+    triedWithout: new Set(),
+    apiCalls: 0,
+    lastReasoning: null,
+    overflows: 0,
+    sentEstimate: 0,
+  };
 }
 
-/** How a turn ended, before anything is made of it. */
-export type TurnEnd = {
-  readonly exit: TurnExit;
-  readonly text: string;
-  /** `text_response(finish_reason=stop)`: the exit with what is worth knowing about it. */
-  readonly detail?: string;
-  readonly failed?: boolean;
-  readonly partial?: boolean;
-  readonly interrupted?: boolean;
-  readonly error?: string;
-  readonly hint?: string;
-  readonly compressionExhausted?: boolean;
-  /** Nothing of it is in the list: somebody else has the session. */
-  readonly isRefused?: boolean;
-};
+// Begin. Failures on the way are noticed or logged, and the turn goes on, unless the model cannot be called.
+
+/** Undefined when the model may be called. */
+async function begin(
+  deps: TurnDeps,
+  turn: Turn,
+  { input, options }: TurnRequest,
+): Promise<TurnEnd | undefined> {
+  const { session, tools, todo, reviewSchedule, memory, events, hooks } = deps;
+  const { signal } = turn.control;
+  const content = contentOf(input);
+  const least =
+    typeof input === "string" ? leastTokens(input) : estimateMessage(newMessage({ role: "user", content }));
+  const tooLarge = refuseTooLarge(deps, least);
+  if (tooLarge !== undefined) return tooLarge;
+  const refusal = await session.reserve();
+  if (refusal !== undefined)
+    return refusal.kind === "gone" ? sessionGone(session.id) : sessionBusy(refusal.message);
+  await session.ensureRow();
+  const history = session.messages;
+  todo.hydrate(history);
+  reviewSchedule.hydrate(history);
+  reviewSchedule.noteTurn({ hasMemoryTool: tools.has("memory") && memory !== undefined });
+  appendUserMessage(deps, turn, content, options);
+  events.emit({ type: "turn-start", sessionId: session.id, turn: reviewSchedule.turns });
+
+  const { text: system, isFresh } = await session.prompt.ensure(session.id, history.length > 0, tools);
+  turn.system = system;
+  if (isFresh) {
+    const started = callHook(deps, "sessionStart", () => hooks.sessionStart?.(session.id));
+    await unlessInterrupted(signal, started);
+  }
+  await session.flush();
+  const tooSmall = refuseSmallWindow(deps, system);
+  if (tooSmall !== undefined) return tooSmall;
+  await compactWhileTooLong(deps, turn);
+
+  const view = { sessionId: session.id, turn: reviewSchedule.turns, userText: turn.userText };
+  const added = callHook(deps, "preModelCall", () => hooks.preModelCall?.(view));
+  turn.hookContext = (await unlessInterrupted(signal, added)) ?? "";
+  if (!signal.aborted)
+    turn.recall = buildMemoryContextBlock(await unlessInterrupted(signal, recall(deps, turn)));
+  if (!signal.aborted) await compactUntilItFits(deps, turn);
+  return undefined;
+}
+
+function appendUserMessage(
+  { session, clock }: TurnDeps,
+  turn: Turn,
+  content: Content,
+  { persistUserMessage: stored, persistUserTimestamp: at = 0 }: RunOptions,
+): void {
+  const storedContent = stored === undefined ? undefined : contentOf(stored);
+  const atSeconds = at > 0 ? at : clock.now().getTime() / 1000;
+  const message = newMessage({ role: "user", content }, { atSeconds, storedContent });
+  session.append(message);
+  turn.userMessageId = message.meta.id;
+  turn.userContent = storedContent ?? content;
+  turn.userText = pyStrip(textOf(turn.userContent));
+}
+
+/** Parts may be those of chat APIs or those of a message of the list, so that a message can be sent again. */
+function contentOf(input: UserInput): Content {
+  if (typeof input === "string") return input.toWellFormed();
+  if (!input.some(isPart)) return parseContent(input);
+  return input.flatMap((part) => (isPart(part) ? [part] : partsOf(parseContent([part]))));
+}
+
+function isPart(part: unknown): part is Part {
+  if (!isRecord(part)) return false;
+  if (part.type === "image") return typeof part.url === "string";
+  return part.type === "other" ? "value" in part : part.type === "text" && isRecord(part.vendor);
+}
+
+async function recall(
+  { manager, session, model, tools, platform, reviewSchedule }: TurnDeps,
+  turn: Turn,
+): Promise<string> {
+  if (manager === undefined) return "";
+  const used = model.tokens(session.requestEstimate(tools));
+  await manager.onTurnStart(reviewSchedule.turns, turn.userText, {
+    model: model.identity.model,
+    platform,
+    tool_count: tools.definitions().length,
+    remaining_tokens: Math.max(0, model.window.tokens - used),
+  });
+  return manager.prefetchAll(turn.userText, { session_id: session.id });
+}
+
+/** An interrupt does not wait for the work; undefined then. */
+async function unlessInterrupted<T>(signal: AbortSignal, work: Promise<T>): Promise<T | undefined> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const stop = (): void => resolve(undefined);
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/** A hook that fails is logged. */
+async function callHook<T>(
+  { log }: TurnDeps,
+  name: string,
+  call: () => T | Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await call();
+  } catch (cause) {
+    log.warn(`The hook ${name} failed: ${describeCause(cause)}`);
+    return undefined;
+  }
+}
+
+// Loop. judge.ts decides the next step, the loop carries it out. The list is stored after every step.
+
+export async function runLoop(deps: LoopDeps, turn: Turn): Promise<TurnEnd> {
+  const loop = new Loop(deps, turn);
+  for (;;) {
+    const end = await loop.step();
+    if (end !== undefined) return end;
+  }
+}
+
+const BASE_OUTPUT_TOKENS = 4_096;
+const MOST_OUTPUT_TOKENS = 32_768;
+
+class Loop {
+  readonly #deps: LoopDeps;
+  readonly #turn: Turn;
+  readonly #draft: Draft;
+  #failures: ModelFailures | undefined;
+  #troubles: Troubles = NO_TROUBLES;
+  /** Text that came with calls to housekeeping tools only. */
+  #earlierText = "";
+
+  constructor(deps: LoopDeps, turn: Turn) {
+    this.#deps = deps;
+    this.#turn = turn;
+    this.#draft = new Draft(deps, turn);
+  }
+
+  /** One call of the model and its consequences. Undefined: another step follows. */
+  async step(): Promise<TurnEnd | undefined> {
+    const { session, tools, reviewSchedule, maxTurns } = this.#deps;
+    const turn = this.#turn;
+    if (turn.control.signal.aborted) return this.#interrupted();
+    if (!(await session.isOurs())) return sessionTakenOver(session.id);
+    if (turn.apiCalls >= maxTurns) return turn.wrapsUp ? this.#sumUp() : outOfSteps(turn);
+    reviewSchedule.noteModelCall({ hasSkillTool: tools.has("skill_manage") });
+    const outcome = await callOnce(this.#deps, turn, {
+      text: this.#draft.stream,
+      maxOutputTokens: this.#maxOutputTokens(),
+    });
+    switch (outcome.kind) {
+      case "interrupted":
+        return this.#interrupted();
+      case "failure": {
+        this.#failures ??= new ModelFailures(this.#deps, turn, this.#draft);
+        const { end, troubles } = await this.#failures.handle(outcome.failure, this.#troubles);
+        this.#troubles = troubles;
+        return end;
+      }
+      case "reply":
+        // An empty reply that a filter stopped does not show that the request was accepted.
+        if (outcome.reply.finishReason !== "content_filter" || this.#draft.text !== "")
+          this.#failures?.noteAccepted();
+        return this.#carryOut(this.#judge(outcome.reply), outcome.reply);
+      default:
+        return outcome satisfies never;
+    }
+  }
+
+  #judge({ message, finishReason }: ModelReply): Verdict {
+    const { session, tools } = this.#deps;
+    const { reasoning: given, reasoning_details: details } = message.vendor ?? {};
+    const reasoning = typeof given === "string" ? given : "";
+    if (reasoning !== "") this.#turn.lastReasoning = reasoning;
+    const { verdict, troubles } = judge(
+      {
+        text: this.#draft.text,
+        finishReason,
+        hasReasoning: reasoning !== "" || details !== undefined,
+        calls: message.toolCalls.length > 0 ? checkCalls(message, tools) : undefined,
+        followsTools: session.messages.at(-1)?.role === "tool",
+        earlierText: this.#earlierText,
+      },
+      this.#troubles,
+    );
+    this.#troubles = troubles;
+    return verdict;
+  }
+
+  async #carryOut(verdict: Verdict, reply: ModelReply): Promise<TurnEnd | undefined> {
+    const { session } = this.#deps;
+    const draft = this.#draft;
+    switch (verdict.kind) {
+      case "answer": {
+        const { text, isEarlier } = verdict;
+        const earlier = "fallback_prior_turn_content";
+        if (isEarlier) return { exit: earlier, detail: earlier, text };
+        session.dropEphemeral();
+        draft.append(draft.finished(reply.message, reply));
+        return { exit: "text_response", detail: `text_response(finish_reason=${reply.finishReason})`, text };
+      }
+      case "run_tools":
+        return this.#runTools(verdict.message, verdict.calls, reply);
+      case "refuse_tools": {
+        const results = verdict.results.map(({ id, name, text }) => toolMessage({ callId: id, name, text }));
+        session.dropEphemeral();
+        draft.append(withMaskedArguments(draft.finished(verdict.message, reply)), ...results);
+        await session.flush();
+        draft.begin();
+        if (!verdict.isLast) return undefined;
+        const error = "The model kept calling tools that do not exist, so the turn was ended.";
+        return { exit: "invalid_tool_calls", text: "", partial: true, failed: true, error };
+      }
+      case "again":
+        draft.discard();
+        return undefined;
+      case "continue":
+        draft.appendPiece(reply.message);
+        return undefined;
+      case "nudge": {
+        const meta = { ephemeral: "empty_recovery" } as const;
+        draft.append(
+          newMessage({ role: "assistant", content: "(empty)", toolCalls: [] }, meta),
+          newMessage({ role: "user", content: verdict.text }, meta),
+        );
+        return undefined;
+      }
+      case "give_up":
+        return gaveUpEnd(verdict.exit, draft.keepText("length"), verdict.why);
+      default:
+        return verdict satisfies never;
+    }
+  }
+
+  async #runTools(
+    message: AssistantMessage,
+    calls: readonly CheckedCall[],
+    reply: ModelReply,
+  ): Promise<TurnEnd | undefined> {
+    const { session, model, tools, events, reviewSchedule, hooks, home, keptResults } = this.#deps;
+    const draft = this.#draft;
+    const turn = this.#turn;
+    const { signal } = turn.control;
+    const isHousekeeping = calls.every(({ name }) => tools.get(name)?.policy.isHousekeeping === true);
+    if (!isHousekeeping) this.#earlierText = "";
+    else if (draft.text !== "") this.#earlierText = draft.text;
+    session.dropEphemeral(); // pieces of this reply are in its text now
+    const counted = session.messages.length;
+    draft.append(withMaskedArguments(draft.finished(message, reply)));
+    await session.flush();
+    if (!(await session.isOurs())) return sessionTakenOver(session.id);
+    const results = await runBatch(tools, calls, {
+      home,
+      limits: model.resultLimits,
+      taskId: turn.taskId,
+      turnId: turn.userMessageId,
+      sessionId: () => session.id,
+      messages: () => session.messages,
+      signal,
+      onEvent: (event) => events.emit(event),
+      hooks,
+    });
+    for (const { name, kind, spilledTo } of results) {
+      if (spilledTo !== undefined) keptResults.add(basename(spilledTo, ".txt"));
+      if (kind !== "blocked" && kind !== "skipped") reviewSchedule.noteTool(name);
+    }
+    draft.append(...results.map(toolMessage));
+    const steered = turn.control.takeSteer(); // typed while the tools ran
+    if (steered !== undefined) draft.append(newMessage({ role: "user", content: steered }));
+    await session.flush();
+    draft.begin();
+    if (signal.aborted) return this.#interrupted();
+    try {
+      await compactAfterTools(this.#deps, turn, counted);
+    } catch (cause) {
+      if (!signal.aborted) throw cause;
+    }
+    return undefined;
+  }
+
+  #interrupted(): TurnEnd {
+    return interruptedEnd(this.#turn, this.#draft.keepText("interrupted"));
+  }
+
+  /** All steps are used: one call without tools tells the user where things stand. */
+  async #sumUp(): Promise<TurnEnd> {
+    const turn = this.#turn;
+    const draft = this.#draft;
+    const exit = "max_iterations_reached";
+    const detail = `${exit}(${turn.apiCalls}/${this.#deps.maxTurns})`;
+    if (draft.text !== "") {
+      const error = "The steps of this turn ended in the middle of the reply.";
+      return { ...gaveUpEnd(exit, draft.keepText("length"), error), detail };
+    }
+    draft.append(newMessage({ role: "user", content: WRAP_UP }));
+    const outcome = await callOnce(this.#deps, turn, { text: draft.stream, isToolless: true });
+    if (outcome.kind === "interrupted") return this.#interrupted();
+    if (outcome.kind === "reply" && draft.text !== "") {
+      draft.append({ ...draft.finished(outcome.reply.message, outcome.reply), toolCalls: [] });
+      return { exit, detail, text: draft.text };
+    }
+    const failure = outcome.kind === "failure" ? outcome.failure : undefined;
+    const text = draft.keepText("error");
+    const failures = this.#failures ?? new ModelFailures(this.#deps, turn, draft);
+    return {
+      exit,
+      detail,
+      text,
+      failed: true,
+      partial: text !== "",
+      error: failure?.message ?? "The model gave no summary of what it had done.",
+      hint: failure?.kind === "content_policy" && text === "" ? failures.leaveOutUnread().hint : undefined,
+    };
+  }
+
+  /** Where the user has set a limit, a reply that was cut off gets more room each time. */
+  #maxOutputTokens(): number | undefined {
+    const base = this.#deps.config.agent.maxOutputTokens;
+    const cuts = this.#troubles.cutTexts + this.#troubles.cutCalls;
+    if (base === undefined || cuts === 0) return undefined;
+    return Math.max(base, Math.min(Math.max(base, BASE_OUTPUT_TOKENS) * (cuts + 1), MOST_OUTPUT_TOKENS));
+  }
+}
+
+function outOfSteps({ apiCalls }: Turn): TurnEnd {
+  const error = `The model did not come to an end within ${apiCalls} calls.`;
+  return { exit: "max_iterations_reached", text: "", failed: true, error };
+}
+
+const WRAP_UP =
+  "You have used all the steps of this turn. Without calling any more tools, sum up what you have done, what you found out and what is still open.";
+
+// Finish.
+
+/** Messages that came after another process had continued the session are dropped: they would follow words they do not answer. */
+async function unlessTakenOver({ session }: TurnDeps, turn: Turn, end: TurnEnd): Promise<TurnEnd> {
+  if (end.exit === "session_gone") return end;
+  await session.claimAtTurnEnd();
+  if (await session.isOurs()) return end;
+  session.dropUnsaved(turn.userMessageId);
+  const { text, interrupted = false } = end;
+  const busy = session.lateRefusal;
+  const why = (await session.isDeleted())
+    ? sessionGone(session.id)
+    : busy === undefined
+      ? sessionTakenOver(session.id)
+      : sessionFoundBusy(busy);
+  return { ...why, text, interrupted };
+}
+
+async function finish(deps: TurnDeps, turn: Turn, end: TurnEnd): Promise<TurnResult> {
+  const { session, config, hooks, manager, events, log } = deps;
+  const isAnswered = end.text !== "" && !end.interrupted && !end.failed;
+  session.dropEphemeral();
+  if (!end.isRefused) {
+    await session.flushAtTurnEnd();
+    if (config.sessions.writeJsonSnapshots) writeJsonSnapshot(deps);
+  }
+  const transformed = isAnswered
+    ? await callHook(deps, "transformOutput", () => hooks.transformOutput?.(end.text))
+    : undefined;
+  const result = toResult(deps, turn, end, transformed ?? end.text);
+  if (isAnswered && !end.partial)
+    manager?.finishTurn({
+      session_id: session.id,
+      user: turn.userContent,
+      assistant: end.text,
+      messages: session.messages,
+    });
+  if (isAnswered) announceReview(deps, turn);
+  await session
+    .release()
+    .catch((cause: unknown) => log.warn(`The lease was not given back: ${describeCause(cause)}`));
+  await callHook(deps, "turnEnd", () => hooks.turnEnd?.(result));
+  events.emit({ type: "turn-end", result });
+  return result;
+}
+
+/** A review that neither the hook nor the reviewer takes on stays due for the next turn. */
+function announceReview({ reviewSchedule, hooks, session, events, startReview }: TurnDeps, turn: Turn): void {
+  const due = reviewSchedule.due();
+  if (!(due.memory || due.skills)) return;
+  const { reviewDue } = hooks;
+  const isTaken =
+    reviewDue === undefined
+      ? startReview?.(turn, due)
+      : events.callQuietly("The hook reviewDue", () => reviewDue({ sessionId: session.id, ...due }));
+  if (isTaken) reviewSchedule.taken();
+}
+
+function toResult(
+  { session, model, engine, maxTurns }: TurnDeps,
+  turn: Turn,
+  end: TurnEnd,
+  shown: string,
+): TurnResult {
+  const { usage, costUsd, lastCost } = session.usage;
+  const failed = end.failed ?? false;
+  return {
+    final_response: shown,
+    last_reasoning: turn.lastReasoning,
+    messages: session.messages,
+    api_calls: turn.apiCalls,
+    completed: end.text !== "" && !failed && !end.interrupted && !end.partial && turn.apiCalls <= maxTurns,
+    turn_exit_reason: end.detail ?? end.exit,
+    exit: end.exit,
+    failed,
+    partial: end.partial ?? false,
+    interrupted: end.interrupted ?? false,
+    error: end.error ?? null,
+    hint: end.hint ?? null,
+    response_transformed: shown !== end.text,
+    model: model.identity.model,
+    provider: model.identity.provider,
+    base_url: safeAddress(model.identity.baseUrl),
+    input_tokens: usage.input,
+    output_tokens: usage.output,
+    cache_read_tokens: usage.cacheRead,
+    cache_write_tokens: usage.cacheWrite,
+    reasoning_tokens: usage.reasoning,
+    prompt_tokens: promptTokens(usage),
+    completion_tokens: usage.output,
+    total_tokens: totalTokens(usage),
+    last_prompt_tokens: Math.max(0, engine.lastPromptTokens),
+    estimated_cost_usd: costUsd,
+    cost_status: lastCost.status,
+    cost_source: lastCost.source,
+    session_id: session.id,
+    compression_exhausted: end.compressionExhausted ?? false,
+    pending_steer: turn.control.closeSteering() ?? null,
+    interrupt_message: end.interrupted ? turn.control.interruptMessage() : null,
+  };
+}

@@ -4,7 +4,7 @@
 import { err, ok, type Result } from "@hermes-memory/core/lib";
 import * as z from "zod";
 import type { AskFailure, ModelCalls } from "../model-calls.ts";
-import type { TargetView } from "../types.ts";
+import type { TargetView } from "../proposals.ts";
 
 const numbers = z.array(z.int().min(1)).min(2).max(20);
 const reason = z.string().max(2000).catch("");

@@ -1,6 +1,5 @@
 // What may not get lost or be made up when several entries become one: numbers, names, paths, quotations, and every "not",
 // "always" and "never". Pure, and decided by words alone: where it is not sure, the entries stay two.
-import { sentencesOf, significant, stem, type Word, wordsOf } from "./fold.ts";
 import {
   ABSOLUTES,
   COMMON,
@@ -13,7 +12,12 @@ import {
   OPENINGS,
   REPLACEABLE,
   SCOPED,
+  sentencesOf,
+  significant,
+  stem,
   VAGUE_NUMBERS,
+  type Word,
+  wordsOf,
 } from "./words.ts";
 
 export type FactProblem =

@@ -1,6 +1,6 @@
 // What of a model's opinion counts. Everything is held against the entries themselves; what does not stand is dropped and counted.
 import { codePointLength, preview, pyStrip } from "@hermes-memory/core/lib";
-import type { Finding, MemoryProposal, TargetView } from "../types.ts";
+import type { Finding, MemoryProposal, TargetView } from "../proposals.ts";
 import type { Opinion } from "./ask-model.ts";
 import { factProblem } from "./hard-facts.ts";
 

@@ -21,11 +21,16 @@ import {
   type UsageChange,
 } from "@hermes-memory/core/skills";
 import type { ModelCalls } from "../model-calls.ts";
-import type { CuratorMode, Decided, Outcome, SkillMark, SkillProposal } from "../types.ts";
-import { hasAbsorbed, type Member } from "./member.ts";
-import { takeSnapshot } from "./snapshots.ts";
-import { isCandidate, type Transition, transitionOf } from "./transitions.ts";
-import type { UmbrellaDropped } from "./umbrellas.ts";
+import type { CuratorMode, Decided, Outcome, SkillMark, SkillProposal } from "../proposals.ts";
+import { takeSnapshot } from "./skill-backups.ts";
+import {
+  hasAbsorbed,
+  isCandidate,
+  type Member,
+  type Transition,
+  transitionOf,
+  type UmbrellaDropped,
+} from "./skill-rules.ts";
 
 export type SkillsPart = {
   readonly decided: readonly Decided[];

@@ -5,8 +5,8 @@ import { codePointLength, err, ok, pyStrip, type Result } from "@hermes-memory/c
 import { nameProblem } from "@hermes-memory/core/skills";
 import * as z from "zod";
 import type { AskFailure, ModelCalls } from "../model-calls.ts";
-import type { SkillProposal } from "../types.ts";
-import type { Member } from "./member.ts";
+import type { SkillProposal } from "../proposals.ts";
+import type { Member, UmbrellaDropped } from "./skill-rules.ts";
 
 const answer = z.object({
   umbrellas: z.array(
@@ -57,8 +57,6 @@ function readAnswer(value: unknown): readonly Umbrella[] | undefined {
   const parsed = answer.safeParse(value);
   return parsed.success ? parsed.data.umbrellas : undefined;
 }
-
-export type UmbrellaDropped = "bad-name" | "unknown-member" | "used-twice" | "too-large" | "name-taken";
 
 export function judgeUmbrellas(
   umbrellas: readonly Umbrella[],

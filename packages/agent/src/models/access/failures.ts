@@ -1,12 +1,14 @@
-// Which kind of failure it was, from what servers say in their different ways. Decides who may try again and who must do something.
-import type { ModelFailure, ModelFailureKind } from "../chat.ts";
+// Failed model calls: which kind of failure it was, from what servers say in their different ways; whether a retry can help; and
+// a message that says what happened and what to do. Errors are read by their fields, so that no class of the SDK is needed.
+import { outsideJsonOr, preview, pyStrip } from "@hermes-memory/core/lib";
+import { createRedactor, redactSecrets } from "@hermes-memory/core/security";
+import { isLoopback, parseBaseUrl } from "../base-url.ts";
+import type { ModelFailure, ModelFailureKind, ModelIdentity } from "../chat.ts";
+import { findProvider } from "../choice/providers.ts";
 import { countsFromError, limitFromError } from "../context-window/error-limit.ts";
-import { type FailureFacts, failureFacts } from "./failure-facts.ts";
-import { type FailurePlace, failureMessage } from "./failure-text.ts";
+import { asList, asRecord, someText } from "../json-fields.ts";
 
-export type { FailurePlace } from "./failure-text.ts";
-
-/** `partialText`: what had been told of the reply. `place`: whom to name in the message. */
+/** `partialText`: the part of the reply that listeners already have. `place`: the server to name in the message. */
 export function classifyFailure(
   cause: unknown,
   partialText: string,
@@ -15,62 +17,58 @@ export function classifyFailure(
 ): ModelFailure {
   const facts = failureFacts(cause, nowMs);
   const kind = kindOf(facts, partialText);
-  const limitTokens = kind === "overflow" ? limitFromError(facts.searchable) : undefined;
   return {
     kind,
     message: failureMessage(kind, facts, place),
-    ...(facts.status === undefined ? {} : { status: facts.status }),
+    status: facts.status,
     isRetryable: RETRYABLE.has(kind) && !facts.codes.some((code) => CERTIFICATE.test(code)),
-    ...(facts.retryAfterMs === undefined ? {} : { retryAfterMs: facts.retryAfterMs }),
+    retryAfterMs: facts.retryAfterMs,
     partialText,
-    ...(limitTokens === undefined ? {} : { limitTokens }),
+    limitTokens: kind === "overflow" ? limitFromError(facts.searchable) : undefined,
     ...(kind === "overflow" ? countsFromError(facts.searchable) : {}),
   };
 }
 
 export function stalledFailure(staleAfterMs: number, partialText: string, place: FailurePlace): ModelFailure {
-  const facts = { ...NO_FACTS, sentence: `Nothing came for ${Math.round(staleAfterMs / 100) / 10} s.` };
-  return {
-    kind: "stalled",
-    message: failureMessage("stalled", facts, place),
-    isRetryable: true,
-    partialText,
-  };
+  const sentence = `Nothing came for ${Math.round(staleAfterMs / 100) / 10} s.`;
+  return ownFailure("stalled", sentence, { partialText, place });
 }
 
-/** The reply is longer than anybody could use; what has arrived is kept. */
+/** The reply is longer than the limit; the text so far is kept. */
 export function tooLongFailure(limit: string, partialText: string, place: FailurePlace): ModelFailure {
-  const sentence = `Its reply was stopped at ${limit}.`;
-  const message = failureMessage("reply_too_long", { ...NO_FACTS, sentence }, place);
-  return { kind: "reply_too_long", message, isRetryable: false, partialText };
+  return ownFailure("reply_too_long", `Its reply was stopped at ${limit}.`, { partialText, place });
 }
 
 /** The stream ended before the reply did. */
 export function cutFailure(partialText: string, place: FailurePlace): ModelFailure {
   const kind = partialText === "" ? "invalid_response" : "connection";
-  const facts = { ...NO_FACTS, sentence: "The stream ended before the reply was complete." };
-  return { kind, message: failureMessage(kind, facts, place), isRetryable: true, partialText };
+  return ownFailure(kind, "The stream ended before the reply was complete.", { partialText, place });
 }
 
-/** The server took the request and would not answer it, for `reason`. */
+/** The server accepted the request but refused to answer it, for `reason`. */
 export function blockedFailure(reason: string, place: FailurePlace): ModelFailure {
-  const kind = "content_policy";
-  const facts = { ...NO_FACTS, sentence: `The prompt was blocked (${reason}).` };
-  return { kind, message: failureMessage(kind, facts, place), isRetryable: false, partialText: "" };
+  return ownFailure("content_policy", `The prompt was blocked (${reason}).`, { partialText: "", place });
 }
 
-/** How the SDK tells of a stream without a reason for its end. Its `finish` follows, and says whether there is a reply. */
+/** A failure that we noticed ourselves, without an error of the server. */
+function ownFailure(
+  kind: ModelFailureKind,
+  sentence: string,
+  { partialText, place }: { readonly partialText: string; readonly place: FailurePlace },
+): ModelFailure {
+  const facts = { status: undefined, sentence, searchable: "", codes: [], retryAfterMs: undefined };
+  return {
+    kind,
+    message: failureMessage(kind, facts, place),
+    isRetryable: RETRYABLE.has(kind),
+    partialText,
+  };
+}
+
+/** How the SDK reports a stream without a finish reason. Its `finish` part follows and says whether there is a reply. */
 export function isEarlyEnd(error: unknown): boolean {
   return error instanceof Error && error.message === "Response stream ended without a finish reason.";
 }
-
-const NO_FACTS: FailureFacts = {
-  status: undefined,
-  sentence: "",
-  searchable: "",
-  codes: [],
-  retryAfterMs: undefined,
-};
 
 const RETRYABLE: ReadonlySet<ModelFailureKind> = new Set([
   "rate_limit",
@@ -89,7 +87,7 @@ const UNREADABLE =
   /^AI_(?:JSONParse|TypeValidation|InvalidResponseData|EmptyResponseBody|NoContentGenerated|NoOutputGenerated)Error$/;
 const OUR_MISTAKE =
   /^AI_(?:UnsupportedFunctionality|InvalidPrompt|InvalidArgument|LoadAPIKey|LoadSetting)Error$/;
-/** How the SDK says that a stream ended too early. */
+/** The SDK's words for a stream that ended too early. */
 const ENDED_EARLY = /without a finish reason|stream (?:was )?interrupted/;
 
 const OVERFLOW =
@@ -118,7 +116,7 @@ function kindOf(facts: FailureFacts, partialText: string): ModelFailureKind {
   return kindOfEvent(facts);
 }
 
-/** An error in the middle of a stream, which has words but no status. */
+/** For an error event within a stream, which has words but no status. */
 function kindOfEvent({ searchable }: FailureFacts): ModelFailureKind {
   if (OVERFLOW.test(searchable) && !RATE_WORDS.test(searchable)) return "overflow";
   if (QUOTA.test(searchable)) return "billing";
@@ -134,7 +132,7 @@ function kindOfStatus(status: number, facts: FailureFacts): ModelFailureKind {
   if (status === 413) return "payload_too_large";
   if (status === 402) return "billing";
   if (status === 429) return isOutOfCredit(facts) ? "billing" : "rate_limit";
-  // Servers at home say it with 500.
+  // Before the other statuses: local servers report an overflow with status 500.
   if (isOverflow(status, searchable)) return "overflow";
   if (status === 401 || status === 403) {
     if (QUOTA.test(searchable)) return "billing";
@@ -142,7 +140,7 @@ function kindOfStatus(status: number, facts: FailureFacts): ModelFailureKind {
   }
   if (status === 404) return "not_found";
   if (status >= 500 || status === 408) return "server";
-  if (status < 400) return "bad_request"; // sent elsewhere, which is not followed
+  if (status < 400) return "bad_request"; // a redirect, which is not followed
   if (KEY.test(searchable)) return "auth";
   if (QUOTA.test(searchable)) return "billing";
   if (SIGNATURE.test(searchable)) return "bad_signature";
@@ -160,4 +158,265 @@ function isOverflow(status: number, searchable: string): boolean {
 function isOutOfCredit({ searchable, retryAfterMs }: FailureFacts): boolean {
   if (/insufficient[_ ](?:quota|credits?|balance|funds)|credit balance/.test(searchable)) return true;
   return QUOTA.test(searchable) && retryAfterMs === undefined;
+}
+
+// ---- The facts in an error, whatever was thrown: an error of the SDK, a server's error event, a broken socket
+
+type FailureFacts = {
+  readonly status: number | undefined;
+  /** The server's message on one line; "" when there is none. It may still be long and contain secrets. */
+  readonly sentence: string;
+  /** All texts of the error, in lower case, to search for words. */
+  readonly searchable: string;
+  /** Codes and names of the error and its causes: `ECONNREFUSED`, `AI_JSONParseError`, ... */
+  readonly codes: readonly string[];
+  readonly retryAfterMs: number | undefined;
+};
+
+/** Some servers repeat the whole request in their error. */
+const SEARCHED_CHARS = 20_000;
+
+export function failureFacts(cause: unknown, nowMs: number): FailureFacts {
+  const chain = causesOf(cause);
+  const error = chain.find((each) => statusOf(each) !== undefined) ?? asRecord(cause);
+  const body = someText(error.responseBody) ?? "";
+  const answer = parsed(body) ?? error.data ?? (cause instanceof Error ? undefined : cause);
+  const sentence = oneLine(serverSentence(answer) ?? ownWords(cause, body));
+  const details = typeof answer === "object" && answer !== null ? json(answer) : body;
+  const all = [sentence, ...chain.map(({ message }) => someText(message) ?? ""), details].join("\n");
+  const headers = asRecord(error.responseHeaders);
+  return {
+    status: statusOf(error) ?? statusIn(answer),
+    sentence,
+    searchable: all.slice(0, SEARCHED_CHARS).toLowerCase(),
+    codes: chain.flatMap(({ code, name }) =>
+      [someText(code), someText(name)].filter((each) => each !== undefined),
+    ),
+    retryAfterMs: retryAfter(headers, nowMs) ?? retryDelay(details),
+  };
+}
+
+/** `retry-after-ms`, or `retry-after` in seconds or as a date. */
+export function retryAfter(headers: Readonly<Record<string, unknown>>, nowMs: number): number | undefined {
+  const field = (name: string): string | undefined => {
+    const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name);
+    return someText(found?.[1])?.trim();
+  };
+  const exact = Number(field("retry-after-ms") ?? Number.NaN);
+  if (Number.isFinite(exact) && exact >= 0) return Math.round(exact);
+  const given = field("retry-after");
+  if (given === undefined || given === "") return undefined;
+  const seconds = Number(given);
+  if (Number.isFinite(seconds)) return seconds >= 0 ? Math.round(seconds * 1000) : undefined;
+  const date = Date.parse(given);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - nowMs);
+}
+
+/** Google puts it into the body: `"retryDelay": "34s"`. */
+function retryDelay(details: string): number | undefined {
+  const seconds = /"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"/.exec(details)?.[1];
+  return seconds === undefined ? undefined : Math.round(Number(seconds) * 1000);
+}
+
+function causesOf(cause: unknown): readonly Readonly<Record<string, unknown>>[] {
+  const chain: Readonly<Record<string, unknown>>[] = [];
+  for (let at = cause, depth = 0; typeof at === "object" && at !== null && depth < 6; depth += 1) {
+    // A cast instead of a copy: some fields of an error are not its own properties.
+    const error = at as Record<string, unknown>;
+    chain.push(error);
+    at = error.cause ?? asList(error.errors)[0];
+  }
+  return chain;
+}
+
+function statusOf({ statusCode, status }: Readonly<Record<string, unknown>>): number | undefined {
+  return httpStatus(statusCode) ?? httpStatus(status);
+}
+
+/** The status in an error event: OpenRouter's `code`, Google's `error.code`. */
+function statusIn(answer: unknown): number | undefined {
+  const outer = asRecord(Array.isArray(answer) ? answer[0] : answer);
+  const inner = asRecord(outer.error);
+  return [inner.code, inner.status, outer.code, outer.status_code]
+    .map(httpStatus)
+    .find((found) => found !== undefined);
+}
+
+function httpStatus(value: unknown): number | undefined {
+  const number = typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : value;
+  return typeof number === "number" && number >= 200 && number <= 599 ? number : undefined;
+}
+
+/** The message, from the fields that the usual servers put it into. */
+function serverSentence(answer: unknown): string | undefined {
+  if (typeof answer === "string") return someText(answer.trim());
+  const outer = asRecord(Array.isArray(answer) ? answer[0] : answer);
+  const failed = asRecord(asRecord(outer.response).error);
+  const inner = asRecord(outer.error);
+  // A gateway's own message only says "Provider returned error"; `metadata.raw` has that provider's message.
+  const behind = asRecord(inner.metadata ?? outer.metadata).raw;
+  const raw = typeof behind === "string" ? (serverSentence(parsed(behind)) ?? behind) : undefined;
+  const validation = asList(outer.detail).map((entry) => someText(asRecord(entry).msg));
+  return (
+    someText(raw) ??
+    someText(inner.message) ??
+    someText(failed.message) ??
+    someText(outer.error) ??
+    someText(outer.message) ??
+    someText(outer.detail) ??
+    someText(validation.filter((each) => each !== undefined).join("; "))
+  );
+}
+
+function ownWords(cause: unknown, body: string): string {
+  const isPage = /^\s*</.test(body); // a proxy's error page
+  if (body !== "" && !isPage) return body;
+  return cause instanceof Error ? cause.message : (someText(cause) ?? "");
+}
+
+function oneLine(text: string): string {
+  return pyStrip(text.slice(0, SEARCHED_CHARS).replace(/\s+/g, " "));
+}
+
+function parsed(text: string): unknown {
+  return text === "" ? undefined : outsideJsonOr(text, undefined);
+}
+
+/** Fields in which servers repeat the request. Words in there belong to the conversation and say nothing about the failure. */
+const REPEATED = new Set(["input", "messages", "prompt", "contents"]);
+
+function json(value: object): string {
+  try {
+    return JSON.stringify(value, (key, field) => (REPEATED.has(key) ? undefined : field)) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+// ---- The message: what happened, with the server's own words if there are any, and what to do
+
+/** The server that the message is about. */
+export type FailurePlace = {
+  readonly identity?: ModelIdentity;
+  /** Never shown; masked when a server repeats it. */
+  readonly apiKey?: string;
+  /** `ANTHROPIC_API_KEY`, `config`, `flag`, ... */
+  readonly keySource?: string;
+};
+
+const SENTENCE_CHARS = 300;
+
+function failureMessage(kind: ModelFailureKind, facts: FailureFacts, place: FailurePlace): string {
+  const redact = place.apiKey ? createRedactor([place.apiKey]) : redactSecrets;
+  const said = preview(redact(facts.sentence), SENTENCE_CHARS); // masked first: a key cut in two would not be found
+  const status = facts.status === undefined ? "" : ` (HTTP ${facts.status})`;
+  const quoted = said === "" ? "." : `: ${/[.!?…]$/.test(said) ? said : `${said}.`}`;
+  return `${whatHappened(kind, facts, place)}${status}${quoted} ${redact(whatToDo(kind, facts, place))}`.trim();
+}
+
+function whatHappened(kind: ModelFailureKind, { codes }: FailureFacts, place: FailurePlace): string {
+  const server = serverName(place);
+  const inside = server.replace(/^The /, "the "); // in the middle of a sentence
+  const model = place.identity === undefined ? "the model" : `the model '${place.identity.model}'`;
+  switch (kind) {
+    case "auth":
+      return `${server} refused the key`;
+    case "billing":
+      return `${server} requires payment`;
+    case "rate_limit":
+      return `${server} got too many requests`;
+    case "overflow":
+      return `The conversation is too long for ${model}`;
+    case "payload_too_large":
+      return `The request is too large for ${inside}`;
+    case "content_policy":
+      return `${server} declined the request because of its content`;
+    case "bad_signature":
+      return `${server} did not accept earlier reasoning of this conversation`;
+    case "bad_request":
+      return `${server} did not accept the request`;
+    case "not_found":
+      return `${server} does not have ${model}`;
+    case "server":
+      return `${server} failed`;
+    case "connection":
+      return codes.includes("ECONNREFUSED")
+        ? `No server answers at ${address(place)}`
+        : `The connection to ${inside} broke`;
+    case "stalled":
+      return `${server} stopped sending`;
+    case "invalid_response":
+      return `${server} sent an answer that cannot be used`;
+    case "reply_too_long":
+      return `${server} sent a reply without an end`;
+    default:
+      return kind satisfies never;
+  }
+}
+
+function whatToDo(kind: ModelFailureKind, { status, codes }: FailureFacts, place: FailurePlace): string {
+  switch (kind) {
+    case "auth":
+      return `Check ${keyPlace(place)}, or run 'hermes setup'.`;
+    case "billing":
+      return "Check the account's balance and limits, or choose another model with 'hermes model set'.";
+    case "rate_limit":
+      return "Wait a moment, or choose another model with 'hermes model set'.";
+    case "overflow":
+      return "Shorten it with /compress, or use a model with a larger window.";
+    case "payload_too_large":
+      return "Send less at once, or shorten the conversation with /compress.";
+    case "content_policy":
+      return "Put it differently, or use another model.";
+    case "bad_signature":
+      return "It is left out when the request is sent again.";
+    case "bad_request":
+      if (status !== undefined && status < 400)
+        return "It redirects to another address, which is not followed: set that address as model.base_url.";
+      return "See 'hermes model test', and check model.api_mode and model.base_url.";
+    case "not_found":
+      return "Check the name with 'hermes model list', and model.base_url when it is set.";
+    case "server":
+      return "Try again in a moment; 'hermes model test' shows whether it answers.";
+    case "connection":
+      if (isLocal(place) && codes.includes("ECONNREFUSED"))
+        return "The server does not seem to run: start it, or choose another model with 'hermes setup'.";
+      return "Check the network and model.base_url; 'hermes model test' tries again.";
+    case "stalled":
+      return "Try again; 'hermes model test' shows how long it takes to answer.";
+    case "invalid_response":
+      return "Check model.base_url and model.api_mode with 'hermes model test'.";
+    case "reply_too_long":
+      return "Ask for less at once, or use another model. If its window is larger than is known, set model.context_length.";
+    default:
+      return kind satisfies never;
+  }
+}
+
+function serverName({ identity }: FailurePlace): string {
+  if (identity === undefined) return "The model's server";
+  const known = findProvider(identity.provider);
+  const host = identity.baseUrl === "" ? "" : (parseBaseUrl(identity.baseUrl)?.host ?? "");
+  const isElsewhere = host !== "" && !(known?.host !== undefined && known.host === host);
+  const name = known?.label ?? (identity.provider === "custom" ? "The server" : identity.provider);
+  return isElsewhere ? `${name} at ${host}` : name;
+}
+
+function address({ identity }: FailurePlace): string {
+  const url = identity === undefined ? undefined : parseBaseUrl(identity.baseUrl);
+  return url === undefined ? "the model's address" : `${url.origin}${url.pathname}`.replace(/\/+$/, "");
+}
+
+function keyPlace({ identity, keySource = "" }: FailurePlace): string {
+  if (/^[A-Z][A-Z0-9_]+$/.test(keySource)) return keySource;
+  if (keySource === "flag") return "the key that was given";
+  if (keySource === "config") return "the api_key in config.yaml";
+  const [variable] = identity === undefined ? [] : (findProvider(identity.provider)?.envVars ?? []);
+  return variable ?? "model.api_key in config.yaml";
+}
+
+function isLocal({ identity }: FailurePlace): boolean {
+  if (identity === undefined) return false;
+  const url = parseBaseUrl(identity.baseUrl);
+  return findProvider(identity.provider)?.isLocal === true || (url !== undefined && isLoopback(url));
 }

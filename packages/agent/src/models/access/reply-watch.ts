@@ -1,28 +1,28 @@
-// Keeps an eye on one answer of a server while it arrives: how much it has said, and whether it has said that this was all.
+// Watches one answer of a server while it arrives: enforces the limits on its size, and notes whether it ended with `[DONE]`.
 import { groupThousands } from "@hermes-memory/core/lib";
 
-/** Bytes of an error's body that are read: far more than the sentence in it, far less than an endless one. */
+/** Bytes that are read of an error's body: far more than a message needs, and a limit for a body without an end. */
 const ERROR_BYTES = 256 * 1024;
-/** Beside the text of an event: names, ids, usage. */
+/** For one event, besides its text: names, ids, usage. */
 const EVENT_BYTES = 1024 * 1024;
-/** Of the whole answer, for each character of the reply: a server may wrap every token in an event of a few hundred bytes. */
+/** For the whole answer, per character of the reply: a server may wrap every token in an event of a few hundred bytes. */
 const STREAM_BYTES_PER_CHAR = 64;
-/** ... beside that: signs of life while the model thinks. */
+/** For the whole answer, in addition: keep-alive events while the model thinks. */
 const STREAM_BYTES = 8 * 1024 * 1024;
 /** Tool calls in one reply. */
 const MOST_CALLS = 1_000;
-/** A character in JSON can be six bytes (`\\u00e9`), and the last event of some wires says everything once more. */
+/** A character in JSON may take six bytes (`\\u00e9`), and the last event of some wires repeats everything. */
 const BYTES_PER_CHAR = 8;
 const DONE = /^data: ?\[DONE\]$/;
 const DONE_CHARS = 12;
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** What a part of a stream adds to its reply. */
+/** What a part of a stream adds to the size of the reply. */
 export type Weight = { readonly chars: number; readonly calls: number };
 
 export class ReplyWatch {
-  /** Of the reply: text, reasoning, names, ids and arguments of calls together, in UTF-16 units. */
+  /** For the reply: text, reasoning, names, ids and arguments of calls together, in UTF-16 units. */
   readonly maxChars: number;
   #chars = 0;
   #calls = 0;
@@ -33,7 +33,7 @@ export class ReplyWatch {
     this.maxChars = maxChars;
   }
 
-  /** The limit that was passed, for a sentence: `50,000 characters`. */
+  /** The limit that was exceeded, as part of a sentence: `50,000 characters`. */
   get passed(): string | undefined {
     return this.#passed;
   }
@@ -43,7 +43,7 @@ export class ReplyWatch {
     return this.#hasDone;
   }
 
-  /** False when a limit is passed with these. */
+  /** Adds to the size; false when a limit is exceeded. */
   take({ chars, calls }: Weight): boolean {
     this.#chars += chars;
     this.#calls += calls;
@@ -56,7 +56,7 @@ export class ReplyWatch {
     return `${groupThousands(this.maxChars)} characters`;
   }
 
-  /** The same answer, watched while it is read. */
+  /** The same response, watched while it is read. */
   over(response: Response): Response {
     if (response.body === null) return response;
     const { ok, status, statusText, headers } = response;
@@ -64,7 +64,7 @@ export class ReplyWatch {
     return new Response(body, { status, statusText, headers });
   }
 
-  /** Looks at each byte once: how long the event is that it belongs to, and for the line that ends the stream, where it does end. */
+  /** Measures the current event and looks for the line `data: [DONE]`. */
   #events(): TransformStream<Uint8Array, Uint8Array> {
     const maxEventBytes = EVENT_BYTES + this.maxChars * BYTES_PER_CHAR;
     const maxBytes = STREAM_BYTES + this.maxChars * STREAM_BYTES_PER_CHAR;
@@ -92,9 +92,9 @@ export class ReplyWatch {
         bytes += chunk.length;
         if (eventBytes > maxEventBytes) this.#passed ??= this.#charLimit();
         else if (bytes > maxBytes) this.#passed ??= `${groupThousands(maxBytes)} bytes, most of them no text`;
-        if (this.#passed !== undefined) throw new Error("The reply is longer than is taken.");
+        if (this.#passed !== undefined) throw new Error("The reply is longer than the limit.");
         controller.enqueue(chunk);
-        // Some servers keep the connection open behind it.
+        // Some servers keep the connection open after it.
         this.#hasDone ||= isDone();
         if (this.#hasDone) controller.terminate();
       },
@@ -103,7 +103,7 @@ export class ReplyWatch {
   }
 }
 
-/** Ends politely behind them, so that what is there can be read. */
+/** Ends the stream after this many bytes, without an error, so that the bytes can be read. */
 function firstBytes(most: number): TransformStream<Uint8Array, Uint8Array> {
   let left = most;
   return new TransformStream({

@@ -1,6 +1,6 @@
-// Our messages as the AI SDK has them, and its content as a message of ours: the one file that knows both shapes. Pure, and the
-// same messages always give the same prompt. Thoughts are kept in the vendors' own shapes, because other programs read the same
-// database, and go back only over the wire they came from.
+// Converts our messages to the AI SDK's and its content to a message of ours: the one file that knows both shapes. Pure, and the
+// same messages always give the same prompt. Reasoning is stored in the vendors' own shapes, because other programs read the same
+// database, and is sent back only over the wire that it came from.
 import type {
   LanguageModelV4Content,
   LanguageModelV4Message,
@@ -23,8 +23,9 @@ import {
   type ToolMessage,
   type UserMessage,
 } from "@hermes-memory/core/message";
-import { asList, asRecord, type Details, type RawFacts, someText } from "./raw-chunks.ts";
-import type { WireTraits } from "./wire.ts";
+import { parseBaseUrl } from "../base-url.ts";
+import type { ModelIdentity } from "../chat.ts";
+import { asList, asRecord, someText } from "../json-fields.ts";
 
 type Assistant = Extract<LanguageModelV4Message, { role: "assistant" }>;
 type AssistantPart = Assistant["content"][number];
@@ -32,7 +33,54 @@ type UserPart = Extract<LanguageModelV4Message, { role: "user" }>["content"][num
 type JsonObject = SharedV4ProviderOptions[string];
 type Options = { readonly providerOptions?: SharedV4ProviderOptions };
 
-// ---- to the SDK ----
+// ---- What differs between the wires
+
+export type WireTraits = {
+  readonly apiMode: ModelIdentity["apiMode"];
+  /** Keys of `providerOptions` that hold this wire's data. */
+  readonly namespaces: readonly string[];
+  /** OpenRouter: `reasoning_details` are sent back unchanged. */
+  readonly takesReasoningDetails: boolean;
+  /** A Gemini model behind a chat server. */
+  readonly takesThoughtSignatures: boolean;
+  /** Arguments of calls are sent as the text that the model wrote; to a model object that a program made, as a value. */
+  readonly takesArgumentText: boolean;
+  /** Between two blocks of text in one reply. */
+  readonly textSeparator: string;
+  /** The text may contain reasoning between tags. */
+  readonly hasThinkTags: boolean;
+};
+
+const NAMESPACES: Readonly<Record<ModelIdentity["apiMode"], string>> = {
+  anthropic_messages: "anthropic",
+  chat_completions: "openaiCompatible",
+  responses: "openai",
+  google: "google",
+};
+
+/** `sdkProvider`: the `provider` field of a model object that a program made. */
+export function wireTraits(identity: ModelIdentity, sdkProvider?: string): WireTraits {
+  const { apiMode, model } = identity;
+  const isChat = apiMode === "chat_completions";
+  const isText = isChat || apiMode === "responses";
+  const own = sdkProvider?.split(".")[0]?.trim() ?? "";
+  return {
+    apiMode,
+    namespaces: [...new Set([NAMESPACES[apiMode], own])].filter((name) => name !== ""),
+    takesReasoningDetails: isChat && isOpenRouter(identity),
+    takesThoughtSignatures: isChat && /gemini/i.test(model),
+    takesArgumentText: isText && sdkProvider === undefined,
+    textSeparator: apiMode === "responses" ? "\n\n" : "",
+    hasThinkTags: isChat,
+  };
+}
+
+export function isOpenRouter({ provider, baseUrl }: ModelIdentity): boolean {
+  const host = baseUrl === "" ? "" : (parseBaseUrl(baseUrl)?.hostname ?? "");
+  return provider === "openrouter" || host === "openrouter.ai" || host.endsWith(".openrouter.ai");
+}
+
+// ---- To the SDK
 
 export function toSdkPrompt(messages: readonly Message[], wire: WireTraits): LanguageModelV4Prompt {
   const toolNames = new Map<string, string>();
@@ -73,7 +121,7 @@ function systemMessage({ content, vendor }: SystemMessage): LanguageModelV4Messa
 function userMessage(message: SystemMessage | UserMessage, { apiMode }: WireTraits): LanguageModelV4Message {
   const parts = partsOf(message.content).map(userPart);
   const isEmpty = parts.every((part) => part.type === "text" && part.text.trim() === "");
-  // Anthropic refuses a message without words.
+  // Anthropic refuses a message without text.
   const content =
     isEmpty && apiMode === "anthropic_messages" ? [{ type: "text" as const, text: "(empty)" }] : parts;
   const some = content.length > 0 ? content : [{ type: "text" as const, text: "" }];
@@ -91,7 +139,7 @@ function wireText(content: Content, separator: string): string {
   return partsOf(content).map(partText).join(separator);
 }
 
-/** A part that a wire has no place for is sent as its JSON. */
+/** A part that the wire does not support is sent as JSON. */
 function partText(part: Part): string {
   if (part.type === "text") return part.text;
   const { text } = part.type === "other" ? asRecord(part.value) : {};
@@ -111,9 +159,8 @@ function assistantParts(message: AssistantMessage, wire: WireTraits): AssistantP
       toolCallId: wireId(call.id, wire),
       toolName: call.name,
       input: argumentsFor(call.arguments, wire),
-      ...(signature !== undefined && isSigned
-        ? { providerOptions: { google: { thoughtSignature: signature } } }
-        : {}),
+      providerOptions:
+        signature !== undefined && isSigned ? { google: { thoughtSignature: signature } } : undefined,
     };
   });
   return [...reasoningParts(message, wire), ...textParts(message, wire), ...calls];
@@ -146,7 +193,7 @@ function messageItems({
   });
 }
 
-/** Those of this wire; the details of another one would be refused. */
+/** Reasoning of this wire only: a vendor refuses the details of another one. */
 function reasoningParts(message: AssistantMessage, wire: WireTraits): AssistantPart[] {
   const part = (text: string, data: JsonObject): AssistantPart => ({
     type: "reasoning",
@@ -166,7 +213,7 @@ function reasoningParts(message: AssistantMessage, wire: WireTraits): AssistantP
       return asList(vendor.codex_reasoning_items).flatMap((item) => {
         const { id, encrypted_content: encrypted, summary } = asRecord(item);
         const [itemId, content] = [someText(id), someText(encrypted)];
-        if (content === undefined) return []; // nothing is stored there, so an id alone leads nowhere
+        if (content === undefined) return []; // the vendor stores nothing, so it does not know the id alone
         const data = { ...(itemId === undefined ? {} : { itemId }), reasoningEncryptedContent: content };
         const texts = asList(summary).flatMap((entry) => someText(asRecord(entry).text) ?? []);
         return (texts.length > 0 ? texts : [""]).map((text) => part(text, data));
@@ -216,11 +263,11 @@ function toolMessage(
   names: ReadonlyMap<string, string>,
   wire: WireTraits,
 ): LanguageModelV4Message[] {
-  if (id === "") return []; // an answer to nothing
+  if (id === "") return []; // a result without a call
   const result = {
     type: "tool-result" as const,
     toolCallId: wireId(id, wire),
-    // By its call first: a stored message has lost the name that a live one still has.
+    // The name of the call first: a stored tool message has no name.
     toolName: names.get(id) ?? toolName ?? "unknown",
     output: { type: "text" as const, value: wireText(content, "\n") },
   };
@@ -228,15 +275,15 @@ function toolMessage(
 }
 
 /**
- * Of a call and of its result. Anthropic refuses ids with other characters, which other servers give to calls of the same conversation.
- * The Responses API knows a call by the first half of `call_1|fc_1`; the second is the id of the item.
+ * The id of a call and of its result. Anthropic accepts only certain characters, and an earlier server of the same conversation may
+ * have used others. The Responses API knows a call by the first half of `call_1|fc_1`; the second half is the id of the item.
  */
 function wireId(id: string, { apiMode }: WireTraits): string {
   if (apiMode === "responses") return id.replace(/(?<=.)\|[a-z]+_[^|]*$/i, "");
   return apiMode === "anthropic_messages" ? id.replace(/[^A-Za-z0-9_-]/g, "_") : id;
 }
 
-/** JSON that the SDK's own parser refuses, for names it takes for an attack. As a value it passes. */
+/** The SDK's parser refuses JSON text with such keys, to prevent prototype pollution. As a value they pass. */
 const REFUSED_KEY = /proto|constructor|\\u/i;
 
 function argumentsFor(given: string, { takesArgumentText }: WireTraits): unknown {
@@ -262,10 +309,10 @@ type Image = {
     | { readonly type: "url"; readonly url: URL };
 };
 
-/** By the ending of a file's name; everything else is taken for a JPEG, which vendors correct by looking. */
+/** By file extension. Any other image is declared as JPEG; vendors look at the data itself. */
 const IMAGE_TYPES = new Map(["gif", "jpeg", "png", "webp"].map((ending) => [ending, `image/${ending}`]));
 
-/** Undefined for what is no address. */
+/** Undefined when it is not a URL. */
 function imageAt(address: string): Image | undefined {
   const inline = /^data:([^;,]*)((?:;[^;,]*)*),/i.exec(address);
   if (inline) {
@@ -289,13 +336,26 @@ function unescaped(text: string): string {
   }
 }
 
-// ---- from the SDK ----
+// ---- From the SDK
+
+/** From the server's own events: what the SDK leaves out of its parts. */
+export type RawFacts = {
+  /** The chat wire's field `reasoning_content` occurred. */
+  readonly hasReasoningContent: boolean;
+  /** OpenRouter's entries, each put together from its pieces. */
+  readonly reasoningDetails: readonly Details[];
+  /** Ids that the server gave to calls; undefined when there were no events. */
+  readonly callIds: ReadonlySet<string> | undefined;
+  readonly model: string | undefined;
+};
+
+export type Details = Readonly<Record<string, unknown>>;
 
 export type Reply = {
   readonly content: readonly LanguageModelV4Content[];
-  /** As it was told while it streamed. */
+  /** As it was passed to the listener. */
   readonly text: string;
-  /** From tags in the text. */
+  /** Reasoning from tags in the text. */
   readonly taggedReasoning: string;
   readonly raw: RawFacts;
 };
@@ -323,7 +383,7 @@ export function toAssistantMessage(reply: Reply, wire: WireTraits): AssistantMes
     role: "assistant",
     content: reply.text,
     toolCalls: calls.map((call, index) => toolCall(call, index, { raw, wire })),
-    ...(Object.keys(vendor).length === 0 ? {} : { vendor }),
+    vendor: Object.keys(vendor).length === 0 ? undefined : vendor,
   });
 }
 
@@ -348,7 +408,7 @@ function reasoningDetails(content: Reply["content"], raw: RawFacts, wire: WireTr
   });
 }
 
-/** One item may have several texts, each a part of its own. */
+/** One item may have several texts, each of which is a separate part. */
 function codexReasoning(thoughts: readonly SdkPart<"reasoning">[], wire: WireTraits): readonly Details[] {
   const items = new Map<string, { id: string; encrypted: string | null; texts: string[] }>();
   for (const thought of thoughts) {
@@ -373,8 +433,7 @@ function codexMessages(content: Reply["content"], wire: WireTraits): readonly De
     const [id, said] = [someText(itemId), someText(phase)];
     if (id === undefined && said === undefined) return [];
     const text = [{ type: "output_text", text: part.text }];
-    const named = { ...(id === undefined ? {} : { id }), ...(said === undefined ? {} : { phase: said }) };
-    return [{ type: "message", role: "assistant", status: "completed", ...named, content: text }];
+    return [{ type: "message", role: "assistant", status: "completed", id, phase: said, content: text }];
   });
 }
 
@@ -382,7 +441,7 @@ type Origin = { readonly raw: RawFacts; readonly wire: WireTraits };
 
 function toolCall(call: SdkPart<"tool-call">, index: number, { raw, wire }: Origin): ToolCall {
   const { toolCallId, toolName: name, input } = call;
-  // Where the server gave no id, the SDK makes one up, another one each time.
+  // Without an id from the server, the SDK makes up a random one.
   const isGiven = toolCallId !== "" && (raw.callIds?.has(toolCallId) ?? true);
   const [given = "", item] = isGiven ? toolCallId.split("|") : [];
   const id = given === "" ? madeUpId(name, input, index) : given;
@@ -391,13 +450,13 @@ function toolCall(call: SdkPart<"tool-call">, index: number, { raw, wire }: Orig
   const signature = someText(data.thoughtSignature);
   const vendor = {
     call_id: id,
-    ...(itemId === undefined ? {} : { response_item_id: itemId }),
-    ...(signature === undefined ? {} : { extra_content: { google: { thought_signature: signature } } }),
+    response_item_id: itemId,
+    extra_content: signature === undefined ? undefined : { google: { thought_signature: signature } },
   };
   return { id, name, arguments: input, vendor };
 }
 
-/** Under this wire's name, or whatever name the model object uses. */
+/** Under this wire's name, or under any other name that the model object uses. */
 function vendorData(
   { providerMetadata }: SdkPart<"reasoning" | "text" | "tool-call">,
   { namespaces }: WireTraits,

@@ -1,14 +1,17 @@
-// One request to a model of the AI SDK: sent, watched while it streams, and put together. No retries, no tools run, nothing left
-// open behind it.
+// One request to a model of the AI SDK: sends it, watches the stream and puts the reply together. No retries, no tool calls are
+// run, and no connection stays open.
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4StreamPart,
+  LanguageModelV4Usage,
 } from "@ai-sdk/provider";
 import { describeCause, err, ok, type Result } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
-import type { FinishReason, ModelDelta, ModelFailure, ModelReply, ModelRequest } from "../chat.ts";
-import { Collector } from "./collect.ts";
+import type { ApiMode, FinishReason, ModelDelta, ModelFailure, ModelReply, ModelRequest } from "../chat.ts";
+import { asRecord, someText } from "../json-fields.ts";
+import { normalizeUsage, type Usage, type Wire } from "../usage-and-cost.ts";
+import { Collector } from "./collect-reply.ts";
 import {
   blockedFailure,
   classifyFailure,
@@ -18,30 +21,27 @@ import {
   stalledFailure,
   tooLongFailure,
 } from "./failures.ts";
-import { asRecord, someText } from "./raw-chunks.ts";
 import type { ReplyWatch } from "./reply-watch.ts";
-import { toAssistantMessage, toSdkPrompt } from "./sdk-messages.ts";
-import { usageOf } from "./sdk-usage.ts";
-import type { WireTraits } from "./wire.ts";
+import { toAssistantMessage, toSdkPrompt, type WireTraits } from "./sdk-messages.ts";
 
-export type StreamDeps = {
+type StreamDeps = {
   readonly model: LanguageModelV4;
   readonly wire: WireTraits;
   readonly place: FailurePlace;
   readonly providerOptions: LanguageModelV4CallOptions["providerOptions"];
-  /** Of this request. */
+  /** For this request only. */
   readonly watch: ReplyWatch;
   readonly log: Logger | undefined;
 };
 
-/** A server that has said everything may still take a moment to hang up. */
-const GOODBYE_MS = 250;
+/** After the reply is complete, wait at most this long for the server to close the connection. */
+const CLOSE_WAIT_MS = 250;
 
-/** Where the caller sets none; no model writes as much. */
-const REPLY_CHARS = 8_000_000;
+/** The default; no model writes as much. */
+const MOST_REPLY_CHARS = 8_000_000;
 
 export function replyLimit({ maxReplyChars }: ModelRequest): number {
-  return maxReplyChars ?? REPLY_CHARS;
+  return maxReplyChars ?? MOST_REPLY_CHARS;
 }
 
 /** Rejects only with the reason of the request's signal. */
@@ -54,7 +54,7 @@ export async function streamReply(
   const alarm = new Alarm(staleAfterMs);
   const signal = outer === undefined ? alarm.signal : AbortSignal.any([outer, alarm.signal]);
   const stopped = Promise.withResolvers<never>();
-  // Settles in time whether or not the model minds the signal.
+  // Rejects on abort even if the model ignores the signal.
   const stop = (): void => stopped.reject(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
   const collector = new Collector(deps.wire);
@@ -86,11 +86,11 @@ async function readStream(
   const reader = stream.getReader();
   const cancel = (): void => void reader.cancel(signal.reason).catch(() => undefined);
   signal.addEventListener("abort", cancel, { once: true });
-  if (signal.aborted) cancel(); // while the answer was on its way, and nobody waits for it any more
+  if (signal.aborted) cancel(); // aborted before the answer began
   let endedEarly = false;
   try {
     for (;;) {
-      const { done, value: part } = await within(reader.read(), collector.finish && GOODBYE_MS);
+      const { done, value: part } = await within(reader.read(), collector.finish && CLOSE_WAIT_MS);
       signal.throwIfAborted();
       if (done) break;
       alarm.touch();
@@ -125,24 +125,23 @@ function callOptions(
   const { messages, tools = [], toolChoice, maxOutputTokens, temperature } = request;
   return {
     prompt: toSdkPrompt(messages, wire),
-    ...(tools.length === 0
-      ? {}
-      : {
-          tools: tools.map(({ name, description, parameters }) => {
+    tools:
+      tools.length === 0
+        ? undefined
+        : tools.map(({ name, description, parameters }) => {
             return { type: "function", name, description, inputSchema: parameters };
           }),
-          ...(toolChoice === "none" ? { toolChoice: { type: "none" } } : {}),
-        }),
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(providerOptions === undefined ? {} : { providerOptions }),
-    // See raw-chunks.ts for what they are read for.
+    toolChoice: tools.length > 0 && toolChoice === "none" ? { type: "none" } : undefined,
+    maxOutputTokens,
+    temperature,
+    providerOptions,
+    // `RawEvents` in collect-reply.ts reads them.
     includeRawChunks: wire.apiMode === "chat_completions" || wire.apiMode === "google",
     abortSignal: signal,
   };
 }
 
-/** `endedEarly`: without a reason for the end. One SDK calls that an error, the others an interruption. */
+/** `endedEarly`: the stream had no finish reason. One SDK reports that as an error, the others as an interruption. */
 function replyOf(
   { collector, watch, wire, place }: Reading,
   endedEarly: boolean,
@@ -150,7 +149,7 @@ function replyOf(
   const { finish, text } = collector;
   const message = toAssistantMessage(collector.reply(), wire);
   const hasCalls = message.toolCalls.length > 0;
-  // Some chat servers give no reason for the end of a reply. Behind a `[DONE]` that is their way of ending it.
+  // Some chat servers never send a finish reason. With `[DONE]` at its end, such a reply is complete.
   const isWhole = wire.apiMode === "chat_completions" && watch.hasDone && (text.trim() !== "" || hasCalls);
   if (finish === undefined || (endedEarly && !isWhole)) return err(cutFailure(text, place));
   const blocked = promptBlock(finish);
@@ -158,14 +157,14 @@ function replyOf(
   const finishReason = endedEarly ? "stop" : REASONS[finish.finishReason.unified];
   return ok({
     message,
-    // Some servers say `stop` behind a call.
+    // Some servers send `stop` after a tool call.
     finishReason: hasCalls && ["stop", "other"].includes(finishReason) ? "tool_calls" : finishReason,
     usage: usageOf(finish.usage, wire.apiMode),
     model: collector.model,
   });
 }
 
-/** Google refuses a request with status 200 and the reason in place of a reply. A reply that it stops has another field for that. */
+/** Google refuses a request with status 200 and this reason instead of a reply. A reply that it stops has another field. */
 function promptBlock({ providerMetadata }: FinishPart): string | undefined {
   const { blockReason } = asRecord(asRecord(providerMetadata?.google).promptFeedback);
   return someText(blockReason);
@@ -205,20 +204,20 @@ function warn(
 
 const ENDED = { done: true, value: undefined } as const;
 
-/** Without a time, however long it takes. */
+/** Without `limitMs`, waits without a timeout. */
 async function within<T>(read: Promise<T>, limitMs: number | undefined): Promise<T | typeof ENDED> {
   if (limitMs === undefined) return read;
   const late = Promise.withResolvers<typeof ENDED>();
   const timer = setTimeout(() => late.resolve(ENDED), limitMs);
   try {
-    // What comes after the end of the reply cannot change it.
+    // An error after the end of the reply does not matter.
     return await Promise.race([read.catch(() => ENDED), late.promise]);
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** Aborts when nothing was heard for too long, and when the call is over. */
+/** Aborts after `limitMs` without data, and when the call is over. */
 class Alarm {
   readonly #controller = new AbortController();
   readonly #limitMs: number | undefined;
@@ -249,6 +248,46 @@ class Alarm {
 
   end(): void {
     clearTimeout(this.#timer);
-    this.#controller.abort(); // an HTTP request that is still under way ends here
+    this.#controller.abort(); // ends an HTTP request that is still open
   }
+}
+
+// ---- Usage: from the SDK's figures and the vendor's own, because the SDK does not report cache writes on every wire
+
+const WIRES: Readonly<Partial<Record<ApiMode, Wire>>> = {
+  anthropic_messages: "anthropic",
+  chat_completions: "chat",
+  responses: "responses",
+};
+
+/** Undefined when the server reported nothing. */
+function usageOf(usage: LanguageModelV4Usage, apiMode: ApiMode): Usage | undefined {
+  const { inputTokens, outputTokens, raw } = usage;
+  if (inputTokens.total === undefined && outputTokens.total === undefined && raw === undefined)
+    return undefined;
+  const told = fromSdk(usage);
+  const wire = WIRES[apiMode];
+  if (wire === undefined || raw === undefined) return told;
+  const own = normalizeUsage(raw, wire);
+  // A model object that a program made may report in an unknown shape.
+  if (own.input + own.cacheRead + own.cacheWrite + own.output === 0) return told;
+  if (own.cacheWrite > 0 || told.cacheWrite === 0) return own;
+  return { ...own, cacheWrite: told.cacheWrite, input: Math.max(0, own.input - told.cacheWrite) };
+}
+
+function fromSdk({ inputTokens, outputTokens }: LanguageModelV4Usage): Usage {
+  const cacheRead = count(inputTokens.cacheRead);
+  const cacheWrite = count(inputTokens.cacheWrite);
+  const rest = count(inputTokens.total) - cacheRead - cacheWrite;
+  return {
+    input: inputTokens.noCache === undefined ? Math.max(0, rest) : count(inputTokens.noCache),
+    cacheRead,
+    cacheWrite,
+    output: count(outputTokens.total),
+    reasoning: count(outputTokens.reasoning),
+  };
+}
+
+function count(value: number | undefined): number {
+  return value !== undefined && Number.isFinite(value) && value > 0 ? Math.trunc(value) : 0;
 }

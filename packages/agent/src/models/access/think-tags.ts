@@ -1,27 +1,26 @@
-// Thoughts that a chat server leaves in the text, between `<think>` and `</think>`: told apart while they stream. Whatever way the
-// text is cut into pieces, the outcome is the same.
+// Separates reasoning that a chat server leaves in the text, between `<think>` and `</think>`, while the text streams. The result
+// does not depend on how the text is cut into chunks.
 
-/** Pieces in the order they were written. */
 export type Piece = { readonly kind: "text" | "reasoning"; readonly text: string };
 
 const OPENING = ["<think>", "<thinking>", "<reasoning>"];
-/** In front of a tag they mean that the text speaks about tags. */
+/** One of these before a tag means that the text is about tags. */
 const QUOTES = new Set(["`", '"', "'", "(", "[", "\\"]);
 
 type Thought = {
   readonly tag: string;
-  /** It began a line. Elsewhere it may be a word of a sentence, and only its end shows what it was. */
+  /** The tag began a line. Elsewhere it may be part of a sentence, and only a closing tag shows that it was reasoning. */
   readonly isSure: boolean;
-  /** Of one that is not sure: everything since, the tag included. */
+  /** When not sure: everything since the tag, the tag included. */
   held: string;
 };
 
 export class ThinkTags {
   #buffer = "";
   #thought: Thought | undefined;
-  /** The last character told as text. */
+  /** The last character of the text. */
   #last = "";
-  /** How the current line begins. */
+  /** The first characters of the current line. */
   #line = "";
   #isFenced = false;
   #hasText = false;
@@ -32,7 +31,7 @@ export class ThinkTags {
     return this.#drain(false);
   }
 
-  /** The end of the stream. A thought that was never closed stays a thought, when it began a line. */
+  /** At the end of the stream. Reasoning without a closing tag stays reasoning if its tag began a line. */
   flush(): Piece[] {
     return this.#drain(true);
   }
@@ -40,12 +39,12 @@ export class ThinkTags {
   #drain(isEnd: boolean): Piece[] {
     const pieces: Piece[] = [];
     let goesOn = true;
-    while (goesOn) goesOn = this.#thought ? this.#think(pieces, isEnd) : this.#speak(pieces, isEnd);
+    while (goesOn) goesOn = this.#thought ? this.#readThought(pieces, isEnd) : this.#readText(pieces, isEnd);
     return pieces.filter(({ text }) => text !== "");
   }
 
-  /** Up to the next tag. True when there is more to do. */
-  #speak(pieces: Piece[], isEnd: boolean): boolean {
+  /** Reads up to the next opening tag. True when there is more to do. */
+  #readText(pieces: Piece[], isEnd: boolean): boolean {
     const start = this.#buffer.indexOf("<");
     if (start < 0) {
       this.#tell(pieces, this.#buffer);
@@ -68,8 +67,8 @@ export class ThinkTags {
     return true;
   }
 
-  /** Up to the end of the thought. True when there is more to do. */
-  #think(pieces: Piece[], isEnd: boolean): boolean {
+  /** Reads up to the closing tag. True when there is more to do. */
+  #readThought(pieces: Piece[], isEnd: boolean): boolean {
     const thought = this.#thought;
     if (!thought) return false;
     const closing = thought.tag.replace("<", "</");
@@ -91,7 +90,7 @@ export class ThinkTags {
   }
 
   #tell(pieces: Piece[], text: string): void {
-    // Blank lines between a thought and the answer belong to neither.
+    // Blank lines between reasoning and answer are dropped.
     const told = this.#isAfterThought && !this.#hasText ? text.trimStart() : text;
     if (text !== "") this.#last = text.at(-1) ?? "";
     for (const character of text) this.#follow(character);
@@ -99,7 +98,7 @@ export class ThinkTags {
     pieces.push({ kind: "text", text: told });
   }
 
-  /** Where in its line, and in or out of a block of code, the text is now. */
+  /** Keeps track of the current line and of code blocks. */
   #follow(character: string): void {
     if (character === "\n") this.#line = "";
     else if (this.#line.length < 4 && (this.#line !== "" || character.trim() !== "")) {

@@ -1,5 +1,5 @@
-// Who serves models, as data. Addresses and names of variables are the vendors' own; suggested models are names that the AI
-// SDK's packages list (a test compares them).
+// The known providers of models, as data, and what a model's name says about its provider. Addresses and variable names are the
+// vendors' own; suggested models are names that the AI SDK's packages list (a test compares them).
 import type { ApiMode } from "../chat.ts";
 
 export type Provider = {
@@ -7,13 +7,13 @@ export type Provider = {
   readonly label: string;
   readonly aliases: readonly string[];
   readonly apiMode: ApiMode;
-  /** Where its key may be, the usual place first. */
+  /** Environment variables that may hold the key, the usual one first. */
   readonly envVars: readonly string[];
-  /** Of this machine, and needs no key. */
+  /** Runs on the user's machine and needs no key. */
   readonly isLocal: boolean;
-  /** "" leaves it to the vendor's SDK. */
+  /** "" for the default of the vendor's SDK. */
   readonly baseUrl: string;
-  /** The vendor's own host: an address there means this provider. "" for none. */
+  /** The vendor's host: an address there means this provider. "" for none. */
   readonly host: string;
   readonly models: readonly string[];
 };
@@ -24,9 +24,9 @@ export type KnownProvider = {
   readonly label: string;
   readonly envVars: readonly string[];
   readonly isLocal: boolean;
-  /** "" for the vendor's own. */
+  /** "" for the vendor's default. */
   readonly defaultBaseUrl: string;
-  /** A few that exist; others do too. */
+  /** Suggestions; not a complete list. */
   readonly models: readonly string[];
 };
 
@@ -81,20 +81,20 @@ export const PROVIDERS: readonly Provider[] = [
   localServer("vllm", "vLLM", 8000),
 ];
 
-/** Those with an address or a key of their own; `custom` stands for all others. */
+/** All providers except `custom`, which stands for any other server. */
 export function knownProviders(): readonly KnownProvider[] {
   return PROVIDERS.map(({ name, label, envVars, isLocal, baseUrl, models }) => {
     return { name, label, envVars, isLocal, defaultBaseUrl: baseUrl, models };
   });
 }
 
-/** By its name or an alias, in any case. */
+/** By name or alias; upper and lower case are the same. */
 export function findProvider(name: string): Provider | undefined {
   const wanted = name.trim().toLowerCase();
   return PROVIDERS.find((provider) => provider.name === wanted || provider.aliases.includes(wanted));
 }
 
-/** The vendor whose own address this is. */
+/** The vendor to whom this address belongs. */
 export function providerAt(address: URL): Provider | undefined {
   return PROVIDERS.find(({ host }) => host !== "" && host === address.hostname.toLowerCase());
 }
@@ -103,4 +103,38 @@ function localServer(name: string, label: string, port: number, aliases: readonl
   const baseUrl = `http://127.0.0.1:${port}/v1`;
   const apiMode = "chat_completions";
   return { name, label, aliases, apiMode, envVars: [], isLocal: true, baseUrl, host: "", models: [] };
+}
+
+// ---- Providers in model names
+
+type WrittenModel = {
+  /** The provider before the separator. */
+  readonly provider: Provider;
+  readonly model: string;
+  readonly separator: "/" | ":";
+};
+
+/** Splits `openai/gpt-5` and `anthropic:claude-...`. Undefined for a plain name, such as `qwen3:8b` with Ollama's tag. */
+export function withProviderInFront(name: string): WrittenModel | undefined {
+  const match = /^([^/:\s]+)([/:])(\S.*)$/.exec(name.trim());
+  const [, front = "", separator = "", model = ""] = match ?? [];
+  const provider = front === "" ? undefined : findProvider(front);
+  if (provider === undefined || (separator !== "/" && separator !== ":")) return undefined;
+  // The names of OpenRouter's own models begin with its name: `openrouter/auto`.
+  const isItsOwn = provider.name === "openrouter" && separator === "/" && !model.includes("/");
+  return { provider, model: isItsOwn ? name.trim() : model, separator };
+}
+
+const FAMILIES: readonly (readonly [RegExp, string])[] = [
+  [/^claude/, "anthropic"],
+  [/^(?:gpt|chatgpt|o[134])(?![a-z])/, "openai"],
+  [/^gemini/, "google"],
+];
+
+/** The vendor that a model's name suggests. `gpt-oss` is an open model that any server may have. */
+export function vendorOf(model: string): Provider | undefined {
+  const name = model.trim().toLowerCase();
+  if (name.startsWith("gpt-oss")) return undefined;
+  const family = FAMILIES.find(([pattern]) => pattern.test(name));
+  return family && findProvider(family[1]);
 }

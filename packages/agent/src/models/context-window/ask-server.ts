@@ -1,31 +1,24 @@
-// Asks a model's server how many tokens it takes. All questions go out at once, because nobody says which kind of server it
-// is; the answers are weighed in the order of how well they tell what is really served.
+// Asks a model's server for the context window. The kind of server is unknown, so all questions go out at once; the answers
+// count in the order of how well they tell what is really served.
 import { outsideJsonOr } from "@hermes-memory/core/lib";
-import { modelListUrl, serverRoot } from "./base-url.ts";
-import {
-  fromLlamaCpp,
-  fromLmStudio,
-  fromModelList,
-  fromOllama,
-  fromShowAlone,
-  type ServerWindow,
-} from "./server-answers.ts";
+import { modelListUrl, serverRoot } from "../base-url.ts";
+import { asList, asRecord, isPlausibleWindow } from "../json-fields.ts";
 
-export type ServerQuestion = {
+type ServerQuestion = {
   readonly model: string;
   readonly provider: string;
   readonly base: URL;
   readonly apiKey: string;
-  /** For everything together. */
+  /** For all questions together. */
   readonly timeoutMs: number;
   readonly fetch: typeof fetch;
   readonly signal?: AbortSignal | undefined;
 };
 
-/** A list of all models of a large gateway has some megabytes. */
-const MOST_BYTES = 16 * 1024 * 1024;
+/** The list of models of a large gateway has several megabytes. */
+const MOST_ANSWER_BYTES = 16 * 1024 * 1024;
 
-/** Undefined when nobody answers in time, or nothing that helps. Rejects only when the caller's signal is aborted. */
+/** Undefined without a useful answer in time. Rejects only when the caller's signal is aborted. */
 export async function askServer(question: ServerQuestion): Promise<ServerWindow | undefined> {
   const { model, base, timeoutMs, signal } = question;
   signal?.throwIfAborted();
@@ -49,7 +42,7 @@ export async function askServer(question: ServerQuestion): Promise<ServerWindow 
     signal?.throwIfAborted();
     return window;
   } finally {
-    done.abort(); // whatever is still under way no longer matters
+    done.abort(); // the other answers are no longer needed
   }
 }
 
@@ -62,7 +55,7 @@ async function readJson(
 ): Promise<unknown> {
   const isPost = Object.keys(body).length > 0;
   try {
-    const { fetch: send } = question; // as a method it would get the wrong `this`
+    const { fetch: send } = question; // called as a method, it would get the wrong `this`
     const response = await send(url, {
       method: isPost ? "POST" : "GET",
       headers: {
@@ -70,8 +63,8 @@ async function readJson(
         ...(isPost ? { "content-type": "application/json" } : {}),
         ...keyHeaders(question),
       },
-      ...(isPost ? { body: JSON.stringify(body) } : {}),
-      redirect: "error", // a server on this machine may not send us, or the key, to another one
+      body: isPost ? JSON.stringify(body) : undefined,
+      redirect: "error", // a local server must not redirect us, and the key, to another one
       signal,
     });
     if (!response.ok) {
@@ -80,7 +73,7 @@ async function readJson(
     }
     return outsideJsonOr(await readText(response), undefined);
   } catch {
-    return undefined; // not there, too slow, or not talking JSON: other answers may help
+    return undefined; // no server, too slow, or no JSON: other answers may help
   }
 }
 
@@ -100,8 +93,143 @@ async function readText(response: Response): Promise<string> {
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
-    if (bytes > MOST_BYTES) throw new Error("too long");
+    if (bytes > MOST_ANSWER_BYTES) throw new Error("too long");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
+}
+
+// ---- Reading the answers of the usual model servers (pure). They are JSON from outside: fields of another shape are ignored.
+
+export type ServerKind = "Ollama" | "LM Studio" | "llama.cpp" | "OpenAI-compatible";
+
+type ServerWindow = {
+  readonly tokens: number;
+  readonly server: ServerKind;
+  /** The maximum of the model; the server has not loaded it yet and may then serve less. */
+  readonly isProvisional: boolean;
+  /** The window with which the model is loaded now, so it overrides everything learnt earlier. */
+  readonly isLoaded: boolean;
+};
+
+/** `/api/ps` lists loaded models with their windows; `/api/show` has the model's maximum and the window its file asks for. */
+function fromOllama(model: string, ps: unknown, show: unknown): ServerWindow | undefined {
+  const { models } = asRecord(ps);
+  if (!Array.isArray(models)) return undefined; // not Ollama, though it has an /api/show
+  const loaded = models.map(asRecord).find(({ name, model: other }) => {
+    return isSameOllamaModel(name, model) || isSameOllamaModel(other, model);
+  });
+  const served = asWindow(loaded?.context_length);
+  if (served !== undefined) return { tokens: served, server: "Ollama", isProvisional: false, isLoaded: true };
+
+  const most = trainedWindow(show);
+  const asked = asWindow(/^\s*num_ctx\s+"?(\d+)/m.exec(String(asRecord(show).parameters ?? ""))?.[1]);
+  if (asked !== undefined)
+    return {
+      tokens: Math.min(asked, most ?? asked),
+      server: "Ollama",
+      isProvisional: false,
+      isLoaded: false,
+    };
+  if (most === undefined) return undefined;
+  // Models in Ollama's cloud always run with their maximum.
+  return { tokens: most, server: "Ollama", isProvisional: !/[:-]cloud$/i.test(model), isLoaded: false };
+}
+
+/** `/api/show` alone: an old Ollama, or a server that imitates it. */
+function fromShowAlone(show: unknown): ServerWindow | undefined {
+  const tokens = trainedWindow(show);
+  return tokens === undefined
+    ? undefined
+    : { tokens, server: "Ollama", isProvisional: true, isLoaded: false };
+}
+
+/** `/api/v0/models` */
+function fromLmStudio(model: string, list: unknown): ServerWindow | undefined {
+  const entry = asList(asRecord(list).data)
+    .map(asRecord)
+    .find(({ id }) => isSameText(id, model));
+  const loaded = asWindow(entry?.loaded_context_length);
+  if (loaded !== undefined)
+    return { tokens: loaded, server: "LM Studio", isProvisional: false, isLoaded: true };
+  const most = asWindow(entry?.max_context_length);
+  // Another server's list may have a field of that name; only LM Studio's has a state.
+  if (most === undefined || typeof entry?.state !== "string") return undefined;
+  return { tokens: most, server: "LM Studio", isProvisional: true, isLoaded: false };
+}
+
+/** `/props`: the window of one slot, which is what a request gets. */
+function fromLlamaCpp(props: unknown): ServerWindow | undefined {
+  const tokens = asWindow(asRecord(asRecord(props).default_generation_settings).n_ctx);
+  return tokens === undefined
+    ? undefined
+    : { tokens, server: "llama.cpp", isProvisional: false, isLoaded: true };
+}
+
+/** `/v1/models`. A server with a single model serves it under any name. */
+function fromModelList(model: string, list: unknown): ServerWindow | undefined {
+  const entries = asList(Array.isArray(list) ? list : asRecord(list).data).map(asRecord);
+  const named = entries.find(({ id, name }) => isSameText(id, model) || isSameText(name, model));
+  const entry = named ?? (entries.length === 1 ? entries[0] : undefined);
+  const tokens = windowIn(entry);
+  if (tokens === undefined) return undefined;
+  // vLLM's field for the window it was started with. Other lists have the model's maximum.
+  const isLoaded = asWindow(entry?.max_model_len) === tokens;
+  return { tokens, server: "OpenAI-compatible", isProvisional: false, isLoaded };
+}
+
+function trainedWindow(show: unknown): number | undefined {
+  const info = asRecord(asRecord(show).model_info);
+  const own = asWindow(info[`${String(info["general.architecture"])}.context_length`]);
+  const any = Object.entries(info).filter(([key]) => key.endsWith(".context_length"));
+  return own ?? any.map(([, value]) => asWindow(value)).find((tokens) => tokens !== undefined);
+}
+
+/** A name without a tag means `latest`. */
+function isSameOllamaModel(name: unknown, asked: string): boolean {
+  return typeof name === "string" && tagged(name) === tagged(asked);
+}
+
+function tagged(name: string): string {
+  const lower = name.trim().toLowerCase();
+  return lower.slice(lower.lastIndexOf("/") + 1).includes(":") ? lower : `${lower}:latest`;
+}
+
+function isSameText(value: unknown, wanted: string): boolean {
+  return typeof value === "string" && value.toLowerCase() === wanted.toLowerCase();
+}
+
+/** Names of the field in lists of models, in this order: the window that is served before the one the model was trained for. */
+const FIELDS = [
+  "context_length",
+  "context_window",
+  "context_size",
+  "max_model_len",
+  "n_ctx",
+  "ctx_size",
+  "max_context_length",
+  "max_input_tokens",
+  "max_sequence_length",
+  "max_seq_len",
+  "max_position_embeddings",
+  "n_ctx_train",
+];
+
+/** Accepts a number, also written as text. */
+function asWindow(value: unknown): number | undefined {
+  const number = typeof value === "string" && /^\s*\d+\s*$/.test(value) ? Number(value) : value;
+  return isPlausibleWindow(number) ? number : undefined;
+}
+
+/** The window in an entry of a list of models, in the entry itself or one level deeper. */
+function windowIn(entry: unknown): number | undefined {
+  const own = firstField(entry);
+  if (own !== undefined) return own;
+  const inner = Object.values(asRecord(entry)).map(firstField);
+  return inner.find((tokens) => tokens !== undefined);
+}
+
+function firstField(value: unknown): number | undefined {
+  const record = asRecord(value);
+  return FIELDS.map((field) => asWindow(record[field])).find((tokens) => tokens !== undefined);
 }

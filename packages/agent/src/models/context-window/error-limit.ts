@@ -1,6 +1,6 @@
-// The limit that a server states when it refuses a request as too long. Errors also speak of how long the request was, of
-// output and of rates; a number is taken only where the words around it leave no doubt.
-import { isPlausibleWindow } from "./fields.ts";
+// The limit that a server states when it refuses a request as too long. Errors also contain the length of the request, output
+// limits and rate limits, so a number counts only when the words around it are unambiguous. Pure.
+import { isPlausibleWindow } from "../json-fields.ts";
 
 const NUMBER = String.raw`(\d{4,}|\d{1,3}(?:[,_]\d{3})+)`;
 const UNIT = "(?:context|prompt|input|sequence|window|token)s?";
@@ -20,7 +20,7 @@ const PATTERNS: readonly RegExp[] = [
   new RegExp(
     String.raw`context[ _-]?(?:length|size|window|limit)(?:[ _]exceeded)?\s*(?:is|of|to|:|=|\()?\s*${NUMBER}`,
   ),
-  // `exceeds the limit of 128000`, `the configured limit of 272,000`. A bare `limit (2013)` is an error's code.
+  // `exceeds the limit of 128000`, `the configured limit of 272,000`. A bare `limit (2013)` is an error code.
   new RegExp(String.raw`\blimit(?:ed)?\s*(?:is|of|to|:)\s*${NUMBER}`),
   // `maximum is 65536`, `maximum model length of 4096`, `max: 32768`
   new RegExp(String.raw`\bmax(?:imum)?(?: (?:model|allowed))?(?: len(?:gth)?)?\s*(?:is|of|:)\s*${NUMBER}`),
@@ -30,14 +30,14 @@ const PATTERNS: readonly RegExp[] = [
   new RegExp(String.raw`${NUMBER}[\s-]*(?:tokens?\s*)?(?:max(?:imum)?\b|limit\b|context\b)`),
 ];
 
-/** Some servers send the whole request back. */
+/** Some servers repeat the whole request in their error. */
 const MOST_CHARS = 20_000;
 
 const RATE = /\b(?:tpm|tpd|rpm|rpd)\b|per[ -](?:second|minute|min|hour|day)|rate.?limit|quota/;
 const OUTPUT = /output tokens?|completion tokens?|max_(?:completion_|output_|new_)?tokens/;
 const INPUT = /context|prompt|input|too long/;
 
-/** Tokens; with `currentWindow` only what is less. Undefined when the text states no limit of the whole window. */
+/** In tokens. Undefined when the text states no limit of the whole window, or one that is not below `currentWindow`. */
 export function limitFromError(
   errorText: string,
   currentWindow = Number.POSITIVE_INFINITY,
@@ -52,10 +52,10 @@ export function limitFromError(
   return undefined;
 }
 
-/** How large a refused request was, as the server counted it. */
+/** The size of a refused request as the server counted it. */
 export type RequestCounts = {
   readonly promptTokens?: number;
-  /** What the request reserved for the reply, where the server counts that in. */
+  /** The tokens that the request reserved for the reply, if the server includes them. */
   readonly outputTokens?: number;
 };
 
@@ -97,7 +97,7 @@ const COUNTS: readonly RegExp[] = [
 /** `size limit exceeded by 1234 tokens` */
 const SURPLUS = new RegExp(String.raw`exceed(?:s|ed|ing)?[^.\d]{0,60} by ${SMALL_NUMBER}`);
 
-/** What the error says about the request itself. A count that its own limit would have allowed is not believed. */
+/** The counts of the request in the error. A count within the limit that the error states is ignored. */
 export function countsFromError(errorText: string): RequestCounts {
   const text = errorText.slice(0, MOST_CHARS).toLowerCase();
   if (RATE.test(text)) return {};
@@ -113,10 +113,7 @@ export function countsFromError(errorText: string): RequestCounts {
     ) ??
     (limit === undefined || surplus === undefined ? undefined : limit + surplus);
   const isSound = prompt !== undefined && (limit === undefined || prompt + (output ?? 0) >= limit);
-  return {
-    ...(isSound ? { promptTokens: prompt } : {}),
-    ...(output === undefined ? {} : { outputTokens: output }),
-  };
+  return { promptTokens: isSound ? prompt : undefined, outputTokens: output };
 }
 
 function partsOfPrompt(text: string): number | undefined {
@@ -129,5 +126,5 @@ function numberOf(digits: string | undefined): number | undefined {
   return Number.isSafeInteger(number) && number > 0 && number <= MOST_TOKENS ? number : undefined;
 }
 
-/** More than any window, by a factor that no request reaches. */
+/** Far more than any request has: a larger number is not a count of tokens. */
 const MOST_TOKENS = 1_000_000_000;

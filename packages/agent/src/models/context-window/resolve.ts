@@ -1,13 +1,11 @@
-// How many tokens a model takes. What the user says counts first. A server on this machine is always asked, because it may
-// serve less than the model could and cut a request without a word; one elsewhere only where the user allows it.
+// How large a model's context window is. Config comes first. A server on this machine is always asked, because it may serve a
+// smaller window than the model has and cut requests silently; a remote server is asked only if the user allows it. Then the
+// cache, a table of well-known models and the catalogue of prices.
 import type { CustomProvider, HermesConfig } from "@hermes-memory/core/config";
-import { askServer } from "./ask-server.ts";
-import { isLoopback, parseBaseUrl } from "./base-url.ts";
-import { cachedWindow, rememberWindow } from "./cache.ts";
-import { windowFromCatalogue } from "./catalogue.ts";
-import { withoutProvider } from "./model-name.ts";
-import type { ServerKind } from "./server-answers.ts";
-import { DEFAULT_WINDOW, windowFromTable } from "./table.ts";
+import { isLoopback, parseBaseUrl } from "../base-url.ts";
+import { isPlausibleWindow } from "../json-fields.ts";
+import { askServer, type ServerKind } from "./ask-server.ts";
+import { cachedWindow, rememberWindow, withoutProvider } from "./window-cache.ts";
 
 export type WindowQuestion = {
   readonly model: string;
@@ -28,14 +26,14 @@ export type WindowSource =
 export type ContextWindow = {
   readonly tokens: number;
   readonly source: WindowSource;
-  /** Of source `server`. */
+  /** Only with source `server`. */
   readonly server?: ServerKind;
-  /** The server has not loaded the model yet and may serve less: ask again after the first reply. */
+  /** The server has not loaded the model yet and may then serve less: ask again after the first reply. */
   readonly isProvisional: boolean;
 };
 
 export type WindowOptions = {
-  /** Where the cache is; without a home there is none. */
+  /** The home with the cache; absent: no cache. */
   readonly home?: string;
   readonly config?: Pick<HermesConfig, "model" | "models">;
   readonly loopbackTimeoutMs?: number;
@@ -44,7 +42,7 @@ export type WindowOptions = {
   readonly signal?: AbortSignal;
 };
 
-/** A server that takes longer than this to say what it serves would hold up every start. */
+/** Every start waits for the answer, so the timeouts are short. */
 const LOOPBACK_TIMEOUT_MS = 2_000;
 const REMOTE_TIMEOUT_MS = 5_000;
 
@@ -78,12 +76,12 @@ export async function resolveContextWindow(
     return { window: { ...window, source: "server" }, isLoaded };
   };
 
-  // A cache knows what was, and a server on this machine costs nothing to ask.
+  // A local server is asked even if the cache has an answer: it is fast, and its window may have changed.
   if (isHere) return lower(await asked(), await known()) ?? looked(model, provider);
   const cached = await known();
   if (cached) return cached;
   const told = options.config?.model.probeRemote ? (await asked())?.window : undefined;
-  // Only a cache: a window that cannot be kept is asked for again.
+  // If it cannot be stored, the server is asked again at the next start.
   if (told && !told.isProvisional && options.home !== undefined)
     await rememberWindow(options.home, key, told.tokens).catch(() => undefined);
   return told ?? looked(model, provider);
@@ -92,8 +90,8 @@ export async function resolveContextWindow(
 type Asked = { readonly window: ContextWindow; readonly isLoaded: boolean };
 
 /**
- * Of a server on this machine. The cache has what it stated in an error, and a list of models may well promise more than is served:
- * the lower one counts, unless the server says what the model is loaded with now.
+ * For a server on this machine. The cache holds the limit it stated in an error, and its list of models may promise more than it
+ * serves: the lower one counts, unless the server says with which window the model is loaded now.
  */
 function lower(told: Asked | undefined, kept: ContextWindow | undefined): ContextWindow | undefined {
   if (told === undefined || kept === undefined) return told?.window ?? kept;
@@ -101,14 +99,14 @@ function lower(told: Asked | undefined, kept: ContextWindow | undefined): Contex
   return { ...kept, isProvisional: told.window.isProvisional };
 }
 
-/** What the file says: for the model it names, or in the entry of a server of the user's own. */
+/** From config: for the main model, or in the entry of a custom provider. */
 function windowFromConfig(
   { model, provider = "", baseUrl = "" }: WindowQuestion,
   config: WindowOptions["config"],
 ): ContextWindow | undefined {
   if (config === undefined) return undefined;
   const { contextLength, default: main } = config.model;
-  // A window that was given for one model says nothing about another.
+  // `model.context_length` applies to `model.default` only.
   const isMain = main === "" || withoutProvider(main) === model;
   if (contextLength !== undefined && isMain) return found(contextLength, "config");
   const own = config.models.customProviders.find((entry) => isMeant(entry, provider, baseUrl));
@@ -133,4 +131,55 @@ async function looked(model: string, provider: string): Promise<ContextWindow> {
 
 function found(tokens: number, source: WindowSource): ContextWindow {
   return { tokens, source, isProvisional: false };
+}
+
+// ---- Windows of well-known models, in tokens. The longest key that occurs in the model's name counts.
+
+/** For an unknown model. */
+const DEFAULT_WINDOW = 256_000;
+
+const MILLION = 1_000_000;
+
+const WINDOWS: Readonly<Record<string, number>> = {
+  claude: 200_000,
+  ...each(["claude-opus-4-6", "claude-opus-4.6", "claude-sonnet-4-6", "claude-sonnet-4.6"], MILLION),
+  ...each(["claude-opus-4-7", "claude-opus-4.7", "claude-opus-4-8", "claude-opus-4.8"], MILLION),
+  "gpt-5": 400_000,
+  ...each(["gpt-5.4", "gpt-5.5"], 1_050_000),
+  ...each(["gpt-5.4-mini", "gpt-5.4-nano"], 400_000),
+  "gpt-4.1": 1_047_576,
+  "gpt-4": 128_000,
+  gemini: 1_048_576,
+  deepseek: 128_000,
+  ...each(["deepseek-v4", "deepseek-chat", "deepseek-reasoner"], MILLION),
+  ...each(["llama", "qwen", "nemotron"], 131_072),
+  glm: 202_752,
+  kimi: 262_144,
+  minimax: 204_800,
+  "minimax-m3": MILLION,
+  "grok-4": 256_000,
+  "grok-4.3": MILLION,
+};
+
+const LONGEST_FIRST = Object.keys(WINDOWS).sort((one, other) => other.length - one.length);
+
+function windowFromTable(model: string): number | undefined {
+  const name = model.toLowerCase();
+  const key = LONGEST_FIRST.find((candidate) => name.includes(candidate));
+  return key === undefined ? undefined : WINDOWS[key];
+}
+
+function each(keys: readonly string[], tokens: number): Record<string, number> {
+  return Object.fromEntries(keys.map((key) => [key, tokens]));
+}
+
+/** From the catalogue of prices that comes with the package. Nothing is fetched. */
+async function windowFromCatalogue(model: string, provider: string): Promise<number | undefined> {
+  const { calcPrice } = await import("@pydantic/genai-prices"); // 800 kB, so loaded only as the last resort
+  const usage = { input_tokens: 1 };
+  const named = provider === "" ? null : calcPrice(usage, model, { providerId: provider });
+  const bare = model.slice(model.lastIndexOf("/") + 1);
+  const found = named ?? calcPrice(usage, model) ?? calcPrice(usage, bare);
+  const tokens = found?.model.context_window;
+  return isPlausibleWindow(tokens) ? tokens : undefined;
 }

@@ -1,4 +1,4 @@
-// An agent without a model: sessions, undo and memory are real, on a real store; turns, compaction and models are noted.
+// An agent without a model: sessions, undo and memory are real, on a real store; calls for turns, compaction and model switches are only recorded.
 import { join } from "node:path";
 import { type HermesConfig, loadConfig } from "@hermes-memory/core/config";
 import type { CompressCommand, EngineCommand } from "@hermes-memory/core/context";
@@ -75,7 +75,7 @@ class FakeAgent implements AgentSurface {
     this.skills = new SkillStore({ home });
   }
 
-  /** Says the texts in turn as user and agent, stored and live. */
+  /** Adds the texts as alternating user and agent messages, to the store and to the live list. */
   async talk(...texts: string[]): Promise<void> {
     const messages = texts.map((content, index) => ({
       role: index % 2 === 0 ? "user" : "assistant",
@@ -86,7 +86,7 @@ class FakeAgent implements AgentSurface {
     this.hear(...messages);
   }
 
-  /** In the live list alone. */
+  /** Adds to the live list only. */
   hear(...rows: (ChatRow | Message)[]): void {
     this.messages.push(...rows.map((row) => (isMessage(row) ? row : heard(row))));
   }
@@ -214,10 +214,10 @@ export type Chat = {
   readonly store: SessionStore;
   readonly questions: string[];
   readonly config: HermesConfig;
-  /** What the person answers; yes unless told. */
+  /** What the user answers to questions; yes by default. */
   answer: boolean | Error;
   type(line: string): Promise<CommandReply | undefined>;
-  /** The reply, which has to be of this kind. */
+  /** Throws unless the reply has this kind. */
   expect<K extends CommandReply["kind"]>(line: string, kind: K): Promise<CommandReply & { readonly kind: K }>;
 };
 

@@ -4,7 +4,7 @@ import type { Tool, ToolOutcome } from "@hermes-memory/core/tools";
 import { jsonSchema, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { userTools } from "../../../src/agent/tools/index.ts";
+import { userTools } from "../../../src/agent/tools/user-tools.ts";
 import { callContext } from "../../fakes/agent-tools.ts";
 import { messages } from "../../messages.ts";
 
@@ -151,7 +151,7 @@ describe("what a tool returns", () => {
 
   it("is fenced when the name says that it comes from the network", async () => {
     expect((await made(returning(""), "web_search")).policy.untrustedSource).toBe("web_search");
-    expect((await made(returning(""))).policy).not.toHaveProperty("untrustedSource");
+    expect((await made(returning(""))).policy.untrustedSource).toBeUndefined();
   });
 });
 

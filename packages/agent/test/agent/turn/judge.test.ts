@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkCalls } from "../../../src/agent/tools/calls.ts";
+import { checkCalls } from "../../../src/agent/tools/check-calls.ts";
 import {
   judge,
   NO_TROUBLES,

@@ -10,7 +10,7 @@ import { openSessionStore } from "@hermes-memory/core/sessions";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { newPath } from "../../../../core/test/fakes/session-index.ts";
-import { asStored } from "../../../src/agent/session/compacted-list.ts";
+import { asStored } from "../../../src/agent/session/compact.ts";
 import { requestMessages } from "../../../src/agent/turn/request.ts";
 import { type ChatRow, message } from "../../messages.ts";
 
@@ -327,8 +327,8 @@ describe("a history read back from the database", () => {
           const kept = message({ role: "user", content: storedContent ?? null }).content;
           const meta: Partial<Meta> = {
             atSeconds: 1000 + at,
-            ...(isRefused ? { finishReason: "content_policy" } : {}),
-            ...(storedContent === undefined ? {} : { storedContent: kept }),
+            finishReason: isRefused ? "content_policy" : undefined,
+            storedContent: storedContent === undefined ? undefined : kept,
           };
           return message(row, meta);
         });

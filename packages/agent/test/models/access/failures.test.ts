@@ -1,6 +1,6 @@
 // What the usual servers say when something is wrong, and what is made of it.
 import { describe, expect, it } from "vitest";
-import { failureFacts, retryAfter } from "../../../src/models/access/failure-facts.ts";
+import { failureFacts, retryAfter } from "../../../src/models/access/failures.ts";
 import { classifyFailure, type ModelFailureKind, type ModelIdentity } from "../../../src/models/index.ts";
 
 type Answer = {

@@ -3,6 +3,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { pipeline } from "node:stream/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { replyLimit } from "../../../src/models/access/stream.ts";
 import { type ModelRequest, openModel, toTextModel } from "../../../src/models/index.ts";
 import { ASKED, chosenFor, ear, failureOf, KINDS, replyOf, wireModel } from "./over-http.ts";
 
@@ -161,6 +162,11 @@ describe.each(KINDS)("on the %s wire", (kind) => {
     const { model } = await wireModel(kind, [{ ...reply, chunkChars: 2_000 }]);
     expect(await failureOf(model, LIMITED)).toMatchObject({ kind: "reply_too_long" });
   });
+});
+
+it("a request without a limit allows 8,000,000 characters", () => {
+  expect(replyLimit(ASKED)).toBe(8_000_000);
+  expect(replyLimit(LIMITED)).toBe(50_000);
 });
 
 it("a reply with more than 1,000 calls is ended", async () => {

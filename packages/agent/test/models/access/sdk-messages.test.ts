@@ -3,9 +3,8 @@ import type { LanguageModelV4Message, LanguageModelV4StreamPart } from "@ai-sdk/
 import { type OpenAiMessage, parseMessages } from "@hermes-memory/core/message";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Collector } from "../../../src/models/access/collect.ts";
-import { toAssistantMessage, toSdkPrompt } from "../../../src/models/access/sdk-messages.ts";
-import { wireTraits } from "../../../src/models/access/wire.ts";
+import { Collector } from "../../../src/models/access/collect-reply.ts";
+import { toAssistantMessage, toSdkPrompt, wireTraits } from "../../../src/models/access/sdk-messages.ts";
 import type { ApiMode } from "../../../src/models/index.ts";
 import { type ChatRow, chatRow } from "../../messages.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type HermesConfig, loadConfig } from "@hermes-memory/core/config";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
-import { isLoopback, parseBaseUrl } from "../../../src/models/context-window/base-url.ts";
+import { isLoopback, parseBaseUrl } from "../../../src/models/base-url.ts";
 import { rememberWindow, resolveContextWindow } from "../../../src/models/index.ts";
 import { type Answers, modelServer, ollamaAnswers } from "../../fakes/model-server.ts";
 

@@ -1,0 +1,439 @@
+// /memory: curated memory from inside the chat. Changes are on disk at once and in the prompt of the next session.
+import { isApprovalOn, setConfigValue } from "@hermes-memory/core/config";
+import {
+  approvePending,
+  type Change,
+  committedWrites,
+  entryIds,
+  formatUsage,
+  type HistoryLine,
+  MEMORY_TARGETS,
+  type MemoryError,
+  type MemoryOp,
+  type MemoryOpOutcome,
+  type MemoryStore,
+  type MemoryTarget,
+  type PendingRecord,
+  type PendingWrites,
+  pendingOperations,
+  readPendingWrites,
+  rejectPending,
+} from "@hermes-memory/core/curated";
+import { ifUsable, openMemory } from "@hermes-memory/core/memory";
+import { areSecretIds } from "@hermes-memory/core/security";
+import type { AgentSurface } from "../surface.ts";
+import type { CommandCall, CommandReply, SlashCommand } from "./command.ts";
+import { parseCount, takeOptions, withoutQuotes } from "./parse-line.ts";
+import { failed, localMinute, short, told, usageLine } from "./replies.ts";
+
+/** `rest` is what the user typed after the action's word. */
+type MemoryAction = (call: CommandCall, rest: string) => CommandReply | Promise<CommandReply>;
+
+const ACTIONS: Readonly<Record<string, MemoryAction>> = {
+  show,
+  add,
+  remove,
+  history: showHistory,
+  undo,
+  pending,
+  approve,
+  apply: approve,
+  reject,
+  deny: reject,
+  drop: reject,
+  approval,
+  mode: approval,
+};
+
+export const memoryCommand: SlashCommand = {
+  name: "memory",
+  group: "memory",
+  summary: "show what is remembered, change it, or decide about writes that wait for you",
+  usage:
+    "[show | add [--user] text | remove [--user] text|--entry n | history [n] | undo [id] | pending | approve id | reject id | approval on|off]",
+  words: ["show", "add", "remove", "history", "undo", "pending", "approve", "reject", "approval"],
+  async run(call) {
+    const [, word = "", rest = ""] = /^(\S*)\s*(.*)$/s.exec(call.args) ?? [];
+    if (word === "") return overview(call);
+    const name = word.toLowerCase();
+    const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
+    if (action !== undefined) return action(call, rest);
+    return failed("usage", "'/memory' has no such action.", `Usage: ${usageLine(memoryCommand)}`);
+  },
+};
+
+async function overview(call: CommandCall): Promise<CommandReply> {
+  const view = await show(call, "");
+  if (view.kind !== "text") return view;
+  const waiting = pendingLines(call.agent);
+  const json = { ...(view.json as object), pending: waiting.records };
+  return told([...view.lines, ...(waiting.records.length === 0 ? [] : ["", ...waiting.lines])], json);
+}
+
+// ---- /memory show
+
+const SHOWN_ENTRY_CHARS = 160;
+const TITLES: Readonly<Record<MemoryTarget, string>> = {
+  memory: "MEMORY.md, the agent's notes",
+  user: "USER.md, about you",
+};
+
+async function show({ agent }: CommandCall, rest: string): Promise<CommandReply> {
+  const store = await readAnew(agent);
+  if (store === undefined) return noMemory();
+  const wanted = rest.replace(/^--/, "").toLowerCase();
+  const targets = wanted === "" ? MEMORY_TARGETS : MEMORY_TARGETS.filter((target) => target === wanted);
+  if (targets.length === 0) return failed("usage", "Usage: /memory show [memory|user]");
+  return told(
+    [
+      ...targets.flatMap((target) => targetLines(store, target)),
+      ...store.warnings,
+      "The prompt of this session has memory as it was when the session began; changes count from the next one.",
+    ],
+    Object.fromEntries(targets.map((target) => [target, targetJson(store, target)])),
+  );
+}
+
+/** Reads the files into a second store: reloading the agent's own store would change what a rebuilt prompt says. */
+async function readAnew({ memory, person }: AgentSurface): Promise<MemoryStore | undefined> {
+  return memory && person.curated();
+}
+
+function noMemory(): CommandReply {
+  return failed(
+    "unavailable",
+    "Curated memory is switched off, or could not be opened.",
+    "'hermes memory status' says which; memory.memory_enabled and memory.user_profile_enabled switch it on.",
+  );
+}
+
+function targetLines(store: MemoryStore, target: MemoryTarget): string[] {
+  if (!store.isEnabled(target)) return [`${TITLES[target]}: switched off`];
+  const blocked = new Set(store.blockedEntries(target).map(({ index }) => index));
+  const entries = store.entries(target).map((text, index) => {
+    const mark = blocked.has(index) ? "  [kept out of the prompt]" : "";
+    return `  ${index + 1}. ${short(text, SHOWN_ENTRY_CHARS)}${mark}`;
+  });
+  const head = `${TITLES[target]}: ${formatUsage(store.usage(target))}`;
+  return [head, ...(entries.length === 0 ? ["  (empty)"] : entries)];
+}
+
+function targetJson(store: MemoryStore, target: MemoryTarget): object {
+  const { used, limit } = store.usage(target);
+  return {
+    enabled: store.isEnabled(target),
+    entries: store.entries(target),
+    entry_ids: entryIds(target, store.entries(target)),
+    used_chars: used,
+    char_limit: limit,
+  };
+}
+
+// ---- /memory add, remove, undo. There is no approval step, because the user who would be asked typed the command. Scanner,
+// ---- budget and journal apply as to every write.
+
+const FROM_NEXT_SESSION = "It counts from the next session on; the prompt of this one stays as it is.";
+const ENTRY_CHARS = 80;
+const HOW_TO_ALLOW =
+  "To store it anyway: 'hermes memory add --allow-secret', or set memory.allow_secrets to true and start again.";
+const REMOVE_USAGE = "Usage: /memory remove [--user | --target memory|user] text, or --entry and its number";
+
+function add(call: CommandCall, rest: string): Promise<CommandReply> {
+  return write(call, rest, "add", (content) => ({ action: "add", content }));
+}
+
+/** `--entry 2` is the second entry that '/memory show' lists. A bare number could mean that or a text, so it is refused. */
+async function remove(call: CommandCall, rest: string): Promise<CommandReply> {
+  const [, before = "", number, behind = ""] = /^(.*?)--entry[ =](\d{1,9})(?:\s+(.*))?$/s.exec(rest) ?? [];
+  if (number === undefined) return write(call, rest, "remove", (oldText) => ({ action: "remove", oldText }));
+  const place = targetOf(`${before}${behind}`.trim());
+  const memory = call.agent.memory;
+  if (memory === undefined) return noMemory();
+  if (place === undefined || place.text !== "") return failed("usage", REMOVE_USAGE);
+  const oldText = (await readAnew(call.agent))?.entries(place.target)[Number(number) - 1];
+  if (oldText === undefined)
+    return failed("no_match", `There is no entry ${number}.`, "'/memory show' lists the entries.");
+  return apply(call.agent, memory, place.target, { action: "remove", oldText, match: "entry" });
+}
+
+async function undo({ agent }: CommandCall, rest: string): Promise<CommandReply> {
+  const { memory } = agent;
+  if (memory === undefined) return noMemory();
+  if (/\s/.test(rest)) return failed("usage", "Usage: /memory undo [id]", "'/memory history' shows the ids.");
+  const asked = rest === "" ? {} : { id: rest };
+  const candidate = memory.undoCandidate(asked);
+  // By its id from here on: a write that another process makes in between must not be undone instead.
+  const chosen = candidate === undefined ? asked : { id: candidate.id, target: candidate.target };
+  const outcome = await memory.undo(chosen, metaOf(agent));
+  if (!outcome.ok) return refusal(outcome.error);
+  for (const each of committedWrites(outcome.value)) agent.noteMemoryWrite(each);
+  return written(outcome.value, { undone: candidate?.id ?? null });
+}
+
+function refusal(error: MemoryError): CommandReply {
+  const listed = (entries: readonly string[]): string[] =>
+    entries.map((entry) => `  ${short(entry, ENTRY_CHARS)}`);
+  switch (error.kind) {
+    case "ambiguous":
+      return failed(error.kind, error.message, ...listed(error.matches));
+    case "over_limit":
+      return failed(
+        error.kind,
+        error.message,
+        "'/memory show' lists the entries, '/memory remove' takes one out.",
+      );
+    case "drift":
+      return failed(error.kind, error.message, error.remediation);
+    case "blocked":
+      return failed(error.kind, error.message, ...(areSecretIds(error.ids) ? [HOW_TO_ALLOW] : []));
+    default:
+      return failed(error.kind, error.message);
+  }
+}
+
+async function write(
+  { agent }: CommandCall,
+  rest: string,
+  action: "add" | "remove",
+  toOp: (text: string) => MemoryOp,
+): Promise<CommandReply> {
+  if (agent.memory === undefined) return noMemory();
+  const place = targetOf(rest);
+  const text = withoutQuotes(place?.text ?? "");
+  if (place === undefined || text === "")
+    return failed("usage", `Usage: /memory ${action} [--user | --target memory|user] text`);
+  if (action === "remove" && text === place.text && /^#?\d{1,7}\.?$/.test(text))
+    return failed("usage", `'${text}' is a number, not a text.`, ...numberHint(text.replace(/\D/g, "")));
+  return apply(agent, agent.memory, place.target, toOp(text));
+}
+
+function numberHint(number: string): string[] {
+  return [
+    `'/memory remove --entry ${number}' removes entry ${number} of '/memory show'; '/memory remove "${number}"' the one with this text.`,
+  ];
+}
+
+async function apply(
+  agent: AgentSurface,
+  memory: MemoryStore,
+  target: MemoryTarget,
+  asked: MemoryOp,
+): Promise<CommandReply> {
+  const named = asked.action === "add" ? undefined : memory.resolve(target, asked);
+  if (named && !named.ok) return refusal(named.error);
+  const op = named?.value.op ?? asked;
+  const outcome = await memory.apply(target, op, metaOf(agent));
+  if (!outcome.ok) return refusal(outcome.error);
+  for (const each of committedWrites(outcome.value)) agent.noteMemoryWrite(each);
+  return written(outcome.value, {});
+}
+
+function metaOf(agent: AgentSurface): { readonly origin: "cli"; readonly sessionId: string } {
+  return { origin: "cli", sessionId: agent.sessionId };
+}
+
+function written(outcome: MemoryOpOutcome, more: object): CommandReply {
+  const { target, message, usedChars, charLimit, warning, changeId, archived = [], removed = [] } = outcome;
+  const usage = formatUsage({ used: usedChars, limit: charLimit });
+  const change = changeId === undefined ? "" : `, change ${changeId}`;
+  return told(
+    [
+      `${message} (${target} ${usage}${change})`,
+      ...removed.map((entry) => `- ${entry}`),
+      ...archived.map((entry) => `Moved to the archive to make room: ${short(entry, ENTRY_CHARS)}`),
+      ...(warning === undefined ? [] : [warning]),
+      ...(changeId === undefined ? [] : [FROM_NEXT_SESSION]),
+    ],
+    { success: true, target, message, usage, change_id: changeId ?? null, archived, removed, ...more },
+  );
+}
+
+type Place = { readonly target: MemoryTarget; readonly text: string };
+
+/** Undefined for an unknown target. A text that begins with a dash has to follow `--`. */
+function targetOf(rest: string): Place | undefined {
+  if (/^--(?=\s)/.test(rest)) return { target: "memory", text: rest.slice(2).trim() };
+  const [named, behind = ""] = /^--(user|memory)(?:\s+(.*))?$/is.exec(rest)?.slice(1) ?? [];
+  if (named !== undefined)
+    return { target: named.toLowerCase() === "user" ? "user" : "memory", text: behind };
+  if (!/^(?:--target\b|-t\b)/.test(rest))
+    return rest.startsWith("--") ? undefined : { target: "memory", text: rest };
+  const options = takeOptions(rest, ["target"], { "-t": "target" });
+  if ("unusable" in options) return undefined;
+  const { target } = options.values;
+  return target === "user" || target === "memory" ? { target, text: options.rest } : undefined;
+}
+
+// ---- /memory history
+
+const DEFAULT_HISTORY = 10;
+
+function showHistory({ agent }: CommandCall, rest: string): CommandReply {
+  if (agent.memory === undefined) return noMemory();
+  const count = rest === "" ? DEFAULT_HISTORY : parseCount(rest);
+  if (count === undefined) return failed("usage", "Usage: /memory history [how many]");
+  const lines = agent.memory.history({ limit: count });
+  if (lines.length === 0) return told(["Nothing has been changed yet."], { changes: [] });
+  return told([...lines.flatMap(historyLines), "'/memory undo <id>' takes one back."], { changes: lines });
+}
+
+function historyLines(line: HistoryLine): string[] {
+  const { id, time, target, origin, action, changes } = line;
+  const head = `${localMinute(Date.parse(time) / 1000)}  ${id}  ${target}  ${origin}  ${action}${markOf(line)}`;
+  return [head, ...changes.map((change) => `  ${changeText(change)}`)];
+}
+
+/** The journal keeps only the kind of refusal, not the refused text. */
+function markOf({ status, undone_by, refusal }: HistoryLine): string {
+  switch (status) {
+    case "committed":
+      return "";
+    case "undone":
+      return `  [undone by ${undone_by}]`;
+    case "aborted":
+      return "  [never took effect]";
+    case "refused":
+      return `  [refused: ${refusal?.error}]`;
+    default:
+      return status satisfies never;
+  }
+}
+
+function changeText({ before, after }: Change): string {
+  const text = (entry: string): string => short(entry, ENTRY_CHARS);
+  if (before === null) return `+ ${text(after ?? "")}`;
+  return after === null ? `- ${text(before)}` : `~ ${text(before)} -> ${text(after)}`;
+}
+
+// ---- /memory pending, approve, reject, approval: writes that wait for the user's decision. Other programs match on these lines.
+
+const NOTHING = "No pending memory writes.";
+const USAGE = "Usage: /memory approve|reject <id>  (or 'all')";
+const SUMMARY_CHARS = 200;
+
+function pending({ agent }: CommandCall): CommandReply {
+  const { lines, records, skipped } = pendingLines(agent);
+  return told(lines, { pending: records, skipped });
+}
+
+function pendingLines(agent: AgentSurface): PendingWrites & { readonly lines: readonly string[] } {
+  const writes = readPendingWrites(agent.person.pendingDirectory);
+  const { records, skipped } = writes;
+  const lines =
+    records.length === 0
+      ? [NOTHING]
+      : [
+          `Pending memory writes (${records.length}):`,
+          ...records.map(recordLine),
+          "",
+          "Save one with '/memory approve <id>', drop it with '/memory reject <id>'. 'all' means every one.",
+        ];
+  return { ...writes, lines: [...lines, ...skipped.map((name) => `${name} is no staged write.`)] };
+}
+
+async function approve({ agent }: CommandCall, rest: string): Promise<CommandReply> {
+  const { memory } = agent;
+  if (memory === undefined) return noMemory();
+  const directory = agent.person.pendingDirectory;
+  const chosen = choose(directory, rest);
+  if ("reply" in chosen) return chosen.reply;
+  const approved: string[] = [];
+  const removed: string[] = [];
+  const failures: { id: string; kind: string; error: string }[] = [];
+  for (const { id, origin } of chosen.records) {
+    const outcome = await approvePending(memory, directory, id, {
+      onCommitted: (write) => agent.noteMemoryWrite(write, origin),
+    });
+    if (outcome.ok) {
+      approved.push(id);
+      removed.push(...(outcome.value.removed ?? []), ...(outcome.value.archived ?? []));
+    } else failures.push({ id, kind: outcome.error.kind, error: outcome.error.message });
+  }
+  const lines = [
+    `Approved ${approved.length} memory write(s).`,
+    ...removed.map((entry) => `- ${entry}`),
+    ...(failures.length === 0 ? [] : ["Failed:"]),
+    ...failures.map(({ id, error }) => `  ${id}: ${error}`),
+    ...(approved.length === 0 ? [] : ["What was saved counts from the next session on."]),
+  ];
+  const json = { success: failures.length === 0, approved, removed, failed: failures };
+  return { kind: failures.length === 0 ? "text" : "error", lines, json };
+}
+
+async function reject({ agent }: CommandCall, rest: string): Promise<CommandReply> {
+  const directory = agent.person.pendingDirectory;
+  const chosen = choose(directory, rest);
+  if ("reply" in chosen) return chosen.reply;
+  const rejected: string[] = [];
+  for (const record of chosen.records) {
+    const outcome = rejectPending(directory, record.id);
+    if (!outcome.ok && outcome.error.kind === "no_match" && chosen.isAll) continue; // another process has just decided it
+    if (!outcome.ok) return failed(outcome.error.kind, outcome.error.message);
+    rejected.push(record.id);
+    if (agent.memory !== undefined) await noteRejection(agent.memory, agent, record);
+  }
+  const line = chosen.isAll
+    ? `Rejected ${rejected.length} pending memory write(s).`
+    : `Rejected pending memory write '${rejected[0]}'.`;
+  return told([line], { success: true, rejected });
+}
+
+const ON: ReadonlySet<string> = new Set(["on", "true", "yes", "1", "enable", "enabled"]);
+const OFF: ReadonlySet<string> = new Set(["off", "false", "no", "0", "disable", "disabled"]);
+
+async function approval({ agent, host }: CommandCall, rest: string): Promise<CommandReply> {
+  const value = rest.toLowerCase();
+  if (value === "") {
+    const stored = await ifUsable(openMemory({ home: agent.home }).memoryConfig()); // reads config.yaml again
+    const now = host.config.memory.writeApproval;
+    const isOn = stored?.writeApproval ?? now;
+    const lines = [`memory.write_approval = ${word(isOn)}`];
+    if (isOn !== now)
+      lines.push(`This agent was started with '${word(now)}' and keeps it until it is started again.`);
+    return told(lines, { write_approval: isOn, in_use: now });
+  }
+  if (!ON.has(value) && !OFF.has(value))
+    return failed("usage", `Invalid value '${short(rest, 40)}'. Use: on or off.`);
+  if (agent.user !== undefined)
+    return failed(
+      "denied",
+      "Only the owner of this home can change memory.write_approval: it holds for every user.",
+      "The owner sets it with 'hermes config set memory.write_approval on|off'.",
+    );
+  const isOn = ON.has(value);
+  const outcome = await setConfigValue(agent.home, "memory.write_approval", String(isOn));
+  if (!outcome.ok) return failed(outcome.error.kind, outcome.error.message);
+  return told(
+    [`memory.write_approval set to '${word(isOn)}'.`, "It counts when the agent is started the next time."],
+    { write_approval: isApprovalOn(outcome.value.value), in_use: host.config.memory.writeApproval },
+  );
+}
+
+type Choice = { readonly records: readonly PendingRecord[]; readonly isAll: boolean };
+
+function choose(directory: string, asked: string): Choice | { readonly reply: CommandReply } {
+  if (asked === "" || /\s/.test(asked)) return { reply: failed("usage", USAGE) };
+  const { records } = readPendingWrites(directory);
+  const isAll = asked.toLowerCase() === "all";
+  if (isAll && records.length === 0) return { reply: told([NOTHING], { success: true, pending: [] }) };
+  const chosen = isAll ? records : records.filter(({ id }) => id === asked);
+  if (chosen.length > 0) return { records: chosen, isAll };
+  return { reply: failed("no_match", `No pending memory write with id '${short(asked, 40)}'.`) };
+}
+
+/** Lets `hermes memory explain` say later that the user rejected this text. Only a hash of the text is kept. */
+async function noteRejection(memory: MemoryStore, agent: AgentSurface, record: PendingRecord): Promise<void> {
+  const target = MEMORY_TARGETS.find((each) => each === record.payload.target);
+  const ops = pendingOperations(record);
+  if (target === undefined || ops === undefined) return; // a malformed record cannot be noted
+  const meta = { origin: "cli", sessionId: agent.sessionId, reason: `rejected ${record.id}` } as const;
+  for (const op of ops) await memory.noteRefusal(target, op, { kind: "denied", message: "rejected" }, meta);
+}
+
+function recordLine({ id, origin, summary }: PendingRecord): string {
+  return `  ${id}${origin === "background_review" ? " [auto]" : ""}  ${short(summary, SUMMARY_CHARS)}`;
+}
+
+function word(isOn: boolean): string {
+  return isOn ? "on" : "off";
+}

@@ -1,0 +1,147 @@
+// Finding a session: by the id or title that a user typed, and the one an agent begins with.
+import { type Clock, err, HermesError, ok, pyStrip, type Result } from "@hermes-memory/core/lib";
+import { fromRow, type Message } from "@hermes-memory/core/message";
+import { checkSessionId, newSessionId, type Scope, type SessionStore } from "@hermes-memory/core/sessions";
+import type { AgentOptions } from "../options.ts";
+import type { SessionProblem } from "../surface.ts";
+
+/** An id, a unique beginning of one, or a title. Gives the session in which that conversation goes on. */
+export async function findSession(
+  store: SessionStore,
+  target: string,
+  scope: Scope,
+): Promise<Result<string, SessionProblem>> {
+  const wanted = pyStrip(target).replace(/^(["'[(<])(.*)(["'\])>])$/s, "$2");
+  if (wanted === "") return err(notFound(wanted));
+  const id =
+    (await store.resolveSessionId(wanted, scope)) ?? (await store.resolveSessionByTitle(wanted, scope));
+  if (id === null) {
+    const ids = await store.listSessionIds({ ...scope, prefix: wanted, limit: MOST_NAMED + 1 });
+    return err(ids.length > 1 ? ambiguous(wanted, ids) : notFound(wanted));
+  }
+  const tip = await store.getCompressionTip(id, scope);
+  return ok(await store.resolveResumeSessionId(tip, scope));
+}
+
+const MOST_NAMED = 5;
+
+function ambiguous(wanted: string, ids: readonly string[]): SessionProblem {
+  const named = ids.slice(0, MOST_NAMED).join(", ");
+  const more = ids.length > MOST_NAMED ? " and others" : "";
+  return {
+    kind: "ambiguous",
+    message: `More than one session begins with '${wanted}': ${named}${more}. Give more of the id.`,
+  };
+}
+
+export function notFound(wanted: string): SessionProblem {
+  return {
+    kind: "not_found",
+    message: `No session has the id or the title '${wanted}'. List them with 'hermes sessions list' or /sessions.`,
+  };
+}
+
+export async function loadMessages(store: SessionStore, id: string): Promise<readonly Message[]> {
+  const rows = await store.getMessages(id);
+  return rows.map(fromRow).filter((message) => message !== undefined);
+}
+
+export type StartingSession = {
+  readonly id: string;
+  readonly title: string | null;
+  readonly parentId: string | undefined;
+  /** Undefined for a new session. */
+  readonly messages: readonly Message[] | undefined;
+};
+
+/** A new session, the one that the options name, or the newest of the platform. */
+export async function chooseSession(
+  {
+    store,
+    whole = store,
+  }: { readonly store: SessionStore | undefined; readonly whole: SessionStore | undefined },
+  options: AgentOptions,
+  { platform, scope, clock }: { readonly platform: string; readonly scope: Scope; readonly clock: Clock },
+): Promise<StartingSession> {
+  const { resume, continueLast, sessionId, delegatedBy } = options;
+  if (sessionId !== undefined) checkSessionId(sessionId); // it is part of file names
+  if (delegatedBy !== undefined && store !== undefined)
+    await checkDelegator(store, delegatedBy.sessionId, scope);
+  if (resume !== undefined) return resumed(required(store), await found(required(store), resume, scope));
+  const newest = continueLast && store !== undefined ? await newestOf(store, platform, scope) : undefined;
+  if (newest !== undefined && store !== undefined) return resumed(store, newest);
+  // The caller's id may exist already: a gateway names the session of a chat.
+  const used = sessionId === undefined ? undefined : await whole?.getSession(sessionId);
+  if (used && store !== undefined) {
+    if ((await store.getSession(used.id, scope)) === null) throw notTheirs(used.id);
+    return resumed(store, await store.getCompressionTip(used.id, scope));
+  }
+  return {
+    id: sessionId ?? newSessionId(clock.now()),
+    title: null,
+    parentId: undefined,
+    messages: undefined,
+  };
+}
+
+/** The run is stored as a child of that session, so it must exist. */
+async function checkDelegator(store: SessionStore, id: string, scope: Scope): Promise<void> {
+  if ((await store.getSessionMark(id, scope)) !== null) return;
+  throw new HermesError(
+    "unknown-session",
+    `The session '${id}' in delegatedBy is not in the session database.`,
+    {
+      hint: "Pass a session of the same user that is stored already, or store: null to store nothing.",
+    },
+  );
+}
+
+async function found(store: SessionStore, target: string, scope: Scope): Promise<string> {
+  const session = await findSession(store, target, scope);
+  if (session.ok) return session.value;
+  throw new HermesError("unknown-session", session.error.message, {
+    hint: "'hermes sessions list' shows what there is; without --resume a new session begins.",
+  });
+}
+
+async function newestOf(store: SessionStore, platform: string, scope: Scope): Promise<string | undefined> {
+  const [newest] = await store.listSessionsRich({
+    source: platform,
+    limit: 1,
+    minMessageCount: 1,
+    orderByLastActive: true,
+    projectCompressionTips: true,
+    ...scope,
+  });
+  return newest?.id;
+}
+
+async function resumed(store: SessionStore, id: string): Promise<StartingSession> {
+  const row = await store.getSession(id);
+  // One that another process has just compacted goes on elsewhere, and the first turn follows it there.
+  if (!store.readOnly && row?.end_reason !== "compression") await store.reopenSession(id);
+  return {
+    id,
+    title: row?.title ?? null,
+    parentId: row?.parent_session_id ?? undefined,
+    messages: await loadMessages(store, id),
+  };
+}
+
+/** Resuming would show another user's conversation; a new session under the same id would write into it. */
+function notTheirs(id: string): HermesError {
+  return new HermesError("unknown-session", `The session '${id}' is not one of this user's.`, {
+    hint: "Give each user's chat a session id of its own.",
+  });
+}
+
+function required(store: SessionStore | undefined): SessionStore {
+  if (store !== undefined) return store;
+  throw new HermesError(
+    "no-session-database",
+    "There is no session database, so no session can be resumed.",
+    {
+      hint: "'hermes doctor' says what is wrong with it.",
+    },
+  );
+}

@@ -1,0 +1,235 @@
+// The system prompt of a session: built once, unchanged for the whole session so that the model's cache serves it, stored, and
+// restored when the session is resumed.
+import type { HermesConfig } from "@hermes-memory/core/config";
+import { MEMORY_TARGETS, type MemoryStore, type MemoryTarget } from "@hermes-memory/core/curated";
+import { type Clock, describeCause } from "@hermes-memory/core/lib";
+import type { Logger } from "@hermes-memory/core/lib/logger";
+import {
+  buildSystemPrompt,
+  chooseTimeZone,
+  PROMPT_VERSION,
+  promptHash,
+  readPromptFiles,
+  restoreDecision,
+  type StoredPrompt,
+} from "@hermes-memory/core/prompt";
+import type { MemoryManager } from "@hermes-memory/core/providers";
+import type { SessionStore } from "@hermes-memory/core/sessions";
+import { buildSkillsIndex, type SkillStore } from "@hermes-memory/core/skills";
+import type { ToolTable } from "@hermes-memory/core/tools";
+import type { AgentEvents } from "../events.ts";
+import type { ModelInUse } from "../model-in-use.ts";
+
+export type PromptSources = {
+  readonly home: string;
+  readonly config: HermesConfig;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly profile: { readonly name: string; readonly root: string };
+  readonly platform: string;
+  readonly platformHint?: string | undefined;
+  /** Searched for context files. */
+  readonly directory: string;
+  readonly skipContextFiles: boolean;
+  readonly systemMessage?: string | undefined;
+  readonly passSessionId: boolean;
+  readonly memory: MemoryStore | undefined;
+  readonly manager: MemoryManager | undefined;
+  readonly store: SessionStore | undefined;
+  readonly skills: SkillStore;
+  readonly model: ModelInUse;
+  readonly events: AgentEvents;
+};
+
+type OwnPrompt = { readonly text: string; readonly version: number };
+
+type KeptPrompt = {
+  readonly text: string | undefined;
+  readonly isUnsaved: boolean;
+  readonly memoryBlocks: ReadonlyMap<MemoryTarget, string> | undefined;
+};
+
+export class SessionPrompt {
+  readonly #sources: PromptSources;
+  #text: string | undefined;
+  /** The database could not be written when the prompt was built. */
+  #isUnsaved = false;
+  /** The memory blocks of the prompt, read when the session began; a switch of the model keeps them. */
+  #memoryBlocks: ReadonlyMap<MemoryTarget, string> | undefined;
+
+  constructor(sources: PromptSources) {
+    this.#sources = sources;
+  }
+
+  /** Undefined before the first turn. */
+  get text(): string | undefined {
+    return this.#text;
+  }
+
+  /** The prompt of this turn: the present one, the stored one, or a new one, which is then stored. `isFresh`: it was built now. */
+  async ensure(
+    sessionId: string,
+    hasHistory: boolean,
+    tools: ToolTable,
+  ): Promise<{ readonly text: string; readonly isFresh: boolean }> {
+    if (this.#text !== undefined) {
+      if (this.#isUnsaved) await this.#save(sessionId, this.#text);
+      return { text: this.#text, isFresh: false };
+    }
+    const { config, log } = this.#sources;
+    const { model, provider } = this.#sources.model.identity;
+    const decision = restoreDecision({
+      hasHistory,
+      stored: hasHistory ? await this.#stored(sessionId) : { kind: "missing" },
+      model,
+      provider,
+      refreshOnResume: config.memory.refreshOnResume,
+    });
+    if (decision.action === "reuse") {
+      this.#text = decision.text;
+      // Read now, so that a prompt built after a switch of the model has no memory that this conversation adds from here on.
+      this.#memoryBlocks ??= await this.#readMemory();
+      return { text: decision.text, isFresh: false };
+    }
+    if (decision.level === "info")
+      log.info(`The system prompt is built anew: ${decision.reason}`, { sessionId });
+    if (decision.level === "warn")
+      log.warn(`The system prompt is built anew: ${decision.reason}`, { sessionId });
+    const text = await this.build(sessionId, tools);
+    await this.#save(sessionId, text);
+    return { text, isFresh: true };
+  }
+
+  /** Builds a new prompt from the files on disk. Does not store it: a compaction stores it with the new session. */
+  async build(sessionId: string, tools: ToolTable): Promise<string> {
+    this.#memoryBlocks ??= await this.#readMemory();
+    this.#text = await this.#compose(sessionId, tools, this.#memoryBlocks);
+    return this.#text;
+  }
+
+  /** The next turn builds or restores the prompt, with memory as it is then. */
+  drop(): void {
+    this.#text = undefined;
+    this.#isUnsaved = false;
+    this.#memoryBlocks = undefined;
+  }
+
+  /** The same for another model in the same session: the memory blocks are kept. */
+  dropKeepingMemory(): void {
+    this.#text = undefined;
+  }
+
+  /** As it is stored with the continuation of a compacted session. */
+  get own(): OwnPrompt | undefined {
+    return this.#text === undefined ? undefined : { text: this.#text, version: PROMPT_VERSION };
+  }
+
+  /** For `restore`. */
+  get kept(): KeptPrompt {
+    return { text: this.#text, isUnsaved: this.#isUnsaved, memoryBlocks: this.#memoryBlocks };
+  }
+
+  /** Undoes `build`, after the compaction that it was made for failed: also the memory that it read. */
+  restore({ text, isUnsaved, memoryBlocks }: KeptPrompt): void {
+    this.#text = text;
+    this.#isUnsaved = isUnsaved;
+    this.#memoryBlocks = memoryBlocks;
+  }
+
+  async #readMemory(): Promise<ReadonlyMap<MemoryTarget, string>> {
+    const { memory } = this.#sources;
+    if (memory === undefined) return new Map();
+    await memory.load();
+    for (const warning of memory.warnings) this.#sources.events.notice("warn", `memory:${warning}`, warning);
+    return new Map(
+      MEMORY_TARGETS.flatMap((target) => {
+        const block = memory.isEnabled(target) ? memory.renderSnapshot(target) : undefined;
+        return block === undefined ? [] : [[target, block] as const];
+      }),
+    );
+  }
+
+  async #compose(
+    sessionId: string,
+    tools: ToolTable,
+    blocks: ReadonlyMap<MemoryTarget, string>,
+  ): Promise<string> {
+    const { home, config, env, directory, skipContextFiles, manager, clock } = this.#sources;
+    const files = readPromptFiles({
+      home,
+      directory,
+      maxChars: config.contextFileMaxChars,
+      skipContextFiles,
+    });
+    const zone = chooseTimeZone({ env, configured: config.timezone });
+    for (const { path, message } of files.warnings)
+      this.#sources.events.notice("warn", `prompt:${path}`, message);
+    for (const warning of zone.warnings) this.#sources.events.notice("warn", "timezone", warning);
+    const { model, provider } = this.#sources.model.identity;
+    return buildSystemPrompt({
+      identity: files.identity,
+      tools: tools.names,
+      skillsIndex: await this.#skillsIndex(tools),
+      model,
+      provider,
+      taskCompletionGuidance: config.agent.taskCompletionGuidance,
+      toolUseEnforcement: config.agent.toolUseEnforcement,
+      profile: this.#sources.profile,
+      platform: this.#sources.platform,
+      platformHint: this.#sources.platformHint,
+      systemMessage: this.#sources.systemMessage,
+      contextFiles: files.contextFiles,
+      memoryBlock: blocks.get("memory"),
+      userBlock: blocks.get("user"),
+      providerBlock: (await manager?.buildSystemPrompt()) ?? "",
+      date: { now: clock.now(), timeZone: zone.timeZone },
+      sessionId: this.#sources.passSessionId ? sessionId : undefined,
+    }).text;
+  }
+
+  /** A prompt without the list of skills is better than none. */
+  async #skillsIndex(tools: ToolTable): Promise<string | undefined> {
+    try {
+      return await buildSkillsIndex(this.#sources.skills, {
+        available: { tools: tools.names, toolsets: tools.tools.map(({ policy }) => policy.toolset) },
+      });
+    } catch (cause) {
+      this.#sources.log.warn(`The skills could not be listed for the prompt: ${describeCause(cause)}`);
+      return undefined;
+    }
+  }
+
+  async #stored(sessionId: string): Promise<StoredPrompt> {
+    const { store } = this.#sources;
+    if (store === undefined) return { kind: "missing" };
+    try {
+      const own = await store.getOwnPrompt(sessionId);
+      if (own === null) {
+        const row = await store.getSession(sessionId);
+        // A prompt that another program stored is not used, but it explains why there is none of ours.
+        return row === null
+          ? { kind: "missing" }
+          : { kind: "stored", text: row.system_prompt, mark: undefined };
+      }
+      return {
+        kind: "stored",
+        text: own.text,
+        mark: { version: own.version, hash: promptHash(own.text) },
+      };
+    } catch {
+      return { kind: "unreadable" };
+    }
+  }
+
+  async #save(sessionId: string, text: string): Promise<void> {
+    const { store, log } = this.#sources;
+    try {
+      this.#isUnsaved = true;
+      await store?.saveOwnPrompt(sessionId, text, PROMPT_VERSION);
+      this.#isUnsaved = false;
+    } catch (cause) {
+      log.warn(`The system prompt could not be stored: ${describeCause(cause)}`, { sessionId });
+    }
+  }
+}

@@ -1,0 +1,110 @@
+// One turn while it runs, and the ways it can end before the loop has an answer.
+import type { Content } from "@hermes-memory/core/message";
+import type { TurnExit } from "../result.ts";
+import { goneMessage } from "../session/session.ts";
+
+/** How the user reaches a running turn. */
+export type TurnControl = {
+  /** Aborted by an interrupt. */
+  readonly signal: AbortSignal;
+  /** Takes the text that was typed since the last time; undefined for none. */
+  takeSteer(): string | undefined;
+  /** The same for the last time: later texts are refused. */
+  closeSteering(): string | undefined;
+  interruptMessage(): string | null;
+};
+
+export type Turn = {
+  readonly taskId: string;
+  readonly control: TurnControl;
+  readonly startedAtMs: number;
+  /** Out of steps, the model is asked to sum up. False where no user reads it. */
+  readonly wrapsUp: boolean;
+  /** `meta.id` of the message it answers. */
+  userMessageId: string;
+  /** As the user wrote it; for memory and search. */
+  userText: string;
+  userContent: Content;
+  system: string;
+  recall: string;
+  hookContext: string;
+  /** `meta.id`s of messages that the next request is tried without, after a refusal. */
+  triedWithout: ReadonlySet<string>;
+  apiCalls: number;
+  lastReasoning: string | null;
+  /** Requests refused as too long since the last reply. */
+  overflows: number;
+  /** Estimated tokens of the last request. */
+  sentEstimate: number;
+};
+
+/** How a turn ended, before the result is made of it. */
+export type TurnEnd = {
+  readonly exit: TurnExit;
+  readonly text: string;
+  /** The exit with a detail, such as `text_response(finish_reason=stop)`. */
+  readonly detail?: string | undefined;
+  readonly failed?: boolean;
+  readonly partial?: boolean;
+  readonly interrupted?: boolean;
+  readonly error?: string | undefined;
+  readonly hint?: string | undefined;
+  readonly compressionExhausted?: boolean;
+  /** Nothing of the turn is in the list, so nothing is stored. */
+  readonly isRefused?: boolean;
+};
+
+/** `text`: the part of the reply that the user has read. Front ends know the other text by its beginning. */
+export function interruptedEnd(turn: Turn, text: string): TurnEnd {
+  const seconds = Math.round((performance.now() - turn.startedAtMs) / 1000);
+  const waiting = `Operation interrupted: waiting for model response (${seconds}s elapsed).`;
+  return { exit: "interrupted_by_user", text: text || waiting, interrupted: true, partial: text !== "" };
+}
+
+export function gaveUpEnd(exit: TurnExit, text: string, error: string): TurnEnd {
+  return { exit, text, failed: text === "", partial: text !== "", error };
+}
+
+// A session that this process may no longer write to.
+
+export function sessionBusy(error: string): TurnEnd {
+  return {
+    exit: "session_busy",
+    text: "",
+    failed: true,
+    error,
+    hint: "Wait until its turn is over, or begin another session with /new.",
+    isRefused: true,
+  };
+}
+
+/** The lease could not be asked for when the turn began, and later another process had it. */
+export function sessionFoundBusy(busy: string): TurnEnd {
+  return {
+    ...sessionBusy(busy),
+    error: `${busy} This was not known when the turn began, because the session database could not be used. Nothing of the turn is stored.`,
+    hint: "Send the message again when the other process is done.",
+  };
+}
+
+export function sessionTakenOver(sessionId: string): TurnEnd {
+  return {
+    exit: "session_busy",
+    text: "",
+    failed: true,
+    error: `Another process has taken over session ${sessionId} while this one was not running. The messages from before that are stored.`,
+    hint: "Send the message again: the session is read anew first.",
+    isRefused: true,
+  };
+}
+
+export function sessionGone(sessionId: string): TurnEnd {
+  return {
+    exit: "session_gone",
+    text: "",
+    failed: true,
+    error: goneMessage(sessionId),
+    hint: "Begin a new one with /new, or go on with another one with /resume.",
+    isRefused: true,
+  };
+}

@@ -1,0 +1,206 @@
+// What a run leaves to read: `logs/curator/<time>/run.json` and `REPORT.md`. Entries of memory are not quoted in them: what a
+// person forgets has to be gone everywhere, and the journal and the staged writes hold the texts already.
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { errnoCode, namesIn, writeFileAtomic } from "@hermes-memory/core/lib";
+import type { CuratorRun, Decided, Outcome } from "./proposals.ts";
+
+/** A run as it is listed. */
+export type RunRecord = {
+  /** The group its changes carry; rollback takes it. */
+  readonly id: string;
+  readonly startedAt: string;
+  readonly mode: string;
+  readonly scope: string;
+  /** `running` stays when the process died. */
+  readonly status: "running" | "done" | "stopped";
+  readonly summary: string;
+  readonly directory: string;
+  /** Ids of what was staged. */
+  readonly staged: readonly string[];
+};
+
+export function reportsDirectory(home: string): string {
+  return join(home, "logs", "curator");
+}
+
+/** A directory of its own, also for two runs of one second. */
+export function makeReportDirectory(home: string, now: Date): string {
+  const stamp = now.toISOString().replace(/\D/g, "").slice(0, 14);
+  const base = `${stamp.slice(0, 8)}-${stamp.slice(8)}`;
+  mkdirSync(reportsDirectory(home), { recursive: true, mode: 0o700 });
+  for (let count = 1; ; count += 1) {
+    const path = join(reportsDirectory(home), count === 1 ? base : `${base}-${count}`);
+    try {
+      mkdirSync(path, { mode: 0o700 });
+      return path;
+    } catch (cause) {
+      if (errnoCode(cause) !== "EEXIST") throw cause;
+    }
+  }
+}
+
+/** Written before anything is changed, so that a run that was cut off can be found and taken back. */
+export function beginReport(
+  directory: string,
+  run: Pick<CuratorRun, "id" | "startedAt" | "mode" | "scope">,
+): void {
+  write(directory, { ...headOf(run), status: "running", summary: "" });
+}
+
+/** The run was stopped; what it had done by then is in the journals. */
+export function stopReport(
+  directory: string,
+  run: Pick<CuratorRun, "id" | "startedAt" | "mode" | "scope">,
+): void {
+  write(directory, { ...headOf(run), status: "stopped", summary: "stopped before the end" });
+}
+
+export function finishReport(directory: string, run: CuratorRun): void {
+  write(directory, reportJson(run, "done"));
+  writeFileAtomic(join(directory, "REPORT.md"), `${reportLines(run).join("\n")}\n`);
+}
+
+/** Newest first. What cannot be read is left out. */
+export function readRuns(home: string): RunRecord[] {
+  const records = namesIn(reportsDirectory(home)).flatMap((name): RunRecord[] => {
+    const directory = join(reportsDirectory(home), name);
+    try {
+      const value = JSON.parse(readFileSync(join(directory, "run.json"), "utf8")) as Record<string, unknown>;
+      const text = (field: string): string => (typeof value[field] === "string" ? value[field] : "");
+      if (!/^[0-9a-f]{8}$/.test(text("id"))) return [];
+      const status = ["done", "stopped"].includes(text("status"))
+        ? (text("status") as "done" | "stopped")
+        : "running";
+      const staged: readonly unknown[] = Array.isArray(value.staged) ? value.staged : [];
+      return [
+        {
+          id: text("id"),
+          startedAt: text("started_at"),
+          mode: text("mode"),
+          scope: text("scope"),
+          status,
+          summary: text("summary"),
+          directory,
+          staged: staged.filter((each): each is string => typeof each === "string"),
+        },
+      ];
+    } catch {
+      return []; // another program's report, or half of one
+    }
+  });
+  return records.sort((a, b) => (a.directory < b.directory ? 1 : -1));
+}
+
+/** `2 applied, 1 staged; 3 findings`. */
+export function summarise({
+  decided,
+  findings,
+  marks,
+}: Pick<CuratorRun, "decided" | "findings" | "marks">): string {
+  const count = (kind: Outcome["kind"]): number =>
+    decided.filter(({ outcome }) => outcome.kind === kind).length;
+  const parts = (["applied", "staged", "proposed", "waiting", "refused"] as const).flatMap((kind) =>
+    count(kind) === 0 ? [] : [`${count(kind)} ${kind}`],
+  );
+  if (marks.length > 0) parts.push(`${marks.length} marked`);
+  if (findings.length > 0) parts.push(`${findings.length} to look at`);
+  return parts.length === 0 ? "nothing to tidy" : parts.join(", ");
+}
+
+function write(directory: string, value: object): void {
+  writeFileAtomic(join(directory, "run.json"), `${JSON.stringify(value, null, 2)}\n`);
+}
+
+function headOf({
+  id,
+  startedAt,
+  mode,
+  scope,
+}: Pick<CuratorRun, "id" | "startedAt" | "mode" | "scope">): object {
+  return { id, started_at: startedAt, mode, scope };
+}
+
+function reportJson(run: CuratorRun, status: string): object {
+  const { decided, findings, marks, model, notes, durationSeconds, snapshot } = run;
+  const skills = decided.flatMap(({ proposal, outcome }) =>
+    proposal.layer === "skills" && outcome.kind === "applied" ? [proposal] : [],
+  );
+  return {
+    ...headOf(run),
+    status,
+    duration_seconds: durationSeconds,
+    summary: run.summary,
+    proposals: decided.map(proposalJson),
+    findings: findings.map(({ kind, target, entries, by }) => ({
+      kind,
+      target,
+      entries: entries.length,
+      by,
+    })),
+    consolidated: skills.flatMap(({ skills: names, into }) =>
+      into ? names.map((from) => ({ from, into: into.name })) : [],
+    ),
+    pruned: skills.flatMap(({ skills: names, into }) => (into ? [] : names)),
+    marks,
+    staged: decided.flatMap(({ outcome }) => (outcome.kind === "staged" ? [outcome.id] : [])),
+    changes: decided.flatMap(({ outcome }) => (outcome.kind === "applied" ? outcome.ids : [])),
+    model: { calls: model.calls, failures: model.failures, dropped: model.dropped },
+    snapshot: snapshot ?? null,
+    notes,
+  };
+}
+
+function proposalJson({ proposal, outcome }: Decided): object {
+  const { layer, kind, by } = proposal;
+  const about =
+    proposal.layer === "memory"
+      ? { target: proposal.target, entries: proposal.curation.remove.length }
+      : { skills: proposal.skills, into: proposal.into?.name };
+  return { layer, kind, by, ...about, outcome: outcome.kind };
+}
+
+function reportLines(run: CuratorRun): string[] {
+  const { decided, findings, marks, model, notes } = run;
+  const outcome = ({ outcome: each }: Decided): string => {
+    if (each.kind === "applied") return `applied as ${each.ids.join(", ")}`;
+    return each.kind === "staged" ? `staged as ${each.id}` : each.kind;
+  };
+  const section = (title: string, lines: readonly string[]): string[] =>
+    lines.length === 0 ? [] : ["", `## ${title}`, "", ...lines.map((line) => `- ${line}`)];
+  return [
+    `# Curator run ${run.id}`,
+    "",
+    `${run.startedAt}, ${run.mode}, ${run.scope}: ${run.summary}.`,
+    ...section(
+      "Memory",
+      decided.flatMap((each) =>
+        each.proposal.layer === "memory"
+          ? [`${each.proposal.kind} in ${each.proposal.target}, by ${each.proposal.by}: ${outcome(each)}`]
+          : [],
+      ),
+    ),
+    ...section(
+      "Skills",
+      decided.flatMap((each) => {
+        if (each.proposal.layer !== "skills") return [];
+        const into = each.proposal.into ? ` into ${each.proposal.into.name}` : "";
+        return [`${each.proposal.kind}: ${each.proposal.skills.join(", ")}${into}: ${outcome(each)}`];
+      }),
+    ),
+    ...section(
+      "Marks",
+      marks.map(({ skill, mark }) => `${skill}: ${mark}`),
+    ),
+    ...section(
+      "To look at",
+      findings.map(({ kind, target, entries }) => `${kind} in ${target} (${entries.length} entries)`),
+    ),
+    ...section("Notes", notes),
+    "",
+    `Model calls: ${model.calls}.`,
+    ...(decided.some(({ outcome: { kind } }) => kind === "applied" || kind === "staged")
+      ? [`Take back what was done with \`hermes curator rollback ${run.id}\`.`]
+      : []),
+  ];
+}

@@ -1,0 +1,77 @@
+import { pyStrip } from "@hermes-memory/core/lib";
+import { StreamingContextScrubber } from "@hermes-memory/core/providers";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { echoStream, RECALL } from "../../../../core/test/providers/fence/echoes.ts";
+import { ReplyText } from "../../../src/agent/turn/model-call.ts";
+
+function told(chunks: readonly string[], recall = ""): { readonly streamed: string; readonly text: string } {
+  let streamed = "";
+  const reply = new ReplyText((text) => {
+    expect(text).not.toBe("");
+    streamed += text;
+  }, recall);
+  for (const chunk of chunks) reply.feed(chunk);
+  reply.end();
+  return { streamed, text: reply.text };
+}
+
+describe("the text of a reply", () => {
+  it("is what was streamed, whatever the chunks were", () => {
+    const piece = fc.constantFrom(
+      " ",
+      "\n",
+      "a",
+      "word",
+      "<",
+      "<memory-context>",
+      "</memory-context>",
+      "é",
+      "\u3000",
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
+        const { streamed, text } = told(pieces);
+        expect(streamed).toBe(text);
+        const scrubber = new StreamingContextScrubber();
+        const whole = scrubber.feed(pieces.join("")) + scrubber.flush();
+        expect(text).toBe(pyStrip(whole));
+      }),
+    );
+  });
+
+  it("holds no recall that the model repeats, in a line or by the line rule, whatever the chunks are", () => {
+    fc.assert(
+      fc.property(echoStream, ({ text, chunks }) => {
+        const cut = told(chunks, RECALL);
+        expect(cut.streamed).toBe(cut.text);
+        expect(cut.text).toBe(told([text], RECALL).text);
+      }),
+    );
+    const block = "\n<memory-context>\nWhat another program had put there.\n</memory-context>\n";
+    expect(told([`Sure: ${RECALL.replaceAll("\n", " ")} Done.${block}Bye.`], RECALL).text).toBe(
+      "Sure:  Done.\n\nBye.",
+    );
+  });
+
+  it("has no blanks around it and keeps those within", () => {
+    expect(told(["\n\n", "  one", " ", "\n", "two  ", "\n"]).text).toBe("one \ntwo");
+  });
+
+  it("drops a fence that is never closed, and what is behind it", () => {
+    expect(told(["before\n<memory-", "context>\nthe recall", " goes on"]).text).toBe("before");
+  });
+
+  it("goes on after an end: blanks between two pieces stay", () => {
+    let streamed = "";
+    const reply = new ReplyText((text) => {
+      streamed += text;
+    });
+    reply.feed("one ");
+    reply.end();
+    reply.feed("two");
+    reply.end();
+    expect(streamed).toBe("one two");
+    expect(reply.text).toBe("one two");
+  });
+});

@@ -1,0 +1,141 @@
+// A model on this machine may think for as long as it likes. Node's own `fetch` gives up after five minutes; here it is told to
+// do so after a moment.
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { fetchWithoutTimeout } from "../../../src/models/access/fetch-without-timeout.ts";
+import { deadAddress } from "../../fakes/model-server.ts";
+import { type Gate, gate } from "../../fakes/wires/script.ts";
+import { failureOf, replyOf, wireModel } from "./over-http.ts";
+
+const HURRY_MS = 60;
+
+type Dispatcher = { readonly constructor: new (options: object) => object };
+
+/** Node's `fetch` waits this long for the head of an answer, and between two pieces of its body. */
+async function hurryNode(): Promise<void> {
+  await fetch("data:,"); // it has its dispatcher from the first call on
+  const globals = globalThis as unknown as Record<symbol, Dispatcher>;
+  const places = Object.getOwnPropertySymbols(globals).filter((each) =>
+    /globalDispatcher/.test(String(each)),
+  );
+  for (const place of places) {
+    const usual = globals[place];
+    if (usual === undefined) continue;
+    const hurried = new usual.constructor({ headersTimeout: HURRY_MS, bodyTimeout: HURRY_MS });
+    Object.assign(globals, { [place]: hurried });
+    onTestFinished(() => void Object.assign(globals, { [place]: usual }));
+  }
+}
+
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+}
+
+describe("a server on this machine", () => {
+  it.each([
+    ["before its answer", (until: Gate) => ({ pauseBefore: until })],
+    ["in the middle of it", (until: Gate) => ({ pauseAt: { chars: 4, until } })],
+  ])("may be silent %s for longer than Node's fetch waits", async (_, pause) => {
+    await hurryNode();
+    const silence = gate();
+    const slow = () => ({ text: "Forty metres.", ...pause(silence) });
+    const patient = await wireModel("chat", slow);
+    const hurried = await wireModel("chat", slow, { fetch: globalThis.fetch });
+    const reply = replyOf(patient.model);
+    await patient.wire.waitForRequest(0);
+    expect((await failureOf(hurried.model)).kind).toBe("connection"); // that is how long it was silent
+    silence.open();
+    expect((await reply).message.content).toBe("Forty metres.");
+  });
+});
+
+describe("a replacement of the global fetch", () => {
+  it("counts for a server on this machine too", async () => {
+    const { model } = await wireModel("chat", [{ text: "Forty metres." }]);
+    const nodes = globalThis.fetch;
+    const seen: string[] = [];
+    vi.stubGlobal("fetch", (input: string, init: RequestInit) => {
+      seen.push(input);
+      return nodes(input, init);
+    });
+    onTestFinished(() => void vi.unstubAllGlobals());
+    await replyOf(model);
+    expect(seen).toHaveLength(1);
+  });
+});
+
+describe("the patient fetch", () => {
+  it("sends what it is given, and gives status, headers and body as Node's does", async () => {
+    const url = await serve(async (request, response) => {
+      const body = (await request.toArray()).join("");
+      response.writeHead(418, "Short and stout", { "set-cookie": ["a=1", "b=2"], "x-kind": "tea" });
+      response.end(`${request.method} ${request.url} ${request.headers["x-key"]} ${body}`);
+    });
+    const init = { method: "POST", headers: { "x-key": "k" }, body: "grün" };
+    const answers = [
+      await fetchWithoutTimeout(`${url}/chat?x=1`, init),
+      await fetch(`${url}/chat?x=1`, init),
+    ];
+    for (const answer of answers) {
+      expect([answer.status, answer.statusText, answer.ok]).toEqual([418, "Short and stout", false]);
+      expect([answer.headers.get("x-kind"), answer.headers.getSetCookie()]).toEqual(["tea", ["a=1", "b=2"]]);
+      expect(await answer.text()).toBe("POST /v1/chat?x=1 k grün");
+    }
+  });
+
+  it("follows nobody elsewhere, and takes an answer without a body", async () => {
+    const url = await serve((request, response) => {
+      if (request.url === "/v1/empty") response.writeHead(204).end();
+      else response.writeHead(307, { location: "http://models.example/" }).end("moved");
+    });
+    expect(await (await fetchWithoutTimeout(`${url}/empty`)).text()).toBe("");
+    const moved = await fetchWithoutTimeout(url);
+    expect([moved.status, await moved.text()]).toEqual([307, "moved"]);
+  });
+
+  it("fails as Node's does when nobody is there, and when the answer makes no sense", async () => {
+    const failure = await fetchWithoutTimeout(`${await deadAddress()}/v1`).catch((cause: unknown) => cause);
+    expect(failure).toBeInstanceOf(TypeError);
+    expect(failure).toMatchObject({ message: "fetch failed", cause: { code: "ECONNREFUSED" } });
+    const url = await serve((_, response) => {
+      response.socket?.end("HTTP/1.1 799 Odd\r\ncontent-length: 0\r\n\r\n");
+    });
+    await expect(fetchWithoutTimeout(url)).rejects.toThrow("fetch failed");
+  });
+
+  it("ends with its signal: before it begins, while it waits, and while it is read", async () => {
+    const gone: Promise<unknown>[] = [];
+    const url = await serve((request, response) => {
+      gone.push(new Promise((resolve) => request.socket.once("close", resolve)));
+      if (request.url === "/v1/begun") response.write("data: 1\n\n");
+    });
+    const reason = new Error("enough");
+    await expect(fetchWithoutTimeout(url, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    expect(gone).toHaveLength(0);
+
+    const waiting = new AbortController();
+    const unanswered = fetchWithoutTimeout(url, { signal: waiting.signal });
+    await vi.waitFor(() => expect(gone).toHaveLength(1));
+    waiting.abort(reason);
+    await expect(unanswered).rejects.toBe(reason);
+    await gone[0];
+
+    const reading = new AbortController();
+    const begun = await fetchWithoutTimeout(`${url}/begun`, { signal: reading.signal });
+    const rest = begun.text();
+    reading.abort(reason);
+    await expect(rest).rejects.toThrow();
+    await gone[1];
+
+    const unread = await fetchWithoutTimeout(`${url}/begun`);
+    await unread.body?.cancel();
+    await gone[2];
+  });
+});

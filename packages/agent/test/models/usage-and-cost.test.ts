@@ -1,0 +1,201 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  addUsage,
+  cacheSavings,
+  costOf,
+  findPrices,
+  frozenSnapshotSavings,
+  type ModelPrices,
+  NO_USAGE,
+  normalizeUsage,
+  promptTokens,
+  totalTokens,
+} from "../../src/models/usage-and-cost.ts";
+
+describe("usage in disjoint buckets", () => {
+  it("Anthropic reports them disjoint", () => {
+    const raw = {
+      input_tokens: 12,
+      cache_read_input_tokens: 9000,
+      cache_creation_input_tokens: 300,
+      output_tokens: 42,
+    };
+    const usage = normalizeUsage(raw, "anthropic");
+    expect(usage).toEqual({ input: 12, cacheRead: 9000, cacheWrite: 300, output: 42, reasoning: 0 });
+    expect([promptTokens(usage), totalTokens(usage)]).toEqual([9312, 9354]);
+  });
+
+  it("chat completions count cached tokens into the prompt", () => {
+    const raw = {
+      prompt_tokens: 10_000,
+      completion_tokens: 500,
+      total_tokens: 10_500,
+      prompt_tokens_details: { cached_tokens: 8000, cache_write_tokens: 1000 },
+      completion_tokens_details: { reasoning_tokens: 300 },
+    };
+    expect(normalizeUsage(raw, "chat")).toEqual({
+      input: 1000,
+      cacheRead: 8000,
+      cacheWrite: 1000,
+      output: 500,
+      reasoning: 300,
+    });
+  });
+
+  it("chat endpoints in front of Anthropic may use its names", () => {
+    const raw = {
+      prompt_tokens: 100,
+      completion_tokens: 1,
+      cache_read_input_tokens: 60,
+      cache_creation_input_tokens: 30,
+    };
+    expect(normalizeUsage(raw, "chat")).toMatchObject({ input: 10, cacheRead: 60, cacheWrite: 30 });
+  });
+
+  it("the Responses wire counts cached tokens into the input", () => {
+    const raw = {
+      input_tokens: 5000,
+      input_tokens_details: { cached_tokens: 4096 },
+      output_tokens: 77,
+      output_tokens_details: { reasoning_tokens: 64 },
+      total_tokens: 5077,
+    };
+    expect(normalizeUsage(raw)).toEqual({
+      input: 904,
+      cacheRead: 4096,
+      cacheWrite: 0,
+      output: 77,
+      reasoning: 64,
+    });
+  });
+
+  it("tells the wire from the keys when it is not given", () => {
+    expect(normalizeUsage({ prompt_tokens: 3, completion_tokens: 4 })).toMatchObject({ input: 3, output: 4 });
+    expect(normalizeUsage({ input_tokens: 3, cache_read_input_tokens: 5, output_tokens: 1 })).toMatchObject({
+      input: 3,
+      cacheRead: 5,
+    });
+  });
+
+  it("is never negative and never NaN, whatever a vendor sends", () => {
+    fc.assert(
+      fc.property(fc.anything(), fc.constantFrom("anthropic", "chat", "responses"), (raw, wire) => {
+        const values = Object.values(normalizeUsage(raw, wire as "chat"));
+        expect(values.every((value) => (Number.isSafeInteger(value) ? value >= 0 : value > 0))).toBe(true);
+      }),
+    );
+    const odd = {
+      prompt_tokens: "100",
+      completion_tokens: null,
+      prompt_tokens_details: { cached_tokens: 900 },
+    };
+    expect(normalizeUsage(odd, "chat")).toEqual({ ...NO_USAGE, cacheRead: 900 });
+  });
+
+  it("adds up", () => {
+    const a = normalizeUsage({ input_tokens: 1, output_tokens: 2 }, "anthropic");
+    expect(addUsage(a, addUsage(a, NO_USAGE))).toEqual({ ...NO_USAGE, input: 2, output: 4 });
+  });
+
+  it("keeps the vendor's prompt total wherever that is possible", () => {
+    const amount = fc.nat(1_000_000);
+    fc.assert(
+      fc.property(amount, amount, amount, (input, read, write) => {
+        const details = { cached_tokens: read, cache_write_tokens: write };
+        const raw = {
+          prompt_tokens: input + read + write,
+          completion_tokens: 0,
+          prompt_tokens_details: details,
+        };
+        expect(promptTokens(normalizeUsage(raw, "chat"))).toBe(input + read + write);
+      }),
+    );
+  });
+});
+
+const prices: ModelPrices = {
+  source: "config",
+  at: () => ({ input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75, cacheWrite1h: 6 }),
+};
+
+describe("prices", () => {
+  it("come from the catalogue, with steps for long prompts", async () => {
+    const found = await findPrices({ model: "gemini-2.5-pro", provider: "google" });
+    expect(found?.source).toBe("catalogue");
+    const short = found?.at(10_000);
+    const long = found?.at(300_000);
+    expect(short?.input).toBeGreaterThan(0);
+    expect(long?.input).toBeGreaterThan(short?.input ?? 0);
+    expect(short?.cacheRead).toBeLessThan(short?.input ?? 0);
+  });
+
+  it("know Claude's price for writing to a cache", async () => {
+    const found = (await findPrices({ model: "claude-sonnet-4-5", provider: "anthropic" }))?.at(1000);
+    expect(found?.cacheWrite).toBeGreaterThan(found?.input ?? 0);
+    expect(found?.cacheWrite1h).toBeGreaterThan(found?.cacheWrite ?? 0);
+  });
+
+  it("find a model behind a gateway's name for it", async () => {
+    expect(await findPrices({ model: "anthropic/claude-sonnet-4.5", provider: "openrouter" })).toBeDefined();
+  });
+
+  it("are what config says, before anything else", async () => {
+    const overrides = { "claude-sonnet-4-5": { input: 1, output: 2 } };
+    const found = await findPrices({ model: "claude-sonnet-4-5", provider: "anthropic", overrides });
+    expect(found?.source).toBe("config");
+    expect(found?.at(1)).toEqual({ input: 1, output: 2, cacheRead: 1, cacheWrite: 1, cacheWrite1h: 1 });
+  });
+
+  it("are not made up for a model nobody knows", async () => {
+    expect(await findPrices({ model: "my-own-finetune", provider: "ollama" })).toBeUndefined();
+    expect(await findPrices({ model: "constructor", overrides: {} })).toBeUndefined();
+  });
+
+  it("make a cost", () => {
+    const usage = {
+      input: 1_000_000,
+      cacheRead: 1_000_000,
+      cacheWrite: 1_000_000,
+      output: 1_000_000,
+      reasoning: 0,
+    };
+    expect(costOf(usage, prices.at(0))).toBeCloseTo(3 + 0.3 + 3.75 + 15, 10);
+    expect(costOf(usage, prices.at(0), "1h")).toBeCloseTo(3 + 0.3 + 6 + 15, 10);
+  });
+});
+
+describe("what caching saved", () => {
+  const write = { ...NO_USAGE, input: 100, cacheWrite: 20_000 };
+  const read = { ...NO_USAGE, input: 100, cacheRead: 20_000, cacheWrite: 500 };
+
+  it("is reads at the difference of prices, less what writing cost more", () => {
+    // 2 x 20,000 x (3 - 0.3) - (20,000 + 2 x 500) x (3.75 - 3), in millionths
+    const { saved, hitRate } = cacheSavings([write, read, read], prices);
+    expect(saved).toBeCloseTo((108_000 - 15_750) / 1e6, 12);
+    expect(hitRate).toBeCloseTo(40_000 / 61_300, 12);
+  });
+
+  it("equals the cost of the same calls without a cache less what they did cost", () => {
+    const calls = [write, read, read];
+    const bare = calls.map((call) => ({ ...NO_USAGE, input: call.input + call.cacheRead + call.cacheWrite }));
+    const sum = (list: readonly (typeof NO_USAGE)[]) =>
+      list.reduce((all, call) => all + costOf(call, prices.at(0)), 0);
+    expect(cacheSavings(calls, prices).saved).toBeCloseTo(sum(bare) - sum(calls), 12);
+  });
+
+  it("is negative when nothing was ever read", () => {
+    expect(cacheSavings([write], prices).saved).toBeLessThan(0);
+    expect(cacheSavings([], prices)).toEqual({ hitRate: 0, saved: 0 });
+  });
+
+  it("a memory write without the frozen snapshot writes the prefix again", () => {
+    // After the write, call 1 would have written its 20,000 tokens at 3.75 instead of reading them at 0.3.
+    expect(frozenSnapshotSavings([write, read, read], [1], prices)).toBeCloseTo((20_000 * 3.45) / 1e6, 12);
+    expect(frozenSnapshotSavings([write, read, read], [1, 1, 2, 9], prices)).toBeCloseTo(
+      (40_000 * 3.45) / 1e6,
+      12,
+    );
+    expect(frozenSnapshotSavings([write, read], [1], prices, "1h")).toBeCloseTo((20_000 * 5.7) / 1e6, 12);
+  });
+});
