@@ -157,7 +157,7 @@ describe("a model that fails", () => {
     const place = await home("deploys on Monday");
     const run = await place.run({ mode: "apply", model: fakeModel(reply) });
     expect(gist(run)).toEqual(["duplicate: deploys on Monday"]);
-    expect(run.notes).toMatchObject([expect.stringContaining("was of no help")]);
+    expect(run.notes).toMatchObject([expect.stringContaining("no usable answer")]);
     expect(run.model.calls).toBeLessThanOrEqual(2);
   });
 

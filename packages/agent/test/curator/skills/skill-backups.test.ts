@@ -126,7 +126,7 @@ describe.skipIf(process.platform === "win32")("a restore killed between two move
     if (move > 1) expect(texts(home)).not.toEqual(before);
     const taken = takeSnapshot(home.home, { reason: "next", keep: 5, now: new Date() });
     expect(taken).toMatchObject({ ok: true });
-    const told = move > 1 ? [expect.stringContaining("had been cut off")] : undefined;
+    const told = move > 1 ? [expect.stringContaining("was interrupted")] : undefined;
     expect(taken.ok && taken.value.mended).toEqual(told);
     expect(texts(home)).toEqual(before);
     expect(Object.keys(home.files("skills/.curator_backups")).join()).not.toMatch(/\.restore-|\.discard-/);
@@ -139,7 +139,7 @@ describe.skipIf(process.platform === "win32")("a restore killed between two move
     home.skill("ash", "written after the kill");
     const done = await restoreSnapshot(home.home, id, { keep: 5, now: new Date() });
     if (!done.ok) throw new Error(done.error.message);
-    expect(done.value.mended).toEqual([expect.stringContaining("What stood in their place is in")]);
+    expect(done.value.mended).toEqual([expect.stringContaining("Files that were in their place are in")]);
     const aside = Object.entries(home.files("skills/.curator_backups")).filter(([name]) =>
       /^aside-/.test(name),
     );

@@ -22,7 +22,7 @@ function apiError({ status, body, headers = {} }: Answer): Error {
 }
 
 function kindOf(status: number, body: unknown, headers?: Readonly<Record<string, string>>): ModelFailureKind {
-  return classifyFailure(apiError({ status, body, ...(headers ? { headers } : {}) }), "").kind;
+  return classifyFailure(apiError({ status, body, headers }), "").kind;
 }
 
 const message = (text: string, more: object = {}) => ({ error: { message: text, ...more } });

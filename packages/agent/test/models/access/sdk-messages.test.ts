@@ -95,7 +95,7 @@ const stored: fc.Arbitrary<ChatRow> = fc
       id,
       type: "function",
       function: { name, arguments: JSON.stringify(args) },
-      ...(signature === undefined ? {} : { extra_content: { google: { thought_signature: signature } } }),
+      extra_content: signature === undefined ? undefined : { google: { thought_signature: signature } },
     })),
   }));
 
