@@ -19,7 +19,7 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["index"],
   ],
   "packages/agent": [["models"], ["agent", "curator"], ["index"]],
-  "packages/hermes-memory": [["mcp"], ["cli"], ["index"]],
+  "packages/hermes-memory": [["mcp", "tour"], ["cli"], ["index"]],
 };
 const PACKAGES = Object.keys(FLOORS);
 

@@ -24,7 +24,7 @@ export const GROUPS: readonly Group[] = [
     name: "demo",
     summary: "show what each layer does, offline, with a scripted model",
     isCommand: true,
-    load: async () => (await import("./demo/command.ts")).demoCommands,
+    load: async () => (await import("./demo.ts")).demoCommands,
   },
   {
     name: "memory",

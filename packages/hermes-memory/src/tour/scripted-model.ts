@@ -1,5 +1,5 @@
-// What the scripted model says. Rules, not intelligence: it looks at the newest message, calls the tool that a model would call,
-// and makes its answer from what the tool gave back. Pure.
+// The replies of the scripted model. Fixed rules: look at the newest message, call the tool that a model would call, and make the
+// answer from the tool's result. Pure.
 import {
   type Json,
   jsonIn,
@@ -7,7 +7,7 @@ import {
   type ScriptedReply,
   type WireMessage,
   type WireRequest,
-} from "./wire.ts";
+} from "./scripted-server.ts";
 
 export const MODELS = {
   chat: "scripted-model",
@@ -24,7 +24,7 @@ export function scriptedReply(request: WireRequest): ScriptedReply {
   return isReview(request) ? review(request.messages) : answer(said(request));
 }
 
-/** The reviewer's request: a conversation with one more message, which tells what may be done. */
+/** The request of a background review: the conversation, and one more message that says what may be done. */
 export function isReview({ messages }: Pick<WireRequest, "messages">): boolean {
   return messages.some(({ role, text: asked }) => role === "user" && REVIEW_SIGN.test(asked));
 }
@@ -33,7 +33,7 @@ const REVIEW_SIGN = /\[Only the memory and skill tools may be called now/;
 
 export const USER_ENTRY = "Wants short answers: reads them on a phone beside the kiln";
 
-/** Looks at what the user said last. */
+/** Saves a preference when the user's last message states one. */
 function review(messages: readonly WireMessage[]): ScriptedReply {
   const talked = messages.findLast(({ role, text: asked }) => role === "user" && !REVIEW_SIGN.test(asked));
   if (!/short answers/i.test(talked?.text ?? "")) return text("Nothing to save.");
@@ -57,7 +57,7 @@ function answer(asked: string): ScriptedReply {
 }
 
 function afterTool(name: string, result: Json): ScriptedReply {
-  // A hit can be a call of a tool; what was said makes the better answer.
+  // A hit can be a stored tool call; the text of a message makes the better answer.
   const first = resultsIn(result).find(({ snippet }) => !String(snippet).trimStart().startsWith("[{"));
   switch (name) {
     case "memory":
@@ -65,7 +65,7 @@ function afterTool(name: string, result: Json): ScriptedReply {
     case "session_search":
       return text(first ? `We said: ${plain(String(first.snippet))}` : "I find nothing about it.");
     case "lcm_grep": {
-      // The question itself is a hit too; only what was compacted has to be fetched.
+      // The question itself is a hit too; only a compacted message has to be fetched.
       const hit = resultsIn(result).find(({ covered_by }) => typeof covered_by === "string");
       return hit ? call("lcm_expand", { store_id: Number(hit.store_id) }) : text("It is not there.");
     }
@@ -101,7 +101,7 @@ function resultsIn({ results }: Json): readonly Json[] {
   return Array.isArray(results) ? results.map(recordOf) : [];
 }
 
-/** Without the marks around what matched. */
+/** Without the marks around the matching words. */
 function plain(snippet: string): string {
   return snippet.replace(/>>>|<<</g, "");
 }
