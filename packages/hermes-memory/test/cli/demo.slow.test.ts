@@ -13,7 +13,8 @@ import { openSessionStore } from "@hermes-memory/core/sessions";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { memoryCommandsIn } from "../../src/cli/demo.ts";
-import { runTour, type Step, scriptedReply, startScriptedServer } from "../../src/tour/index.ts";
+import { type Step, scriptedReply, startScriptedServer } from "../../src/tour/index.ts";
+import { runTour } from "../../src/tour/steps.ts";
 import { runHere, runHermes, runJson } from "./run.ts";
 
 type Tour = {
