@@ -1,11 +1,12 @@
-// Work that Ctrl-C, a hang-up and a plain `kill` stop in good order. Whoever asks twice gets the end at once.
+// Stops work in good order on Ctrl-C, SIGTERM and SIGHUP. A second signal ends the process at once.
 import type { Terminal } from "../command.ts";
 
 const EXIT_TERMINATED = 143;
 
 export async function untilStopped<T>(
   io: Pick<Terminal, "untilInterrupted">,
-  work: (signal: AbortSignal) => Promise<T>,
+  /** `interrupted` is aborted only by Ctrl-C, `signal` by all three. */
+  work: (signal: AbortSignal, interrupted: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const ended = new AbortController();
   const end = (): void => {
@@ -14,7 +15,9 @@ export async function untilStopped<T>(
   };
   process.on("SIGTERM", end).on("SIGHUP", end);
   try {
-    return await io.untilInterrupted((interrupted) => work(AbortSignal.any([interrupted, ended.signal])));
+    return await io.untilInterrupted((interrupted) =>
+      work(AbortSignal.any([interrupted, ended.signal]), interrupted),
+    );
   } finally {
     process.off("SIGTERM", end).off("SIGHUP", end);
   }

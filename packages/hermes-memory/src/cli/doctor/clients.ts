@@ -1,10 +1,15 @@
 // The programs that `hermes mcp install` sets up: whether what their configs start is still there.
 import { HermesError } from "@hermes-memory/core/lib";
-import { protectedMode, replaceClientConfig } from "../mcp/client-config.ts";
-import { CLIENT_NAMES, type ClientName, findClient } from "../mcp/clients.ts";
+import {
+  CLIENT_NAMES,
+  type ClientName,
+  findClient,
+  protectedMode,
+  replaceClientConfig,
+} from "../mcp/clients.ts";
 import type { EditFailure } from "../mcp/config-edit.ts";
 import { isTemporary, thisProgram } from "../mcp/launch.ts";
-import { movedIn, type OwnEntries, type OwnEntry, ownEntries, withMoved } from "../mcp/moved.ts";
+import { movedIn, type OwnEntries, type OwnEntry, ownEntries, withMoved } from "../mcp/server-entries.ts";
 import { counted } from "../printing.ts";
 import { type Finding, fine, quoted, warn } from "./finding.ts";
 import type { Patient } from "./patient.ts";

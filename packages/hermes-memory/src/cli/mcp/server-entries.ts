@@ -1,20 +1,109 @@
-// Entries of ours in client configs: which ones `hermes doctor` may judge, and those whose program has moved since `hermes mcp install`
-// wrote them.
+// The servers in a client's config, in JSON or TOML: list, set and remove them, and repair entries of ours whose program has moved.
+
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, isAbsolute } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { ok, type Result } from "@hermes-memory/core/lib";
-import { readClientConfig } from "./client-config.ts";
-import { type Client, DEFAULT_SERVER_NAME, type Environment } from "./clients.ts";
-import type { EditFailure, WordChange } from "./config-edit.ts";
+import {
+  type Client,
+  DEFAULT_SERVER_NAME,
+  type Environment,
+  readClientConfig,
+  type ServerLaunch,
+} from "./clients.ts";
+import type { ConfigEdit, EditFailure, Place, WordChange } from "./config-edit.ts";
+import { jsonWords, listJsonServers, removeJsonServer, setJsonServer } from "./json-servers.ts";
 import { isHermes, type NamedLaunch, type Program } from "./launch.ts";
-import { listServers, replaceWords } from "./servers.ts";
+import { listTomlServers, removeTomlServer, setTomlServer, tomlText, tomlWords } from "./toml-servers.ts";
+
+function listServers(text: string, { format }: Client): Result<readonly NamedLaunch[], EditFailure> {
+  return format === "toml" ? listTomlServers(text) : listJsonServers(text);
+}
+
+export function setServer(
+  text: string,
+  { format, namesTransport }: Client,
+  name: string,
+  launch: ServerLaunch,
+): Result<ConfigEdit, EditFailure> {
+  if (format === "toml") return setTomlServer(text, name, launch);
+  return setJsonServer(text, name, namesTransport ? { type: "stdio", ...launch } : launch);
+}
+
+export function removeServer(
+  text: string,
+  { format }: Client,
+  name: string,
+): Result<ConfigEdit, EditFailure> {
+  return format === "toml" ? removeTomlServer(text, name) : removeJsonServer(text, name);
+}
+
+/**
+ * Replaces single words of an entry and leaves every other byte unchanged (`tomlText` is valid in JSON as well). Undefined when the
+ * words cannot be found in the text, or when the new text would not hold the same servers with just these words replaced.
+ */
+function replaceWords(
+  text: string,
+  client: Client,
+  { name, command, args }: NamedLaunch,
+  change: WordChange,
+): string | undefined {
+  const places = client.format === "toml" ? tomlWords(text, name) : jsonWords(text, name);
+  const before = listServers(text, client);
+  if (places === undefined || !before.ok) return undefined;
+  const pieces: (Place & { readonly piece: string })[] = [];
+  if (change.command !== undefined) {
+    if (!isOneLiner(text, places.command)) return undefined;
+    pieces.push({ ...places.command, piece: tomlText(change.command) });
+  }
+  if (change.arg?.isNew === false) {
+    const place = places.items[change.arg.at];
+    if (place === undefined || !isOneLiner(text, place)) return undefined;
+    pieces.push({ ...place, piece: tomlText(change.arg.word) });
+  } else if (change.arg) pieces.push(inFront(text, places.list.start + 1, places.items[0], change.arg.word));
+  const next = pieces
+    .sort((one, other) => other.start - one.start)
+    .reduce((now, { start, end, piece }) => now.slice(0, start) + piece + now.slice(end), text);
+  const { arg } = change;
+  const words = arg ? args.toSpliced(arg.at, arg.isNew ? 0 : 1, arg.word) : args;
+  const wanted = before.value.map((each) =>
+    each.name === name ? { ...each, command: change.command ?? command, args: words } : each,
+  );
+  const after = listServers(next, client);
+  return after.ok && isDeepStrictEqual(after.value.map(essence), wanted.map(essence)) ? next : undefined;
+}
+
+/** Without the obstacle, whose line number may have changed. */
+function essence({ name, command, args }: NamedLaunch): NamedLaunch {
+  return { name, command, args };
+}
+
+/** Whether the literal has simple quotes. The parser does not resolve a TOML text in three quotes, so that is not replaced. */
+function isOneLiner(text: string, { start, end }: Place): boolean {
+  return /^(?:"(?!"")|'(?!''))/.test(text.slice(start, end));
+}
+
+/** Inserts a first item into a list, with the line break and indentation of the item after it. */
+function inFront(
+  text: string,
+  open: number,
+  first: Place | undefined,
+  word: string,
+): Place & { readonly piece: string } {
+  const at = first?.start ?? open;
+  const lead = text.slice(open, at);
+  const gap = /^\s*\n\s*$/.test(lead) ? lead : " ";
+  return { start: at, end: at, piece: first ? `${tomlText(word)},${gap}` : tomlText(word) };
+}
+
+// Entries that start this program: those `hermes doctor` checks, and those whose program has moved since `hermes mcp install`.
 
 export type OwnEntry = NamedLaunch & {
-  /** Undefined when it cannot be judged: the entry has an obstacle. */
+  /** Undefined when the entry has an obstacle. */
   readonly script: OwnScript | undefined;
 };
 
-/** The config of a client, and which of its servers are ours. */
+/** The config of a client, and the entries in it that start this program. */
 export type OwnEntries = {
   readonly client: Client;
   readonly path: string;
@@ -37,14 +126,14 @@ function ownEntry(entry: NamedLaunch): OwnEntry[] {
   return script || entry.name === DEFAULT_SERVER_NAME ? [{ ...entry, script: undefined }] : [];
 }
 
-export type Moved = {
+type Moved = {
   readonly path: string;
   readonly why: "missing" | "outdated";
   readonly isCommandGone: boolean;
   readonly isScriptGone: boolean;
 };
 
-/** Which of the two paths of an entry, command and script, has to be replaced, and why. */
+/** Which paths of an entry have to be replaced, its command or its script, and why. */
 export function movedIn({ command, script }: OwnEntry): Moved | undefined {
   if (script === undefined) return undefined;
   const isCommandGone = script.at !== undefined && isAbsolute(command) && !existsSync(command);
@@ -55,7 +144,7 @@ export function movedIn({ command, script }: OwnEntry): Moved | undefined {
   return { path: isCommandGone ? command : script.path, why, isCommandGone, isScriptGone };
 }
 
-/** The text with the moved paths of one entry replaced by this program, or undefined when they cannot be replaced alone. */
+/** Replaces the moved paths of one entry by those of this program. Undefined when that would change anything else. */
 export function withMoved(
   text: string,
   client: Client,
@@ -69,8 +158,8 @@ export function withMoved(
     script.at === undefined
       ? { command: node, arg: { at: 0, word: ours, isNew: true } }
       : {
-          ...(moved.isCommandGone && { command: node }),
-          ...(moved.isScriptGone && { arg: { at: script.at, word: ours, isNew: false } }),
+          command: moved.isCommandGone ? node : undefined,
+          arg: moved.isScriptGone ? { at: script.at, word: ours, isNew: false } : undefined,
         };
   return replaceWords(text, client, entry, change);
 }
@@ -91,7 +180,7 @@ function ownScript(entry: NamedLaunch): OwnScript | undefined {
     : undefined;
 }
 
-/** As scripts/build.ts puts it where the launcher was before version 0.3.0. */
+/** Whether this is the file that scripts/build.ts puts where the launcher was before version 0.3.0. */
 function isForwarder(path: string): boolean {
   if (basename(path) !== "hermes.js") return false;
   try {
@@ -132,10 +221,10 @@ const WITH_VALUE: ReadonlySet<unknown> = new Set([
   "--require",
   "--title",
 ]);
-/** Options with which Node runs no script of its arguments. */
+/** Options with which Node runs no script from its arguments. */
 const WITHOUT_SCRIPT: ReadonlySet<unknown> = new Set(["-e", "-p", "-pe", "--eval", "--print", "--run"]);
 
-/** Of the first argument that is not for Node itself; -1 when there is none. */
+/** The index of the first argument that is not for Node itself, or -1. */
 function scriptIndex(args: readonly unknown[]): number {
   for (let at = 0; at < args.length; at += 1) {
     const word = args[at];
