@@ -25,7 +25,10 @@ async function run(
 ): Promise<CommandOutcome> {
   await using memory = openMemory({ home, env: {} });
   const selected = { home, root: home, profile: "default" };
-  return await body({ args, rest: [], flags: {} }, { home: selected, isJson: true, io: NOBODY, memory });
+  return await body(
+    { args, rest: [], flags: {} },
+    { home: selected, isJson: true, io: NOBODY, memory, groups: [], runCommand: async () => 1 },
+  );
 }
 
 /** A terminal that nobody looks at. */

@@ -10,10 +10,11 @@ import {
   rejectPending,
 } from "@hermes-memory/core/curated";
 import type { CommandBody, CommandOutcome } from "../command.ts";
+import { unwrap } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 import { goneLines } from "./entries.ts";
-import { overrideHint } from "./failure.ts";
-import { openStore, unwrap } from "./open.ts";
+import { memoryFailure, overrideHint } from "./failure.ts";
+import { openStore } from "./open.ts";
 import { tellProvider, withNews } from "./provider-news.ts";
 
 // A summary is cut where it is made; here it only has to stay in its line.
@@ -69,7 +70,7 @@ export const approve: CommandBody = async (input, context) => {
       gone.push(...goneLines(changes ?? [], archived));
       if (warning !== undefined) warnings.add(`warning: ${target}: ${warning}`);
     } else if (!records.some((record) => record.id === id)) {
-      unwrap(outcome); // no such record: that alone is the answer
+      unwrap(outcome, memoryFailure); // no such record: that alone is the answer
     } else {
       failed.push({ id, kind: outcome.error.kind, error: outcome.error.message });
       const hint = overrideHint(outcome.error);
@@ -100,7 +101,7 @@ export const reject: CommandBody = async (input, context) => {
   for (const id of ids) {
     const outcome = rejectPending(directory, id);
     if (!outcome.ok && isAll && outcome.error.kind === "no_match") continue; // decided elsewhere a moment ago
-    unwrap(outcome);
+    unwrap(outcome, memoryFailure);
     rejected.push(id);
     await noteRejection(
       store,

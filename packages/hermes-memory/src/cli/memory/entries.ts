@@ -19,9 +19,9 @@ import {
   type CommandOutcome,
 } from "../command.ts";
 import { changeLine, indented, printable } from "../printing.ts";
-import { overrideHint } from "./failure.ts";
+import { memoryFailure, overrideHint } from "./failure.ts";
 import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
-import { openStore, type PinView, targetFlag, targetsFlag, textArgument, unwrap, viewPins } from "./open.ts";
+import { openStore, type PinView, targetFlag, targetsFlag, textArgument, viewPins } from "./open.ts";
 import { tellProvider, withNews } from "./provider-news.ts";
 
 const TITLES: Record<MemoryTarget, string> = {
@@ -97,7 +97,8 @@ async function change(
 ): Promise<CommandOutcome> {
   const reason = typeof input.flags.reason === "string" ? { reason: input.flags.reason } : {};
   const outcome = await store.apply(target, op, { origin: "cli", ...reason });
-  const made = unwrap(outcome, outcome.ok ? undefined : overrideHint(outcome.error));
+  if (!outcome.ok) throw memoryFailure(outcome.error, overrideHint(outcome.error));
+  const made = outcome.value;
   const told = await changed(made, store, input, context);
   const config = await context.memory.memoryConfig();
   return isKeptOut(op, config) ? { ...told, notes: [...(told.notes ?? []), KEPT_OUT] } : told;

@@ -4,12 +4,12 @@ import { areSecretIds } from "@hermes-memory/core/security";
 import { CommandFailure } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 
-export function commandFailure(error: MemoryError, extraHint?: string): CommandFailure {
+export function memoryFailure(error: MemoryError, extraHint?: string): CommandFailure {
   const hint = [hintOf(error), extraHint].filter((line) => line !== undefined).join("\n");
   return new CommandFailure(printable(error.message), {
     exitCode: error.kind === "empty" ? 2 : 1, // an argument without text is a wrong call, not a failed one
     details: { kind: error.kind, ...detailsOf(error) },
-    ...(hint === "" ? {} : { hint }),
+    hint: hint === "" ? undefined : hint,
   });
 }
 

@@ -1,15 +1,9 @@
 // What every memory command starts with: the store of the chosen home, set up from its config, and its arguments.
 import { resolve } from "node:path";
-import {
-  MEMORY_TARGETS,
-  type MemoryError,
-  type MemoryStore,
-  type MemoryTarget,
-} from "@hermes-memory/core/curated";
+import { MEMORY_TARGETS, type MemoryStore, type MemoryTarget } from "@hermes-memory/core/curated";
 import { pendingWritesDirectory } from "@hermes-memory/core/home";
-import { describeCause, normalizeNewlines, pyStrip, type Result } from "@hermes-memory/core/lib";
+import { describeCause, normalizeNewlines, pyStrip } from "@hermes-memory/core/lib";
 import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
-import { commandFailure } from "./failure.ts";
 
 /** The files of the home's owner, or those in the directory that --dir names. */
 export function openStore(input: CommandInput, context: CommandContext): Promise<MemoryStore> {
@@ -69,11 +63,6 @@ export async function wantedText(
   const text = await textArgument(input, context, name);
   if (text !== "") return text;
   throw new CommandFailure(`The ${name} cannot be empty.`, { exitCode: 2, details: { kind: "empty" } });
-}
-
-export function unwrap<T>(result: Result<T, MemoryError>, hint?: string): T {
-  if (result.ok) return result.value;
-  throw commandFailure(result.error, hint);
 }
 
 export type PinView = {

@@ -13,9 +13,11 @@ import {
 import { groupThousands } from "@hermes-memory/core/lib";
 import type { Scrubbed } from "@hermes-memory/core/providers";
 import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "../command.ts";
+import { unwrap } from "../command.ts";
+import { declined } from "../confirm.ts";
 import { changeLine, counted, printable } from "../printing.ts";
-import { declined } from "./confirm.ts";
-import { openStore, stagedWritesOf, unwrap } from "./open.ts";
+import { memoryFailure } from "./failure.ts";
+import { openStore, stagedWritesOf } from "./open.ts";
 import { hasProvider, tellProvider, withNews } from "./provider-news.ts";
 
 const STUCK = "'hermes memory reset --purge' deletes it as it is, with its history.";
@@ -55,7 +57,7 @@ async function resetAll(
   for (const { target, name, bytes } of files) {
     const hadEntries = store.entries(target).length > 0;
     const result = await store.reset(target, { origin: "cli" });
-    const outcome = unwrap(result, !result.ok && result.error.kind === "io" ? STUCK : undefined);
+    const outcome = unwrap(result, (error) => memoryFailure(error, error.kind === "io" ? STUCK : undefined));
     writes.push(...committedWrites(outcome));
     const undo = hadEntries && outcome.changeId !== undefined ? { changeId: outcome.changeId } : {};
     done.push({ name, bytes, removed: outcome.removed ?? [], ...undo });
@@ -107,7 +109,7 @@ async function purgeAll(
     writes.push(
       ...texts.map((oldText) => ({ target, op: { action: "remove", oldText } as const, changeId: "purge" })),
     );
-    purged.push({ target, ...unwrap(await store.purge(target, options)) });
+    purged.push({ target, ...unwrap(await store.purge(target, options), memoryFailure) });
   }
   const told: CommandOutcome = {
     json: {

@@ -1,5 +1,4 @@
 // What every skills command starts with: the skills of the chosen home, set up from its config.
-import type { Result } from "@hermes-memory/core/lib";
 import { areSecretIds } from "@hermes-memory/core/security";
 import type { SkillError, SkillStore } from "@hermes-memory/core/skills";
 import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
@@ -12,14 +11,12 @@ export function openSkills(
   return memory.owner.skills({ platform: "cli", allowSecrets: flags["allow-secret"] === true });
 }
 
-export function unwrap<T>(result: Result<T, SkillError>): T {
-  if (result.ok) return result.value;
-  const { kind, message, details = {} } = result.error;
-  const hint = hintOf(details);
-  throw new CommandFailure(printable(message), {
+/** For `unwrap`. */
+export function skillFailure({ kind, message, details = {} }: SkillError): CommandFailure {
+  return new CommandFailure(printable(message), {
     exitCode: kind === "missing_arg" ? 2 : 1,
     details: { kind, ...details },
-    ...(hint === undefined ? {} : { hint }),
+    hint: hintOf(details),
   });
 }
 
