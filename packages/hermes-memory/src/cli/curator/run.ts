@@ -1,7 +1,7 @@
 // `hermes curator run`.
 import { type CuratorMode, type CuratorScope, runCurator } from "@hermes-memory/agent/curator";
 import { type CommandBody, CommandFailure, type CommandInput, unwrap } from "../command.ts";
-import { surroundingsOf } from "../model/surroundings.ts";
+import { modelSources } from "../model/resolution.ts";
 import { printable } from "../printing.ts";
 import { curatorModel } from "./model.ts";
 import { curatorFailure, runJson, runLines } from "./print.ts";
@@ -10,7 +10,7 @@ export const run: CommandBody = async (input, context) => {
   const { io, isJson } = context;
   const mode = modeOf(input);
   const scope = scopeOf(input);
-  const { config, env } = await surroundingsOf(context);
+  const { config, env } = await modelSources(context);
   const chosen =
     input.flags["no-model"] === true
       ? ({ kind: "none", reason: "" } as const)

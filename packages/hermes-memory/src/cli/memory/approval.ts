@@ -13,9 +13,13 @@ import type { CommandBody, CommandOutcome } from "../command.ts";
 import { unwrap } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 import { goneLines } from "./entries.ts";
-import { memoryFailure, overrideHint } from "./failure.ts";
-import { openStore } from "./open.ts";
-import { tellProvider, withNews } from "./provider-news.ts";
+import {
+  memoryFailure,
+  mirrorToProvider,
+  openStore,
+  secretHint,
+  withProviderReport,
+} from "./memory-command.ts";
 
 // A summary is cut where it is made; here it only has to stay in its line.
 const SUMMARY_CHARS = 200;
@@ -73,7 +77,7 @@ export const approve: CommandBody = async (input, context) => {
       unwrap(outcome, memoryFailure); // no such record: that alone is the answer
     } else {
       failed.push({ id, kind: outcome.error.kind, error: outcome.error.message });
-      const hint = overrideHint(outcome.error);
+      const hint = secretHint(outcome.error);
       if (hint !== undefined) warnings.add(hint);
     }
   }
@@ -88,7 +92,7 @@ export const approve: CommandBody = async (input, context) => {
     notes: [...store.warnings, ...warnings, ...aboutSkipped(skipped)],
     exitCode: failed.length > 0 ? 1 : 0,
   };
-  return withNews(told, await tellProvider(input, context, writes));
+  return withProviderReport(told, await mirrorToProvider(input, context, writes));
 };
 
 export const reject: CommandBody = async (input, context) => {

@@ -18,9 +18,8 @@ import {
 } from "../command.ts";
 import { indented, localTime, oneLine } from "../printing.ts";
 import { changed } from "./entries.ts";
-import { memoryFailure } from "./failure.ts";
+import { memoryFailure, nonEmptyText, openStore, targetsFlag } from "./memory-command.ts";
 import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
-import { openStore, targetsFlag, wantedText } from "./open.ts";
 
 type Archived = ArchivedEntry & { readonly target: MemoryTarget };
 
@@ -30,7 +29,7 @@ export const list: CommandBody = async (input, context) => {
 };
 
 export const search: CommandBody = async (input, context) => {
-  const words = await wantedText(input, context, "words");
+  const words = await nonEmptyText(input, context, "words");
   const store = await openStore(input, context);
   const hits = withAllWords(archivedIn(store, input), words);
   return listing(hits, input, store, "No archived entry has all of these words.");

@@ -11,11 +11,9 @@ import type { CommandBody, CommandContext, CommandInput } from "../command.ts";
 import { unwrap } from "../command.ts";
 import { declined } from "../confirm.ts";
 import { counted, oneLine, printable } from "../printing.ts";
-import { memoryFailure } from "./failure.ts";
 import { findLeftBehind, type LeftBehind } from "./left-behind.ts";
+import { isHomeMemory, memoryFailure, openStore, stagedWritesOf } from "./memory-command.ts";
 import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
-import { openStore, stagedWritesOf } from "./open.ts";
-import { isHomeMemory } from "./provider-news.ts";
 
 export const forget: CommandBody = async (input, context) => {
   const asked = await askedEntry(input, context, {

@@ -4,8 +4,7 @@ import type { CommandBody, CommandContext, CommandInput } from "../command.ts";
 import { unwrap } from "../command.ts";
 import { changeLine, indented, localTime, oneLine, printable } from "../printing.ts";
 import { changed } from "./entries.ts";
-import { memoryFailure } from "./failure.ts";
-import { openStore, targetFlag } from "./open.ts";
+import { memoryFailure, openStore, targetFlag } from "./memory-command.ts";
 
 const DEFAULT_LIMIT = 20;
 

@@ -16,9 +16,14 @@ import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "
 import { unwrap } from "../command.ts";
 import { declined } from "../confirm.ts";
 import { changeLine, counted, printable } from "../printing.ts";
-import { memoryFailure } from "./failure.ts";
-import { openStore, stagedWritesOf } from "./open.ts";
-import { hasProvider, tellProvider, withNews } from "./provider-news.ts";
+import {
+  hasProvider,
+  memoryFailure,
+  mirrorToProvider,
+  openStore,
+  stagedWritesOf,
+  withProviderReport,
+} from "./memory-command.ts";
 
 const STUCK = "'hermes memory reset --purge' deletes it as it is, with its history.";
 
@@ -76,7 +81,7 @@ async function resetAll(
     }),
     notes: store.warnings,
   };
-  return withNews(told, await tellProvider(input, context, writes));
+  return withProviderReport(told, await mirrorToProvider(input, context, writes));
 }
 
 async function purgeAll(
@@ -121,7 +126,7 @@ async function purgeAll(
     lines: ["Deleted for good:", ...purged.flatMap((each) => linesOf(each, store.dir))],
     notes: store.warnings,
   };
-  const mirrored = withNews(told, await tellProvider(input, context, writes));
+  const mirrored = withProviderReport(told, await mirrorToProvider(input, context, writes));
   const texts = writes.flatMap(({ op }) => (op.action === "remove" ? [op.oldText] : []));
   return withScrub(mirrored, texts, input, context);
 }

@@ -11,7 +11,7 @@ import {
 import type { CommandBody, CommandContext, CommandOutcome } from "../command.ts";
 import { unwrap } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
-import { openSkills, overrideHint, skillFailure } from "./open.ts";
+import { openSkills, secretHint, skillFailure } from "./open.ts";
 
 const SUMMARY_CHARS = 200;
 const NOTHING = "No pending skill changes.";
@@ -51,7 +51,7 @@ export const approve: CommandBody = async ({ args, flags }, context) => {
       unwrap(outcome, skillFailure);
     else {
       failed.push({ id, kind: outcome.error.kind, error: outcome.error.message });
-      hints.add(overrideHint(outcome.error.details?.findings) ?? "");
+      hints.add(secretHint(outcome.error.details?.findings) ?? "");
     }
   }
   return {

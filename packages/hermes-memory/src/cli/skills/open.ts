@@ -21,7 +21,7 @@ export function skillFailure({ kind, message, details = {} }: SkillError): Comma
 }
 
 /** Only for a person: the answer of the tool, which a model reads, says nothing about it. */
-export function overrideHint(findings: unknown): string | undefined {
+export function secretHint(findings: unknown): string | undefined {
   return Array.isArray(findings) && areSecretIds(findings.map(String))
     ? "To write it anyway: --allow-secret, or 'hermes config set skills.allow_secrets true'."
     : undefined;
@@ -34,7 +34,7 @@ const LISTS: Readonly<Record<string, string>> = {
 };
 
 function hintOf(details: Readonly<Record<string, unknown>>): string | undefined {
-  const override = overrideHint(details.findings);
+  const override = secretHint(details.findings);
   if (override !== undefined) return override;
   for (const [field, title] of Object.entries(LISTS)) {
     const items = details[field];
