@@ -19,7 +19,7 @@ export {
   restoreSnapshot,
   takeSnapshot,
 } from "./skills/snapshots.ts";
-export { type CuratorState, changeState, readState, type StateProblem } from "./state.ts";
+export { type CuratorState, changeState, readState } from "./state.ts";
 export type {
   CuratorMode,
   CuratorRun,

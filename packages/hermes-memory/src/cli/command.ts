@@ -1,5 +1,6 @@
 // What a command is: a line of data for help, completion and parsing, and a body that is loaded when it runs.
 import type { SelectedHome } from "@hermes-memory/core/home";
+import type { Result } from "@hermes-memory/core/lib";
 import type { Memory } from "@hermes-memory/core/memory";
 import type { Screen } from "./screen.ts";
 
@@ -70,6 +71,10 @@ export type CommandContext = {
   readonly io: Terminal;
   /** The home, opened: config and layers come from here. It is closed after the command. A broken config ends the command. */
   readonly memory: Memory;
+  /** Every group of commands, for completion. */
+  readonly groups: readonly Group[];
+  /** Runs another command of this program in the same home, with `terminal` as its terminal. Resolves to the exit code. */
+  runCommand(words: readonly string[], terminal: Terminal): Promise<number>;
 };
 
 export type Terminal = {
@@ -129,6 +134,26 @@ export class CommandFailure extends Error {
     this.hint = options.hint;
     this.details = options.details ?? {};
   }
+}
+
+/**
+ * The value of a result, or a `CommandFailure`. A layer whose errors have an exit code or a
+ * hint passes `explain`.
+ */
+export function unwrap<T, E extends { readonly message: string }>(
+  result: Result<T, E>,
+  explain: (error: E) => CommandFailure = (error) => failureOf(error),
+): T {
+  if (result.ok) return result.value;
+  throw explain(result.error);
+}
+
+/** `--json` prints every field of the error. */
+export function failureOf(
+  { message, ...details }: { readonly message: string },
+  hint?: string,
+): CommandFailure {
+  return new CommandFailure(message, { hint, details });
 }
 
 /** Commands whose names begin with the same word. */

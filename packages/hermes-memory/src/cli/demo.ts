@@ -172,7 +172,7 @@ export function memoryCommandsIn(home: string): MemoryCommands {
     const selected = { home, root: home, profile: "default" };
     return await body(
       { args, rest: [], flags: {} },
-      { home: selected, isJson: true, io: NO_TERMINAL, memory },
+      { home: selected, isJson: true, io: NO_TERMINAL, memory, groups: [], runCommand: async () => 1 },
     );
   };
   return {

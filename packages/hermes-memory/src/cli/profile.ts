@@ -2,9 +2,14 @@
 // is gone.
 import { basename, dirname, resolve } from "node:path";
 import { DEFAULT_PROFILE } from "@hermes-memory/core/home";
-import type { Result } from "@hermes-memory/core/lib";
-import { createProfile, listProfiles, type ProfileError, useProfile } from "@hermes-memory/core/profiles";
-import { type CommandBody, type CommandContext, CommandFailure, type CommandSpec } from "./command.ts";
+import { createProfile, listProfiles, useProfile } from "@hermes-memory/core/profiles";
+import {
+  type CommandBody,
+  type CommandContext,
+  CommandFailure,
+  type CommandSpec,
+  unwrap,
+} from "./command.ts";
 
 const list: CommandBody = (_input, { home, io }) => {
   const profiles = listProfiles(home.root);
@@ -93,12 +98,6 @@ function homeOf(name: string, { home }: CommandContext): string {
   if (found) return found.home;
   const message = `There is no profile '${name}'. List them with 'hermes profile list'.`;
   throw new CommandFailure(message, { details: { kind: "missing-profile", name } });
-}
-
-function unwrap<T>(result: Result<T, ProfileError>): T {
-  if (result.ok) return result.value;
-  const { message, ...details } = result.error;
-  throw new CommandFailure(message, { details });
 }
 
 function usage(message: string): CommandFailure {

@@ -17,10 +17,104 @@ import {
   type CommandOutcome,
   type CommandSpec,
   type FlagSpec,
+  type Group,
   type Terminal,
 } from "./command.ts";
 import { logFailure, renderFailure } from "./failure.ts";
-import { GROUPS } from "./groups.ts";
+
+/** A group's commands are loaded when the user asks for the group; until then it is one line of the help. */
+export const GROUPS: readonly Group[] = [
+  {
+    name: "chat",
+    summary: "talk to a model that remembers; a question with -q, a conversation without",
+    isCommand: true,
+    load: async () => (await import("./chat/commands.ts")).chatCommands,
+  },
+  {
+    name: "setup",
+    summary: "choose a model, save its key, and try it",
+    isCommand: true,
+    load: async () => (await import("./setup/command.ts")).setupCommands,
+  },
+  {
+    name: "model",
+    summary: "show, list, choose and test the model conversations use",
+    isCommand: true,
+    load: async () => (await import("./model/commands.ts")).modelCommands,
+  },
+  {
+    name: "demo",
+    summary: "show what each layer does, offline, with a scripted model",
+    isCommand: true,
+    load: async () => (await import("./demo.ts")).demoCommands,
+  },
+  {
+    name: "memory",
+    summary: "show, edit, explain and undo what an agent remembers",
+    subgroups: { "memory archive": "find and bring back entries that made room for newer ones" },
+    load: async () => (await import("./memory/commands.ts")).memoryCommands,
+  },
+  {
+    name: "skills",
+    summary: "list, read, write, switch off and undo the skills of an agent",
+    load: async () => (await import("./skills/commands.ts")).skillsCommands,
+  },
+  {
+    name: "curator",
+    summary: "tidy memory and skills: find duplicates, merge, archive, and take it back",
+    load: async () => (await import("./curator/commands.ts")).curatorCommands,
+  },
+  {
+    name: "sessions",
+    summary: "list, read, export, tidy and repair stored conversations",
+    load: async () => (await import("./sessions/commands.ts")).sessionsCommands,
+  },
+  {
+    name: "context",
+    summary: "show and choose what keeps long conversations within the model's window",
+    load: async () => (await import("./context/commands.ts")).contextCommands,
+  },
+  {
+    name: "prompt-size",
+    summary: "show how large the system prompt is, part by part, and what was left out of it",
+    isCommand: true,
+    load: async () => (await import("./prompt-size.ts")).promptSizeCommands,
+  },
+  {
+    name: "mcp",
+    summary: "serve memory and past sessions to Claude Code, Codex, Cursor and other MCP clients",
+    isCommand: true,
+    load: async () => (await import("./mcp/commands.ts")).mcpCommands,
+  },
+  {
+    name: "profile",
+    summary: "keep several homes side by side and switch between them",
+    load: async () => (await import("./profile.ts")).profileCommands,
+  },
+  {
+    name: "config",
+    summary: "read, change and check config.yaml",
+    load: async () => (await import("./config.ts")).configCommands,
+  },
+  {
+    name: "status",
+    summary: "show home, profile, memory usage and the last change",
+    isCommand: true,
+    load: async () => (await import("./status.ts")).statusCommands,
+  },
+  {
+    name: "doctor",
+    summary: "check runtime, home, settings and memory files",
+    isCommand: true,
+    load: async () => (await import("./doctor/command.ts")).doctorCommands,
+  },
+  {
+    name: "completion",
+    summary: "print a completion script for bash, zsh or fish",
+    isCommand: true,
+    load: async () => (await import("./completion/command.ts")).completionCommands,
+  },
+];
 
 /** Runs one command line. Returns the exit code. */
 export async function runCommandLine(
@@ -44,7 +138,14 @@ export async function runCommandLine(
     const memory = openMemory({ home: home.home, env: io.env });
     let outcome: CommandOutcome;
     try {
-      outcome = await body(input, { home, isJson, io, memory });
+      outcome = await body(input, {
+        home,
+        isJson,
+        io,
+        memory,
+        groups: GROUPS,
+        runCommand: (words, terminal) => runInHome(words, terminal, { system, home }),
+      });
     } finally {
       await memory.close();
     }
@@ -65,6 +166,18 @@ export async function runCommandLine(
     await logFailure(cause, chosen);
     return renderFailure(cause, isJson, io);
   }
+}
+
+/** For a command that runs another one, such as `/curator` in a chat: in its home, whichever profile is active by now. */
+function runInHome(
+  words: readonly string[],
+  io: Terminal,
+  { system, home }: { readonly system: HomeContext; readonly home: SelectedHome },
+): Promise<number> {
+  // The root home alone would lead to the active profile, so the default one is named.
+  const profile = home.profile === DEFAULT_PROFILE ? ["-p", DEFAULT_PROFILE] : [];
+  const env = { ...io.env, HERMES_HOME: home.home };
+  return runCommandLine([...profile, ...words], io, { ...system, env });
 }
 
 /** `hermes` alone, by somebody who sits at a terminal and has chosen a model, is `hermes chat`. */

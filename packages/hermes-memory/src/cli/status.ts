@@ -5,8 +5,7 @@ import { describeCause, groupThousands, percentOf } from "@hermes-memory/core/li
 import { ConfigFailure, type Memory } from "@hermes-memory/core/memory";
 import { VERSION } from "@hermes-memory/core/version";
 import type { CommandBody, CommandSpec, Paint, Terminal } from "./command.ts";
-import { isDirectory } from "./doctor/files.ts";
-import { lookAtTarget, type TargetLook } from "./doctor/look.ts";
+import { inspectTarget, isDirectory, type TargetFile } from "./inspect-files.ts";
 import { counted, localTime, printable } from "./printing.ts";
 
 export const statusCommands: readonly CommandSpec[] = [
@@ -21,7 +20,7 @@ export const statusCommands: readonly CommandSpec[] = [
 const status: CommandBody = async (_input, { home: selected, io, memory }) => {
   const { home, owner } = memory;
   const { config, problem } = await configOf(memory);
-  const looks = MEMORY_TARGETS.map((target) => lookAtTarget(owner.directory, target, config));
+  const looks = MEMORY_TARGETS.map((target) => inspectTarget(owner.directory, target, config));
   const isThere = isDirectory(home);
   const pending = countPending(owner.pendingDirectory);
   const last = await lastChange(memory, config, looks);
@@ -72,7 +71,7 @@ async function configOf(
 async function lastChange(
   { owner }: Memory,
   config: MemoryConfig,
-  looks: readonly TargetLook[],
+  looks: readonly TargetFile[],
 ): Promise<HistoryLine | undefined> {
   const store = await owner.curatedIn(owner.directory, { config, isLoaded: false });
   const newest = looks.flatMap(({ target, trouble }) => {
@@ -128,7 +127,7 @@ function pick({ id, time, target, action, origin }: HistoryLine): object {
   return { id, time, target, action, origin };
 }
 
-function describe(look: TargetLook, config: MemoryConfig): object {
+function describe(look: TargetFile, config: MemoryConfig): object {
   return {
     entry_count: look.entries.length,
     used_chars: look.used,
@@ -141,7 +140,7 @@ function describe(look: TargetLook, config: MemoryConfig): object {
 
 const BAR_WIDTH = 20;
 
-function usage(look: TargetLook, config: MemoryConfig, paint: Paint): string {
+function usage(look: TargetFile, config: MemoryConfig, paint: Paint): string {
   if (look.trouble !== undefined) return paint("red", `cannot be read: ${look.trouble}`);
   const percent = percentOf(look.used, look.limit);
   const filled = look.used === 0 ? 0 : Math.max(1, Math.floor((percent / 100) * BAR_WIDTH));
@@ -153,7 +152,7 @@ function usage(look: TargetLook, config: MemoryConfig, paint: Paint): string {
 }
 
 function nextSteps(
-  looks: readonly TargetLook[],
+  looks: readonly TargetFile[],
   pending: number | undefined,
   isConfigBroken: boolean,
 ): string[] {
@@ -178,7 +177,7 @@ function asTyped(step: string, env: Terminal["env"]): string {
   return env.npm_lifecycle_event === "start" ? step.replace(/^hermes/, "npm run -s hermes --") : step;
 }
 
-function isEnabled({ target }: TargetLook, config: MemoryConfig): boolean {
+function isEnabled({ target }: TargetFile, config: MemoryConfig): boolean {
   return target === "user" ? config.userProfileEnabled : config.memoryEnabled;
 }
 

@@ -8,7 +8,7 @@ import { bashScript } from "../../src/cli/completion/bash.ts";
 import { fishScript } from "../../src/cli/completion/fish.ts";
 import { commandTree } from "../../src/cli/completion/tree.ts";
 import { zshScript } from "../../src/cli/completion/zsh.ts";
-import { GROUPS } from "../../src/cli/groups.ts";
+import { GROUPS } from "../../src/cli/program.ts";
 import { runHermes, runJson } from "./run.ts";
 
 /** A small table with everything a table can have. */

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { CommandFailure } from "../../src/cli/command.ts";
 import { logFailure } from "../../src/cli/failure.ts";
-import { GROUPS } from "../../src/cli/groups.ts";
+import { GROUPS } from "../../src/cli/program.ts";
 import { runHermes, runJson } from "./run.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));

@@ -85,8 +85,8 @@ describe("hermes sessions delete", () => {
   it("means no where nobody can be asked, also when a yes is piped in", async () => {
     const home = await homeWithSessions();
     const { stdout, stderr, code } = await runHermes(["sessions", "delete", PLAIN], { home, input: "yes\n" });
-    expect({ stdout, code }).toEqual({ stdout: "Cancelled.\n", code: 1 });
-    expect(stderr).toContain("Pass --yes");
+    expect({ stdout, code }).toEqual({ stdout: "", code: 1 });
+    expect(stderr).toContain("Nothing was deleted: there is no terminal to ask at. Pass --yes to go on.");
     const json = await runHere(["sessions", "delete", PLAIN, "--json"], { home });
     expect(JSON.parse(json.stdout)).toMatchObject({ success: false, kind: "unconfirmed", sessions: [PLAIN] });
     expect(json.stderr).toBe("");
@@ -149,7 +149,11 @@ describe("hermes sessions prune", () => {
       questions: ["Delete 2 session(s) for good?"],
     });
     expect(kept.stderr).toContain(CHINESE);
-    expect((await runHere(["sessions", "prune"], { home })).stdout).toBe("Cancelled.\n");
+    expect(await runHere(["sessions", "prune"], { home })).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining("Pass --yes"),
+    });
     expect(await idsOf(home)).toHaveLength(5);
     const some = await runHere(["sessions", "prune", "--source", "telegram", "-y"], { home });
     expect(some).toMatchObject({ code: 0, stdout: "Pruned 1 session(s).\n" });
@@ -227,7 +231,7 @@ describe("files of sessions", () => {
     expect(rehearsal.stdout).toMatch(
       /2-00000001\.txt {2}3 bytes\n.*session_gone\.json.*\n2 file\(s\) would be removed/,
     );
-    expect((await runHere(["sessions", "prune", "--orphans"], { home })).stdout).toBe("Cancelled.\n");
+    expect((await runHere(["sessions", "prune", "--orphans"], { home })).stderr).toContain("Pass --yes");
     const recent = await runHere(["sessions", "prune", "--orphans", "--older-than", "3", "-y"], { home });
     expect(recent.stdout).toBe("Removed 0 file(s).\n");
     expect(left()).toHaveLength(5);

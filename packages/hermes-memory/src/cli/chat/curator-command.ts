@@ -1,11 +1,9 @@
 // `/curator` in a chat: runs `hermes curator <words>` in this process and turns what it prints into the command's reply.
 import type { CommandReply } from "@hermes-memory/agent/agent";
-import { DEFAULT_PROFILE, systemHomeContext } from "@hermes-memory/core/home";
 import type { CommandContext, Terminal } from "../command.ts";
-import { runCommandLine } from "../program.ts";
 
 export async function runCurator(
-  { io, home }: CommandContext,
+  { io, runCommand }: CommandContext,
   words: readonly string[],
   confirm: (question: string) => Promise<boolean>,
 ): Promise<CommandReply> {
@@ -22,10 +20,7 @@ export async function runCurator(
     endWithoutWaiting: () => {}, // the chat goes on
     untilInterrupted: (work) => work(new AbortController().signal), // Ctrl-C belongs to the chat
   };
-  const system = { ...systemHomeContext(), env: { ...io.env, HERMES_HOME: home.home } };
-  // A profile chosen with --profile must win over the sticky one here too.
-  const profile = home.profile === DEFAULT_PROFILE ? ["-p", DEFAULT_PROFILE] : [];
-  const exitCode = await runCommandLine([...profile, "curator", ...words], terminal, system);
+  const exitCode = await runCommand(["curator", ...words], terminal);
   const lines = printed.join("").trimEnd().split("\n");
   return exitCode === 0
     ? { kind: "text", lines, json: { exit_code: 0, lines } }

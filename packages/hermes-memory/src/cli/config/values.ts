@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import {
   CONFIG_KEYS,
-  type ConfigError,
   configPath,
   findConfigKey,
   getConfigValue,
@@ -12,9 +11,15 @@ import {
   unknownKey,
   unsetConfigValue,
 } from "@hermes-memory/core/config";
-import type { Result } from "@hermes-memory/core/lib";
 import { ifUsable } from "@hermes-memory/core/memory";
-import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
+import {
+  type CommandBody,
+  type CommandContext,
+  CommandFailure,
+  type CommandOutcome,
+  failureOf,
+  unwrap,
+} from "../command.ts";
 import { unread } from "./check.ts";
 import { presentable } from "./secrets.ts";
 import { at, effectiveSettings, type Setting, scalar, toNested, yamlLines } from "./settings.ts";
@@ -56,7 +61,7 @@ function holdsSettings(path: readonly string[]): boolean {
 }
 
 async function getValue(key: string, isRevealed: boolean, context: CommandContext): Promise<CommandOutcome> {
-  const found = unwrap(await getConfigValue(context.home.home, key), CHECK);
+  const found = unwrap(await getConfigValue(context.home.home, key), (error) => failureOf(error, CHECK));
   const unknown = unknownKey(key.split("."), found.source === "unset" ? undefined : found.value);
   if (found.source === "unset") {
     if (unknown !== undefined) throw notAKey(key, unknown.suggestion);
@@ -172,10 +177,4 @@ function notAKey(key: string, suggestion: string | undefined): CommandFailure {
       suggestion === undefined ? "List the keys with 'hermes config get'." : `Did you mean '${suggestion}'?`,
     details: { kind: "unknown-key", key, ...(suggestion === undefined ? {} : { suggestion }) },
   });
-}
-
-function unwrap<T>(result: Result<T, ConfigError>, hint?: string): T {
-  if (result.ok) return result.value;
-  const { message, ...details } = result.error;
-  throw new CommandFailure(message, { ...(hint === undefined ? {} : { hint }), details });
 }

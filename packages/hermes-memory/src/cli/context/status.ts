@@ -2,7 +2,7 @@
 import { groupThousands } from "@hermes-memory/core/lib";
 import { redactSecrets } from "@hermes-memory/core/security";
 import type { CommandBody, Paint } from "../command.ts";
-import { windowText } from "../model/window-text.ts";
+import { windowText } from "../model/resolution.ts";
 import { oneLine, printable } from "../printing.ts";
 import { type ContextLook, lookAtContext } from "./look.ts";
 

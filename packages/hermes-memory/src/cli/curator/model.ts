@@ -9,7 +9,7 @@ import {
 } from "@hermes-memory/agent/models";
 import type { HermesConfig } from "@hermes-memory/core/config";
 import type { TextModel } from "@hermes-memory/core/lib";
-import type { Environment } from "../model/surroundings.ts";
+import type { Environment } from "../model/resolution.ts";
 
 export type CuratorModel =
   | { readonly kind: "model"; readonly model: TextModel; readonly name: string }

@@ -1,5 +1,6 @@
 // A run as a person reads it: what would go, what would come, what stays because of it.
 import type { CuratorRun, Decided, Finding, Outcome, SkillMark } from "@hermes-memory/agent/curator";
+import { CommandFailure } from "../command.ts";
 import { counted, indented, oneLine, printable } from "../printing.ts";
 
 export function runLines(run: CuratorRun): string[] {
@@ -118,4 +119,15 @@ function outcomeJson(outcome: Outcome): object {
   if (outcome.kind === "staged") return { pending_id: outcome.id };
   if (outcome.kind === "applied") return { change_ids: outcome.ids };
   return "reason" in outcome ? { detail: outcome.reason } : {};
+}
+
+/** For `unwrap`. */
+export function curatorFailure({
+  kind,
+  message,
+}: {
+  readonly kind: string;
+  readonly message: string;
+}): CommandFailure {
+  return new CommandFailure(printable(message), { details: { kind } });
 }

@@ -15,8 +15,13 @@ import {
   CommandFailure,
   type CommandInput,
   type CommandOutcome,
+  unwrap,
 } from "../command.ts";
+import { declined } from "../confirm.ts";
 import { changeLine, counted, localTime, printable } from "../printing.ts";
+import { curatorFailure } from "./print.ts";
+
+const UNTOUCHED = "Nothing was taken back";
 
 export const rollback: CommandBody = async (input, context) => {
   await context.memory.config(); // a broken config.yaml ends it here
@@ -24,24 +29,24 @@ export const rollback: CommandBody = async (input, context) => {
   const { id } = input.args;
   if (id !== undefined && !/^[0-9a-f]{8}$/.test(id)) return fromBackup(id, input, context);
   await tidyUp(context.memory); // also when a killed run had not come to its first change
-  const found = await findRollback(context.memory, id);
-  if (!found.ok)
-    throw new CommandFailure(printable(found.error.message), { details: { kind: found.error.kind } });
-  const plan = found.value;
-  const declined = await ask(
-    planLines(plan),
-    `Take back run ${plan.run.id}?`,
-    { id: plan.run.id },
+  const plan = unwrap(await findRollback(context.memory, id), curatorFailure);
+  const refused = await declined(
+    {
+      list: planLines(plan),
+      question: `Take back run ${plan.run.id}?`,
+      json: { id: plan.run.id },
+      untouched: UNTOUCHED,
+    },
     input,
     context,
   );
-  if (declined) return declined;
+  if (refused) return refused;
   const done = await rollBack(plan, context.memory);
   if (!done.ok) {
     const hint = "done" in done.error && done.error.done ? "What came before it was taken back." : undefined;
     throw new CommandFailure(printable(done.error.message), {
       details: { kind: done.error.kind, ...("done" in done.error ? { done: done.error.done } : {}) },
-      ...(hint === undefined ? {} : { hint }),
+      hint,
     });
   }
   const { memory, skills, exact, mended, removed, notes } = done.value;
@@ -86,13 +91,17 @@ async function fromBackup(id: string, input: CommandInput, context: CommandConte
       hint: "'hermes curator rollback --list' shows both.",
       details: { kind: "not-found" },
     });
-  const lines = [`All skills become what they were in backup ${id} (${counted(backup.files, "file")}).`];
-  const declined = await ask(lines, "Put them back?", { id }, input, context);
-  if (declined) return declined;
-  const done = await restoreSnapshot(home, id, { keep: curator.backup.keep, now: new Date() });
-  if (!done.ok)
-    throw new CommandFailure(printable(done.error.message), { details: { kind: done.error.kind } });
-  const { backup: before, mended } = done.value;
+  const list = [`All skills become what they were in backup ${id} (${counted(backup.files, "file")}).`];
+  const refused = await declined(
+    { list, question: "Put them back?", json: { id }, untouched: UNTOUCHED },
+    input,
+    context,
+  );
+  if (refused) return refused;
+  const { backup: before, mended } = unwrap(
+    await restoreSnapshot(home, id, { keep: curator.backup.keep, now: new Date() }),
+    curatorFailure,
+  );
   return {
     json: { success: true, id, backup: before.id, ...(mended.length === 0 ? {} : { mended }) },
     lines: [
@@ -100,24 +109,6 @@ async function fromBackup(id: string, input: CommandInput, context: CommandConte
       `The skills are what they were in backup ${id}. What was there before is in ${before.id}.`,
     ],
   };
-}
-
-/** Undefined: go on. No terminal means no. */
-async function ask(
-  lines: readonly string[],
-  question: string,
-  json: Readonly<Record<string, unknown>>,
-  input: CommandInput,
-  { io, isJson }: CommandContext,
-): Promise<CommandOutcome | undefined> {
-  if (input.flags.yes === true) return undefined;
-  if (!isJson || io.isInteractive) io.note(`${lines.join("\n")}\n`);
-  if (!io.isInteractive)
-    throw new CommandFailure("Nothing was taken back: there is no terminal to ask at. Pass --yes to go on.", {
-      details: { kind: "unconfirmed", ...json },
-    });
-  if (await io.confirm(question)) return undefined;
-  return { json: { success: false, kind: "cancelled" }, lines: ["Cancelled."], exitCode: 1 };
 }
 
 function planLines(plan: RollbackPlan): string[] {

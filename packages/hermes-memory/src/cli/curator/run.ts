@@ -1,16 +1,16 @@
 // `hermes curator run`.
 import { type CuratorMode, type CuratorScope, runCurator } from "@hermes-memory/agent/curator";
-import { type CommandBody, CommandFailure, type CommandInput } from "../command.ts";
-import { surroundingsOf } from "../model/surroundings.ts";
+import { type CommandBody, CommandFailure, type CommandInput, unwrap } from "../command.ts";
+import { modelSources } from "../model/resolution.ts";
 import { printable } from "../printing.ts";
 import { curatorModel } from "./model.ts";
-import { runJson, runLines } from "./print.ts";
+import { curatorFailure, runJson, runLines } from "./print.ts";
 
 export const run: CommandBody = async (input, context) => {
   const { io, isJson } = context;
   const mode = modeOf(input);
   const scope = scopeOf(input);
-  const { config, env } = await surroundingsOf(context);
+  const { config, env } = await modelSources(context);
   const chosen =
     input.flags["no-model"] === true
       ? ({ kind: "none", reason: "" } as const)
@@ -45,13 +45,12 @@ export const run: CommandBody = async (input, context) => {
       ],
       exitCode: 130,
     };
-  if (!outcome.ok)
-    throw new CommandFailure(printable(outcome.error.message), { details: { kind: outcome.error.kind } });
-  const isRefused = outcome.value.decided.some((each) => each.outcome.kind === "refused");
+  const done = unwrap(outcome, curatorFailure);
+  const isRefused = done.decided.some((each) => each.outcome.kind === "refused");
   return {
-    json: runJson(outcome.value),
-    lines: runLines(outcome.value),
-    notes: [...notes, ...outcome.value.notes.map(printable), ...droppedNote(outcome.value.model.dropped)],
+    json: runJson(done),
+    lines: runLines(done),
+    notes: [...notes, ...done.notes.map(printable), ...droppedNote(done.model.dropped)],
     exitCode: isRefused ? 1 : 0,
   };
 };

@@ -1,16 +1,23 @@
 // pin, unpin, archive, restore, list-archived, backup: skills by hand.
 import { listArchivedSkills, restoreArchivedSkill, takeSnapshot } from "@hermes-memory/agent/curator";
 import { provenanceOf, readOrigins, setPinned, skillManageTool } from "@hermes-memory/core/skills";
-import { type CommandBody, type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
+import {
+  type CommandBody,
+  type CommandContext,
+  CommandFailure,
+  type CommandInput,
+  unwrap,
+} from "../command.ts";
 import { localTime, printable } from "../printing.ts";
-import { openSkills, unwrap } from "../skills/open.ts";
+import { openSkills, skillFailure } from "../skills/open.ts";
+import { curatorFailure } from "./print.ts";
 
 export const pin: CommandBody = (input, context) => setPin(input, context, true);
 export const unpin: CommandBody = (input, context) => setPin(input, context, false);
 
 async function setPin(input: CommandInput, context: CommandContext, isPinned: boolean) {
   const store = await openSkills(context);
-  const skill = unwrap(await store.find(input.args.skill ?? ""));
+  const skill = unwrap(await store.find(input.args.skill ?? ""), skillFailure);
   const origin = provenanceOf(skill, readOrigins(store));
   if (origin !== "agent")
     throw new CommandFailure(
@@ -19,7 +26,7 @@ async function setPin(input: CommandInput, context: CommandContext, isPinned: bo
         details: { kind: "protected", provenance: origin },
       },
     );
-  unwrap(await setPinned(store, skill.relativePath, isPinned));
+  unwrap(await setPinned(store, skill.relativePath, isPinned), skillFailure);
   return {
     json: { success: true, skill: skill.directoryName, pinned: isPinned },
     lines: [printable(`The skill '${skill.name}' is ${isPinned ? "pinned" : "no longer pinned"}.`)],
@@ -29,7 +36,7 @@ async function setPin(input: CommandInput, context: CommandContext, isPinned: bo
 /** As the curator does it, with its rules: neither pinned skills nor those of others. */
 export const archive: CommandBody = async (input, context) => {
   const store = await openSkills(context);
-  const { name } = unwrap(await store.find(input.args.skill ?? ""));
+  const { name } = unwrap(await store.find(input.args.skill ?? ""), skillFailure);
   const answer = await skillManageTool(store, { action: "delete", name }, { origin: "curator" });
   const { success, error, change_id } = answer as Readonly<Record<string, unknown>>;
   if (success !== true)
@@ -46,7 +53,7 @@ export const archive: CommandBody = async (input, context) => {
 
 export const restore: CommandBody = async (input, context) => {
   const store = await openSkills(context);
-  const path = unwrap(await restoreArchivedSkill(store, input.args.skill ?? ""));
+  const path = unwrap(await restoreArchivedSkill(store, input.args.skill ?? ""), skillFailure);
   return {
     json: { success: true, path },
     lines: [printable(`The skill is back, in ${path}.`)],
@@ -75,18 +82,14 @@ export const listArchived: CommandBody = async (_input, context) => {
 
 export const backup: CommandBody = async (_input, context) => {
   const { curator } = await context.memory.config();
-  const taken = takeSnapshot(context.memory.home, {
-    reason: "by hand",
-    keep: curator.backup.keep,
-    now: new Date(),
-  });
-  if (!taken.ok)
-    throw new CommandFailure(printable(taken.error.message), { details: { kind: taken.error.kind } });
-  const { id, files, bytes } = taken.value;
+  const { id, files, bytes, mended } = unwrap(
+    takeSnapshot(context.memory.home, { reason: "by hand", keep: curator.backup.keep, now: new Date() }),
+    curatorFailure,
+  );
   return {
     json: { success: true, id, files, bytes },
     lines: [
-      ...(taken.value.mended ?? []).map(printable),
+      ...(mended ?? []).map(printable),
       `Backup ${id}: ${files} files. 'hermes curator rollback ${id}' puts them back.`,
     ],
   };

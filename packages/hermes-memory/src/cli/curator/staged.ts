@@ -22,8 +22,7 @@ import {
   type CommandOutcome,
 } from "../command.ts";
 import { goneLines } from "../memory/entries.ts";
-import { openStore } from "../memory/open.ts";
-import { tellProvider, withNews } from "../memory/provider-news.ts";
+import { mirrorToProvider, openStore, withProviderReport } from "../memory/memory-command.ts";
 import { counted, printable } from "../printing.ts";
 import { openSkills } from "../skills/open.ts";
 
@@ -67,7 +66,7 @@ export const approve: CommandBody = async (input, context) => {
     notes: store?.warnings ?? [],
     exitCode: failed.length > 0 ? 1 : 0,
   };
-  return withNews(told, await tellProvider({ flags: {} }, context, writes));
+  return withProviderReport(told, await mirrorToProvider({ flags: {} }, context, writes));
 };
 
 export const reject: CommandBody = async (input, context) => {

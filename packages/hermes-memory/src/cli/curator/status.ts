@@ -7,18 +7,17 @@ import {
   type Due,
   listSnapshots,
   readState,
-  type StateProblem,
 } from "@hermes-memory/agent/curator";
 import type { CuratorConfig } from "@hermes-memory/core/config";
-import type { Result } from "@hermes-memory/core/lib";
-import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
+import { type CommandBody, type CommandContext, type CommandOutcome, unwrap } from "../command.ts";
 import { counted, localTime, printable } from "../printing.ts";
+import { curatorFailure } from "./print.ts";
 import { allStaged } from "./staged.ts";
 
 export const status: CommandBody = async (_input, context) => {
   const { home } = context.memory;
   const { curator } = await context.memory.config();
-  const state = unwrap(readState(home));
+  const state = unwrap(readState(home), curatorFailure);
   const runner = currentRunner(home);
   const due = curatorDue(state, curator, new Date());
   const staged = allStaged(context.memory);
@@ -53,16 +52,14 @@ export const pause: CommandBody = (_input, context) => setPaused(context, true);
 export const resume: CommandBody = (_input, context) => setPaused(context, false);
 
 function setPaused(context: CommandContext, isPaused: boolean): CommandOutcome {
-  unwrap(changeState(context.memory.home, () => ({ isPaused })));
+  unwrap(
+    changeState(context.memory.home, () => ({ isPaused })),
+    curatorFailure,
+  );
   const line = isPaused
     ? "No scheduled runs start until 'hermes curator resume'. 'hermes curator run' still works."
     : "Scheduled runs may start again.";
   return { json: { success: true, paused: isPaused }, lines: [line] };
-}
-
-function unwrap<T>(result: Result<T, StateProblem>): T {
-  if (result.ok) return result.value;
-  throw new CommandFailure(printable(result.error.message), { details: { kind: result.error.kind } });
 }
 
 function nextOf(due: Due): Date | undefined {

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { memoriesDirectory, pendingWritesDirectory, readActiveProfile } from "@hermes-memory/core/home";
 import { describeCause, randomHex } from "@hermes-memory/core/lib";
 import { listProfiles } from "@hermes-memory/core/profiles";
-import { isDirectory, statOf } from "./files.ts";
+import { isDirectory, statOf } from "../inspect-files.ts";
 import { bytes, type Finding, fail, fine, quoted, warn } from "./finding.ts";
 import type { Patient } from "./patient.ts";
 

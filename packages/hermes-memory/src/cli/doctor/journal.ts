@@ -9,10 +9,9 @@ import {
 } from "@hermes-memory/core/curated";
 import { memoriesDirectory } from "@hermes-memory/core/home";
 import { describeCause, errnoCode, readJsonLines } from "@hermes-memory/core/lib";
+import { inspectTarget, statOf } from "../inspect-files.ts";
 import { counted } from "../printing.ts";
-import { statOf } from "./files.ts";
 import { bytes, type Finding, fail, fine, guarded, quoted, warn } from "./finding.ts";
-import { lookAtTarget } from "./look.ts";
 import type { Patient } from "./patient.ts";
 
 export async function checkJournals(patient: Patient): Promise<Finding[]> {
@@ -31,7 +30,7 @@ function journalOf({ home, config }: Patient, target: MemoryTarget): Finding[] {
   if (size === undefined) return [];
   const journal = new Journal(path, { maxBytes: config.historyMaxBytes, keepChanges: config.historyKeep });
   const { damaged } = journal.read();
-  const { changes, refusals } = journal.replay(lookAtTarget(directory, target, config).hash);
+  const { changes, refusals } = journal.replay(inspectTarget(directory, target, config).hash);
   const aborted = changes.filter(({ status }) => status === "aborted").length;
   // A line without its change is what a killed process leaves; replaying passes it over, so it is told, not complained about.
   const told = [

@@ -10,8 +10,8 @@ import {
 } from "@hermes-memory/core/curated";
 import { memoriesDirectory, pendingWritesDirectory } from "@hermes-memory/core/home";
 import { resolveLinks } from "@hermes-memory/core/lib";
+import { namesIn, statOf } from "../inspect-files.ts";
 import { counted } from "../printing.ts";
-import { namesIn, statOf } from "./files.ts";
 import { type Finding, fine, warn } from "./finding.ts";
 import type { Patient } from "./patient.ts";
 import { storedInPending } from "./second-gate.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { explainGap, lockPaths, MEMORY_TARGETS, targetPaths } from "@hermes-memory/core/curated";
 import { memoriesDirectory } from "@hermes-memory/core/home";
 import { describeCause, mutexPath, randomHex, tryWithFileLocks } from "@hermes-memory/core/lib";
-import { isDirectory } from "./files.ts";
+import { isDirectory } from "../inspect-files.ts";
 import { type Finding, fail, fine, warn } from "./finding.ts";
 import type { Patient } from "./patient.ts";
 

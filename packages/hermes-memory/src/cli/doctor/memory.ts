@@ -12,9 +12,9 @@ import {
 } from "@hermes-memory/core/curated";
 import { memoriesDirectory, usersDirectory } from "@hermes-memory/core/home";
 import { groupThousands } from "@hermes-memory/core/lib";
+import { inspectTarget, type TargetFile } from "../inspect-files.ts";
 import { counted } from "../printing.ts";
 import { type Finding, fail, fine, warn } from "./finding.ts";
-import { lookAtTarget, type TargetLook } from "./look.ts";
 import type { Patient } from "./patient.ts";
 import { storedInArchive, storedInMemory } from "./second-gate.ts";
 
@@ -56,12 +56,12 @@ export function checkBackups({ home }: Patient): Finding[] {
 function findingsIn(directory: string, config: Patient["config"]): Finding[] {
   return MEMORY_TARGETS.flatMap((target) => {
     const isOn = target === "user" ? config.userProfileEnabled : config.memoryEnabled;
-    const look = lookAtTarget(directory, target, config);
+    const look = inspectTarget(directory, target, config);
     return [...findingsOf(look, config, isOn), ...storedInArchive(directory, look, config)];
   });
 }
 
-function findingsOf(look: TargetLook, config: Patient["config"], isOn: boolean): Finding[] {
+function findingsOf(look: TargetFile, config: Patient["config"], isOn: boolean): Finding[] {
   const { target, name, path, trouble, entries, used, limit, drift } = look;
   if (trouble !== undefined) {
     const message = `${name} cannot be read (${trouble}). Memory works without it and will not write it.`;

@@ -11,14 +11,14 @@ import {
   SkillStore,
   type StoredFinding,
 } from "@hermes-memory/core/skills";
+import type { TargetFile } from "../inspect-files.ts";
 import { counted } from "../printing.ts";
 import { type Finding, fine, warn } from "./finding.ts";
-import type { TargetLook } from "./look.ts";
 import type { Patient } from "./patient.ts";
 
 /** `isBlocked`: the prompt shows a placeholder for the entry, and another finding says so. */
 export function storedInMemory(
-  { name, target, entries }: Pick<TargetLook, "name" | "target" | "entries">,
+  { name, target, entries }: Pick<TargetFile, "name" | "target" | "entries">,
   { scanAllow, allowSecrets }: Patient["config"],
   isBlocked: (index: number) => boolean,
 ): Finding[] {
@@ -34,7 +34,7 @@ export function storedInMemory(
 /** Entries that made room. Lines of restored ones are still in the file. */
 export function storedInArchive(
   directory: string,
-  { name, target }: Pick<TargetLook, "name" | "target">,
+  { name, target }: Pick<TargetFile, "name" | "target">,
   { scanAllow, allowSecrets }: Patient["config"],
 ): Finding[] {
   const path = targetPaths(directory, target).archive;

@@ -2,8 +2,8 @@
 import { checkConfig, configPath, envFilePath, readEnvFile } from "@hermes-memory/core/config";
 import { isFindingId } from "@hermes-memory/core/security";
 import { problem, unread } from "../config/check.ts";
+import { statOf } from "../inspect-files.ts";
 import { counted } from "../printing.ts";
-import { statOf } from "./files.ts";
 import { type Finding, fail, fine, quoted, warn } from "./finding.ts";
 import type { Patient } from "./patient.ts";
 

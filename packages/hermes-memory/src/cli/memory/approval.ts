@@ -10,11 +10,16 @@ import {
   rejectPending,
 } from "@hermes-memory/core/curated";
 import type { CommandBody, CommandOutcome } from "../command.ts";
+import { unwrap } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 import { goneLines } from "./entries.ts";
-import { overrideHint } from "./failure.ts";
-import { openStore, unwrap } from "./open.ts";
-import { tellProvider, withNews } from "./provider-news.ts";
+import {
+  memoryFailure,
+  mirrorToProvider,
+  openStore,
+  secretHint,
+  withProviderReport,
+} from "./memory-command.ts";
 
 // A summary is cut where it is made; here it only has to stay in its line.
 const SUMMARY_CHARS = 200;
@@ -69,10 +74,10 @@ export const approve: CommandBody = async (input, context) => {
       gone.push(...goneLines(changes ?? [], archived));
       if (warning !== undefined) warnings.add(`warning: ${target}: ${warning}`);
     } else if (!records.some((record) => record.id === id)) {
-      unwrap(outcome); // no such record: that alone is the answer
+      unwrap(outcome, memoryFailure); // no such record: that alone is the answer
     } else {
       failed.push({ id, kind: outcome.error.kind, error: outcome.error.message });
-      const hint = overrideHint(outcome.error);
+      const hint = secretHint(outcome.error);
       if (hint !== undefined) warnings.add(hint);
     }
   }
@@ -87,7 +92,7 @@ export const approve: CommandBody = async (input, context) => {
     notes: [...store.warnings, ...warnings, ...aboutSkipped(skipped)],
     exitCode: failed.length > 0 ? 1 : 0,
   };
-  return withNews(told, await tellProvider(input, context, writes));
+  return withProviderReport(told, await mirrorToProvider(input, context, writes));
 };
 
 export const reject: CommandBody = async (input, context) => {
@@ -100,7 +105,7 @@ export const reject: CommandBody = async (input, context) => {
   for (const id of ids) {
     const outcome = rejectPending(directory, id);
     if (!outcome.ok && isAll && outcome.error.kind === "no_match") continue; // decided elsewhere a moment ago
-    unwrap(outcome);
+    unwrap(outcome, memoryFailure);
     rejected.push(id);
     await noteRejection(
       store,

@@ -19,10 +19,19 @@ import {
   type CommandOutcome,
 } from "../command.ts";
 import { changeLine, indented, printable } from "../printing.ts";
-import { overrideHint } from "./failure.ts";
+import {
+  memoryFailure,
+  mirrorToProvider,
+  openStore,
+  type PinView,
+  secretHint,
+  targetFlag,
+  targetsFlag,
+  textArgument,
+  viewPins,
+  withProviderReport,
+} from "./memory-command.ts";
 import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
-import { openStore, type PinView, targetFlag, targetsFlag, textArgument, unwrap, viewPins } from "./open.ts";
-import { tellProvider, withNews } from "./provider-news.ts";
 
 const TITLES: Record<MemoryTarget, string> = {
   memory: "MEMORY.md  the agent's notes",
@@ -97,7 +106,8 @@ async function change(
 ): Promise<CommandOutcome> {
   const reason = typeof input.flags.reason === "string" ? { reason: input.flags.reason } : {};
   const outcome = await store.apply(target, op, { origin: "cli", ...reason });
-  const made = unwrap(outcome, outcome.ok ? undefined : overrideHint(outcome.error));
+  if (!outcome.ok) throw memoryFailure(outcome.error, secretHint(outcome.error));
+  const made = outcome.value;
   const told = await changed(made, store, input, context);
   const config = await context.memory.memoryConfig();
   return isKeptOut(op, config) ? { ...told, notes: [...(told.notes ?? []), KEPT_OUT] } : told;
@@ -119,8 +129,8 @@ export async function changed(
   input: CommandInput,
   context: CommandContext,
 ): Promise<CommandOutcome> {
-  const news = await tellProvider(input, context, committedWrites(outcome));
-  return withNews(describeChange(outcome, store, context), news);
+  const news = await mirrorToProvider(input, context, committedWrites(outcome));
+  return withProviderReport(describeChange(outcome, store, context), news);
 }
 
 function describeChange(

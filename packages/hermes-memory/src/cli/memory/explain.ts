@@ -2,8 +2,8 @@
 import { type Explanation, fileNameOf, type MemoryStore } from "@hermes-memory/core/curated";
 import type { CommandBody, CommandContext, CommandInput } from "../command.ts";
 import { localTime, oneLine, printable } from "../printing.ts";
+import { nonEmptyText, openStore, stagedWritesOf, targetFlag } from "./memory-command.ts";
 import { type Asked, askedEntry, entryName } from "./named-entry.ts";
-import { openStore, stagedWritesOf, targetFlag, wantedText } from "./open.ts";
 
 export const explain: CommandBody = async (input, context) => {
   const asked = await askedRead(input, context);
@@ -19,7 +19,7 @@ async function askedRead(input: CommandInput, context: CommandContext): Promise<
   const isFlagged = ["entry", "id", "text"].some((name) => input.flags[name] !== undefined);
   const { text: word } = input.args;
   if (isFlagged || word === undefined) return askedEntry(input, context, { word, command: "explain" });
-  return { by: "text", text: await wantedText(input, context, "text") };
+  return { by: "text", text: await nonEmptyText(input, context, "text") };
 }
 
 export function sentences(explanation: Explanation, store: Pick<MemoryStore, "isEnabled">): string[] {

@@ -8,12 +8,12 @@ import {
 } from "@hermes-memory/core/curated";
 import type { Forgot } from "@hermes-memory/core/providers";
 import type { CommandBody, CommandContext, CommandInput } from "../command.ts";
+import { unwrap } from "../command.ts";
+import { declined } from "../confirm.ts";
 import { counted, oneLine, printable } from "../printing.ts";
-import { declined } from "./confirm.ts";
 import { findLeftBehind, type LeftBehind } from "./left-behind.ts";
+import { isHomeMemory, memoryFailure, openStore, stagedWritesOf } from "./memory-command.ts";
 import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
-import { openStore, stagedWritesOf, unwrap } from "./open.ts";
-import { isHomeMemory } from "./provider-news.ts";
 
 export const forget: CommandBody = async (input, context) => {
   const asked = await askedEntry(input, context, {
@@ -32,6 +32,7 @@ export const forget: CommandBody = async (input, context) => {
           ...entryName(asked, store, target),
           ...(asked.by === "text" ? { match: "id" } : {}),
         }),
+        memoryFailure,
       ).op.oldText;
   const traces = store.traces(text, options);
   const outside = await lookOutside(text, input, context);
@@ -63,7 +64,7 @@ export const forget: CommandBody = async (input, context) => {
     context,
   );
   if (refused) return refused;
-  const forgotten = unwrap(await store.forget(text, { ...options, meta: { origin: "cli" } }));
+  const forgotten = unwrap(await store.forget(text, { ...options, meta: { origin: "cli" } }), memoryFailure);
   const provider = await askProvider(text, false, input, context);
   const done = { ...outside, provider };
   const isErased = provider.kind !== "failed" && remainingIn(provider) === undefined;

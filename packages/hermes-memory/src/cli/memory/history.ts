@@ -1,9 +1,10 @@
 // history, undo.
 import type { HistoryChange, HistoryLine } from "@hermes-memory/core/curated";
 import type { CommandBody, CommandContext, CommandInput } from "../command.ts";
+import { unwrap } from "../command.ts";
 import { changeLine, indented, localTime, oneLine, printable } from "../printing.ts";
 import { changed } from "./entries.ts";
-import { openStore, targetFlag, unwrap } from "./open.ts";
+import { memoryFailure, openStore, targetFlag } from "./memory-command.ts";
 
 const DEFAULT_LIMIT = 20;
 
@@ -28,7 +29,7 @@ export const undo: CommandBody = async (input, context) => {
   const candidate = store.undoCandidate(asked);
   // By its id from here on: a change that comes in between must not be taken back in its place.
   const chosen = candidate ? { id: candidate.id, target: candidate.target } : asked;
-  const outcome = unwrap(await store.undo(chosen, { origin: "cli" }));
+  const outcome = unwrap(await store.undo(chosen, { origin: "cli" }), memoryFailure);
   const told = await changed(outcome, store, input, context);
   const steps = outcome.changes ?? [];
   // What left the file is told already, and whole.

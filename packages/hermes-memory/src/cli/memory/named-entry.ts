@@ -9,7 +9,7 @@ import {
 } from "@hermes-memory/core/curated";
 import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
 import { counted } from "../printing.ts";
-import { asStored, targetFlag } from "./open.ts";
+import { asStored, targetFlag } from "./memory-command.ts";
 
 /** What was typed, before anybody looks at a file. */
 export type Asked =

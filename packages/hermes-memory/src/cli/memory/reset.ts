@@ -13,10 +13,17 @@ import {
 import { groupThousands } from "@hermes-memory/core/lib";
 import type { Scrubbed } from "@hermes-memory/core/providers";
 import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "../command.ts";
+import { unwrap } from "../command.ts";
+import { declined } from "../confirm.ts";
 import { changeLine, counted, printable } from "../printing.ts";
-import { declined } from "./confirm.ts";
-import { openStore, stagedWritesOf, unwrap } from "./open.ts";
-import { hasProvider, tellProvider, withNews } from "./provider-news.ts";
+import {
+  hasProvider,
+  memoryFailure,
+  mirrorToProvider,
+  openStore,
+  stagedWritesOf,
+  withProviderReport,
+} from "./memory-command.ts";
 
 const STUCK = "'hermes memory reset --purge' deletes it as it is, with its history.";
 
@@ -55,7 +62,7 @@ async function resetAll(
   for (const { target, name, bytes } of files) {
     const hadEntries = store.entries(target).length > 0;
     const result = await store.reset(target, { origin: "cli" });
-    const outcome = unwrap(result, !result.ok && result.error.kind === "io" ? STUCK : undefined);
+    const outcome = unwrap(result, (error) => memoryFailure(error, error.kind === "io" ? STUCK : undefined));
     writes.push(...committedWrites(outcome));
     const undo = hadEntries && outcome.changeId !== undefined ? { changeId: outcome.changeId } : {};
     done.push({ name, bytes, removed: outcome.removed ?? [], ...undo });
@@ -74,7 +81,7 @@ async function resetAll(
     }),
     notes: store.warnings,
   };
-  return withNews(told, await tellProvider(input, context, writes));
+  return withProviderReport(told, await mirrorToProvider(input, context, writes));
 }
 
 async function purgeAll(
@@ -107,7 +114,7 @@ async function purgeAll(
     writes.push(
       ...texts.map((oldText) => ({ target, op: { action: "remove", oldText } as const, changeId: "purge" })),
     );
-    purged.push({ target, ...unwrap(await store.purge(target, options)) });
+    purged.push({ target, ...unwrap(await store.purge(target, options), memoryFailure) });
   }
   const told: CommandOutcome = {
     json: {
@@ -119,7 +126,7 @@ async function purgeAll(
     lines: ["Deleted for good:", ...purged.flatMap((each) => linesOf(each, store.dir))],
     notes: store.warnings,
   };
-  const mirrored = withNews(told, await tellProvider(input, context, writes));
+  const mirrored = withProviderReport(told, await mirrorToProvider(input, context, writes));
   const texts = writes.flatMap(({ op }) => (op.action === "remove" ? [op.oldText] : []));
   return withScrub(mirrored, texts, input, context);
 }

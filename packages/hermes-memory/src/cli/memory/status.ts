@@ -13,7 +13,7 @@ import {
 import { groupThousands } from "@hermes-memory/core/lib";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { counted, printable } from "../printing.ts";
-import { memoryDirectory, openStore, type PinView, stagedWritesOf, viewPins } from "./open.ts";
+import { memoryDirectory, openStore, type PinView, stagedWritesOf, viewPins } from "./memory-command.ts";
 import { providerStatus } from "./provider/status.ts";
 import { statusLines } from "./provider/status-lines.ts";
 

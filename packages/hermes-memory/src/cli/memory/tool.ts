@@ -5,9 +5,9 @@ import { isRecord, outsideJsonOr } from "@hermes-memory/core/lib";
 import { callFromOutside, definitionOf, type Tool, type ToolOutcome } from "@hermes-memory/core/tools";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
+import { mirrorToProvider } from "./memory-command.ts";
 import { withActiveProvider } from "./provider/active.ts";
 import { activeName } from "./provider/wanted.ts";
-import { tellProvider } from "./provider-news.ts";
 
 const DESCRIPTION_CHARS = 100;
 
@@ -20,7 +20,7 @@ export const tool: CommandBody = async (input, context) => {
   const entry = own.find(({ name }) => name === wanted);
   if (entry === undefined) return runOfProvider(wanted, args, own, context);
   const outcome = answered(await entry.run(args, callFromOutside()));
-  const { notes } = await tellProvider(input, context, writes);
+  const { notes } = await mirrorToProvider(input, context, writes);
   return { ...outcome, notes };
 };
 

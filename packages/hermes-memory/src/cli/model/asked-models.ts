@@ -1,8 +1,8 @@
 // The models a server lists, asked with the key that belongs to it and no other.
 import { isLoopback, type ModelSelection, parseBaseUrl } from "@hermes-memory/agent/models";
+import type { ModelSources } from "./resolution.ts";
 import { resolveModel } from "./resolution.ts";
 import { serverModels } from "./server-models.ts";
-import type { Surroundings } from "./surroundings.ts";
 
 export type AskedServer = {
   readonly provider: string;
@@ -13,9 +13,9 @@ export type AskedServer = {
 };
 
 /** Undefined for one that has no list of the kind OpenAI-compatible servers have. Nothing is asked yet. */
-export function serverToAsk(around: Surroundings, selection: ModelSelection): AskedServer | undefined {
+export function serverToAsk(sources: ModelSources, selection: ModelSelection): AskedServer | undefined {
   // Which model is of no interest; without a name there would be no server either.
-  const resolved = resolveModel(around, { ...selection, model: selection.model || "any" });
+  const resolved = resolveModel(sources, { ...selection, model: selection.model || "any" });
   if (!resolved.ok) return undefined;
   const { provider, baseUrl, apiMode } = resolved.value.identity;
   const base = parseBaseUrl(baseUrl);

@@ -3,6 +3,7 @@
 import type { ModelChoiceError } from "@hermes-memory/agent/models";
 import type { ModelConfig } from "@hermes-memory/core/config";
 import { err, ok, type Result } from "@hermes-memory/core/lib";
+import type { ModelSources } from "./resolution.ts";
 import { type Resolved, resolveSettings } from "./resolution.ts";
 import {
   isOtherServer,
@@ -11,7 +12,6 @@ import {
   settingsPlan,
   type WantedModel,
 } from "./settings-plan.ts";
-import type { Surroundings } from "./surroundings.ts";
 
 export type ModelChange = {
   readonly plan: SettingsPlan;
@@ -22,16 +22,19 @@ export type ModelChange = {
 };
 
 /** Writes nothing. */
-export function planChange(around: Surroundings, wanted: WantedModel): Result<ModelChange, ModelChoiceError> {
-  const { config } = around;
+export function planChange(
+  sources: ModelSources,
+  wanted: WantedModel,
+): Result<ModelChange, ModelChoiceError> {
+  const { config } = sources;
   const current = config.model;
   // Without a model there would be no telling which server the settings are about.
-  const present = resolveSettings(around, { ...current, default: current.default || wanted.model });
+  const present = resolveSettings(sources, { ...current, default: current.default || wanted.model });
   const before = present.ok ? present.value.identity : undefined;
-  const alone = resolveSettings(around, plannedModel(current, wanted, true));
+  const alone = resolveSettings(sources, plannedModel(current, wanted, true));
   const isOther = alone.ok && isOtherServer(current, before, wanted, alone.value.identity);
   const planned = plannedModel(current, wanted, isOther);
-  const resolved = resolveSettings(around, planned);
+  const resolved = resolveSettings(sources, planned);
   if (!resolved.ok) return err(resolved.error);
   const plan = settingsPlan(current, pinned(planned, resolved.value), {
     hasLength: hasLength(config.raw.model),

@@ -6,24 +6,23 @@ import { type CommandBody, CommandFailure } from "../command.ts";
 import { printable } from "../printing.ts";
 import { serverToAsk } from "./asked-models.ts";
 import { type ListedServer, type ListedVendor, listLines, type ModelList } from "./list-lines.ts";
-import { identityJson, resolveModel } from "./resolution.ts";
+import { identityJson, type ModelSources, modelSources, resolveModel } from "./resolution.ts";
 import { localServers } from "./servers.ts";
-import { type Surroundings, surroundingsOf } from "./surroundings.ts";
 import { allVendors, keyVariable, type Vendor } from "./vendors.ts";
 
 export const list: CommandBody = async ({ flags }, context) => {
-  const around = await surroundingsOf(context);
-  const resolved = resolveModel(around);
+  const sources = await modelSources(context);
+  const resolved = resolveModel(sources);
   const wanted = typeof flags.provider === "string" ? flags.provider.trim().toLowerCase() : "";
-  const vendors = allVendors(around.config);
+  const vendors = allVendors(sources.config);
   const named = wanted === "" ? undefined : vendorNamed(wanted, vendors);
   const current = resolved.ok ? resolved.value.identity : undefined;
   const listed: ModelList = {
     current,
-    servers: await askServers(named, { wanted, isSet: resolved.ok, around }),
+    servers: await askServers(named, { wanted, isSet: resolved.ok, sources }),
     vendors: vendors
       .filter((vendor) => wanted === "" || vendor === named)
-      .map((vendor) => listedVendor(vendor, around)),
+      .map((vendor) => listedVendor(vendor, sources)),
   };
   context.io.endWithoutWaiting();
   return {
@@ -53,28 +52,28 @@ async function askServers(
   {
     wanted,
     isSet,
-    around,
-  }: { readonly wanted: string; readonly isSet: boolean; readonly around: Surroundings },
+    sources,
+  }: { readonly wanted: string; readonly isSet: boolean; readonly sources: ModelSources },
 ): Promise<ListedServer[]> {
-  const found = wanted === "" || named?.isLocal === true ? await localServers(around.env) : [];
+  const found = wanted === "" || named?.isLocal === true ? await localServers(sources.env) : [];
   const local = found
     .filter(({ kind }) => wanted === "" || kind === named?.name)
     .map(({ kind, baseUrl, models }): ListedServer => ({ provider: kind, baseUrl, isAsked: true, models }));
   // Where the settings lead, or who was named.
-  const server = serverToAsk(around, wanted === "" ? {} : { provider: named?.name ?? wanted });
+  const server = serverToAsk(sources, wanted === "" ? {} : { provider: named?.name ?? wanted });
   if (server === undefined || local.some(({ baseUrl }) => isSame(baseUrl, server.baseUrl))) return local;
   const { provider, baseUrl, isHere } = server;
-  if (wanted === "" && (!isSet || (!isHere && isVendor(provider, around)))) return local;
+  if (wanted === "" && (!isSet || (!isHere && isVendor(provider, sources)))) return local;
   const isAsked = wanted !== "" || isHere;
   return [...local, { provider, baseUrl, isAsked, models: isAsked ? await server.ask() : undefined }];
 }
 
 /** Vendors have a list of their own. */
-function isVendor(provider: string, { config }: Surroundings): boolean {
+function isVendor(provider: string, { config }: ModelSources): boolean {
   return allVendors(config).some(({ name, isOwn }) => name === provider && !isOwn);
 }
 
-function listedVendor(vendor: Vendor, { env }: Surroundings): ListedVendor {
+function listedVendor(vendor: Vendor, { env }: ModelSources): ListedVendor {
   const { name, label, isLocal, baseUrl, variables, models, hasOwnKey } = vendor;
   const keyIn = keyVariable(vendor, env) ?? (hasOwnKey ? "config.yaml" : undefined);
   return { name, label, isLocal, baseUrl, variables, keyIn, models };

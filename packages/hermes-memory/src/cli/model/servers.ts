@@ -1,6 +1,6 @@
 // Model servers of this machine: on their usual ports, and where OLLAMA_HOST says that Ollama listens.
 import { findLocalServers, isLoopback, type LocalServer, parseBaseUrl } from "@hermes-memory/agent/models";
-import type { Environment } from "./surroundings.ts";
+import type { Environment } from "./resolution.ts";
 
 export type { LocalServer };
 

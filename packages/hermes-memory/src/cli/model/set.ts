@@ -3,16 +3,23 @@ import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "
 import { CommandFailure } from "../command.ts";
 import { printable } from "../printing.ts";
 import { type ModelChange, planChange } from "./change.ts";
-import { choiceFailure, identityJson, modelText, resolveSettings } from "./resolution.ts";
+import {
+  choiceFailure,
+  identityJson,
+  type ModelSources,
+  modelSources,
+  modelText,
+  overridingNotes,
+  resolveSettings,
+} from "./resolution.ts";
 import { saveSettings } from "./save.ts";
 import type { WantedModel } from "./settings-plan.ts";
-import { overridingNotes, type Surroundings, surroundingsOf } from "./surroundings.ts";
 
 export const set: CommandBody = async (input, context) => {
   const wanted = { ...wantedFlags(input), model: (input.args.model ?? "").trim() };
   if (wanted.model === "") throw new CommandFailure("The model's name is empty.", { exitCode: 2 });
-  const around = await surroundingsOf(context);
-  const change = planChange(around, wanted);
+  const sources = await modelSources(context);
+  const change = planChange(sources, wanted);
   if (!change.ok) throw choiceFailure(change.error, 2);
   if (change.value.losesKey && !(await mayDropKey(input, context)))
     return {
@@ -20,7 +27,7 @@ export const set: CommandBody = async (input, context) => {
       lines: ["Cancelled. Nothing was changed."],
       exitCode: 1,
     };
-  return saved(around, wanted, change.value);
+  return saved(sources, wanted, change.value);
 };
 
 /** What the flags say about the model; blank ones say nothing. */
@@ -56,12 +63,12 @@ export async function mayDropKey(
 }
 
 async function saved(
-  around: Surroundings,
+  sources: ModelSources,
   wanted: WantedModel,
   change: ModelChange,
 ): Promise<CommandOutcome> {
   const { plan, resolved } = change;
-  const { path, written, removed } = await saveSettings(around.home, plan, around.config.raw.model);
+  const { path, written, removed } = await saveSettings(sources.home, plan, sources.config.raw.model);
   const isChanged = written.length + removed.length > 0;
   const { identity } = resolved;
   return {
@@ -80,25 +87,25 @@ async function saved(
         ? []
         : [`Removed, because it was about another model: ${removed.join(", ")}.`]),
       ...(resolved.hasKey ? [] : [resolved.problem.message, resolved.problem.hint].map(printable)),
-      ...elsewhereNotes(around, wanted, identity.provider),
-      ...overridingNotes(around.env),
+      ...elsewhereNotes(sources, wanted, identity.provider),
+      ...overridingNotes(sources.env),
       ...(isChanged ? ["A conversation that is running keeps its model. 'hermes model test' tries it."] : []),
     ],
   };
 }
 
 /** `model set claude-...` while a server of one's own is set: probably meant, possibly not. */
-function elsewhereNotes(around: Surroundings, wanted: WantedModel, provider: string): string[] {
+function elsewhereNotes(sources: ModelSources, wanted: WantedModel, provider: string): string[] {
   if (wanted.provider !== undefined || wanted.baseUrl !== undefined) return [];
   const blank = {
-    ...around.config.model,
+    ...sources.config.model,
     default: wanted.model,
     provider: "",
     baseUrl: "",
     apiKey: "",
     apiMode: "",
   };
-  const alone = resolveSettings({ ...around, env: {} }, blank); // by its name alone, whatever keys there are
+  const alone = resolveSettings({ ...sources, env: {} }, blank); // by its name alone, whatever keys there are
   if (!alone.ok || alone.value.identity.provider === provider) return [];
   const other = alone.value.identity.provider;
   return [printable(`It is still asked of ${provider}. For ${other}, add --provider ${other}.`)];

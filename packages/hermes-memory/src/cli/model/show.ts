@@ -4,16 +4,25 @@ import { resolveContextWindow } from "@hermes-memory/agent/models";
 import { configPath } from "@hermes-memory/core/config";
 import type { CommandBody } from "../command.ts";
 import { printable } from "../printing.ts";
-import { addressText, choiceFailure, identityJson, resolveModel } from "./resolution.ts";
-import { CHOOSING_VARIABLES, surroundingsOf } from "./surroundings.ts";
-import { cachingJson, cachingText, windowJson, windowText } from "./window-text.ts";
+import {
+  addressText,
+  CHOOSING_VARIABLES,
+  cachingJson,
+  cachingText,
+  choiceFailure,
+  identityJson,
+  modelSources,
+  resolveModel,
+  windowJson,
+  windowText,
+} from "./resolution.ts";
 
 export const show: CommandBody = async (_input, context) => {
-  const around = await surroundingsOf(context);
-  const resolved = resolveModel(around);
+  const sources = await modelSources(context);
+  const resolved = resolveModel(sources);
   if (!resolved.ok) throw choiceFailure(resolved.error);
   const { identity, hasKey } = resolved.value;
-  const { home, config, env } = around;
+  const { home, config, env } = sources;
   const apiKey = hasKey ? resolved.value.chosen.apiKey : "";
   const window = await resolveContextWindow({ ...identity, apiKey }, { home, config });
   const ttl = config.promptCaching.cacheTtl;

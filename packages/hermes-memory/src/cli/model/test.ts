@@ -3,6 +3,7 @@
 import {
   type ChosenModel,
   type ContextWindow,
+  chooseModel,
   openModel,
   promptTokens,
   resolveContextWindow,
@@ -17,27 +18,39 @@ import {
   CommandFailure,
   type CommandOutcome,
   type Terminal,
+  unwrap,
 } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
-import { chosenOrFail, identityJson, modelText } from "./resolution.ts";
+import {
+  cachingJson,
+  cachingText,
+  choiceFailure,
+  identityJson,
+  type ModelSources,
+  modelSources,
+  modelText,
+  windowJson,
+  windowText,
+} from "./resolution.ts";
 import { wantedFlags } from "./set.ts";
-import { type Surroundings, surroundingsOf } from "./surroundings.ts";
 import { type CallReport, type Trial, type TrialFailure, tryModel } from "./trial.ts";
-import { cachingJson, cachingText, windowJson, windowText } from "./window-text.ts";
 
 type Tried = { readonly trial: Trial; readonly window: ContextWindow };
 
 export const test: CommandBody = async (input, context) => {
   const { io } = context;
-  const around = await surroundingsOf(context);
+  const sources = await modelSources(context);
   const { provider, baseUrl, apiMode } = wantedFlags(input);
   const model = typeof input.flags.model === "string" ? input.flags.model : undefined;
-  const chosen = chosenOrFail(around, { model, provider, baseUrl, apiMode });
+  const chosen = unwrap(
+    chooseModel({ flags: { model, provider, baseUrl, apiMode }, env: sources.env, config: sources.config }),
+    choiceFailure,
+  );
   const notes: string[] = [];
   try {
-    const tried = await stoppable(io, (signal) => tryOut(chosen, around, { signal, log: noting(notes) }));
+    const tried = await stoppable(io, (signal) => tryOut(chosen, sources, { signal, log: noting(notes) }));
     if (tried === undefined) return interrupted();
-    return outcomeOf(chosen, tried, { around, notes: notes.map(printable), context });
+    return outcomeOf(chosen, tried, { sources, notes: notes.map(printable), context });
   } finally {
     io.endWithoutWaiting();
   }
@@ -79,7 +92,7 @@ export function explainFailure(failure: TrialFailure): string {
 
 async function tryOut(
   chosen: ChosenModel,
-  { home, config }: Surroundings,
+  { home, config }: ModelSources,
   { signal, log }: { readonly signal: AbortSignal; readonly log: Logger },
 ): Promise<Tried> {
   signal.throwIfAborted();
@@ -91,7 +104,7 @@ async function tryOut(
 }
 
 type Told = {
-  readonly around: Surroundings;
+  readonly sources: ModelSources;
   readonly notes: readonly string[];
   readonly context: CommandContext;
 };
@@ -99,7 +112,7 @@ type Told = {
 function outcomeOf(
   chosen: ChosenModel,
   { trial, window }: Tried,
-  { around: { config }, notes, context: { io } }: Told,
+  { sources: { config }, notes, context: { io } }: Told,
 ): CommandOutcome {
   const { answer, toolCall, failure } = trial;
   const ttl = config.promptCaching.cacheTtl;

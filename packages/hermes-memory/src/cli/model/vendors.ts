@@ -2,7 +2,7 @@
 
 import { knownProviders } from "@hermes-memory/agent/models";
 import type { HermesConfig } from "@hermes-memory/core/config";
-import type { Environment } from "./surroundings.ts";
+import type { Environment } from "./resolution.ts";
 
 export type Vendor = {
   readonly name: string;

@@ -22,7 +22,7 @@ import {
 import { readResultEntry, sessionSearchEntry } from "@hermes-memory/core/sessions";
 import { buildSkillsIndex, skillsDirectory, skillTools } from "@hermes-memory/core/skills";
 import { definitionOf, errorOutcome, type ToolDefinition, type ToolOutcome } from "@hermes-memory/core/tools";
-import { lookAtTarget } from "../doctor/look.ts";
+import { inspectTarget } from "../inspect-files.ts";
 
 export type PromptLook = {
   readonly prompt: SystemPrompt;
@@ -106,7 +106,7 @@ function lookAtMemory({ memory }: HermesConfig, directory: string): MemoryLook {
   const warnings: string[] = [];
   for (const target of MEMORY_TARGETS) {
     if (!(target === "user" ? memory.userProfileEnabled : memory.memoryEnabled)) continue;
-    const look = lookAtTarget(directory, target, memory);
+    const look = inspectTarget(directory, target, memory);
     if (look.trouble !== undefined) {
       warnings.push(`${look.name} (${look.path}) is not in the prompt, because ${look.trouble}.`);
       continue;

@@ -1,7 +1,7 @@
 // browse.
 import { systemClock } from "@hermes-memory/core/lib";
 import type { CommandBody } from "../command.ts";
-import { cancelled } from "./confirm.ts";
+import { cancelled } from "../confirm.ts";
 import { numberFlag, sourceFlag } from "./flags.ts";
 import { hiddenSources, listedJson } from "./list.ts";
 import { noDatabaseNote, openSessions } from "./open-store.ts";
@@ -32,7 +32,7 @@ export const browse: CommandBody = async (input, context) => {
   const end = io.screen
     ? await runPicker(io.screen, sessions, systemClock)
     : await promptForSession(io, sessions, systemClock.now());
-  if (end.kind === "interrupted") return { ...cancelled({ kind: "interrupted" }), exitCode: 130 };
+  if (end.kind === "interrupted") return cancelled(130);
   if (end.kind === "quit") return cancelled();
   const { id } = end.session;
   const { total, ...transcript } = await readTranscript(store, id, {

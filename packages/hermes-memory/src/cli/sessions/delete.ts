@@ -1,8 +1,8 @@
 // delete.
 import type { SessionRow, SessionStore } from "@hermes-memory/core/sessions";
 import type { CommandBody } from "../command.ts";
+import { declined } from "../confirm.ts";
 import { counted } from "../printing.ts";
-import { declined } from "./confirm.ts";
 import { findSession, notFoundAnywhere } from "./find-session.ts";
 import { filesOf, openSessions } from "./open-store.ts";
 import { absoluteTime } from "./relative-time.ts";
@@ -24,6 +24,7 @@ export const remove: CommandBody = async (input, context) => {
       list: ["To be deleted, for good:", ...(await describe(store, doomed)), ...delegateLine(delegates)],
       question: doomed.length === 1 ? "Delete it?" : `Delete these ${doomed.length} sessions?`,
       json: { sessions: ids, delegate_runs: delegates },
+      isShort: true,
     },
     input,
     context,

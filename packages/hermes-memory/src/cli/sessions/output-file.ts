@@ -4,7 +4,7 @@ import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { errnoCode, HermesError, randomHex, resolveLinks, syncDirectory } from "@hermes-memory/core/lib";
 import { CommandFailure } from "../command.ts";
-import { statOf } from "../doctor/files.ts";
+import { statOf } from "../inspect-files.ts";
 import { printable } from "../printing.ts";
 
 export type OutputFile = AsyncDisposable & {

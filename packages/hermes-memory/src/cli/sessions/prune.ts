@@ -8,7 +8,7 @@ import {
   type CommandInput,
   type CommandOutcome,
 } from "../command.ts";
-import { declined } from "./confirm.ts";
+import { declined } from "../confirm.ts";
 import { numberFlag, sourceFlag, textFlag } from "./flags.ts";
 import { filesOf, noDatabaseNote, openSessions } from "./open-store.ts";
 import { absoluteTime } from "./relative-time.ts";
@@ -46,6 +46,7 @@ export const prune: CommandBody = async (input, context) => {
       ],
       question: `Delete ${rows.length} session(s) for good?`,
       json: { sessions: ids },
+      isShort: true,
     },
     input,
     context,
@@ -93,6 +94,7 @@ async function pruneOrphans(input: CommandInput, context: CommandContext): Promi
       list: ["No session refers to these files:", ...files.slice(0, LISTED).map(fileLine), ...more],
       question: `Delete ${files.length} file(s) for good?`,
       json,
+      isShort: true,
     },
     input,
     context,

@@ -2,8 +2,7 @@
 import { isLoopback, parseBaseUrl } from "@hermes-memory/agent/models";
 import { maskSecret } from "@hermes-memory/core/providers";
 import { CommandFailure, type Terminal } from "../command.ts";
-import { resolveModel } from "../model/resolution.ts";
-import { type Surroundings, withoutChoice } from "../model/surroundings.ts";
+import { type ModelSources, resolveModel, withoutChoice } from "../model/resolution.ts";
 import type { Vendor } from "../model/vendors.ts";
 import { oneLine } from "../printing.ts";
 import { checkedKey, type SetupOrder } from "./order.ts";
@@ -19,7 +18,7 @@ export type KeyAnswer =
 
 type Asking = {
   readonly order: SetupOrder;
-  readonly around: Surroundings;
+  readonly sources: ModelSources;
   readonly mayAsk: boolean;
   readonly io: Terminal;
 };
@@ -37,10 +36,10 @@ export async function settleKey(place: Place, asking: Asking): Promise<KeyAnswer
 async function vendorKey(
   vendor: Vendor,
   given: string | undefined,
-  { order, around, mayAsk, io }: Asking,
+  { order, sources, mayAsk, io }: Asking,
 ): Promise<KeyAnswer> {
   const [usual = ""] = vendor.variables;
-  const old = keyNow(vendor, order, around);
+  const old = keyNow(vendor, order, sources);
   const inEnvironment = vendor.variables.find((name) => (io.env[name] ?? "").trim() !== "");
   const newKey = (value: string): KeyAnswer =>
     // In config.yaml it may go before a variable, so it is exchanged where it is.
@@ -70,7 +69,7 @@ async function vendorKey(
 function keyNow(
   vendor: Vendor,
   { baseUrl }: SetupOrder,
-  { env, config }: Surroundings,
+  { env, config }: ModelSources,
 ): { readonly key: string; readonly source: string } | undefined {
   const flags = { provider: vendor.name, baseUrl, model: "any" };
   const resolved = resolveModel({ env: withoutChoice(env), config }, flags);
@@ -79,8 +78,8 @@ function keyNow(
   return { key: apiKey, source: keySource };
 }
 
-async function addressKey(baseUrl: string, { around, io }: Asking): Promise<KeyAnswer> {
-  const { model } = around.config;
+async function addressKey(baseUrl: string, { sources, io }: Asking): Promise<KeyAnswer> {
+  const { model } = sources.config;
   const old = sameAddress(model.baseUrl, baseUrl) ? model.apiKey : "";
   const base = parseBaseUrl(baseUrl);
   const aid =
@@ -108,9 +107,9 @@ async function askKey(
   }
 }
 
-async function givenKey({ order: { keyFrom }, around, io }: Asking): Promise<string | undefined> {
+async function givenKey({ order: { keyFrom }, sources, io }: Asking): Promise<string | undefined> {
   if (keyFrom.kind === "nowhere") return undefined;
-  const text = keyFrom.kind === "input" ? await pipedKey(io) : (around.env[keyFrom.name] ?? "");
+  const text = keyFrom.kind === "input" ? await pipedKey(io) : (sources.env[keyFrom.name] ?? "");
   const key = checkedKey(text);
   if (key.ok) return key.value;
   const place = keyFrom.kind === "input" ? "from standard input" : `in ${oneLine(keyFrom.name)}`;

@@ -14,11 +14,16 @@ import {
 } from "../command.ts";
 import { serverToAsk } from "../model/asked-models.ts";
 import { type ModelChange, planChange } from "../model/change.ts";
-import { choiceFailure, resolveModel } from "../model/resolution.ts";
+import {
+  choiceFailure,
+  type ModelSources,
+  modelSources,
+  overridingNotes,
+  resolveModel,
+} from "../model/resolution.ts";
 import { saveSettings } from "../model/save.ts";
 import { mayDropKey } from "../model/set.ts";
 import type { WantedModel } from "../model/settings-plan.ts";
-import { overridingNotes, type Surroundings, surroundingsOf } from "../model/surroundings.ts";
 import { type KeyAnswer, settleKey } from "./key.ts";
 import { settleModel } from "./model-name.ts";
 import { type SetupOrder, setupOrder } from "./order.ts";
@@ -43,29 +48,29 @@ async function runSetup(
   context: CommandContext,
 ): Promise<CommandOutcome> {
   const { io, isJson } = context;
-  const around = await surroundingsOf(context); // a broken config.yaml ends it here, before anybody has answered anything
+  const sources = await modelSources(context); // a broken config.yaml ends it here, before anybody has answered anything
   const mayAsk = io.isInteractive && !isJson && !order.isYes;
-  const place = await settlePlace(order, around, { mayAsk, io });
+  const place = await settlePlace(order, sources, { mayAsk, io });
   if (place.kind === "nothing")
     return { json: { success: true, changed: false }, lines: ["Nothing was changed."] };
 
-  const key = await settleKey(place, { order, around, mayAsk, io });
-  const wanted = await settleWanted(place, key, { order, around, mayAsk, io });
-  const change = planChange(withKey(around, key), wanted);
+  const key = await settleKey(place, { order, sources, mayAsk, io });
+  const wanted = await settleWanted(place, key, { order, sources, mayAsk, io });
+  const change = planChange(withKey(sources, key), wanted);
   if (!change.ok) throw choiceFailure(change.error, 2);
   if (change.value.losesKey && !(await mayDropKey(input, context))) return cancelled("end");
-  const saved = await save(around, key, change.value);
+  const saved = await save(sources, key, change.value);
   const test = await settleTest(order, { saved, context, mayAsk });
   return setupOutcome(saved, test, io);
 }
 
 type Asking = { readonly mayAsk: boolean; readonly io: Terminal };
 
-async function settlePlace(order: SetupOrder, around: Surroundings, { mayAsk, io }: Asking): Promise<Place> {
-  const told = await placeFromFlags(order, around);
-  if (told === undefined && !mayAsk) return refuseToChoose(around);
-  const present = resolveModel(around);
-  const place = told ?? (await askPlace(around, present.ok ? present.value.identity : undefined, io));
+async function settlePlace(order: SetupOrder, sources: ModelSources, { mayAsk, io }: Asking): Promise<Place> {
+  const told = await placeFromFlags(order, sources);
+  if (told === undefined && !mayAsk) return refuseToChoose(sources);
+  const present = resolveModel(sources);
+  const place = told ?? (await askPlace(sources, present.ok ? present.value.identity : undefined, io));
   if (place.kind !== "address" || isUsable(place.baseUrl)) return place;
   if (!mayAsk)
     throw new CommandFailure("The address of the server is missing or cannot be read.", {
@@ -91,11 +96,11 @@ function isUsable(baseUrl: string): boolean {
 async function settleWanted(
   place: Exclude<Place, { kind: "nothing" }>,
   key: KeyAnswer,
-  { order, around, mayAsk, io }: Asking & { readonly order: SetupOrder; readonly around: Surroundings },
+  { order, sources, mayAsk, io }: Asking & { readonly order: SetupOrder; readonly sources: ModelSources },
 ): Promise<WantedModel> {
   const server = serverOf(place, order);
-  const question = { given: order.model, current: currentModel(around, server), mayAsk };
-  const model = await settleModel({ ...question, ...(await listedModels(place, key, order, around)) }, io);
+  const question = { given: order.model, current: currentModel(sources, server), mayAsk };
+  const model = await settleModel({ ...question, ...(await listedModels(place, key, order, sources)) }, io);
   return {
     ...server,
     model,
@@ -121,7 +126,7 @@ function serverOf(place: Exclude<Place, { kind: "nothing" }>, order: SetupOrder)
 }
 
 /** A name is worth offering again only for the server it belongs to. */
-function currentModel({ config: { model } }: Surroundings, { provider, baseUrl }: Server): string {
+function currentModel({ config: { model } }: ModelSources, { provider, baseUrl }: Server): string {
   const isSame =
     model.provider.toLowerCase() === provider && (baseUrl === undefined || baseUrl === model.baseUrl);
   return isSame ? model.default : "";
@@ -133,7 +138,7 @@ async function listedModels(
   place: Exclude<Place, { kind: "nothing" }>,
   key: KeyAnswer,
   order: SetupOrder,
-  around: Surroundings,
+  sources: ModelSources,
 ): Promise<Listed> {
   if (order.model !== undefined) return { listed: [], isComplete: false };
   if (place.kind === "local") return { listed: place.server.models, isComplete: true };
@@ -141,18 +146,20 @@ async function listedModels(
   const isVendors = place.kind === "vendor" && !place.vendor.isOwn && order.baseUrl === undefined;
   if (isVendors) return { listed: known, isComplete: false };
   const apiKey = key.kind === "config" ? key.value : undefined;
-  const told = await serverToAsk(withKey(around, key), { ...serverOf(place, order), apiKey })?.ask();
+  const told = await serverToAsk(withKey(sources, key), { ...serverOf(place, order), apiKey })?.ask();
   return { listed: told ?? known, isComplete: told !== undefined };
 }
 
 /** The key as it will be found once it is saved. */
-function withKey(around: Surroundings, key: KeyAnswer): Surroundings {
-  return key.kind === "variable" ? { ...around, env: { ...around.env, [key.variable]: key.value } } : around;
+function withKey(sources: ModelSources, key: KeyAnswer): ModelSources {
+  return key.kind === "variable"
+    ? { ...sources, env: { ...sources.env, [key.variable]: key.value } }
+    : sources;
 }
 
 /** The key first: settings that lead to a server nobody has the key for would be of no use. */
-async function save(around: Surroundings, key: KeyAnswer, change: ModelChange): Promise<SavedSetup> {
-  const { home, config } = around;
+async function save(sources: ModelSources, key: KeyAnswer, change: ModelChange): Promise<SavedSetup> {
+  const { home, config } = sources;
   const path = envFilePath(home);
   if (key.kind === "variable") {
     const outcome = setEnvValue(path, key.variable, key.value);
@@ -166,7 +173,7 @@ async function save(around: Surroundings, key: KeyAnswer, change: ModelChange): 
     settings,
     resolved: change.resolved,
     ...(key.kind === "variable" ? { variable: { name: key.variable, path } } : {}),
-    notes: [...(key.note === undefined ? [] : [key.note]), ...overridingNotes(around.env)],
+    notes: [...(key.note === undefined ? [] : [key.note]), ...overridingNotes(sources.env)],
   };
 }
 

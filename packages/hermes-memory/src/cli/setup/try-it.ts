@@ -2,8 +2,7 @@
 import { type ModelChoiceError, openModel } from "@hermes-memory/agent/models";
 import { openMemory } from "@hermes-memory/core/memory";
 import type { CommandContext } from "../command.ts";
-import { resolveModel } from "../model/resolution.ts";
-import { surroundingsOf, withoutChoice } from "../model/surroundings.ts";
+import { modelSources, resolveModel, withoutChoice } from "../model/resolution.ts";
 import { explainFailure, noting, stoppable } from "../model/test.ts";
 import { tryAnswer } from "../model/trial.ts";
 import type { SetupOrder } from "./order.ts";
@@ -21,8 +20,8 @@ export async function settleTest(order: SetupOrder, { saved, context, mayAsk }: 
   }
   if (io.isInteractive) io.note(`Asking ${saved.resolved.identity.provider} ...\n`);
   // The home as it is now: the command's own was opened before anything was saved.
-  const around = await surroundingsOf({ io, memory: openMemory({ home: context.memory.home }) });
-  const resolved = resolveModel({ ...around, env: withoutChoice(around.env) });
+  const sources = await modelSources({ io, memory: openMemory({ home: context.memory.home }) });
+  const resolved = resolveModel({ ...sources, env: withoutChoice(sources.env) });
   if (!resolved.ok) return failed(resolved.error);
   if (!resolved.value.hasKey) return failed(resolved.value.problem);
   const { chosen } = resolved.value;

@@ -9,8 +9,9 @@ import {
   type SkillStore,
 } from "@hermes-memory/core/skills";
 import type { CommandBody, CommandContext, CommandOutcome } from "../command.ts";
+import { unwrap } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
-import { openSkills, overrideHint, unwrap } from "./open.ts";
+import { openSkills, secretHint, skillFailure } from "./open.ts";
 
 const SUMMARY_CHARS = 200;
 const NOTHING = "No pending skill changes.";
@@ -46,10 +47,11 @@ export const approve: CommandBody = async ({ args, flags }, context) => {
     const outcome = await approveSkillChange(store, id);
     if (outcome.ok)
       approved.push({ id, message: String(outcome.value.reply.message), change_id: outcome.value.changeId });
-    else if (asked !== "all" && outcome.error.kind === "not_found" && !isThere(store, id)) unwrap(outcome);
+    else if (asked !== "all" && outcome.error.kind === "not_found" && !isThere(store, id))
+      unwrap(outcome, skillFailure);
     else {
       failed.push({ id, kind: outcome.error.kind, error: outcome.error.message });
-      hints.add(overrideHint(outcome.error.details?.findings) ?? "");
+      hints.add(secretHint(outcome.error.details?.findings) ?? "");
     }
   }
   return {
@@ -74,7 +76,7 @@ export const reject: CommandBody = async ({ args }, context) => {
   for (const id of ids) {
     const outcome = await rejectSkillChange(store, id);
     if (!outcome.ok && isAll && outcome.error.kind === "not_found") continue; // decided elsewhere a moment ago
-    unwrap(outcome);
+    unwrap(outcome, skillFailure);
     rejected.push(id);
   }
   return {

@@ -1,8 +1,9 @@
 // history, undo.
 import { type HistoryEntry, skillHistory, undoSkillChange } from "@hermes-memory/core/skills";
 import type { CommandBody, CommandContext } from "../command.ts";
+import { unwrap } from "../command.ts";
 import { localTime, printable } from "../printing.ts";
-import { openSkills, unwrap } from "./open.ts";
+import { openSkills, skillFailure } from "./open.ts";
 
 const DEFAULT_LIMIT = 20;
 
@@ -19,7 +20,7 @@ export const history: CommandBody = async ({ flags }, context) => {
 
 export const undo: CommandBody = async ({ args }, context) => {
   const store = await openSkills(context);
-  const { undone, changeId } = unwrap(await undoSkillChange(store, args.id, { origin: "cli" }));
+  const { undone, changeId } = unwrap(await undoSkillChange(store, args.id, { origin: "cli" }), skillFailure);
   return {
     json: {
       success: true,

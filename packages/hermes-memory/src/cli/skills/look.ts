@@ -12,8 +12,9 @@ import {
   viewSkillFile,
 } from "@hermes-memory/core/skills";
 import type { CommandBody, CommandContext } from "../command.ts";
+import { unwrap } from "../command.ts";
 import { counted, oneLine, printable } from "../printing.ts";
-import { openSkills, unwrap } from "./open.ts";
+import { openSkills, skillFailure } from "./open.ts";
 
 const DESCRIPTION_CHARS = 70;
 
@@ -68,12 +69,12 @@ export const view: CommandBody = async ({ args }, context) => {
   const usable = await findUsable(store, args.name ?? "");
   // A person may read what agents do not get to see.
   const isHidden = !usable.ok && (usable.error.kind === "disabled" || usable.error.kind === "unsupported");
-  const skill = unwrap(isHidden ? await store.find(args.name ?? "") : usable);
+  const skill = unwrap(isHidden ? await store.find(args.name ?? "") : usable, skillFailure);
   if (args.file !== undefined && args.file !== "SKILL.md") {
-    const file = unwrap(viewSkillFile(skill, args.file));
+    const file = unwrap(viewSkillFile(skill, args.file), skillFailure);
     return { json: { success: true, ...file }, lines: [printable(file.content.replace(/\n$/, ""))] };
   }
-  const shown = unwrap(await viewSkill(store, skill));
+  const shown = unwrap(await viewSkill(store, skill), skillFailure);
   const linked = Object.values(shown.linked_files ?? {}).flat();
   return {
     json: { success: true, ...shown },
@@ -91,7 +92,8 @@ export const view: CommandBody = async ({ args }, context) => {
 
 export const path: CommandBody = async ({ args }, context) => {
   const store = await openSkills(context);
-  const directory = args.name === undefined ? store.directory : unwrap(await store.find(args.name)).directory;
+  const directory =
+    args.name === undefined ? store.directory : unwrap(await store.find(args.name), skillFailure).directory;
   const exists = existsSync(directory);
   return {
     json: { path: directory, exists },

@@ -1,9 +1,9 @@
 // new: a skill written by a person. The same rules as for agents, but it is not scanned for threat patterns: it is the
 // person's own text. Credentials and disguised text are refused here too.
 import { changeSkill } from "@hermes-memory/core/skills";
-import { type CommandBody, CommandFailure } from "../command.ts";
+import { type CommandBody, CommandFailure, unwrap } from "../command.ts";
 import { printable } from "../printing.ts";
-import { openSkills, unwrap } from "./open.ts";
+import { openSkills, skillFailure } from "./open.ts";
 
 export const create: CommandBody = async ({ args, flags }, context) => {
   const { name = "" } = args;
@@ -11,7 +11,10 @@ export const create: CommandBody = async ({ args, flags }, context) => {
   const content = flags.stdin === true ? await context.io.readInput() : frame(name, description);
   const store = await openSkills(context, flags);
   const call = { action: "create", name, content, ...(typeof category === "string" ? { category } : {}) };
-  const { reply, changeId, warning } = unwrap(await changeSkill(store, call, { origin: "cli" }));
+  const { reply, changeId, warning } = unwrap(
+    await changeSkill(store, call, { origin: "cli" }),
+    skillFailure,
+  );
   const file = String(reply.skill_md);
   return {
     json: { success: true, ...reply, change_id: changeId, ...(warning === undefined ? {} : { warning }) },

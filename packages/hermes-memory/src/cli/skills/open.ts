@@ -1,5 +1,4 @@
 // What every skills command starts with: the skills of the chosen home, set up from its config.
-import type { Result } from "@hermes-memory/core/lib";
 import { areSecretIds } from "@hermes-memory/core/security";
 import type { SkillError, SkillStore } from "@hermes-memory/core/skills";
 import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
@@ -12,19 +11,17 @@ export function openSkills(
   return memory.owner.skills({ platform: "cli", allowSecrets: flags["allow-secret"] === true });
 }
 
-export function unwrap<T>(result: Result<T, SkillError>): T {
-  if (result.ok) return result.value;
-  const { kind, message, details = {} } = result.error;
-  const hint = hintOf(details);
-  throw new CommandFailure(printable(message), {
+/** For `unwrap`. */
+export function skillFailure({ kind, message, details = {} }: SkillError): CommandFailure {
+  return new CommandFailure(printable(message), {
     exitCode: kind === "missing_arg" ? 2 : 1,
     details: { kind, ...details },
-    ...(hint === undefined ? {} : { hint }),
+    hint: hintOf(details),
   });
 }
 
 /** Only for a person: the answer of the tool, which a model reads, says nothing about it. */
-export function overrideHint(findings: unknown): string | undefined {
+export function secretHint(findings: unknown): string | undefined {
   return Array.isArray(findings) && areSecretIds(findings.map(String))
     ? "To write it anyway: --allow-secret, or 'hermes config set skills.allow_secrets true'."
     : undefined;
@@ -37,7 +34,7 @@ const LISTS: Readonly<Record<string, string>> = {
 };
 
 function hintOf(details: Readonly<Record<string, unknown>>): string | undefined {
-  const override = overrideHint(details.findings);
+  const override = secretHint(details.findings);
   if (override !== undefined) return override;
   for (const [field, title] of Object.entries(LISTS)) {
     const items = details[field];

@@ -7,14 +7,15 @@ import {
   CommandFailure,
   type CommandInput,
   type CommandOutcome,
+  unwrap,
 } from "../command.ts";
 import { printable } from "../printing.ts";
-import { openSkills, unwrap } from "./open.ts";
+import { openSkills, skillFailure } from "./open.ts";
 
 export const disable: CommandBody = async (input, context) => {
   const store = await openSkills(context);
   // Under the name lists and lookups use, whichever way it was asked for.
-  const { name } = unwrap(await store.find(input.args.name ?? ""));
+  const { name } = unwrap(await store.find(input.args.name ?? ""), skillFailure);
   return change(input, context, { name, isOff: true, names: [name] });
 };
 

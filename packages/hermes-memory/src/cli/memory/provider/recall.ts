@@ -3,11 +3,11 @@ import { codePointLength, groupThousands } from "@hermes-memory/core/lib";
 import { buildMemoryContextBlock } from "@hermes-memory/core/providers";
 import type { CommandBody } from "../../command.ts";
 import { printable } from "../../printing.ts";
-import { wantedText } from "../open.ts";
+import { nonEmptyText } from "../memory-command.ts";
 import { withActiveProvider } from "./active.ts";
 
 export const recall: CommandBody = async (input, context) => {
-  const query = await wantedText(input, context, "text");
+  const query = await nonEmptyText(input, context, "text");
   const { value, notes } = await withActiveProvider(
     context,
     "recall",
