@@ -4,7 +4,7 @@ import { inputFooter } from "../../src/cli/chat/editor/layout.ts";
 import { startEditor, withText } from "../../src/cli/chat/editor/state.ts";
 import { type Footer, LiveView } from "../../src/cli/chat/view/live-view.ts";
 import { linesOfSpans, rowsOfLine, untabbed, widthOf } from "../../src/cli/chat/view/span.ts";
-import { displayWidth } from "../../src/cli/sessions/width.ts";
+import { displayWidth } from "../../src/cli/sessions/text-layout.ts";
 import { painter } from "../../src/cli/terminal.ts";
 import { FakeTerminal } from "../fakes/vt.ts";
 

@@ -5,7 +5,7 @@ import { type ChoiceList, startChoice, stepChoice } from "../../src/cli/prompts/
 import { choiceFrame } from "../../src/cli/prompts/choice-frame.ts";
 import { choose } from "../../src/cli/prompts/choose.ts";
 import type { Screen, ScreenEvent } from "../../src/cli/screen.ts";
-import { displayWidth } from "../../src/cli/sessions/width.ts";
+import { displayWidth } from "../../src/cli/sessions/text-layout.ts";
 
 const QUESTION = {
   title: "Which memory?",

@@ -2,7 +2,7 @@
 
 import type { SearchAnswer } from "@hermes-memory/core/sessions";
 import { expect, it } from "vitest";
-import { answerJson, answerLines, type NamedHit } from "../../src/cli/sessions/search-hits.ts";
+import { answerJson, answerLines, type NamedHit } from "../../src/cli/sessions/search-command.ts";
 
 const hit: NamedHit = {
   id: 7,

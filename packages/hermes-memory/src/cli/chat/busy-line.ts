@@ -1,7 +1,7 @@
 // The line above the input while something runs: what it is, and for how long.
 import type { AgentEvent } from "@hermes-memory/agent/agent";
 import { oneLine } from "../printing.ts";
-import { cutToWidth } from "../sessions/width.ts";
+import { cutToWidth } from "../sessions/text-layout.ts";
 import { duration } from "./transcript.ts";
 import type { Row } from "./view/span.ts";
 

@@ -1,7 +1,7 @@
 // What is piped in: whole, as context of a question, or line by line.
 import { fstatSync } from "node:fs";
 import { CommandFailure, type Terminal } from "../command.ts";
-import { linesOf, lineText } from "../sessions/lines.ts";
+import { linesOf, lineText } from "../sessions/input-lines.ts";
 
 /** After this long without an end somebody should know what is waited for. */
 const PATIENCE_MS = 3000;

@@ -1,5 +1,5 @@
 // The list as lines of a terminal, none of them wider than it.
-import { cutToWidth, fitToWidth } from "../sessions/width.ts";
+import { cutToWidth, fitToWidth } from "../sessions/text-layout.ts";
 import { type ChoiceList, visibleRows } from "./choice.ts";
 
 const INVERSE = ["\u001b[7m", "\u001b[27m"] as const;

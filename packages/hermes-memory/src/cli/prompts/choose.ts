@@ -1,7 +1,7 @@
 // Lets a person choose a row: on a screen, by number where nothing can be drawn, by a number from a pipe.
 import { Cancelled, type Terminal } from "../command.ts";
 import type { OpenScreen, Screen, ScreenEvent } from "../screen.ts";
-import { linesOf, lineText } from "../sessions/lines.ts";
+import { linesOf, lineText } from "../sessions/input-lines.ts";
 import { type ChoiceEnd, type Question, startChoice, stepChoice } from "./choice.ts";
 import { choiceFrame } from "./choice-frame.ts";
 

@@ -1,4 +1,4 @@
-// The `hermes sessions` commands as data. Bodies are loaded when they run.
+// The `hermes sessions` commands as data. Their bodies are loaded when they run.
 import type { ArgumentSpec, CommandSpec, FlagSpec } from "../command.ts";
 
 const id: ArgumentSpec = {
@@ -40,7 +40,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "hermes sessions browse --source cli",
       "echo 1 | hermes sessions browse",
     ],
-    load: async () => (await import("./browse.ts")).browse,
+    load: async () => (await import("./list.ts")).browse,
   },
   {
     name: "sessions show",
@@ -92,7 +92,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "hermes sessions search '\"blue crane\" OR harbour*' --after 7d --role user",
       "hermes sessions search what did we decide about the crane --per-session --json",
     ],
-    load: async () => (await import("./search.ts")).search,
+    load: async () => (await import("./search-command.ts")).search,
   },
   {
     name: "sessions export",
@@ -129,7 +129,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
     summary: "give a session a title",
     arguments: [id, { name: "title", summary: "the words of the title", isVariadic: true }],
     examples: ["hermes sessions rename 20260114_0930 Harbour crane"],
-    load: async () => (await import("./change.ts")).rename,
+    load: async () => (await import("./change-sessions.ts")).rename,
   },
   {
     name: "sessions archive",
@@ -137,7 +137,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
     arguments: [id],
     flags: { undo: { kind: "boolean", summary: "bring it back into the lists" } },
     examples: ["hermes sessions archive 20260114_0930", "hermes sessions archive 20260114_0930 --undo"],
-    load: async () => (await import("./change.ts")).archive,
+    load: async () => (await import("./change-sessions.ts")).archive,
   },
   {
     name: "sessions delete",
@@ -148,7 +148,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "hermes sessions delete 20260114_0930",
       "hermes sessions delete 20260114_0930 cron_backup_2026 --yes",
     ],
-    load: async () => (await import("./delete.ts")).remove,
+    load: async () => (await import("./change-sessions.ts")).remove,
   },
   {
     name: "sessions prune",
@@ -172,7 +172,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "hermes sessions prune --orphans",
       "hermes sessions prune --older-than 30 --source cron --yes",
     ],
-    load: async () => (await import("./prune.ts")).prune,
+    load: async () => (await import("./change-sessions.ts")).prune,
   },
   {
     name: "sessions optimize",
@@ -182,7 +182,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
       verbose,
     },
     examples: ["hermes sessions optimize", "hermes sessions optimize --no-vacuum --verbose"],
-    load: async () => (await import("./optimize.ts")).optimize,
+    load: async () => (await import("./database-file.ts")).optimize,
   },
   {
     name: "sessions repair",
@@ -200,18 +200,18 @@ export const sessionsCommands: readonly CommandSpec[] = [
       },
     },
     examples: ["hermes sessions repair --check-only", "hermes sessions repair"],
-    load: async () => (await import("./repair.ts")).repair,
+    load: async () => (await import("./database-file.ts")).repair,
   },
   {
     name: "sessions stats",
     summary: "count sessions and messages, and tell the size of the database",
     examples: ["hermes sessions stats", "hermes sessions stats --json"],
-    load: async () => (await import("./stats.ts")).stats,
+    load: async () => (await import("./database-file.ts")).stats,
   },
   {
     name: "sessions path",
     summary: "print where the database is",
     examples: ["hermes sessions path", 'ls -l "$(hermes sessions path)"'],
-    load: async () => (await import("./stats.ts")).path,
+    load: async () => (await import("./database-file.ts")).path,
   },
 ];

@@ -1,7 +1,7 @@
 // The input line as rows of a terminal: a mark in front of the first one, blanks in front of the others.
 import type { Style } from "../../command.ts";
 import { printable } from "../../printing.ts";
-import { displayWidth } from "../../sessions/width.ts";
+import { displayWidth } from "../../sessions/text-layout.ts";
 import type { Footer } from "../view/live-view.ts";
 import type { Row, Span } from "../view/span.ts";
 import { graphemesOf } from "./graphemes.ts";

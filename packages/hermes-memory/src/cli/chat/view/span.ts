@@ -1,6 +1,6 @@
 // Pieces of text with a style, and how they fall into the rows of a terminal.
 import type { Paint, Style } from "../../command.ts";
-import { displayWidth } from "../../sessions/width.ts";
+import { displayWidth } from "../../sessions/text-layout.ts";
 import { graphemesOf } from "../editor/graphemes.ts";
 
 export type Span = { readonly text: string; readonly style?: Style | undefined };

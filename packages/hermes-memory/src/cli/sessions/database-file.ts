@@ -1,8 +1,15 @@
-// repair: the file first, without opening it as a store; then what a store can see and do.
-import { describeLoss, type RepairReport, repairDatabase } from "@hermes-memory/core/sessions";
+// `hermes sessions repair`, `optimize`, `stats` and `path`: the database file.
+import {
+  describeLoss,
+  type RepairReport,
+  repairDatabase,
+  type StoreStats,
+} from "@hermes-memory/core/sessions";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
 import { counted, printable } from "../printing.ts";
-import { databasePath, noDatabaseNote, openSessions } from "./open-store.ts";
+import { progressDisplay } from "./progress.ts";
+import { databasePath, noDatabaseNote, openSessions } from "./session-command.ts";
+import { flat, megabytes } from "./text-layout.ts";
 
 export const repair: CommandBody = async (input, context) => {
   const isLookOnly = input.flags["check-only"] === true;
@@ -17,7 +24,7 @@ export const repair: CommandBody = async (input, context) => {
     isAlone: input.flags.alone === true,
   });
   if (!report.repaired) throw notRepaired(report, context);
-  const store = await openSessions(context, "write"); // builds an index that had to go
+  const store = await openSessions(context, "write"); // rebuilds the index if the repair dropped it
   const health = (await store?.checkHealth()) ?? { ok: true, problems: [] };
   const hidden = isHiding && store ? await store.hideOrphanedDelegates() : undefined;
   const count = (await store?.sessionCount({ includeArchived: true })) ?? 0;
@@ -29,7 +36,7 @@ export const repair: CommandBody = async (input, context) => {
       sessions: count,
       found,
       problems: health.problems,
-      ...(hidden === undefined ? {} : { hidden }),
+      hidden,
     },
     lines: [
       ...(found.length === 0 ? [] : problemLines(found)),
@@ -50,7 +57,7 @@ async function check(context: CommandContext): Promise<CommandOutcome> {
   const problems = report.problems ?? (report.error === null ? [] : [report.error]);
   const isSound = problems.length === 0;
   return {
-    json: { success: isSound, path: databasePath(context), problems, ...countOf(report) },
+    json: { success: isSound, path: databasePath(context), problems, sessions: report.sessions },
     lines: isSound
       ? [`No problems found: ${counted(report.sessions ?? 0, "session")}.`]
       : problemLines(problems),
@@ -65,7 +72,7 @@ function problemLines(problems: readonly string[]): string[] {
   return [`${counted(problems.length, "problem")}:`, ...problems.map((problem) => `  ${printable(problem)}`)];
 }
 
-/** What a salvage could not save, and what it had to make up. */
+/** Rows that a salvage lost, and sessions for which it made a new row. */
 function lossLines({
   strategy,
   lost = [],
@@ -97,10 +104,6 @@ function someOf(names: readonly string[]): string {
   return `${names.slice(0, SHOWN).join(", ")}${more}`;
 }
 
-function countOf({ sessions }: RepairReport): object {
-  return sessions === undefined ? {} : { sessions };
-}
-
 function notRepaired(report: RepairReport, context: CommandContext): CommandFailure {
   const { error, ...others } = report;
   const { backup_path, beside } = others;
@@ -118,3 +121,88 @@ function notRepaired(report: RepairReport, context: CommandContext): CommandFail
     },
   });
 }
+
+export const optimize: CommandBody = async (input, context) => {
+  const store = await openSessions(context, "write");
+  if (!store)
+    return {
+      json: { success: true, exists: false },
+      lines: ["Nothing to optimize."],
+      notes: [noDatabaseNote(context)],
+    };
+  const isVacuum = input.flags["no-vacuum"] !== true;
+  const progress = progressDisplay(context.io, { isVerbose: input.flags.verbose === true });
+  const done = await context.io.untilInterrupted(async (signal) => {
+    try {
+      const work = { signal, onProgress: progress.show, vacuum: isVacuum };
+      const outcome = await store.optimize(work);
+      return outcome.finished ? outcome : undefined;
+    } finally {
+      progress.clear();
+    }
+  });
+  if (done === undefined) {
+    return {
+      json: { success: false, kind: "interrupted" },
+      lines: [],
+      notes: ["Stopped. The next 'hermes sessions optimize' goes on where this one stopped."],
+      exitCode: 130,
+    };
+  }
+  const { bytesBefore: before, bytesAfter: after, vacuum } = done;
+  const reclaimed = Math.max(0, before - after);
+  const sizes = { bytes_before: before, bytes_after: after, bytes_reclaimed: reclaimed };
+  return {
+    json: { success: true, indexes: 1, vacuum, ...sizes },
+    lines: [
+      "Optimized the search index.",
+      `Database size: ${megabytes(before)} MB -> ${megabytes(after)} MB (reclaimed ${megabytes(reclaimed)} MB)`,
+    ],
+    notes:
+      vacuum === "in-use"
+        ? [
+            "Another process has the database open, so free space stays in the file. Close it and run this again.",
+          ]
+        : [],
+  };
+};
+
+const NOTHING: StoreStats = {
+  sessions: 0,
+  archived: 0,
+  messages: 0,
+  oldestStartedAt: null,
+  sources: [],
+  bytes: 0,
+  index: "missing",
+};
+
+const INDEXES: Record<StoreStats["index"], string> = {
+  ready: "ready",
+  building: "being built; 'hermes sessions optimize' finishes it now",
+  missing: "none yet; the first command that writes to this file builds it",
+};
+
+export const stats: CommandBody = async (_input, context) => {
+  const store = await openSessions(context, "read");
+  const counts = store ? await store.stats() : NOTHING;
+  const { oldestStartedAt: oldest_started_at, ...named } = counts;
+  const { sessions, archived, messages, sources, bytes, index } = named;
+  return {
+    json: { path: databasePath(context), exists: store !== undefined, ...named, oldest_started_at },
+    lines: [
+      `Total sessions: ${sessions}`,
+      ...(archived > 0 ? [`Archived sessions: ${archived}`] : []),
+      `Total messages: ${messages}`,
+      ...sources.map((each) => `  ${flat(each.source)}: ${each.sessions} sessions`),
+      `Database size: ${megabytes(bytes)} MB`,
+      ...(store ? [`Search index: ${INDEXES[index]}`] : []),
+    ],
+    notes: store ? [] : [noDatabaseNote(context)],
+  };
+};
+
+export const path: CommandBody = (_input, context) => {
+  const location = databasePath(context);
+  return { json: { path: location }, lines: [location] };
+};

@@ -1,4 +1,4 @@
-// Lines of a byte stream, one at a time, however the bytes come in.
+// Lines of a byte stream, one at a time, however its chunks are split.
 
 export type Line = { readonly number: number; readonly bytes: Uint8Array };
 
@@ -12,11 +12,11 @@ export class LineTooLong extends Error {
   }
 }
 
-const MAX_LINE_BYTES = 500 * 1024 ** 2; // no longer text fits into a string
+const MAX_LINE_BYTES = 500 * 1024 ** 2; // a JavaScript string cannot hold more
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 
-/** Without their line ends. The last one needs none; an empty one behind the last end is no line. */
+/** Lines without their line breaks. The last line may lack one; nothing after the last line break is no line. */
 export async function* linesOf(
   chunks: AsyncIterable<Uint8Array>,
   maxBytes = MAX_LINE_BYTES,
@@ -43,7 +43,7 @@ export async function* linesOf(
   if (rest.length > 0) yield { number, bytes: rest };
 }
 
-/** Undefined when the bytes are no UTF-8. A byte order mark, which only the first line can have, is dropped. */
+/** Undefined when the bytes are not UTF-8. Drops a byte order mark. */
 export function lineText({ bytes }: Line): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
