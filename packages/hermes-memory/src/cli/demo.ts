@@ -3,7 +3,6 @@ import { once } from "node:events";
 import type { HistoryLine } from "@hermes-memory/core/curated";
 import { openMemory } from "@hermes-memory/core/memory";
 import type { MemoryCommands, Narrator, ScriptedServer, Step, TourHome } from "../tour/index.ts";
-import { untilStopped } from "./chat/stopping.ts";
 import {
   type CommandBody,
   type CommandContext,
@@ -14,6 +13,7 @@ import {
   type Terminal,
 } from "./command.ts";
 import { printable } from "./printing.ts";
+import { untilStopped } from "./until-stopped.ts";
 
 export const demoCommands: readonly CommandSpec[] = [
   {

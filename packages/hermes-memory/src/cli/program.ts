@@ -192,7 +192,7 @@ async function orChat(
   if (!isBare || !io.isInteractive) return argv;
   const selected = selectHome(system, profile === undefined ? {} : { profile });
   if (!selected.ok) return argv;
-  const { hasModel } = await import("./chat/is-configured.ts");
+  const { hasModel } = await import("./chat/has-model.ts");
   return (await hasModel(selected.value.home, io.env)) ? [...argv, "chat"] : argv;
 }
 

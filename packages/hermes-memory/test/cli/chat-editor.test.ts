@@ -1,17 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { completed } from "../../src/cli/chat/editor/completion.ts";
+import { NO_INTERRUPTS, pressInterrupt, pressOther } from "../../src/cli/chat/chat-ui.ts";
 import {
+  completed,
   type Editor,
   type EditorKey,
   type EditorStep,
   remembered,
   startEditor,
+  startQuestion,
   stepEditor,
+  stepQuestion,
   withText,
-} from "../../src/cli/chat/editor/state.ts";
-import { NO_INTERRUPTS, pressInterrupt, pressOther } from "../../src/cli/chat/interrupts.ts";
-import { startQuestion, stepQuestion } from "../../src/cli/chat/question.ts";
+} from "../../src/cli/chat/editor.ts";
 import { keyReader } from "../../src/cli/chat/tty.ts";
 
 const key = (name: string): EditorKey => ({ kind: "key", name });
@@ -35,8 +36,8 @@ const at = (marked: string): Editor => {
 
 describe("the input line", () => {
   it("sends what is written and is empty afterwards", () => {
-    const { editor, wish } = press(startEditor(), ...typed("hello"), key("return"));
-    expect(wish).toEqual({ kind: "submit", text: "hello" });
+    const { editor, request } = press(startEditor(), ...typed("hello"), key("return"));
+    expect(request).toEqual({ kind: "submit", text: "hello" });
     expect(shown(editor)).toBe("|");
   });
 
@@ -49,26 +50,26 @@ describe("the input line", () => {
     ["Ctrl-J of a terminal that names it", ctrl("j")],
     ["Alt-Enter", alt("return")],
   ])("begins a new line with %s", (_name, newline) => {
-    const { wish } = press(startEditor(), ...typed("one"), newline, ...typed("two"), key("return"));
-    expect(wish).toEqual({ kind: "submit", text: "one\ntwo" });
+    const { request } = press(startEditor(), ...typed("one"), newline, ...typed("two"), key("return"));
+    expect(request).toEqual({ kind: "submit", text: "one\ntwo" });
   });
 
   it("takes a backslash at the end for a new line, and one in the middle for a backslash", () => {
-    const { editor, wish } = press(startEditor(), ...typed("one\\"), key("return"));
-    expect(wish).toBeUndefined();
+    const { editor, request } = press(startEditor(), ...typed("one\\"), key("return"));
+    expect(request).toBeUndefined();
     expect(shown(editor)).toBe("one\n|");
-    expect(press(startEditor(), ...typed("a\\b"), key("return")).wish).toEqual({
+    expect(press(startEditor(), ...typed("a\\b"), key("return")).request).toEqual({
       kind: "submit",
       text: "a\\b",
     });
   });
 
   it("keeps the line ends of a pasted text and drops what a terminal would obey", () => {
-    const { editor, wish } = press(startEditor(), {
+    const { editor, request } = press(startEditor(), {
       kind: "paste",
       text: "a\r\nb\rc\u001b[2J\u0007\td\ud800",
     });
-    expect(wish).toBeUndefined();
+    expect(request).toBeUndefined();
     expect(editor.text).toBe("a\nb\nc[2J\td\ufffd");
   });
 
@@ -112,8 +113,8 @@ describe("the input line", () => {
   });
 
   it("wants to leave at Ctrl-D only when nothing is written", () => {
-    expect(press(startEditor(), ctrl("d")).wish).toEqual({ kind: "end" });
-    expect(press(at("a|"), ctrl("d")).wish).toBeUndefined();
+    expect(press(startEditor(), ctrl("d")).request).toEqual({ kind: "end" });
+    expect(press(at("a|"), ctrl("d")).request).toBeUndefined();
   });
 
   it("never has its cursor inside a character, whatever is pressed", () => {

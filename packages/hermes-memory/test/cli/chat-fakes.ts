@@ -7,7 +7,7 @@ import type {
   TurnResult,
 } from "@hermes-memory/agent/agent";
 import { NO_USAGE } from "@hermes-memory/agent/models";
-import type { EditorKey } from "../../src/cli/chat/editor/state.ts";
+import type { EditorKey } from "../../src/cli/chat/editor.ts";
 import type { Tty, TtyEvent } from "../../src/cli/chat/tty.ts";
 import { FakeTerminal } from "../fakes/vt.ts";
 

@@ -6,10 +6,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { historyEntry, openHistory, parseHistory } from "../../src/cli/chat/history-file.ts";
-import { eventJson, jsonLine, sessionJson } from "../../src/cli/chat/json-events.ts";
-import { startLines, statusLine } from "../../src/cli/chat/lines.ts";
-import { SafeText, safe } from "../../src/cli/chat/safe-text.ts";
-import { Transcript } from "../../src/cli/chat/transcript.ts";
+import { eventJson, jsonLine, sessionJson } from "../../src/cli/chat/plain-chat.ts";
+import { SafeText, safe, startLines, statusLine, Transcript } from "../../src/cli/chat/transcript.ts";
 import { agentStatus, turnResult } from "./chat-fakes.ts";
 
 function told(events: readonly AgentEvent[], showReasoning = false): string {

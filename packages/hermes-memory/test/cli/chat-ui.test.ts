@@ -1,7 +1,7 @@
 import type { BusyMode, CommandReply } from "@hermes-memory/agent/agent";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { ChatUi, type UiEnd } from "../../src/cli/chat/chat-ui.ts";
 import type { HistoryFile } from "../../src/cli/chat/history-file.ts";
-import { ChatUi, type UiEnd } from "../../src/cli/chat/ui.ts";
 import { painter } from "../../src/cli/terminal.ts";
 import { CTRL_C, CTRL_D, ENTER, fakeAgent, fakeCommands, fakeTty } from "./chat-fakes.ts";
 

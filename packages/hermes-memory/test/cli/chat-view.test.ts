@@ -1,9 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { inputFooter } from "../../src/cli/chat/editor/layout.ts";
-import { startEditor, withText } from "../../src/cli/chat/editor/state.ts";
-import { type Footer, LiveView } from "../../src/cli/chat/view/live-view.ts";
-import { linesOfSpans, rowsOfLine, untabbed, widthOf } from "../../src/cli/chat/view/span.ts";
+import { startEditor, withText } from "../../src/cli/chat/editor.ts";
+import { inputFooter } from "../../src/cli/chat/footer.ts";
+import {
+  type Footer,
+  LiveView,
+  linesOfSpans,
+  rowsOfLine,
+  untabbed,
+  widthOf,
+} from "../../src/cli/chat/live-view.ts";
 import { displayWidth } from "../../src/cli/sessions/text-layout.ts";
 import { painter } from "../../src/cli/terminal.ts";
 import { FakeTerminal } from "../fakes/vt.ts";

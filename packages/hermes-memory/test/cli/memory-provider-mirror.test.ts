@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { createHolographicProvider } from "../../../core/src/providers/bundled/holographic/index.ts";
 import { writePlugin } from "../../../core/test/fakes/plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { runCurator } from "../../src/cli/chat/curator-command.ts";
+import { runCurator } from "../../src/cli/chat/chat.ts";
 import type { CommandContext } from "../../src/cli/command.ts";
 import { runCommandLine } from "../../src/cli/program.ts";
 import { memoryTool, openMemory, readPendingWrites } from "../../src/index.ts";

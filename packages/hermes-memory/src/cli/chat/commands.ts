@@ -1,4 +1,4 @@
-// The `hermes chat` command as data.
+// The `hermes chat` command as data. Its body is loaded when it runs.
 import type { CommandSpec } from "../command.ts";
 
 export const chatCommands: readonly CommandSpec[] = [

@@ -1,7 +1,7 @@
 // The `hermes mcp` commands, and the one that serves; the SDK and the editors of client configs are loaded when needed.
 import { serveMcp } from "../../mcp/index.ts";
-import { untilStopped } from "../chat/stopping.ts";
 import type { CommandBody, CommandSpec, FlagSpec } from "../command.ts";
+import { untilStopped } from "../until-stopped.ts";
 import { CLIENT_NAMES, DEFAULT_SERVER_NAME } from "./clients.ts";
 
 const client: FlagSpec = {

@@ -7,6 +7,7 @@ import { localTime, printable } from "../printing.ts";
 
 const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
 const PLAIN = /^[\x20-\x7e]*$/;
+const ASCII = /^[\n\x20-\x7e]*$/;
 const MARKS_ONLY = /^[\p{M}\p{Cf}\u200b]+$/u;
 const EMOJI = /\p{Emoji_Presentation}|\ufe0f/u;
 /** Blocks a terminal draws two columns wide (East Asian Width W and F). */
@@ -46,7 +47,9 @@ export function withoutLastGrapheme(text: string): string {
   return graphemesOf(text).slice(0, -1).join("");
 }
 
-function graphemesOf(text: string): string[] {
+/** The characters a user sees. */
+export function graphemesOf(text: string): readonly string[] {
+  if (ASCII.test(text)) return text.split(""); // much cheaper, and most long pasted texts are ASCII
   return Array.from(GRAPHEMES.segment(text), ({ segment }) => segment);
 }
 

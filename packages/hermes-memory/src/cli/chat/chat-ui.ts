@@ -1,21 +1,19 @@
-// The chat on a terminal: what a person sends becomes a command, a turn, or a word to the turn that runs; what they stop
-// stops; and there is a way out of everything.
+// The chat on a terminal: a sent line becomes a command, a turn, or a message to the running turn; Ctrl-C stops or leaves.
 import type { AgentEvent, AgentSurface, BusyMode, CommandReply } from "@hermes-memory/agent/agent";
 import { describeCause } from "@hermes-memory/core/lib";
 import type { Paint } from "../command.ts";
-import { WAITING } from "./busy-line.ts";
+import type { Answer } from "./editor.ts";
+import { WAITING } from "./footer.ts";
 import type { HistoryFile } from "./history-file.ts";
-import { type Interrupts, NO_INTERRUPTS, pressInterrupt, pressOther } from "./interrupts.ts";
-import { statusLine } from "./lines.ts";
+import type { Span } from "./live-view.ts";
 import { Panel } from "./panel.ts";
-import type { Answer } from "./question.ts";
+import { statusLine } from "./transcript.ts";
 import type { Tty } from "./tty.ts";
-import type { Span } from "./view/span.ts";
 
 type Commands = {
-  /** Undefined: it is a message. */
+  /** Undefined when the line is a message. */
   run(line: string, confirm: (question: string) => Promise<boolean>): Promise<CommandReply | undefined>;
-  /** Texts that begin with what is written. */
+  /** Texts that begin with `written`. */
   complete(written: string): readonly string[];
 };
 
@@ -28,13 +26,13 @@ export type UiParts = {
   readonly showReasoning: boolean;
   /** What Enter does while a turn runs. `/busy` changes it. */
   readonly busyMode: () => BusyMode;
-  /** Milliseconds that only grow. */
+  /** A monotonic clock, in milliseconds. */
   readonly now?: () => number;
 };
 
 export type UiEnd = { readonly exitCode: 0 | 130; readonly deleteSession: boolean };
 
-/** How long leaving waits for a turn that was told to stop, so that what it has is stored. */
+/** On leaving, wait at most this long for the interrupted turn, so that its messages are stored. */
 const STOP_MS = 5000;
 
 export class ChatUi {
@@ -45,9 +43,9 @@ export class ChatUi {
   #working: Promise<void> = Promise.resolve();
   #hasTurnEnded = false;
   #isInCommand = false;
-  /** Sent while something ran that takes no messages. */
+  /** Messages sent while something ran that takes none. */
   readonly #queue: string[] = [];
-  /** Prompts that were queued before the first text for the running turn: they go before it when the turn does not take it. */
+  /** Length of the queue at the first text for the running turn: if the turn does not take the text, it is inserted there. */
   #queuedBeforeSteer: number | undefined;
   #interrupts: Interrupts = NO_INTERRUPTS;
   readonly #left = Promise.withResolvers<UiEnd>();
@@ -58,8 +56,8 @@ export class ChatUi {
     const { tty, paint, history, showReasoning, commands } = parts;
     this.#parts = parts;
     this.#now = parts.now ?? (() => performance.now());
-    const look = { tty, paint, history: history.entries, showReasoning, now: this.#now };
-    this.#panel = new Panel(look, {
+    const panelParts = { tty, paint, history: history.entries, showReasoning, now: this.#now };
+    this.#panel = new Panel(panelParts, {
       submitted: (text) => this.#submit(text),
       interrupted: () => this.interrupt(),
       ended: () => this.#end(),
@@ -71,7 +69,7 @@ export class ChatUi {
     });
   }
 
-  /** Until somebody leaves. The terminal is given back then; the agent is left open. */
+  /** Runs until the user leaves. Restores the terminal; the agent stays open. */
   async run(opening: readonly Span[]): Promise<UiEnd> {
     try {
       await this.#panel.open(opening);
@@ -86,7 +84,7 @@ export class ChatUi {
 
   onEvent(event: AgentEvent): void {
     if (event.type === "turn-end") this.#hasTurnEnded = true;
-    if (event.type === "compaction-end" && this.#isInCommand) return; // its reply says so
+    if (event.type === "compaction-end" && this.#isInCommand) return; // the reply of the command reports it
     this.#panel.render(event);
   }
 
@@ -119,7 +117,7 @@ export class ChatUi {
     }
   }
 
-  /** Ctrl-C means stop: queued prompts are not run, and go back to the input line. */
+  /** After Ctrl-C queued prompts are not sent; they go back to the input line. */
   #giveBackQueue(): void {
     if (this.#queue.length === 0) return;
     const texts = this.#queue.splice(0);
@@ -179,7 +177,7 @@ export class ChatUi {
     }
   }
 
-  /** Commands that leave the conversation alone work while a turn runs; the others say that they do not. */
+  /** Commands that do not touch the conversation work while a turn runs; the others refuse. */
   async #besidesTurn(line: string): Promise<void> {
     const reply = await this.#runCommand(line);
     if (reply === undefined) this.#sendWhileBusy(line);
@@ -237,7 +235,7 @@ export class ChatUi {
     }
   }
 
-  /** A mistake of ours must not end the conversation. */
+  /** An internal error must not end the conversation. */
   async #guarded(work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -247,7 +245,7 @@ export class ChatUi {
   }
 
   #leave(end: UiEnd): void {
-    if (this.#isLeaving) this.#hurry.resolve(); // asked for again
+    if (this.#isLeaving) this.#hurry.resolve(); // the user asked a second time
     this.#isLeaving = true;
     this.#panel.dismissQuestion();
     this.#left.resolve(end);
@@ -261,4 +259,36 @@ function isCommandLike(text: string): boolean {
 
 function later(ms: number): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve, ms).unref());
+}
+
+// Ctrl-C: stops the running turn, or empties the input line; a second one leaves.
+
+type Interrupts = {
+  /** When the last one stopped something; another one within `TWICE_MS` leaves. */
+  readonly stoppedAtMs: number | undefined;
+  /** The last key was Ctrl-C at an empty prompt. */
+  readonly isArmed: boolean;
+};
+
+type InterruptMeaning = "stop" | "clear" | "warn" | "leave";
+
+export const NO_INTERRUPTS: Interrupts = { stoppedAtMs: undefined, isArmed: false };
+
+const TWICE_MS = 2000;
+
+export function pressInterrupt(
+  before: Interrupts,
+  now: { readonly isBusy: boolean; readonly isEmpty: boolean; readonly atMs: number },
+): { readonly interrupts: Interrupts; readonly meaning: InterruptMeaning } {
+  const isSecond = before.stoppedAtMs !== undefined && now.atMs - before.stoppedAtMs <= TWICE_MS;
+  if (isSecond) return { interrupts: before, meaning: "leave" };
+  if (now.isBusy) return { interrupts: { stoppedAtMs: now.atMs, isArmed: false }, meaning: "stop" };
+  if (!now.isEmpty) return { interrupts: NO_INTERRUPTS, meaning: "clear" };
+  if (before.isArmed) return { interrupts: before, meaning: "leave" };
+  return { interrupts: { stoppedAtMs: undefined, isArmed: true }, meaning: "warn" };
+}
+
+/** Any other key disarms a Ctrl-C at the empty prompt. */
+export function pressOther(before: Interrupts): Interrupts {
+  return before.isArmed ? { ...before, isArmed: false } : before;
 }

@@ -1,4 +1,4 @@
-// Whether there is a model to talk to, for `hermes` alone. Looks at names only; whether it answers is another matter.
+// Whether a model is configured, for `hermes` without a command. Does not check that the model answers.
 import { envFilePath, readEnvFile } from "@hermes-memory/core/config";
 import { ifUsable, openMemory } from "@hermes-memory/core/memory";
 

@@ -1,5 +1,5 @@
 // Stops work in good order on Ctrl-C, SIGTERM and SIGHUP. A second signal ends the process at once.
-import type { Terminal } from "../command.ts";
+import type { Terminal } from "./command.ts";
 
 const EXIT_TERMINATED = 143;
 
