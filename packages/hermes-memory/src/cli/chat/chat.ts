@@ -347,7 +347,7 @@ async function runCuratorWhenDue(
     const state = readState(memory.home);
     // The model is resolved only when there is work for it.
     const isDue = state.ok && curatorDue(state.value, config.curator, new Date()).kind === "due";
-    const { curatorModel } = await import("../curator/model.ts");
+    const { curatorModel } = await import("../curator/run-curator.ts");
     const found = isDue ? await curatorModel(config, io.env) : undefined;
     const model = found?.kind === "model" ? found.model : undefined;
     const outcome = await maybeRunCurator({ memory, signal, model });

@@ -33,8 +33,8 @@ export const list: CommandBody = async (input, context) => {
 };
 
 /** Runs that programs start by themselves are listed only when their source is named. */
-export function hiddenSources(input: CommandInput): Pick<ListOptions, "excludeSources"> {
-  return textFlag(input, "source") === undefined ? { excludeSources: INTERNAL_SOURCES } : {};
+function hiddenSources(input: CommandInput): readonly string[] | undefined {
+  return textFlag(input, "source") === undefined ? INTERNAL_SOURCES : undefined;
 }
 
 /** Without the system prompt, which is long and repeats in every row; `show` prints it. */
@@ -45,7 +45,7 @@ export function listedJson({ system_prompt: _prompt, ...row }: ListedSession): o
 function filterOf(input: CommandInput): ListOptions {
   return {
     source: textFlag(input, "source"),
-    ...hiddenSources(input),
+    excludeSources: hiddenSources(input),
     includeArchived: input.flags.all === true,
     archivedOnly: input.flags.archived === true,
   };
@@ -59,7 +59,7 @@ export const browse: CommandBody = async (input, context) => {
   const store = await openSessions(context, "read");
   const sessions = await store?.listSessionsRich({
     source: textFlag(input, "source"),
-    ...hiddenSources(input),
+    excludeSources: hiddenSources(input),
     limit: numberFlag(input, "limit", BROWSED_LIMIT),
     orderByLastActive: true,
   });

@@ -141,10 +141,10 @@ export function answerJson(query: string, answer: SearchAnswer, hits: readonly N
     stage,
     empty: empty ?? null,
     ...(confidence === undefined ? {} : { confidence: shownConfidence(answer), is_weak: confidence.isWeak }),
-    ...(weak === undefined ? {} : { message: weak }),
+    message: weak,
     ...notSearchedField(answer),
     ...leftOutField(answer),
-    ...(answer.isPartlyRanked === true ? { order_note: orderRemark(answer) } : {}),
+    order_note: answer.isPartlyRanked === true ? orderRemark(answer) : undefined,
     hits: hits.map((hit) => ({
       ...hit,
       snippet: snippetOf(hit),

@@ -1,4 +1,4 @@
-// pin, unpin, archive, restore, list-archived, backup: skills by hand.
+// `hermes curator pin`, `unpin`, `archive`, `restore`, `list-archived` and `backup`: skills, by hand.
 import { listArchivedSkills, restoreArchivedSkill, takeSnapshot } from "@hermes-memory/agent/curator";
 import { provenanceOf, readOrigins, setPinned, skillManageTool } from "@hermes-memory/core/skills";
 import {
@@ -9,8 +9,8 @@ import {
   unwrap,
 } from "../command.ts";
 import { localTime, printable } from "../printing.ts";
-import { openSkills, skillFailure } from "../skills/open.ts";
-import { curatorFailure } from "./print.ts";
+import { openSkills, skillFailure } from "../skills/skill-command.ts";
+import { curatorFailure } from "./past-runs.ts";
 
 export const pin: CommandBody = (input, context) => setPin(input, context, true);
 export const unpin: CommandBody = (input, context) => setPin(input, context, false);
@@ -33,7 +33,7 @@ async function setPin(input: CommandInput, context: CommandContext, isPinned: bo
   };
 }
 
-/** As the curator does it, with its rules: neither pinned skills nor those of others. */
+/** By the rules of the curator: no pinned skills, and none that come from elsewhere. */
 export const archive: CommandBody = async (input, context) => {
   const store = await openSkills(context);
   const { name } = unwrap(await store.find(input.args.skill ?? ""), skillFailure);

@@ -1,4 +1,4 @@
-// pending, approve, reject: changes of skills that wait for a person's word.
+// `hermes skills pending`, `approve` and `reject`: staged changes that wait for the user's approval.
 import {
   approveSkillChange,
   diffSkillChange,
@@ -11,7 +11,7 @@ import {
 import type { CommandBody, CommandContext, CommandOutcome } from "../command.ts";
 import { unwrap } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
-import { openSkills, secretHint, skillFailure } from "./open.ts";
+import { openSkills, secretHint, skillFailure } from "./skill-command.ts";
 
 const SUMMARY_CHARS = 200;
 const NOTHING = "No pending skill changes.";
@@ -75,7 +75,7 @@ export const reject: CommandBody = async ({ args }, context) => {
   const rejected: string[] = [];
   for (const id of ids) {
     const outcome = await rejectSkillChange(store, id);
-    if (!outcome.ok && isAll && outcome.error.kind === "not_found") continue; // decided elsewhere a moment ago
+    if (!outcome.ok && isAll && outcome.error.kind === "not_found") continue; // another process decided it meanwhile
     unwrap(outcome, skillFailure);
     rejected.push(id);
   }

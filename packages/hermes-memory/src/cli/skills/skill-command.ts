@@ -1,4 +1,4 @@
-// What every skills command starts with: the skills of the chosen home, set up from its config.
+// What the skill commands share: opening the skills of the home, and rendering their errors.
 import { areSecretIds } from "@hermes-memory/core/security";
 import type { SkillError, SkillStore } from "@hermes-memory/core/skills";
 import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
@@ -11,7 +11,7 @@ export function openSkills(
   return memory.owner.skills({ platform: "cli", allowSecrets: flags["allow-secret"] === true });
 }
 
-/** For `unwrap`. */
+/** The second argument of `unwrap` for results of the skills layer. */
 export function skillFailure({ kind, message, details = {} }: SkillError): CommandFailure {
   return new CommandFailure(printable(message), {
     exitCode: kind === "missing_arg" ? 2 : 1,
@@ -20,7 +20,7 @@ export function skillFailure({ kind, message, details = {} }: SkillError): Comma
   });
 }
 
-/** Only for a person: the answer of the tool, which a model reads, says nothing about it. */
+/** Only for users: the tool's answer to a model does not mention it. */
 export function secretHint(findings: unknown): string | undefined {
   return Array.isArray(findings) && areSecretIds(findings.map(String))
     ? "To write it anyway: --allow-secret, or 'hermes config set skills.allow_secrets true'."
