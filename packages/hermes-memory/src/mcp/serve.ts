@@ -37,7 +37,7 @@ import {
 } from "./request-context.ts";
 import { listResources, readResource, SESSION_TEMPLATE } from "./resources.ts";
 
-export type ServeOptions = {
+type ServeOptions = {
   readonly home: string;
   readonly input: Readable;
   /** Only protocol messages may be written here. */
@@ -49,6 +49,7 @@ export type ServeOptions = {
 /** The default time that a write waits for its lock, so that accepted writes can finish. */
 const DRAIN_MS = 10_000;
 
+/** Serves until the input ends or the signal aborts. */
 export async function serve({ home, input, output, signal }: ServeOptions): Promise<void> {
   const log = openLog(home);
   const transport = new LineTransport(input, output, log);

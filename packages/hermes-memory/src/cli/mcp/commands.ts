@@ -1,5 +1,4 @@
 // The `hermes mcp` commands, and the one that serves; the SDK and the editors of client configs are loaded when needed.
-import { serveMcp } from "../../mcp/index.ts";
 import type { CommandBody, CommandSpec, FlagSpec } from "../command.ts";
 import { untilStopped } from "../until-stopped.ts";
 import { CLIENT_NAMES, DEFAULT_SERVER_NAME } from "./clients.ts";
@@ -59,6 +58,7 @@ const serve: CommandBody = async (_input, { home, io }) => {
         "claude-code' sets one up, Ctrl-D ends it.\n",
     );
   }
+  const { serveMcp } = await import("../../mcp/index.ts"); // loads the SDK
   const isInterrupted = await untilStopped(io, async (signal, interrupted) => {
     await serveMcp({ home: home.home, input: process.stdin, output: process.stdout, signal });
     return interrupted.aborted;

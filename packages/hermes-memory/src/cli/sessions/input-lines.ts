@@ -1,4 +1,5 @@
 // Lines of a byte stream, one at a time, however its chunks are split.
+import { type ByteLine, ByteLines } from "@hermes-memory/core/lib";
 
 export type Line = { readonly number: number; readonly bytes: Uint8Array };
 
@@ -13,34 +14,26 @@ export class LineTooLong extends Error {
 }
 
 const MAX_LINE_BYTES = 500 * 1024 ** 2; // a JavaScript string cannot hold more
-const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 
-/** Lines without their line breaks. The last line may lack one; nothing after the last line break is no line. */
+/** Lines without their line breaks. The last line may lack one. Throws `LineTooLong`. */
 export async function* linesOf(
   chunks: AsyncIterable<Uint8Array>,
   maxBytes = MAX_LINE_BYTES,
 ): AsyncGenerator<Line> {
-  let number = 1;
-  let pieces: Uint8Array[] = [];
-  let length = 0;
+  const lines = new ByteLines(maxBytes);
+  let number = 0;
+  const next = (line: ByteLine): Line => {
+    number += 1;
+    if (line.kind === "too_long") throw new LineTooLong(number);
+    return { number, bytes: line.bytes.at(-1) === RETURN ? line.bytes.subarray(0, -1) : line.bytes };
+  };
   for await (const chunk of chunks) {
-    let start = 0;
-    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-      yield { number, bytes: joined([...pieces, chunk.subarray(start, end)]) };
-      pieces = [];
-      length = 0;
-      start = end + 1;
-      number += 1;
-    }
-    if (start < chunk.length) {
-      pieces.push(chunk.subarray(start));
-      length += chunk.length - start;
-      if (length > maxBytes) throw new LineTooLong(number);
-    }
+    for (const line of lines.push(chunk)) yield next(line);
+    if (lines.isTooLong) throw new LineTooLong(number + 1);
   }
-  const rest = joined(pieces);
-  if (rest.length > 0) yield { number, bytes: rest };
+  const last = lines.end();
+  if (last !== undefined) yield next(last);
 }
 
 /** Undefined when the bytes are not UTF-8. Drops a byte order mark. */
@@ -50,9 +43,4 @@ export function lineText({ bytes }: Line): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function joined(pieces: readonly Uint8Array[]): Uint8Array {
-  const whole = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
-  return whole.at(-1) === RETURN ? whole.subarray(0, -1) : whole;
 }

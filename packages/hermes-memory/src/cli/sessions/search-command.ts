@@ -58,16 +58,16 @@ export const search: CommandBody = async (input, context) => {
   const remarks = [notSearchedRemark(answer), leftOutRemark(answer), orderRemark(answer)].filter(
     (line) => line !== undefined,
   );
+  const empty = answer.empty && explainEmpty(answer.empty, { query, flags: input.flags });
   const first = hits.length === 1 ? "The first hit" : `The first ${hits.length} hits`;
   const more = `${first}; --limit ${limit * 2} shows more.`;
   return {
     json: answerJson(query, answer, hits),
-    lines:
-      answer.empty === undefined ? answerLines(answer, hits, context.io.paint) : [emptyReason(answer.empty)],
+    lines: empty === undefined ? answerLines(answer, hits, context.io.paint) : [empty.why],
     notes: [
       ...remarks,
       ...(answer.hits.length > limit ? [more] : []),
-      ...(answer.empty === undefined ? [] : [whatToTry(answer.empty, { query, flags: input.flags })]),
+      ...(empty === undefined ? [] : [empty.hint]),
     ],
   };
 };
@@ -213,44 +213,40 @@ function shortSnippet(snippet: string): string {
   return `${start > 0 ? "…" : ""}${part}${start + SNIPPET_CHARS < snippet.length ? "…" : ""}`;
 }
 
-// A search without hits: the reason, and what to try.
-
-function emptyReason(reason: EmptyReason): string {
-  switch (reason) {
-    case "blank":
-      return "Nothing was searched: the query holds no words.";
-    case "hidden-sources":
-      return "No messages found, except in runs of subagents, tools and task boards.";
-    case "excluded-sessions":
-    case "filtered":
-      return "No messages found that the filters allow; there are others.";
-    case "no-match":
-      return "No messages found.";
-    default:
-      return reason satisfies never;
-  }
-}
-
-type Asked = { readonly query: string; readonly flags: CommandInput["flags"] };
-
-function whatToTry(reason: EmptyReason, { query, flags }: Asked): string {
-  switch (reason) {
-    case "blank":
-      return "Name what to look for: words, '\"a phrase\"', or the beginning of a word with a star.";
-    case "hidden-sources":
-      return "--all searches those too.";
-    case "excluded-sessions":
-    case "filtered":
-      return `Leave out or widen ${FILTERS.filter((name) => flags[name] !== undefined)
-        .map((name) => `--${name}`)
-        .join(", ")}.`;
-    case "no-match":
-      return /["*]|\b(AND|OR|NOT)\b/.test(query)
-        ? "Quotes, AND, OR, NOT and * are taken at their word. Try the plain words."
-        : "Try fewer or other words, or the beginning of one with a star: 'config*'.";
-    default:
-      return reason satisfies never;
-  }
-}
-
 const FILTERS = ["source", "role", "after", "before", "session"];
+
+/** Why a search has no hits, and what the user can try. */
+function explainEmpty(
+  reason: EmptyReason,
+  { query, flags }: { readonly query: string; readonly flags: CommandInput["flags"] },
+): { readonly why: string; readonly hint: string } {
+  switch (reason) {
+    case "blank":
+      return {
+        why: "Nothing was searched: the query holds no words.",
+        hint: "Name what to look for: words, '\"a phrase\"', or the beginning of a word with a star.",
+      };
+    case "hidden-sources":
+      return {
+        why: "No messages found, except in runs of subagents, tools and task boards.",
+        hint: "--all searches those too.",
+      };
+    case "excluded-sessions":
+    case "filtered": {
+      const used = FILTERS.filter((name) => flags[name] !== undefined).map((name) => `--${name}`);
+      return {
+        why: "No messages found that the filters allow; there are others.",
+        hint: `Leave out or widen ${used.join(", ")}.`,
+      };
+    }
+    case "no-match":
+      return {
+        why: "No messages found.",
+        hint: /["*]|\b(AND|OR|NOT)\b/.test(query)
+          ? "Quotes, AND, OR, NOT and * are taken at their word. Try the plain words."
+          : "Try fewer or other words, or the beginning of one with a star: 'config*'.",
+      };
+    default:
+      return reason satisfies never;
+  }
+}
