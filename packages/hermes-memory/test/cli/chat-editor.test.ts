@@ -35,7 +35,7 @@ const at = (marked: string): Editor => {
 };
 
 describe("the input line", () => {
-  it("sends what is written and is empty afterwards", () => {
+  it("sends the text and is empty afterwards", () => {
     const { editor, request } = press(startEditor(), ...typed("hello"), key("return"));
     expect(request).toEqual({ kind: "submit", text: "hello" });
     expect(shown(editor)).toBe("|");
@@ -64,7 +64,7 @@ describe("the input line", () => {
     });
   });
 
-  it("keeps the line ends of a pasted text and drops what a terminal would obey", () => {
+  it("keeps the line ends of a pasted text and drops control characters", () => {
     const { editor, request } = press(startEditor(), {
       kind: "paste",
       text: "a\r\nb\rc\u001b[2J\u0007\td\ud800",
@@ -94,11 +94,11 @@ describe("the input line", () => {
     expect(shown(press(at(before), pressed).editor)).toBe(after);
   });
 
-  it("puts back what was cut", () => {
+  it("inserts the cut text again", () => {
     expect(shown(press(at("one two|"), ctrl("w"), ctrl("a"), ctrl("y")).editor)).toBe("two|one ");
   });
 
-  it("goes back in what was sent and returns to what was being written", () => {
+  it("goes back to sent messages and returns to the unfinished text", () => {
     const editor = withText(remembered(remembered(startEditor(), "first"), "two\nlines"), "draft");
     const once = press(editor, key("up")).editor;
     expect(shown(once)).toBe("two\nlines|");
@@ -117,7 +117,7 @@ describe("the input line", () => {
     expect(press(at("a|"), ctrl("d")).request).toBeUndefined();
   });
 
-  it("never has its cursor inside a character, whatever is pressed", () => {
+  it("never has its cursor inside a character, for any keys", () => {
     const keys = fc.oneof(
       fc.constantFrom("left", "right", "up", "down", "home", "end", "backspace", "delete").map(key),
       fc.constantFrom("a", "e", "b", "f", "k", "u", "w", "y", "left", "right", "h", "j").map(ctrl),
@@ -145,7 +145,7 @@ describe("Tab", () => {
     expect(shown(completed(at("/he|"), complete).editor)).toBe("/help |");
   });
 
-  it("fills up what all of them begin with, and names them", () => {
+  it("fills in the common beginning of several candidates, and lists them", () => {
     const { editor, choices } = completed(at("/m|"), complete);
     expect(shown(editor)).toBe("/m|");
     expect(choices).toEqual(["/memory", "/memory show", "/model"]);
@@ -158,7 +158,7 @@ describe("Tab", () => {
 });
 
 describe("keys as a terminal sends them", () => {
-  it("hands over what is pasted as one text", () => {
+  it("reports a paste as one text", () => {
     const seen: EditorKey[] = [];
     const onKey = keyReader(
       (each) => seen.push(each),
@@ -188,7 +188,7 @@ describe("Ctrl-C", () => {
   const busy = { isBusy: true, isEmpty: true };
   const idle = { isBusy: false, isEmpty: true };
 
-  it("stops what runs, and leaves when it comes again within two seconds", () => {
+  it("stops the running turn, and leaves when pressed again within two seconds", () => {
     const first = pressInterrupt(NO_INTERRUPTS, { ...busy, atMs: 1000 });
     expect(first.meaning).toBe("stop");
     expect(pressInterrupt(first.interrupts, { ...busy, atMs: 3000 }).meaning).toBe("leave");
@@ -226,7 +226,7 @@ describe("a question", () => {
     expect(answerTo(...typed(text), key("return"))).toBe(answer);
   });
 
-  it("is not answered by a sentence somebody was typing, nor by a key alone", () => {
+  it("is not answered by a sentence the user was typing, nor by a single key", () => {
     expect(answerTo(...typed("y"))).toBeUndefined();
     expect(answerTo(...typed("by the way"), key("return"))).toBeUndefined();
     expect(answerTo(...typed("by the way"), key("return"), ...typed("y"), key("return"))).toBe("yes");

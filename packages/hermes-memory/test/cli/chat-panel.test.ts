@@ -24,7 +24,7 @@ async function opened() {
 }
 
 describe("the panel of a chat", () => {
-  it("shows the candidates of a completion until the next key, and fills in what they share", async () => {
+  it("shows the candidates of a completion until the next key", async () => {
     const { press, type, screen } = await opened();
     type("/t");
     press(TAB);

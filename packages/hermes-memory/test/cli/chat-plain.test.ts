@@ -71,7 +71,7 @@ describe("one question", () => {
     expect(stderr()).not.toContain("Blue");
   });
 
-  it("streams where somebody looks, and says the same in the end", async () => {
+  it("streams to a terminal, and prints the same text in the end", async () => {
     const { parts, nextTurn, stdout } = plain({ isStreamed: true });
     const done = answerOnce("Which colour?", parts);
     const turn = await nextTurn();
@@ -216,7 +216,7 @@ describe("the flags of hermes chat", () => {
   const request = (flags: Readonly<Record<string, string | number | boolean>>) =>
     chatRequest({ args: {}, rest: [], flags });
 
-  it("say which model, session and tools are meant", () => {
+  it("select model, session and tools", () => {
     const flags = {
       model: "m",
       provider: "p",
@@ -236,7 +236,7 @@ describe("the flags of hermes chat", () => {
     });
   });
 
-  it("leave out what was not given", () => {
+  it("are undefined or false when not given", () => {
     expect(request({})).toEqual({
       query: undefined,
       isQuiet: false,
@@ -249,7 +249,7 @@ describe("the flags of hermes chat", () => {
     expect(request({ toolsets: "none" }).agent.toolsets).toEqual([]);
   });
 
-  it("do not go together where they contradict each other", () => {
+  it("are refused when they contradict each other", () => {
     expect(() => request({ resume: "id", continue: true })).toThrow(CommandFailure);
     expect(() => request({ resume: " " })).toThrow("sessions list");
   });
@@ -282,7 +282,7 @@ describe("hermes alone", () => {
     expect(await hasModel(home, env)).toBe(expected);
   });
 
-  it("is the help when nobody sits at a terminal", async () => {
+  it("prints the help without a terminal", async () => {
     const home = tempDirectory();
     writeFileSync(join(home, "config.yaml"), "model:\n  default: m\n");
     const { stdout, code } = await runHermes([], { home });

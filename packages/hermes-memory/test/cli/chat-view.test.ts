@@ -31,7 +31,7 @@ const said = fc
   .map((parts) => parts.join(""));
 
 describe("the view", () => {
-  it("shows what is said above the input line, whatever comes in which pieces", () => {
+  it("shows text above the input line, however it is split into pieces", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(said, fc.constantFrom("dim", "red", undefined), fc.option(said)), { maxLength: 8 }),

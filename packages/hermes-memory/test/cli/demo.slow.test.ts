@@ -101,7 +101,7 @@ describe("hermes demo --json --home", () => {
     expect(readFileSync(join(home, "memories", "USER.md"), "utf8")).toBe("");
   });
 
-  it("finds in session 1 what was said there", () => {
+  it("finds a message of session 1", () => {
     expect(facts("search")).toMatchObject({
       session_id: facts("memory-write").session_id,
       snippet: expect.stringContaining(">>>celadon<<<"),

@@ -1,4 +1,4 @@
-// What the command line makes of an answer: how sure it is, what was not searched, and clean places.
+// How the command line renders an answer: confidence, what was not searched, and cleaned snippets.
 
 import type { SearchAnswer } from "@hermes-memory/core/sessions";
 import { expect, it } from "vitest";

@@ -141,7 +141,7 @@ describe("progress", () => {
     expect(play(80, [600, 650, 690, 701]).match(/indexing/g)).toHaveLength(2);
   });
 
-  it("is a line every few seconds where there is no terminal, and only when it is asked for", () => {
+  it("is a line every few seconds without a terminal, and only with --verbose", () => {
     expect(play(undefined, [0, 3000, 9000])).toBe("");
     expect(play(undefined, [0, 3000, 3500, 9000], true)).toBe(
       "indexing  2 of 4 (50 %)\nindexing  4 of 4 (100 %)\n",
