@@ -130,7 +130,7 @@ describe("the picture of the picker", () => {
   });
 
   it("says so when nothing fits the filter", () => {
-    expect(pickerFrame(play(typed("zzz")), NOW).join("\n")).toContain("Nothing fits");
+    expect(pickerFrame(play(typed("zzz")), NOW).join("\n")).toContain("No match");
   });
 
   it("passes no control character of a stored text on", () => {

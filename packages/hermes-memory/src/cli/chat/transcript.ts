@@ -112,7 +112,7 @@ export class Transcript {
   #discarded(): Piece[] {
     this.#said = this.#said.slice(0, this.#replyStart);
     if (this.#block !== "answer" && this.#block !== "reasoning") return [];
-    return this.#line("dim", "(what was said above is void; the model is asked again)");
+    return this.#line("dim", "(the text above is void; the model is asked again)");
   }
 
   #toolStart(callId: string, name: string, preview: string): Piece[] {

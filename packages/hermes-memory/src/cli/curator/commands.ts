@@ -12,34 +12,37 @@ const run: ArgumentSpec = {
 export const curatorCommands: readonly CommandSpec[] = [
   {
     name: "curator run",
-    summary: "look for duplicates, overlaps and what is out of date; stage what could be tidied",
+    summary: "find duplicates, overlaps and outdated entries, and stage proposals",
     flags: {
       "dry-run": { kind: "boolean", summary: "only show it; nothing is written" },
-      apply: { kind: "boolean", summary: "do it instead of staging it; 'rollback' takes it back" },
+      apply: {
+        kind: "boolean",
+        summary: "apply the proposals instead of staging them; 'rollback' undoes it",
+      },
       memory: { kind: "boolean", summary: "only memory" },
       skills: { kind: "boolean", summary: "only skills" },
-      "no-model": { kind: "boolean", summary: "only what fixed rules can tell" },
+      "no-model": { kind: "boolean", summary: "use fixed rules only" },
     },
     examples: ["hermes curator run --dry-run", "hermes curator run --apply --memory --no-model"],
     load: async () => (await import("./run-curator.ts")).run,
   },
   {
     name: "curator approve",
-    summary: "do what a run staged",
+    summary: "apply the staged proposals of a run",
     arguments: [run],
     examples: ["hermes curator approve", "hermes curator approve 1f2e3d4c"],
     load: async () => (await import("./past-runs.ts")).approve,
   },
   {
     name: "curator reject",
-    summary: "drop what a run staged",
+    summary: "drop the staged proposals of a run",
     arguments: [run],
     examples: ["hermes curator reject 1f2e3d4c"],
     load: async () => (await import("./past-runs.ts")).reject,
   },
   {
     name: "curator rollback",
-    summary: "take back what a run did, or put the skills back from a backup",
+    summary: "undo a run, or restore the skills from a backup",
     arguments: [
       {
         name: "id",
@@ -47,7 +50,7 @@ export const curatorCommands: readonly CommandSpec[] = [
         isOptional: true,
       },
     ],
-    flags: { list: { kind: "boolean", summary: "show what could be taken back" }, yes },
+    flags: { list: { kind: "boolean", summary: "list the runs and backups that can be restored" }, yes },
     examples: ["hermes curator rollback --list", "hermes curator rollback 1f2e3d4c --yes"],
     load: async () => (await import("./past-runs.ts")).rollback,
   },
@@ -85,7 +88,7 @@ export const curatorCommands: readonly CommandSpec[] = [
   },
   {
     name: "curator unpin",
-    summary: "let a skill be archived again when nobody uses it",
+    summary: "allow a skill to be archived again when it is unused",
     arguments: [skill],
     examples: ["hermes curator unpin deploy"],
     load: async () => (await import("./skill-archive.ts")).unpin,

@@ -267,7 +267,7 @@ export const rollback: CommandBody = async (input, context) => {
   if (refused) return refused;
   const done = await rollBack(plan, context.memory);
   if (!done.ok) {
-    const hint = "done" in done.error && done.error.done ? "What came before it was taken back." : undefined;
+    const hint = "done" in done.error && done.error.done ? "The changes before it were undone." : undefined;
     throw new CommandFailure(printable(done.error.message), {
       details: { kind: done.error.kind, done: "done" in done.error ? done.error.done : undefined },
       hint,

@@ -21,7 +21,7 @@ async function setPin(input: CommandInput, context: CommandContext, isPinned: bo
   const origin = provenanceOf(skill, readOrigins(store));
   if (origin !== "agent")
     throw new CommandFailure(
-      `The skill '${printable(skill.name)}' is not of this home, and is never archived.`,
+      `The skill '${printable(skill.name)}' does not belong to this home, and is never archived.`,
       {
         details: { kind: "protected", provenance: origin },
       },

@@ -3,7 +3,7 @@ import type { ArgumentSpec, CommandSpec, FlagSpec } from "../command.ts";
 
 const id: ArgumentSpec = {
   name: "id",
-  summary: "an id from 'hermes sessions list', or a beginning that fits one",
+  summary: "an id from 'hermes sessions list', or a unique beginning of one",
 };
 
 const source: FlagSpec = {
@@ -12,7 +12,7 @@ const source: FlagSpec = {
   summary: "only sessions from there: cli, telegram, cron, ...",
 };
 const yes: FlagSpec = { kind: "boolean", short: "y", summary: "do it without asking" };
-const verbose: FlagSpec = { kind: "boolean", summary: "tell how far it is, also without a terminal" };
+const verbose: FlagSpec = { kind: "boolean", summary: "show progress, even without a terminal" };
 
 export const sessionsCommands: readonly CommandSpec[] = [
   {
@@ -56,7 +56,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
   },
   {
     name: "sessions search",
-    summary: "find what was said, by words, phrases or a plain question",
+    summary: "find messages by words, phrases or a plain question",
     arguments: [
       {
         name: "query",
@@ -70,10 +70,14 @@ export const sessionsCommands: readonly CommandSpec[] = [
       role: {
         kind: "text",
         placeholder: "role",
-        summary: "only what these said: user, assistant, tool; several with commas",
+        summary: "only messages of these roles: user, assistant, tool; several with commas",
       },
-      after: { kind: "text", placeholder: "time", summary: "from then on: 2026-01-31, 12h, 7d, yesterday" },
-      before: { kind: "text", placeholder: "time", summary: "until then" },
+      after: {
+        kind: "text",
+        placeholder: "time",
+        summary: "only messages after this time: 2026-01-31, 12h, 7d, yesterday",
+      },
+      before: { kind: "text", placeholder: "time", summary: "only messages before this time" },
       session: {
         kind: "text",
         placeholder: "id",
@@ -118,7 +122,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
   },
   {
     name: "sessions import",
-    summary: "bring in what 'export' wrote; sessions that exist are left alone",
+    summary: "import a file written by 'export'; existing sessions stay unchanged",
     arguments: [{ name: "file", summary: "the JSONL file; '-' reads standard input" }],
     flags: { verbose },
     examples: ["hermes sessions import backup.jsonl", "zcat cli.jsonl.gz | hermes sessions import -"],
@@ -157,7 +161,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "older-than": {
         kind: "integer",
         placeholder: "days",
-        summary: "started more than so many days ago (90); of files, last written (0)",
+        summary: "minimum age in days: of a session since its start (90), of a file since it was written (0)",
       },
       source,
       orphans: {
@@ -204,7 +208,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
   },
   {
     name: "sessions stats",
-    summary: "count sessions and messages, and tell the size of the database",
+    summary: "count sessions and messages, and show the size of the database",
     examples: ["hermes sessions stats", "hermes sessions stats --json"],
     load: async () => (await import("./database-file.ts")).stats,
   },

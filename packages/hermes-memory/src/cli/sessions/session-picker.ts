@@ -164,7 +164,7 @@ export function pickerFrame(picker: Picker, now: Date): string[] {
     return isChosen ? `${INVERSE[0]}${line}${INVERSE[1]}` : line;
   });
   const body =
-    rows.length > 0 ? rows : [cutToWidth("  Nothing fits. Backspace or Esc brings the others back.", width)];
+    rows.length > 0 ? rows : [cutToWidth("  No match. Backspace or Esc shows the others again.", width)];
   const lines = [cutToWidth(head, width), ...body, cutToWidth(KEYS, width)];
   return picker.rows < 3 ? lines.slice(1, 1 + Math.max(1, picker.rows)) : lines;
 }

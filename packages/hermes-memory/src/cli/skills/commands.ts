@@ -87,7 +87,7 @@ export const skillsCommands: readonly CommandSpec[] = [
   },
   {
     name: "skills approve",
-    summary: "make a staged change, or all of them",
+    summary: "apply a staged change, or all of them",
     arguments: [pendingId],
     flags: { "allow-secret": allowSecret },
     examples: ["hermes skills approve 1a2b3c4d", "hermes skills approve all"],
