@@ -34,7 +34,7 @@ export const GROUPS: readonly Group[] = [
     name: "setup",
     summary: "choose a model, save its key, and try it",
     isCommand: true,
-    load: async () => (await import("./setup/command.ts")).setupCommands,
+    load: async () => (await import("./single-commands.ts")).setupCommands,
   },
   {
     name: "model",
@@ -78,7 +78,7 @@ export const GROUPS: readonly Group[] = [
     name: "prompt-size",
     summary: "show how large the system prompt is, part by part, and what was left out of it",
     isCommand: true,
-    load: async () => (await import("./prompt-size.ts")).promptSizeCommands,
+    load: async () => (await import("./single-commands.ts")).promptSizeCommands,
   },
   {
     name: "mcp",
@@ -94,7 +94,7 @@ export const GROUPS: readonly Group[] = [
   {
     name: "config",
     summary: "read, change and check config.yaml",
-    load: async () => (await import("./config.ts")).configCommands,
+    load: async () => (await import("./config/commands.ts")).configCommands,
   },
   {
     name: "status",
@@ -106,13 +106,13 @@ export const GROUPS: readonly Group[] = [
     name: "doctor",
     summary: "check runtime, home, settings and memory files",
     isCommand: true,
-    load: async () => (await import("./doctor/command.ts")).doctorCommands,
+    load: async () => (await import("./single-commands.ts")).doctorCommands,
   },
   {
     name: "completion",
     summary: "print a completion script for bash, zsh or fish",
     isCommand: true,
-    load: async () => (await import("./completion/command.ts")).completionCommands,
+    load: async () => (await import("./single-commands.ts")).completionCommands,
   },
 ];
 
