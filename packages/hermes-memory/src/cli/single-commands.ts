@@ -61,7 +61,7 @@ export const completionCommands: readonly CommandSpec[] = [
       "hermes completion fish > ~/.config/fish/completions/hermes.fish",
     ],
     worksWithoutProfile: true,
-    load: async () => (await import("./completion/run.ts")).completion,
+    load: async () => (await import("./completion/completion.ts")).completion,
   },
 ];
 
