@@ -48,7 +48,7 @@ export const modelCommands: readonly CommandSpec[] = [
     summary: "list model servers of this machine with their models, and the vendors a key is there for",
     flags: { provider: { ...provider, summary: "only this one; a server that lists its models is asked" } },
     examples: ["hermes model list", "hermes model list --provider ollama", "hermes model list --json"],
-    load: async () => (await import("./list.ts")).list,
+    load: async () => (await import("./show.ts")).list,
   },
   {
     name: "model set",
