@@ -139,7 +139,7 @@ export const memoryCommands: readonly CommandSpec[] = [
     ],
     flags: { ...entryFlags, target: { ...target, summary: "whose number --entry is (memory)" }, dir },
     examples: ["hermes memory explain 'make ship'"],
-    load: async () => (await import("./explain.ts")).explain,
+    load: async () => (await import("./history.ts")).explain,
   },
   {
     name: "memory pin",
@@ -196,7 +196,7 @@ export const memoryCommands: readonly CommandSpec[] = [
     ],
     flags: { ...entryFlags, target: { ...target, summary: "whose number --entry is (memory)" }, dir, yes },
     examples: ["hermes memory forget 'the text'", "hermes memory forget - --yes < secret.txt"],
-    load: async () => (await import("./forget.ts")).forget,
+    load: async () => (await import("./deletion.ts")).forget,
   },
   {
     name: "memory pending",
@@ -229,7 +229,7 @@ export const memoryCommands: readonly CommandSpec[] = [
       purge: { kind: "boolean", summary: "also delete history, archive, backups, pins and staged writes" },
     },
     examples: ["hermes memory reset", "hermes memory reset --target user --yes"],
-    load: async () => (await import("./reset.ts")).reset,
+    load: async () => (await import("./deletion.ts")).reset,
   },
   {
     name: "memory status",
@@ -268,27 +268,27 @@ export const memoryCommands: readonly CommandSpec[] = [
     name: "memory off",
     summary: "use the built-in memory alone; what the provider has stored stays",
     examples: ["hermes memory off"],
-    load: async () => (await import("./provider/off.ts")).off,
+    load: async () => (await import("./provider/setup.ts")).off,
   },
   {
     name: "memory providers",
     summary: "list the external memory providers, bundled and in the plugins folder",
     examples: ["hermes memory providers", "hermes memory providers --json"],
-    load: async () => (await import("./provider/list.ts")).providers,
+    load: async () => (await import("./provider/provider-status.ts")).providers,
   },
   {
     name: "memory test",
     summary: "let a provider write, recall and clean up, and tell how long that takes",
     arguments: [{ name: "provider", summary: "its name; the active one without it", isOptional: true }],
     examples: ["hermes memory test", "hermes memory test holographic --json"],
-    load: async () => (await import("./provider/test.ts")).test,
+    load: async () => (await import("./provider/run-provider.ts")).test,
   },
   {
     name: "memory recall",
     summary: "print what the active provider adds to a prompt for a text",
     arguments: [{ name: "text", summary: "as a user would type it ('-' reads standard input)" }],
     examples: ["hermes memory recall 'how do we deploy?'"],
-    load: async () => (await import("./provider/recall.ts")).recall,
+    load: async () => (await import("./provider/run-provider.ts")).recall,
   },
   {
     name: "memory tool",
