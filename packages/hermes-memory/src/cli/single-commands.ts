@@ -5,7 +5,7 @@ import { modelFlags } from "./model/commands.ts";
 export const setupCommands: readonly CommandSpec[] = [
   {
     name: "setup",
-    summary: "choose a model: one on this machine, or a vendor's with its key; then try it",
+    summary: "choose a model on this machine or a vendor's with its key, then test it",
     flags: {
       local: {
         kind: "boolean",
@@ -16,11 +16,11 @@ export const setupCommands: readonly CommandSpec[] = [
       "key-env": {
         kind: "text",
         placeholder: "variable",
-        summary: "save the key this variable of the environment holds",
+        summary: "save the key that this environment variable holds",
       },
-      "key-stdin": { kind: "boolean", summary: "save the key that is piped in" },
-      "no-test": { kind: "boolean", summary: "do not try the model afterwards" },
-      yes: { kind: "boolean", short: "y", summary: "ask nothing; what is missing ends the command" },
+      "key-stdin": { kind: "boolean", summary: "save the key from standard input" },
+      "no-test": { kind: "boolean", summary: "do not test the model afterwards" },
+      yes: { kind: "boolean", short: "y", summary: "ask nothing; fail if an answer is missing" },
     },
     examples: [
       "hermes setup",
@@ -73,7 +73,7 @@ export const promptSizeCommands: readonly CommandSpec[] = [
       platform: {
         kind: "text",
         placeholder: "name",
-        summary: "where the agent speaks: cli (default), api_server, telegram, ...",
+        summary: "platform of the agent: cli (default), api_server, telegram, ...",
       },
     },
     examples: ["hermes prompt-size", "hermes prompt-size --platform telegram --json"],

@@ -1,4 +1,4 @@
-// The `hermes config` commands as data.
+// Specs of the `hermes config` commands. Each body is loaded when its command runs.
 import { CONFIG_KEYS } from "@hermes-memory/core/config";
 import type { ArgumentSpec, CommandSpec } from "../command.ts";
 
@@ -47,7 +47,7 @@ export const configCommands: readonly CommandSpec[] = [
   },
   {
     name: "config check",
-    summary: "look for mistakes in config.yaml (exit code 1 when there are any)",
+    summary: "check config.yaml for mistakes (exit code 1 when there are any)",
     examples: ["hermes config check", "hermes config check --json"],
     load: async () => (await import("./values.ts")).check,
   },
