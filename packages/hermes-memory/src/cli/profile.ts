@@ -1,5 +1,4 @@
-// `hermes profile`: homes side by side. These commands only need the root, so they also work when the active profile
-// is gone.
+// `hermes profile`: several homes under one root. These commands need only the root, so they work when the active profile was deleted.
 import { basename, dirname, resolve } from "node:path";
 import { DEFAULT_PROFILE } from "@hermes-memory/core/home";
 import { createProfile, listProfiles, useProfile } from "@hermes-memory/core/profiles";
@@ -50,7 +49,7 @@ const create: CommandBody = ({ args, flags }, { home }) => {
   const from = typeof flags.from === "string" ? flags.from : inUse;
   const clone = isCloneAll ? "all" : isClone ? "config" : undefined;
   const created = unwrap(
-    createProfile(home.root, args.name ?? "", clone === undefined ? {} : { clone, from }),
+    createProfile(home.root, args.name ?? "", { clone, from: clone === undefined ? undefined : from }),
   );
   const path = resolve(created.home);
   const copied = created.copied.length > 0 ? created.copied.join(", ") : "nothing: there is nothing to copy";
@@ -60,7 +59,7 @@ const create: CommandBody = ({ args, flags }, { home }) => {
       name: created.name,
       home: path,
       copied: created.copied,
-      ...(clone === undefined ? {} : { from }),
+      from: clone === undefined ? undefined : from,
     },
     lines: [
       `Created profile '${created.name}' in ${path}.`,
@@ -75,7 +74,7 @@ const create: CommandBody = ({ args, flags }, { home }) => {
 const use: CommandBody = ({ args }, { home, io }) => {
   const { name, home: chosen } = unwrap(useProfile(home.root, args.name ?? ""));
   const path = resolve(chosen);
-  // A home below `profiles/` that the environment names comes before the active profile.
+  // HERMES_HOME overrides the active profile when it names a home below `profiles/`.
   const fixed = resolve(io.env.HERMES_HOME?.trim() || home.root);
   const isOverridden = basename(dirname(fixed)) === "profiles" && fixed !== path;
   return {

@@ -91,7 +91,7 @@ describe("hermes model set", () => {
     );
     const { code, stderr } = await runHere(["model", "set", "claude-like"], { home });
     expect(code).toBe(0);
-    expect(stderr).toContain("It is still asked of custom. For anthropic, add --provider anthropic.");
+    expect(stderr).toContain("It still runs at custom. For anthropic, add --provider anthropic.");
     expect(configOf(home)).toContain(`default: claude-like`);
     expect(configOf(home)).toContain(KEY);
   });

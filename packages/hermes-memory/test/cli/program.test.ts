@@ -89,7 +89,7 @@ describe("the command line", () => {
       "Usage: hermes memory add",
     );
     const unknown = await runHermes(["memory", "add", "-x"], { home });
-    expect(unknown.stderr).toContain("goes behind '--'");
+    expect(unknown.stderr).toContain("goes after '--'");
   });
 
   it("refuses piped input that is no text", async () => {

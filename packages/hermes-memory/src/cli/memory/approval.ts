@@ -1,4 +1,4 @@
-// pending, approve, reject: writes that wait for a person's word.
+// `hermes memory pending`, `approve` and `reject`: writes that wait for the user's approval.
 import {
   approvePending,
   type CommittedWrite,
@@ -21,7 +21,7 @@ import {
   withProviderReport,
 } from "./memory-command.ts";
 
-// A summary is cut where it is made; here it only has to stay in its line.
+// The writer has cut the summary already; this limit only keeps it on one line.
 const SUMMARY_CHARS = 200;
 const NOTHING = "No pending memory writes.";
 
@@ -68,13 +68,13 @@ export const approve: CommandBody = async (input, context) => {
         id,
         target,
         message,
-        ...(removed === undefined ? {} : { removed }),
-        ...(changeId === undefined ? {} : { change_id: changeId }),
+        removed,
+        change_id: changeId,
       });
       gone.push(...goneLines(changes ?? [], archived));
       if (warning !== undefined) warnings.add(`warning: ${target}: ${warning}`);
     } else if (!records.some((record) => record.id === id)) {
-      unwrap(outcome, memoryFailure); // no such record: that alone is the answer
+      unwrap(outcome, memoryFailure); // there is no such record
     } else {
       failed.push({ id, kind: outcome.error.kind, error: outcome.error.message });
       const hint = secretHint(outcome.error);
@@ -104,7 +104,7 @@ export const reject: CommandBody = async (input, context) => {
   const rejected: string[] = [];
   for (const id of ids) {
     const outcome = rejectPending(directory, id);
-    if (!outcome.ok && isAll && outcome.error.kind === "no_match") continue; // decided elsewhere a moment ago
+    if (!outcome.ok && isAll && outcome.error.kind === "no_match") continue; // another process has decided it meanwhile
     unwrap(outcome, memoryFailure);
     rejected.push(id);
     await noteRejection(
@@ -132,11 +132,11 @@ function chosen(directory: string, asked: string): Choice {
     : { ids: [asked], records, skipped: [] };
 }
 
-/** So that `explain` can tell later that this text was turned down. Of the text itself only a hash is kept. */
+/** Notes the rejection in the journal, for `explain`. Of the text only a hash is kept. */
 async function noteRejection(store: MemoryStore, record: PendingRecord | undefined): Promise<void> {
   const target = MEMORY_TARGETS.find((each) => each === record?.payload.target);
   const ops = record && pendingOperations(record);
-  if (!target || !ops) return; // a record that makes no sense leaves none
+  if (!target || !ops) return; // a damaged record has nothing to note
   const meta = { origin: "cli", reason: `rejected ${record.id}` } as const;
   for (const op of ops) await store.noteRefusal(target, op, { kind: "denied", message: "rejected" }, meta);
 }
@@ -146,7 +146,7 @@ function nothingWaits(field: string, skipped: readonly string[]): CommandOutcome
 }
 
 function aboutSkipped(skipped: readonly string[]): string[] {
-  return skipped.map((name) => `${printable(name)} is no staged write and was passed over.`);
+  return skipped.map((name) => `${printable(name)} is no staged write and was skipped.`);
 }
 
 function line({ id, origin, summary }: PendingRecord): string {

@@ -1,4 +1,4 @@
-// archive list, archive search, archive restore; pin and unpin, which keep entries from being archived.
+// `hermes memory archive list`, `search` and `restore`; `pin` and `unpin`, which keep entries from being archived.
 import {
   type ArchivedEntry,
   entryId,
@@ -61,7 +61,7 @@ async function setPin(input: CommandInput, context: CommandContext, isOn: boolea
   };
 }
 
-/** Where the text is, when only one of the files has it. An entry equal to it counts before those that contain it. */
+/** The only file that has the text. An entry equal to the text takes precedence over entries that contain it. */
 function theOneTarget(store: MemoryStore, text: string): MemoryTarget | undefined {
   const all = MEMORY_TARGETS.flatMap((target) => store.entries(target).map((entry) => ({ target, entry })));
   const equal = all.filter(({ entry }) => entry === text);
@@ -90,7 +90,7 @@ function listing(
       time,
       target,
       origin,
-      ...(sessionId === undefined ? {} : { session: sessionId }),
+      session: sessionId,
       text,
     })),
     lines:

@@ -1,13 +1,13 @@
-// `hermes memory tool`: the tools of memory, sessions, skills and the active provider by hand, as a model would call them. The entries
-// are those of the agent and of the MCP server.
+// `hermes memory tool`: lists the tools of memory, sessions, skills and the active provider, and calls one as a model would. They are
+// the tools that the agent and the MCP server have.
 import type { CommittedWrite } from "@hermes-memory/core/curated";
 import { isRecord, outsideJsonOr } from "@hermes-memory/core/lib";
 import { callFromOutside, definitionOf, type Tool, type ToolOutcome } from "@hermes-memory/core/tools";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 import { mirrorToProvider } from "./memory-command.ts";
-import { withActiveProvider } from "./provider/active.ts";
-import { activeName } from "./provider/wanted.ts";
+import { activeName } from "./provider/find-provider.ts";
+import { withActiveProvider } from "./provider/run-provider.ts";
 
 const DESCRIPTION_CHARS = 100;
 
@@ -24,7 +24,7 @@ export const tool: CommandBody = async (input, context) => {
   return { ...outcome, notes };
 };
 
-/** A provider that cannot be started costs a note: the other tools are there all the same. */
+/** A provider that cannot be started costs a warning; the other tools are listed. */
 async function list(own: readonly Tool[], context: CommandContext): Promise<CommandOutcome> {
   const provider = await activeName(context);
   if (provider === "") return listed(null, own, []);
@@ -63,7 +63,7 @@ function listed(provider: string | null, tools: readonly Tool[], notes: readonly
   return { json: { provider, tools: tools.map(definitionOf) }, lines, notes };
 }
 
-/** The tool's JSON as it is. One that tells of a failure is a failure of the command. */
+/** Prints the tool's answer unchanged. An error of the tool sets the exit code. */
 function answered({ text, isError = false }: ToolOutcome): CommandOutcome {
   const value = parsed(text);
   return { json: value, lines: [printable(JSON.stringify(value, null, 2))], exitCode: isError ? 1 : 0 };
@@ -81,15 +81,18 @@ function readArguments(words: readonly string[]): CommandArguments {
   if (words.length === 1 && first.trimStart().startsWith("{")) {
     const value = parsed(first);
     if (typeof value === "object" && value !== null) return value as Record<string, unknown>;
-    throw new CommandFailure("The arguments are no valid JSON.", { exitCode: 2 });
+    throw new CommandFailure("The arguments are not valid JSON.", { exitCode: 2 });
   }
   return Object.fromEntries(
     words.map((word) => {
       const at = word.indexOf("=");
       if (at > 0) return [word.slice(0, at), word.slice(at + 1)];
-      throw new CommandFailure(`'${printable(word)}' is no argument. Write key=value, or one JSON object.`, {
-        exitCode: 2,
-      });
+      throw new CommandFailure(
+        `'${printable(word)}' is not an argument. Write key=value, or one JSON object.`,
+        {
+          exitCode: 2,
+        },
+      );
     }),
   );
 }

@@ -1,5 +1,5 @@
-// What is stored already and would be refused at a write today: credentials, and text in disguise. Findings name the place and
-// what it looks like, never what is written there.
+// Stored text that a write would be refused for today: credentials and disguised text. A finding names the place and the kind of
+// text, never the text.
 import { lookAtPending, type MemoryTarget, scanOptions, targetPaths } from "@hermes-memory/core/curated";
 import { readJsonLines } from "@hermes-memory/core/lib";
 import { ConfigFailure } from "@hermes-memory/core/memory";
@@ -13,13 +13,12 @@ import {
 } from "@hermes-memory/core/skills";
 import type { TargetFile } from "../inspect-files.ts";
 import { counted } from "../printing.ts";
-import { type Finding, fine, warn } from "./finding.ts";
-import type { Patient } from "./patient.ts";
+import { type CheckedHome, type Finding, fine, warn } from "./finding.ts";
 
-/** `isBlocked`: the prompt shows a placeholder for the entry, and another finding says so. */
+/** `isBlocked`: the prompt shows a placeholder for the entry, which another finding reports. */
 export function storedInMemory(
   { name, target, entries }: Pick<TargetFile, "name" | "target" | "entries">,
-  { scanAllow, allowSecrets }: Patient["config"],
+  { scanAllow, allowSecrets }: CheckedHome["config"],
   isBlocked: (index: number) => boolean,
 ): Finding[] {
   return entries.flatMap((entry, index) => {
@@ -31,11 +30,11 @@ export function storedInMemory(
   });
 }
 
-/** Entries that made room. Lines of restored ones are still in the file. */
+/** Archived entries. Lines of restored entries are still in the file. */
 export function storedInArchive(
   directory: string,
   { name, target }: Pick<TargetFile, "name" | "target">,
-  { scanAllow, allowSecrets }: Patient["config"],
+  { scanAllow, allowSecrets }: CheckedHome["config"],
 ): Finding[] {
   const path = targetPaths(directory, target).archive;
   const findings = readJsonLines(path).values.flatMap((line, index): Finding[] => {
@@ -52,12 +51,12 @@ function textOf(line: unknown): string {
   return typeof text === "string" ? text : "";
 }
 
-/** Staged writes of memory and skills: approving them is refused, but what they hold lies on disk. */
+/** Staged writes of memory and skills: approving them is refused, but their text is on disk. */
 export function storedInPending({
   home,
   memory: opened,
   config,
-}: Pick<Patient, "home" | "memory" | "config">): Finding[] {
+}: Pick<CheckedHome, "home" | "memory" | "config">): Finding[] {
   const memory = lookAtPending(opened.owner.pendingDirectory).records.map((record) => {
     const { content, old_text, curation } = record.payload;
     const texts = [content, old_text, record.summary, curation?.text, ...(curation?.remove ?? [])];
@@ -81,15 +80,19 @@ export function storedInPending({
 function atMost(findings: readonly Finding[], check: string, where: string): Finding[] {
   const more = findings.length - MOST_LISTED;
   if (more <= 0) return [...findings];
-  const rest = warn(check, `${more} more of these in ${where}.`, "Mend those above, then look again.");
+  const rest = warn(
+    check,
+    `${more} more of these in ${where}.`,
+    "Correct those above, then run 'hermes doctor' again.",
+  );
   return [...findings.slice(0, MOST_LISTED), rest];
 }
 
 const MOST_LISTED = 20;
 
-export async function checkSkills({ home, env, memory }: Patient): Promise<Finding[]> {
+export async function checkSkills({ home, env, memory }: CheckedHome): Promise<Finding[]> {
   const store = await memory.owner.skills().catch((cause: unknown) => {
-    if (cause instanceof ConfigFailure) return new SkillStore({ home, env }); // the settings check tells about a bad config
+    if (cause instanceof ConfigFailure) return new SkillStore({ home, env }); // checkSettings reports a broken config.yaml
     throw cause;
   });
   const { files, findings } = findingsInSkills(store);

@@ -1,32 +1,104 @@
-// `hermes memory test`: starts the provider, lets it write, recall and clean up, and says how long each step took.
-
+// Commands that start a provider: `hermes memory recall` and `test`. `withActiveProvider` starts it for one command and shuts it down.
 import { resolve } from "node:path";
 import { useEnvFile } from "@hermes-memory/core/config";
-import { randomHex } from "@hermes-memory/core/lib";
+import { codePointLength, groupThousands, randomHex } from "@hermes-memory/core/lib";
+import type { Logger } from "@hermes-memory/core/lib/logger";
 import {
+  buildMemoryContextBlock,
   checkAvailability,
+  type MemoryManager,
   type MemoryProvider,
   recordAvailability,
   runForeign,
   type SelfTestReport,
 } from "@hermes-memory/core/providers";
-import { type CommandBody, CommandFailure, type CommandOutcome } from "../../command.ts";
-import { oneLine } from "../../printing.ts";
-import { loadWanted, namedOrActive } from "./wanted.ts";
+import { redactSecrets } from "@hermes-memory/core/security";
+import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../../command.ts";
+import { oneLine, printable } from "../../printing.ts";
+import { nonEmptyText } from "../memory-command.ts";
+import { loadNamed, namedOrActive } from "./find-provider.ts";
+
+type Running = {
+  readonly name: string;
+  readonly manager: MemoryManager;
+  readonly sessionId: string;
+};
+
+/** `notes` are the lines that the provider's calls logged. */
+export async function withActiveProvider<T>(
+  context: CommandContext,
+  purpose: string,
+  work: (running: Running) => Promise<T>,
+): Promise<{ readonly value: T; readonly notes: readonly string[] }> {
+  const name = await namedOrActive(undefined, context);
+  useEnvFile(context.memory.home);
+  const notes: string[] = [];
+  const sessionId = `${purpose}-${randomHex(6)}`;
+  try {
+    const active = await context.memory.owner.provider.activate({ sessionId, log: noting(notes) });
+    if (active.kind !== "active") {
+      const reason = active.kind === "unavailable" ? active.reason : "";
+      throw new CommandFailure(`'${name}' cannot be asked. ${reason}`, {
+        hint: "'hermes memory status' shows what it needs.",
+        details: { kind: "unavailable", provider: name },
+      });
+    }
+    try {
+      const value = await work({ name, manager: active.manager, sessionId });
+      return { value, notes: notes.map(printable) };
+    } finally {
+      await active.manager.shutdownAll();
+    }
+  } finally {
+    context.io.endWithoutWaiting();
+  }
+}
+
+/** Log lines become notes on the terminal. */
+function noting(notes: string[]): Logger {
+  const note = (message: string): void => void notes.push(redactSecrets(message));
+  return { debug: note, info: note, warn: note, error: note, dropped: 0 };
+}
+
+// recall: the text that the active provider adds to a prompt, and how long that takes
+
+export const recall: CommandBody = async (input, context) => {
+  const query = await nonEmptyText(input, context, "text");
+  const { value, notes } = await withActiveProvider(
+    context,
+    "recall",
+    async ({ name, manager, sessionId }) => {
+      const startedAt = performance.now();
+      await manager.onTurnStart(1, query);
+      const text = await manager.prefetchAll(query, { session_id: sessionId });
+      return { name, text, ms: Math.round((performance.now() - startedAt) * 10) / 10 };
+    },
+  );
+  const { name, text, ms } = value;
+  const block = buildMemoryContextBlock(text);
+  const size = `${groupThousands(codePointLength(text))} characters`;
+  return {
+    json: { provider: name, ms, text, block },
+    lines: block === "" ? ["Nothing is recalled for this text."] : [printable(block)],
+    notes: [...notes, `${name}: ${block === "" ? "" : `${size}, `}${ms} ms`],
+  };
+};
+
+// test: the provider writes, recalls and cleans up, and the time of each step is printed
 
 const INITIALIZE_MS = 10_000;
 const SELF_TEST_MS = 60_000;
 const SHUTDOWN_MS = 2_500;
-/** A detail may say what to do. */
+/** Enough for a sentence that says what to do. */
 const DETAIL_CHARS = 200;
 
 type Step = { readonly name: string; readonly ms: number; readonly detail?: string };
 
 type Trial = {
   readonly steps: readonly Step[];
-  /** False: the provider has no test of its own. */
+  /** False when the provider has no self-test. */
   readonly isSupported: boolean;
-  /** Which part failed, and how. */
+  /** Which step failed, and why. */
   readonly failure?: string;
   readonly totalMs: number;
 };
@@ -37,7 +109,7 @@ export const test: CommandBody = async ({ args }, context) => {
   const name = await namedOrActive(args.provider, context);
   useEnvFile(home);
   try {
-    const { provider } = await loadWanted(home, name, "test");
+    const { provider } = await loadNamed(home, name, "test");
     const availability = await checkAvailability(provider);
     recordAvailability(home, name, availability, "test");
     if (!availability.available) {
@@ -59,7 +131,7 @@ export const test: CommandBody = async ({ args }, context) => {
   }
 };
 
-/** Whatever happens in between, the provider is shut down. */
+/** The provider is shut down also after a failure. */
 async function tryOut(provider: MemoryProvider, home: string, interrupted: AbortSignal): Promise<Trial> {
   const startedAt = performance.now();
   const steps: Step[] = [];
@@ -84,7 +156,7 @@ async function tryOut(provider: MemoryProvider, home: string, interrupted: Abort
   let failure = begun.outcome.ok ? undefined : `initialize ${begun.outcome.error.message}`;
   if (failure === undefined && provider.selfTest) {
     const tested = await timed("selfTest", SELF_TEST_MS, (signal) => provider.selfTest?.(signal));
-    if (tested.outcome.ok) steps.push(...stepsOf(tested.outcome.value));
+    if (tested.outcome.ok) steps.push(...testSteps(tested.outcome.value));
     else failure = `selfTest ${tested.outcome.error.message}`;
   }
   const at = performance.now();
@@ -95,11 +167,11 @@ async function tryOut(provider: MemoryProvider, home: string, interrupted: Abort
     steps,
     isSupported: provider.selfTest !== undefined,
     totalMs: since(startedAt),
-    ...(failure === undefined ? {} : { failure }),
+    failure,
   };
 }
 
-/** Rejects when Ctrl-C was pressed: a provider may ignore its signal. */
+/** Rejects on Ctrl-C, since a provider may ignore its signal. */
 function stopped(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     if (signal.aborted) reject(new Error("interrupted"));
@@ -107,14 +179,19 @@ function stopped(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** A plugin wrote it: only what is there counts. */
-function stepsOf(report: SelfTestReport | undefined): Step[] {
+/** The report comes from a plugin, so every field is checked. */
+function testSteps(report: SelfTestReport | undefined): Step[] {
   const given: unknown = report?.steps;
   return (Array.isArray(given) ? (given as unknown[]) : []).flatMap((step): Step[] => {
     if (typeof step !== "object" || step === null) return [];
     const { name, ms, detail } = step as Record<string, unknown>;
-    const rest = typeof detail === "string" ? { detail } : {};
-    return [{ name: String(name), ms: typeof ms === "number" ? rounded(ms) : 0, ...rest }];
+    return [
+      {
+        name: String(name),
+        ms: typeof ms === "number" ? rounded(ms) : 0,
+        detail: typeof detail === "string" ? detail : undefined,
+      },
+    ];
   });
 }
 
