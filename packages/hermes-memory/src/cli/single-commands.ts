@@ -77,6 +77,6 @@ export const promptSizeCommands: readonly CommandSpec[] = [
       },
     },
     examples: ["hermes prompt-size", "hermes prompt-size --platform telegram --json"],
-    load: async () => (await import("./prompt/measure-prompt.ts")).promptSize,
+    load: async () => (await import("./prompt-size.ts")).promptSize,
   },
 ];

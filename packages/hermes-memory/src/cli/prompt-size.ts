@@ -28,9 +28,9 @@ import {
 import { readResultEntry, sessionSearchEntry } from "@hermes-memory/core/sessions";
 import { buildSkillsIndex, skillsDirectory, skillTools } from "@hermes-memory/core/skills";
 import { definitionOf, errorOutcome, type ToolDefinition, type ToolOutcome } from "@hermes-memory/core/tools";
-import type { CommandBody, Paint } from "../command.ts";
-import { inspectTarget } from "../inspect-files.ts";
-import { oneLine, printable } from "../printing.ts";
+import type { CommandBody, Paint } from "./command.ts";
+import { inspectTarget } from "./inspect-files.ts";
+import { oneLine, printable } from "./printing.ts";
 
 export const promptSize: CommandBody = async ({ flags }, { home: selected, io, memory }) => {
   const config = await memory.config();
