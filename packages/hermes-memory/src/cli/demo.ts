@@ -1,4 +1,4 @@
-// `hermes demo`: runs the tour (../tour) in a home of its own and prints it. The tour is loaded when the command runs.
+// `hermes demo`: runs the tour (../tour) in a separate home and prints it. The tour is loaded when the command runs.
 import { once } from "node:events";
 import type { HistoryLine } from "@hermes-memory/core/curated";
 import { openMemory } from "@hermes-memory/core/memory";

@@ -1,4 +1,4 @@
-// What the handlers of all MCP requests share: their dependencies, curated memory, and how a failed request is reported.
+// Shared by the handlers of all MCP requests: their dependencies, curated memory, and errors.
 import { existsSync } from "node:fs";
 import { type CommittedWrite, MEMORY_TARGETS, type MemoryTarget } from "@hermes-memory/core/curated";
 import { describeCause, HermesError } from "@hermes-memory/core/lib";

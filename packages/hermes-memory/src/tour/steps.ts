@@ -268,9 +268,10 @@ async function compaction(session: TourSession, logs: string[]) {
     "you",
     `(${logs.length} firing logs, one a turn, about ${groupThousands(hundreds * 100)} characters each)`,
   );
-  const [end] = session.all("compaction-end");
-  const told = needed(end, `A compaction within ${MOST_LOGS} logs`);
-  const { kind, oldSessionId, sessionId, messagesBefore, messagesAfter, tokensBefore, tokensAfter } = told;
+  const { kind, oldSessionId, sessionId, messagesBefore, messagesAfter, tokensBefore, tokensAfter } = needed(
+    session.all("compaction-end")[0],
+    `A compaction within ${MOST_LOGS} logs`,
+  );
   const row = await agent.store?.getSession(sessionId);
   const before = await agent.store?.getSession(oldSessionId);
   const stored = await agent.store?.getMessages(oldSessionId);

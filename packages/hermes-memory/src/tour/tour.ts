@@ -1,4 +1,4 @@
-// What the steps of the tour work with: the step and its report, the state they share, and a session of a real agent.
+// Building blocks for the steps of the tour: a step and its report, the state they share, and a session of a real agent.
 import {
   type Agent,
   type AgentEvent,
@@ -19,7 +19,7 @@ export type Step = {
   readonly id: string;
   readonly session: number;
   readonly layer: string;
-  /** What happened, in a sentence. */
+  /** The event, in one sentence. */
   readonly title: string;
   readonly ok: boolean;
   /** Statements, and whether they are true. */
@@ -73,7 +73,7 @@ type Known = {
   reviewChange?: string;
 };
 
-/** What a session used, as its agent counted it. */
+/** Usage of one session, as its agent counted it. */
 type Spent = {
   readonly session: number;
   readonly calls: readonly Usage[];

@@ -1,13 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { visibleRows } from "../../src/cli/prompts/scrolling-list.ts";
 import type { ScreenEvent } from "../../src/cli/screen.ts";
-import {
-  type Picker,
-  pickerFrame,
-  startPicker,
-  stepPicker,
-  visibleRows,
-} from "../../src/cli/sessions/session-picker.ts";
+import { type Picker, pickerFrame, startPicker, stepPicker } from "../../src/cli/sessions/session-picker.ts";
 import { displayWidth } from "../../src/cli/sessions/text-layout.ts";
 import { listed } from "./sessions-rows.ts";
 

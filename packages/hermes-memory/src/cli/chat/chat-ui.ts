@@ -24,7 +24,7 @@ export type UiParts = {
   readonly paint: Paint;
   readonly history: HistoryFile;
   readonly showReasoning: boolean;
-  /** What Enter does while a turn runs. `/busy` changes it. */
+  /** The effect of Enter while a turn runs; `/busy` changes it. */
   readonly busyMode: () => BusyMode;
   /** A monotonic clock, in milliseconds. */
   readonly now?: () => number;

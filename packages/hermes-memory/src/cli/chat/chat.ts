@@ -213,7 +213,7 @@ type OpenChat = {
     confirm: (question: string) => Promise<boolean>,
   ): Promise<CommandReply | undefined>;
   complete(written: string): readonly string[];
-  /** What Enter does while a turn runs; set by config or `/busy`. */
+  /** The effect of Enter while a turn runs; set by config or `/busy`. */
   busyMode(): BusyMode;
 };
 

@@ -100,7 +100,7 @@ const FRAME_MS = 100;
 /** Shorter times are not shown. */
 const SHOWN_FROM_MS = 2000;
 
-/** What runs after this event; undefined when the event does not tell. */
+/** The activity that runs after this event; undefined when the event does not change it. */
 export function activityOf(event: AgentEvent): string | undefined {
   switch (event.type) {
     case "turn-start":

@@ -192,7 +192,7 @@ export const approve: CommandBody = async (input, context) => {
   }
   const skillStore = skills.length > 0 ? await openSkills(context) : undefined;
   for (const { id } of skills) if (skillStore) note(id, await approveSkillChange(skillStore, id));
-  const told: CommandOutcome = {
+  const outcome: CommandOutcome = {
     json: { success: failed.length === 0, approved, failed, removed },
     lines: [
       `Approved ${counted(approved.length, "proposal")}.`,
@@ -202,7 +202,7 @@ export const approve: CommandBody = async (input, context) => {
     notes: store?.warnings ?? [],
     exitCode: failed.length > 0 ? 1 : 0,
   };
-  return withProviderReport(told, await mirrorToProvider({ flags: {} }, context, writes));
+  return withProviderReport(outcome, await mirrorToProvider({ flags: {} }, context, writes));
 };
 
 export const reject: CommandBody = async (input, context) => {
@@ -220,7 +220,7 @@ export type Staged = {
   readonly skills: readonly PendingSkillChange[];
 };
 
-/** What the curator staged in this home, oldest first. */
+/** Proposals that the curator staged in this home, oldest first. */
 export function allStaged({ home, owner }: Memory): Staged {
   return {
     memory: readPendingWrites(owner.pendingDirectory).records.filter(({ origin }) => origin === "curator"),

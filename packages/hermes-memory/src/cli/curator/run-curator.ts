@@ -155,18 +155,18 @@ function decidedLines({ proposal, outcome }: Decided): string[] {
   if (proposal.layer === "skills") {
     const into = proposal.into ? ` -> ${proposal.into.name}` : "";
     const names = proposal.skills.join(", ");
-    return [`  ${proposal.kind}${by}: ${names}${into}: ${proposal.reason}${told(outcome)}`];
+    return [`  ${proposal.kind}${by}: ${names}${into}: ${proposal.reason}${outcomeText(outcome)}`];
   }
   const { kind, target, curation, reason } = proposal;
   return [
-    `  ${kind}${by} in ${target}: ${printable(reason)}${told(outcome)}`,
+    `  ${kind}${by} in ${target}: ${printable(reason)}${outcomeText(outcome)}`,
     ...curation.remove.map((text) => `    - ${indented(text, 6)}`),
     ...(curation.text === undefined ? [] : [`    + ${indented(curation.text, 6)}`]),
     ...(curation.keep ?? []).map((text) => `    = ${indented(text, 6)}`),
   ];
 }
 
-function told(outcome: Outcome): string {
+function outcomeText(outcome: Outcome): string {
   switch (outcome.kind) {
     case "proposed":
       return "";

@@ -69,7 +69,6 @@ function change(order: Order, edit: (text: string) => Result<ConfigEdit, EditFai
   // The diff shows neighbouring entries as well, whose keys must not be printed.
   const diff = isChange ? lineDiff(path, before, text).map((line) => printable(redactSecrets(line))) : [];
   const backup = isChange && !isDryRun ? replaceClientConfig(path, before, text) : undefined;
-  const told = sentence(action, order);
   return {
     json: {
       success: true,
@@ -82,7 +81,9 @@ function change(order: Order, edit: (text: string) => Result<ConfigEdit, EditFai
       diff: isDryRun ? diff.join("\n") : undefined,
     },
     lines:
-      isDryRun && isChange ? diff : [told, ...(backup === undefined ? [] : [`Backup: ${printable(backup)}`])],
+      isDryRun && isChange
+        ? diff
+        : [sentence(action, order), ...(backup === undefined ? [] : [`Backup: ${printable(backup)}`])],
     notes: isChange ? [isDryRun ? "Nothing was written (--dry-run)." : client.afterwards] : [],
   };
 }

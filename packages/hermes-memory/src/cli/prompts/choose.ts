@@ -1,8 +1,15 @@
 // Lets the user choose one of a few rows: with arrow keys on a screen, by number where nothing can be drawn or input is a pipe.
 import { Cancelled, type Terminal } from "../command.ts";
-import type { OpenScreen, Screen, ScreenEvent, Size } from "../screen.ts";
+import type { Screen, ScreenEvent, Size } from "../screen.ts";
 import { linesOf, lineText } from "../sessions/input-lines.ts";
-import { cutToWidth, fitToWidth } from "../sessions/text-layout.ts";
+import {
+  cursorAfter,
+  listFrame,
+  runOnScreen,
+  type ScrollingList,
+  visibleRows,
+  withCursor,
+} from "./scrolling-list.ts";
 
 /** The index of the row. Throws `Cancelled`. */
 export async function choose(io: Terminal, question: Question): Promise<number> {
@@ -32,36 +39,19 @@ async function pipedLine(io: Terminal, prompt: string): Promise<string> {
 }
 
 async function onScreen(screen: Screen, question: Question): Promise<number> {
-  let list = startChoice(question, screen.size());
-  const { promise, resolve } = Promise.withResolvers<ChoiceEnd>();
-  let opened: OpenScreen | undefined;
-  const draw = (): void => opened?.draw(choiceFrame(list));
-  const onEvent = (event: ScreenEvent): void => {
-    list = stepChoice(list, event);
-    if (list.end === undefined) draw();
-    else resolve(list.end);
-  };
-  opened = await screen.open(onEvent);
-  try {
-    draw();
-    const end = await promise;
-    if (end.kind === "chosen") return end.index;
-    throw new Cancelled(end.kind === "interrupted" ? "interrupt" : "end");
-  } finally {
-    opened.close();
-  }
+  const start = startChoice(question, screen.size());
+  const end = await runOnScreen(screen, start, { step: stepChoice, frame: choiceFrame });
+  if (end.kind === "chosen") return end.index;
+  throw new Cancelled(end.kind === "interrupted" ? "interrupt" : "end");
 }
 
 // The list and its keys. Pure.
 
-export type ChoiceList = Size & {
+export type ChoiceList = ScrollingList & {
   readonly title: string;
   readonly labels: readonly string[];
   /** The row that Esc and q choose. */
   readonly preselected: number;
-  readonly cursor: number;
-  /** Index of the first visible row. */
-  readonly top: number;
   readonly end?: ChoiceEnd;
 };
 
@@ -78,11 +68,8 @@ type Question = {
   readonly preselected: number;
 };
 
-/** Lines of the frame that are not rows: the title above, the keys below. */
-const FRAME_ROWS = 2;
-
 export function startChoice({ title, labels, preselected }: Question, { columns, rows }: Size): ChoiceList {
-  return scrolled({ title, labels, preselected, cursor: preselected, top: 0, columns, rows });
+  return moved({ title, labels, preselected, cursor: 0, top: 0, columns, rows }, preselected);
 }
 
 export function stepChoice(list: ChoiceList, event: ScreenEvent): ChoiceList {
@@ -91,7 +78,7 @@ export function stepChoice(list: ChoiceList, event: ScreenEvent): ChoiceList {
     case "end":
       return { ...list, end: { kind: "gone" } };
     case "resize":
-      return scrolled({ ...list, columns: event.columns, rows: event.rows });
+      return moved({ ...list, columns: event.columns, rows: event.rows }, list.cursor);
     case "key":
       return press(list, event);
     default:
@@ -99,29 +86,15 @@ export function stepChoice(list: ChoiceList, event: ScreenEvent): ChoiceList {
   }
 }
 
-function visibleRows({ rows }: Size): number {
-  return Math.max(1, rows - FRAME_ROWS);
-}
-
 type Key = Extract<ScreenEvent, { kind: "key" }>;
+
+const VI_KEYS: Readonly<Record<string, string>> = { k: "up", j: "down" };
 
 function press(list: ChoiceList, { name, isCtrl }: Key): ChoiceList {
   if (isCtrl) return name === "c" ? { ...list, end: { kind: "interrupted" } } : list;
+  const cursor = cursorAfter(VI_KEYS[name ?? ""] ?? name, list, list.labels.length);
+  if (cursor !== undefined) return moved(list, cursor);
   switch (name) {
-    case "up":
-    case "k":
-      return moved(list, list.cursor - 1);
-    case "down":
-    case "j":
-      return moved(list, list.cursor + 1);
-    case "pageup":
-      return moved(list, list.cursor - visibleRows(list));
-    case "pagedown":
-      return moved(list, list.cursor + visibleRows(list));
-    case "home":
-      return moved(list, 0);
-    case "end":
-      return moved(list, list.labels.length - 1);
     case "return":
     case "enter":
     case "space":
@@ -135,30 +108,13 @@ function press(list: ChoiceList, { name, isCtrl }: Key): ChoiceList {
 }
 
 function moved(list: ChoiceList, cursor: number): ChoiceList {
-  return scrolled({ ...list, cursor: Math.min(list.labels.length - 1, Math.max(0, cursor)) });
+  return withCursor(list, list.labels.length, cursor);
 }
-
-/** Scrolls as little as needed to show the cursor, and leaves no gap below the last row. */
-function scrolled(list: ChoiceList): ChoiceList {
-  const page = visibleRows(list);
-  const lowest = Math.max(0, list.labels.length - page);
-  const top = Math.min(list.cursor, Math.max(list.top, list.cursor - page + 1));
-  return { ...list, top: Math.min(top, lowest) };
-}
-
-// The list as lines, none wider than the terminal
-
-const INVERSE = ["\u001b[7m", "\u001b[27m"] as const;
 
 export function choiceFrame(list: ChoiceList): string[] {
-  const width = Math.max(1, list.columns - 1); // the last column would wrap on some terminals
-  const rows = list.labels.slice(list.top, list.top + visibleRows(list)).map((label, index) => {
-    const isChosen = list.top + index === list.cursor;
-    const line = fitToWidth(`${isChosen ? "> " : "  "}${label}`, width);
-    return isChosen ? `${INVERSE[0]}${line}${INVERSE[1]}` : line;
+  return listFrame(list, {
+    head: list.title,
+    rows: list.labels.slice(list.top, list.top + visibleRows(list)),
+    keys: `Arrows move, Enter or Space chooses, Esc or q keeps: ${list.labels[list.preselected] ?? ""}`,
   });
-  const kept = list.labels[list.preselected] ?? "";
-  const keys = `Arrows move, Enter or Space chooses, Esc or q keeps: ${kept}`;
-  const lines = [cutToWidth(list.title, width), ...rows, cutToWidth(keys, width)];
-  return list.rows < 3 ? lines.slice(1, 1 + Math.max(1, list.rows)) : lines;
 }

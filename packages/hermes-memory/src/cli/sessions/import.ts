@@ -35,7 +35,7 @@ export const importSessions: CommandBody = async (input, context) => {
     }
   });
   if (reading.trouble !== undefined) throw badLine(reading.trouble, name, reading.line, outcome);
-  return told(outcome);
+  return reported(outcome);
 };
 
 /** A bad line ends the reading but not the import: sessions before it are kept and reported. */
@@ -136,7 +136,7 @@ function whereItFailed(cause: unknown, name: string, line: number): unknown {
   return new HermesError(cause.code, message, { cause, hint });
 }
 
-function told(outcome: ImportOutcome & { isStopped: boolean }): CommandOutcome {
+function reported(outcome: ImportOutcome & { isStopped: boolean }): CommandOutcome {
   const { imported, messages, skipped, renamed, isStopped } = outcome;
   const list = (lines: readonly string[]): string[] => [
     ...lines.slice(0, LISTED),

@@ -1,4 +1,4 @@
-// What the session commands share: opening the database, finding the session a user means, reading flags.
+// Shared by the session commands: opening the database, finding the session a user means, reading flags.
 import { type SessionFiles, sessionDatabasePath, sessionFiles } from "@hermes-memory/core/home";
 import { describeCause, HermesError } from "@hermes-memory/core/lib";
 import type { SessionRow, SessionStore } from "@hermes-memory/core/sessions";

@@ -4,19 +4,25 @@
 import type { Clock } from "@hermes-memory/core/lib";
 import type { ListedSession } from "@hermes-memory/core/sessions";
 import type { Terminal } from "../command.ts";
-import type { OpenScreen, Screen, ScreenEvent, Size } from "../screen.ts";
+import {
+  cursorAfter,
+  frameColumns,
+  listFrame,
+  MARK_COLUMNS,
+  runOnScreen,
+  type ScrollingList,
+  visibleRows,
+  withCursor,
+} from "../prompts/scrolling-list.ts";
+import type { Screen, ScreenEvent, Size } from "../screen.ts";
 import { linesOf, lineText } from "./input-lines.ts";
 import { cutToWidth, fitToWidth, flat, nameOf, relativeTime, withoutLastGrapheme } from "./text-layout.ts";
 
-export type Picker = Size & {
-  readonly rowsOf: readonly Candidate[];
+export type Picker = ScrollingList & {
+  readonly candidates: readonly Candidate[];
   readonly filter: string;
-  /** The candidates that fit the filter. */
+  /** The candidates that match the filter; `cursor` and `top` are indexes in it. */
   readonly matches: readonly ListedSession[];
-  /** Index of the chosen line in `matches`; 0 when there is none. */
-  readonly cursor: number;
-  /** First line that is shown. */
-  readonly top: number;
   readonly end?: PickerEnd;
 };
 
@@ -27,12 +33,9 @@ type PickerEnd =
 
 type Candidate = { readonly session: ListedSession; readonly text: string };
 
-/** Lines that are no sessions: the filter at the top and the keys at the bottom. */
-const FRAME_ROWS = 2;
-
 export function startPicker(sessions: readonly ListedSession[], { columns, rows }: Size): Picker {
-  const rowsOf = sessions.map((session) => ({ session, text: searchText(session) }));
-  return { rowsOf, filter: "", matches: sessions, cursor: 0, top: 0, columns, rows };
+  const candidates = sessions.map((session) => ({ session, text: searchText(session) }));
+  return { candidates, filter: "", matches: sessions, cursor: 0, top: 0, columns, rows };
 }
 
 export function stepPicker(picker: Picker, event: ScreenEvent): Picker {
@@ -41,7 +44,7 @@ export function stepPicker(picker: Picker, event: ScreenEvent): Picker {
     case "end":
       return { ...picker, end: { kind: "quit" } };
     case "resize":
-      return scrolled({ ...picker, columns: event.columns, rows: event.rows });
+      return moved({ ...picker, columns: event.columns, rows: event.rows }, picker.cursor);
     case "key":
       return press(picker, event);
     default:
@@ -49,29 +52,13 @@ export function stepPicker(picker: Picker, event: ScreenEvent): Picker {
   }
 }
 
-/** How many sessions fit on the screen, at least one. */
-export function visibleRows({ rows }: Size): number {
-  return Math.max(1, rows - FRAME_ROWS);
-}
-
 type Key = Extract<ScreenEvent, { kind: "key" }>;
 
 function press(picker: Picker, key: Key): Picker {
   if (key.isCtrl) return control(picker, key.name);
-  const page = visibleRows(picker);
+  const cursor = cursorAfter(key.name, picker, picker.matches.length);
+  if (cursor !== undefined) return moved(picker, cursor);
   switch (key.name) {
-    case "up":
-      return moved(picker, picker.cursor - 1);
-    case "down":
-      return moved(picker, picker.cursor + 1);
-    case "pageup":
-      return moved(picker, picker.cursor - page);
-    case "pagedown":
-      return moved(picker, picker.cursor + page);
-    case "home":
-      return moved(picker, 0);
-    case "end":
-      return moved(picker, picker.matches.length - 1);
     case "return":
     case "enter":
       return choose(picker);
@@ -117,25 +104,16 @@ function choose(picker: Picker): Picker {
 function filtered(picker: Picker, filter: string): Picker {
   if (filter === picker.filter) return picker;
   const words = folded(filter).split(/\s+/);
-  const matches = picker.rowsOf.flatMap(({ session, text }) =>
+  const matches = picker.candidates.flatMap(({ session, text }) =>
     words.every((word) => text.includes(word)) ? [session] : [],
   );
   const current = picker.matches[picker.cursor];
   const cursor = current === undefined ? -1 : matches.indexOf(current);
-  return scrolled({ ...picker, filter, matches, cursor: Math.max(0, cursor), top: 0 });
+  return moved({ ...picker, filter, matches, top: 0 }, cursor);
 }
 
 function moved(picker: Picker, cursor: number): Picker {
-  const last = Math.max(0, picker.matches.length - 1);
-  return scrolled({ ...picker, cursor: Math.min(last, Math.max(0, cursor)) });
-}
-
-/** Scrolls as little as needed to show the cursor, and leaves no gap below the last line. */
-function scrolled(picker: Picker): Picker {
-  const page = visibleRows(picker);
-  const lowest = Math.max(0, picker.matches.length - page);
-  const top = Math.min(picker.cursor, Math.max(picker.top, picker.cursor - page + 1));
-  return { ...picker, top: Math.min(top, lowest) };
+  return withCursor(picker, picker.matches.length, cursor);
 }
 
 function searchText({ title, preview, id, source }: ListedSession): string {
@@ -146,27 +124,16 @@ function folded(text: string): string {
   return text.normalize("NFKC").toLowerCase();
 }
 
-// The frame: lines no wider than the terminal.
-
-const KEYS = "Enter shows it, arrows move, Esc clears or quits, q quits";
-const MARK = 2;
-const INVERSE = ["\u001b[7m", "\u001b[27m"] as const;
-
 export function pickerFrame(picker: Picker, now: Date): string[] {
-  const width = Math.max(1, picker.columns - 1); // the last column would wrap on some terminals
-  const count = `${picker.matches.length}/${picker.rowsOf.length}`;
-  const head = `${count}  ${picker.filter === "" ? "Type to filter" : `> ${flat(picker.filter)}`}`;
-  const shown = picker.matches.slice(picker.top, picker.top + visibleRows(picker));
-  const rows = shown.map((session, index) => {
-    const isChosen = picker.top + index === picker.cursor;
-    const text = `${isChosen ? "> " : "  "}${sessionRow(session, width - MARK, now)}`;
-    const line = fitToWidth(text, width);
-    return isChosen ? `${INVERSE[0]}${line}${INVERSE[1]}` : line;
+  const { matches, candidates, filter, top } = picker;
+  const columns = frameColumns(picker) - MARK_COLUMNS;
+  const visible = matches.slice(top, top + visibleRows(picker));
+  return listFrame(picker, {
+    head: `${matches.length}/${candidates.length}  ${filter === "" ? "Type to filter" : `> ${flat(filter)}`}`,
+    rows: visible.map((session) => sessionRow(session, columns, now)),
+    empty: "No match. Backspace or Esc shows the others again.",
+    keys: "Enter shows it, arrows move, Esc clears or quits, q quits",
   });
-  const body =
-    rows.length > 0 ? rows : [cutToWidth("  No match. Backspace or Esc shows the others again.", width)];
-  const lines = [cutToWidth(head, width), ...body, cutToWidth(KEYS, width)];
-  return picker.rows < 3 ? lines.slice(1, 1 + Math.max(1, picker.rows)) : lines;
 }
 
 /** As many columns as fit: name and age first, then source, then preview and id. */
@@ -182,27 +149,15 @@ function sessionRow(session: ListedSession, width: number, now: Date): string {
 }
 
 /** Draws and waits for keys until the user chooses a session or leaves. */
-export async function runPicker(
+export function runPicker(
   screen: Screen,
   sessions: readonly ListedSession[],
   clock: Clock,
 ): Promise<PickerEnd> {
-  let picker = startPicker(sessions, screen.size());
-  const { promise, resolve } = Promise.withResolvers<PickerEnd>();
-  let opened: OpenScreen | undefined;
-  const draw = (): void => opened?.draw(pickerFrame(picker, clock.now()));
-  const onEvent = (event: ScreenEvent): void => {
-    picker = stepPicker(picker, event);
-    if (picker.end === undefined) draw();
-    else resolve(picker.end);
-  };
-  opened = await screen.open(onEvent);
-  try {
-    draw();
-    return await promise;
-  } finally {
-    opened.close();
-  }
+  return runOnScreen(screen, startPicker(sessions, screen.size()), {
+    step: stepPicker,
+    frame: (picker) => pickerFrame(picker, clock.now()),
+  });
 }
 
 const NAME_COLUMNS = 48;

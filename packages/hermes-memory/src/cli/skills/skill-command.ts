@@ -1,4 +1,4 @@
-// What the skill commands share: opening the skills of the home, and rendering their errors.
+// Shared by the skill commands: opening the skills of the home, and rendering their errors.
 import { areSecretIds } from "@hermes-memory/core/security";
 import type { SkillError, SkillStore } from "@hermes-memory/core/skills";
 import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
