@@ -1,4 +1,5 @@
 // Building blocks for the steps of the tour: a step and its report, the state they share, and a session of a real agent.
+import { EventEmitter, once } from "node:events";
 import {
   type Agent,
   type AgentEvent,
@@ -155,25 +156,21 @@ type EventOf<T extends AgentEvent["type"]> = Extract<AgentEvent, { type: T }>;
 export class TourSession implements AsyncDisposable {
   readonly agent: Agent;
   readonly #events: AgentEvent[];
-  readonly #listeners: Set<(event: AgentEvent) => void>;
+  /** Emits each event under its type. */
+  readonly #emitter: EventEmitter;
   readonly #options: TourOptions;
 
-  private constructor(
-    agent: Agent,
-    events: AgentEvent[],
-    listeners: Set<(event: AgentEvent) => void>,
-    options: TourOptions,
-  ) {
+  private constructor(agent: Agent, events: AgentEvent[], emitter: EventEmitter, options: TourOptions) {
     this.agent = agent;
     this.#events = events;
-    this.#listeners = listeners;
+    this.#emitter = emitter;
     this.#options = options;
   }
 
   /** The agent sees no keys or settings of the user's environment, and no context files of their directory. */
   static async open(options: TourOptions): Promise<TourSession> {
     const events: AgentEvent[] = [];
-    const listeners = new Set<(event: AgentEvent) => void>();
+    const emitter = new EventEmitter();
     const agent = await createAgent({
       home: options.home,
       env: {},
@@ -182,10 +179,10 @@ export class TourSession implements AsyncDisposable {
       ...options.agent,
       onEvent: (event) => {
         events.push(event);
-        for (const listener of listeners) listener(event);
+        emitter.emit(event.type, event);
       },
     });
-    return new TourSession(agent, events, listeners, options);
+    return new TourSession(agent, events, emitter, options);
   }
 
   /** One turn. `isTold: false` keeps a long text from the narrator. */
@@ -209,37 +206,24 @@ export class TourSession implements AsyncDisposable {
     const [past] = this.all(type);
     if (past !== undefined) return past;
     const { signal } = this.#options;
-    const { promise, resolve, reject } = Promise.withResolvers<EventOf<T>>();
-    const listener = (event: AgentEvent): void => {
-      if (isOfType(event, type)) resolve(event);
-    };
-    const late = setTimeout(
-      () => reject(new Error(`The agent sent no '${type}' within ${EVENT_TIMEOUT_MS / 1000} s.`)),
-      EVENT_TIMEOUT_MS,
-    );
-    const stop = (): void => reject(signal.reason);
-    this.#listeners.add(listener);
-    signal.addEventListener("abort", stop, { once: true });
+    const late = AbortSignal.timeout(EVENT_TIMEOUT_MS);
     try {
-      return await promise;
-    } finally {
-      clearTimeout(late);
-      this.#listeners.delete(listener);
-      signal.removeEventListener("abort", stop);
+      const [event] = await once(this.#emitter, type, { signal: AbortSignal.any([signal, late]) });
+      return event;
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (!late.aborted) throw cause;
+      throw new Error(`The agent sent no '${type}' within ${EVENT_TIMEOUT_MS / 1000} s.`);
     }
   }
 
   all<T extends AgentEvent["type"]>(type: T): readonly EventOf<T>[] {
-    return this.#events.filter((event) => isOfType(event, type));
+    return this.#events.filter((event): event is EventOf<T> => event.type === type);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.agent.close();
   }
-}
-
-function isOfType<T extends AgentEvent["type"]>(event: AgentEvent, type: T): event is EventOf<T> {
-  return event.type === type;
 }
 
 /** The newest call of a tool in a conversation, and its result. */

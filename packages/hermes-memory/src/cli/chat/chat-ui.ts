@@ -1,4 +1,5 @@
 // The chat on a terminal: a sent line becomes a command, a turn, or a message to the running turn; Ctrl-C stops or leaves.
+import { setTimeout } from "node:timers/promises";
 import type { AgentEvent, AgentSurface, BusyMode, CommandReply } from "@hermes-memory/agent/agent";
 import { describeCause } from "@hermes-memory/core/lib";
 import type { Paint } from "../command.ts";
@@ -75,7 +76,11 @@ export class ChatUi {
       await this.#panel.open(opening);
       const end = await this.#left.promise;
       this.#parts.agent.interrupt();
-      await Promise.race([this.#working, this.#hurry.promise, later(STOP_MS)]);
+      await Promise.race([
+        this.#working,
+        this.#hurry.promise,
+        setTimeout(STOP_MS, undefined, { ref: false }),
+      ]);
       return end;
     } finally {
       this.#panel.close();
@@ -255,10 +260,6 @@ export class ChatUi {
 /** `/word`, not a path. */
 function isCommandLike(text: string): boolean {
   return /^\/[\w?-]+(\s|$)/.test(text);
-}
-
-function later(ms: number): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, ms).unref());
 }
 
 // Ctrl-C: stops the running turn, or empties the input line; a second one leaves.

@@ -42,8 +42,6 @@ export type EditorRequest =
 
 export type EditorStep = { readonly editor: Editor; readonly request?: EditorRequest };
 
-type Key = Extract<EditorKey, { kind: "key" }>;
-
 // Not typed on purpose. Newline and tab may be part of a pasted text.
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
@@ -63,111 +61,87 @@ export function remembered(editor: Editor, text: string): Editor {
   return { ...editor, history, historyIndex: history.length, draft: "" };
 }
 
+// The keys, by Node's name with `ctrl-` or `meta-` in front.
+
+type OffsetOf = (text: string, cursor: number) => number;
+type RangeOf = (text: string, cursor: number) => readonly [from: number, to: number];
+
+const MOVES: Readonly<Record<string, OffsetOf>> = {
+  left: before,
+  right: after,
+  home: lineStart,
+  end: lineEnd,
+  "ctrl-b": before,
+  "ctrl-f": after,
+  "ctrl-a": lineStart,
+  "ctrl-e": lineEnd,
+  "ctrl-left": wordBefore,
+  "ctrl-right": wordAfter,
+  "meta-left": wordBefore,
+  "meta-right": wordAfter,
+  "meta-b": wordBefore,
+  "meta-f": wordAfter,
+};
+
+const DELETIONS: Readonly<Record<string, RangeOf>> = {
+  backspace: (text, cursor) => [before(text, cursor), cursor],
+  "ctrl-h": (text, cursor) => [before(text, cursor), cursor], // some terminals send it for backspace
+  delete: (text, cursor) => [cursor, after(text, cursor)],
+};
+
+/** Ctrl-Y inserts the text that one of these removed last. */
+const CUTS: Readonly<Record<string, RangeOf>> = {
+  "ctrl-u": (text, cursor) => [lineStart(text, cursor), cursor],
+  "ctrl-k": (text, cursor) => {
+    const end = lineEnd(text, cursor);
+    return [cursor, end === cursor ? after(text, cursor) : end];
+  },
+  "ctrl-w": (text, cursor) => [blankBefore(text, cursor), cursor],
+  "meta-d": (text, cursor) => [cursor, wordAfter(text, cursor)],
+  "meta-backspace": (text, cursor) => [wordBefore(text, cursor), cursor],
+};
+
+const REQUESTS: Readonly<Record<string, EditorRequest>> = {
+  tab: { kind: "complete" },
+  "ctrl-c": { kind: "interrupt" },
+  "ctrl-l": { kind: "clear-screen" },
+  "ctrl-z": { kind: "suspend" },
+};
+
+/** Node calls Ctrl-J `enter`; some terminals send it for Shift-Enter. */
+const NEW_LINE: ReadonlySet<string> = new Set(["enter", "ctrl-j", "meta-return", "meta-enter"]);
+
 export function stepEditor(editor: Editor, key: EditorKey): EditorStep {
   if (key.kind === "paste") return { editor: inserted(editor, cleaned(key.text)) };
-  if (key.isCtrl) return control(editor, key);
-  if (key.isMeta) return { editor: meta(editor, key) };
-  return plain(editor, key);
-}
-
-function plain(editor: Editor, key: Key): EditorStep {
-  const { text, cursor } = editor;
-  switch (key.name) {
+  const { text, cursor, cut } = editor;
+  const name = `${key.isCtrl ? "ctrl-" : key.isMeta ? "meta-" : ""}${key.name ?? ""}`;
+  const [request, move, deletion, cutting] = [REQUESTS[name], MOVES[name], DELETIONS[name], CUTS[name]];
+  if (request) return { editor, request };
+  if (move) return { editor: moved(editor, move(text, cursor)) };
+  if (deletion) return { editor: removed(editor, ...deletion(text, cursor)) };
+  if (cutting) return { editor: cutOut(editor, ...cutting(text, cursor)) };
+  if (NEW_LINE.has(name)) return { editor: inserted(editor, "\n") };
+  switch (name) {
     case "return":
       return submitted(editor);
-    case "enter": // Ctrl-J; some terminals send it for Shift-Enter
-      return { editor: inserted(editor, "\n") };
-    case "tab":
-      return { editor, request: { kind: "complete" } };
-    case "left":
-      return { editor: moved(editor, before(text, cursor)) };
-    case "right":
-      return { editor: moved(editor, after(text, cursor)) };
-    case "home":
-      return { editor: moved(editor, lineStart(text, cursor)) };
-    case "end":
-      return { editor: moved(editor, lineEnd(text, cursor)) };
     case "up":
+    case "ctrl-p":
       return { editor: upward(editor) };
     case "down":
+    case "ctrl-n":
       return { editor: downward(editor) };
-    case "backspace":
-      return { editor: removed(editor, before(text, cursor), cursor) };
-    case "delete":
-      return { editor: removed(editor, cursor, after(text, cursor)) };
-    default: {
-      const typed = cleaned(key.text ?? "").replaceAll(/[\n\t]/g, "");
-      return { editor: typed === "" ? editor : inserted(editor, typed) };
-    }
-  }
-}
-
-function control(editor: Editor, { name }: Key): EditorStep {
-  const { text, cursor, cut } = editor;
-  switch (name) {
-    case "c":
-      return { editor, request: { kind: "interrupt" } };
-    case "d":
+    case "ctrl-d":
       if (text === "") return { editor, request: { kind: "end" } };
       return { editor: removed(editor, cursor, after(text, cursor)) };
-    case "l":
-      return { editor, request: { kind: "clear-screen" } };
-    case "z":
-      return { editor, request: { kind: "suspend" } };
-    case "j":
-      return { editor: inserted(editor, "\n") };
-    case "a":
-      return { editor: moved(editor, lineStart(text, cursor)) };
-    case "e":
-      return { editor: moved(editor, lineEnd(text, cursor)) };
-    case "b":
-      return { editor: moved(editor, before(text, cursor)) };
-    case "f":
-      return { editor: moved(editor, after(text, cursor)) };
-    case "p":
-      return { editor: upward(editor) };
-    case "n":
-      return { editor: downward(editor) };
-    case "h": // some terminals send it for backspace
-      return { editor: removed(editor, before(text, cursor), cursor) };
-    case "u":
-      return { editor: cutOut(editor, lineStart(text, cursor), cursor) };
-    case "k": {
-      const end = lineEnd(text, cursor);
-      return { editor: cutOut(editor, cursor, end === cursor ? after(text, cursor) : end) };
-    }
-    case "w":
-      return { editor: cutOut(editor, blankBefore(text, cursor), cursor) };
-    case "y":
+    case "ctrl-y":
       return { editor: inserted(editor, cut) };
-    case "left":
-      return { editor: moved(editor, wordBefore(text, cursor)) };
-    case "right":
-      return { editor: moved(editor, wordAfter(text, cursor)) };
     default:
-      return { editor };
+      return { editor: key.isCtrl || key.isMeta ? editor : typed(editor, key.text ?? "") };
   }
 }
 
-function meta(editor: Editor, { name }: Key): Editor {
-  const { text, cursor } = editor;
-  switch (name) {
-    case "return":
-    case "enter":
-      return inserted(editor, "\n");
-    case "b":
-    case "left":
-      return moved(editor, wordBefore(text, cursor));
-    case "f":
-    case "right":
-      return moved(editor, wordAfter(text, cursor));
-    case "d":
-      return cutOut(editor, cursor, wordAfter(text, cursor));
-    case "backspace":
-      return cutOut(editor, wordBefore(text, cursor), cursor);
-    default:
-      return editor;
-  }
+function typed(editor: Editor, text: string): Editor {
+  return inserted(editor, cleaned(text).replaceAll(/[\n\t]/g, ""));
 }
 
 /** A backslash at the end starts a new line instead. */
