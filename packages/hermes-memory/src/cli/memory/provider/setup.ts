@@ -44,6 +44,7 @@ import {
   type CommandOutcome,
   type Terminal,
   unwrap,
+  usageFailure,
 } from "../../command.ts";
 import { cancelled } from "../../confirm.ts";
 import { counted, oneLine, printable } from "../../printing.ts";
@@ -136,24 +137,17 @@ function givenAnswers({ flags }: CommandInput): Answers {
       const at = pair.indexOf("=");
       if (at > 0) return [pair.slice(0, at).trim(), pair.slice(at + 1)];
       // The text may be a secret, so the message does not repeat it.
-      throw new CommandFailure("--set needs a key and a value: --set key=value.", {
-        exitCode: 2,
-        details: { kind: "usage" },
-      });
+      throw usageFailure("--set needs a key and a value: --set key=value.");
     }),
   );
 }
 
 async function providerMissing(home: string): Promise<CommandFailure> {
   const names = (await findProviders(home)).providers.map(({ name }) => name);
-  return new CommandFailure(
-    "Name the provider that is to be set up: with --json or --yes nothing is asked.",
-    {
-      exitCode: 2,
-      hint: `There are: ${names.join(", ")}. 'none' means the built-in memory alone.`,
-      details: { kind: "usage", providers: names },
-    },
-  );
+  return usageFailure("Name the provider that is to be set up: with --json or --yes nothing is asked.", {
+    hint: `There are: ${names.join(", ")}. 'none' means the built-in memory alone.`,
+    providers: names,
+  });
 }
 
 /** Ends the command before a question is asked or a file is written. */
