@@ -93,8 +93,8 @@ const path: CommandBody = ({ args }, context) => {
 };
 
 function homeOf(name: string, { home }: CommandContext): string {
-  const wanted = name.trim().toLowerCase();
-  const found = listProfiles(home.root).find((profile) => profile.name === wanted);
+  const asked = name.trim().toLowerCase();
+  const found = listProfiles(home.root).find((profile) => profile.name === asked);
   if (found) return found.home;
   const message = `There is no profile '${name}'. List them with 'hermes profile list'.`;
   throw new CommandFailure(message, { details: { kind: "missing-profile", name } });

@@ -55,7 +55,7 @@ import { type CallReport, explainFailure, noting, stoppable, tryAnswer } from ".
 import { counted, oneLine, printable } from "../printing.ts";
 import { choose } from "../prompts/choose.ts";
 
-/** What the flags say. */
+/** The parsed flags. */
 type SetupRequest = Omit<RequestedModel, "model" | "apiKey"> & {
   readonly model?: string | undefined;
   readonly isLocal: boolean;

@@ -89,7 +89,7 @@ async function runSetup(input: CommandInput, context: CommandContext): Promise<C
   const { io, isJson } = context;
   const home = resolve(context.home.home);
   const isYes = input.flags.yes === true;
-  const run = { home, given: givenAnswers(input), isYes, mayAsk: io.isInteractive && !isJson && !isYes };
+  const run = { home, given: answersOfFlags(input), isYes, mayAsk: io.isInteractive && !isJson && !isYes };
   if (input.args.provider === undefined && (isJson || isYes)) throw await providerMissing(home);
   const name = input.args.provider ?? (await chooseProvider(context));
   if (activeProviderName(name) === "") return switchOff(context); // 'none' and its synonyms
@@ -130,7 +130,7 @@ async function switchOff(context: CommandContext): Promise<CommandOutcome> {
 
 // Arguments
 
-function givenAnswers({ flags }: CommandInput): Answers {
+function answersOfFlags({ flags }: CommandInput): Answers {
   const pairs = Array.isArray(flags.set) ? (flags.set as readonly string[]) : [];
   return new Map(
     pairs.map((pair) => {
@@ -290,14 +290,14 @@ function answersWithoutAsking(fields: readonly ConfigField[], given: Answers, ex
 /** A key of `--set` is not asked for. A secret that the user keeps is not among the answers. */
 async function askFields(
   fields: readonly ConfigField[],
-  { given, existing }: { readonly given: Answers; readonly existing: Existing },
+  { given: givenAnswers, existing }: { readonly given: Answers; readonly existing: Existing },
   io: Terminal,
 ): Promise<Answers> {
   const answers = new Map<string, string>();
   for (const field of fields) {
     if (!isAsked(field, answers)) continue;
-    const said = given.get(field.key);
-    const first = said === undefined ? undefined : accepted(field, said, io);
+    const given = givenAnswers.get(field.key);
+    const first = given === undefined ? undefined : accepted(field, given, io);
     const answer = first ?? (await askField(field, answers, existing, io));
     if (answer !== "") answers.set(field.key, answer);
   }
@@ -341,7 +341,7 @@ async function untilAccepted(field: ConfigField, io: Terminal, ask: () => Promis
   }
 }
 
-/** Undefined when the answer is invalid; the user is told why. */
+/** Undefined when the answer is invalid; prints why. */
 function accepted(field: ConfigField, text: string, io: Terminal): string | undefined {
   const checked = checkAnswer(field, text);
   if (checked.ok) return checked.value;
@@ -376,7 +376,7 @@ function notesOn(
   ];
 }
 
-// Step 3 for a provider with a setup of its own, which asks through `ask` and switches the provider on itself
+// Step 3 for a provider that has its own setup: it asks through `ask` and switches the provider on itself
 
 type Ask = (
   question: string,
