@@ -148,6 +148,14 @@ export function unwrap<T, E extends { readonly message: string }>(
   throw explain(result.error);
 }
 
+/** For a command line that contradicts itself or lacks something. */
+export function usageFailure(
+  message: string,
+  { hint, ...details }: { readonly hint?: string; readonly [field: string]: unknown } = {},
+): CommandFailure {
+  return new CommandFailure(message, { exitCode: 2, hint, details: { kind: "usage", ...details } });
+}
+
 /** `--json` prints every field of the error. */
 export function failureOf(
   { message, ...details }: { readonly message: string },

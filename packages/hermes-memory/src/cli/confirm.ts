@@ -1,4 +1,4 @@
-// The question before a command deletes something or takes a change back: it lists what will go, then asks.
+// The question before a command deletes something or takes a change back: prints the list of affected things, then asks.
 import { type CommandContext, CommandFailure, type CommandInput, type CommandOutcome } from "./command.ts";
 
 export type Confirmation = {
@@ -31,7 +31,7 @@ export async function declined(
   return (await io.confirm(question, { short: isShort })) ? undefined : cancelled();
 }
 
-/** The user said no, or left. */
+/** The user declined, or left. */
 export function cancelled(exitCode: 1 | 130 = 1): CommandOutcome {
   const kind = exitCode === 130 ? "interrupted" : "cancelled";
   return { json: { success: false, kind }, lines: ["Cancelled."], exitCode };

@@ -8,6 +8,7 @@ import {
   CommandFailure,
   type CommandSpec,
   unwrap,
+  usageFailure,
 } from "./command.ts";
 
 const list: CommandBody = (_input, { home, io }) => {
@@ -41,9 +42,9 @@ const list: CommandBody = (_input, { home, io }) => {
 const create: CommandBody = ({ args, flags }, { home }) => {
   const isClone = flags.clone === true;
   const isCloneAll = flags["clone-all"] === true;
-  if (isClone && isCloneAll) throw usage("Give either --clone or --clone-all, not both.");
+  if (isClone && isCloneAll) throw usageFailure("Give either --clone or --clone-all, not both.");
   if (flags.from !== undefined && !isClone && !isCloneAll) {
-    throw usage("--from names the profile to copy, so it needs --clone or --clone-all.");
+    throw usageFailure("--from names the profile to copy, so it needs --clone or --clone-all.");
   }
   const inUse = home.profile === "custom" ? DEFAULT_PROFILE : home.profile;
   const from = typeof flags.from === "string" ? flags.from : inUse;
@@ -92,15 +93,11 @@ const path: CommandBody = ({ args }, context) => {
 };
 
 function homeOf(name: string, { home }: CommandContext): string {
-  const wanted = name.trim().toLowerCase();
-  const found = listProfiles(home.root).find((profile) => profile.name === wanted);
+  const asked = name.trim().toLowerCase();
+  const found = listProfiles(home.root).find((profile) => profile.name === asked);
   if (found) return found.home;
   const message = `There is no profile '${name}'. List them with 'hermes profile list'.`;
   throw new CommandFailure(message, { details: { kind: "missing-profile", name } });
-}
-
-function usage(message: string): CommandFailure {
-  return new CommandFailure(message, { exitCode: 2, details: { kind: "usage" } });
 }
 
 const name = { name: "name", summary: "letters, digits, '-' and '_'; 'default' is the root home" } as const;

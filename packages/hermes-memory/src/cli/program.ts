@@ -11,6 +11,7 @@ import { VERSION } from "@hermes-memory/core/version";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import {
   type ArgumentSpec,
+  type CommandContext,
   CommandFailure,
   type CommandInput,
   type CommandOutcome,
@@ -128,31 +129,12 @@ export async function runCommandLine(
     return 0;
   }
   let exitCode = 0;
-  let chosen = resolveHome(system).home;
-  const run = async (spec: CommandSpec, input: CommandInput, profile: string | undefined): Promise<void> => {
+  let logHome = resolveHome(system).home;
+  const run: Run = async (spec, input, profile) => {
     const home = chooseHome(system, profile, spec);
-    chosen = home.home;
+    logHome = home.home;
     if (home.notice) io.note(`${home.notice}\n`);
-    const body = await spec.load();
-    const memory = openMemory({ home: home.home, env: io.env });
-    let outcome: CommandOutcome;
-    try {
-      outcome = await body(input, {
-        home,
-        isJson,
-        io,
-        memory,
-        groups: GROUPS,
-        runCommand: (words, terminal) => runInHome(words, terminal, { system, home }),
-      });
-    } finally {
-      await memory.close();
-    }
-    for (const note of outcome.notes ?? []) io.note(`${note}\n`);
-    if (!isJson) {
-      if (outcome.lines.length > 0) io.out(`${outcome.lines.join("\n")}\n`);
-    } else if (outcome.json !== undefined) io.out(`${JSON.stringify(outcome.json, null, 2)}\n`);
-    exitCode = outcome.exitCode ?? 0;
+    exitCode = print(await runBody(spec, input, { home, isJson, io, system }), isJson, io);
   };
   try {
     const program = await buildProgram(argv, io, run);
@@ -162,9 +144,33 @@ export async function runCommandLine(
     await program.parseAsync([...argv], { from: "user" });
     return exitCode;
   } catch (cause) {
-    await logFailure(cause, chosen);
+    await logFailure(cause, logHome);
     return renderFailure(cause, isJson, io);
   }
+}
+
+async function runBody(
+  spec: CommandSpec,
+  input: CommandInput,
+  { system, ...call }: Pick<CommandContext, "home" | "isJson" | "io"> & { readonly system: HomeContext },
+): Promise<CommandOutcome> {
+  const body = await spec.load();
+  await using memory = openMemory({ home: call.home.home, env: call.io.env });
+  const runCommand: CommandContext["runCommand"] = (words, terminal) =>
+    runInHome(words, terminal, { system, home: call.home });
+  return await body(input, { ...call, memory, groups: GROUPS, runCommand });
+}
+
+/** Returns the exit code. */
+function print(
+  { lines, json, notes = [], exitCode = 0 }: CommandOutcome,
+  isJson: boolean,
+  io: Terminal,
+): number {
+  for (const note of notes) io.note(`${note}\n`);
+  if (!isJson && lines.length > 0) io.out(`${lines.join("\n")}\n`);
+  if (isJson && json !== undefined) io.out(`${JSON.stringify(json, null, 2)}\n`);
+  return exitCode;
 }
 
 /** For a command that runs another one, such as `/curator` in a chat: in the same home, even if another profile became active. */

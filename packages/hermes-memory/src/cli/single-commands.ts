@@ -1,4 +1,4 @@
-// Specs of the commands that are a group of their own, with nothing below them. Each body is loaded when its command runs.
+// Specs of commands that have no subcommands. Each body is loaded when its command runs.
 import type { CommandSpec } from "./command.ts";
 import { modelFlags } from "./model/commands.ts";
 

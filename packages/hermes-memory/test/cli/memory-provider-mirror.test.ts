@@ -310,7 +310,7 @@ describe("hermes memory forget", () => {
     await addFact(home, "Fires the kiln on Mondays");
     const { code, json, stderr } = await hermes(home, "reset", "--purge", "--yes");
     expect(code).toBe(0);
-    expect(json.provider_remaining).toContain("has 1 of the texts in records of its own");
+    expect(json.provider_remaining).toContain("has 1 of the texts in other records");
     expect(stderr).toContain("which stay");
     expect(facts(home)).toEqual(["Fires the kiln on Mondays"]);
     for (const word of [SECRET, "vault", "nineteen"]) expect(bytesOf(home)).not.toContain(word);

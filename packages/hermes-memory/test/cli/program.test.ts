@@ -103,7 +103,7 @@ describe("the command line", () => {
 
   it("tells what a group within a group is for", async () => {
     const { stdout } = await runHermes(["memory", "--help"], { home: tempDirectory() });
-    expect(stdout).toMatch(/^ {2}archive +find and bring back/m);
+    expect(stdout).toMatch(/^ {2}archive +find and restore/m);
   });
 
   it("gives failures the same shape in JSON", async () => {

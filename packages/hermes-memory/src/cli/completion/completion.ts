@@ -106,27 +106,27 @@ _hermes() {
       continue
     fi
     case "$path:$word" in
-${bashValueFlags(nodes)}
-      *:-*) ;;
-${bashSubcommands(nodes)}
-      *) ((given += 1)) ;;
+${valueFlagBranches(nodes)}
+      (*:-*) ;;
+${subcommandBranches(nodes, "path")}
+      (*) ((given += 1)) ;;
     esac
   done
   if [[ -n $flag ]]; then
     if [[ $cur == "=" ]]; then cur=""; fi
     case "$path:$flag" in
-${bashFlagValues(nodes)}
+${flagValueBranches(nodes, { words: bashWords, files: "compopt -o default 2>/dev/null" })}
     esac
     return 0
   fi
   if [[ $cur == -* ]]; then
     case "$path" in
-${nodes.map(({ path, flags }) => `      ${shellWord(path)}) _hermes_words ${bashSpellings(flags)} ;;`).join("\n")}
+${nodes.map(({ path, flags }) => branch([path], bashWords(longSpellings(flags)))).join("\n")}
     esac
     return 0
   fi
   case "$path:$given" in
-${nodes.flatMap(bashNextWords).join("\n")}
+${nextWordBranches(nodes, { commands: (children) => bashWords(children.map(({ name }) => name)), words: bashWords })}
   esac
   return 0
 }
@@ -141,56 +141,12 @@ _hermes_words() {
 complete -F _hermes hermes`;
 }
 
-function bashValueFlags(nodes: readonly Node[]): string {
-  const lines = nodes.map(({ path, flags }) => {
-    const waiting = flags.filter(({ value }) => value !== "none").flatMap(({ spellings: all }) => all);
-    return `      ${waiting.map((spelling) => shellWord(`${path}:${spelling}`)).join("|")}) flag="$word" ;;`;
-  });
-  return lines.join("\n");
+function bashWords(words: readonly string[]): string {
+  return `_hermes_words ${words.map(shellWord).join(" ")}`;
 }
 
-/** Any other word is an argument: `hermes memory add show` adds the text "show". */
-function bashSubcommands(nodes: readonly Node[]): string {
-  const lines = nodes.flatMap(({ path, children }) =>
-    children.map(({ name }) => {
-      const below = path === "" ? name : `${path} ${name}`;
-      return `      ${shellWord(`${path}:${name}`)}) path=${shellWord(below)} ;;`;
-    }),
-  );
-  return lines.join("\n");
-}
-
-function bashFlagValues(nodes: readonly Node[]): string {
-  const lines = nodes.flatMap(({ path, flags }) =>
-    flags.flatMap(({ spellings: all, value, choices }) => {
-      const pattern = all.map((spelling) => shellWord(`${path}:${spelling}`)).join("|");
-      if (value === "choice")
-        return [`      ${pattern}) _hermes_words ${choices.map(shellWord).join(" ")} ;;`];
-      if (value === "file") return [`      ${pattern}) compopt -o default 2>/dev/null ;;`];
-      return [];
-    }),
-  );
-  return lines.join("\n");
-}
-
-function bashNextWords({ path, children, argumentChoices }: Node): string[] {
-  if (children.length > 0)
-    return [
-      `    ${shellWord(`${path}:0`)}) _hermes_words ${children.map(({ name }) => shellWord(name)).join(" ")} ;;`,
-    ];
-  return argumentChoices.flatMap((choices, index) =>
-    choices.length === 0
-      ? []
-      : [`    ${shellWord(`${path}:${index}`)}) _hermes_words ${choices.map(shellWord).join(" ")} ;;`],
-  );
-}
-
-function bashSpellings(flags: readonly Flag[]): string {
-  return flags
-    .flatMap(({ spellings: all }) => all)
-    .filter((spelling) => spelling.startsWith("--"))
-    .map(shellWord)
-    .join(" ");
+function longSpellings(flags: readonly Flag[]): string[] {
+  return flags.flatMap(({ spellings }) => spellings).filter((spelling) => spelling.startsWith("--"));
 }
 
 // zsh: works from a file in $fpath and when sourced after compinit
@@ -208,9 +164,9 @@ _hermes() {
     ((i += 1))
     if [[ -n $flag ]]; then flag=""; continue; fi
     case "$path_:$word" in
-${zshLines(nodes, zshValueFlag)}
+${valueFlagBranches(nodes)}
       (*:-*) ;;
-${zshLines(nodes, zshSubcommand)}
+${subcommandBranches(nodes, "path_")}
       (*) ((given += 1)) ;;
     esac
   done
@@ -220,19 +176,23 @@ ${zshLines(nodes, zshSubcommand)}
   fi
   if [[ -n $flag ]]; then
     case "$path_:$flag" in
-${zshLines(nodes, zshFlagValue)}
+${flagValueBranches(nodes, { words: (list) => `compadd -- ${list.map(shellWord).join(" ")}`, files: "_files" })}
     esac
     return
   fi
   if [[ $prefix == -* ]]; then
     case "$path_" in
-${zshLines(nodes, zshFlagList)}
+${nodes.map(({ path, flags }) => branch([path], zshOptions(flags))).join("\n")}
     esac
     _describe -o 'option' next
     return
   fi
   case "$path_:$given" in
-${zshLines(nodes, zshNextWord)}
+${nextWordBranches(nodes, {
+  commands: (children) =>
+    `next=(${children.map(({ name, summary }) => zshDescribed(name, summary)).join(" ")})`,
+  words: (list) => `next=(${list.map(shellWord).join(" ")})`,
+})}
   esac
   ((\${#next})) && _describe 'command' next
 }
@@ -244,55 +204,79 @@ elif (( $+functions[compdef] )); then
 fi`;
 }
 
-function zshLines(nodes: readonly Node[], toLines: (node: Node) => readonly string[]): string {
-  return nodes.flatMap(toLines).join("\n");
-}
-
-function zshValueFlag({ path, flags }: Node): string[] {
-  const waiting = flags.filter(({ value }) => value !== "none").flatMap(({ spellings }) => spellings);
-  return [`      (${waiting.map((spelling) => shellWord(`${path}:${spelling}`)).join("|")}) flag="$word" ;;`];
-}
-
-function zshSubcommand({ path, children }: Node): string[] {
-  return children.map(({ name }) => {
-    const below = path === "" ? name : `${path} ${name}`;
-    return `      (${shellWord(`${path}:${name}`)}) path_=${shellWord(below)} ;;`;
-  });
-}
-
-function zshFlagValue({ path, flags }: Node): string[] {
-  return flags.flatMap(({ spellings, value, choices }) => {
-    const pattern = spellings.map((spelling) => shellWord(`${path}:${spelling}`)).join("|");
-    if (value === "choice") return [`      (${pattern}) compadd -- ${choices.map(shellWord).join(" ")} ;;`];
-    return value === "file" ? [`      (${pattern}) _files ;;`] : [];
-  });
-}
-
-function zshFlagList({ path, flags }: Node): string[] {
-  return [
-    `      (${shellWord(path)}) next=(${flags.map((flag) => zshDescribed(longOf(flag), flag.summary)).join(" ")}) ;;`,
-  ];
-}
-
-function zshNextWord({ path, children, argumentChoices }: Node): string[] {
-  if (children.length > 0) {
-    const words = children.map(({ name, summary }) => zshDescribed(name, summary)).join(" ");
-    return [`    (${shellWord(`${path}:0`)}) next=(${words}) ;;`];
-  }
-  return argumentChoices.flatMap((choices, index) =>
-    choices.length === 0
-      ? []
-      : [`    (${shellWord(`${path}:${index}`)}) next=(${choices.map(shellWord).join(" ")}) ;;`],
-  );
+function zshOptions(flags: readonly Flag[]): string {
+  return `next=(${flags.map((flag) => zshDescribed(longOf(flag), flag.summary)).join(" ")})`;
 }
 
 function longOf({ spellings }: Flag): string {
   return spellings.find((spelling) => spelling.startsWith("--")) ?? spellings[0] ?? "";
 }
 
-/** `name:summary`, the form _describe takes. */
+/** `name:summary`, the form that _describe takes. */
 function zshDescribed(name: string, summary: string): string {
   return shellWord(`${name.replaceAll(":", "\\:")}:${summary}`);
+}
+
+// Branches of the `case` statements that bash and zsh share. A pattern is a path, or a path with a word: `memory add:--target`.
+
+function branch(patterns: readonly string[], commands: string): string {
+  return `    (${patterns.map(shellWord).join("|")}) ${commands} ;;`;
+}
+
+function valueFlagBranches(nodes: readonly Node[]): string {
+  const branches = nodes.map(({ path, flags }) => {
+    const waiting = flags.filter(({ value }) => value !== "none").flatMap(({ spellings }) => spellings);
+    return branch(
+      waiting.map((spelling) => `${path}:${spelling}`),
+      'flag="$word"',
+    );
+  });
+  return branches.join("\n");
+}
+
+/** Any other word is an argument: `hermes memory add show` adds the text "show". */
+function subcommandBranches(nodes: readonly Node[], variable: string): string {
+  const branches = nodes.flatMap(({ path, children }) =>
+    children.map(({ name }) => {
+      const below = path === "" ? name : `${path} ${name}`;
+      return branch([`${path}:${name}`], `${variable}=${shellWord(below)}`);
+    }),
+  );
+  return branches.join("\n");
+}
+
+function flagValueBranches(
+  nodes: readonly Node[],
+  { words, files }: { readonly words: (list: readonly string[]) => string; readonly files: string },
+): string {
+  const branches = nodes.flatMap(({ path, flags }) =>
+    flags.flatMap(({ spellings, value, choices }) => {
+      const patterns = spellings.map((spelling) => `${path}:${spelling}`);
+      if (value === "choice") return [branch(patterns, words(choices))];
+      return value === "file" ? [branch(patterns, files)] : [];
+    }),
+  );
+  return branches.join("\n");
+}
+
+/** Subcommands, or the words that an argument accepts. */
+function nextWordBranches(
+  nodes: readonly Node[],
+  {
+    commands,
+    words,
+  }: {
+    readonly commands: (children: Node["children"]) => string;
+    readonly words: (list: readonly string[]) => string;
+  },
+): string {
+  const branches = nodes.flatMap(({ path, children, argumentChoices }) => {
+    if (children.length > 0) return [branch([`${path}:0`], commands(children))];
+    return argumentChoices.flatMap((choices, index) =>
+      choices.length === 0 ? [] : [branch([`${path}:${index}`], words(choices))],
+    );
+  });
+  return branches.join("\n");
 }
 
 // fish: one `complete` line per word, with the condition under which it fits

@@ -1,4 +1,4 @@
-// A check of `hermes doctor`: what it gets, and what it reports. A finding names files and numbers, never what is written in them.
+// Input and findings of the checks of `hermes doctor`. A finding names files and numbers, never stored text.
 import type { MemoryConfig } from "@hermes-memory/core/config";
 import { describeCause } from "@hermes-memory/core/lib";
 import type { Memory } from "@hermes-memory/core/memory";

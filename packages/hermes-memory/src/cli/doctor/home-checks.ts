@@ -1,4 +1,4 @@
-// Checks of what surrounds the stored data: Node.js, the home directory, config.yaml, .env and the external provider.
+// Checks of the environment of the stored data: Node.js, the home directory, config.yaml, .env and the external provider.
 import { accessSync, constants, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { checkConfig, configPath, envFilePath, readEnvFile, useEnvFile } from "@hermes-memory/core/config";

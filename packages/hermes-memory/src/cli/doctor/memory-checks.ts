@@ -152,13 +152,13 @@ function journalOf({ home, config }: CheckedHome, target: MemoryTarget): Finding
   const { changes, refusals } = journal.replay(inspectTarget(directory, target, config).hash);
   const aborted = changes.filter(({ status }) => status === "aborted").length;
   // A killed process leaves a journal line without its change. Replay skips it, so it is mentioned but is no warning.
-  const told = [
+  const text = [
     counted(changes.length, "change"),
     ...(aborted > 0 ? [`${aborted} of them cut off by a crash and without effect`] : []),
     ...(refusals.length > 0 ? [counted(refusals.length, "refusal")] : []),
     bytes(size),
   ];
-  const findings = [fine("journal", `Journal of '${target}': ${told.join(", ")}.`)];
+  const findings = [fine("journal", `Journal of '${target}': ${text.join(", ")}.`)];
   if (damaged > 0) {
     const message = `Journal of '${target}': ${counted(damaged, "line")} cannot be read and ${damaged === 1 ? "is" : "are"} passed over.`;
     const remedy = `Changes in such lines cannot be undone or explained; the rest works. Look at ${quoted(path)}.`;
@@ -260,12 +260,12 @@ export function checkPending({ home, memory, config }: CheckedHome): Finding[] {
     ),
   ];
   if (skipped.length > 0) {
-    const told = `${counted(skipped.length, "file")} without a usable write in ${directory}: ${shortList(skipped)}.`;
-    findings.push(warn("pending", told, "Look at them and delete them; nothing will read them."));
+    const text = `${counted(skipped.length, "file")} without a usable write in ${directory}: ${shortList(skipped)}.`;
+    findings.push(warn("pending", text, "Look at them and delete them; nothing will read them."));
   }
   if (stale.length > 0) {
-    const told = `${counted(stale.length, "write")} held by an approver that is gone: ${shortList(stale)}.`;
-    findings.push(warn("pending", told, "'hermes memory pending' gives back what was held."));
+    const text = `${counted(stale.length, "write")} held by an approver that is gone: ${shortList(stale)}.`;
+    findings.push(warn("pending", text, "'hermes memory pending' gives back what was held."));
   }
   return [...findings, ...storedInPending({ home, memory, config })];
 }

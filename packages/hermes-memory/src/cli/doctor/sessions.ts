@@ -66,14 +66,14 @@ async function aboutFiles(store: SessionStore, home: string): Promise<Finding[]>
       ...(results.length > 0 ? [counted(results.length, "tool result")] : []),
       ...(snapshots.length > 0 ? [counted(snapshots.length, "JSON snapshot")] : []),
     ];
-    const told = `${what.join(" and ")} of sessions that are gone, ${bytes(sizeOf(orphans))}.`;
+    const text = `${what.join(" and ")} of sessions that are gone, ${bytes(sizeOf(orphans))}.`;
     findings.push(
-      warn("files", told, "'hermes sessions prune --orphans' lists them, asks, and removes them."),
+      warn("files", text, "'hermes sessions prune --orphans' lists them, asks, and removes them."),
     );
   }
   if (unknownSnapshots.length > 0) {
-    const told = `${counted(unknownSnapshots.length, "conversation")} in ${sessionFiles(home).sessionsDir}, ${bytes(sizeOf(unknownSnapshots))}, that this database does not have. A file may be the only copy, so nothing removes it.`;
-    findings.push(fine("files", told));
+    const text = `${counted(unknownSnapshots.length, "conversation")} in ${sessionFiles(home).sessionsDir}, ${bytes(sizeOf(unknownSnapshots))}, that this database does not have. A file may be the only copy, so nothing removes it.`;
+    findings.push(fine("files", text));
   }
   return findings.length > 0 ? findings : [fine("files", "Every file of a session has its session.")];
 }

@@ -81,7 +81,7 @@ export const approve: CommandBody = async (input, context) => {
       if (hint !== undefined) warnings.add(hint);
     }
   }
-  const told: CommandOutcome = {
+  const decided: CommandOutcome = {
     json: { success: failed.length === 0, approved, failed },
     lines: [
       `Approved ${approved.length} memory write(s).`,
@@ -92,7 +92,7 @@ export const approve: CommandBody = async (input, context) => {
     notes: [...store.warnings, ...warnings, ...aboutSkipped(skipped)],
     exitCode: failed.length > 0 ? 1 : 0,
   };
-  return withProviderReport(told, await mirrorToProvider(input, context, writes));
+  return withProviderReport(decided, await mirrorToProvider(input, context, writes));
 };
 
 export const reject: CommandBody = async (input, context) => {

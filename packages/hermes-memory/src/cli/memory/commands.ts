@@ -1,5 +1,5 @@
 // Specs of the `hermes memory` commands. Each body is loaded when its command runs.
-import { type ArgumentSpec, CommandFailure, type CommandSpec, type FlagSpec } from "../command.ts";
+import { type ArgumentSpec, type CommandSpec, type FlagSpec, usageFailure } from "../command.ts";
 
 const entryFlags: Readonly<Record<string, FlagSpec>> = {
   entry: {
@@ -47,10 +47,8 @@ function instead(name: string, right: string): CommandSpec {
     flags: { ...entryFlags, target, dir, reason, yes },
     examples: [`hermes ${right} 'make ship'`],
     load: async () => () => {
-      throw new CommandFailure(`There is no command '${name}'.`, {
-        exitCode: 2,
+      throw usageFailure(`There is no command '${name}'.`, {
         hint: `Use 'hermes ${right}', which 'hermes memory undo' takes back.`,
-        details: { kind: "usage" },
       });
     },
   };

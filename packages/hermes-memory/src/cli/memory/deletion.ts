@@ -156,7 +156,7 @@ function erasedBy(provider: Forgot): number {
   return provider.kind === "forgot" ? provider.erased : 0;
 }
 
-/** What the provider says is left, or may be left. */
+/** The provider's sentence about text that is left, or may be left. */
 function remainingIn(provider: Forgot): string | undefined {
   return provider.kind === "forgot" ? provider.remaining : undefined;
 }
@@ -244,11 +244,12 @@ function places({ entries, journalLines, archived, backups, leftovers, pending }
 
 // reset
 
-const STUCK = "'hermes memory reset --purge' deletes it as it is, with its history.";
+const STUCK = "'hermes memory reset --purge' deletes it unread, with its history.";
 
 export const reset: CommandBody = async (input, context) => {
   const store = await openStore(input, context);
-  const asked = MEMORY_TARGETS.filter((target) => [undefined, "all", target].includes(targetOf(input)));
+  const { target: flag = "all" } = input.flags;
+  const asked = MEMORY_TARGETS.filter((target) => flag === "all" || flag === target);
   return input.flags.purge === true
     ? purgeAll(store, asked, input, context)
     : resetAll(store, asked, input, context);
@@ -283,10 +284,10 @@ async function resetAll(
     const result = await store.reset(target, { origin: "cli" });
     const outcome = unwrap(result, (error) => memoryFailure(error, error.kind === "io" ? STUCK : undefined));
     writes.push(...committedWrites(outcome));
-    const undo = hadEntries && outcome.changeId !== undefined ? { changeId: outcome.changeId } : {};
-    done.push({ name, bytes, removed: outcome.removed ?? [], ...undo });
+    const changeId = hadEntries ? outcome.changeId : undefined;
+    done.push({ name, bytes, removed: outcome.removed ?? [], changeId });
   }
-  const told: CommandOutcome = {
+  const deleted: CommandOutcome = {
     json: {
       success: true,
       deleted: done.map(({ name }) => name),
@@ -295,12 +296,12 @@ async function resetAll(
     },
     lines: done.flatMap(({ name, bytes, removed, changeId }) => {
       const back = changeId === undefined ? "" : ` 'hermes memory undo ${changeId}' brings it back.`;
-      const gone = removed.map((before) => changeLine({ at: 0, before, after: null }, true));
-      return [`Deleted ${name} (${bytesText(bytes)}).${back}`, ...gone];
+      const removedLines = removed.map((before) => changeLine({ at: 0, before, after: null }, true));
+      return [`Deleted ${name} (${bytesText(bytes)}).${back}`, ...removedLines];
     }),
     notes: store.warnings,
   };
-  return withProviderReport(told, await mirrorToProvider(input, context, writes));
+  return withProviderReport(deleted, await mirrorToProvider(input, context, writes));
 }
 
 async function purgeAll(
@@ -335,7 +336,7 @@ async function purgeAll(
     );
     purged.push({ target, ...unwrap(await store.purge(target, options), memoryFailure) });
   }
-  const told: CommandOutcome = {
+  const done: CommandOutcome = {
     json: {
       success: true,
       deleted: purged.flatMap(({ files }) => files.map(({ path }) => nameIn(store.dir, path))),
@@ -345,26 +346,26 @@ async function purgeAll(
     lines: ["Deleted for good:", ...purged.flatMap((each) => linesOf(each, store.dir))],
     notes: store.warnings,
   };
-  const mirrored = withProviderReport(told, await mirrorToProvider(input, context, writes));
+  const mirrored = withProviderReport(done, await mirrorToProvider(input, context, writes));
   const texts = writes.flatMap(({ op }) => (op.action === "remove" ? [op.oldText] : []));
   return withScrub(mirrored, texts, input, context);
 }
 
 /** The provider has deleted its records; this erases their bytes from its files. */
 async function withScrub(
-  told: CommandOutcome,
+  done: CommandOutcome,
   texts: readonly string[],
   input: CommandInput,
   context: CommandContext,
 ): Promise<CommandOutcome> {
-  if (texts.length === 0 || !(await hasProvider(input, context))) return told;
-  const outcome = await context.memory.owner.provider.scrub(texts);
-  const said = leftInProvider(outcome);
-  if (said === undefined) return told;
+  if (texts.length === 0 || !(await hasProvider(input, context))) return done;
+  const scrubbed = await context.memory.owner.provider.scrub(texts);
+  const left = leftInProvider(scrubbed);
+  if (left === undefined) return done;
   return {
-    ...told,
-    json: { ...(told.json as object), provider_remaining: said },
-    notes: [...(told.notes ?? []), `warning: ${printable(said)}`],
+    ...done,
+    json: { ...(done.json as object), provider_remaining: left },
+    notes: [...(done.notes ?? []), `warning: ${printable(left)}`],
   };
 }
 
@@ -378,9 +379,9 @@ function leftInProvider(outcome: Scrubbed): string | undefined {
       return `The memory provider '${outcome.provider}' could not erase deleted text: ${outcome.reason} 'hermes memory forget' tries it again, text by text.`;
     case "scrubbed": {
       const { provider, live, remaining } = outcome;
-      const own = `'${provider}' has ${live === 1 ? "1 of the texts" : `${live} of the texts`} in records of its own, which stay: 'hermes memory forget' erases those too.`;
-      const said = [...(remaining === undefined ? [] : [remaining]), ...(live === 0 ? [] : [own])];
-      return said.length === 0 ? undefined : said.join(" ");
+      const own = `'${provider}' has ${live} of the texts in other records, which stay: 'hermes memory forget' erases those too.`;
+      const left = [...(remaining === undefined ? [] : [remaining]), ...(live === 0 ? [] : [own])];
+      return left.length === 0 ? undefined : left.join(" ");
     }
     default:
       return outcome satisfies never;
@@ -412,10 +413,6 @@ function nameIn(dir: string, path: string): string {
   return short.startsWith("..") || isAbsolute(short) ? path : short;
 }
 
-function targetOf(input: CommandInput): string | undefined {
-  return typeof input.flags.target === "string" ? input.flags.target : undefined;
-}
-
 function nothingThere(store: MemoryStore): CommandOutcome {
   return {
     json: { success: true, deleted: [] },
@@ -438,7 +435,7 @@ const SKILL =
   "Skills are not memory: edit or delete the file yourself ('hermes skills path' prints where skills are).";
 
 async function findLeftBehind(home: string, text: string): Promise<LeftBehind[]> {
-  const wanted = [...new Set([text, JSON.stringify(text).slice(1, -1)])].map((each) => Buffer.from(each));
+  const patterns = [...new Set([text, JSON.stringify(text).slice(1, -1)])].map((each) => Buffer.from(each));
   const users = usersDirectory(home);
   const staged = dirname(pendingWritesDirectory(home, join(users, "any")));
   const places: readonly { readonly root: string; readonly reach: (path: string) => string }[] = [
@@ -451,7 +448,7 @@ async function findLeftBehind(home: string, text: string): Promise<LeftBehind[]>
   const left: LeftBehind[] = [];
   for (const { root, reach } of places) {
     for (const path of filesIn(root)) {
-      const state = await lookInto(path, wanted);
+      const state = await searchFile(path, patterns);
       if (state === "holds") left.push({ path, reach: reach(path) });
       if (state === "unreadable")
         left.push({ path, reach: "It could not be read, so look into it yourself." });
@@ -477,13 +474,16 @@ function filesIn(root: string): string[] {
     .sort();
 }
 
-async function lookInto(path: string, wanted: readonly Buffer[]): Promise<"holds" | "clean" | "unreadable"> {
-  const overlap = Math.max(...wanted.map(({ length }) => length)) - 1;
+async function searchFile(
+  path: string,
+  patterns: readonly Buffer[],
+): Promise<"holds" | "clean" | "unreadable"> {
+  const overlap = Math.max(...patterns.map(({ length }) => length)) - 1;
   let tail = Buffer.alloc(0);
   try {
     for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
       const piece = Buffer.concat([tail, chunk as Buffer]);
-      if (wanted.some((each) => piece.includes(each))) return "holds";
+      if (patterns.some((each) => piece.includes(each))) return "holds";
       tail = piece.subarray(Math.max(0, piece.length - overlap));
     }
     return "clean";

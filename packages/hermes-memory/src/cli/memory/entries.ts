@@ -14,9 +14,9 @@ import { areSecretIds, scanThreats } from "@hermes-memory/core/security";
 import {
   type CommandBody,
   type CommandContext,
-  CommandFailure,
   type CommandInput,
   type CommandOutcome,
+  usageFailure,
 } from "../command.ts";
 import { changeLine, indented, printable } from "../printing.ts";
 import {
@@ -72,11 +72,10 @@ export const replace: CommandBody = async (input, context) => {
   const isFlagged = ["entry", "id", "text"].some((name) => input.flags[name] !== undefined);
   const isComplete = isFlagged ? first !== undefined && second === undefined : second !== undefined;
   if (!isComplete)
-    throw new CommandFailure(
+    throw usageFailure(
       isFlagged
         ? "Give the new text, and no old one beside --entry, --id or --text."
         : "Give two texts: a part of the entry, and its new text.",
-      { exitCode: 2, details: { kind: "usage" } },
     );
   const word = isFlagged ? undefined : first;
   const asked = await askedEntry(input, context, { word, command: "replace" });

@@ -36,14 +36,14 @@ export const undo: CommandBody = async (input, context) => {
   // By its id from here on, so that a newer change of another process is not undone instead.
   const chosen = candidate ? { id: candidate.id, target: candidate.target } : asked;
   const outcome = unwrap(await store.undo(chosen, { origin: "cli" }), memoryFailure);
-  const told = await changed(outcome, store, input, context);
+  const undone = await changed(outcome, store, input, context);
   const steps = outcome.changes ?? [];
   // `changed` has printed the texts that left the file.
   const came = steps.filter(({ before }) => before === null);
   return {
-    ...told,
-    json: { ...(told.json as object), undone: candidate?.id, changes: steps },
-    lines: [...told.lines, ...came.map((step) => changeLine(step, input.flags.full === true))],
+    ...undone,
+    json: { ...(undone.json as object), undone: candidate?.id, changes: steps },
+    lines: [...undone.lines, ...came.map((step) => changeLine(step, input.flags.full === true))],
   };
 };
 

@@ -7,7 +7,7 @@ import {
   type MemoryStore,
   type MemoryTarget,
 } from "@hermes-memory/core/curated";
-import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
+import { type CommandContext, CommandFailure, type CommandInput, usageFailure } from "../command.ts";
 import { counted } from "../printing.ts";
 import { asStored, targetFlag } from "./memory-command.ts";
 
@@ -33,11 +33,12 @@ export async function askedEntry(
   const { entry, id, text } = input.flags;
   const given = [entry, id, text, word].filter((each) => each !== undefined);
   if (given.length > 1)
-    throw usage("Name the entry once: by its text, with --entry, with --id or with --text.");
+    throw usageFailure("Name the entry once: by its text, with --entry, with --id or with --text.");
   if (typeof entry === "number") return { by: "entry", number: entry };
   if (typeof id === "string") return { by: "id", text: asStored(id) };
   const typed = typeof text === "string" ? text : word;
-  if (typed === undefined) throw usage(`Name the entry: a part of its text, --entry <n> or --id <id>.`);
+  if (typed === undefined)
+    throw usageFailure(`Name the entry: a part of its text, --entry <n> or --id <id>.`);
   if (text === undefined && /^#?\d{1,7}\.?$/.test(typed.trim())) throw bareNumber(typed, command);
   const isInput = isDashInput && typed === "-" && text === undefined;
   const stored = asStored(isInput ? await context.io.readInput() : typed);
@@ -72,16 +73,7 @@ export function targetNamed(asked: Asked, store: MemoryStore, input: CommandInpu
 
 function bareNumber(typed: string, command: string): CommandFailure {
   const number = typed.replace(/\D/g, "");
-  return usage(
-    `'${typed.trim()}' is a number, not a text.`,
-    `Use 'hermes memory ${command} --entry ${number}' for entry ${number} of 'hermes memory show', more of its text, or --text ${number} when this is the text.`,
-  );
-}
-
-function usage(message: string, hint?: string): CommandFailure {
-  return new CommandFailure(message, {
-    exitCode: 2,
-    details: { kind: "usage" },
-    hint,
+  return usageFailure(`'${typed.trim()}' is a number, not a text.`, {
+    hint: `Use 'hermes memory ${command} --entry ${number}' for entry ${number} of 'hermes memory show', more of its text, or --text ${number} when this is the text.`,
   });
 }

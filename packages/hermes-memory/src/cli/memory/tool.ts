@@ -12,13 +12,13 @@ import { withActiveProvider } from "./provider/run-provider.ts";
 const DESCRIPTION_CHARS = 100;
 
 export const tool: CommandBody = async (input, context) => {
-  const { name: wanted } = input.args;
+  const { name: asked } = input.args;
   const args = readArguments(input.rest);
   const writes: CommittedWrite[] = [];
   const own = await context.memory.owner.tools({ onWrites: (made) => void writes.push(...made) });
-  if (wanted === undefined) return list(own, context);
-  const entry = own.find(({ name }) => name === wanted);
-  if (entry === undefined) return runOfProvider(wanted, args, own, context);
+  if (asked === undefined) return list(own, context);
+  const entry = own.find(({ name }) => name === asked);
+  if (entry === undefined) return runOfProvider(asked, args, own, context);
   const outcome = answered(await entry.run(args, callFromOutside()));
   const { notes } = await mirrorToProvider(input, context, writes);
   return { ...outcome, notes };
@@ -40,16 +40,16 @@ async function list(own: readonly Tool[], context: CommandContext): Promise<Comm
 }
 
 async function runOfProvider(
-  wanted: string,
+  asked: string,
   args: CommandArguments,
   own: readonly Tool[],
   context: CommandContext,
 ): Promise<CommandOutcome> {
-  if ((await activeName(context)) === "") throw unknownTool(wanted, own);
+  if ((await activeName(context)) === "") throw unknownTool(asked, own);
   const { value, notes } = await withActiveProvider(context, "tool", async ({ manager }) => {
     const tools = manager.tools();
-    const entry = tools.find(({ name }) => name === wanted);
-    if (entry === undefined) throw unknownTool(wanted, [...own, ...tools]);
+    const entry = tools.find(({ name }) => name === asked);
+    if (entry === undefined) throw unknownTool(asked, [...own, ...tools]);
     return answered(await entry.run(args, callFromOutside()));
   });
   return { ...value, notes };
@@ -97,9 +97,9 @@ function readArguments(words: readonly string[]): CommandArguments {
   );
 }
 
-function unknownTool(wanted: string, tools: readonly Tool[]): CommandFailure {
+function unknownTool(asked: string, tools: readonly Tool[]): CommandFailure {
   const names = tools.map(({ name }) => name).join(", ");
-  return new CommandFailure(`There is no tool '${printable(wanted)}'. There are: ${printable(names)}.`, {
+  return new CommandFailure(`There is no tool '${printable(asked)}'. There are: ${printable(names)}.`, {
     details: { kind: "unknown-tool" },
   });
 }

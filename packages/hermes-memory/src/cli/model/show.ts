@@ -73,16 +73,16 @@ function row(name: string, value: string): string {
 export const list: CommandBody = async ({ flags }, context) => {
   const sources = await modelSources(context);
   const resolved = resolveModel(sources);
-  const wanted = typeof flags.provider === "string" ? flags.provider.trim().toLowerCase() : "";
+  const asked = typeof flags.provider === "string" ? flags.provider.trim().toLowerCase() : "";
   const vendors = allVendors(sources.config);
-  const named = wanted === "" ? undefined : vendorNamed(wanted, vendors);
+  const named = asked === "" ? undefined : vendorNamed(asked, vendors);
   const current = resolved.ok ? resolved.value.identity : undefined;
   const listed: ModelList = {
     current,
-    servers: await askServers(named, { wanted, isSet: resolved.ok, sources }),
+    servers: await askServers(named, { asked, isSet: resolved.ok, sources }),
     vendors: vendors
-      .filter((vendor) => wanted === "" || vendor === named)
-      .map((vendor) => listedVendor(vendor, sources)),
+      .filter((vendor) => asked === "" || vendor === named)
+      .map((vendor) => ({ ...vendor, keyIn: keyPlace(vendor, sources) })),
   };
   context.io.endWithoutWaiting();
   return {
@@ -110,22 +110,22 @@ function vendorNamed(name: string, vendors: readonly Vendor[]): Vendor | undefin
 async function askServers(
   named: Vendor | undefined,
   {
-    wanted,
+    asked,
     isSet,
     sources,
-  }: { readonly wanted: string; readonly isSet: boolean; readonly sources: ModelSources },
+  }: { readonly asked: string; readonly isSet: boolean; readonly sources: ModelSources },
 ): Promise<ListedServer[]> {
-  const found = wanted === "" || named?.isLocal === true ? await localServers(sources.env) : [];
+  const found = asked === "" || named?.isLocal === true ? await localServers(sources.env) : [];
   const local = found
-    .filter(({ kind }) => wanted === "" || kind === named?.name)
+    .filter(({ kind }) => asked === "" || kind === named?.name)
     .map(({ kind, baseUrl, models }): ListedServer => ({ provider: kind, baseUrl, isAsked: true, models }));
   // The server that the settings lead to, or the one that was named.
-  const server = listingServer(sources, wanted === "" ? {} : { provider: named?.name ?? wanted });
+  const server = listingServer(sources, asked === "" ? {} : { provider: named?.name ?? asked });
   if (server === undefined || local.some(({ baseUrl }) => isSameAddress(baseUrl, server.baseUrl)))
     return local;
   const { provider, baseUrl, isLocal } = server;
-  if (wanted === "" && (!isSet || (!isLocal && isVendor(provider, sources)))) return local;
-  const isAsked = wanted !== "" || isLocal;
+  if (asked === "" && (!isSet || (!isLocal && isVendor(provider, sources)))) return local;
+  const isAsked = asked !== "" || isLocal;
   return [...local, { provider, baseUrl, isAsked, models: isAsked ? await server.listModels() : undefined }];
 }
 
@@ -133,10 +133,9 @@ function isVendor(provider: string, { config }: ModelSources): boolean {
   return allVendors(config).some(({ name, isOwn }) => name === provider && !isOwn);
 }
 
-function listedVendor(vendor: Vendor, { env }: ModelSources): ListedVendor {
-  const { name, label, isLocal, baseUrl, variables, models, hasOwnKey } = vendor;
-  const keyIn = keyVariable(vendor, env) ?? (hasOwnKey ? "config.yaml" : undefined);
-  return { name, label, isLocal, baseUrl, variables, keyIn, models };
+/** The variable that holds the key, or config.yaml. */
+function keyPlace(vendor: Vendor, { env }: ModelSources): string | undefined {
+  return keyVariable(vendor, env) ?? (vendor.hasOwnKey ? "config.yaml" : undefined);
 }
 
 function toJson({ current, servers, vendors }: ModelList): object {
@@ -167,16 +166,7 @@ type ListedServer = {
   readonly models: readonly string[] | undefined;
 };
 
-type ListedVendor = {
-  readonly name: string;
-  readonly label: string;
-  readonly isLocal: boolean;
-  readonly baseUrl: string;
-  readonly variables: readonly string[];
-  /** The variable that holds the key, or config.yaml. */
-  readonly keyIn: string | undefined;
-  readonly models: readonly string[];
-};
+type ListedVendor = Vendor & { readonly keyIn: string | undefined };
 
 type ModelList = {
   readonly current: ModelIdentity | undefined;

@@ -108,7 +108,7 @@ async function tryOut(
   return { trial, window };
 }
 
-type Told = {
+type Printing = {
   readonly sources: ModelSources;
   readonly notes: readonly string[];
   readonly context: CommandContext;
@@ -117,7 +117,7 @@ type Told = {
 function outcomeOf(
   chosen: ChosenModel,
   { trial, window }: Tried,
-  { sources: { config }, notes, context: { io } }: Told,
+  { sources: { config }, notes, context: { io } }: Printing,
 ): CommandOutcome {
   const { answer, toolCall, failure } = trial;
   const ttl = config.promptCaching.cacheTtl;
@@ -162,10 +162,10 @@ function usageJson({ input, output, cacheRead, cacheWrite, reasoning }: Usage): 
 }
 
 function callText({ firstMs, totalMs, usage, finish, text }: CallReport): string {
-  const said = text.trim() === "" ? "" : `"${oneLine(text.trim(), 40)}", `;
+  const answer = text.trim() === "" ? "" : `"${oneLine(text.trim(), 40)}", `;
   const first = firstMs === undefined ? "" : `first token after ${groupThousands(firstMs)} ms, `;
   const cut = finish === "length" ? ", cut off at the limit of this test" : "";
-  return `${said}${first}${groupThousands(totalMs)} ms in all${cut}; ${usageText(usage)}`;
+  return `${answer}${first}${groupThousands(totalMs)} ms in all${cut}; ${usageText(usage)}`;
 }
 
 function usageText(usage: Usage | undefined): string {

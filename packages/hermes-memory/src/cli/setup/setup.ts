@@ -19,6 +19,7 @@ import {
   type CommandInput,
   type CommandOutcome,
   type Terminal,
+  usageFailure,
 } from "../command.ts";
 import { cancelled } from "../confirm.ts";
 import {
@@ -54,7 +55,7 @@ import { type CallReport, explainFailure, noting, stoppable, tryAnswer } from ".
 import { counted, oneLine, printable } from "../printing.ts";
 import { choose } from "../prompts/choose.ts";
 
-/** What the flags say. */
+/** The parsed flags. */
 type SetupRequest = Omit<RequestedModel, "model" | "apiKey"> & {
   readonly model?: string | undefined;
   readonly isLocal: boolean;
@@ -129,12 +130,12 @@ function setupRequest(input: CommandInput): SetupRequest {
   const { flags } = input;
   const variable = textOf(flags["key-env"]);
   if (variable !== undefined && flags["key-stdin"] === true)
-    throw usage(
+    throw usageFailure(
       "The key comes from a variable (--key-env) or from standard input (--key-stdin), not from both.",
     );
   const model = modelFlagsOf(input);
   if (flags.local === true && model.baseUrl !== undefined)
-    throw usage("--local looks for a server itself; leave it out where --base-url says where it is.");
+    throw usageFailure("--local looks for a server itself; leave it out where --base-url says where it is.");
   return {
     ...model,
     model: textOf(flags.model),
@@ -150,10 +151,6 @@ function setupRequest(input: CommandInput): SetupRequest {
 
 function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
-}
-
-function usage(message: string): CommandFailure {
-  return new CommandFailure(message, { exitCode: 2, details: { kind: "usage" } });
 }
 
 // Step 1: where the model runs. All questions throw `Cancelled` when the user leaves.
@@ -206,7 +203,7 @@ function vendorNamed(name: string, baseUrl: string | undefined, sources: ModelSo
 
 async function localHost(vendor: Vendor | undefined, sources: ModelSources): Promise<ModelHost> {
   if (vendor !== undefined && !vendor.isLocal)
-    throw usage(`'${vendor.name}' is no server of this machine. Leave out --local, or --provider.`);
+    throw usageFailure(`'${vendor.name}' is no server of this machine. Leave out --local, or --provider.`);
   const servers = await localServers(sources.env);
   const fitting = vendor === undefined ? servers : servers.filter(({ kind }) => kind === vendor.name);
   const server = fitting.find(({ models }) => models.length > 0) ?? fitting[0];
@@ -272,13 +269,15 @@ function easiestHost(hosts: readonly ModelHost[], { env }: ModelSources): number
 
 function hostMissing(sources: ModelSources): CommandFailure {
   const names = allVendors(sources.config).map(({ name }) => name);
-  return new CommandFailure("There is nobody to ask where the model runs.", {
-    exitCode: 2,
-    hint:
-      "Name it: hermes setup --provider <name> --model <model> --key-env <variable> --yes, or hermes setup --local --yes. " +
-      `Providers: ${names.join(", ")}.`,
-    details: { kind: "usage", providers: names },
-  });
+  return usageFailure(
+    "Say where the model runs: without a terminal, or with --json or --yes, nothing is asked.",
+    {
+      hint:
+        "Name it: hermes setup --provider <name> --model <model> --key-env <variable> --yes, or hermes setup --local --yes. " +
+        `Providers: ${names.join(", ")}.`,
+      providers: names,
+    },
+  );
 }
 
 // Step 2: the key. It is never printed; of the current one, only the end is.
@@ -481,11 +480,15 @@ const NAMED_AT_MOST = 20;
 function modelMissing(models: readonly string[]): CommandFailure {
   const names = models.slice(0, NAMED_AT_MOST);
   const rest = models.length > names.length ? ` and ${models.length - names.length} more` : "";
-  return new CommandFailure("Name the model: nobody can be asked here.", {
-    exitCode: 2,
-    hint: names.length === 0 ? "Add --model <name>." : `Add --model with one of: ${names.join(", ")}${rest}.`,
-    details: { kind: "no_model", models },
-  });
+  return new CommandFailure(
+    "Name the model: without a terminal, or with --json or --yes, nothing is asked.",
+    {
+      exitCode: 2,
+      hint:
+        names.length === 0 ? "Add --model <name>." : `Add --model with one of: ${names.join(", ")}${rest}.`,
+      details: { kind: "no_model", models },
+    },
+  );
 }
 
 // Step 4: save

@@ -76,7 +76,7 @@ export async function providerSection(memory: Memory, name: string): Promise<Set
   return isRecord(section) ? section : {};
 }
 
-/** What setup will ask for. For a user's plugin, whose code runs only once it is chosen, its description. */
+/** The settings that setup asks for. For a user's plugin, whose code runs only once it is chosen, its description. */
 export async function hintOf(home: string, { name, source, manifest }: FoundProvider): Promise<string> {
   if (source === "user") return manifest.description === "" ? "your plugin" : manifest.description;
   const loaded = await loadProvider(home, name);

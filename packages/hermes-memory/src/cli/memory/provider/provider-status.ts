@@ -84,7 +84,7 @@ async function describeActive(
   const { home } = memory;
   const health = readProviderHealth(home, name) ?? null;
   const { source, directory, problem } = found ?? {};
-  const { told, ...checked } =
+  const { reported, ...checked } =
     source === "bundled"
       ? await checkBundled(home, name)
       : { availability: health?.availability ?? null, ...namedVariables(home, found) };
@@ -94,7 +94,7 @@ async function describeActive(
     source,
     directory,
     problem,
-    settings: await settingsOf(memory, name, told),
+    settings: await settingsOf(memory, name, reported),
     ...checked,
     health,
   };
@@ -104,13 +104,13 @@ async function checkBundled(home: string, name: string): Promise<Checked> {
   const loaded = await loadProvider(home, name);
   if (!loaded.ok) return { availability: { available: false, reason: loaded.error.message } };
   const { provider } = loaded.value;
-  const told = await currentSettings(provider, home);
+  const reported = await currentSettings(provider, home);
   const availability = await checkAvailability(provider);
-  if (availability.available) return { availability, told };
-  return { availability, told, variables: variablesOf(home, name, provider) };
+  if (availability.available) return { availability, reported };
+  return { availability, reported, variables: variablesOf(home, name, provider) };
 }
 
-type Checked = Pick<ActiveProvider, "availability" | "variables"> & { readonly told?: Settings };
+type Checked = Pick<ActiveProvider, "availability" | "variables"> & { readonly reported?: Settings };
 
 /** Read from `plugin.yaml`: a status does not run the plugin's code. */
 function namedVariables(home: string, found: FoundProvider | undefined): Pick<Checked, "variables"> {
@@ -266,9 +266,9 @@ const SECRET_WORD =
 const HIDDEN = "[hidden]";
 
 /** `memory.<name>` of config.yaml, overridden by `<name>.json`, overridden by the provider's own report. */
-async function settingsOf(memory: Memory, name: string, told: Settings = {}): Promise<Settings> {
+async function settingsOf(memory: Memory, name: string, reported: Settings = {}): Promise<Settings> {
   const section = await providerSection(memory, name);
-  return presentable({ ...section, ...readJson(join(memory.home, `${name}.json`)), ...told });
+  return presentable({ ...section, ...readJson(join(memory.home, `${name}.json`)), ...reported });
 }
 
 /** Hides secrets at any depth. */

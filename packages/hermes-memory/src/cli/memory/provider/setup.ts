@@ -44,6 +44,7 @@ import {
   type CommandOutcome,
   type Terminal,
   unwrap,
+  usageFailure,
 } from "../../command.ts";
 import { cancelled } from "../../confirm.ts";
 import { counted, oneLine, printable } from "../../printing.ts";
@@ -88,7 +89,7 @@ async function runSetup(input: CommandInput, context: CommandContext): Promise<C
   const { io, isJson } = context;
   const home = resolve(context.home.home);
   const isYes = input.flags.yes === true;
-  const run = { home, given: givenAnswers(input), isYes, mayAsk: io.isInteractive && !isJson && !isYes };
+  const run = { home, given: answersOfFlags(input), isYes, mayAsk: io.isInteractive && !isJson && !isYes };
   if (input.args.provider === undefined && (isJson || isYes)) throw await providerMissing(home);
   const name = input.args.provider ?? (await chooseProvider(context));
   if (activeProviderName(name) === "") return switchOff(context); // 'none' and its synonyms
@@ -129,31 +130,24 @@ async function switchOff(context: CommandContext): Promise<CommandOutcome> {
 
 // Arguments
 
-function givenAnswers({ flags }: CommandInput): Answers {
+function answersOfFlags({ flags }: CommandInput): Answers {
   const pairs = Array.isArray(flags.set) ? (flags.set as readonly string[]) : [];
   return new Map(
     pairs.map((pair) => {
       const at = pair.indexOf("=");
       if (at > 0) return [pair.slice(0, at).trim(), pair.slice(at + 1)];
       // The text may be a secret, so the message does not repeat it.
-      throw new CommandFailure("--set needs a key and a value: --set key=value.", {
-        exitCode: 2,
-        details: { kind: "usage" },
-      });
+      throw usageFailure("--set needs a key and a value: --set key=value.");
     }),
   );
 }
 
 async function providerMissing(home: string): Promise<CommandFailure> {
   const names = (await findProviders(home)).providers.map(({ name }) => name);
-  return new CommandFailure(
-    "Name the provider that is to be set up: with --json or --yes nothing is asked.",
-    {
-      exitCode: 2,
-      hint: `There are: ${names.join(", ")}. 'none' means the built-in memory alone.`,
-      details: { kind: "usage", providers: names },
-    },
-  );
+  return usageFailure("Name the provider that is to be set up: with --json or --yes nothing is asked.", {
+    hint: `There are: ${names.join(", ")}. 'none' means the built-in memory alone.`,
+    providers: names,
+  });
 }
 
 /** Ends the command before a question is asked or a file is written. */
@@ -296,14 +290,14 @@ function answersWithoutAsking(fields: readonly ConfigField[], given: Answers, ex
 /** A key of `--set` is not asked for. A secret that the user keeps is not among the answers. */
 async function askFields(
   fields: readonly ConfigField[],
-  { given, existing }: { readonly given: Answers; readonly existing: Existing },
+  { given: givenAnswers, existing }: { readonly given: Answers; readonly existing: Existing },
   io: Terminal,
 ): Promise<Answers> {
   const answers = new Map<string, string>();
   for (const field of fields) {
     if (!isAsked(field, answers)) continue;
-    const said = given.get(field.key);
-    const first = said === undefined ? undefined : accepted(field, said, io);
+    const given = givenAnswers.get(field.key);
+    const first = given === undefined ? undefined : accepted(field, given, io);
     const answer = first ?? (await askField(field, answers, existing, io));
     if (answer !== "") answers.set(field.key, answer);
   }
@@ -347,7 +341,7 @@ async function untilAccepted(field: ConfigField, io: Terminal, ask: () => Promis
   }
 }
 
-/** Undefined when the answer is invalid; the user is told why. */
+/** Undefined when the answer is invalid; prints why. */
 function accepted(field: ConfigField, text: string, io: Terminal): string | undefined {
   const checked = checkAnswer(field, text);
   if (checked.ok) return checked.value;
@@ -382,7 +376,7 @@ function notesOn(
   ];
 }
 
-// Step 3 for a provider with a setup of its own, which asks through `ask` and switches the provider on itself
+// Step 3 for a provider that has its own setup: it asks through `ask` and switches the provider on itself
 
 type Ask = (
   question: string,
