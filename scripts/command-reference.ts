@@ -1,6 +1,6 @@
 // The reference of all commands in Markdown, made from the table the command line itself is made from.
 import type { CommandSpec } from "../packages/hermes-memory/src/cli/command.ts";
-import { GROUPS } from "../packages/hermes-memory/src/cli/groups.ts";
+import { GROUPS } from "../packages/hermes-memory/src/cli/program.ts";
 
 export async function commandReference(): Promise<string> {
   const sections = await Promise.all(

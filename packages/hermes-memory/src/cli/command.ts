@@ -1,5 +1,6 @@
-// What a command is: a line of data for help, completion and parsing, and a body that is loaded when it runs.
+// A command: a spec for help, completion and parsing, and a body that is loaded when the command runs.
 import type { SelectedHome } from "@hermes-memory/core/home";
+import type { Result } from "@hermes-memory/core/lib";
 import type { Memory } from "@hermes-memory/core/memory";
 import type { Screen } from "./screen.ts";
 
@@ -7,12 +8,12 @@ export type FlagSpec = {
   readonly kind: "boolean" | "text" | "integer";
   readonly summary: string;
   readonly short?: string;
-  /** What a text flag may be. */
+  /** The values that a text flag accepts. */
   readonly choices?: readonly string[];
   /** Shown in help for text and integer flags: `--limit <n>`. */
   readonly placeholder?: string;
   readonly minimum?: number;
-  /** A text flag that may be given several times; its value is then the list of texts. */
+  /** May be given several times; the value is then a list of texts. */
   readonly isRepeatable?: boolean;
 };
 
@@ -20,15 +21,15 @@ export type ArgumentSpec = {
   readonly name: string;
   readonly summary: string;
   readonly isOptional?: boolean;
-  /** Takes every word that is left; only for the last argument. */
+  /** Takes all remaining words; only for the last argument. */
   readonly isVariadic?: boolean;
   readonly choices?: readonly string[];
-  /** Words that completion offers, where other words are allowed too. */
+  /** Words that completion offers. Others are allowed too. */
   readonly offers?: readonly string[];
 };
 
 export type CommandInput = {
-  /** By name; a missing optional argument is absent, and a variadic one is in `rest`. */
+  /** By name. A missing optional argument is absent; the words of a variadic one are in `rest`. */
   readonly args: Readonly<Record<string, string>>;
   readonly rest: readonly string[];
   readonly flags: Readonly<Record<string, FlagValue>>;
@@ -38,14 +39,14 @@ export type CommandInput = {
 type FlagValue = string | number | boolean | readonly string[];
 
 export type CommandSpec = {
-  /** Words as they are typed: `memory archive list`. */
+  /** The words to type: `memory archive list`. */
   readonly name: string;
   readonly summary: string;
   readonly arguments?: readonly ArgumentSpec[];
   readonly flags?: Readonly<Record<string, FlagSpec>>;
   readonly examples?: readonly string[];
   readonly isHidden?: boolean;
-  /** Runs in the default profile when the active one is gone: it is how one gets out of that. */
+  /** Runs in the default profile when the active one was deleted, so that the user can choose another. */
   readonly worksWithoutProfile?: boolean;
   readonly load: () => Promise<CommandBody>;
 };
@@ -55,12 +56,12 @@ export type CommandBody = (
   context: CommandContext,
 ) => Promise<CommandOutcome> | CommandOutcome;
 
-/** `--json` prints `json` (undefined: nothing); a person gets `lines`. Notes go to stderr either way. */
+/** `--json` prints `json` (undefined: nothing); otherwise `lines` are printed. Notes go to stderr either way. */
 export type CommandOutcome = {
   readonly json: unknown;
   readonly lines: readonly string[];
   readonly notes?: readonly string[];
-  /** 130: the user stopped it. */
+  /** 130: interrupted with Ctrl-C. */
   readonly exitCode?: 0 | 1 | 130;
 };
 
@@ -68,40 +69,44 @@ export type CommandContext = {
   readonly home: SelectedHome;
   readonly isJson: boolean;
   readonly io: Terminal;
-  /** The home, opened: config and layers come from here. It is closed after the command. A broken config ends the command. */
+  /** The opened home, from which config and layers come. It is closed after the command. A broken config.yaml ends the command. */
   readonly memory: Memory;
+  /** Every group of commands, for completion. */
+  readonly groups: readonly Group[];
+  /** Runs another command of this program in the same home, with `terminal` as its terminal. Resolves to the exit code. */
+  runCommand(words: readonly string[], terminal: Terminal): Promise<number>;
 };
 
 export type Terminal = {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isInteractive: boolean;
   readonly paint: Paint;
-  /** Columns of the terminal that notes go to; undefined when they go elsewhere. */
+  /** Columns of the terminal that stderr is; undefined when it is none. */
   readonly noteColumns: number | undefined;
-  /** Where a person can be shown something to choose from; undefined where nothing can be drawn. */
+  /** For pickers; undefined where nothing can be drawn. */
   readonly screen: Screen | undefined;
   out(text: string): void;
   note(text: string): void;
-  /** Resolves when stdout has taken what was printed, so that long output does not pile up in memory. */
+  /** Resolves when stdout has taken the output so far, so that long output does not fill memory. */
   drained(): Promise<void>;
-  /** Everything that was piped in. */
+  /** All of standard input. */
   readInput(): Promise<string>;
-  /** The same, piece by piece. */
+  /** Standard input in chunks. */
   inputChunks(): AsyncIterable<Uint8Array>;
-  /** Puts a question to the person at the terminal. False where there is none. `short`: 'y' is enough. */
+  /** Asks the user to type 'yes', or with `short` at least 'y'. False without a terminal. */
   confirm(question: string, options?: { readonly short?: boolean }): Promise<boolean>;
-  /** Puts a question to the person at the terminal; what they type is an answer, also nothing. Throws `Cancelled`. */
+  /** Asks the user for a line, which may be empty. Throws `Cancelled`. */
   ask(question: string, options?: { readonly isSecret?: boolean }): Promise<string>;
-  /** Code that is not ours has run: what it left open must not keep the process from ending once the command has reported. */
+  /** For a command that ran code of a plugin: handles it left open must not keep the process alive after the outcome is printed. */
   endWithoutWaiting(): void;
-  /** Ctrl-C aborts the signal instead of ending the process; a second one ends it. */
+  /** The first Ctrl-C aborts the signal, a second one ends the process. */
   untilInterrupted<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
 };
 
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 export type Paint = (style: Style, text: string) => string;
 
-/** The person left instead of answering: with Ctrl-C, or by ending the input. */
+/** The user left a question without an answer: with Ctrl-C, or by ending the input. */
 export class Cancelled extends Error {
   readonly by: "interrupt" | "end";
 
@@ -112,10 +117,10 @@ export class Cancelled extends Error {
   }
 }
 
-/** Ends a command with a message. Exit code 1 unless it is the usage that was wrong (2). */
+/** Ends a command with a message. Exit code 1, or 2 for wrong usage. */
 export class CommandFailure extends Error {
   readonly exitCode: 1 | 2;
-  /** What `--json` prints beside `success: false` and `error`. */
+  /** Fields that `--json` prints beside `success: false` and `error`. */
   readonly details: Readonly<Record<string, unknown>>;
   readonly hint: string | undefined;
 
@@ -131,13 +136,41 @@ export class CommandFailure extends Error {
   }
 }
 
+/**
+ * The value of a result, or a `CommandFailure`. A layer whose errors have an exit code or a
+ * hint passes `explain`.
+ */
+export function unwrap<T, E extends { readonly message: string }>(
+  result: Result<T, E>,
+  explain: (error: E) => CommandFailure = (error) => failureOf(error),
+): T {
+  if (result.ok) return result.value;
+  throw explain(result.error);
+}
+
+/** For a command line that contradicts itself or lacks something. */
+export function usageFailure(
+  message: string,
+  { hint, ...details }: { readonly hint?: string; readonly [field: string]: unknown } = {},
+): CommandFailure {
+  return new CommandFailure(message, { exitCode: 2, hint, details: { kind: "usage", ...details } });
+}
+
+/** `--json` prints every field of the error. */
+export function failureOf(
+  { message, ...details }: { readonly message: string },
+  hint?: string,
+): CommandFailure {
+  return new CommandFailure(message, { hint, details });
+}
+
 /** Commands whose names begin with the same word. */
 export type Group = {
   readonly name: string;
   readonly summary: string;
-  /** Groups within the group, by their full name. */
+  /** Summaries of groups within the group, by full name. */
   readonly subgroups?: Readonly<Record<string, string>>;
-  /** True when the group's own name is a command; it may have commands below it all the same. */
+  /** The group's name is a command itself, with or without commands below it. */
   readonly isCommand?: boolean;
   readonly load: () => Promise<readonly CommandSpec[]>;
 };

@@ -1,4 +1,4 @@
-// What becomes of a failed command: text or JSON, an exit code, and a line in the log when it was not the user's doing.
+// How a failed command ends: text or JSON, an exit code, and a line in the log unless the user caused it.
 import { existsSync } from "node:fs";
 import { logPath } from "@hermes-memory/core/home";
 import { errnoCode, HermesError } from "@hermes-memory/core/lib";
@@ -9,19 +9,19 @@ import { printable } from "./printing.ts";
 
 const EXIT_USAGE = 2;
 
-/** The one place where a failed command turns into text and an exit code. */
+/** The only place that turns an error into text and an exit code. */
 export function renderFailure(cause: unknown, isJson: boolean, io: Terminal): number {
   if (cause instanceof CommanderError) {
     if (cause.exitCode !== 0 && isJson)
       printFailure(cause.message.replace(/^error: /, ""), { kind: "usage" }, io);
-    return cause.exitCode === 0 ? 0 : EXIT_USAGE; // the text is out already
+    return cause.exitCode === 0 ? 0 : EXIT_USAGE; // commander has printed the text
   }
   const message = cause instanceof Error ? cause.message : String(cause);
   const { hint, details } = detailsOf(cause);
   if (isJson) {
-    printFailure(message, { ...details, ...(hint === undefined ? {} : { hint }) }, io);
+    printFailure(message, { ...details, hint }, io);
   } else {
-    io.note(`${io.paint("red", "error:")} ${printable(message)}\n`); // it may quote what is stored
+    io.note(`${io.paint("red", "error:")} ${printable(message)}\n`); // it may quote stored text
     if (hint !== undefined) io.note(`${printable(hint)}\n`);
     if (cause instanceof Error && io.env.HERMES_DEBUG) io.note(`${cause.stack}\n`);
   }
@@ -47,10 +47,10 @@ function detailsOf(cause: unknown): { hint: string | undefined; details: Readonl
   };
 }
 
-/** A broken disk or a broken program is worth a line; a refused write or a wrong flag is not. Makes no home. */
+/** Logs broken disks and bugs, not refused writes or wrong flags. Does not create the home. */
 export async function logFailure(cause: unknown, home: string): Promise<void> {
-  const isUsersDoing = [CommandFailure, ConfigFailure, CommanderError].some((kind) => cause instanceof kind);
-  if (isUsersDoing || !existsSync(home)) return;
+  const isExpected = [CommandFailure, ConfigFailure, CommanderError].some((kind) => cause instanceof kind);
+  if (isExpected || !existsSync(home)) return;
   const [{ createLogger }, { redactSecrets }] = await Promise.all([
     import("@hermes-memory/core/lib/logger"),
     import("@hermes-memory/core/security"),

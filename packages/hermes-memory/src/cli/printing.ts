@@ -1,28 +1,28 @@
-// Stored text as a person may see it: no control character reaches the terminal, one line where a line is meant.
+// Text for a terminal: no control character of stored text reaches it, and previews stay on one line.
 import type { Change } from "@hermes-memory/core/curated";
 import { preview } from "@hermes-memory/core/lib";
 
 const PREVIEW_CHARS = 60;
-// Everything a terminal obeys, C0 and C1 with ESC among them, and what reverses the reading direction. Newline and tab
-// stay: they are ordinary text, and the blocks of a prompt are printed with them.
-const COMMANDS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+// C0 and C1 control characters, ESC among them, and characters that change the reading direction. Newline and tab stay: they are
+// ordinary text.
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
-/** An entry may hold anything, also what would clear the screen or retitle the window. It is shown, not obeyed. */
+/** Escapes control characters: an entry may hold a sequence that would clear the screen or change the window's title. */
 export function printable(text: string): string {
-  return text.replace(COMMANDS, escapeOf);
+  return text.replace(CONTROL, escapeOf);
 }
 
-/** The beginning of a text in one line. */
+/** The start of a text on one line. */
 export function oneLine(text: string, limitChars = PREVIEW_CHARS): string {
   return printable(preview(text.replaceAll("\n", "⏎"), limitChars));
 }
 
-/** A whole text, later lines below the first. */
+/** A whole text, its later lines aligned with the first. */
 export function indented(text: string, columns: number): string {
   return printable(text).replaceAll("\n", `\n${" ".repeat(columns)}`);
 }
 
-/** `2026-11-15 04:02`, where the reader is. A time that cannot be read is shown as it was written. */
+/** `2026-11-15 04:02` in the local time zone. A time that cannot be parsed is shown unchanged. */
 export function localTime(time: string): string {
   const date = new Date(time);
   if (Number.isNaN(date.getTime())) return printable(time);
@@ -31,7 +31,7 @@ export function localTime(time: string): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
-/** `+` came, `-` went, `~` was exchanged. */
+/** `+` added, `-` removed, `~` replaced. */
 export function changeLine({ before, after }: Change, isWhole: boolean): string {
   const show = (text: string): string => (isWhole ? indented(text, 4) : oneLine(text));
   if (before === null) return `  + ${show(after ?? "")}`;

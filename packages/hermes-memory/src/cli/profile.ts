@@ -1,10 +1,15 @@
-// `hermes profile`: homes side by side. These commands only need the root, so they also work when the active profile
-// is gone.
+// `hermes profile`: several homes under one root. These commands need only the root, so they work when the active profile was deleted.
 import { basename, dirname, resolve } from "node:path";
 import { DEFAULT_PROFILE } from "@hermes-memory/core/home";
-import type { Result } from "@hermes-memory/core/lib";
-import { createProfile, listProfiles, type ProfileError, useProfile } from "@hermes-memory/core/profiles";
-import { type CommandBody, type CommandContext, CommandFailure, type CommandSpec } from "./command.ts";
+import { createProfile, listProfiles, useProfile } from "@hermes-memory/core/profiles";
+import {
+  type CommandBody,
+  type CommandContext,
+  CommandFailure,
+  type CommandSpec,
+  unwrap,
+  usageFailure,
+} from "./command.ts";
 
 const list: CommandBody = (_input, { home, io }) => {
   const profiles = listProfiles(home.root);
@@ -37,15 +42,15 @@ const list: CommandBody = (_input, { home, io }) => {
 const create: CommandBody = ({ args, flags }, { home }) => {
   const isClone = flags.clone === true;
   const isCloneAll = flags["clone-all"] === true;
-  if (isClone && isCloneAll) throw usage("Give either --clone or --clone-all, not both.");
+  if (isClone && isCloneAll) throw usageFailure("Give either --clone or --clone-all, not both.");
   if (flags.from !== undefined && !isClone && !isCloneAll) {
-    throw usage("--from names the profile to copy, so it needs --clone or --clone-all.");
+    throw usageFailure("--from names the profile to copy, so it needs --clone or --clone-all.");
   }
   const inUse = home.profile === "custom" ? DEFAULT_PROFILE : home.profile;
   const from = typeof flags.from === "string" ? flags.from : inUse;
   const clone = isCloneAll ? "all" : isClone ? "config" : undefined;
   const created = unwrap(
-    createProfile(home.root, args.name ?? "", clone === undefined ? {} : { clone, from }),
+    createProfile(home.root, args.name ?? "", { clone, from: clone === undefined ? undefined : from }),
   );
   const path = resolve(created.home);
   const copied = created.copied.length > 0 ? created.copied.join(", ") : "nothing: there is nothing to copy";
@@ -55,7 +60,7 @@ const create: CommandBody = ({ args, flags }, { home }) => {
       name: created.name,
       home: path,
       copied: created.copied,
-      ...(clone === undefined ? {} : { from }),
+      from: clone === undefined ? undefined : from,
     },
     lines: [
       `Created profile '${created.name}' in ${path}.`,
@@ -70,7 +75,7 @@ const create: CommandBody = ({ args, flags }, { home }) => {
 const use: CommandBody = ({ args }, { home, io }) => {
   const { name, home: chosen } = unwrap(useProfile(home.root, args.name ?? ""));
   const path = resolve(chosen);
-  // A home below `profiles/` that the environment names comes before the active profile.
+  // HERMES_HOME overrides the active profile when it names a home below `profiles/`.
   const fixed = resolve(io.env.HERMES_HOME?.trim() || home.root);
   const isOverridden = basename(dirname(fixed)) === "profiles" && fixed !== path;
   return {
@@ -88,21 +93,11 @@ const path: CommandBody = ({ args }, context) => {
 };
 
 function homeOf(name: string, { home }: CommandContext): string {
-  const wanted = name.trim().toLowerCase();
-  const found = listProfiles(home.root).find((profile) => profile.name === wanted);
+  const asked = name.trim().toLowerCase();
+  const found = listProfiles(home.root).find((profile) => profile.name === asked);
   if (found) return found.home;
   const message = `There is no profile '${name}'. List them with 'hermes profile list'.`;
   throw new CommandFailure(message, { details: { kind: "missing-profile", name } });
-}
-
-function unwrap<T>(result: Result<T, ProfileError>): T {
-  if (result.ok) return result.value;
-  const { message, ...details } = result.error;
-  throw new CommandFailure(message, { details });
-}
-
-function usage(message: string): CommandFailure {
-  return new CommandFailure(message, { exitCode: 2, details: { kind: "usage" } });
 }
 
 const name = { name: "name", summary: "letters, digits, '-' and '_'; 'default' is the root home" } as const;

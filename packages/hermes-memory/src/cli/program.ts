@@ -1,5 +1,4 @@
-// Turns the table of commands into a parser, runs the one that was asked for, and renders what comes of it.
-
+// The table of commands, the parser that is built from it, and how one command line is run.
 import {
   DEFAULT_PROFILE,
   type HomeContext,
@@ -12,15 +11,110 @@ import { VERSION } from "@hermes-memory/core/version";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import {
   type ArgumentSpec,
+  type CommandContext,
   CommandFailure,
   type CommandInput,
   type CommandOutcome,
   type CommandSpec,
   type FlagSpec,
+  type Group,
   type Terminal,
 } from "./command.ts";
 import { logFailure, renderFailure } from "./failure.ts";
-import { GROUPS } from "./groups.ts";
+
+/** The commands of a group are loaded when the user types its name; otherwise it is one line of the help. */
+export const GROUPS: readonly Group[] = [
+  {
+    name: "chat",
+    summary: "talk to a model that remembers; a question with -q, a conversation without",
+    isCommand: true,
+    load: async () => (await import("./chat/commands.ts")).chatCommands,
+  },
+  {
+    name: "setup",
+    summary: "choose a model, save its key, and try it",
+    isCommand: true,
+    load: async () => (await import("./single-commands.ts")).setupCommands,
+  },
+  {
+    name: "model",
+    summary: "show, list, choose and test the model conversations use",
+    isCommand: true,
+    load: async () => (await import("./model/commands.ts")).modelCommands,
+  },
+  {
+    name: "demo",
+    summary: "show what each layer does, offline, with a scripted model",
+    isCommand: true,
+    load: async () => (await import("./demo.ts")).demoCommands,
+  },
+  {
+    name: "memory",
+    summary: "show, edit, explain and undo what an agent remembers",
+    subgroups: { "memory archive": "find and restore entries that were archived to make room" },
+    load: async () => (await import("./memory/commands.ts")).memoryCommands,
+  },
+  {
+    name: "skills",
+    summary: "list, read, write, switch off and undo the skills of an agent",
+    load: async () => (await import("./skills/commands.ts")).skillsCommands,
+  },
+  {
+    name: "curator",
+    summary: "tidy memory and skills: find duplicates, merge, archive, and take it back",
+    load: async () => (await import("./curator/commands.ts")).curatorCommands,
+  },
+  {
+    name: "sessions",
+    summary: "list, read, export, tidy and repair stored conversations",
+    load: async () => (await import("./sessions/commands.ts")).sessionsCommands,
+  },
+  {
+    name: "context",
+    summary: "show and choose what keeps long conversations within the model's window",
+    load: async () => (await import("./context/commands.ts")).contextCommands,
+  },
+  {
+    name: "prompt-size",
+    summary: "show how large the system prompt is, part by part, and what was left out of it",
+    isCommand: true,
+    load: async () => (await import("./single-commands.ts")).promptSizeCommands,
+  },
+  {
+    name: "mcp",
+    summary: "serve memory and past sessions to Claude Code, Codex, Cursor and other MCP clients",
+    isCommand: true,
+    load: async () => (await import("./mcp/commands.ts")).mcpCommands,
+  },
+  {
+    name: "profile",
+    summary: "keep several homes side by side and switch between them",
+    load: async () => (await import("./profile.ts")).profileCommands,
+  },
+  {
+    name: "config",
+    summary: "read, change and check config.yaml",
+    load: async () => (await import("./config/commands.ts")).configCommands,
+  },
+  {
+    name: "status",
+    summary: "show home, profile, memory usage and the last change",
+    isCommand: true,
+    load: async () => (await import("./status.ts")).statusCommands,
+  },
+  {
+    name: "doctor",
+    summary: "check runtime, home, settings and memory files",
+    isCommand: true,
+    load: async () => (await import("./single-commands.ts")).doctorCommands,
+  },
+  {
+    name: "completion",
+    summary: "print a completion script for bash, zsh or fish",
+    isCommand: true,
+    load: async () => (await import("./single-commands.ts")).completionCommands,
+  },
+];
 
 /** Runs one command line. Returns the exit code. */
 export async function runCommandLine(
@@ -28,46 +122,70 @@ export async function runCommandLine(
   io: Terminal,
   system: HomeContext,
 ): Promise<number> {
-  const { argv: typed, isJson } = takeJsonFlag(askedForHelp(words));
+  const { argv: typed, isJson } = takeJsonFlag(helpAsFlag(words));
   const argv = await orChat(typed, io, system);
   if (isJson && argv.length === 1 && /^(-V|--version)$/.test(argv[0] ?? "")) {
     io.out(`${JSON.stringify({ version: VERSION })}\n`);
     return 0;
   }
   let exitCode = 0;
-  let chosen = resolveHome(system).home;
-  const run = async (spec: CommandSpec, input: CommandInput, profile: string | undefined): Promise<void> => {
+  let logHome = resolveHome(system).home;
+  const run: Run = async (spec, input, profile) => {
     const home = chooseHome(system, profile, spec);
-    chosen = home.home;
+    logHome = home.home;
     if (home.notice) io.note(`${home.notice}\n`);
-    const body = await spec.load();
-    const memory = openMemory({ home: home.home, env: io.env });
-    let outcome: CommandOutcome;
-    try {
-      outcome = await body(input, { home, isJson, io, memory });
-    } finally {
-      await memory.close();
-    }
-    for (const note of outcome.notes ?? []) io.note(`${note}\n`);
-    if (!isJson) {
-      if (outcome.lines.length > 0) io.out(`${outcome.lines.join("\n")}\n`);
-    } else if (outcome.json !== undefined) io.out(`${JSON.stringify(outcome.json, null, 2)}\n`);
-    exitCode = outcome.exitCode ?? 0;
+    exitCode = print(await runBody(spec, input, { home, isJson, io, system }), isJson, io);
   };
   try {
     const program = await buildProgram(argv, io, run);
-    const own = await providerGroup(program, argv, { io, system });
-    if (own !== undefined) return await runOwn(program, askedForHelp(words), own);
+    const provider = await providerGroup(program, argv, { io, system });
+    if (provider !== undefined) return await runProviderGroup(program, helpAsFlag(words), provider);
     if (isBareGroup(program, argv)) return 0;
     await program.parseAsync([...argv], { from: "user" });
     return exitCode;
   } catch (cause) {
-    await logFailure(cause, chosen);
+    await logFailure(cause, logHome);
     return renderFailure(cause, isJson, io);
   }
 }
 
-/** `hermes` alone, by somebody who sits at a terminal and has chosen a model, is `hermes chat`. */
+async function runBody(
+  spec: CommandSpec,
+  input: CommandInput,
+  { system, ...call }: Pick<CommandContext, "home" | "isJson" | "io"> & { readonly system: HomeContext },
+): Promise<CommandOutcome> {
+  const body = await spec.load();
+  await using memory = openMemory({ home: call.home.home, env: call.io.env });
+  const runCommand: CommandContext["runCommand"] = (words, terminal) =>
+    runInHome(words, terminal, { system, home: call.home });
+  return await body(input, { ...call, memory, groups: GROUPS, runCommand });
+}
+
+/** Returns the exit code. */
+function print(
+  { lines, json, notes = [], exitCode = 0 }: CommandOutcome,
+  isJson: boolean,
+  io: Terminal,
+): number {
+  for (const note of notes) io.note(`${note}\n`);
+  if (!isJson && lines.length > 0) io.out(`${lines.join("\n")}\n`);
+  if (isJson && json !== undefined) io.out(`${JSON.stringify(json, null, 2)}\n`);
+  return exitCode;
+}
+
+/** For a command that runs another one, such as `/curator` in a chat: in the same home, even if another profile became active. */
+function runInHome(
+  words: readonly string[],
+  io: Terminal,
+  { system, home }: { readonly system: HomeContext; readonly home: SelectedHome },
+): Promise<number> {
+  // HERMES_HOME alone would lead from the root home to the active profile, so the default profile is named.
+  const profile = home.profile === DEFAULT_PROFILE ? ["-p", DEFAULT_PROFILE] : [];
+  const env = { ...io.env, HERMES_HOME: home.home };
+  return runCommandLine([...profile, ...words], io, { ...system, env });
+}
+
+/** `hermes` alone is `hermes chat`, on a terminal and once a model is chosen. */
 async function orChat(
   argv: readonly string[],
   io: Terminal,
@@ -77,18 +195,18 @@ async function orChat(
   const isBare =
     wordsOf(argv).length === 0 && argv.every((word) => !word.startsWith("-") || isProfileFlag(word));
   if (!isBare || !io.isInteractive) return argv;
-  const selected = selectHome(system, profile === undefined ? {} : { profile });
+  const selected = selectHome(system, { profile });
   if (!selected.ok) return argv;
-  const { hasModel } = await import("./chat/is-configured.ts");
+  const { hasModel } = await import("./chat/has-model.ts");
   return (await hasModel(selected.value.home, io.env)) ? [...argv, "chat"] : argv;
 }
 
 /** `help memory add` is `memory add --help`. */
-function askedForHelp(words: readonly string[]): readonly string[] {
+function helpAsFlag(words: readonly string[]): readonly string[] {
   return words[0] === "help" ? [...words.slice(1), "--help"] : words;
 }
 
-/** `--json` may stand anywhere, also before the command; behind `--` it is a text like any other. */
+/** `--json` may be anywhere on the line. After `--` it is a text. */
 function takeJsonFlag(words: readonly string[]): { argv: readonly string[]; isJson: boolean } {
   const end = words.includes("--") ? words.indexOf("--") : words.length;
   const argv = words.filter((word, index) => word !== "--json" || index >= end);
@@ -97,7 +215,6 @@ function takeJsonFlag(words: readonly string[]): { argv: readonly string[]; isJs
 
 type Run = (spec: CommandSpec, input: CommandInput, profile: string | undefined) => Promise<void>;
 
-/** Only the group that was asked for brings its commands along; the others are a line in the help. */
 async function buildProgram(argv: readonly string[], io: Terminal, run: Run): Promise<Command> {
   const program = configure(new Command("hermes"), io)
     .description("Memory for agents: curated notes that survive sessions, with history and undo.")
@@ -117,7 +234,7 @@ async function buildProgram(argv: readonly string[], io: Terminal, run: Run): Pr
 
 type ProviderGroup = { readonly name: string; readonly hasHandler: boolean };
 
-/** A first word that is none of ours may be the active provider's; without a word, its group is a line in the help. */
+/** An unknown first word may be the name of the active provider, which brings its own commands. Without a word, it is a line of the help. */
 async function providerGroup(
   program: Command,
   argv: readonly string[],
@@ -127,12 +244,12 @@ async function providerGroup(
   if (GROUPS.some(({ name }) => name === asked) || argv.some((word) => /^(-V|--version)$/.test(word)))
     return undefined;
   const profile = profileIn(argv);
-  const selected = selectHome(system, profile === undefined ? {} : { profile });
+  const selected = selectHome(system, { profile });
   if (!selected.ok) return undefined;
   const { addOwnCommands, ownCommandsLine } = await import("./provider-commands.ts");
   const makeCommand = (name: string): Command => commandAt(program, [name], io);
   if (asked === undefined) {
-    const line = await ownCommandsLine(selected.value.home); // the help lists every command
+    const line = await ownCommandsLine(selected.value.home); // reads files only
     if (line !== undefined && !GROUPS.some(({ name }) => name === line.name))
       makeCommand(line.name).description(`${line.help} (provider)`);
     return undefined;
@@ -141,8 +258,12 @@ async function providerGroup(
   return own && { name: asked, ...own };
 }
 
-/** With every word as it was typed: `--json` is the plugin's to understand. */
-async function runOwn(program: Command, words: readonly string[], own: ProviderGroup): Promise<number> {
+/** Gets every word unchanged: the plugin handles `--json` itself. */
+async function runProviderGroup(
+  program: Command,
+  words: readonly string[],
+  own: ProviderGroup,
+): Promise<number> {
   if (!own.hasHandler && isBareGroup(program, words)) return 0;
   try {
     await program.parseAsync([...words], { from: "user" });
@@ -153,7 +274,7 @@ async function runOwn(program: Command, words: readonly string[], own: ProviderG
   }
 }
 
-/** `hermes` or `hermes memory` alone: not a mistake but a question, answered with the help. */
+/** `hermes` or `hermes memory` alone prints the help, with exit code 0. */
 function isBareGroup(program: Command, argv: readonly string[]): boolean {
   if (argv.some((word) => /^(-h|--help|-V|--version)$/.test(word))) return false;
   const words = wordsOf(argv);
@@ -174,7 +295,7 @@ function addCommand(program: Command, spec: CommandSpec, io: Terminal, run: Run)
   const command = commandAt(program, spec.name.split(" "), io, spec.isHidden).description(spec.summary);
   for (const argument of spec.arguments ?? []) command.addArgument(toArgument(argument));
   for (const [name, flag] of Object.entries(spec.flags ?? {})) command.addOption(toOption(name, flag));
-  command.option("--json", "print the result as JSON"); // for the help; it is taken out before parsing
+  command.option("--json", "print the result as JSON"); // for the help only: takeJsonFlag removes it before parsing
   if (spec.examples?.length) {
     command.addHelpText("after", `\nExamples:\n${spec.examples.map((line) => `  ${line}`).join("\n")}`);
   }
@@ -191,7 +312,7 @@ function addCommand(program: Command, spec: CommandSpec, io: Terminal, run: Run)
   });
 }
 
-/** The command at this path, made on the way where it is missing. */
+/** The command at this path. Missing ones are made. */
 function commandAt(program: Command, words: readonly string[], io: Terminal, isHidden = false): Command {
   return words.reduce((parent, word) => {
     const existing = parent.commands.find((each) => each.name() === word);
@@ -206,7 +327,7 @@ function configure(command: Command, io: Terminal): Command {
   return command
     .exitOverride()
     .showSuggestionAfterError(true)
-    .showHelpAfterError("Add --help to see what there is. A text that starts with '-' goes behind '--'.")
+    .showHelpAfterError("Add --help to see what there is. A text that starts with '-' goes after '--'.")
     .configureOutput({ writeOut: (text) => io.out(text), writeErr: (text) => io.note(text) })
     .allowExcessArguments(false);
 }
@@ -226,8 +347,8 @@ function toOption(name: string, flag: FlagSpec): Option {
   if (flag.isRepeatable)
     option.argParser((text, before: readonly string[] | undefined) => [...(before ?? []), text]);
   if (flag.kind === "integer") option.argParser((text) => wholeNumber(text, flag.minimum ?? 0));
-  option.attributeName = () => name; // flags keep the name they are typed with
-  option.negate = false; // so does `--no-backup`, which is a flag of its own and true when it is given
+  option.attributeName = () => name; // `--dry-run` is `flags["dry-run"]`
+  option.negate = false; // `--no-backup` is a flag of that name, true when given
   return option;
 }
 
@@ -249,7 +370,7 @@ function wordsOf(argv: readonly string[]): string[] {
   return words;
 }
 
-/** The value of the flag, however it is spelled; commander itself reads it later. */
+/** The value of --profile before commander parses the line. */
 function profileIn(argv: readonly string[]): string | undefined {
   const at = argv.findIndex(isProfileFlag);
   const word = argv[at];
@@ -263,7 +384,7 @@ function isProfileFlag(word: string): boolean {
 }
 
 function chooseHome(system: HomeContext, profile: string | undefined, spec: CommandSpec): SelectedHome {
-  const selected = selectHome(system, profile === undefined ? {} : { profile });
+  const selected = selectHome(system, { profile });
   if (selected.ok) return selected.value;
   const { kind, message } = selected.error;
   if (spec.worksWithoutProfile && profile === undefined) {

@@ -1,6 +1,5 @@
-// Commands the active provider brings along: one group, under the provider's name. Looked for only when the first word is
-// none of ours, or for the list in `hermes --help`, so no other command pays for it.
-
+// Commands of the active provider: one group, under its name. Looked for only when the first word is no command of this program, and
+// for `hermes --help`, so other commands do not load it.
 import { useEnvFile } from "@hermes-memory/core/config";
 import { ifUsable, openMemory } from "@hermes-memory/core/memory";
 import {
@@ -14,7 +13,7 @@ import { CommandFailure, type Terminal } from "./command.ts";
 import { printable } from "./printing.ts";
 
 export type OwnCommands = {
-  /** True when the bare name does something itself. */
+  /** The provider's name alone is a command. */
   readonly hasHandler: boolean;
 };
 
@@ -27,7 +26,7 @@ export type OwnCommandsRequest = {
   readonly makeCommand: (name: string) => Command;
 };
 
-/** Undefined when the word is not the provider's either. What goes wrong is a warning; the word is then unknown. */
+/** Undefined when the word is not the provider's name, or when its commands cannot be loaded, which is a warning. */
 export async function addOwnCommands(request: OwnCommandsRequest): Promise<OwnCommands | undefined> {
   const { home, asked, io, makeCommand } = request;
   if ((await activeIn(home)) !== asked) return undefined;
@@ -49,7 +48,7 @@ export async function addOwnCommands(request: OwnCommandsRequest): Promise<OwnCo
   return { hasHandler: handler !== undefined };
 }
 
-/** For `hermes --help`: one line, read from the provider's files. Undefined when it has no commands or config is unreadable. */
+/** For `hermes --help`: read from the provider's files. Undefined when it has no commands or config.yaml is unreadable. */
 export async function ownCommandsLine(
   home: string,
 ): Promise<{ readonly name: string; readonly help: string } | undefined> {
@@ -58,13 +57,13 @@ export async function ownCommandsLine(
   return own && { name: own.name, help: printable(own.help) };
 }
 
-/** "" when there is none, or config cannot be read. */
+/** "" when no provider is active, or config.yaml cannot be read. */
 async function activeIn(home: string): Promise<string> {
   const config = await ifUsable(openMemory({ home }).memoryConfig());
   return config === undefined ? "" : activeProviderName(config.provider);
 }
 
-/** A failure in there is the plugin's, not ours. */
+/** For an error that the plugin's code threw. */
 export function ownCommandFailure(name: string, cause: unknown): CommandFailure {
   return new CommandFailure(`The command of the provider '${name}' failed: ${describeForeign(cause)}.`, {
     details: { kind: "provider-command", provider: name },

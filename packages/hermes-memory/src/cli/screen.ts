@@ -1,5 +1,4 @@
-// The whole terminal, for as long as something is chosen on it: keys one by one, and a picture on stderr that is gone
-// afterwards.
+// The whole terminal, for a picker: single keys, and a picture on stderr's alternate screen that disappears afterwards.
 import { createInterface, emitKeypressEvents } from "node:readline";
 import { PassThrough } from "node:stream";
 
@@ -8,21 +7,21 @@ export type Size = { readonly columns: number; readonly rows: number };
 export type ScreenEvent =
   | {
       readonly kind: "key";
-      /** `up`, `pagedown`, `return`, `a`; undefined for a character that is no key of its own. */
+      /** `up`, `pagedown`, `return`, `a`; undefined for a character without a key name. */
       readonly name?: string | undefined;
-      /** What the key types. */
+      /** The character that the key types. */
       readonly text?: string | undefined;
       readonly isCtrl?: boolean;
       readonly isMeta?: boolean;
     }
   | ({ readonly kind: "resize" } & Size)
-  /** Nothing more will be typed: the terminal is gone. */
+  /** The terminal was closed. */
   | { readonly kind: "end" };
 
 export type OpenScreen = {
   /** Shows these lines, one per row of the terminal. */
   draw(lines: readonly string[]): void;
-  /** Gives the terminal back as it was. */
+  /** Restores the terminal. */
   close(): void;
 };
 
@@ -31,14 +30,14 @@ export type Screen = {
   open(onEvent: (event: ScreenEvent) => void): Promise<OpenScreen>;
 };
 
-const ENTER = "\u001b[?1049h\u001b[?25l"; // a screen of its own, no cursor
+const ENTER = "\u001b[?1049h\u001b[?25l"; // alternate screen, no cursor
 const LEAVE = "\u001b[?25h\u001b[?1049l";
-/** How long an Esc waits for the rest of an arrow key. Node's own 500 ms feel like a hang. */
+/** How long an Esc waits for the rest of an arrow key. Node's default of 500 ms feels like a hang. */
 const ESCAPE_MS = 60;
 
 export function openScreen(onEvent: (event: ScreenEvent) => void): OpenScreen {
   const { stdin, stderr } = process;
-  const timing = createInterface({ input: new PassThrough(), escapeCodeTimeout: ESCAPE_MS }); // carries the setting only
+  const timing = createInterface({ input: new PassThrough(), escapeCodeTimeout: ESCAPE_MS }); // only carries the timeout
   const onKey = (text: string | undefined, key: Key): void => onEvent(keyEvent(text, key));
   const onResize = (): void => onEvent({ kind: "resize", columns: stderr.columns, rows: stderr.rows });
   const onEnd = (): void => onEvent({ kind: "end" });
@@ -48,7 +47,7 @@ export function openScreen(onEvent: (event: ScreenEvent) => void): OpenScreen {
   stderr.on("resize", onResize);
   stderr.write(ENTER);
   const restore = (): void => void stderr.write(LEAVE);
-  process.once("exit", restore); // also when something fails while the picture is up
+  process.once("exit", restore); // also after an error while the picture is shown
   return {
     draw: (lines) =>
       void stderr.write(`\u001b[H${lines.map((line) => `${line}\u001b[K`).join("\r\n")}\u001b[J`),

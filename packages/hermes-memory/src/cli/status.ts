@@ -1,12 +1,11 @@
-// `hermes status`: where memory is and how full. Only looks: on a machine without a home it leaves none behind.
+// `hermes status`: where memory is and how full it is. Reads only: it does not create a home.
 import { DEFAULT_MEMORY_CONFIG, type MemoryConfig } from "@hermes-memory/core/config";
 import { formatFraction, type HistoryLine, lookAtPending, MEMORY_TARGETS } from "@hermes-memory/core/curated";
 import { describeCause, groupThousands, percentOf } from "@hermes-memory/core/lib";
 import { ConfigFailure, type Memory } from "@hermes-memory/core/memory";
 import { VERSION } from "@hermes-memory/core/version";
 import type { CommandBody, CommandSpec, Paint, Terminal } from "./command.ts";
-import { isDirectory } from "./doctor/files.ts";
-import { lookAtTarget, type TargetLook } from "./doctor/look.ts";
+import { inspectTarget, isDirectory, type TargetFile } from "./inspect-files.ts";
 import { counted, localTime, printable } from "./printing.ts";
 
 export const statusCommands: readonly CommandSpec[] = [
@@ -21,29 +20,29 @@ export const statusCommands: readonly CommandSpec[] = [
 const status: CommandBody = async (_input, { home: selected, io, memory }) => {
   const { home, owner } = memory;
   const { config, problem } = await configOf(memory);
-  const looks = MEMORY_TARGETS.map((target) => lookAtTarget(owner.directory, target, config));
+  const files = MEMORY_TARGETS.map((target) => inspectTarget(owner.directory, target, config));
   const isThere = isDirectory(home);
   const pending = countPending(owner.pendingDirectory);
-  const last = await lastChange(memory, config, looks);
-  const sessions = await lookAtSessions(memory);
-  const steps = nextSteps(looks, pending, problem !== undefined);
+  const last = await lastChange(memory, config, files);
+  const sessions = await countSessions(memory);
+  const steps = nextSteps(files, pending, problem !== undefined);
   return {
     json: {
       version: VERSION,
       home,
       home_exists: isThere,
       profile: selected.profile,
-      targets: Object.fromEntries(looks.map((look) => [look.target, describe(look, config)])),
+      targets: Object.fromEntries(files.map((file) => [file.target, describe(file, config)])),
       pending: pending ?? null,
       last_change: last ? pick(last) : null,
       sessions,
-      ...(problem === undefined ? {} : { config_error: problem }),
+      config_error: problem,
     },
     lines: [
       io.paint("bold", `hermes-memory ${VERSION}`),
       row("home", `${home}${isThere ? "" : io.paint("dim", "  (not there yet; the first write makes it)")}`),
       row("profile", selected.profile),
-      ...looks.map((look) => row(look.target, usage(look, config, io.paint))),
+      ...files.map((file) => row(file.target, usage(file, config, io.paint))),
       row("pending", pendingText(pending, io.paint)),
       row(
         "changed",
@@ -68,31 +67,31 @@ async function configOf(
   }
 }
 
-/** The newest change that took effect. A journal that cannot be read costs this line, not the overview. */
+/** The newest change that took effect. Undefined when the journal cannot be read. */
 async function lastChange(
   { owner }: Memory,
   config: MemoryConfig,
-  looks: readonly TargetLook[],
+  files: readonly TargetFile[],
 ): Promise<HistoryLine | undefined> {
   const store = await owner.curatedIn(owner.directory, { config, isLoaded: false });
-  const newest = looks.flatMap(({ target, trouble }) => {
+  const newest = files.flatMap(({ target, trouble }) => {
     if (trouble !== undefined) return [];
     try {
       const lines = store.history({ target });
       return lines.find(({ status: state }) => state === "committed" || state === "undone") ?? [];
     } catch {
-      return []; // doctor tells about it
+      return []; // doctor reports it
     }
   });
   return newest.sort((a, b) => (a.time < b.time ? 1 : -1))[0];
 }
 
-type SessionsLook =
+type SessionCounts =
   | { readonly count: number; readonly messages: number; readonly bytes: number }
   | { readonly error: string };
 
-/** Null when there is no database yet. One that cannot be opened costs this line, not the overview. */
-async function lookAtSessions(memory: Memory): Promise<SessionsLook | null> {
+/** Null when there is no database yet. */
+async function countSessions(memory: Memory): Promise<SessionCounts | null> {
   try {
     const store = await memory.everyone().sessions({ mode: "read" });
     if (store === undefined) return null;
@@ -103,14 +102,14 @@ async function lookAtSessions(memory: Memory): Promise<SessionsLook | null> {
   }
 }
 
-function sessionsText(sessions: SessionsLook | null, paint: Paint): string {
+function sessionsText(sessions: SessionCounts | null, paint: Paint): string {
   if (sessions === null) return "none";
   if ("error" in sessions) return paint("red", printable(sessions.error));
   const { count, messages, bytes } = sessions;
   return `${groupThousands(count)}, ${groupThousands(messages)} messages, ${(bytes / 2 ** 20).toFixed(1)} MB`;
 }
 
-/** Undefined when this user may not look. */
+/** Undefined when the directory cannot be read. */
 function countPending(directory: string): number | undefined {
   try {
     return lookAtPending(directory).records.length;
@@ -128,37 +127,37 @@ function pick({ id, time, target, action, origin }: HistoryLine): object {
   return { id, time, target, action, origin };
 }
 
-function describe(look: TargetLook, config: MemoryConfig): object {
+function describe(file: TargetFile, config: MemoryConfig): object {
   return {
-    entry_count: look.entries.length,
-    used_chars: look.used,
-    char_limit: look.limit,
-    percent: percentOf(look.used, look.limit),
-    enabled: isEnabled(look, config),
-    ...(look.trouble === undefined ? {} : { error: look.trouble }),
+    entry_count: file.entries.length,
+    used_chars: file.used,
+    char_limit: file.limit,
+    percent: percentOf(file.used, file.limit),
+    enabled: isEnabled(file, config),
+    error: file.trouble,
   };
 }
 
 const BAR_WIDTH = 20;
 
-function usage(look: TargetLook, config: MemoryConfig, paint: Paint): string {
-  if (look.trouble !== undefined) return paint("red", `cannot be read: ${look.trouble}`);
-  const percent = percentOf(look.used, look.limit);
-  const filled = look.used === 0 ? 0 : Math.max(1, Math.floor((percent / 100) * BAR_WIDTH));
+function usage(file: TargetFile, config: MemoryConfig, paint: Paint): string {
+  if (file.trouble !== undefined) return paint("red", `cannot be read: ${file.trouble}`);
+  const percent = percentOf(file.used, file.limit);
+  const filled = file.used === 0 ? 0 : Math.max(1, Math.floor((percent / 100) * BAR_WIDTH));
   const bar = `[${"#".repeat(filled)}${"-".repeat(BAR_WIDTH - filled)}]`;
   const style = percent >= 100 ? "red" : percent >= 80 ? "yellow" : "green";
-  const entries = look.entries.length === 0 ? "empty" : counted(look.entries.length, "entry", "entries");
-  const off = isEnabled(look, config) ? "" : paint("yellow", ", switched off");
-  return `${paint(style, bar)} ${formatFraction(look)}  ${paint("dim", entries)}${off}`;
+  const entries = file.entries.length === 0 ? "empty" : counted(file.entries.length, "entry", "entries");
+  const off = isEnabled(file, config) ? "" : paint("yellow", ", switched off");
+  return `${paint(style, bar)} ${formatFraction(file)}  ${paint("dim", entries)}${off}`;
 }
 
 function nextSteps(
-  looks: readonly TargetLook[],
+  files: readonly TargetFile[],
   pending: number | undefined,
   isConfigBroken: boolean,
 ): string[] {
-  const isEmpty = looks.every(({ entries, trouble }) => entries.length === 0 && trouble === undefined);
-  const isAnyUnwell = looks.some(({ trouble, drift }) => trouble !== undefined || drift !== undefined);
+  const isEmpty = files.every(({ entries, trouble }) => entries.length === 0 && trouble === undefined);
+  const isAnyUnwell = files.some(({ trouble, drift }) => trouble !== undefined || drift !== undefined);
   return [
     ...(isConfigBroken ? ["hermes config check"] : []),
     ...(isAnyUnwell || pending === undefined ? ["hermes doctor"] : []),
@@ -173,12 +172,12 @@ function nextSteps(
   ];
 }
 
-/** `npm start` shows this in a checkout, where there is no `hermes` to type yet. */
+/** In a checkout, `npm start` runs this and there is no `hermes` command. */
 function asTyped(step: string, env: Terminal["env"]): string {
   return env.npm_lifecycle_event === "start" ? step.replace(/^hermes/, "npm run -s hermes --") : step;
 }
 
-function isEnabled({ target }: TargetLook, config: MemoryConfig): boolean {
+function isEnabled({ target }: TargetFile, config: MemoryConfig): boolean {
   return target === "user" ? config.userProfileEnabled : config.memoryEnabled;
 }
 

@@ -1,4 +1,4 @@
-// The terminal as commands see it: results on stdout, everything else on stderr, colour only where somebody looks.
+// The real terminal: results on stdout, everything else on stderr, colour only on a terminal.
 import { isUtf8 } from "node:buffer";
 import { once } from "node:events";
 import { Cancelled, CommandFailure, type Paint, type Style, type Terminal } from "./command.ts";
@@ -14,12 +14,12 @@ const CODES: Record<Style, readonly [number, number]> = {
 };
 
 const EXIT_INTERRUPTED = 130;
-/** What a provider may still need to close by itself after a command that ran it. */
+/** Time that a provider gets to close its handles after the command. */
 const GRACE_MS = 1000;
 
 /**
- * `interrupt` is what Ctrl-C does: it stops work that can be stopped, or ends the process. `reported` is for after the command, when
- * everything is printed: only then may the process end without waiting.
+ * `interrupt` handles Ctrl-C: it aborts work that can be aborted, or ends the process. `reported` is called after the outcome is
+ * printed: only then may the process end without waiting.
  */
 export function systemTerminal(): Terminal & {
   readonly interrupt: () => void;
@@ -44,8 +44,7 @@ export function systemTerminal(): Terminal & {
       const chunks: Buffer[] = [];
       for await (const chunk of stdin) chunks.push(Buffer.from(chunk as Uint8Array));
       const bytes = Buffer.concat(chunks);
-      if (!isUtf8(bytes))
-        throw new CommandFailure("What was piped in is not valid UTF-8 text.", { exitCode: 2 });
+      if (!isUtf8(bytes)) throw new CommandFailure("The input is not valid UTF-8 text.", { exitCode: 2 });
       return bytes.toString("utf8");
     },
     inputChunks: () => stdin,
@@ -69,16 +68,16 @@ export function systemTerminal(): Terminal & {
       mayEndWithoutWaiting = true;
     },
     reported: () => {
-      // Unreferenced: it only ever fires when something else keeps the process alive.
+      // Unreferenced: fires only if another handle keeps the process alive.
       if (mayEndWithoutWaiting) setTimeout(() => process.exit(), GRACE_MS).unref();
     },
     confirm: async (question, { short = false } = {}) => {
       if (!isInteractive) return false;
       const { createInterface } = await import("node:readline/promises");
       const prompt = createInterface({ input: stdin, output: stderr });
-      prompt.once("SIGINT", () => process.kill(process.pid, "SIGINT")); // the prompt swallows it otherwise
+      prompt.once("SIGINT", () => process.kill(process.pid, "SIGINT")); // readline would swallow it
       try {
-        // The end of input answers nothing, and `question` alone would wait for ever.
+        // At the end of input `question` alone would wait for ever.
         const ended = new Promise<string>((resolve) => prompt.once("close", () => resolve("")));
         const asked = `${question} ${short ? "[y/N]" : "Type 'yes' to go on:"} `;
         const answer = (await Promise.race([prompt.question(asked), ended])).trim().toLowerCase();
@@ -95,7 +94,7 @@ const lazyScreen: Screen = {
   open: async (onEvent) => (await import("./screen.ts")).openScreen(onEvent),
 };
 
-/** On a terminal, unless somebody objects; elsewhere only when somebody insists. */
+/** NO_COLOR wins, then FORCE_COLOR; otherwise only on a terminal that can show colours. */
 export function wantsColour(env: Terminal["env"], isTerminal: boolean): boolean {
   if (env.NO_COLOR) return false;
   if (env.FORCE_COLOR && env.FORCE_COLOR !== "0") return true;

@@ -1,5 +1,5 @@
-// JSON-RPC over two streams, a message per line. In place of the SDK's stdio transport because that one closes on a line
-// that is too long, answers nothing to a request it cannot read, and cannot say when everything has been answered.
+// JSON-RPC over two streams, one message per line. The SDK's stdio transport is not used because it closes on a line that is too
+// long, does not answer a request it cannot read, and cannot tell when all requests have been answered.
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -18,18 +18,18 @@ import {
   type RequestId,
   RequestIdSchema,
 } from "@modelcontextprotocol/sdk/types.js";
-import type { Log } from "./log.ts";
+import type { Log } from "./request-context.ts";
 
-/** As much as the agent takes from a server; far beyond any request for these tools. */
+/** The agent's limit for messages of a server; far longer than any request for these tools. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
-/** Read that deep to find out who asked. The request itself is refused from 100 levels on. */
+/** Parsed this deep to find the id for the error response. The request itself is refused from 100 levels on. */
 const MAX_READ_DEPTH = 10_000;
 
 export class LineTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: <T extends JSONRPCMessage>(message: T) => void;
-  /** The client has said everything it will say. */
+  /** The input ended, or one of the streams failed. */
   readonly ended: Promise<void>;
   readonly #input: Readable;
   readonly #output: Writable;
@@ -56,14 +56,14 @@ export class LineTransport implements Transport {
 
   async start(): Promise<void> {
     this.#input.on("data", this.#onData).once("end", this.#onEnd).once("error", this.#onEnd);
-    this.#output.once("error", this.#onEnd); // nobody listens any more
+    this.#output.once("error", this.#onEnd); // the client has closed its end
   }
 
   stopReading(): void {
     this.#input.off("data", this.#onData).off("end", this.#onEnd).pause();
   }
 
-  /** Resolves when all requests have been answered and the answers handed over; false when that takes too long. */
+  /** Resolves to true when all requests are answered and the answers written, to false after `timeoutMs`. */
   async drained(timeoutMs: number): Promise<boolean> {
     const timer = new AbortController();
     const late = sleep(timeoutMs, false, { signal: timer.signal }).catch(() => false);
@@ -74,7 +74,7 @@ export class LineTransport implements Transport {
 
   send(message: JSONRPCMessage): Promise<void> {
     this.#lastWrite = new Promise((resolve) => {
-      this.#output.write(`${JSON.stringify(message)}\n`, () => resolve()); // a failed write ends the server by itself
+      this.#output.write(`${JSON.stringify(message)}\n`, () => resolve()); // the stream's `error` event ends the server
     });
     if ("id" in message && message.id !== undefined && !("method" in message)) this.#settle(message.id);
     return this.#lastWrite;
@@ -119,16 +119,16 @@ export class LineTransport implements Transport {
   #receive(message: JSONRPCMessage): void {
     if ("method" in message) {
       if ("id" in message) this.#unanswered.add(message.id);
-      // The protocol answers no request that was taken back.
+      // A cancelled request gets no answer.
       else if (message.method === "notifications/cancelled") this.#forget(message.params?.requestId);
     }
     this.onmessage?.(message);
   }
 
-  /** Whoever sent it waits for an answer, if it can be told who that was. */
+  /** Logs a line that is no message and, when its id can be read, answers with an error. */
   #refuse(id: unknown, bytes: number, why: string): void {
     this.#dropped += 1;
-    this.#log.warn("A line that is no JSON-RPC message was dropped", { bytes, why }); // never its text
+    this.#log.warn("A line that is no JSON-RPC message was dropped", { bytes, why }); // without the text, which may hold secrets
     const known = RequestIdSchema.safeParse(id);
     if (!known.success) return;
     const error = { code: ErrorCode.InvalidRequest, message: why };
@@ -156,14 +156,14 @@ export class LineTransport implements Transport {
   }
 }
 
-/** Some clients send null, or a text, where a tool gets no arguments. The tool can say what it misses; the SDK cannot. */
+/** Some clients send null or a text in place of the arguments. Without them the tool itself says what is missing; the SDK cannot. */
 function withUsableArguments(value: unknown): unknown {
   if (!isRecord(value) || value.method !== "tools/call" || !isRecord(value.params)) return value;
   const { arguments: given, ...params } = value.params;
   return given === undefined || isRecord(given) ? value : { ...value, params };
 }
 
-/** The id of a request nobody read: clients write it first, behind the version, or last. There it cannot be part of an argument. */
+/** The id of a request too long to parse. Clients write it first, after the version, or last: there it cannot be part of an argument. */
 function idAtAnEnd({ head, tail }: ByteLine & { readonly kind: "too_long" }): unknown {
   const first = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d+|"[^"\\]*")\s*,/.exec(
     head.toString("latin1"),
@@ -177,6 +177,6 @@ function decode(bytes: Buffer): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
   } catch {
-    return undefined; // bytes that are no text must not become an entry full of question marks
+    return undefined; // invalid UTF-8 must not become an entry full of replacement characters
   }
 }

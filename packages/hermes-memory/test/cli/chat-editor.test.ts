@@ -1,17 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { completed } from "../../src/cli/chat/editor/completion.ts";
+import { NO_INTERRUPTS, pressInterrupt, pressOther } from "../../src/cli/chat/chat-ui.ts";
 import {
+  completed,
   type Editor,
   type EditorKey,
   type EditorStep,
   remembered,
   startEditor,
+  startQuestion,
   stepEditor,
+  stepQuestion,
   withText,
-} from "../../src/cli/chat/editor/state.ts";
-import { NO_INTERRUPTS, pressInterrupt, pressOther } from "../../src/cli/chat/interrupts.ts";
-import { startQuestion, stepQuestion } from "../../src/cli/chat/question.ts";
+} from "../../src/cli/chat/editor.ts";
 import { keyReader } from "../../src/cli/chat/tty.ts";
 
 const key = (name: string): EditorKey => ({ kind: "key", name });
@@ -34,9 +35,9 @@ const at = (marked: string): Editor => {
 };
 
 describe("the input line", () => {
-  it("sends what is written and is empty afterwards", () => {
-    const { editor, wish } = press(startEditor(), ...typed("hello"), key("return"));
-    expect(wish).toEqual({ kind: "submit", text: "hello" });
+  it("sends the text and is empty afterwards", () => {
+    const { editor, request } = press(startEditor(), ...typed("hello"), key("return"));
+    expect(request).toEqual({ kind: "submit", text: "hello" });
     expect(shown(editor)).toBe("|");
   });
 
@@ -49,26 +50,26 @@ describe("the input line", () => {
     ["Ctrl-J of a terminal that names it", ctrl("j")],
     ["Alt-Enter", alt("return")],
   ])("begins a new line with %s", (_name, newline) => {
-    const { wish } = press(startEditor(), ...typed("one"), newline, ...typed("two"), key("return"));
-    expect(wish).toEqual({ kind: "submit", text: "one\ntwo" });
+    const { request } = press(startEditor(), ...typed("one"), newline, ...typed("two"), key("return"));
+    expect(request).toEqual({ kind: "submit", text: "one\ntwo" });
   });
 
   it("takes a backslash at the end for a new line, and one in the middle for a backslash", () => {
-    const { editor, wish } = press(startEditor(), ...typed("one\\"), key("return"));
-    expect(wish).toBeUndefined();
+    const { editor, request } = press(startEditor(), ...typed("one\\"), key("return"));
+    expect(request).toBeUndefined();
     expect(shown(editor)).toBe("one\n|");
-    expect(press(startEditor(), ...typed("a\\b"), key("return")).wish).toEqual({
+    expect(press(startEditor(), ...typed("a\\b"), key("return")).request).toEqual({
       kind: "submit",
       text: "a\\b",
     });
   });
 
-  it("keeps the line ends of a pasted text and drops what a terminal would obey", () => {
-    const { editor, wish } = press(startEditor(), {
+  it("keeps the line ends of a pasted text and drops control characters", () => {
+    const { editor, request } = press(startEditor(), {
       kind: "paste",
       text: "a\r\nb\rc\u001b[2J\u0007\td\ud800",
     });
-    expect(wish).toBeUndefined();
+    expect(request).toBeUndefined();
     expect(editor.text).toBe("a\nb\nc[2J\td\ufffd");
   });
 
@@ -93,11 +94,11 @@ describe("the input line", () => {
     expect(shown(press(at(before), pressed).editor)).toBe(after);
   });
 
-  it("puts back what was cut", () => {
+  it("inserts the cut text again", () => {
     expect(shown(press(at("one two|"), ctrl("w"), ctrl("a"), ctrl("y")).editor)).toBe("two|one ");
   });
 
-  it("goes back in what was sent and returns to what was being written", () => {
+  it("goes back to sent messages and returns to the unfinished text", () => {
     const editor = withText(remembered(remembered(startEditor(), "first"), "two\nlines"), "draft");
     const once = press(editor, key("up")).editor;
     expect(shown(once)).toBe("two\nlines|");
@@ -112,11 +113,11 @@ describe("the input line", () => {
   });
 
   it("wants to leave at Ctrl-D only when nothing is written", () => {
-    expect(press(startEditor(), ctrl("d")).wish).toEqual({ kind: "end" });
-    expect(press(at("a|"), ctrl("d")).wish).toBeUndefined();
+    expect(press(startEditor(), ctrl("d")).request).toEqual({ kind: "end" });
+    expect(press(at("a|"), ctrl("d")).request).toBeUndefined();
   });
 
-  it("never has its cursor inside a character, whatever is pressed", () => {
+  it("never has its cursor inside a character, for any keys", () => {
     const keys = fc.oneof(
       fc.constantFrom("left", "right", "up", "down", "home", "end", "backspace", "delete").map(key),
       fc.constantFrom("a", "e", "b", "f", "k", "u", "w", "y", "left", "right", "h", "j").map(ctrl),
@@ -144,7 +145,7 @@ describe("Tab", () => {
     expect(shown(completed(at("/he|"), complete).editor)).toBe("/help |");
   });
 
-  it("fills up what all of them begin with, and names them", () => {
+  it("fills in the common beginning of several candidates, and lists them", () => {
     const { editor, choices } = completed(at("/m|"), complete);
     expect(shown(editor)).toBe("/m|");
     expect(choices).toEqual(["/memory", "/memory show", "/model"]);
@@ -157,7 +158,7 @@ describe("Tab", () => {
 });
 
 describe("keys as a terminal sends them", () => {
-  it("hands over what is pasted as one text", () => {
+  it("reports a paste as one text", () => {
     const seen: EditorKey[] = [];
     const onKey = keyReader(
       (each) => seen.push(each),
@@ -187,7 +188,7 @@ describe("Ctrl-C", () => {
   const busy = { isBusy: true, isEmpty: true };
   const idle = { isBusy: false, isEmpty: true };
 
-  it("stops what runs, and leaves when it comes again within two seconds", () => {
+  it("stops the running turn, and leaves when pressed again within two seconds", () => {
     const first = pressInterrupt(NO_INTERRUPTS, { ...busy, atMs: 1000 });
     expect(first.meaning).toBe("stop");
     expect(pressInterrupt(first.interrupts, { ...busy, atMs: 3000 }).meaning).toBe("leave");
@@ -225,7 +226,7 @@ describe("a question", () => {
     expect(answerTo(...typed(text), key("return"))).toBe(answer);
   });
 
-  it("is not answered by a sentence somebody was typing, nor by a key alone", () => {
+  it("is not answered by a sentence the user was typing, nor by a single key", () => {
     expect(answerTo(...typed("y"))).toBeUndefined();
     expect(answerTo(...typed("by the way"), key("return"))).toBeUndefined();
     expect(answerTo(...typed("by the way"), key("return"), ...typed("y"), key("return"))).toBe("yes");

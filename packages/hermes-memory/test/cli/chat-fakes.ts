@@ -1,4 +1,4 @@
-// An agent whose turns a test plays by hand, and a terminal that shows what a person would see.
+// An agent whose turns the test controls, and a terminal in memory.
 import type {
   AgentEvent,
   AgentStatus,
@@ -7,7 +7,7 @@ import type {
   TurnResult,
 } from "@hermes-memory/agent/agent";
 import { NO_USAGE } from "@hermes-memory/agent/models";
-import type { EditorKey } from "../../src/cli/chat/editor/state.ts";
+import type { EditorKey } from "../../src/cli/chat/editor.ts";
 import type { Tty, TtyEvent } from "../../src/cli/chat/tty.ts";
 import { FakeTerminal } from "../fakes/vt.ts";
 
@@ -182,7 +182,7 @@ export const ENTER: EditorKey = { kind: "key", name: "return" };
 export const CTRL_C: EditorKey = { kind: "key", name: "c", isCtrl: true };
 export const CTRL_D: EditorKey = { kind: "key", name: "d", isCtrl: true };
 
-/** Answers that a test decides about; everything else is a message. */
+/** Replies set by the test; any other line is a message. */
 export function fakeCommands(replies: Readonly<Record<string, CommandReply>> = {}) {
   return {
     run: async (line: string): Promise<CommandReply | undefined> => replies[line],

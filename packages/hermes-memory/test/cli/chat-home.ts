@@ -14,7 +14,7 @@ export type ChatHome = {
   turns(): readonly RecordedRequest[];
 };
 
-/** `steps` answer the turns, in order; titles are answered on the side, whenever they are asked for. */
+/** `steps` answer the turns, in order; titles are answered separately, in any order. */
 export async function chatHome(
   steps: readonly Step[],
   config: Readonly<Record<string, unknown>> = {},

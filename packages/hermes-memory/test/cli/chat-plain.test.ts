@@ -2,11 +2,16 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { EventRelay } from "../../src/cli/chat/event-relay.ts";
-import { chatWish } from "../../src/cli/chat/flags.ts";
-import { pipedLines, readQuestion } from "../../src/cli/chat/input.ts";
-import { hasModel } from "../../src/cli/chat/is-configured.ts";
-import { answerLines, answerOnce, type PlainOptions, PlainOutput } from "../../src/cli/chat/plain.ts";
+import { chatRequest, EventRelay } from "../../src/cli/chat/chat.ts";
+import { hasModel } from "../../src/cli/chat/has-model.ts";
+import {
+  answerLines,
+  answerOnce,
+  type PlainOptions,
+  PlainOutput,
+  pipedLines,
+  readQuestion,
+} from "../../src/cli/chat/plain-chat.ts";
 import { CommandFailure } from "../../src/cli/command.ts";
 import { painter } from "../../src/cli/terminal.ts";
 import { fakeAgent, fakeCommands } from "./chat-fakes.ts";
@@ -66,7 +71,7 @@ describe("one question", () => {
     expect(stderr()).not.toContain("Blue");
   });
 
-  it("streams where somebody looks, and says the same in the end", async () => {
+  it("streams to a terminal, and prints the same text in the end", async () => {
     const { parts, nextTurn, stdout } = plain({ isStreamed: true });
     const done = answerOnce("Which colour?", parts);
     const turn = await nextTurn();
@@ -208,10 +213,10 @@ describe("the question of -q", () => {
 });
 
 describe("the flags of hermes chat", () => {
-  const wish = (flags: Readonly<Record<string, string | number | boolean>>) =>
-    chatWish({ args: {}, rest: [], flags });
+  const request = (flags: Readonly<Record<string, string | number | boolean>>) =>
+    chatRequest({ args: {}, rest: [], flags });
 
-  it("say which model, session and tools are meant", () => {
+  it("select model, session and tools", () => {
     const flags = {
       model: "m",
       provider: "p",
@@ -220,9 +225,10 @@ describe("the flags of hermes chat", () => {
       toolsets: "memory, todo,",
       "max-turns": 3,
     };
-    expect(wish({ ...flags, system: "Be brief.", "no-memory": true }).agent).toEqual({
+    expect(request({ ...flags, system: "Be brief.", "no-memory": true }).agent).toEqual({
       selection: { model: "m", provider: "p", baseUrl: "u" },
       resume: "id",
+      continueLast: false,
       toolsets: ["memory", "todo"],
       maxTurns: 3,
       systemMessage: "Be brief.",
@@ -230,18 +236,22 @@ describe("the flags of hermes chat", () => {
     });
   });
 
-  it("leave out what was not given", () => {
-    expect(wish({})).toEqual({
+  it("are undefined or false when not given", () => {
+    expect(request({})).toEqual({
       query: undefined,
       isQuiet: false,
-      agent: { selection: { model: undefined, provider: undefined, baseUrl: undefined } },
+      agent: {
+        selection: { model: undefined, provider: undefined, baseUrl: undefined },
+        continueLast: false,
+        skipMemory: false,
+      },
     });
-    expect(wish({ toolsets: "none" }).agent.toolsets).toEqual([]);
+    expect(request({ toolsets: "none" }).agent.toolsets).toEqual([]);
   });
 
-  it("do not go together where they contradict each other", () => {
-    expect(() => wish({ resume: "id", continue: true })).toThrow(CommandFailure);
-    expect(() => wish({ resume: " " })).toThrow("sessions list");
+  it("are refused when they contradict each other", () => {
+    expect(() => request({ resume: "id", continue: true })).toThrow(CommandFailure);
+    expect(() => request({ resume: " " })).toThrow("sessions list");
   });
 });
 
@@ -272,7 +282,7 @@ describe("hermes alone", () => {
     expect(await hasModel(home, env)).toBe(expected);
   });
 
-  it("is the help when nobody sits at a terminal", async () => {
+  it("prints the help without a terminal", async () => {
     const home = tempDirectory();
     writeFileSync(join(home, "config.yaml"), "model:\n  default: m\n");
     const { stdout, code } = await runHermes([], { home });

@@ -85,7 +85,7 @@ describe("hermes chat -q", () => {
     const { stdout, stderr, code } = await runHermes(["chat", "-q", "x"], { home });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain("hermes setup");
-    expect(existsSync(join(home, "logs", "hermes-memory.log"))).toBe(false); // nobody's failure
+    expect(existsSync(join(home, "logs", "hermes-memory.log"))).toBe(false); // a refusal of the model is not logged
     expect((await runHermes(["chat", "-q", " "], { home })).code).toBe(2);
   });
 
@@ -121,7 +121,7 @@ describe("hermes chat in a pipe", () => {
     expect(turns().map(said).at(-1)).toEqual(["user: one", "assistant: First.", "user: two\nlines"]);
   });
 
-  it("stages memory writes that want a yes, as there is nobody to ask", async () => {
+  it("stages memory writes that need approval, because no user can be asked", async () => {
     const { home } = await chatHome(
       [
         { toolCalls: [{ name: "memory", arguments: { action: "add", content: "likes tea" } }] },
@@ -135,7 +135,7 @@ describe("hermes chat in a pipe", () => {
     expect((await runHermes(["memory", "pending"], { home })).stdout).toContain("likes tea");
   });
 
-  it("keeps what the flags say: tools, own instructions, no memory", async () => {
+  it("follows its flags: tools, instructions, no memory", async () => {
     const { home, turns } = await chatHome([{ text: "Yes." }]);
     writeFileSync(join(home, "SOUL.md"), "You are a crane.");
     const args = ["chat", "--quiet", "--toolsets", "todo", "--system", "Speak softly.", "--no-memory"];

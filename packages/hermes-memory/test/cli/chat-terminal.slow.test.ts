@@ -1,4 +1,4 @@
-// `hermes chat` as a person meets it: a real process in a real pseudo terminal, talking to a model server on loopback.
+// `hermes chat` as a user sees it: a real process in a real pseudo terminal, talking to a model server on loopback.
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ const CTRL_J = "\n";
 const start = ({ home }: ChatHome, ...args: readonly string[]): Promise<Pty> =>
   startInPty(args, { home, size: SIZE, env: { NO_COLOR: "1" } });
 
-/** What a person sees, control sequences obeyed. */
+/** The text on the screen, after all control sequences. */
 function seen(pty: Pty): string {
   const terminal = new FakeTerminal(SIZE.columns, SIZE.rows);
   terminal.write(pty.output());
@@ -41,7 +41,7 @@ describe.skipIf(!hasPty())("the terminal after a chat", () => {
 });
 
 describe.skipIf(why !== undefined)("hermes chat in a terminal", () => {
-  it("says what it talks to, answers as it is written, and goes on where it was left", async () => {
+  it("names the model, streams the answer, and resumes the session later", async () => {
     const pause = gate();
     const chat = await chatHome([
       { text: "The crane is blue.", pauseAt: { chars: 8, until: pause } },
@@ -81,14 +81,14 @@ describe.skipIf(why !== undefined)("hermes chat in a terminal", () => {
     expect(statSync(history).mode & 0o777).toBe(0o600);
   });
 
-  it("is what 'hermes' alone does when a model is configured", async () => {
+  it("starts with 'hermes' alone when a model is configured", async () => {
     const pty = await start(await chatHome([]));
     await pty.play([[READY, KEYS.endOfInput]]);
     expect(await pty.ended()).toBe(0);
     expect(seen(pty)).not.toContain("--resume"); // nothing was said, so there is nothing to go on with
   });
 
-  it("stops a turn at the first Ctrl-C, keeps what was said, and takes the next message", async () => {
+  it("stops a turn at the first Ctrl-C, keeps its text, and takes the next message", async () => {
     const chat = await chatHome([{ text: "It began in spring", stallAfterChars: 12 }, { text: "Fine." }]);
     const pty = await start(chat, "chat");
     await pty.play([
@@ -134,7 +134,7 @@ describe.skipIf(why !== undefined)("hermes chat in a terminal", () => {
     expect(seen(pty)).toContain("> one\n  two\n  three\n  four\n  fi[2Jve\n");
   });
 
-  it("gives the running turn what is sent meanwhile, as a message of its own", async () => {
+  it("gives the running turn a message sent meanwhile, as a separate message", async () => {
     const pause = gate();
     const todos = { todos: [{ id: "1", content: "paint", status: "pending" }] };
     const chat = await chatHome([
@@ -178,7 +178,7 @@ describe.skipIf(why !== undefined)("hermes chat in a terminal", () => {
     expect(second && said(second)).toEqual(["user: Which colour? Really?"]);
   });
 
-  it("asks about a memory write where that is wanted", async () => {
+  it("asks about a memory write when writes need approval", async () => {
     const add = (content: string) => ({
       toolCalls: [{ name: "memory", arguments: { action: "add", content } }],
     });
@@ -199,7 +199,7 @@ describe.skipIf(why !== undefined)("hermes chat in a terminal", () => {
     expect(readFileSync(join(chat.home, "memories", "MEMORY.md"), "utf8")).toBe("likes tea");
   });
 
-  it("shows control characters of the model as numbers; what is typed before it listens counts", async () => {
+  it("shows control characters of the model as numbers, and takes keys typed before it was ready", async () => {
     const chat = await chatHome([{ text: "a\u001b]0;owned\u0007b" }]);
     const pty = await start(chat, "chat");
     pty.send("Go\r"); // the terminal still waits for whole lines, and makes a newline of it

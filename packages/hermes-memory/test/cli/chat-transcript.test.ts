@@ -6,10 +6,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { historyEntry, openHistory, parseHistory } from "../../src/cli/chat/history-file.ts";
-import { eventJson, jsonLine, sessionJson } from "../../src/cli/chat/json-events.ts";
-import { startLines, statusLine } from "../../src/cli/chat/lines.ts";
-import { SafeText, safe } from "../../src/cli/chat/safe-text.ts";
-import { Transcript } from "../../src/cli/chat/transcript.ts";
+import { eventJson, jsonLine, sessionJson } from "../../src/cli/chat/plain-chat.ts";
+import { SafeText, safe, startLines, statusLine, Transcript } from "../../src/cli/chat/transcript.ts";
 import { agentStatus, turnResult } from "./chat-fakes.ts";
 
 function told(events: readonly AgentEvent[], showReasoning = false): string {
@@ -39,7 +37,7 @@ const toolEnd = (callId: string, name = "memory", isError = false): AgentEvent =
 const end = (changes = {}): AgentEvent => ({ type: "turn-end", result: turnResult(changes) });
 
 describe("events as text", () => {
-  it("shows an answer as it comes and ends its line", () => {
+  it("shows an answer while it arrives and ends its line", () => {
     expect(told([START, text("Hello"), text(" there."), end({ final_response: "Hello there." })])).toBe(
       "Hello there.\n",
     );
@@ -61,13 +59,13 @@ describe("events as text", () => {
     );
   });
 
-  it("shows reasoning only where that is asked for", () => {
+  it("shows reasoning only with showReasoning", () => {
     const events: AgentEvent[] = [START, { type: "reasoning-delta", text: "Hm." }, text("Yes."), end()];
     expect(told(events)).toBe("Yes.\n");
     expect(told(events, true)).toBe("Hm.\nYes.\n");
   });
 
-  it("says that what was streamed is void when another attempt begins", () => {
+  it("says that the streamed text is void when another attempt begins", () => {
     const events: AgentEvent[] = [START, text("Wro"), { type: "text-discard" }, text("Right."), end()];
     expect(told(events)).toMatch(/^Wro\n\(.*void.*\)\nRight\.\n$/);
   });
@@ -162,7 +160,7 @@ describe("the start line and the status line", () => {
     expect(session).toBe("session 20260101_090000_aaaaaa, resumed: 'Harbour\\x1b crane', 12 messages");
   });
 
-  it("say what is used, and cost and savings only when they are known", () => {
+  it("shows usage, and cost and savings only when they are known", () => {
     expect(statusLine(agentStatus())).toBe("context 1,234/20,000 (6%) · memory 45%");
     const rich = agentStatus({ cost_usd: 0.01234, savings: { hitRate: 0.834, saved: 1.5 } });
     expect(statusLine(rich)).toBe(
@@ -193,7 +191,7 @@ describe("events as JSON", () => {
     expect(result).not.toHaveProperty("messages");
   });
 
-  it("is one line without anything a terminal obeys, and reads back as it was", () => {
+  it("is one line without control characters, and parses to the same value", () => {
     const event = eventJson(text("a\n\u001b[2J\u009b\u202e\u2028\u007f"));
     const line = jsonLine(event);
     expect(line).toMatch(/^[\x20-\x7e]+\n$/);
@@ -221,7 +219,7 @@ describe("events as JSON", () => {
 });
 
 describe("the input history", () => {
-  it("gives back what was kept, several lines included, in the format of the Python edition", () => {
+  it("reads back stored entries, also of several lines, in the format of Hermes Agent", () => {
     fc.assert(
       fc.property(fc.array(fc.string().map((each) => each.replaceAll("\r", ""))), (texts) => {
         const file = texts.map((each) => historyEntry(each, new Date(0))).join("");

@@ -1,7 +1,7 @@
 import type { BusyMode, CommandReply } from "@hermes-memory/agent/agent";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { ChatUi, type UiEnd } from "../../src/cli/chat/chat-ui.ts";
 import type { HistoryFile } from "../../src/cli/chat/history-file.ts";
-import { ChatUi, type UiEnd } from "../../src/cli/chat/ui.ts";
 import { painter } from "../../src/cli/terminal.ts";
 import { CTRL_C, CTRL_D, ENTER, fakeAgent, fakeCommands, fakeTty } from "./chat-fakes.ts";
 
@@ -54,7 +54,7 @@ async function chatting({ replies, run, history = [], busyMode = "steer" }: Opti
       type(text);
       press(ENTER);
     },
-    /** Until what was started has gone as far as it can without the test. */
+    /** Waits until pending work has gone as far as it can without the test. */
     settled,
   };
 }
@@ -77,7 +77,7 @@ describe("a chat on a terminal", () => {
     );
   });
 
-  it("gives what is sent during a turn to that turn", async () => {
+  it("gives a message sent during a turn to that turn", async () => {
     const { send, type, nextTurn, steered, screen, settled } = await chatting();
     send("Begin");
     const turn = await nextTurn();
@@ -92,7 +92,7 @@ describe("a chat on a terminal", () => {
     expect(screen()).toMatch(/\n> half a thou$/);
   });
 
-  it("sends what the turn did not use any more as the next message", async () => {
+  it("sends a message that the turn did not use as the next one", async () => {
     const { send, nextTurn } = await chatting();
     send("Begin");
     const first = await nextTurn();
@@ -112,7 +112,7 @@ describe("a chat on a terminal", () => {
     expect(screen()).toMatch(/Interrupted\.\n.*\n> one more thing$/);
   });
 
-  it("queues what is sent during a turn where Enter means that, and sends it in order", async () => {
+  it("queues messages sent during a turn in busy mode 'queue', and sends them in order", async () => {
     const { send, nextTurn, steered, interrupts } = await chatting({ busyMode: "queue" });
     send("Begin");
     const first = await nextTurn();
@@ -127,7 +127,7 @@ describe("a chat on a terminal", () => {
     expect(interrupts()).toBe(0);
   });
 
-  it("stops the turn and sends the text where Enter means that", async () => {
+  it("stops the turn and sends the text in busy mode 'interrupt'", async () => {
     const { send, nextTurn, interrupts } = await chatting({ busyMode: "interrupt" });
     send("Begin");
     const first = await nextTurn();
@@ -223,7 +223,7 @@ describe("a chat on a terminal", () => {
     turn.end();
   });
 
-  it("keeps what was sent, once, for the arrow keys and for the next chat", async () => {
+  it("keeps sent messages, each once, for the arrow keys and for the next chat", async () => {
     const { send, press, nextTurn, kept, settled, screen } = await chatting({ history: ["older"] });
     for (let i = 0; i < 2; i += 1) {
       send("again");
@@ -247,7 +247,7 @@ describe("a chat on a terminal", () => {
 });
 
 describe("slash commands on a terminal", () => {
-  it("print what they say and send nothing to the model", async () => {
+  it("print their reply and send nothing to the model", async () => {
     const { send, settled, screen } = await chatting({
       replies: { "/usage": told("Tokens: 5", "Cost: none") },
     });
@@ -333,7 +333,7 @@ describe("slash commands on a terminal", () => {
 });
 
 describe("a question about a memory write", () => {
-  it("shows the text, leaves the half-written line alone, and answers what was typed", async () => {
+  it("shows the text, keeps the unfinished input, and returns the typed answer", async () => {
     const { ui, send, type, press, nextTurn, screen, settled } = await chatting();
     send("Remember that I like tea");
     const turn = await nextTurn();
@@ -348,7 +348,7 @@ describe("a question about a memory write", () => {
     turn.end();
   });
 
-  it("stays open for later when somebody leaves", async () => {
+  it("stays staged when the user leaves", async () => {
     const { ui, press, ended, settled } = await chatting();
     const answer = ui.ask("Save?");
     await settled();

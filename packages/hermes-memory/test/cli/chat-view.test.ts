@@ -1,10 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { inputFooter } from "../../src/cli/chat/editor/layout.ts";
-import { startEditor, withText } from "../../src/cli/chat/editor/state.ts";
-import { type Footer, LiveView } from "../../src/cli/chat/view/live-view.ts";
-import { linesOfSpans, rowsOfLine, untabbed, widthOf } from "../../src/cli/chat/view/span.ts";
-import { displayWidth } from "../../src/cli/sessions/width.ts";
+import { startEditor, withText } from "../../src/cli/chat/editor.ts";
+import { inputFooter } from "../../src/cli/chat/footer.ts";
+import {
+  type Footer,
+  LiveView,
+  linesOfSpans,
+  rowsOfLine,
+  untabbed,
+  widthOf,
+} from "../../src/cli/chat/live-view.ts";
+import { displayWidth } from "../../src/cli/sessions/text-layout.ts";
 import { painter } from "../../src/cli/terminal.ts";
 import { FakeTerminal } from "../fakes/vt.ts";
 
@@ -25,7 +31,7 @@ const said = fc
   .map((parts) => parts.join(""));
 
 describe("the view", () => {
-  it("shows what is said above the input line, whatever comes in which pieces", () => {
+  it("shows text above the input line, however it is split into pieces", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(said, fc.constantFrom("dim", "red", undefined), fc.option(said)), { maxLength: 8 }),

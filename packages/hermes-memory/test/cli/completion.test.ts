@@ -4,11 +4,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { CommandSpec } from "../../src/cli/command.ts";
-import { bashScript } from "../../src/cli/completion/bash.ts";
-import { fishScript } from "../../src/cli/completion/fish.ts";
-import { commandTree } from "../../src/cli/completion/tree.ts";
-import { zshScript } from "../../src/cli/completion/zsh.ts";
-import { GROUPS } from "../../src/cli/groups.ts";
+import { bashScript, commandTree, fishScript, zshScript } from "../../src/cli/completion/completion.ts";
+import { GROUPS } from "../../src/cli/program.ts";
 import { runHermes, runJson } from "./run.ts";
 
 /** A small table with everything a table can have. */

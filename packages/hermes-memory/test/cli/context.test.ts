@@ -13,7 +13,7 @@ function homeWith(config: string): string {
   return home;
 }
 
-/** In this process: a child would cost most of the time. */
+/** In this process, because starting a child takes most of the time. */
 async function statusOf(home: string): Promise<Record<string, unknown>> {
   const { stdout, code } = await runHere(["context", "status", "--json"], { home });
   expect(code).toBe(0);
@@ -21,7 +21,7 @@ async function statusOf(home: string): Promise<Record<string, unknown>> {
 }
 
 describe("hermes context status", () => {
-  it("shows what follows from the model's window", async () => {
+  it("shows the budgets that follow from the model's window", async () => {
     const home = homeWith(
       "model: {default: anthropic/claude-sonnet-4, provider: openrouter, base_url: https://openrouter.ai/api/v1}\n",
     );
@@ -117,7 +117,7 @@ prompt_caching: {cache_ttl: 1h}
     expect(stdout).toContain("by small-one (openrouter)\n");
   });
 
-  it("tells beforehand what a small summary model will mean", async () => {
+  it("warns about a summary model with a small window", async () => {
     const config = (length: number) => `model: {default: claude-opus-4-5}
 auxiliary: {compression: {model: small-one, context_length: ${length}}}
 `;
@@ -160,7 +160,7 @@ auxiliary: {compression: {model: small-one, context_length: ${length}}}
 });
 
 describe("hermes context engines", () => {
-  it("lists what there is without running a plugin, and marks the one in use", async () => {
+  it("lists the engines without running a plugin, and marks the active one", async () => {
     const home = homeWith("context: {engine: mine}\n");
     const trace = join(home, "has-run");
     writeEngine(
@@ -212,7 +212,7 @@ describe("hermes context use", () => {
     expect(again).toMatchObject({ code: 0, stdout: "It was lcm already.\n", stderr: "" });
   });
 
-  it("takes a plugin, and makes the file where there is none", async () => {
+  it("takes a plugin, and creates config.yaml if needed", async () => {
     const home = tempDirectory();
     writeEngine(home, "mine", registering("mine"));
     expect(await runJson(["context", "use", "mine"], { home })).toEqual({
@@ -229,7 +229,7 @@ describe("hermes context use", () => {
     });
   });
 
-  it("refuses what is not there or cannot be loaded, and writes nothing", async () => {
+  it("refuses an engine that is missing or cannot be loaded, and writes nothing", async () => {
     const home = tempDirectory();
     writePlugin(home, "python", { "plugin.yaml": "kind: context_engine\n", "__init__.py": "" });
     const unknown = await runHere(["context", "use", "lmc"], { home });

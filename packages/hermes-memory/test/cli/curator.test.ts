@@ -37,7 +37,7 @@ function skill(home: string, name: string, usage: object): void {
 }
 
 describe("hermes curator run", () => {
-  it("shows a diff in a dry run, in a process of its own, and says that no model is there", async () => {
+  it("shows a diff in a dry run, in a separate process, and says that there is no model", async () => {
     const home = homeWith();
     const { code, stdout, stderr } = await runHermes(["curator", "run", "--dry-run"], { home });
     expect(code).toBe(0);
@@ -72,7 +72,7 @@ describe("hermes curator run", () => {
     expect(memoryOf(home)).toBe(before);
   });
 
-  it("drops what was staged when it is rejected", async () => {
+  it("drops staged changes on reject", async () => {
     const home = homeWith();
     await runHere(["curator", "run", "--no-model"], { home });
     expect((await runHere(["curator", "reject"], { home })).stdout).toBe("Rejected 1 proposal.\n");
@@ -80,7 +80,7 @@ describe("hermes curator run", () => {
     expect(await runHere(["curator", "approve", "0000ffff"], { home })).toMatchObject({ code: 1 });
   });
 
-  it("asks the model that config names for it, and merges what stands up to the checks", async () => {
+  it("asks the model named in config, and merges proposals that pass the checks", async () => {
     const text = "The project uses pnpm for package management, never yarn";
     const reply = { merge: [{ entries: [1, 2], text }], contradictions: [], outdated: [] };
     const wire = await startWire("chat", [{ text: `\`\`\`json\n${JSON.stringify(reply)}\n\`\`\`` }]);
@@ -140,7 +140,7 @@ describe("hermes curator and skills", () => {
     expect((await runHere(["curator", "list-archived"], { home })).stdout).toBe("The archive is empty.\n");
   });
 
-  it("packs the skills and puts them back, keeping what was there", async () => {
+  it("packs the skills and restores them, after a backup of the current ones", async () => {
     const home = homeWith();
     skill(home, "tea", {});
     const { id } = jsonOf(await runHere(["curator", "backup", "--json"], { home }));

@@ -1,5 +1,5 @@
 // `hermes demo` from end to end: a real process, and behind it the whole agent with memory, sessions, review, compaction and
-// undo. What it says is checked against the home it leaves behind.
+// undo. Its output is checked against the home it leaves behind.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -12,10 +12,9 @@ import { sha256 } from "@hermes-memory/core/lib";
 import { openSessionStore } from "@hermes-memory/core/sessions";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { scriptedReply } from "../../src/cli/demo/script.ts";
-import { startScriptedServer } from "../../src/cli/demo/server.ts";
-import type { Step } from "../../src/cli/demo/step.ts";
-import { runTour } from "../../src/cli/demo/tour.ts";
+import { memoryCommandsIn } from "../../src/cli/demo.ts";
+import { type Step, scriptedReply, startScriptedServer } from "../../src/tour/index.ts";
+import { runTour } from "../../src/tour/steps.ts";
 import { runHere, runHermes, runJson } from "./run.ts";
 
 type Tour = {
@@ -47,7 +46,7 @@ describe("hermes demo --json --home", () => {
   });
 
   beforeAll(async () => {
-    // Whatever the user has set up is none of its business, and no network is there to be asked.
+    // The demo must ignore the user's settings and make no request to the network.
     const env = { OPENAI_API_KEY: "sk-none", HERMES_MODEL: "gpt-5", HTTPS_PROXY: "http://127.0.0.1:9" };
     const { stdout, stderr, code } = await runHermes(["demo", "--json", "--home", home], { home: "", env });
     expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
@@ -102,7 +101,7 @@ describe("hermes demo --json --home", () => {
     expect(readFileSync(join(home, "memories", "USER.md"), "utf8")).toBe("");
   });
 
-  it("finds in session 1 what was said there", () => {
+  it("finds a message of session 1", () => {
     expect(facts("search")).toMatchObject({
       session_id: facts("memory-write").session_id,
       snippet: expect.stringContaining(">>>celadon<<<"),
@@ -193,7 +192,7 @@ describe("hermes demo", () => {
   });
 });
 
-/** MEMORY.md cannot be renamed into its place. */
+/** Makes the rename that replaces MEMORY.md fail. */
 const BROKEN_DISK = `data:text/javascript,${encodeURIComponent(`
   import fs from "node:fs";
   import { syncBuiltinESMExports } from "node:module";
@@ -209,11 +208,13 @@ describe("a step of the tour", () => {
   async function failedWith(agent: Partial<AgentOptions>): Promise<readonly string[]> {
     await using server = await startScriptedServer(scriptedReply, []);
     const nothing = () => undefined;
+    const home = tempDirectory();
     const steps = await runTour({
-      home: tempDirectory(),
+      home,
       server,
       agent,
       signal: new AbortController().signal,
+      memoryCommands: memoryCommandsIn(home),
       narrator: { session: nothing, said: nothing, step: nothing },
     });
     expect(steps.map(({ id }) => id)).toEqual(IDS);

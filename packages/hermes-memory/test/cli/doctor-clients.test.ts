@@ -155,7 +155,7 @@ describe("hermes doctor about MCP clients", () => {
         message: expect.stringMatching(
           /^Claude Code: .*\.claude\.json cannot be checked: line 1, column \d+: /,
         ),
-        remedy: "Correct the file, then look again.",
+        remedy: "Correct the file, then run 'hermes doctor' again.",
       },
     ]);
     expect(readFileSync(machine.claude, "utf8")).toBe('{ "mcpServers": { "hermes-memory": ');

@@ -27,7 +27,7 @@ function place(): Place {
   return { user, home };
 }
 
-/** Nothing of the developer's own clients is ever near. */
+/** Keeps the tests away from the developer's own client configs. */
 function mcp(
   { user, home }: Place,
   args: readonly string[],

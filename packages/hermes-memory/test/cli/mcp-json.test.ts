@@ -1,8 +1,12 @@
 import type { Result } from "@hermes-memory/core/lib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { memberOf, parseJsonDocument } from "../../src/cli/mcp/json-document.ts";
-import { removeJsonServer, setJsonServer } from "../../src/cli/mcp/json-servers.ts";
+import {
+  memberOf,
+  parseJsonDocument,
+  removeJsonServer,
+  setJsonServer,
+} from "../../src/cli/mcp/json-servers.ts";
 
 const NAME = "hermes-memory";
 const SERVER = { type: "stdio", command: "/opt/node", args: ["/opt/hermes.js", "mcp"], env: {} } as const;
@@ -64,7 +68,7 @@ describe("a server in a JSON config", () => {
     expect(set(text)).toEqual({ text, action: "unchanged" });
   });
 
-  it("leaves every other byte alone, also what a parser would lose", () => {
+  it("leaves every other byte alone, including details a parser would lose", () => {
     const before =
       '{ "big": 12345678901234567890, "x": 1.0,\n\n   "x": 2, "__proto__": {"y": 1e2},\n"z" : "\\u0041/\\/" }\n';
     const { text } = set(before);
@@ -72,7 +76,7 @@ describe("a server in a JSON config", () => {
     expect(done(removeJsonServer(text, NAME)).text.replace(', "mcpServers": {}', "")).toBe(before);
   });
 
-  it("keeps what was added to our entry and follows what changed", () => {
+  it("keeps fields the user added to our entry, and updates ours", () => {
     const first = set("", WITH_HOME).text;
     const edited = first.replace('"env": {', '"timeout": 9000,\n      "env": {\n        "TOKEN": "t",');
     const { text, action } = set(edited, { ...SERVER, command: "/new/node" });
@@ -115,7 +119,7 @@ describe("a server in a JSON config", () => {
       expect(setJsonServer(text, NAME, SERVER)).toMatchObject({ ok: false, error: { kind: "shape" } }),
   );
 
-  it("never takes the place of somebody else's server", () => {
+  it("never replaces another server", () => {
     const text =
       '{"mcpServers": {"git": {"command": "git-mcp", "args": ["mcp"]}, "web": {"url": "https://x"}}}';
     for (const name of ["git", "web"]) {

@@ -1,7 +1,11 @@
 import type { Result } from "@hermes-memory/core/lib";
 import { describe, expect, it } from "vitest";
-import { parseTomlDocument } from "../../src/cli/mcp/toml-document.ts";
-import { removeTomlServer, setTomlServer, tomlBlock } from "../../src/cli/mcp/toml-servers.ts";
+import {
+  parseTomlDocument,
+  removeTomlServer,
+  setTomlServer,
+  tomlBlock,
+} from "../../src/cli/mcp/toml-servers.ts";
 
 const NAME = "hermes-memory";
 const SERVER = { command: "/opt/node", args: ["/opt/hermes.js", "mcp"], env: {} };
@@ -48,7 +52,7 @@ const set = (text: string, server = SERVER) => done(setTomlServer(text, NAME, se
 const remove = (text: string) => done(removeTomlServer(text, NAME));
 
 describe("a server in Codex's config", () => {
-  it("is one block at the end; everything before it stays as it is", () => {
+  it("is one block at the end; everything before it stays unchanged", () => {
     expect(set(SAMPLE)).toEqual({ text: `${SAMPLE}\n${BLOCK}`, action: "added" });
     expect(set("")).toEqual({ text: BLOCK, action: "added" });
     expect(set('a = "no line end"').text).toBe(`a = "no line end"\n\n${BLOCK}`);
@@ -62,7 +66,7 @@ describe("a server in Codex's config", () => {
     expect(set(other, WITH_HOME)).toEqual({ text: other, action: "unchanged" });
   });
 
-  it("goes again and leaves the file as it was", () => {
+  it("is removed again, which restores the file", () => {
     expect(remove(set(SAMPLE, WITH_HOME).text)).toEqual({ text: SAMPLE, action: "removed" });
     expect(remove(SAMPLE)).toEqual({ text: SAMPLE, action: "absent" });
     const middle = `[a]\nx = 1\n\n${BLOCK}startup_timeout_sec = 20\n\n[mcp_servers.hermes-memory.env]\nA = "b"\n\n# about b\n[b]\ny = 2\n`;
@@ -103,7 +107,7 @@ describe("a server in Codex's config", () => {
     );
   });
 
-  it("escapes what a path can hold", () => {
+  it("escapes every character a path can hold", () => {
     const server = { command: 'C:\\Program Files\\"node"', args: ["a\u007fb", "tab\t"], env: {} };
     const text = tomlBlock(NAME, server);
     expect(text).toContain(String.raw`command = "C:\\Program Files\\\"node\""`);
@@ -150,7 +154,7 @@ describe("a server in Codex's config", () => {
     expect(set(text).text).toBe(`${text}\n${BLOCK}`);
   });
 
-  it("never takes the place of somebody else's server", () => {
+  it("never replaces another server", () => {
     expect(setTomlServer(SAMPLE, "docs", SERVER)).toEqual({ ok: false, error: { kind: "foreign" } });
     expect(removeTomlServer(SAMPLE, "docs")).toEqual({ ok: false, error: { kind: "foreign" } });
   });

@@ -171,7 +171,7 @@ describe("hermes memory reset", () => {
     writeFileSync(file, Buffer.from([0xff, 0xfe]));
     const stuck = await runHere(["memory", "reset", "--yes"], { home });
     expect(stuck.code).toBe(1);
-    expect(stuck.stderr).toContain("'hermes memory reset --purge' deletes it as it is");
+    expect(stuck.stderr).toContain("'hermes memory reset --purge' deletes it unread");
     expect(existsSync(file)).toBe(true);
     expect((await runHere(["memory", "reset", "--purge", "--yes"], { home })).code).toBe(0);
     expect(existsSync(file)).toBe(false);

@@ -8,8 +8,9 @@ import { describe, expect, it } from "vitest";
 import { createHolographicProvider } from "../../../core/src/providers/bundled/holographic/provider.ts";
 import { writePlugin } from "../../../core/test/fakes/plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { runCurator } from "../../src/cli/chat/curator-command.ts";
+import { runCurator } from "../../src/cli/chat/chat.ts";
 import type { CommandContext } from "../../src/cli/command.ts";
+import { runCommandLine } from "../../src/cli/program.ts";
 import { memoryTool, openMemory, readPendingWrites } from "../../src/index.ts";
 import { runHere, runHermes } from "./run.ts";
 
@@ -134,7 +135,10 @@ describe("the fact store follows the command line", () => {
     await runHere(["curator", "run", "--memory", "--no-model"], { home });
     const endings: string[] = [];
     const io = { env: { HERMES_HOME: home }, endWithoutWaiting: () => endings.push("ended") };
-    const context = { home: { home, profile: "default" }, io } as unknown as CommandContext;
+    const system = { env: io.env, platform: process.platform, userHome: home };
+    const runCommand: CommandContext["runCommand"] = (words, terminal) =>
+      runCommandLine(words, terminal, system);
+    const context = { io, runCommand } as unknown as CommandContext;
     expect(await runCurator(context, ["approve"], async () => true)).toMatchObject({ kind: "text" });
     expect(facts(home)).toEqual(["Deploys on Monday"]);
     expect(endings).toEqual([]);
@@ -306,7 +310,7 @@ describe("hermes memory forget", () => {
     await addFact(home, "Fires the kiln on Mondays");
     const { code, json, stderr } = await hermes(home, "reset", "--purge", "--yes");
     expect(code).toBe(0);
-    expect(json.provider_remaining).toContain("has 1 of the texts in records of its own");
+    expect(json.provider_remaining).toContain("has 1 of the texts in other records");
     expect(stderr).toContain("which stay");
     expect(facts(home)).toEqual(["Fires the kiln on Mondays"]);
     for (const word of [SECRET, "vault", "nineteen"]) expect(bytesOf(home)).not.toContain(word);

@@ -1,11 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Cancelled, type Terminal } from "../../src/cli/command.ts";
-import { type ChoiceList, startChoice, stepChoice } from "../../src/cli/prompts/choice.ts";
-import { choiceFrame } from "../../src/cli/prompts/choice-frame.ts";
-import { choose } from "../../src/cli/prompts/choose.ts";
+import {
+  type ChoiceList,
+  choiceFrame,
+  choose,
+  startChoice,
+  stepChoice,
+} from "../../src/cli/prompts/choose.ts";
 import type { Screen, ScreenEvent } from "../../src/cli/screen.ts";
-import { displayWidth } from "../../src/cli/sessions/width.ts";
+import { displayWidth } from "../../src/cli/sessions/text-layout.ts";
 
 const QUESTION = {
   title: "Which memory?",

@@ -2,8 +2,8 @@ import type { ModelIdentity } from "@hermes-memory/agent/models";
 import type { ModelConfig } from "@hermes-memory/core/config";
 import { describe, expect, it } from "vitest";
 import { message } from "../../../agent/test/messages.ts";
-import { isOtherServer, plannedModel, settingsPlan } from "../../src/cli/model/settings-plan.ts";
-import { callProblem } from "../../src/cli/model/trial.ts";
+import { isOtherServer, plannedModel, settingsPlan } from "../../src/cli/model/set.ts";
+import { callProblem } from "../../src/cli/model/test.ts";
 
 const NONE: ModelConfig = {
   default: "",

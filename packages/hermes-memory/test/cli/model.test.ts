@@ -91,7 +91,7 @@ describe("hermes model set", () => {
     );
     const { code, stderr } = await runHere(["model", "set", "claude-like"], { home });
     expect(code).toBe(0);
-    expect(stderr).toContain("It is still asked of custom. For anthropic, add --provider anthropic.");
+    expect(stderr).toContain("It still runs at custom. For anthropic, add --provider anthropic.");
     expect(configOf(home)).toContain(`default: claude-like`);
     expect(configOf(home)).toContain(KEY);
   });
@@ -99,7 +99,7 @@ describe("hermes model set", () => {
   it("tells when a variable goes before what was written", async () => {
     const env = { HERMES_MODEL: "gpt-5.5", OPENAI_API_KEY: KEY, ANTHROPIC_API_KEY: KEY };
     const { stderr } = await runHere(["model", "set", "claude-sonnet-5-5"], { home: homeWith(""), env });
-    expect(stderr).toContain("HERMES_MODEL is set and still goes before config.yaml.");
+    expect(stderr).toContain("HERMES_MODEL is set and overrides config.yaml.");
   });
 
   it.each([

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { CommandFailure } from "../../src/cli/command.ts";
 import { logFailure } from "../../src/cli/failure.ts";
-import { GROUPS } from "../../src/cli/groups.ts";
+import { GROUPS } from "../../src/cli/program.ts";
 import { runHermes, runJson } from "./run.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
@@ -89,7 +89,7 @@ describe("the command line", () => {
       "Usage: hermes memory add",
     );
     const unknown = await runHermes(["memory", "add", "-x"], { home });
-    expect(unknown.stderr).toContain("goes behind '--'");
+    expect(unknown.stderr).toContain("goes after '--'");
   });
 
   it("refuses piped input that is no text", async () => {
@@ -103,7 +103,7 @@ describe("the command line", () => {
 
   it("tells what a group within a group is for", async () => {
     const { stdout } = await runHermes(["memory", "--help"], { home: tempDirectory() });
-    expect(stdout).toMatch(/^ {2}archive +find and bring back/m);
+    expect(stdout).toMatch(/^ {2}archive +find and restore/m);
   });
 
   it("gives failures the same shape in JSON", async () => {

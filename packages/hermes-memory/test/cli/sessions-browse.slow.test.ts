@@ -5,7 +5,7 @@ import { runHere, runHermes } from "./run.ts";
 import { CHINESE, CRANE, homeWithSessions, PLAIN } from "./sessions-home.ts";
 import { hasPty, inTerminal } from "./sessions-pty.ts";
 
-/** A screen whose person presses these keys, each when the picture is drawn. */
+/** A screen on which these keys are pressed, one after each frame. */
 function played(events: readonly ScreenEvent[]): {
   screen: Screen;
   pictures: string[];
@@ -115,7 +115,7 @@ describe("hermes sessions browse without a screen", () => {
 });
 
 describe.skipIf(!hasPty())("hermes sessions browse in a pseudo terminal (needs python3)", () => {
-  it("filters while somebody types, shows what was chosen, and gives the terminal back", async () => {
+  it("filters while the user types, shows the chosen session, and restores the terminal", async () => {
     const home = await homeWithSessions();
     const { output, code, isRestored } = await inTerminal(["sessions", "browse"], {
       home,

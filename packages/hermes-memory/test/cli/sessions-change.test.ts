@@ -20,7 +20,7 @@ function idsOf(home: string): Promise<string[]> {
 }
 
 describe("hermes sessions rename", () => {
-  it("joins the words and tells the title as it is kept", async () => {
+  it("joins the words and prints the stored title", async () => {
     const home = await homeWithSessions();
     const { stdout, code } = await runHermes(
       ["sessions", "rename", "20260102_090000_bbc", "A  plain", "\ttitle"],
@@ -65,7 +65,7 @@ describe("hermes sessions archive", () => {
 });
 
 describe("hermes sessions delete", () => {
-  it("shows what goes with its delegate runs, asks, and deletes", async () => {
+  it("lists the session and its delegate runs, asks, and deletes", async () => {
     const home = await homeWithSessions();
     const transcripts = join(home, "sessions");
     mkdirSync(transcripts);
@@ -82,11 +82,11 @@ describe("hermes sessions delete", () => {
     expect(existsSync(join(transcripts, `${CRANE}.jsonl`))).toBe(false);
   });
 
-  it("means no where nobody can be asked, also when a yes is piped in", async () => {
+  it("deletes nothing without a terminal, even when a yes is piped in", async () => {
     const home = await homeWithSessions();
     const { stdout, stderr, code } = await runHermes(["sessions", "delete", PLAIN], { home, input: "yes\n" });
-    expect({ stdout, code }).toEqual({ stdout: "Cancelled.\n", code: 1 });
-    expect(stderr).toContain("Pass --yes");
+    expect({ stdout, code }).toEqual({ stdout: "", code: 1 });
+    expect(stderr).toContain("Nothing was deleted: there is no terminal to ask at. Pass --yes to go on.");
     const json = await runHere(["sessions", "delete", PLAIN, "--json"], { home });
     expect(JSON.parse(json.stdout)).toMatchObject({ success: false, kind: "unconfirmed", sessions: [PLAIN] });
     expect(json.stderr).toBe("");
@@ -137,7 +137,7 @@ describe("hermes sessions prune", () => {
     return home;
   }
 
-  it("lists what is old and ended, asks, and deletes it", async () => {
+  it("lists old sessions that ended, asks, and deletes them", async () => {
     const home = await homeWithOldOnes();
     const rehearsal = await runHere(["sessions", "prune", "--dry-run"], { home });
     expect(rehearsal.stdout).toContain(PLAIN);
@@ -149,7 +149,11 @@ describe("hermes sessions prune", () => {
       questions: ["Delete 2 session(s) for good?"],
     });
     expect(kept.stderr).toContain(CHINESE);
-    expect((await runHere(["sessions", "prune"], { home })).stdout).toBe("Cancelled.\n");
+    expect(await runHere(["sessions", "prune"], { home })).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining("Pass --yes"),
+    });
     expect(await idsOf(home)).toHaveLength(5);
     const some = await runHere(["sessions", "prune", "--source", "telegram", "-y"], { home });
     expect(some).toMatchObject({ code: 0, stdout: "Pruned 1 session(s).\n" });
@@ -175,7 +179,7 @@ describe("hermes sessions prune", () => {
 describe("files of sessions", () => {
   const DAYS = 86_400_000;
 
-  /** A home whose crane session names the result `1-00000001`; another result and a snapshot belong to nobody. */
+  /** A home whose crane session names the result `1-00000001`; no session refers to another result and a snapshot. */
   async function homeWithFiles(): Promise<{ home: string; left: () => string[] }> {
     const home = await homeWithSessions();
     const { sessionsDir, resultsDir } = sessionFiles(home);
@@ -205,7 +209,7 @@ describe("files of sessions", () => {
     expect(left()).toEqual(["2-00000001.txt", "session_gone.json", "session_legacy.json"]);
   });
 
-  it("that belong to nobody are reported by doctor, with the command that removes them", async () => {
+  it("that no session refers to are reported by doctor, with the command that removes them", async () => {
     const { home } = await homeWithFiles();
     const { findings } = (await runJson(["doctor"], { home })) as { findings: Record<string, string>[] };
     expect(findings.filter(({ check }) => check === "files")).toEqual([
@@ -221,13 +225,13 @@ describe("files of sessions", () => {
     ]);
   });
 
-  it("that belong to nobody are listed and, after a question, removed", async () => {
+  it("that no session refers to are listed and, after a question, removed", async () => {
     const { home, left } = await homeWithFiles();
     const rehearsal = await runHere(["sessions", "prune", "--orphans", "--dry-run"], { home });
     expect(rehearsal.stdout).toMatch(
       /2-00000001\.txt {2}3 bytes\n.*session_gone\.json.*\n2 file\(s\) would be removed/,
     );
-    expect((await runHere(["sessions", "prune", "--orphans"], { home })).stdout).toBe("Cancelled.\n");
+    expect((await runHere(["sessions", "prune", "--orphans"], { home })).stderr).toContain("Pass --yes");
     const recent = await runHere(["sessions", "prune", "--orphans", "--older-than", "3", "-y"], { home });
     expect(recent.stdout).toBe("Removed 0 file(s).\n");
     expect(left()).toHaveLength(5);

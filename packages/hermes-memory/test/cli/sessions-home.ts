@@ -63,7 +63,7 @@ export async function homeWithSessions(): Promise<string> {
   return home;
 }
 
-/** As other programs may write: past everything the store would clean. */
+/** Writes rows as other programs may, without the checks of the store. */
 export function writeRaw(home: string, sql: string, ...values: (string | number | null)[]): void {
   using db = new DatabaseSync(databaseOf(home));
   db.prepare(sql).run(...values);

@@ -104,7 +104,7 @@ watch.unref();
 `;
 
 describe("a page of messages that is gone", () => {
-  it("export writes the rest, tells what is missing and fails; doctor, check and repair say the same", async () => {
+  it("export writes the rest, lists the losses and fails; doctor, check and repair agree", async () => {
     const home = tempDirectory();
     const path = databaseOf(home);
     await withStore(home, async (store) => {
@@ -222,7 +222,7 @@ describe("hermes sessions repair", () => {
     expect(readdirSync(home).filter((name) => name.includes("backup"))).toEqual([]);
   });
 
-  it("leaves alone what is no database", async () => {
+  it("does not touch a file that is no database", async () => {
     const home = tempDirectory();
     writeNoDatabase(databaseOf(home));
     const before = readFileSync(databaseOf(home));
@@ -234,7 +234,7 @@ describe("hermes sessions repair", () => {
     expect(readFileSync(databaseOf(home)).equals(before)).toBe(true);
   });
 
-  it("hides what looks like runs of subagents, when asked", async () => {
+  it("hides sessions that look like runs of subagents with --hide-orphans", async () => {
     const home = await homeWithSessions();
     await withStore(home, async (store) => {
       await store.createSession("orphan");

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { visibleRows } from "../../src/cli/prompts/scrolling-list.ts";
 import type { ScreenEvent } from "../../src/cli/screen.ts";
-import { pickerFrame } from "../../src/cli/sessions/picker/frame.ts";
-import { type Picker, startPicker, stepPicker, visibleRows } from "../../src/cli/sessions/picker/state.ts";
-import { displayWidth } from "../../src/cli/sessions/width.ts";
+import { type Picker, pickerFrame, startPicker, stepPicker } from "../../src/cli/sessions/session-picker.ts";
+import { displayWidth } from "../../src/cli/sessions/text-layout.ts";
 import { listed } from "./sessions-rows.ts";
 
 const NOW = new Date(1_700_000_000_000 + 3_600_000);
@@ -125,7 +125,7 @@ describe("the picture of the picker", () => {
   });
 
   it("says so when nothing fits the filter", () => {
-    expect(pickerFrame(play(typed("zzz")), NOW).join("\n")).toContain("Nothing fits");
+    expect(pickerFrame(play(typed("zzz")), NOW).join("\n")).toContain("No match");
   });
 
   it("passes no control character of a stored text on", () => {

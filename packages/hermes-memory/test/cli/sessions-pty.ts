@@ -3,7 +3,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 type Step = {
-  /** What has to be on the terminal, since the last step, before this one is done. */
+  /** Text that has to appear on the terminal before this step is done. */
   readonly until: string;
   readonly send?: string;
   readonly resize?: { readonly columns: number; readonly rows: number };
@@ -52,7 +52,7 @@ export function inTerminal(args: readonly string[], run: TerminalRun): Promise<T
   });
 }
 
-// Plays the steps on the terminal's other side. A step that never comes up fails with what was there instead.
+// Plays the steps on the other side of the terminal. If the text of a step never appears, the test fails with the output.
 const PLAYER = `
 import fcntl, json, os, pty, select, struct, sys, termios, time
 

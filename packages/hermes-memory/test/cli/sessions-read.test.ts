@@ -70,7 +70,7 @@ describe("hermes sessions list", () => {
     expect(lines[3]).toMatch(/^Harbour crane {19}which colour has the crane\? {13}\d{4}-\d\d-\d\d /);
   });
 
-  it("filters by source, also for what is hidden otherwise", async () => {
+  it("filters by source, also for sources that are hidden by default", async () => {
     const home = await homeWithSessions();
     expect(await runJson(["sessions", "list", "--source", "tool"], { home })).toMatchObject([
       { id: TOOL_RUN },
@@ -83,7 +83,7 @@ describe("hermes sessions list", () => {
     expect(none).toMatchObject({ code: 0, stdout: "No sessions found.\n", stderr: "" });
   });
 
-  it("leaves out what programs run for themselves and what today's Hermes was told to hide", async () => {
+  it("leaves out runs that programs started, and sessions that Hermes Agent hides", async () => {
     const home = await homeWithSessions();
     const before = await runJson(["sessions", "list"], { home });
     upgradeToToday(databaseOf(home));
@@ -159,7 +159,7 @@ describe("hermes sessions list", () => {
 });
 
 describe("hermes sessions show", () => {
-  it("prints what is known and the conversation, long tool output cut", async () => {
+  it("prints facts and conversation, with long tool output cut", async () => {
     const home = await homeWithSessions();
     const { stdout, code } = await runHermes(["sessions", "show", CRANE], { home });
     expect(code).toBe(0);
@@ -296,7 +296,7 @@ describe("a database that cannot be opened", () => {
 });
 
 describe("reading", () => {
-  it("leaves the database as it was", async () => {
+  it("does not change the database", async () => {
     const home = await homeWithSessions();
     const before = readFileSync(databaseOf(home));
     for (const args of [["list"], ["show", CRANE], ["stats"], ["export", "-"], ["repair", "--check-only"]])

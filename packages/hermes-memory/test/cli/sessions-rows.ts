@@ -1,4 +1,4 @@
-// Rows of a listing, for what is tested without a database.
+// Rows of a listing, for tests without a database.
 import type { ListedSession } from "../../../core/src/sessions/rows.ts";
 
 export function listed(values: Partial<ListedSession> & { readonly id: string }): ListedSession {

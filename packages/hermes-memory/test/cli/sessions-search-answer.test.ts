@@ -1,8 +1,8 @@
-// What the command line makes of an answer: how sure it is, what was not searched, and clean places.
+// How the command line renders an answer: confidence, what was not searched, and cleaned snippets.
 
 import type { SearchAnswer } from "@hermes-memory/core/sessions";
 import { expect, it } from "vitest";
-import { answerJson, answerLines, type NamedHit } from "../../src/cli/sessions/search-hits.ts";
+import { answerJson, answerLines, type NamedHit } from "../../src/cli/sessions/search-command.ts";
 
 const hit: NamedHit = {
   id: 7,
@@ -38,7 +38,7 @@ it("an answer that is not sure of itself says so above its hits, and in its JSON
   });
   const clear = answer({ confidence: { score: 0.8, isWeak: false } });
   expect(answerLines(clear, [hit], plain)[0]).toContain("s1");
-  expect(answerJson("kiln", clear, [hit])).not.toHaveProperty("message");
+  expect(answerJson("kiln", clear, [hit])).toHaveProperty("message", undefined);
   expect(answerJson("kiln", answer(), [hit])).not.toHaveProperty("confidence");
 });
 

@@ -26,7 +26,7 @@ type Found = {
 };
 
 describe("hermes sessions search", () => {
-  it("prints where each hit is, its place and why it ranks", async () => {
+  it("prints session, snippet and reason of each hit", async () => {
     const home = await homeWithSessions();
     const { stdout, stderr, code } = await runHermes(["sessions", "search", "colour", "crane"], { home });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -47,7 +47,7 @@ describe("hermes sessions search", () => {
     expect(others).toHaveLength(1);
   });
 
-  it("shows matches in colour where there is colour, and only matches", async () => {
+  it("colours matches on a terminal with colours, and nothing else", async () => {
     const home = await homeWithSessions();
     await withStore(home, (store) =>
       store.appendMessage(PLAIN, { role: "user", content: ">>> import lighthouse" }),
@@ -60,7 +60,7 @@ describe("hermes sessions search", () => {
     expect(stdout).toContain("\u001b[2m  matched lighthouse");
   });
 
-  it("shows what a terminal would obey instead of sending it", async () => {
+  it("escapes control characters", async () => {
     const home = await homeWithSessions();
     await withStore(home, (store) =>
       store.appendMessage(PLAIN, { role: "user", content: "\u001b]0;owned\u0007 the zebra\r\nstripes" }),
@@ -94,13 +94,13 @@ describe("hermes sessions search", () => {
     expect(new Set(either.hits.map((hit) => hit.session_id))).toEqual(new Set([CRANE, PLAIN]));
   });
 
-  it("finds Chinese, and what only a tool has printed", async () => {
+  it("finds Chinese, and text that only a tool printed", async () => {
     const home = await homeWithSessions();
     expect(await find(home, "记忆")).toMatchObject({ hits: [{ session_id: CHINESE }] });
     expect(await find(home, "end")).toMatchObject({ hits: [{ session_id: CRANE, role: "tool" }] });
   });
 
-  it("finds archived conversations, and never what was rewound", async () => {
+  it("finds archived conversations, and no rewound messages", async () => {
     const home = await homeWithSessions();
     await withStore(home, async (store) => {
       await store.setSessionArchived(CRANE, true);

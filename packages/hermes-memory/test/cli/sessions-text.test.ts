@@ -1,12 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LineTooLong, linesOf, lineText } from "../../src/cli/sessions/lines.ts";
-import { originOf } from "../../src/cli/sessions/origin.ts";
+import { LineTooLong, linesOf, lineText } from "../../src/cli/sessions/input-lines.ts";
 import { progressBar, progressDisplay } from "../../src/cli/sessions/progress.ts";
-import { absoluteTime, relativeTime } from "../../src/cli/sessions/relative-time.ts";
-import { sessionTable } from "../../src/cli/sessions/table.ts";
-import { messageText, toolCalls } from "../../src/cli/sessions/transcript.ts";
-import { cutToWidth, displayWidth, fitToWidth, withoutLastGrapheme } from "../../src/cli/sessions/width.ts";
+import { messageText, originOf, toolCalls } from "../../src/cli/sessions/show.ts";
+import {
+  absoluteTime,
+  cutToWidth,
+  displayWidth,
+  fitToWidth,
+  relativeTime,
+  sessionTable,
+  withoutLastGrapheme,
+} from "../../src/cli/sessions/text-layout.ts";
 import { listed } from "./sessions-rows.ts";
 
 const NOW = new Date("2026-03-10T12:00:00");
@@ -136,7 +141,7 @@ describe("progress", () => {
     expect(play(80, [600, 650, 690, 701]).match(/indexing/g)).toHaveLength(2);
   });
 
-  it("is a line every few seconds where there is no terminal, and only when it is asked for", () => {
+  it("is a line every few seconds without a terminal, and only with --verbose", () => {
     expect(play(undefined, [0, 3000, 9000])).toBe("");
     expect(play(undefined, [0, 3000, 3500, 9000], true)).toBe(
       "indexing  2 of 4 (50 %)\nindexing  4 of 4 (100 %)\n",

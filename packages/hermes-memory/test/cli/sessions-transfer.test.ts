@@ -152,7 +152,7 @@ describe("hermes sessions export", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("writes an empty file where there is no database, and says so", async () => {
+  it("writes an empty file when there is no database, and says so", async () => {
     const home = join(tempDirectory(), "none");
     const out = join(tempDirectory(), "empty.jsonl");
     const { stdout, stderr, code } = await runHere(["sessions", "export", out], { home });
@@ -191,7 +191,7 @@ describe("hermes sessions import", () => {
     expect(statSync(databaseOf(home)).mode & 0o777).toBe(0o600);
   });
 
-  it("reads standard input, skips what exists, and numbers titles that are taken", async () => {
+  it("reads standard input, skips existing sessions, and numbers titles that are taken", async () => {
     const text = await exported();
     const home = tempDirectory();
     await withStore(home, async (store) => {
@@ -254,7 +254,7 @@ describe("hermes sessions import", () => {
     expect(existsSync(home)).toBe(false);
   });
 
-  it("stops at the first Ctrl-C while it waits for input, and tells what it has", async () => {
+  it("stops at the first Ctrl-C while it waits for input, and reports what it imported", async () => {
     const [first = ""] = (await exported()).split("\n");
     const home = tempDirectory();
     const child = spawn(process.execPath, [MAIN, "sessions", "import", "-"], {
@@ -268,7 +268,7 @@ describe("hermes sessions import", () => {
         output[name] += text;
       });
     const ended = once(child, "close");
-    child.stdin.write(`${first}\n`); // and no end: whoever writes may still have more to say
+    child.stdin.write(`${first}\n`); // without an end: more input may follow
     await expect
       .poll(
         async () => existsSync(databaseOf(home)) && (await withStore(home, (store) => store.sessionCount())),

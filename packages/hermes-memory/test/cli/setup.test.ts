@@ -156,14 +156,17 @@ describe("hermes setup without a terminal", () => {
   });
 
   it.each([
-    [[], "There is nobody to ask where the model runs."],
+    [[], "Say where the model runs: without a terminal, or with --json or --yes, nothing is asked."],
     [
       ["--provider", "anthropic", "--model", "m", "--yes"],
       "Anthropic needs a key, and ANTHROPIC_API_KEY is not set.",
     ],
     [["--provider", "anthropic", "--model", "m", "--key-env", "NOBODY"], "The key in NOBODY is empty."],
     [["--provider", "anthropic", "--model", "m", "--key-stdin"], "The key from standard input has a space"],
-    [["--provider", "anthropic", "--key-env", "MINE"], "Name the model: nobody can be asked here."],
+    [
+      ["--provider", "anthropic", "--key-env", "MINE"],
+      "Name the model: without a terminal, or with --json or --yes, nothing is asked.",
+    ],
     [["--provider", "anthropc", "--model", "m"], "There is no provider called 'anthropc'."],
     [["--provider", "custom", "--model", "m"], "The address of the server is missing"],
     [["--base-url", "ftp://x", "--model", "m"], "The address of the server is missing or cannot be read."],

@@ -112,7 +112,7 @@ describe("hermes skills new, history, undo", () => {
     );
   });
 
-  it("takes a whole SKILL.md from standard input, and refuses what is none", async () => {
+  it("takes a whole SKILL.md from standard input, and refuses other text", async () => {
     const home = tempDirectory();
     expect(
       (await runHere(["skills", "new", "kiln", "--stdin"], { home, input: skillText("kiln") })).code,
@@ -174,7 +174,7 @@ describe("hermes skills disable, enable", () => {
 });
 
 describe("hermes skills pending, approve, reject", () => {
-  it("lists what waits, with its difference, and decides about one or all", async () => {
+  it("lists staged changes with their diff, and decides about one or all", async () => {
     const home = filledHome();
     const empty = await runHere(["skills", "pending"], { home });
     expect(empty.stdout).toBe("No pending skill changes.\n");

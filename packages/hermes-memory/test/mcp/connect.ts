@@ -1,4 +1,4 @@
-// A real client of the SDK on a real server process, in a home of the test's own.
+// A real client of the SDK on a real server process, in a temporary home.
 import { fileURLToPath } from "node:url";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";

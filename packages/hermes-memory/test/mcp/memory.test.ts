@@ -34,7 +34,7 @@ describe("memory over MCP", () => {
       content: "Drinks coffee",
     });
     await call(client, "memory", { action: "remove", target: "user", old_text: "oboe" });
-    await client.close(); // the server hands over what it owes before it ends
+    await client.close(); // the server mirrors pending writes before it ends
     const facts = (): unknown => {
       try {
         using db = new DatabaseSync(join(home, "memory_store.db"), { readOnly: true });
@@ -169,7 +169,7 @@ describe("memory over MCP", () => {
     });
   });
 
-  it("offers nothing of memory when config switches it off, and says so to whoever asks all the same", async () => {
+  it("offers no memory tools when config switches memory off, and a call says so", async () => {
     const home = tempDirectory();
     writeFileSync(
       join(home, "config.yaml"),

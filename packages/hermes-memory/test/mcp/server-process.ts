@@ -1,4 +1,4 @@
-// The server as a bare process: lines in, lines out, an exit code. For what a well-behaved client never does.
+// The server as a process with lines in and out and an exit code, for input that a correct client never sends.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -19,11 +19,11 @@ export type ServerProcess = {
   ask(method: string, params?: object): Promise<Message>;
   /** Sends a request and does not wait. */
   send(method: string, params?: object): Promise<Message>;
-  /** The answer to a request that was said by hand. */
+  /** The answer to a request sent with `say`. */
   hear(id: number): Promise<Message>;
   closeInput(): void;
   kill(signal: NodeJS.Signals): void;
-  /** When it has ended: its code, and everything it said. */
+  /** After its end: exit code and output. */
   readonly ended: Promise<{ code: number | null; lines: string[]; stderr: string }>;
 };
 

@@ -65,7 +65,7 @@ describe("past sessions over MCP", () => {
     expect(text).toContain("[5000 more characters]");
   });
 
-  it("refuses what is not there", async () => {
+  it("refuses missing resources", async () => {
     const client = await connect(await homeWithSessions());
     for (const uri of [
       "hermes://sessions/nobody",

@@ -1,52 +1,70 @@
-// `hermes chat`: which way of talking is meant, the agent for it, and a proper end.
-import type { AgentEvent } from "@hermes-memory/agent/agent";
+// `hermes chat`: on a terminal or in a pipe, with the agent for it, until the session is closed.
+import { setTimeout } from "node:timers/promises";
+import type {
+  AgentEvent,
+  AgentOptions,
+  AgentSurface,
+  BusyMode,
+  CommandReply,
+} from "@hermes-memory/agent/agent";
+import { type HermesConfig, useEnvFile } from "@hermes-memory/core/config";
 import type { ApprovalCallback } from "@hermes-memory/core/curated";
-import { describeCause, systemClock } from "@hermes-memory/core/lib";
-import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
-import { EventRelay } from "./event-relay.ts";
-import { type ChatWish, chatWish } from "./flags.ts";
+import { logPath } from "@hermes-memory/core/home";
+import { describeCause, HermesError, systemClock } from "@hermes-memory/core/lib";
+import {
+  type CommandBody,
+  type CommandContext,
+  CommandFailure,
+  type CommandInput,
+  type CommandOutcome,
+  type Terminal,
+} from "../command.ts";
+import { counted } from "../printing.ts";
+import { untilStopped } from "../until-stopped.ts";
+import type { ChatUi } from "./chat-ui.ts";
+import type { Answer } from "./editor.ts";
 import { openHistory } from "./history-file.ts";
-import { hasPipedInput, pipedLines, readQuestion } from "./input.ts";
-import { jsonLine, sessionJson } from "./json-events.ts";
-import { startLines } from "./lines.ts";
-import { type OpenChat, openChat } from "./open-agent.ts";
-import { answerLines, answerOnce, type PlainEnd, PlainOutput } from "./plain.ts";
-import type { Answer } from "./question.ts";
-import { safe } from "./safe-text.ts";
-import { untilStopped } from "./stopping.ts";
-import { tidyWhenDue } from "./tidy.ts";
-import type { ChatUi } from "./ui.ts";
-import type { Span } from "./view/span.ts";
+import type { Span } from "./live-view.ts";
+import {
+  answerLines,
+  answerOnce,
+  hasPipedInput,
+  jsonLine,
+  type PlainEnd,
+  PlainOutput,
+  pipedLines,
+  readQuestion,
+  sessionJson,
+} from "./plain-chat.ts";
+import { type StartFacts, safe, startLines } from "./transcript.ts";
 
 export const chat: CommandBody = async (input, context) => {
   const { io, isJson } = context;
-  const wish = chatWish(input);
-  // Drawing wants a terminal on both ends; TERM=dumb is none.
+  const request = chatRequest(input);
+  // Drawing needs a terminal on both ends, and more than TERM=dumb.
   const canDraw = io.screen !== undefined && process.stdout.isTTY === true;
   try {
-    if (wish.query === undefined && canDraw && !isJson && !wish.isQuiet)
-      return await onTerminal(context, wish);
-    return await plainly(context, wish);
+    if (request.query === undefined && canDraw && !isJson && !request.isQuiet)
+      return await onTerminal(context, request);
+    return await plainly(context, request);
   } catch (cause) {
     if (!isJson || !(cause instanceof CommandFailure) || cause.exitCode !== 1) throw cause;
-    // Whoever reads events line by line gets the failure as a line too.
+    // A program that reads events line by line gets the failure as a line, too.
     const { message, hint, details } = cause;
-    io.out(
-      jsonLine({ type: "error", success: false, error: message, ...details, ...(hint ? { hint } : {}) }),
-    );
+    io.out(jsonLine({ type: "error", success: false, error: message, ...details, hint: hint || undefined }));
     return { json: undefined, lines: [], exitCode: 1 };
   }
 };
 
-async function onTerminal(context: CommandContext, wish: ChatWish): Promise<CommandOutcome> {
+async function onTerminal(context: CommandContext, request: ChatRequest): Promise<CommandOutcome> {
   const { io, home } = context;
   const relay = new EventRelay<AgentEvent>();
   let ui: ChatUi | undefined;
   const approve: ApprovalCallback = async (command, description) =>
     approval((await ui?.ask(`${description}?`, command)) ?? "none");
-  const open = await openChat(context, wish, { onEvent: relay.emit, approve, canTypeAhead: true });
+  const open = await openChat(context, request, { onEvent: relay.emit, approve, canTypeAhead: true });
   const { agent, showReasoning, busyMode } = open;
-  const [{ ChatUi }, { systemTty }] = await Promise.all([import("./ui.ts"), import("./tty.ts")]);
+  const [{ ChatUi }, { systemTty }] = await Promise.all([import("./chat-ui.ts"), import("./tty.ts")]);
   const history = openHistory(home.home, { clock: systemClock });
   const chatUi = new ChatUi({
     agent,
@@ -64,31 +82,32 @@ async function onTerminal(context: CommandContext, wish: ChatWish): Promise<Comm
     signal.addEventListener("abort", () => chatUi.interrupt(), { once: true });
     const running = chatUi.run(opening(open, warnings));
     relay.attach((event) => chatUi.onEvent(event));
-    void tidyWhenDue(context, open.config, leaving.signal, (text) =>
+    void runCuratorWhenDue(context, open.config, leaving.signal, (text) =>
       relay.emit({ type: "notice", level: "info", cause: "curator", text }),
     );
     return running.finally(() => relay.detach());
   });
   leaving.abort();
-  await closed(context, open, end.deleteSession);
+  await closeChat(context, open, end.deleteSession);
   return { json: undefined, lines: [], exitCode: end.exitCode };
 }
 
-async function plainly(context: CommandContext, wish: ChatWish): Promise<CommandOutcome> {
+async function plainly(context: CommandContext, request: ChatRequest): Promise<CommandOutcome> {
   const { io, isJson } = context;
-  // Before the agent is made: a question that is none should cost nothing.
-  const question = wish.query === undefined ? undefined : await readQuestion(io, wish.query, hasPipedInput());
+  // Before the agent is created, so that an empty question costs nothing.
+  const question =
+    request.query === undefined ? undefined : await readQuestion(io, request.query, hasPipedInput());
   const relay = new EventRelay<AgentEvent>();
-  // Lines of a terminal that cannot be drawn on are read one by one; a question in between would take one of them.
+  // Without -q, the lines of the terminal are messages: an approval question would consume one of them.
   const asks = io.isInteractive && !isJson && question !== undefined;
   const approve: ApprovalCallback = async (command, description) => {
     io.note(`${safe(command)}\n`);
     return approval((await io.confirm(`${safe(description)}?`, { short: true })) ? "yes" : "no");
   };
-  const open = await openChat(context, wish, { onEvent: relay.emit, ...(asks ? { approve } : {}) });
+  const open = await openChat(context, request, { onEvent: relay.emit, approve: asks ? approve : undefined });
   const { agent, facts, showReasoning } = open;
   const isStreamed = process.stdout.isTTY === true;
-  const output = new PlainOutput(io, { isJson, isQuiet: wish.isQuiet, isStreamed, showReasoning });
+  const output = new PlainOutput(io, { isJson, isQuiet: request.isQuiet, isStreamed, showReasoning });
   if (isJson) output.json(sessionJson(facts, agent.warnings));
   else for (const line of [...startLines(facts), ...agent.warnings]) output.note(line);
   relay.attach((event) => output.onEvent(event));
@@ -100,13 +119,13 @@ async function plainly(context: CommandContext, wish: ChatWish): Promise<Command
     return answerLines(lines, (line) => open.runCommand(line, async () => false), parts);
   });
   output.end();
-  await closed(context, open, end.deleteSession);
-  if (end.exitCode === 130) io.endWithoutWaiting(); // a pipe that nobody closes would keep us
+  await closeChat(context, open, end.deleteSession);
+  if (end.exitCode === 130) io.endWithoutWaiting(); // an open pipe would keep the process alive
   return { json: undefined, lines: [], exitCode: end.exitCode };
 }
 
-/** What cannot be closed properly is a line on stderr; the conversation itself is stored by then. */
-async function closed(
+/** A failure is only a line on stderr: the conversation itself is stored by then. */
+async function closeChat(
   { io, isJson }: CommandContext,
   { agent }: OpenChat,
   deleteSession: boolean,
@@ -130,7 +149,238 @@ function opening({ facts }: OpenChat, warnings: readonly string[]): Span[] {
   ];
 }
 
-/** No answer lets the write wait for `hermes memory pending`. */
+/** Without an answer the write is staged for `hermes memory pending`. */
 function approval(answer: Answer): string {
   return answer === "yes" ? "once" : answer === "no" ? "deny" : "";
+}
+
+// The flags.
+
+type ChatRequest = {
+  readonly query: string | undefined;
+  readonly isQuiet: boolean;
+  readonly agent: Pick<
+    AgentOptions,
+    "selection" | "resume" | "continueLast" | "toolsets" | "maxTurns" | "systemMessage" | "skipMemory"
+  >;
+};
+
+export function chatRequest({ flags }: CommandInput): ChatRequest {
+  const text = (name: string): string | undefined => {
+    const value = flags[name];
+    return typeof value === "string" ? value : undefined;
+  };
+  const resume = text("resume");
+  if (resume !== undefined && flags.continue === true)
+    throw usage("--resume names a session and --continue takes the newest one. Give one of them.");
+  if (resume?.trim() === "")
+    throw usage("--resume needs a session: its id or its title. 'hermes sessions list' shows them.");
+  const toolsets = text("toolsets");
+  const maxTurns = flags["max-turns"];
+  return {
+    query: text("query"),
+    isQuiet: flags.quiet === true,
+    agent: {
+      selection: { model: text("model"), provider: text("provider"), baseUrl: text("base-url") },
+      resume,
+      continueLast: flags.continue === true,
+      toolsets: toolsets === undefined ? undefined : namesIn(toolsets),
+      maxTurns: typeof maxTurns === "number" ? maxTurns : undefined,
+      systemMessage: text("system"),
+      skipMemory: flags["no-memory"] === true,
+    },
+  };
+}
+
+function namesIn(list: string): string[] {
+  const names = list.split(",").map((name) => name.trim());
+  return names.filter((name) => name !== "" && name !== "none");
+}
+
+function usage(message: string): CommandFailure {
+  return new CommandFailure(message, { exitCode: 2, details: { kind: "usage" } });
+}
+
+// The agent. Its packages are loaded here and not earlier.
+
+type OpenChat = {
+  readonly agent: AgentSurface;
+  readonly config: HermesConfig;
+  readonly facts: StartFacts;
+  readonly showReasoning: boolean;
+  runCommand(
+    line: string,
+    confirm: (question: string) => Promise<boolean>,
+  ): Promise<CommandReply | undefined>;
+  complete(written: string): readonly string[];
+  /** The effect of Enter while a turn runs; set by config or `/busy`. */
+  busyMode(): BusyMode;
+};
+
+type OpenOptions = {
+  /** The user can type while a turn runs. */
+  readonly canTypeAhead?: boolean;
+  readonly onEvent: (event: AgentEvent) => void;
+  readonly approve?: ApprovalCallback | undefined;
+};
+
+async function openChat(
+  context: CommandContext,
+  request: ChatRequest,
+  { onEvent, approve, canTypeAhead = false }: OpenOptions,
+): Promise<OpenChat> {
+  const { home, io } = context;
+  const config = await context.memory.config();
+  useEnvFile(home.home);
+  const [{ createAgent, runSlashCommand, completeSlash }, { createLogger }, { redactSecrets }] =
+    await Promise.all([
+      import("@hermes-memory/agent/agent"),
+      import("@hermes-memory/core/lib/logger"),
+      import("@hermes-memory/core/security"),
+    ]);
+  const agent = await createAgent({
+    ...request.agent,
+    home: home.home,
+    config,
+    env: io.env,
+    log: createLogger({ path: logPath(home.home), redact: redactSecrets }),
+    onEvent: (event) => {
+      noteSession(event);
+      onEvent(event);
+    },
+    approve,
+  }).catch(asUserError);
+  let busyMode = config.display.busyInputMode;
+  const busy = {
+    mode: () => busyMode,
+    setMode: (mode: BusyMode) => {
+      busyMode = mode;
+    },
+  };
+  const runCommand: OpenChat["runCommand"] = (line, confirm) =>
+    runSlashCommand(agent, line, {
+      config,
+      confirm,
+      runCurator: (words) => runCurator(context, words, confirm),
+      busy: canTypeAhead ? busy : undefined,
+    });
+  const engineNames = agent.engineCommands.map(({ name }) => name);
+  return {
+    agent,
+    config,
+    facts: await startFacts(agent),
+    showReasoning: config.display.showReasoning,
+    runCommand,
+    busyMode: busy.mode,
+    complete: (written) => completeSlash(written, engineNames),
+  };
+}
+
+/** For the programs that tools start. */
+function noteSession(event: AgentEvent): void {
+  if (event.type === "turn-start") process.env.HERMES_SESSION_ID = event.sessionId;
+  if (event.type === "session-switch") process.env.HERMES_SESSION_ID = event.to;
+}
+
+async function startFacts(agent: AgentSurface): Promise<StartFacts> {
+  const { caching } = await agent.status();
+  const messages = agent.messages.length;
+  return {
+    sessionId: agent.sessionId,
+    model: agent.model,
+    window: agent.window,
+    caching,
+    resumed: messages === 0 ? undefined : { title: await agent.title(), messages },
+  };
+}
+
+/** No model or no such session: the user can correct that, so it is not logged as an internal error. */
+function asUserError(cause: unknown): never {
+  if (!(cause instanceof HermesError)) throw cause;
+  const { message, hint, code } = cause;
+  throw new CommandFailure(message, { hint, details: { kind: code } });
+}
+
+/** `/curator` in a chat: runs `hermes curator <words>` in this process. Its output is the reply. */
+export async function runCurator(
+  { io, runCommand }: CommandContext,
+  words: readonly string[],
+  confirm: (question: string) => Promise<boolean>,
+): Promise<CommandReply> {
+  const printed: string[] = [];
+  const print = (text: string): void => void printed.push(text);
+  const terminal: Terminal = {
+    ...io,
+    paint: (_style, text) => text, // the chat colours its own lines
+    screen: undefined,
+    out: print,
+    note: print,
+    drained: async () => {},
+    confirm: (question) => confirm(question),
+    endWithoutWaiting: () => {}, // the chat goes on
+    untilInterrupted: (work) => work(new AbortController().signal), // Ctrl-C belongs to the chat
+  };
+  const exitCode = await runCommand(["curator", ...words], terminal);
+  const lines = printed.join("").trimEnd().split("\n");
+  return exitCode === 0
+    ? { kind: "text", lines, json: { exit_code: 0, lines } }
+    : { kind: "error", lines, json: { success: false, exit_code: exitCode, error: lines.join("\n") } };
+}
+
+/** Loading the curator takes a moment, and a user who has just opened a chat wants to type. */
+const CURATOR_DELAY_MS = 10_000;
+
+/**
+ * Runs the curator beside a chat when it is due. It only stages proposals, so that nothing changes during the conversation. `tell` gets
+ * a line when there are proposals. Never rejects.
+ */
+async function runCuratorWhenDue(
+  { memory, io }: CommandContext,
+  config: HermesConfig,
+  signal: AbortSignal,
+  tell: (text: string) => void,
+): Promise<void> {
+  if (!config.curator.enabled) return;
+  try {
+    await setTimeout(CURATOR_DELAY_MS, undefined, { signal, ref: false });
+    const { curatorDue, maybeRunCurator, readState } = await import("@hermes-memory/agent/curator");
+    const state = readState(memory.home);
+    // The model is resolved only when there is work for it.
+    const isDue = state.ok && curatorDue(state.value, config.curator, new Date()).kind === "due";
+    const { curatorModel } = await import("../curator/run-curator.ts");
+    const found = isDue ? await curatorModel(config, io.env) : undefined;
+    const model = found?.kind === "model" ? found.model : undefined;
+    const outcome = await maybeRunCurator({ memory, signal, model });
+    if (outcome.kind !== "ran" || signal.aborted) return;
+    const staged = outcome.run.decided.filter((each) => each.outcome.kind === "staged").length;
+    if (staged > 0)
+      tell(
+        `The curator has ${counted(staged, "proposal")} for memory and skills: 'hermes curator status' shows them.`,
+      );
+  } catch {
+    // It must not disturb the conversation; 'hermes curator status' shows how the last run ended.
+  }
+}
+
+/** Keeps the events of an agent until a listener is attached, and then hands them over in order. */
+export class EventRelay<Event> {
+  #listener: ((event: Event) => void) | undefined;
+  #kept: Event[] | undefined = [];
+
+  readonly emit = (event: Event): void => {
+    if (this.#listener) this.#listener(event);
+    else this.#kept?.push(event);
+  };
+
+  attach(listener: (event: Event) => void): void {
+    const kept = this.#kept ?? [];
+    this.#kept = undefined;
+    this.#listener = listener;
+    for (const event of kept) listener(event);
+  }
+
+  /** Later events are dropped. */
+  detach(): void {
+    this.#listener = undefined;
+  }
 }

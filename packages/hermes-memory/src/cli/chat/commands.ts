@@ -1,4 +1,4 @@
-// The `hermes chat` command as data.
+// The `hermes chat` command as data. Its body is loaded when it runs.
 import type { CommandSpec } from "../command.ts";
 
 export const chatCommands: readonly CommandSpec[] = [
@@ -22,7 +22,7 @@ export const chatCommands: readonly CommandSpec[] = [
       provider: {
         kind: "text",
         placeholder: "name",
-        summary: "who serves it: anthropic, openai, ollama, ...",
+        summary: "the provider that serves it: anthropic, openai, ollama, ...",
       },
       "base-url": { kind: "text", placeholder: "url", summary: "address of an OpenAI-compatible server" },
       toolsets: {
@@ -30,7 +30,7 @@ export const chatCommands: readonly CommandSpec[] = [
         placeholder: "a,b",
         summary: "only the tools of these sets; 'none' for none",
       },
-      "max-turns": { kind: "integer", minimum: 1, summary: "model calls in one turn at most" },
+      "max-turns": { kind: "integer", minimum: 1, summary: "the most model calls in one turn" },
       system: { kind: "text", summary: "instructions of your own, added to the system prompt" },
       "no-memory": { kind: "boolean", summary: "without curated memory and memory provider" },
       quiet: { kind: "boolean", summary: "print answers and errors only (with -q and in a pipe)" },

@@ -1,12 +1,12 @@
-// `<home>/.hermes_history`: what was sent, for the arrow keys. The Python edition writes the same file: per entry a comment
-// with the time, then its lines, each behind a `+`.
+// `<home>/.hermes_history`: sent messages, for the arrow keys. Hermes Agent writes the same format: per entry a comment with the time,
+// then its lines, each after a `+`.
 import { appendFileSync, chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Clock, errnoCode, normalizeNewlines, writeFileAtomic } from "@hermes-memory/core/lib";
 
 export type HistoryFile = {
   readonly entries: readonly string[];
-  /** Undefined, or why nothing is kept. */
+  /** Why the file cannot be used, if it cannot. */
   readonly trouble: string | undefined;
   /** Never throws: a chat goes on without its history. */
   append(text: string): void;
@@ -14,7 +14,7 @@ export type HistoryFile = {
 
 export type HistoryOptions = { readonly clock: Clock; readonly maxEntries?: number };
 
-/** More than anybody goes back with an arrow key, and still read in a few milliseconds. */
+/** More than a user steps back through, and still read within a few milliseconds. */
 const MAX_ENTRIES = 10_000;
 
 function historyPath(home: string): string {
@@ -28,7 +28,7 @@ export function openHistory(home: string, { clock, maxEntries = MAX_ENTRIES }: H
   try {
     const all = parseHistory(readFileSync(path, "utf8"));
     entries = all.slice(-maxEntries);
-    // Half as many again before anything is cut: the file is not written anew at every start.
+    // Cut only when it is half as long again, so that the file is not rewritten at every start.
     if (all.length > maxEntries * 1.5)
       writeFileAtomic(path, keptText(readFileSync(path, "utf8"), entries.length));
     chmodSync(path, 0o600);
@@ -40,11 +40,11 @@ export function openHistory(home: string, { clock, maxEntries = MAX_ENTRIES }: H
     entries,
     trouble,
     append: (text) => {
-      if (trouble !== undefined) return; // what could not be read is not written either
+      if (trouble !== undefined) return; // a file that could not be read is not written
       try {
         appendFileSync(path, historyEntry(text, clock.now()), { mode: 0o600 });
       } catch {
-        // A home that cannot be written to is told about by the agent; the history is the least of it.
+        // The agent itself reports a home that cannot be written.
       }
     },
   };

@@ -1,25 +1,26 @@
-// The terminal's side of a chat: what is said above, the input line or a question below. It knows keys and rows, and
-// nothing of agents; what the person wants is told to whoever owns it.
+// The terminal side of a chat: the conversation above, the input line or a question below. It handles keys and rows, and reports what
+// the user wants to its owner, which talks to the agent.
 import type { AgentEvent } from "@hermes-memory/agent/agent";
 import type { Paint } from "../command.ts";
-import { activityOf } from "./busy-line.ts";
-import { completed } from "./editor/completion.ts";
 import {
+  type Answer,
+  completed,
   type Editor,
   type EditorKey,
-  type EditorWish,
+  type EditorRequest,
+  type Question,
   remembered,
   startEditor,
+  startQuestion,
   stepEditor,
+  stepQuestion,
   withText,
-} from "./editor/state.ts";
-import { chatFooter } from "./footer.ts";
-import { type Answer, type Question, startQuestion, stepQuestion } from "./question.ts";
-import { safe } from "./safe-text.ts";
-import { Transcript } from "./transcript.ts";
+} from "./editor.ts";
+import { activityOf, chatFooter } from "./footer.ts";
+import type { Span } from "./live-view.ts";
+import { type Footer, LiveView } from "./live-view.ts";
+import { safe, Transcript } from "./transcript.ts";
 import type { Tty, TtyEvent } from "./tty.ts";
-import { type Footer, LiveView } from "./view/live-view.ts";
-import type { Span } from "./view/span.ts";
 
 export type PanelOwner = {
   submitted(text: string): void;
@@ -39,7 +40,7 @@ export type PanelParts = {
   readonly paint: Paint;
   readonly history: readonly string[];
   readonly showReasoning: boolean;
-  /** Milliseconds that only grow. */
+  /** A monotonic clock, in milliseconds. */
   readonly now: () => number;
 };
 
@@ -55,7 +56,7 @@ export class Panel {
   #editor: Editor;
   #choices: readonly string[] = [];
   #question: OpenQuestion | undefined;
-  /** One question at a time. */
+  /** Questions are asked one at a time. */
   #lastAsked: Promise<unknown> = Promise.resolve();
   #busy: { readonly activity: string; readonly sinceMs: number } | undefined;
   #spinner: NodeJS.Timeout | undefined;
@@ -84,7 +85,7 @@ export class Panel {
     this.#onTty(early);
   }
 
-  /** What comes later, from work that did not stop in time, has no place any more. */
+  /** Later output, from work that did not stop in time, is dropped. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -104,26 +105,26 @@ export class Panel {
     this.#print(this.#transcript.line(style, text));
   }
 
-  /** What the person sent, as a part of the conversation. */
+  /** Shows a sent message as part of the conversation. */
   echo(text: string): void {
     const [first = "", ...more] = safe(text).split("\n");
     const rest = more.map((line) => `\n  ${line}`).join("");
     this.#print([...this.#transcript.ended(), { text: "> ", style: "cyan" }, { text: `${first}${rest}\n` }]);
   }
 
-  /** Undefined: nothing runs. */
+  /** Undefined when nothing runs. */
   setBusy(activity: string | undefined): void {
     this.#busy = activity === undefined ? undefined : { activity, sinceMs: this.#parts.now() };
     this.#draw();
   }
 
-  /** Puts a text into the input line, to be changed and sent. */
+  /** Puts a text into the input line for the user to edit. */
   prefill(text: string): void {
     this.#editor = withText(this.#editor, text);
     this.#draw();
   }
 
-  /** False when it is the same as the last one. */
+  /** False when it equals the last entry. */
   remember(text: string): boolean {
     const { history } = this.#editor;
     this.#editor = remembered(this.#editor, text);
@@ -141,7 +142,7 @@ export class Panel {
     this.#lastAsked = promise;
     await before;
     if (this.#isClosed) {
-      resolve("none"); // for whoever asks next
+      resolve("none"); // so that the next question is not blocked
       return "none";
     }
     if (details !== "") this.say("dim", indented(details));
@@ -160,7 +161,7 @@ export class Panel {
       if (event.kind === "end") this.#owner.gone();
       else if (event.kind === "resumed") this.#view.redrawFresh();
       else if (event.kind === "resize")
-        continue; // drawn again below: the input line breaks elsewhere, too
+        continue; // drawn again below
       else if (this.#question) this.#answerKey(this.#question, event);
       else this.#inputKey(event);
     }
@@ -168,11 +169,11 @@ export class Panel {
   }
 
   #inputKey(key: EditorKey): void {
-    const { editor, wish } = stepEditor(this.#editor, key);
+    const { editor, request } = stepEditor(this.#editor, key);
     this.#editor = editor;
     this.#choices = [];
-    if (wish?.kind !== "interrupt") this.#owner.touched();
-    if (wish !== undefined) this.#grant(wish);
+    if (request?.kind !== "interrupt") this.#owner.touched();
+    if (request !== undefined) this.#carryOut(request);
   }
 
   #answerKey(asked: OpenQuestion, key: EditorKey): void {
@@ -184,10 +185,10 @@ export class Panel {
     if (answer === "none") this.#owner.interrupted();
   }
 
-  #grant(wish: EditorWish): void {
-    switch (wish.kind) {
+  #carryOut(request: EditorRequest): void {
+    switch (request.kind) {
       case "submit":
-        this.#owner.submitted(wish.text);
+        this.#owner.submitted(request.text);
         break;
       case "complete": {
         const { editor, choices } = completed(this.#editor, this.#owner.complete);
@@ -208,7 +209,7 @@ export class Panel {
         this.#parts.tty.suspend();
         break;
       default:
-        wish satisfies never;
+        request satisfies never;
     }
   }
 

@@ -1,29 +1,29 @@
-// What an agent tells, as text for people: pieces in order, each with the style it is shown in. No terminal in here.
-import type { AgentEvent, TurnResult } from "@hermes-memory/agent/agent";
-import { groupThousands } from "@hermes-memory/core/lib";
-import { counted, oneLine } from "../printing.ts";
-import { SafeText, safe } from "./safe-text.ts";
-import type { Span } from "./view/span.ts";
+// The text a user reads in a chat: start lines, the events of the agent as styled pieces, the status line. Pure.
+import type { AgentEvent, AgentStatus, TurnResult } from "@hermes-memory/agent/agent";
+import type { ContextWindow, ModelIdentity } from "@hermes-memory/agent/models";
+import { groupThousands, normalizeNewlines, percentOf } from "@hermes-memory/core/lib";
+import { counted, oneLine, printable } from "../printing.ts";
+import type { Span } from "./live-view.ts";
 
-export type TranscriptOptions = {
+type TranscriptOptions = {
   readonly showReasoning: boolean;
 };
 
-/** `answer` is what the model says; all else is about it. */
+/** `answer` is the model's text; `about` is everything else. */
 export type Piece = Span & { readonly part: "answer" | "about" };
 
 const PREVIEW_CHARS = 100;
 const REASON_CHARS = 200;
 
-/** Keeps track of where in the text we are, so that every block begins on a line of its own. */
+/** Keeps track of open lines, so that every block begins on a new line. */
 export class Transcript {
   readonly #options: TranscriptOptions;
   #block: "none" | "answer" | "reasoning" | "tool" = "none";
   #isLineOpen = false;
   #stream = new SafeText();
-  /** What was said of the answer in this turn, for the comparison at its end. */
+  /** The answer streamed so far in this turn, to compare with the result at its end. */
   #said = "";
-  /** Where the current reply begins in it. */
+  /** Where the current reply begins in `#said`. */
   #replyStart = 0;
   #openCall: string | undefined;
 
@@ -72,7 +72,7 @@ export class Transcript {
     }
   }
 
-  /** Whatever is being said comes to its end, with a line end if it has none. */
+  /** Ends the current block, with a line break if it lacks one. */
   ended(): Piece[] {
     const part = this.#block === "answer" ? "answer" : "about";
     const rest = this.#stream.flush();
@@ -86,7 +86,7 @@ export class Transcript {
     ];
   }
 
-  /** A line of our own, apart from whatever is being said. */
+  /** A separate line, outside of the current block. */
   line(style: Span["style"], text: string): Piece[] {
     return this.#line(style, text);
   }
@@ -106,13 +106,13 @@ export class Transcript {
   #piece(block: "answer" | "reasoning", text: string): Piece[] {
     if (text === "") return [];
     this.#isLineOpen = !text.endsWith("\n");
-    return [{ text, ...(block === "answer" ? { part: "answer" } : { part: "about", style: "dim" }) }];
+    return [block === "answer" ? { text, part: "answer" } : { text, part: "about", style: "dim" }];
   }
 
   #discarded(): Piece[] {
     this.#said = this.#said.slice(0, this.#replyStart);
     if (this.#block !== "answer" && this.#block !== "reasoning") return [];
-    return this.#line("dim", "(what was said above is void; the model is asked again)");
+    return this.#line("dim", "(the text above is void; the model is asked again)");
   }
 
   #toolStart(callId: string, name: string, preview: string): Piece[] {
@@ -125,7 +125,7 @@ export class Transcript {
     return [...ending, { text, style: "dim", part: "about" }];
   }
 
-  /** Behind its beginning when nothing came in between; otherwise on a line of its own. */
+  /** On the line of its start if nothing came in between, otherwise on a new line. */
   #toolEnd(event: Extract<AgentEvent, { type: "tool-end" }>): Piece[] {
     const outcome = `${event.isError ? "failed" : "done"} in ${duration(event.durationMs)}`;
     const style = event.isError ? "yellow" : "dim";
@@ -203,4 +203,113 @@ function compactionEndText(event: Extract<AgentEvent, { type: "compaction-end" }
     default:
       return kind satisfies never;
   }
+}
+
+// Start lines and status line.
+
+export type StartFacts = {
+  readonly sessionId: string;
+  readonly model: ModelIdentity;
+  readonly window: ContextWindow;
+  readonly caching: AgentStatus["caching"];
+  /** Only for a session that existed before. */
+  readonly resumed: { readonly title: string | null; readonly messages: number } | undefined;
+};
+
+const NAME_CHARS = 100;
+const SEPARATOR = " · ";
+
+export function startLines({ sessionId, model, window, caching, resumed }: StartFacts): string[] {
+  const about = resumed && [
+    ...(resumed.title === null ? [] : [`'${oneLine(resumed.title, NAME_CHARS)}'`]),
+    counted(resumed.messages, "message"),
+  ];
+  return [
+    [
+      `${oneLine(model.model, NAME_CHARS)} (${oneLine(model.provider)})`,
+      `context ${groupThousands(window.tokens)} tokens (${windowSource(window)})`,
+      cachingText(model, caching),
+    ].join(SEPARATOR),
+    `session ${oneLine(sessionId)}${about ? `, resumed: ${about.join(", ")}` : ""}`,
+  ];
+}
+
+/** Some vendors cache without cache markers. */
+function cachingText({ provider }: ModelIdentity, { enabled, ttl }: AgentStatus["caching"]): string {
+  if (enabled) return `prompt caching on, ttl ${ttl}`;
+  return ["openai", "google"].includes(provider) ? "prompt caching by the vendor" : "prompt caching off";
+}
+
+/** One line: usage of context and memory, cost, savings by the cache. */
+export function statusLine({ context, memory, cost_usd: cost, savings }: AgentStatus): string {
+  const used = context.used_tokens;
+  return [
+    `context ${groupThousands(used)}/${groupThousands(context.limit_tokens)} (${percent(used, context.limit_tokens)})`,
+    ...(memory.memory ? [`memory ${percent(memory.memory.used, memory.memory.limit)}`] : []),
+    ...(memory.user ? [`user profile ${percent(memory.user.used, memory.user.limit)}`] : []),
+    ...(cost === null || cost === 0 ? [] : [dollars(cost)]),
+    ...(savings === null ? [] : [savingsText(savings)]),
+  ].join(SEPARATOR);
+}
+
+function savingsText({ saved, hitRate }: NonNullable<AgentStatus["savings"]>): string {
+  const read = `${Math.round(hitRate * 100)}% read from it`;
+  return saved < 0
+    ? `cache cost ${dollars(-saved)} so far, ${read}`
+    : `cache saved ${dollars(saved)}, ${read}`;
+}
+
+/** Four decimals below one dollar, because most amounts are small. */
+function dollars(amount: number): string {
+  return `$${amount.toFixed(amount >= 1 ? 2 : 4)}`;
+}
+
+function percent(used: number, limit: number): string {
+  return `${percentOf(used, limit)}%`;
+}
+
+function windowSource({ source, server, isProvisional }: ContextWindow): string {
+  if (isProvisional) return "the model's maximum; its server may serve less";
+  switch (source) {
+    case "config":
+      return "from config.yaml";
+    case "custom_provider":
+      return "from custom_providers in config.yaml";
+    case "server":
+      return server === undefined ? "told by the server" : `told by the ${server} server`;
+    case "cache":
+      return "told by the server earlier";
+    case "table":
+      return "known for this model";
+    case "catalogue":
+      return "from the catalogue of models";
+    case "default":
+      return "assumed; set model.context_length if you know it";
+    default:
+      return source satisfies never;
+  }
+}
+
+/** Makes streamed text safe for a terminal. Holds back half of a line end or of a character until the rest arrives. */
+export class SafeText {
+  #held = "";
+
+  feed(chunk: string): string {
+    const text = this.#held + chunk;
+    const isOpen = /[\r\ud800-\udbff]$/.test(text);
+    this.#held = isOpen ? text.slice(-1) : "";
+    return safe(isOpen ? text.slice(0, -1) : text);
+  }
+
+  /** The rest that was held back, at the end of the stream. */
+  flush(): string {
+    const rest = this.#held;
+    this.#held = "";
+    return safe(rest);
+  }
+}
+
+/** Escapes all control characters except newline and tab. */
+export function safe(text: string): string {
+  return printable(normalizeNewlines(text).toWellFormed());
 }

@@ -1,35 +1,35 @@
-// The process's own terminal for a chat: keys one by one, pasted text as a whole, output on stdout.
+// The terminal of the process, for a chat: single keys, pasted text as a whole, output on stdout.
 import { createInterface, emitKeypressEvents } from "node:readline";
 import { PassThrough } from "node:stream";
 import { setTimeout } from "node:timers/promises";
 import type { Size } from "../screen.ts";
-import type { EditorKey } from "./editor/state.ts";
+import type { EditorKey } from "./editor.ts";
 
 export type TtyEvent =
   | EditorKey
   | { readonly kind: "resize" }
-  /** Somebody else used the terminal: the process was suspended and is back. */
+  /** The process was suspended and continues; another program may have used the terminal. */
   | { readonly kind: "resumed" }
-  /** The terminal is gone, or we were asked to end. */
+  /** The terminal is gone, or the process was told to end. */
   | { readonly kind: "end" };
 
 export type Tty = {
   size(): Size;
   write(text: string): void;
   /**
-   * Keys are told from now on, those that come together in one go: a long text is then drawn once and not letter by letter.
-   * Resolves when those that were pressed before have been told.
+   * Reports keys from now on. Keys that arrive together are reported together, so that a long text is drawn once. Resolves when keys
+   * pressed earlier have been reported.
    */
   open(onEvents: (events: readonly TtyEvent[]) => void): Promise<void>;
   /** Ctrl-Z. */
   suspend(): void;
-  /** Gives the terminal back as it was. Harmless when done twice. */
+  /** Restores the terminal. Calling it twice is harmless. */
   close(): void;
 };
 
-/** As in the picker: how long an Esc waits for the rest of an arrow key. */
+/** How long an Esc waits for the rest of an arrow key, as in the picker. */
 const ESCAPE_MS = 60;
-/** What was typed before we listened comes right away; a few rounds of the event loop are enough. */
+/** Text typed earlier arrives at once: a few rounds of the event loop are enough. */
 const TYPED_AHEAD_MS = 20;
 const PASTE_ON = "\u001b[?2004h";
 const PASTE_OFF = "\u001b[?2004l";
@@ -52,13 +52,13 @@ export function systemTty(): Tty {
   };
   const open = async (onEvents: (events: readonly TtyEvent[]) => void): Promise<void> => {
     let isEarly = true;
-    const tell = together(onEvents);
-    const timing = createInterface({ input: new PassThrough(), escapeCodeTimeout: ESCAPE_MS }); // carries the setting only
+    const tell = batched(onEvents);
+    const timing = createInterface({ input: new PassThrough(), escapeCodeTimeout: ESCAPE_MS }); // only carries the timeout
     const onKey = keyReader(tell, () => isEarly);
     const onResize = (): void => tell({ kind: "resize" });
     const onTerminated = (): void => tell({ kind: "end" });
     const onGone = (): void => {
-      isGone = true; // writing would fail now, and end the process before the session is closed
+      isGone = true; // a write would fail and end the process before the session is closed
       tell({ kind: "end" });
     };
     const onContinue = (): void => {
@@ -69,15 +69,15 @@ export function systemTty(): Tty {
     enter();
     stdin.on("keypress", onKey).on("end", onGone).on("error", onGone).resume();
     stdout.on("resize", onResize);
-    // Elsewhere output that cannot be written ends the process; here the session has to be closed first.
+    // In other commands a failed write ends the process; here the session has to be closed first.
     const others = stdout.listeners("error") as ((cause: Error) => void)[];
     for (const other of others) stdout.off("error", other);
     stdout.on("error", onGone);
-    stderr.on("error", () => {}); // of a terminal that is gone; there is nobody to tell
+    stderr.on("error", () => {}); // the terminal is gone: nothing can be reported
     process.on("SIGTERM", onTerminated).on("SIGHUP", onGone).once("exit", leave);
     if (canSuspend) process.on("SIGCONT", onContinue);
     closed = () => {
-      stdin.off("keypress", onKey).off("end", onGone).pause(); // an error may still come, and is no news
+      stdin.off("keypress", onKey).off("end", onGone).pause(); // the error listener stays: an error may still come
       stdout.off("resize", onResize);
       if (!isGone) {
         stdout.off("error", onGone);
@@ -102,7 +102,7 @@ export function systemTty(): Tty {
       if (!canSuspend) return;
       leave();
       process.kill(process.pid, "SIGTSTP");
-      enter(); // where nobody could continue us, we were not stopped
+      enter(); // without job control the process was not stopped
     },
     close: () => {
       closed?.();
@@ -111,8 +111,8 @@ export function systemTty(): Tty {
   };
 }
 
-/** What is told before the current piece of input has been gone through comes as one list. */
-function together(onEvents: (events: readonly TtyEvent[]) => void): (event: TtyEvent) => void {
+/** Collects the events of one chunk of input into one list. */
+function batched(onEvents: (events: readonly TtyEvent[]) => void): (event: TtyEvent) => void {
   let waiting: TtyEvent[] | undefined;
   return (event) => {
     if (waiting) waiting.push(event);
@@ -135,8 +135,8 @@ type Key = {
 };
 
 /**
- * Node's key events as ours. Between the marks of a paste nothing is a key. As long as the terminal waited for whole lines it
- * made a newline of Enter: one that was typed early is Enter, a later one is Ctrl-J.
+ * Converts Node's key events. Between the marks of a paste everything is text. Before raw mode the terminal turned Enter into a newline,
+ * so a newline typed early is Enter, and a later one is Ctrl-J.
  */
 export function keyReader(
   onEvent: (event: EditorKey) => void,

@@ -1,31 +1,39 @@
-// get, set, unset, path.
+// `hermes config`: get, set, unset, path and check.
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import {
   CONFIG_KEYS,
-  type ConfigError,
+  type ConfigIssue,
+  checkConfig,
   configPath,
   findConfigKey,
   getConfigValue,
+  type HermesConfig,
   isKnownSection,
   setConfigValue,
+  type UnknownKey,
   unknownKey,
   unsetConfigValue,
 } from "@hermes-memory/core/config";
-import type { Result } from "@hermes-memory/core/lib";
 import { ifUsable } from "@hermes-memory/core/memory";
-import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
-import { unread } from "./check.ts";
-import { presentable } from "./secrets.ts";
-import { at, effectiveSettings, type Setting, scalar, toNested, yamlLines } from "./settings.ts";
+import { isFindingId, redactSecrets } from "@hermes-memory/core/security";
+import {
+  type CommandBody,
+  type CommandContext,
+  CommandFailure,
+  type CommandOutcome,
+  failureOf,
+  type Paint,
+  unwrap,
+} from "../command.ts";
+import { printable } from "../printing.ts";
 
-const CHECK = "Look at every mistake with 'hermes config check'.";
-
+const CHECK = "'hermes config check' lists every mistake.";
 const HIDDEN_NOTE = "Secrets are hidden; --reveal prints them.";
 
 type Show = (path: readonly string[], value: unknown) => unknown;
 
-/** As it may be shown; the same for everybody who did not ask for secrets. */
+/** Hides secrets unless --reveal is given, and notes when it hid one. */
 function showing(isRevealed: boolean): { readonly show: Show; readonly notes: () => string[] } {
   let isAnyHidden = false;
   const show: Show = (path, value) => {
@@ -44,19 +52,19 @@ export const get: CommandBody = async ({ args, flags }, context) => {
   const config = await context.memory.config();
   const all = effectiveSettings(config);
   const settings = all.filter((each) => key === undefined || each.key.startsWith(`${key}.`));
-  // `mcp_servers: 5` says nothing to us, and is shown all the same.
+  // A value where a section belongs, such as `mcp_servers: 5`, is shown as it is.
   const isOther = key !== undefined && settings.length === 0 && at(config.raw, key.split(".")) != null;
   return isOther ? getValue(key, isRevealed, context) : section(settings, isRevealed, context);
 };
 
-/** False for `database` and `plugins` too, which nothing here reads: they are shown as the file has them. */
+/** False also for `database` and `plugins`, which this program does not read: they are shown as the file has them. */
 function holdsSettings(path: readonly string[]): boolean {
   const isRead = CONFIG_KEYS.some(({ key, kind }) => kind !== "unused" && key.split(".")[0] === path[0]);
   return isRead && isKnownSection(path);
 }
 
 async function getValue(key: string, isRevealed: boolean, context: CommandContext): Promise<CommandOutcome> {
-  const found = unwrap(await getConfigValue(context.home.home, key), CHECK);
+  const found = unwrap(await getConfigValue(context.home.home, key), (error) => failureOf(error, CHECK));
   const unknown = unknownKey(key.split("."), found.source === "unset" ? undefined : found.value);
   if (found.source === "unset") {
     if (unknown !== undefined) throw notAKey(key, unknown.suggestion);
@@ -69,7 +77,7 @@ async function getValue(key: string, isRevealed: boolean, context: CommandContex
   const counted = given?.isIgnored ? findConfigKey(path)?.default : (setting?.value ?? found.value);
   const { show, notes } = showing(isRevealed);
   const value = show(path, counted) ?? null;
-  // A word in the file can mean something else than it says: `yes`, or a misspelt `treu`.
+  // The value in the file may be read as another one: `yes` as true, a misspelt `treu` as the default.
   const isOther = JSON.stringify(counted) !== JSON.stringify(found.value);
   const written = isOther ? show(path, found.value) : undefined;
   const source = given?.isIgnored ? (counted === undefined ? "unset" : "default") : found.source;
@@ -78,8 +86,8 @@ async function getValue(key: string, isRevealed: boolean, context: CommandContex
       key,
       value,
       source,
-      ...(given?.from === undefined ? {} : { from: given.from }),
-      ...(isOther ? { in_file: written } : {}),
+      from: given?.from,
+      in_file: written,
     },
     lines: counted === undefined ? [] : [typeof value === "string" ? value : scalar(value)],
     notes: [
@@ -89,7 +97,7 @@ async function getValue(key: string, isRevealed: boolean, context: CommandContex
       ...(isOther && given?.remark === undefined
         ? [`config.yaml has ${scalar(written)}, which counts as ${scalar(value)}.`]
         : []),
-      ...(unknown?.suggestion === undefined ? [] : [unread({ key, ...unknown })]),
+      ...(unknown?.suggestion === undefined ? [] : [unreadKeyText({ key, ...unknown })]),
       ...notes(),
     ],
   };
@@ -133,8 +141,8 @@ export const set: CommandBody = async ({ args }, { home }) => {
       previous: previous ?? null,
       changed,
       path: resolve(change.path),
-      ...(note === undefined ? {} : { note }),
-      ...(suggestion === undefined ? {} : { suggestion }),
+      note,
+      suggestion,
     },
     lines: [changed ? `${key} is now ${scalar(value)}${before}.` : `${key} was ${scalar(value)} already.`],
     notes: [
@@ -170,12 +178,227 @@ function notAKey(key: string, suggestion: string | undefined): CommandFailure {
   return new CommandFailure(`'${key}' is not set, and it is not a key this program reads.`, {
     hint:
       suggestion === undefined ? "List the keys with 'hermes config get'." : `Did you mean '${suggestion}'?`,
-    details: { kind: "unknown-key", key, ...(suggestion === undefined ? {} : { suggestion }) },
+    details: { kind: "unknown-key", key, suggestion },
   });
 }
 
-function unwrap<T>(result: Result<T, ConfigError>, hint?: string): T {
-  if (result.ok) return result.value;
-  const { message, ...details } = result.error;
-  throw new CommandFailure(message, { ...(hint === undefined ? {} : { hint }), details });
+export const check: CommandBody = async (_input, { home, io }) => {
+  const found = await checkConfig(home.home, { isThreatId: isFindingId });
+  const problems = found.errors.length + found.warnings.length;
+  return {
+    json: {
+      ok: problems === 0,
+      path: resolve(found.path),
+      exists: found.exists,
+      errors: found.errors,
+      warnings: found.warnings,
+      unknown_keys: found.unknownKeys,
+    },
+    lines: [
+      ...found.errors.map((issue) => `${io.paint("red", "error")}    ${printable(issueText(issue))}`),
+      ...found.warnings.map((issue) => `${io.paint("yellow", "warning")}  ${printable(issueText(issue))}`),
+      ...found.unknownKeys.map(
+        (unknown) => `${io.paint("dim", "note")}     ${printable(unreadKeyText(unknown))}`,
+      ),
+      `${resolve(found.path)}: ${summary(problems, found.exists)}.`,
+    ],
+    exitCode: problems === 0 ? 0 : 1,
+  };
+};
+
+export function issueText({ key, message, line }: ConfigIssue): string {
+  return `${lineText(line)}${key === "" ? "" : `${key} `}${message}`;
+}
+
+export function unreadKeyText({ key, line, suggestion }: UnknownKey): string {
+  const meant = suggestion === undefined ? "" : ` Did you mean '${suggestion}'?`;
+  return `${lineText(line)}${key} is not a key this program reads.${meant}`;
+}
+
+function lineText(line: number | undefined): string {
+  return line === undefined ? "" : `line ${line}: `;
+}
+
+function summary(problems: number, exists: boolean): string {
+  if (!exists) return "not there, so the defaults apply";
+  if (problems === 0) return "nothing wrong";
+  return problems === 1 ? "1 problem" : `${problems} problems`;
+}
+
+// The settings that apply, under their names in config.yaml
+
+type Setting = {
+  readonly key: string;
+  /** The key in parts: a model's name may contain dots. */
+  readonly path: readonly string[];
+  readonly value: unknown;
+  readonly isDefault: boolean;
+  /** Hermes Agent does not know the key. */
+  readonly isOurs: boolean;
+};
+
+/** Every known key with its current value. A key without a default appears only when it is set. */
+function effectiveSettings(config: HermesConfig): Setting[] {
+  return CONFIG_KEYS.filter(({ kind }) => kind !== "unused").flatMap(
+    ({ key, kind, default: standard, isOurs }): Setting[] => {
+      const parts = key.split(".");
+      const star = parts.indexOf("*");
+      const names = star < 0 ? [""] : namesOf(config, parts.slice(0, star));
+      return names.flatMap((name): Setting[] => {
+        const path = parts.map((part) => (part === "*" ? name : part));
+        const explicit = at(config.raw, path);
+        const effective = at(
+          config,
+          path.map((part, index) => (index === star ? part : camel(part))),
+        );
+        // A section is shown as the file has it, with the file's own names.
+        const value = kind === "section" && explicit != null ? explicit : effective;
+        if (value === undefined) return [];
+        // A key that is set under another name, such as the short form of `model`, is not at its default.
+        const isDefault = explicit == null && JSON.stringify(value) === JSON.stringify(standard);
+        return [{ key: path.join("."), path, value, isDefault, isOurs }];
+      });
+    },
+  );
+}
+
+/** The names that `*` stands for. A section that the config object holds as a list has them only in the file. */
+function namesOf(config: HermesConfig, path: readonly string[]): string[] {
+  const held = at(config, path.map(camel));
+  return Object.keys(asRecord(Array.isArray(held) ? at(config.raw, path) : held));
+}
+
+function toNested(settings: readonly Setting[]): Record<string, unknown> {
+  const root: Record<string, unknown> = {};
+  for (const { path, value } of settings) {
+    const last = path.at(-1) ?? "";
+    let holder = root;
+    for (const part of path.slice(0, -1)) {
+      if (!Object.hasOwn(holder, part)) holder[part] = {};
+      holder = holder[part] as Record<string, unknown>;
+    }
+    holder[last] = value;
+  }
+  return root;
+}
+
+/** Lines of YAML. Marked are defaults, and keys that Hermes Agent does not know. */
+function yamlLines(settings: readonly Setting[], paint: Paint): string[] {
+  const lines: string[] = [];
+  let open: readonly string[] = [];
+  for (const { path, value, isDefault, isOurs } of settings) {
+    const sections = path.slice(0, -1);
+    const shared = sections.findIndex((part, depth) => part !== open[depth]);
+    for (let depth = shared === -1 ? sections.length : shared; depth < sections.length; depth += 1)
+      lines.push(`${"  ".repeat(depth)}${sections[depth]}:`);
+    open = sections;
+    const marks = [...(isDefault ? ["default"] : []), ...(isOurs ? ["not in Hermes"] : [])];
+    const mark = marks.length === 0 ? "" : paint("dim", `  # ${marks.join(", ")}`);
+    lines.push(`${"  ".repeat(sections.length)}${path.at(-1)}: ${yamlScalar(value)}${mark}`);
+  }
+  return lines;
+}
+
+/** A single value on its own line: text without quotes, the rest in YAML's flow style. */
+function scalar(value: unknown): string {
+  return typeof value === "string" && value !== "" ? value : yamlScalar(value);
+}
+
+function yamlScalar(value: unknown): string {
+  const isPlain =
+    typeof value === "string" &&
+    /^[A-Za-z][\w-]*$/.test(value) &&
+    !/^(on|off|yes|no|true|false|null|y|n)$/i.test(value);
+  return isPlain ? value : (JSON.stringify(value) ?? "null");
+}
+
+function camel(name: string): string {
+  return name.replace(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase());
+}
+
+function at(value: unknown, path: readonly string[]): unknown {
+  let current = value;
+  for (const part of path) {
+    const holder = asRecord(current);
+    current = Object.hasOwn(holder, part) ? holder[part] : undefined;
+  }
+  return current;
+}
+
+function asRecord(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+// Hiding secrets, also in the settings of other programs that share the file
+
+const HIDDEN = "[hidden]";
+
+/** A value under a secret name is replaced as a whole; a secret inside a text is cut out of it. */
+export function presentable(path: readonly string[], value: unknown): unknown {
+  // A single argument may be the value of the flag before it, which this call does not see.
+  const isArgument = path[0] === "mcp_servers" && path[2] === "args" && path.length === 4;
+  return isArgument && !isFlag(value) ? HIDDEN : shown(path, value);
+}
+
+function shown(path: readonly string[], value: unknown): unknown {
+  if (value === undefined || value === null || value === "") return value;
+  if (isSecret(path, value)) return HIDDEN;
+  if (Array.isArray(value)) return value.map((item, index) => shownItem(path, value, item, index));
+  if (typeof value === "object")
+    return Object.fromEntries(
+      Object.entries(value).map(([name, held]) => [name, shown([...path, name], held)]),
+    );
+  // Addresses and arguments may contain a key.
+  return typeof value === "string" ? withoutParameters(redactSecrets(value)) : value;
+}
+
+/** `--token` and its value may be two items of a list. */
+function shownItem(path: readonly string[], list: readonly unknown[], item: unknown, index: number): unknown {
+  const before = list[index - 1];
+  const isFlagValue = typeof before === "string" && isSecretFlag(before) && !isFlag(item);
+  return isFlagValue ? HIDDEN : shown([...path, String(index)], item);
+}
+
+function isFlag(item: unknown): boolean {
+  return typeof item === "string" && /^--?[A-Za-z][\w-]*$/.test(item) && item.length < 24;
+}
+
+function isSecretFlag(item: string): boolean {
+  return (
+    (/^--?[A-Za-z]/.test(item) && isSecretName(item.replace(/^-+/, ""))) ||
+    /^(?:-u|--user|-H|--header)$/.test(item)
+  );
+}
+
+const PARAMETER =
+  /([?&;#](?:[\w.-]*(?:key|token|secret|signature|credential|password|passwd|pwd)|sig|auth|pass|pw|code|jwt|sas|hmac)=)[^&;#\s"'<>]+/gi;
+
+/** Parameters in the query string of an address whose names say that they grant access. */
+function withoutParameters(text: string): string {
+  return text.replace(PARAMETER, "$1***");
+}
+
+const SECRET_NAME =
+  /(?:key|token|secret|password|passwd|passphrase|passcode|pwd|credential|authorization|cookie|passwort|kennwort|contrase(?:ñ|n)a|mot[-_ ]?de[-_ ]?passe|senha|密码|密碼|パスワード|пароль)s?$/iu;
+/** Matches `SMTP_PASS`, `smtpPass` and `pass`, but not `bypass`. */
+const PASS = /(?:^|[^A-Za-z])pass$/i;
+const CAMEL_PASS = /[a-z0-9]Pass$/;
+
+function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name) || PASS.test(name) || CAMEL_PASS.test(name);
+}
+
+function isSecret(path: readonly string[], value: unknown): boolean {
+  if (path.some((name) => isSecretName(name) && !isAmount(name, value)) && typeof value !== "boolean")
+    return true;
+  // Names below `env` and `headers` are chosen by other programs, so every value there is hidden; also one where a section belongs.
+  const isPassedOn = path[0] === "mcp_servers" && (path[2] === "env" || path[2] === "headers");
+  return isPassedOn && (path.length > 3 || typeof value !== "object" || Array.isArray(value));
+}
+
+/** `max_output_tokens: 4096` is a number of tokens, not a secret. */
+function isAmount(name: string, value: unknown): boolean {
+  return (
+    /tokens$/i.test(name) && (typeof value === "number" || /^[0-9][0-9_,.]{0,11}[kKmM]?$/.test(String(value)))
+  );
 }

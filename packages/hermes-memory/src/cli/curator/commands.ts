@@ -1,4 +1,4 @@
-// The `hermes curator` commands as data. Bodies are loaded when they run.
+// The `hermes curator` commands as data. Their bodies are loaded when they run.
 import type { ArgumentSpec, CommandSpec, FlagSpec } from "../command.ts";
 
 const yes: FlagSpec = { kind: "boolean", short: "y", summary: "do it without asking" };
@@ -12,34 +12,37 @@ const run: ArgumentSpec = {
 export const curatorCommands: readonly CommandSpec[] = [
   {
     name: "curator run",
-    summary: "look for duplicates, overlaps and what is out of date; stage what could be tidied",
+    summary: "find duplicates, overlaps and outdated entries, and stage proposals",
     flags: {
       "dry-run": { kind: "boolean", summary: "only show it; nothing is written" },
-      apply: { kind: "boolean", summary: "do it instead of staging it; 'rollback' takes it back" },
+      apply: {
+        kind: "boolean",
+        summary: "apply the proposals instead of staging them; 'rollback' undoes it",
+      },
       memory: { kind: "boolean", summary: "only memory" },
       skills: { kind: "boolean", summary: "only skills" },
-      "no-model": { kind: "boolean", summary: "only what fixed rules can tell" },
+      "no-model": { kind: "boolean", summary: "use fixed rules only" },
     },
     examples: ["hermes curator run --dry-run", "hermes curator run --apply --memory --no-model"],
-    load: async () => (await import("./run.ts")).run,
+    load: async () => (await import("./run-curator.ts")).run,
   },
   {
     name: "curator approve",
-    summary: "do what a run staged",
+    summary: "apply the staged proposals of a run",
     arguments: [run],
     examples: ["hermes curator approve", "hermes curator approve 1f2e3d4c"],
-    load: async () => (await import("./staged.ts")).approve,
+    load: async () => (await import("./past-runs.ts")).approve,
   },
   {
     name: "curator reject",
-    summary: "drop what a run staged",
+    summary: "drop the staged proposals of a run",
     arguments: [run],
     examples: ["hermes curator reject 1f2e3d4c"],
-    load: async () => (await import("./staged.ts")).reject,
+    load: async () => (await import("./past-runs.ts")).reject,
   },
   {
     name: "curator rollback",
-    summary: "take back what a run did, or put the skills back from a backup",
+    summary: "undo a run, or restore the skills from a backup",
     arguments: [
       {
         name: "id",
@@ -47,73 +50,73 @@ export const curatorCommands: readonly CommandSpec[] = [
         isOptional: true,
       },
     ],
-    flags: { list: { kind: "boolean", summary: "show what could be taken back" }, yes },
+    flags: { list: { kind: "boolean", summary: "list the runs and backups that can be restored" }, yes },
     examples: ["hermes curator rollback --list", "hermes curator rollback 1f2e3d4c --yes"],
-    load: async () => (await import("./rollback.ts")).rollback,
+    load: async () => (await import("./past-runs.ts")).rollback,
   },
   {
     name: "curator history",
     summary: "list past runs, newest first",
     flags: { limit: { kind: "integer", minimum: 1, summary: "how many to list (20)" } },
     examples: ["hermes curator history --limit 5"],
-    load: async () => (await import("./history.ts")).history,
+    load: async () => (await import("./past-runs.ts")).history,
   },
   {
     name: "curator status",
     summary: "show when it ran, when it runs next, and what waits for approval",
     examples: ["hermes curator status --json"],
-    load: async () => (await import("./status.ts")).status,
+    load: async () => (await import("./past-runs.ts")).status,
   },
   {
     name: "curator pause",
     summary: "start no scheduled runs until 'resume'",
     examples: ["hermes curator pause"],
-    load: async () => (await import("./status.ts")).pause,
+    load: async () => (await import("./past-runs.ts")).pause,
   },
   {
     name: "curator resume",
     summary: "let scheduled runs start again",
     examples: ["hermes curator resume"],
-    load: async () => (await import("./status.ts")).resume,
+    load: async () => (await import("./past-runs.ts")).resume,
   },
   {
     name: "curator pin",
     summary: "keep a skill from ever being archived",
     arguments: [skill],
     examples: ["hermes curator pin deploy"],
-    load: async () => (await import("./skills.ts")).pin,
+    load: async () => (await import("./skill-archive.ts")).pin,
   },
   {
     name: "curator unpin",
-    summary: "let a skill be archived again when nobody uses it",
+    summary: "allow a skill to be archived again when it is unused",
     arguments: [skill],
     examples: ["hermes curator unpin deploy"],
-    load: async () => (await import("./skills.ts")).unpin,
+    load: async () => (await import("./skill-archive.ts")).unpin,
   },
   {
     name: "curator archive",
     summary: "move a skill to the archive",
     arguments: [skill],
     examples: ["hermes curator archive deploy"],
-    load: async () => (await import("./skills.ts")).archive,
+    load: async () => (await import("./skill-archive.ts")).archive,
   },
   {
     name: "curator restore",
     summary: "bring a skill back from the archive",
     arguments: [{ name: "skill", summary: "a name from 'hermes curator list-archived'" }],
     examples: ["hermes curator restore deploy"],
-    load: async () => (await import("./skills.ts")).restore,
+    load: async () => (await import("./skill-archive.ts")).restore,
   },
   {
     name: "curator list-archived",
     summary: "list the skills in the archive",
     examples: ["hermes curator list-archived --json"],
-    load: async () => (await import("./skills.ts")).listArchived,
+    load: async () => (await import("./skill-archive.ts")).listArchived,
   },
   {
     name: "curator backup",
     summary: "pack the skills into a file now",
     examples: ["hermes curator backup"],
-    load: async () => (await import("./skills.ts")).backup,
+    load: async () => (await import("./skill-archive.ts")).backup,
   },
 ];

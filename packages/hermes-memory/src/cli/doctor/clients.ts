@@ -1,31 +1,35 @@
-// The programs that `hermes mcp install` sets up: whether what their configs start is still there.
+// The config files that `hermes mcp install` writes for MCP clients: whether the program that an entry starts still exists.
 import { HermesError } from "@hermes-memory/core/lib";
-import { protectedMode, replaceClientConfig } from "../mcp/client-config.ts";
-import { CLIENT_NAMES, type ClientName, findClient } from "../mcp/clients.ts";
+import {
+  CLIENT_NAMES,
+  type ClientName,
+  findClient,
+  protectedMode,
+  replaceClientConfig,
+} from "../mcp/clients.ts";
 import type { EditFailure } from "../mcp/config-edit.ts";
 import { isTemporary, thisProgram } from "../mcp/launch.ts";
-import { movedIn, type OwnEntries, type OwnEntry, ownEntries, withMoved } from "../mcp/moved.ts";
+import { movedIn, type OwnEntries, type OwnEntry, ownEntries, withMoved } from "../mcp/server-entries.ts";
 import { counted } from "../printing.ts";
-import { type Finding, fine, quoted, warn } from "./finding.ts";
-import type { Patient } from "./patient.ts";
+import { type CheckedHome, type Finding, fine, quoted, warn } from "./finding.ts";
 
 const CHECK = "clients";
 
-/** One config file that `--fix` has rewritten. */
-export type Fixed = {
+/** A config file that `--fix` rewrote. */
+export type FixedClient = {
   readonly client: ClientName;
   readonly path: string;
   readonly names: readonly string[];
   readonly backup: string | null;
 };
 
-export function checkClients({ env }: Pick<Patient, "env">): Finding[] {
+export function checkClients({ env }: Pick<CheckedHome, "env">): Finding[] {
   let intact = 0;
   const findings = CLIENT_NAMES.flatMap((name): Finding[] => {
-    const own = looked(name, env);
+    const own = entriesOf(name, env);
     if (own === undefined || "check" in own) return own === undefined ? [] : [own];
     const { client, path, entries } = own;
-    if (!entries.ok) return aboutUnread(own, entries.error);
+    if (!entries.ok) return unreadFinding(own, entries.error);
     return entries.value.flatMap((entry) => {
       const where = `${client.title}: the server '${entry.name}' in ${path}`;
       if (entry.obstacle !== undefined) {
@@ -38,24 +42,24 @@ export function checkClients({ env }: Pick<Patient, "env">): Finding[] {
         return [];
       }
       const why = moved.why === "missing" ? "which does not exist" : "which an earlier version installed";
-      return [aboutMoved(`${where} starts ${moved.path}, ${why}.`, name, own, entry)];
+      return [movedFinding(`${where} starts ${moved.path}, ${why}.`, name, own, entry)];
     });
   });
   if (intact === 0) return findings;
-  const told = `${counted(intact, "MCP server entry starts", "MCP server entries start")} a program that is there.`;
-  return [fine(CHECK, told), ...findings];
+  const text = `${counted(intact, "MCP server entry starts", "MCP server entries start")} a program that is there.`;
+  return [fine(CHECK, text), ...findings];
 }
 
-/** Rewrites what `checkClients` warns of. What cannot be rewritten stays as it is, and the check tells why. */
-export function fixClients({ env }: Pick<Patient, "env">): {
-  readonly fixed: readonly Fixed[];
+/** Rewrites the entries that `checkClients` warns of. An entry that cannot be rewritten stays unchanged, and the check says why. */
+export function fixClients({ env }: Pick<CheckedHome, "env">): {
+  readonly fixed: readonly FixedClient[];
   readonly findings: readonly Finding[];
 } {
   const program = thisProgram();
-  const fixed: Fixed[] = [];
+  const fixed: FixedClient[] = [];
   const findings: Finding[] = [];
   for (const name of isTemporary(program) ? [] : CLIENT_NAMES) {
-    const own = looked(name, env);
+    const own = entriesOf(name, env);
     if (own === undefined || "check" in own || !own.entries.ok) continue;
     if (protectedMode(own.path) !== undefined) continue;
     let { text } = own;
@@ -78,27 +82,27 @@ export function fixClients({ env }: Pick<Patient, "env">): {
   return { fixed, findings };
 }
 
-function aboutMoved(
-  told: string,
+function movedFinding(
+  problem: string,
   name: ClientName,
   { client, path, text }: OwnEntries,
   entry: OwnEntry,
 ): Finding {
   const program = thisProgram();
   const fix = "'hermes doctor --fix' makes it start this program, after a backup.";
-  if (isTemporary(program)) return warn(CHECK, told, `Install hermes-memory; then ${fix}`);
+  if (isTemporary(program)) return warn(CHECK, problem, `Install hermes-memory; then ${fix}`);
   const mode = protectedMode(path);
   if (mode !== undefined) {
-    const message = `${told} The file has no write permission (mode ${mode}), so --fix does not change it.`;
+    const message = `${problem} The file has no write permission (mode ${mode}), so --fix does not change it.`;
     return warn(CHECK, message, `Run 'chmod u+w ${quoted(path)}'; then ${fix}`);
   }
-  if (withMoved(text, client, entry, program) !== undefined) return warn(CHECK, told, fix);
-  const message = `${told} It is written in a way that --fix does not change.`;
+  if (withMoved(text, client, entry, program) !== undefined) return warn(CHECK, problem, fix);
+  const message = `${problem} It is written in a way that --fix does not change.`;
   const install = `hermes mcp install --client ${name} --name ${quoted(entry.name)}`;
-  return warn(CHECK, message, `Run '${install}' with the home and the profile that it shall have.`);
+  return warn(CHECK, message, `Run '${install}' with the home and the profile it should use.`);
 }
 
-function looked(name: ClientName, env: Patient["env"]): OwnEntries | Finding | undefined {
+function entriesOf(name: ClientName, env: CheckedHome["env"]): OwnEntries | Finding | undefined {
   const client = findClient(name)?.client;
   try {
     return client && ownEntries(client, env);
@@ -108,11 +112,11 @@ function looked(name: ClientName, env: Patient["env"]): OwnEntries | Finding | u
   }
 }
 
-/** A file that does not name us is the business of the program it belongs to. */
-function aboutUnread({ client, path, text }: OwnEntries, failure: EditFailure): Finding[] {
+/** A file that cannot be parsed is reported only when it mentions hermes. */
+function unreadFinding({ client, path, text }: OwnEntries, failure: EditFailure): Finding[] {
   if (!text.includes("hermes")) return [];
   const message = `${client.title}: ${path} cannot be checked: ${reasonOf(failure)}.`;
-  return [warn(CHECK, message, "Correct the file, then look again.")];
+  return [warn(CHECK, message, "Correct the file, then run 'hermes doctor' again.")];
 }
 
 function reasonOf(failure: EditFailure): string {
@@ -122,7 +126,7 @@ function reasonOf(failure: EditFailure): string {
     case "shape":
       return failure.reason;
     case "foreign":
-      return "the entry has become that of another server";
+      return "the entry now belongs to another server";
     default:
       return failure satisfies never;
   }

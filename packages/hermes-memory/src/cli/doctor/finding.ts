@@ -1,5 +1,17 @@
-// What a check found. Findings name files and numbers, never what is written in them.
+// Input and findings of the checks of `hermes doctor`. A finding names files and numbers, never stored text.
+import type { MemoryConfig } from "@hermes-memory/core/config";
 import { describeCause } from "@hermes-memory/core/lib";
+import type { Memory } from "@hermes-memory/core/memory";
+import type { Terminal } from "../command.ts";
+
+/** Paths are absolute. */
+export type CheckedHome = {
+  readonly memory: Memory;
+  readonly home: string;
+  readonly root: string;
+  readonly config: MemoryConfig;
+  readonly env: Terminal["env"];
+};
 
 export type Finding = {
   readonly check: string;
@@ -20,25 +32,25 @@ export function fail(check: string, message: string, remedy: string): Finding {
   return { check, status: "fail", message, remedy };
 }
 
-/** A check that cannot even look is a finding too; the others go on. */
+/** A check that throws becomes a failed finding, and the other checks still run. */
 export async function guarded(
   check: string,
-  look: () => Promise<readonly Finding[]> | readonly Finding[],
+  run: () => Promise<readonly Finding[]> | readonly Finding[],
 ): Promise<readonly Finding[]> {
   try {
-    return await look();
+    return await run();
   } catch (cause) {
     const remedy = "Check owner and permissions of the home and what is in it.";
     return [fail(check, `This could not be checked: ${describeCause(cause)}.`, remedy)];
   }
 }
 
-/** A path as a shell takes it. */
+/** A path that can be pasted into a shell. */
 export function quoted(path: string): string {
   return /^[\w./:@+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
-/** `4.1 kB`; in steps of 1024, as the limits in config.yaml are. */
+/** `4.1 kB`: in steps of 1024, like the limits in config.yaml. */
 export function bytes(size: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
   const step = size < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(size) / 10));

@@ -1,4 +1,4 @@
-// The session database: whether it opens, and whether its pages and its search index are sound.
+// The session database: whether it opens, whether its pages and its search index are sound, and files without a session.
 import { statSync } from "node:fs";
 import { REVIEW_COUNTS_KEY, readReviewCounts } from "@hermes-memory/agent/agent";
 import { sessionDatabasePath, sessionFiles } from "@hermes-memory/core/home";
@@ -10,17 +10,16 @@ import {
   type SessionStore,
 } from "@hermes-memory/core/sessions";
 import { counted } from "../printing.ts";
-import { bytes, type Finding, fail, fine, warn } from "./finding.ts";
-import type { Patient } from "./patient.ts";
+import { bytes, type CheckedHome, type Finding, fail, fine, warn } from "./finding.ts";
 
 const OTHERS_MAY_READ = 0o077;
 
-export async function checkSessions({ home, memory }: Patient): Promise<Finding[]> {
+export async function checkSessions({ home, memory }: CheckedHome): Promise<Finding[]> {
   const path = sessionDatabasePath(home);
   try {
     const store = await memory.everyone().sessions({ mode: "read" });
     if (store === undefined) return [fine("sessions", "There is no session database yet.")];
-    // Before anything is counted, which a damaged table would not let us do.
+    // Before stats(): counting fails on a damaged table.
     const { problems, indexChecked } = await store.checkHealth();
     if (problems.length > 0) return damaged(path, problems);
     const { sessions, archived, messages, bytes: size, index } = await store.stats();
@@ -36,7 +35,7 @@ export async function checkSessions({ home, memory }: Patient): Promise<Finding[
       ...(await aboutReviews(store)),
     ];
   } catch (cause) {
-    // A file that cannot be opened gets the judgement that 'hermes sessions repair --check-only' gives.
+    // A file that cannot be opened is diagnosed as by 'hermes sessions repair --check-only'.
     const { problems = [] } = await repairDatabase(path, { checkOnly: true });
     if (problems.length > 0) return damaged(path, problems);
     const hint = cause instanceof HermesError ? cause.hint : undefined;
@@ -55,7 +54,7 @@ function aboutIndex(index: string): Finding[] {
   return [warn("sessions", "The search index is still being built.", remedy)];
 }
 
-/** Files whose session is gone. What may be the only copy of a conversation is only mentioned. */
+/** Files whose session was deleted. A snapshot that may be the only copy of a conversation is mentioned, not offered for deletion. */
 async function aboutFiles(store: SessionStore, home: string): Promise<Finding[]> {
   const { results, snapshots, unknownSnapshots } = await findOrphans(store, sessionFiles(home), {
     nowMs: Date.now(),
@@ -67,14 +66,14 @@ async function aboutFiles(store: SessionStore, home: string): Promise<Finding[]>
       ...(results.length > 0 ? [counted(results.length, "tool result")] : []),
       ...(snapshots.length > 0 ? [counted(snapshots.length, "JSON snapshot")] : []),
     ];
-    const told = `${what.join(" and ")} of sessions that are gone, ${bytes(sizeOf(orphans))}.`;
+    const text = `${what.join(" and ")} of sessions that are gone, ${bytes(sizeOf(orphans))}.`;
     findings.push(
-      warn("files", told, "'hermes sessions prune --orphans' lists them, asks, and removes them."),
+      warn("files", text, "'hermes sessions prune --orphans' lists them, asks, and removes them."),
     );
   }
   if (unknownSnapshots.length > 0) {
-    const told = `${counted(unknownSnapshots.length, "conversation")} in ${sessionFiles(home).sessionsDir}, ${bytes(sizeOf(unknownSnapshots))}, that this database does not have. A file may be the only copy, so nothing removes it.`;
-    findings.push(fine("files", told));
+    const text = `${counted(unknownSnapshots.length, "conversation")} in ${sessionFiles(home).sessionsDir}, ${bytes(sizeOf(unknownSnapshots))}, that this database does not have. A file may be the only copy, so nothing removes it.`;
+    findings.push(fine("files", text));
   }
   return findings.length > 0 ? findings : [fine("files", "Every file of a session has its session.")];
 }
@@ -83,7 +82,7 @@ function sizeOf(files: readonly OrphanFile[]): number {
   return files.reduce((sum, file) => sum + file.bytes, 0);
 }
 
-/** Reviews run in the background; here is where one sees that they fail. */
+/** Background reviews report failures nowhere else. */
 async function aboutReviews(store: SessionStore): Promise<Finding[]> {
   const stored = await store.getMeta(REVIEW_COUNTS_KEY);
   if (stored === null) return [];
@@ -93,7 +92,7 @@ async function aboutReviews(store: SessionStore): Promise<Finding[]> {
   return [
     warn(
       "review",
-      `${text} So did the last one: ${last.last_error ?? "nobody knows why"}`,
+      `${text} So did the last one: ${last.last_error ?? "no reason was recorded"}`,
       "Ask the model something with 'hermes model test'. Reviews can be switched off: memory.nudge_interval: 0 and skills.creation_nudge_interval: 0.",
     ),
   ];

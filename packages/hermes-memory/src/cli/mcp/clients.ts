@@ -1,12 +1,23 @@
-// The clients we can set up: where each keeps its servers, in which format, and what it wants to know about one.
+// The clients that `hermes mcp install` can set up, and their config files on disk.
+
+import { isUtf8 } from "node:buffer";
+import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import {
+  describeCause,
+  errnoCode,
+  HermesError,
+  resolveLinks,
+  systemClock,
+  writeFileAtomic,
+} from "@hermes-memory/core/lib";
 
 export const DEFAULT_SERVER_NAME = "hermes-memory";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What a client starts. */
+/** The process a client starts. */
 export type ServerLaunch = {
   readonly command: string;
   readonly args: readonly string[];
@@ -17,7 +28,7 @@ export type Client = {
   readonly title: string;
   readonly format: "json" | "toml";
   readonly configPath: (env: Environment) => string;
-  /** Whether an entry says that it is a local process. */
+  /** Whether an entry needs `type: stdio`. */
   readonly namesTransport: boolean;
   readonly afterwards: string;
 };
@@ -58,4 +69,72 @@ export function findClient(
 
 export function userHome(env: Environment): string {
   return (process.platform === "win32" ? env.USERPROFILE : env.HOME) || homedir();
+}
+
+// The config file belongs to another program. It is read and replaced as a whole, after a backup.
+
+/** Undefined when there is no such file. */
+export function readClientConfig(path: string): string | undefined {
+  let bytes: Uint8Array;
+  try {
+    bytes = readFileSync(path);
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return undefined;
+    const message = `Cannot read ${path}: ${describeCause(cause)}. Nothing was changed.`;
+    throw new HermesError("client-config", message, { hint: "Check its owner and mode.", cause });
+  }
+  if (!isUtf8(bytes)) {
+    const message = `${path} is not valid UTF-8 text. Nothing was changed.`;
+    throw new HermesError("client-config", message, { hint: "Save it as UTF-8, then try again." });
+  }
+  return Buffer.from(bytes).toString("utf8");
+}
+
+/**
+ * The mode, such as `444`, when the owner may not write the file. Replacing a file only needs a writable folder, so the caller has to
+ * ask the user who protected it.
+ */
+export function protectedMode(path: string): string | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined || (stats.mode & 0o200) !== 0) return undefined;
+  return (stats.mode & 0o777).toString(8).padStart(3, "0");
+}
+
+/** Returns the path of the backup if there was a file. Follows links and keeps modes. */
+export function replaceClientConfig(
+  path: string,
+  before: string | undefined,
+  next: string,
+): string | undefined {
+  try {
+    mkdirSync(dirname(resolveLinks(path)), { recursive: true, mode: 0o700 });
+    const backup = before === undefined ? undefined : backUp(path, before);
+    writeFileAtomic(path, next, {
+      beforeReplace: () => {
+        // A running client may have written to its file meanwhile; that must not be lost.
+        if (readClientConfig(path) === before) return;
+        throw new HermesError(
+          "client-config",
+          `${path} changed while it was being edited. Nothing was changed.`,
+          {
+            hint: "Close the program it belongs to, or just try again.",
+          },
+        );
+      },
+    });
+    return backup;
+  } catch (cause) {
+    if (cause instanceof HermesError) throw cause;
+    const message = `Cannot write ${path}: ${describeCause(cause)}. Nothing was changed.`;
+    throw new HermesError("client-config", message, { hint: "Check free space and permissions.", cause });
+  }
+}
+
+/** Beside the path the user knows, not beside the target of a link: the file may hold keys, and the other folder may be shared. */
+function backUp(path: string, text: string): string {
+  let seconds = Math.floor(systemClock.now().getTime() / 1000);
+  while (existsSync(`${path}.bak.${seconds}`)) seconds += 1;
+  const backup = `${path}.bak.${seconds}`;
+  writeFileAtomic(backup, text, { forceMode: 0o600 });
+  return backup;
 }

@@ -1,5 +1,6 @@
-// The `hermes mcp` commands as data. Bodies are loaded when they run.
-import type { CommandSpec, FlagSpec } from "../command.ts";
+// The `hermes mcp` commands, and the one that serves; the SDK and the editors of client configs are loaded when needed.
+import type { CommandBody, CommandSpec, FlagSpec } from "../command.ts";
+import { untilStopped } from "../until-stopped.ts";
 import { CLIENT_NAMES, DEFAULT_SERVER_NAME } from "./clients.ts";
 
 const client: FlagSpec = {
@@ -27,7 +28,7 @@ export const mcpCommands: readonly CommandSpec[] = [
     name: "mcp",
     summary: "serve memory and past sessions to an MCP client over standard input and output",
     examples: ["hermes mcp", "hermes -p work mcp"],
-    load: async () => (await import("./serve.ts")).serve,
+    load: async () => serve,
   },
   {
     name: "mcp install",
@@ -48,3 +49,19 @@ export const mcpCommands: readonly CommandSpec[] = [
     load: async () => (await import("./install.ts")).uninstall,
   },
 ];
+
+/** Uses the process's own streams instead of the terminal object, because the protocol owns them until the process ends. */
+const serve: CommandBody = async (_input, { home, io }) => {
+  if (io.isInteractive) {
+    io.note(
+      "This is a server for MCP clients; it waits for one on standard input. 'hermes mcp install --client " +
+        "claude-code' sets one up, Ctrl-D ends it.\n",
+    );
+  }
+  const { serveMcp } = await import("../../mcp/index.ts"); // loads the SDK
+  const isInterrupted = await untilStopped(io, async (signal, interrupted) => {
+    await serveMcp({ home: home.home, input: process.stdin, output: process.stdout, signal });
+    return interrupted.aborted;
+  });
+  return { json: undefined, lines: [], exitCode: isInterrupted ? 130 : 0 };
+};

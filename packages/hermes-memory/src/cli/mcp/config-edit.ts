@@ -1,4 +1,4 @@
-// What changing a client's config comes to.
+// The outcome of an edit of a client's config text, and offsets in that text.
 
 export type EditAction = "added" | "updated" | "unchanged" | "removed" | "absent";
 
@@ -6,14 +6,14 @@ export type ConfigEdit = { readonly text: string; readonly action: EditAction };
 
 export type EditFailure =
   | { readonly kind: "syntax"; readonly line: number; readonly column: number; readonly reason: string }
-  /** Well-formed, but not what such a file looks like. */
+  /** Valid JSON or TOML, but without the structure that can be edited. */
   | { readonly kind: "shape"; readonly reason: string }
   /** The name belongs to another server. */
   | { readonly kind: "foreign" };
 
 export type Place = { readonly start: number; readonly end: number };
 
-/** Where the words that an entry starts stand in the text. */
+/** The offsets of an entry's command and arguments. */
 export type WordPlaces = {
   readonly command: Place;
   /** The `args` with their brackets. */
@@ -21,9 +21,28 @@ export type WordPlaces = {
   readonly items: readonly Place[];
 };
 
-/** Which words of an entry to replace. */
+/** The words of an entry to replace. */
 export type WordChange = {
   readonly command?: string;
-  /** Of the `args`. `isNew` puts the word in front of the one at `at`. */
+  /** One word of `args`. `isNew` inserts it before the one at `at`. */
   readonly arg?: { readonly at: number; readonly word: string; readonly isNew: boolean };
 };
+
+/** A position in the numbers an editor shows: both start at 1. */
+export type Misplaced = { readonly line: number; readonly column: number; readonly reason: string };
+
+export class SyntaxMistake extends Error {
+  readonly offset: number;
+
+  constructor(reason: string, offset: number) {
+    super(reason);
+    this.name = "SyntaxMistake";
+    this.offset = offset;
+  }
+
+  in(text: string): Misplaced {
+    const before = text.slice(0, this.offset);
+    const line = before.split("\n").length;
+    return { line, column: this.offset - before.lastIndexOf("\n"), reason: this.message };
+  }
+}

@@ -1,26 +1,31 @@
-// install, uninstall.
+// `hermes mcp install` and `uninstall`: edit the config of a client, after a backup.
 import { resolve } from "node:path";
 import type { Result } from "@hermes-memory/core/lib";
 import { redactSecrets } from "@hermes-memory/core/security";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
 import { printable } from "../printing.ts";
-import { readClientConfig, replaceClientConfig } from "./client-config.ts";
-import { CLIENT_NAMES, type Client, DEFAULT_SERVER_NAME, findClient } from "./clients.ts";
+import {
+  CLIENT_NAMES,
+  type Client,
+  DEFAULT_SERVER_NAME,
+  findClient,
+  readClientConfig,
+  replaceClientConfig,
+} from "./clients.ts";
 import type { ConfigEdit, EditAction, EditFailure } from "./config-edit.ts";
 import { isTemporary, launchOf, thisProgram } from "./launch.ts";
-import { lineDiff } from "./line-diff.ts";
-import { removeServer, setServer } from "./servers.ts";
+import { removeServer, setServer } from "./server-entries.ts";
 
 export const install: CommandBody = (input, context) => {
   const order = parse(input, context);
   const program = thisProgram();
   const launch = launchOf(program, context);
   const outcome = change(order, (text) => setServer(text, order.client, order.name, launch));
-  const passing = `${program.script} was fetched by npx and may be gone later; install hermes-memory, then run this again.`;
+  const temporary = `${program.script} was fetched by npx and may be gone later; install hermes-memory, then run this again.`;
   return {
     ...outcome,
     json: { ...outcome.json, server: launch },
-    notes: [...outcome.notes, ...(isTemporary(program) ? [passing] : [])],
+    notes: [...outcome.notes, ...(isTemporary(program) ? [temporary] : [])],
   };
 };
 
@@ -61,10 +66,9 @@ function change(order: Order, edit: (text: string) => Result<ConfigEdit, EditFai
   if (!edited.ok) throw refused(edited.error, order);
   const { text, action } = edited.value;
   const isChange = action !== "unchanged" && action !== "absent";
-  // Neighbours of our entry are shown around it, and their keys are nobody's business.
+  // The diff shows neighbouring entries as well, whose keys must not be printed.
   const diff = isChange ? lineDiff(path, before, text).map((line) => printable(redactSecrets(line))) : [];
   const backup = isChange && !isDryRun ? replaceClientConfig(path, before, text) : undefined;
-  const told = sentence(action, order);
   return {
     json: {
       success: true,
@@ -74,10 +78,12 @@ function change(order: Order, edit: (text: string) => Result<ConfigEdit, EditFai
       action,
       dry_run: isDryRun,
       backup: backup ?? null,
-      ...(isDryRun ? { diff: diff.join("\n") } : {}),
+      diff: isDryRun ? diff.join("\n") : undefined,
     },
     lines:
-      isDryRun && isChange ? diff : [told, ...(backup === undefined ? [] : [`Backup: ${printable(backup)}`])],
+      isDryRun && isChange
+        ? diff
+        : [sentence(action, order), ...(backup === undefined ? [] : [`Backup: ${printable(backup)}`])],
     notes: isChange ? [isDryRun ? "Nothing was written (--dry-run)." : client.afterwards] : [],
   };
 }
@@ -131,4 +137,45 @@ function refused(failure: EditFailure, { path, name, client }: Order): CommandFa
 
 function usage(message: string): CommandFailure {
   return new CommandFailure(message, { exitCode: 2, details: { kind: "usage" } });
+}
+
+// The edit as a unified diff with one hunk: our edits change one place.
+
+const CONTEXT = 2;
+
+function lineDiff(path: string, before: string | undefined, after: string): string[] {
+  if (before === after) return [];
+  const old = linesOf(before ?? "");
+  const next = linesOf(after);
+  let start = 0;
+  while (start < old.length && start < next.length && old[start] === next[start]) start += 1;
+  let same = 0;
+  while (
+    same < Math.min(old.length, next.length) - start &&
+    old[old.length - 1 - same] === next[next.length - 1 - same]
+  )
+    same += 1;
+  const from = Math.max(0, start - CONTEXT);
+  const tail = old.slice(old.length - same).slice(0, CONTEXT);
+  const removed = old.slice(start, old.length - same);
+  const added = next.slice(start, next.length - same);
+  const lead = old.slice(from, start);
+  const size = (count: number): string => `${from + (count === 0 ? 0 : 1)},${count}`;
+  const oldSize = lead.length + removed.length + tail.length;
+  const nextSize = lead.length + added.length + tail.length;
+  return [
+    `--- ${before === undefined ? "/dev/null" : path}`,
+    `+++ ${path}`,
+    `@@ -${size(oldSize)} +${size(nextSize)} @@`,
+    ...lead.map((line) => ` ${line}`),
+    ...removed.map((line) => `-${line}`),
+    ...added.map((line) => `+${line}`),
+    ...tail.map((line) => ` ${line}`),
+  ];
+}
+
+function linesOf(text: string): string[] {
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  return lines.map((line) => line.replace(/\r$/, ""));
 }

@@ -1,14 +1,19 @@
-// The `mcpServers` of a JSON config: one entry set or taken out, in the file's own indentation.
+// Edits one entry of `mcpServers` in a JSON config, in the indentation of the file, and leaves every other byte unchanged.
 import { isDeepStrictEqual } from "node:util";
 import { err, isRecord, ok, type Result } from "@hermes-memory/core/lib";
 import type { ServerLaunch } from "./clients.ts";
-import type { ConfigEdit, EditFailure, WordPlaces } from "./config-edit.ts";
-import { type JsonNode, memberOf, parseJsonDocument } from "./json-document.ts";
+import {
+  type ConfigEdit,
+  type EditFailure,
+  type Misplaced,
+  SyntaxMistake,
+  type WordPlaces,
+} from "./config-edit.ts";
 import { isOurs, type NamedLaunch, namedLaunch } from "./launch.ts";
 
 const SERVERS = "mcpServers";
 
-export type JsonServer = ServerLaunch & { readonly type?: "stdio" };
+type JsonServer = ServerLaunch & { readonly type?: "stdio" };
 
 export function setJsonServer(
   text: string,
@@ -45,7 +50,7 @@ export function removeJsonServer(text: string, name: string): Result<ConfigEdit,
   const index = servers.members.indexOf(found);
   const before = servers.members[index - 1];
   const after = servers.members[index + 1];
-  // With the comma that joins it to a neighbour, or everything between the braces.
+  // Remove the comma to a neighbour as well, or, without neighbours, everything between the braces.
   const [start, end] = before
     ? [before.value.end, found.value.end]
     : after
@@ -54,7 +59,7 @@ export function removeJsonServer(text: string, name: string): Result<ConfigEdit,
   return ok({ text: splice(source, start, end, ""), action: "removed" });
 }
 
-/** Those that are processes; the ones at an address have no command. */
+/** Servers that are local processes. Those at an address have no command. */
 export function listJsonServers(text: string): Result<readonly NamedLaunch[], EditFailure> {
   const opened = open(text);
   if (!opened.ok) return opened;
@@ -82,7 +87,7 @@ export function jsonWords(text: string, name: string): WordPlaces | undefined {
 
 type Opened = { readonly source: string; readonly root: JsonNode; readonly servers: JsonNode | undefined };
 
-/** A file without content is one without servers. */
+/** An empty file counts as one without servers. */
 function open(text: string): Result<Opened, EditFailure> {
   const source = text.trim() === "" ? "{}\n" : text;
   const root = parseJsonDocument(source);
@@ -94,13 +99,13 @@ function open(text: string): Result<Opened, EditFailure> {
   return ok({ source, root: root.value, servers });
 }
 
-/** What somebody added to the entry stays: a time limit, a variable of theirs. */
+/** Keeps what the user added to the entry, such as a timeout or an environment variable. */
 function merged(present: Readonly<Record<string, unknown>>, server: JsonServer): Record<string, unknown> {
   const { HERMES_HOME: _old, ...others } = isRecord(present.env) ? present.env : {};
   const env = { ...others, ...server.env };
   const hasEnv = Object.keys(env).length > 0 || "env" in present;
   return {
-    ...(server.type === undefined || "type" in present ? {} : { type: server.type }),
+    ...(server.type === undefined || "type" in present ? {} : { type: server.type }), // an existing one keeps its place
     ...present,
     command: server.command,
     args: [...server.args],
@@ -108,7 +113,7 @@ function merged(present: Readonly<Record<string, unknown>>, server: JsonServer):
   };
 }
 
-/** Keys in the order they had, so that an unchanged entry stays the same text. */
+/** Keys keep their order, so that an unchanged entry keeps its text. */
 function sortedLike(present: unknown, env: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const known = isRecord(present) ? Object.keys(present).filter((key) => key in env) : [];
   const keys = new Set([...known, ...Object.keys(env)]);
@@ -164,7 +169,7 @@ function spaced(value: unknown): string {
     .join(", ")}}`;
 }
 
-/** The white space at the beginning of the line that holds this place. */
+/** The white space at the beginning of the line that contains the offset. */
 function indentAt(text: string, offset: number): string {
   const line = text.slice(text.lastIndexOf("\n", offset - 1) + 1, offset);
   return /^[ \t]*/.exec(line)?.[0] ?? "";
@@ -172,4 +177,143 @@ function indentAt(text: string, offset: number): string {
 
 function splice(text: string, start: number, end: number, piece: string): string {
   return text.slice(0, start) + piece + text.slice(end);
+}
+
+// A JSON parser that keeps the offsets of every member. It judges neither numbers nor repeated keys: the file belongs to another
+// program.
+
+type JsonMember = { readonly key: string; readonly start: number; readonly value: JsonNode };
+type JsonNode = {
+  readonly start: number;
+  readonly end: number;
+  /** Only of an object. */
+  readonly members?: readonly JsonMember[];
+  /** Only of an array. */
+  readonly items?: readonly JsonNode[];
+};
+
+/** The parser is recursive, and no real config is nested deeper. */
+const MAX_DEPTH = 500;
+const WORD = /[-+.\w]*/y;
+const PRIMITIVE = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+
+export function parseJsonDocument(text: string): Result<JsonNode, Misplaced> {
+  try {
+    return ok(new Parser(text).document());
+  } catch (cause) {
+    if (cause instanceof SyntaxMistake) return err(cause.in(text));
+    throw cause;
+  }
+}
+
+/** The last one wins, as in every JSON parser. */
+export function memberOf(node: JsonNode, key: string): JsonMember | undefined {
+  return node.members?.findLast((member) => member.key === key);
+}
+
+class Parser {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  document(): JsonNode {
+    if (this.#text.startsWith("\ufeff")) this.#at = 1;
+    const node = this.#value(0);
+    this.#skip();
+    if (this.#at < this.#text.length) this.#fail("there is something behind the end of the document");
+    return node;
+  }
+
+  #value(depth: number): JsonNode {
+    this.#skip();
+    const start = this.#at;
+    if (depth > MAX_DEPTH) this.#fail("the document is nested too deeply");
+    switch (this.#text[start]) {
+      case "{":
+        return { start, members: this.#members(depth), end: this.#at };
+      case "[":
+        return { start, items: this.#items(depth), end: this.#at };
+      case '"':
+        this.#string();
+        return { start, end: this.#at };
+      default:
+        this.#primitive();
+        return { start, end: this.#at };
+    }
+  }
+
+  #members(depth: number): JsonMember[] {
+    const members: JsonMember[] = [];
+    this.#list("}", () => {
+      const start = this.#at;
+      if (this.#text[start] !== '"') this.#fail("a key in double quotes is expected here");
+      const key = this.#string();
+      this.#skip();
+      if (this.#text[this.#at] !== ":") this.#fail("':' is expected here");
+      this.#at += 1;
+      members.push({ key, start, value: this.#value(depth + 1) });
+    });
+    return members;
+  }
+
+  #items(depth: number): JsonNode[] {
+    const items: JsonNode[] = [];
+    this.#list("]", () => void items.push(this.#value(depth + 1)));
+    return items;
+  }
+
+  #list(close: string, item: () => void): void {
+    this.#at += 1;
+    this.#skip();
+    if (this.#text[this.#at] === close) {
+      this.#at += 1;
+      return;
+    }
+    for (;;) {
+      this.#skip();
+      item();
+      this.#skip();
+      const next = this.#text[this.#at];
+      if (next !== "," && next !== close) this.#fail(`',' or '${close}' is expected here`);
+      this.#at += 1;
+      if (next === close) return;
+    }
+  }
+
+  #string(): string {
+    const start = this.#at;
+    this.#at += 1;
+    for (;;) {
+      const code = this.#text.charCodeAt(this.#at);
+      if (code === 0x22) break;
+      if (Number.isNaN(code)) this.#fail("the document ends inside a string");
+      if (code < 0x20) this.#fail("a control character inside a string has to be escaped");
+      if (code === 0x5c) {
+        ESCAPE.lastIndex = this.#at;
+        if (!ESCAPE.test(this.#text)) this.#fail("there is no such escape");
+        this.#at = ESCAPE.lastIndex;
+      } else this.#at += 1;
+    }
+    this.#at += 1;
+    return JSON.parse(this.#text.slice(start, this.#at)) as string;
+  }
+
+  #primitive(): void {
+    WORD.lastIndex = this.#at;
+    const [word = ""] = WORD.exec(this.#text) ?? [];
+    if (!PRIMITIVE.test(word)) this.#fail("a value is expected here");
+    this.#at += word.length;
+  }
+
+  #skip(): void {
+    while (" \t\n\r".includes(this.#text[this.#at] ?? "x")) this.#at += 1;
+  }
+
+  #fail(reason: string): never {
+    throw new SyntaxMistake(reason, this.#at);
+  }
 }

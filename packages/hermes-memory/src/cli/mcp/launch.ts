@@ -1,5 +1,5 @@
-// The command line a client has to run to get this very server: absolute paths, because a client started from a desktop
-// has no PATH to speak of, and the home and profile that hold now.
+// The command line that starts this program as a server, and whether an entry of a client's config starts it. Paths are absolute,
+// because a client started from a desktop may have a short PATH.
 import { realpathSync } from "node:fs";
 import { resolve, sep } from "node:path";
 import { DEFAULT_PROFILE, type HomeContext, selectHome } from "@hermes-memory/core/home";
@@ -23,7 +23,7 @@ export function launchOf(
   };
 }
 
-/** Packages that npx fetched for one run may be gone at the next. */
+/** npx may delete a package that it fetched for one run. */
 export function isTemporary({ script }: Program): boolean {
   return script.includes(`${sep}_npx${sep}`);
 }
@@ -35,13 +35,13 @@ export function isHermes(word: string): boolean {
   return HERMES.test(word.replaceAll("\\", "/"));
 }
 
-/** An entry of a client's config, whoever made it. */
+/** An entry of a client's config, ours or another one. */
 export type NamedLaunch = {
   readonly name: string;
   readonly command: string;
-  /** As the file has them, so that an index here is one there. */
+  /** As in the file, so that indexes agree. */
   readonly args: readonly unknown[];
-  /** Why the entry can be named but not changed. */
+  /** Why the entry cannot be edited. */
   readonly obstacle?: string;
 };
 
@@ -53,7 +53,7 @@ export function namedLaunch(
   return typeof command === "string" ? [{ name, command, args: Array.isArray(args) ? args : [] }] : [];
 }
 
-/** Whether an entry of a client's config starts us. The name counts as well: nobody else has a server called that. */
+/** Whether an entry starts this program. The default name is enough: no other server has it. */
 export function isOurs(
   name: string,
   entry: { readonly command?: unknown; readonly args?: unknown },
@@ -64,11 +64,11 @@ export function isOurs(
   return [entry.command, ...args].some(isHermes) && args.includes("mcp");
 }
 
-/** The profile stays the one that was chosen now, also when another one becomes the active one later. */
+/** Pins the current profile, so that the entry keeps it when the user switches later. */
 function profileFlag({ home, profile }: CommandContext["home"], env: Environment): string[] {
   const isNamed = profile !== DEFAULT_PROFILE && profile !== "custom";
   const context: HomeContext = { env, platform: process.platform, userHome: userHome(env) };
-  const unasked = selectHome(context, {});
-  const isWhatComesAnyway = unasked.ok && unasked.value.home === home;
-  return isNamed || (profile === DEFAULT_PROFILE && !isWhatComesAnyway) ? ["--profile", profile] : [];
+  const byDefault = selectHome(context, {});
+  const isDefaultHome = byDefault.ok && byDefault.value.home === home;
+  return isNamed || (profile === DEFAULT_PROFILE && !isDefaultHome) ? ["--profile", profile] : [];
 }

@@ -1,4 +1,4 @@
-// pending, approve, reject: writes that wait for a person's word.
+// `hermes memory pending`, `approve` and `reject`: writes that wait for the user's approval.
 import {
   approvePending,
   type CommittedWrite,
@@ -10,13 +10,18 @@ import {
   rejectPending,
 } from "@hermes-memory/core/curated";
 import type { CommandBody, CommandOutcome } from "../command.ts";
+import { unwrap } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 import { goneLines } from "./entries.ts";
-import { overrideHint } from "./failure.ts";
-import { openStore, unwrap } from "./open.ts";
-import { tellProvider, withNews } from "./provider-news.ts";
+import {
+  memoryFailure,
+  mirrorToProvider,
+  openStore,
+  secretHint,
+  withProviderReport,
+} from "./memory-command.ts";
 
-// A summary is cut where it is made; here it only has to stay in its line.
+// The writer has cut the summary already; this limit only keeps it on one line.
 const SUMMARY_CHARS = 200;
 const NOTHING = "No pending memory writes.";
 
@@ -63,20 +68,20 @@ export const approve: CommandBody = async (input, context) => {
         id,
         target,
         message,
-        ...(removed === undefined ? {} : { removed }),
-        ...(changeId === undefined ? {} : { change_id: changeId }),
+        removed,
+        change_id: changeId,
       });
       gone.push(...goneLines(changes ?? [], archived));
       if (warning !== undefined) warnings.add(`warning: ${target}: ${warning}`);
     } else if (!records.some((record) => record.id === id)) {
-      unwrap(outcome); // no such record: that alone is the answer
+      unwrap(outcome, memoryFailure); // there is no such record
     } else {
       failed.push({ id, kind: outcome.error.kind, error: outcome.error.message });
-      const hint = overrideHint(outcome.error);
+      const hint = secretHint(outcome.error);
       if (hint !== undefined) warnings.add(hint);
     }
   }
-  const told: CommandOutcome = {
+  const decided: CommandOutcome = {
     json: { success: failed.length === 0, approved, failed },
     lines: [
       `Approved ${approved.length} memory write(s).`,
@@ -87,7 +92,7 @@ export const approve: CommandBody = async (input, context) => {
     notes: [...store.warnings, ...warnings, ...aboutSkipped(skipped)],
     exitCode: failed.length > 0 ? 1 : 0,
   };
-  return withNews(told, await tellProvider(input, context, writes));
+  return withProviderReport(decided, await mirrorToProvider(input, context, writes));
 };
 
 export const reject: CommandBody = async (input, context) => {
@@ -99,8 +104,8 @@ export const reject: CommandBody = async (input, context) => {
   const rejected: string[] = [];
   for (const id of ids) {
     const outcome = rejectPending(directory, id);
-    if (!outcome.ok && isAll && outcome.error.kind === "no_match") continue; // decided elsewhere a moment ago
-    unwrap(outcome);
+    if (!outcome.ok && isAll && outcome.error.kind === "no_match") continue; // another process has decided it meanwhile
+    unwrap(outcome, memoryFailure);
     rejected.push(id);
     await noteRejection(
       store,
@@ -127,11 +132,11 @@ function chosen(directory: string, asked: string): Choice {
     : { ids: [asked], records, skipped: [] };
 }
 
-/** So that `explain` can tell later that this text was turned down. Of the text itself only a hash is kept. */
+/** Notes the rejection in the journal, for `explain`. Of the text only a hash is kept. */
 async function noteRejection(store: MemoryStore, record: PendingRecord | undefined): Promise<void> {
   const target = MEMORY_TARGETS.find((each) => each === record?.payload.target);
   const ops = record && pendingOperations(record);
-  if (!target || !ops) return; // a record that makes no sense leaves none
+  if (!target || !ops) return; // a damaged record has nothing to note
   const meta = { origin: "cli", reason: `rejected ${record.id}` } as const;
   for (const op of ops) await store.noteRefusal(target, op, { kind: "denied", message: "rejected" }, meta);
 }
@@ -141,7 +146,7 @@ function nothingWaits(field: string, skipped: readonly string[]): CommandOutcome
 }
 
 function aboutSkipped(skipped: readonly string[]): string[] {
-  return skipped.map((name) => `${printable(name)} is no staged write and was passed over.`);
+  return skipped.map((name) => `${printable(name)} is no staged write and was skipped.`);
 }
 
 function line({ id, origin, summary }: PendingRecord): string {

@@ -1,4 +1,4 @@
-// archive list, archive search, archive restore; pin and unpin, which keep entries from being archived.
+// `hermes memory archive list`, `search` and `restore`; `pin` and `unpin`, which keep entries from being archived.
 import {
   type ArchivedEntry,
   entryId,
@@ -14,11 +14,12 @@ import {
   CommandFailure,
   type CommandInput,
   type CommandOutcome,
+  unwrap,
 } from "../command.ts";
 import { indented, localTime, oneLine } from "../printing.ts";
 import { changed } from "./entries.ts";
+import { memoryFailure, nonEmptyText, openStore, targetsFlag } from "./memory-command.ts";
 import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
-import { openStore, targetsFlag, unwrap, wantedText } from "./open.ts";
 
 type Archived = ArchivedEntry & { readonly target: MemoryTarget };
 
@@ -28,7 +29,7 @@ export const list: CommandBody = async (input, context) => {
 };
 
 export const search: CommandBody = async (input, context) => {
-  const words = await wantedText(input, context, "words");
+  const words = await nonEmptyText(input, context, "words");
   const store = await openStore(input, context);
   const hits = withAllWords(archivedIn(store, input), words);
   return listing(hits, input, store, "No archived entry has all of these words.");
@@ -36,7 +37,7 @@ export const search: CommandBody = async (input, context) => {
 
 export const restore: CommandBody = async (input, context) => {
   const store = await openStore(input, context);
-  const outcome = unwrap(await store.restore(input.args.id ?? "", { origin: "cli" }));
+  const outcome = unwrap(await store.restore(input.args.id ?? "", { origin: "cli" }), memoryFailure);
   return changed(outcome, store, input, context);
 };
 
@@ -52,7 +53,7 @@ async function setPin(input: CommandInput, context: CommandContext, isOn: boolea
   const plain = isPlain ? theOneTarget(store, asked.text) : undefined;
   const target = plain ?? targetNamed(asked, store, input);
   const { oldText, match } = entryName(asked, store, target);
-  const entry = unwrap(await store.pin(target, oldText, isOn, match));
+  const entry = unwrap(await store.pin(target, oldText, isOn, match), memoryFailure);
   return {
     json: { success: true, target, id: entryId(target, entry), entry, pinned: isOn },
     lines: [`${isOn ? "Pinned" : "Unpinned"} in ${fileNameOf(target)}: ${oneLine(entry)}`],
@@ -60,7 +61,7 @@ async function setPin(input: CommandInput, context: CommandContext, isOn: boolea
   };
 }
 
-/** Where the text is, when only one of the files has it. An entry equal to it counts before those that contain it. */
+/** The only file that has the text. An entry equal to the text takes precedence over entries that contain it. */
 function theOneTarget(store: MemoryStore, text: string): MemoryTarget | undefined {
   const all = MEMORY_TARGETS.flatMap((target) => store.entries(target).map((entry) => ({ target, entry })));
   const equal = all.filter(({ entry }) => entry === text);
@@ -89,7 +90,7 @@ function listing(
       time,
       target,
       origin,
-      ...(sessionId === undefined ? {} : { session: sessionId }),
+      session: sessionId,
       text,
     })),
     lines:

@@ -1,5 +1,5 @@
-// The `hermes memory` commands as data. Bodies are loaded when they run.
-import { type ArgumentSpec, CommandFailure, type CommandSpec, type FlagSpec } from "../command.ts";
+// Specs of the `hermes memory` commands. Each body is loaded when its command runs.
+import { type ArgumentSpec, type CommandSpec, type FlagSpec, usageFailure } from "../command.ts";
 
 const entryFlags: Readonly<Record<string, FlagSpec>> = {
   entry: {
@@ -8,7 +8,7 @@ const entryFlags: Readonly<Record<string, FlagSpec>> = {
     summary: "the entry with this number in 'hermes memory show' of the same target",
   },
   id: { kind: "text", placeholder: "id", summary: "the entry with this id, from 'hermes memory show --ids'" },
-  text: { kind: "text", summary: "the text itself, also a bare number" },
+  text: { kind: "text", summary: "the entry with this text, also when the text is a number" },
 };
 
 const target: FlagSpec = {
@@ -25,7 +25,7 @@ const dir: FlagSpec = {
   summary: "work on this memory directory instead of the home's",
 };
 
-const reason: FlagSpec = { kind: "text", summary: "why; kept in the history" };
+const reason: FlagSpec = { kind: "text", summary: "why; saved in the history" };
 const yes: FlagSpec = { kind: "boolean", short: "y", summary: "do it without asking" };
 const full: FlagSpec = { kind: "boolean", summary: "print whole texts" };
 const allowSecret: FlagSpec = { kind: "boolean", summary: "store it although it looks like a credential" };
@@ -37,7 +37,7 @@ const oldText: ArgumentSpec = {
 };
 const pendingId: ArgumentSpec = { name: "id", summary: "an id from 'hermes memory pending', or 'all'" };
 
-/** A name that people try. The nearest name by spelling would be `reset`, which deletes everything. */
+/** For a name that users try. Without it, the suggestion by spelling would be `reset`, which deletes everything. */
 function instead(name: string, right: string): CommandSpec {
   return {
     name,
@@ -47,10 +47,8 @@ function instead(name: string, right: string): CommandSpec {
     flags: { ...entryFlags, target, dir, reason, yes },
     examples: [`hermes ${right} 'make ship'`],
     load: async () => () => {
-      throw new CommandFailure(`There is no command '${name}'.`, {
-        exitCode: 2,
+      throw usageFailure(`There is no command '${name}'.`, {
         hint: `Use 'hermes ${right}', which 'hermes memory undo' takes back.`,
-        details: { kind: "usage" },
       });
     },
   };
@@ -83,7 +81,7 @@ export const memoryCommands: readonly CommandSpec[] = [
   },
   {
     name: "memory replace",
-    summary: "exchange an entry for another text ('-' reads it from standard input)",
+    summary: "replace the text of an entry ('-' reads it from standard input)",
     arguments: [oldText, { name: "text", summary: "the new text of the entry", isOptional: true }],
     flags: { ...entryFlags, target, dir, reason, "allow-secret": allowSecret },
     examples: [
@@ -120,7 +118,7 @@ export const memoryCommands: readonly CommandSpec[] = [
   },
   {
     name: "memory undo",
-    summary: "take back a change: the newest, or the one with this id",
+    summary: "undo a change: the newest, or the one with this id",
     arguments: [{ name: "id", summary: "an id from 'hermes memory history'", isOptional: true }],
     flags: { target, dir, full },
     examples: ["hermes memory undo", "hermes memory undo 1a2b3c4d"],
@@ -129,7 +127,7 @@ export const memoryCommands: readonly CommandSpec[] = [
   {
     name: "memory explain",
     summary:
-      "tell whether a text is stored, blocked, archived, waiting, removed or refused, by whom and since when",
+      "say whether a text is stored, blocked, archived, waiting, removed or refused, by whom and since when",
     arguments: [
       {
         name: "text",
@@ -137,9 +135,13 @@ export const memoryCommands: readonly CommandSpec[] = [
         isOptional: true,
       },
     ],
-    flags: { ...entryFlags, target: { ...target, summary: "whose number --entry is (memory)" }, dir },
+    flags: {
+      ...entryFlags,
+      target: { ...target, summary: "the target that --entry counts in (memory)" },
+      dir,
+    },
     examples: ["hermes memory explain 'make ship'"],
-    load: async () => (await import("./explain.ts")).explain,
+    load: async () => (await import("./history.ts")).explain,
   },
   {
     name: "memory pin",
@@ -163,14 +165,14 @@ export const memoryCommands: readonly CommandSpec[] = [
   },
   {
     name: "memory archive list",
-    summary: "list the entries that had to make room",
+    summary: "list the entries that were archived to make room",
     flags: { target, dir, full },
     examples: ["hermes memory archive list", "hermes memory archive list --target user --full"],
     load: async () => (await import("./archive.ts")).list,
   },
   {
     name: "memory archive search",
-    summary: "find archived entries that have all of these words",
+    summary: "find archived entries that contain all of these words",
     arguments: [{ name: "words", summary: "in quotes when there are several; letter case does not matter" }],
     flags: { target, dir, full },
     examples: ["hermes memory archive search 'harbour crane'"],
@@ -178,7 +180,7 @@ export const memoryCommands: readonly CommandSpec[] = [
   },
   {
     name: "memory archive restore",
-    summary: "bring an archived entry back",
+    summary: "restore an archived entry",
     arguments: [{ name: "id", summary: "an id from 'hermes memory archive list'" }],
     flags: { dir },
     examples: ["hermes memory archive restore 1a2b3c4d"],
@@ -190,13 +192,18 @@ export const memoryCommands: readonly CommandSpec[] = [
     arguments: [
       {
         name: "text",
-        summary: "every entry that holds it goes whole ('-' reads standard input)",
+        summary: "every entry that contains it is deleted whole ('-' reads standard input)",
         isOptional: true,
       },
     ],
-    flags: { ...entryFlags, target: { ...target, summary: "whose number --entry is (memory)" }, dir, yes },
+    flags: {
+      ...entryFlags,
+      target: { ...target, summary: "the target that --entry counts in (memory)" },
+      dir,
+      yes,
+    },
     examples: ["hermes memory forget 'the text'", "hermes memory forget - --yes < secret.txt"],
-    load: async () => (await import("./forget.ts")).forget,
+    load: async () => (await import("./deletion.ts")).forget,
   },
   {
     name: "memory pending",
@@ -229,7 +236,7 @@ export const memoryCommands: readonly CommandSpec[] = [
       purge: { kind: "boolean", summary: "also delete history, archive, backups, pins and staged writes" },
     },
     examples: ["hermes memory reset", "hermes memory reset --target user --yes"],
-    load: async () => (await import("./reset.ts")).reset,
+    load: async () => (await import("./deletion.ts")).reset,
   },
   {
     name: "memory status",
@@ -244,7 +251,7 @@ export const memoryCommands: readonly CommandSpec[] = [
     arguments: [
       {
         name: "provider",
-        summary: "its name, or 'none'; a list to choose from without it",
+        summary: "its name, or 'none'; without it you choose from a list",
         isOptional: true,
       },
     ],
@@ -253,9 +260,9 @@ export const memoryCommands: readonly CommandSpec[] = [
         kind: "text",
         placeholder: "key=value",
         isRepeatable: true,
-        summary: "answer a question beforehand; may be given several times",
+        summary: "answer a question in advance; may be given several times",
       },
-      yes: { ...yes, summary: "ask nothing: take the defaults, install the packages it needs" },
+      yes: { ...yes, summary: "ask nothing: use the defaults, install the packages it needs" },
     },
     examples: [
       "hermes memory setup",
@@ -266,36 +273,36 @@ export const memoryCommands: readonly CommandSpec[] = [
   },
   {
     name: "memory off",
-    summary: "use the built-in memory alone; what the provider has stored stays",
+    summary: "switch the external provider off; its data stays",
     examples: ["hermes memory off"],
-    load: async () => (await import("./provider/off.ts")).off,
+    load: async () => (await import("./provider/setup.ts")).off,
   },
   {
     name: "memory providers",
     summary: "list the external memory providers, bundled and in the plugins folder",
     examples: ["hermes memory providers", "hermes memory providers --json"],
-    load: async () => (await import("./provider/list.ts")).providers,
+    load: async () => (await import("./provider/provider-status.ts")).providers,
   },
   {
     name: "memory test",
-    summary: "let a provider write, recall and clean up, and tell how long that takes",
-    arguments: [{ name: "provider", summary: "its name; the active one without it", isOptional: true }],
+    summary: "let a provider write, recall and clean up, and print how long each step takes",
+    arguments: [{ name: "provider", summary: "its name; by default the active one", isOptional: true }],
     examples: ["hermes memory test", "hermes memory test holographic --json"],
-    load: async () => (await import("./provider/test.ts")).test,
+    load: async () => (await import("./provider/run-provider.ts")).test,
   },
   {
     name: "memory recall",
-    summary: "print what the active provider adds to a prompt for a text",
+    summary: "print the text that the active provider adds to a prompt",
     arguments: [{ name: "text", summary: "as a user would type it ('-' reads standard input)" }],
     examples: ["hermes memory recall 'how do we deploy?'"],
-    load: async () => (await import("./provider/recall.ts")).recall,
+    load: async () => (await import("./provider/run-provider.ts")).recall,
   },
   {
     name: "memory tool",
     summary:
       "list the tools of memory, sessions, skills and the active provider, or call one as a model would",
     arguments: [
-      { name: "name", summary: "the tool; without it they are listed", isOptional: true },
+      { name: "name", summary: "the tool; without it all are listed", isOptional: true },
       {
         name: "arguments",
         summary: "key=value, or one JSON object",

@@ -1,4 +1,4 @@
-// show, add, replace, remove.
+// `hermes memory show`, `add`, `replace` and `remove`.
 import type { MemoryConfig } from "@hermes-memory/core/config";
 import {
   type Change,
@@ -14,15 +14,24 @@ import { areSecretIds, scanThreats } from "@hermes-memory/core/security";
 import {
   type CommandBody,
   type CommandContext,
-  CommandFailure,
   type CommandInput,
   type CommandOutcome,
+  usageFailure,
 } from "../command.ts";
 import { changeLine, indented, printable } from "../printing.ts";
-import { overrideHint } from "./failure.ts";
+import {
+  memoryFailure,
+  mirrorToProvider,
+  openStore,
+  type PinView,
+  secretHint,
+  targetFlag,
+  targetsFlag,
+  textArgument,
+  viewPins,
+  withProviderReport,
+} from "./memory-command.ts";
 import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
-import { openStore, type PinView, targetFlag, targetsFlag, textArgument, unwrap, viewPins } from "./open.ts";
-import { tellProvider, withNews } from "./provider-news.ts";
 
 const TITLES: Record<MemoryTarget, string> = {
   memory: "MEMORY.md  the agent's notes",
@@ -63,11 +72,10 @@ export const replace: CommandBody = async (input, context) => {
   const isFlagged = ["entry", "id", "text"].some((name) => input.flags[name] !== undefined);
   const isComplete = isFlagged ? first !== undefined && second === undefined : second !== undefined;
   if (!isComplete)
-    throw new CommandFailure(
+    throw usageFailure(
       isFlagged
         ? "Give the new text, and no old one beside --entry, --id or --text."
         : "Give two texts: a part of the entry, and its new text.",
-      { exitCode: 2, details: { kind: "usage" } },
     );
   const word = isFlagged ? undefined : first;
   const asked = await askedEntry(input, context, { word, command: "replace" });
@@ -95,32 +103,32 @@ async function change(
   context: CommandContext,
   op: MemoryOp,
 ): Promise<CommandOutcome> {
-  const reason = typeof input.flags.reason === "string" ? { reason: input.flags.reason } : {};
-  const outcome = await store.apply(target, op, { origin: "cli", ...reason });
-  const made = unwrap(outcome, outcome.ok ? undefined : overrideHint(outcome.error));
-  const told = await changed(made, store, input, context);
+  const reason = typeof input.flags.reason === "string" ? input.flags.reason : undefined;
+  const outcome = await store.apply(target, op, { origin: "cli", reason });
+  if (!outcome.ok) throw memoryFailure(outcome.error, secretHint(outcome.error));
+  const done = await changed(outcome.value, store, input, context);
   const config = await context.memory.memoryConfig();
-  return isKeptOut(op, config) ? { ...told, notes: [...(told.notes ?? []), KEPT_OUT] } : told;
+  return isKeptOut(op, config) ? { ...done, notes: [...(done.notes ?? []), KEPT_OUT] } : done;
 }
 
 const KEPT_OUT =
   "Prompts will show a placeholder for it: it matches hardcoded_secret, and --allow-secret is only about storing. memory.allow_secrets: true shows it.";
 
-/** Allowed for this one time, but not by the config that the next load goes by. */
+/** True when --allow-secret let the text in, but config.yaml will keep it out of prompts. */
 function isKeptOut(op: MemoryOp, { scanAllow, allowSecrets }: MemoryConfig): boolean {
   if (op.action === "remove" || allowSecrets) return false;
   return areSecretIds(scanThreats(op.content, "strict", { allow: scanAllow }).map(({ id }) => id));
 }
 
-/** How a committed change is told: to the active memory provider, and to the person. */
+/** Sends a committed change to the active provider, and describes it for the user. */
 export async function changed(
   outcome: MemoryOpOutcome,
   store: MemoryStore,
   input: CommandInput,
   context: CommandContext,
 ): Promise<CommandOutcome> {
-  const news = await tellProvider(input, context, committedWrites(outcome));
-  return withNews(describeChange(outcome, store, context), news);
+  const report = await mirrorToProvider(input, context, committedWrites(outcome));
+  return withProviderReport(describeChange(outcome, store, context), report);
 }
 
 function describeChange(
@@ -139,12 +147,12 @@ function describeChange(
       usage,
       entry_count: entryCount,
       message,
-      ...(warning === undefined ? {} : { warning }),
-      ...(archived === undefined ? {} : { archived }),
-      ...(removed === undefined ? {} : { removed }),
+      warning,
+      archived,
+      removed,
       entry_ids: entryIds(target, entries),
-      ...(followed === undefined ? {} : { followed_changes: followed }),
-      ...(changeId === undefined ? {} : { change_id: changeId }),
+      followed_changes: followed,
+      change_id: changeId,
     },
     lines: [
       `${message}  ${context.io.paint("dim", `${target} ${usage}${changeId ? `, change ${changeId}` : ""}`)}`,
@@ -152,13 +160,13 @@ function describeChange(
       ...goneLines(changes, archived),
     ],
     notes: [
-      ...store.warnings.filter((line) => !warning?.includes(line)), // the store tells of weak locks too
+      ...store.warnings.filter((line) => !warning?.includes(line)), // the store repeats warnings about locks
       ...(warning === undefined ? [] : [`warning: ${warning}`]),
     ],
   };
 }
 
-/** Whatever left the file, whole, and what took its place. */
+/** Each text that left the file, whole, and the text that replaced it. */
 export function goneLines(changes: readonly Change[], archived: readonly string[] = []): string[] {
   return changes.flatMap((step) => {
     if (step.before === null) return [];
@@ -180,7 +188,7 @@ function describe(store: MemoryStore, target: MemoryTarget, pins: PinView): obje
       id: ids[index],
       text,
       pinned: pins.isPinned(target, text),
-      ...(blocked.has(index) ? { blocked_ids: blocked.get(index) } : {}),
+      blocked_ids: blocked.get(index),
     })),
     usage: formatUsage({ used, limit }),
     used_chars: used,

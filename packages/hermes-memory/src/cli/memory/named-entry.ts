@@ -1,4 +1,4 @@
-// Which entry a command is about: by its text, by the number `memory show` prints, or by its id.
+// Which entry the user means: by a part of its text, by its number in `memory show`, or by its id.
 import {
   type EntryName,
   fileNameOf,
@@ -7,19 +7,19 @@ import {
   type MemoryStore,
   type MemoryTarget,
 } from "@hermes-memory/core/curated";
-import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
+import { type CommandContext, CommandFailure, type CommandInput, usageFailure } from "../command.ts";
 import { counted } from "../printing.ts";
-import { asStored, targetFlag } from "./open.ts";
+import { asStored, targetFlag } from "./memory-command.ts";
 
-/** What was typed, before anybody looks at a file. */
+/** The arguments, before a file is read. */
 export type Asked =
   | { readonly by: "text"; readonly text: string }
   | { readonly by: "id"; readonly text: string }
   | { readonly by: "entry"; readonly number: number };
 
 /**
- * `word` is the argument in the text's place. A bare number there is refused: `show` numbers the entries, and '2' as a text is in
- * more entries than the second. Eight digits and more are a text, and an id where no entry holds them.
+ * `word` is the positional argument. A bare number there is refused, because `show` numbers the entries and the text '2' may be part
+ * of several. Eight digits or more are a text, or an id if no entry contains them.
  */
 export async function askedEntry(
   input: CommandInput,
@@ -33,11 +33,12 @@ export async function askedEntry(
   const { entry, id, text } = input.flags;
   const given = [entry, id, text, word].filter((each) => each !== undefined);
   if (given.length > 1)
-    throw usage("Name the entry once: by its text, with --entry, with --id or with --text.");
+    throw usageFailure("Name the entry once: by its text, with --entry, with --id or with --text.");
   if (typeof entry === "number") return { by: "entry", number: entry };
   if (typeof id === "string") return { by: "id", text: asStored(id) };
   const typed = typeof text === "string" ? text : word;
-  if (typed === undefined) throw usage(`Name the entry: a part of its text, --entry <n> or --id <id>.`);
+  if (typed === undefined)
+    throw usageFailure(`Name the entry: a part of its text, --entry <n> or --id <id>.`);
   if (text === undefined && /^#?\d{1,7}\.?$/.test(typed.trim())) throw bareNumber(typed, command);
   const isInput = isDashInput && typed === "-" && text === undefined;
   const stored = asStored(isInput ? await context.io.readInput() : typed);
@@ -45,7 +46,7 @@ export async function askedEntry(
   throw new CommandFailure("The text cannot be empty.", { exitCode: 2, details: { kind: "empty" } });
 }
 
-/** A number means the text that has it at this moment; should that change before the write, nothing is written. */
+/** A number becomes the text of that entry now. If the entry changes before the write, nothing is written. */
 export function entryName(asked: Asked, store: MemoryStore, target: MemoryTarget): EntryName {
   if (asked.by === "text") return { oldText: asked.text };
   if (asked.by === "id") return { oldText: asked.text, match: "id" };
@@ -59,7 +60,7 @@ export function entryName(asked: Asked, store: MemoryStore, target: MemoryTarget
   });
 }
 
-/** Without --target an id is looked for in both files, because it belongs to one of them only. */
+/** Without --target an id is searched for in both files: it belongs to one of them only. */
 export function targetNamed(asked: Asked, store: MemoryStore, input: CommandInput): MemoryTarget {
   const usual = targetFlag(input);
   if (input.flags.target !== undefined || asked.by === "entry") return usual;
@@ -72,16 +73,7 @@ export function targetNamed(asked: Asked, store: MemoryStore, input: CommandInpu
 
 function bareNumber(typed: string, command: string): CommandFailure {
   const number = typed.replace(/\D/g, "");
-  return usage(
-    `'${typed.trim()}' is a number, not a text.`,
-    `Use 'hermes memory ${command} --entry ${number}' for entry ${number} of 'hermes memory show', more of its text, or --text ${number} when this is the text.`,
-  );
-}
-
-function usage(message: string, hint?: string): CommandFailure {
-  return new CommandFailure(message, {
-    exitCode: 2,
-    details: { kind: "usage" },
-    ...(hint === undefined ? {} : { hint }),
+  return usageFailure(`'${typed.trim()}' is a number, not a text.`, {
+    hint: `Use 'hermes memory ${command} --entry ${number}' for entry ${number} of 'hermes memory show', more of its text, or --text ${number} when this is the text.`,
   });
 }

@@ -1,4 +1,4 @@
-// status and path: what there is and where.
+// `hermes memory status` and `path`.
 import { statSync } from "node:fs";
 import {
   fileNameOf,
@@ -13,9 +13,8 @@ import {
 import { groupThousands } from "@hermes-memory/core/lib";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { counted, printable } from "../printing.ts";
-import { memoryDirectory, openStore, type PinView, stagedWritesOf, viewPins } from "./open.ts";
-import { providerStatus } from "./provider/status.ts";
-import { statusLines } from "./provider/status-lines.ts";
+import { memoryDirectory, openStore, type PinView, stagedWritesOf, viewPins } from "./memory-command.ts";
+import { providerStatus, statusLines } from "./provider/provider-status.ts";
 
 export const path: CommandBody = (input, context) => {
   const directory = memoryDirectory(input, context);
@@ -74,7 +73,7 @@ function describe(store: MemoryStore, target: MemoryTarget, pins: PinView) {
     usage: formatUsage({ used, limit }),
     used_chars: used,
     char_limit: limit,
-    ...(warning === undefined ? {} : { warning }),
+    warning,
     file_bytes: sizeOf(paths.file),
     blocked: store.blockedEntries(target).length,
     pinned: entries.filter((entry) => pins.isPinned(target, entry)).length,

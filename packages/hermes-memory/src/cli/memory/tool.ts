@@ -1,30 +1,30 @@
-// `hermes memory tool`: the tools of memory, sessions, skills and the active provider by hand, as a model would call them. The entries
-// are those of the agent and of the MCP server.
+// `hermes memory tool`: lists the tools of memory, sessions, skills and the active provider, and calls one as a model would. They are
+// the tools that the agent and the MCP server have.
 import type { CommittedWrite } from "@hermes-memory/core/curated";
 import { isRecord, outsideJsonOr } from "@hermes-memory/core/lib";
 import { callFromOutside, definitionOf, type Tool, type ToolOutcome } from "@hermes-memory/core/tools";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
-import { withActiveProvider } from "./provider/active.ts";
-import { activeName } from "./provider/wanted.ts";
-import { tellProvider } from "./provider-news.ts";
+import { mirrorToProvider } from "./memory-command.ts";
+import { activeName } from "./provider/find-provider.ts";
+import { withActiveProvider } from "./provider/run-provider.ts";
 
 const DESCRIPTION_CHARS = 100;
 
 export const tool: CommandBody = async (input, context) => {
-  const { name: wanted } = input.args;
+  const { name: asked } = input.args;
   const args = readArguments(input.rest);
   const writes: CommittedWrite[] = [];
   const own = await context.memory.owner.tools({ onWrites: (made) => void writes.push(...made) });
-  if (wanted === undefined) return list(own, context);
-  const entry = own.find(({ name }) => name === wanted);
-  if (entry === undefined) return runOfProvider(wanted, args, own, context);
+  if (asked === undefined) return list(own, context);
+  const entry = own.find(({ name }) => name === asked);
+  if (entry === undefined) return runOfProvider(asked, args, own, context);
   const outcome = answered(await entry.run(args, callFromOutside()));
-  const { notes } = await tellProvider(input, context, writes);
+  const { notes } = await mirrorToProvider(input, context, writes);
   return { ...outcome, notes };
 };
 
-/** A provider that cannot be started costs a note: the other tools are there all the same. */
+/** A provider that cannot be started costs a warning; the other tools are listed. */
 async function list(own: readonly Tool[], context: CommandContext): Promise<CommandOutcome> {
   const provider = await activeName(context);
   if (provider === "") return listed(null, own, []);
@@ -40,16 +40,16 @@ async function list(own: readonly Tool[], context: CommandContext): Promise<Comm
 }
 
 async function runOfProvider(
-  wanted: string,
+  asked: string,
   args: CommandArguments,
   own: readonly Tool[],
   context: CommandContext,
 ): Promise<CommandOutcome> {
-  if ((await activeName(context)) === "") throw unknownTool(wanted, own);
+  if ((await activeName(context)) === "") throw unknownTool(asked, own);
   const { value, notes } = await withActiveProvider(context, "tool", async ({ manager }) => {
     const tools = manager.tools();
-    const entry = tools.find(({ name }) => name === wanted);
-    if (entry === undefined) throw unknownTool(wanted, [...own, ...tools]);
+    const entry = tools.find(({ name }) => name === asked);
+    if (entry === undefined) throw unknownTool(asked, [...own, ...tools]);
     return answered(await entry.run(args, callFromOutside()));
   });
   return { ...value, notes };
@@ -63,7 +63,7 @@ function listed(provider: string | null, tools: readonly Tool[], notes: readonly
   return { json: { provider, tools: tools.map(definitionOf) }, lines, notes };
 }
 
-/** The tool's JSON as it is. One that tells of a failure is a failure of the command. */
+/** Prints the tool's answer unchanged. An error of the tool sets the exit code. */
 function answered({ text, isError = false }: ToolOutcome): CommandOutcome {
   const value = parsed(text);
   return { json: value, lines: [printable(JSON.stringify(value, null, 2))], exitCode: isError ? 1 : 0 };
@@ -81,22 +81,25 @@ function readArguments(words: readonly string[]): CommandArguments {
   if (words.length === 1 && first.trimStart().startsWith("{")) {
     const value = parsed(first);
     if (typeof value === "object" && value !== null) return value as Record<string, unknown>;
-    throw new CommandFailure("The arguments are no valid JSON.", { exitCode: 2 });
+    throw new CommandFailure("The arguments are not valid JSON.", { exitCode: 2 });
   }
   return Object.fromEntries(
     words.map((word) => {
       const at = word.indexOf("=");
       if (at > 0) return [word.slice(0, at), word.slice(at + 1)];
-      throw new CommandFailure(`'${printable(word)}' is no argument. Write key=value, or one JSON object.`, {
-        exitCode: 2,
-      });
+      throw new CommandFailure(
+        `'${printable(word)}' is not an argument. Write key=value, or one JSON object.`,
+        {
+          exitCode: 2,
+        },
+      );
     }),
   );
 }
 
-function unknownTool(wanted: string, tools: readonly Tool[]): CommandFailure {
+function unknownTool(asked: string, tools: readonly Tool[]): CommandFailure {
   const names = tools.map(({ name }) => name).join(", ");
-  return new CommandFailure(`There is no tool '${printable(wanted)}'. There are: ${printable(names)}.`, {
+  return new CommandFailure(`There is no tool '${printable(asked)}'. There are: ${printable(names)}.`, {
     details: { kind: "unknown-tool" },
   });
 }

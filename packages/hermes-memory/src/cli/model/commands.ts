@@ -1,15 +1,15 @@
-// The `hermes model` commands as data. Bodies are loaded when they run.
+// Specs of the `hermes model` commands. Each body is loaded when its command runs.
 import type { CommandSpec, FlagSpec } from "../command.ts";
 
 const provider: FlagSpec = {
   kind: "text",
   placeholder: "name",
-  summary: "who serves it, a name from 'hermes model list'",
+  summary: "the provider, a name from 'hermes model list'",
 };
 const baseUrl: FlagSpec = {
   kind: "text",
   placeholder: "url",
-  summary: "address of its server, where it is not the provider's usual one",
+  summary: "address of its server, if not the provider's default",
 };
 const apiMode: FlagSpec = {
   kind: "text",
@@ -20,7 +20,7 @@ const apiMode: FlagSpec = {
 const contextLength: FlagSpec = {
   kind: "integer",
   minimum: 1,
-  summary: "how many tokens it takes, where the server does not say",
+  summary: "size of its context window in tokens, if the server does not report it",
 };
 
 export const modelFlags = {
@@ -45,10 +45,10 @@ export const modelCommands: readonly CommandSpec[] = [
   },
   {
     name: "model list",
-    summary: "list model servers of this machine with their models, and the vendors a key is there for",
-    flags: { provider: { ...provider, summary: "only this one; a server that lists its models is asked" } },
+    summary: "list the model servers on this machine with their models, and the vendors",
+    flags: { provider: { ...provider, summary: "only this one, with the models that its server lists" } },
     examples: ["hermes model list", "hermes model list --provider ollama", "hermes model list --json"],
-    load: async () => (await import("./list.ts")).list,
+    load: async () => (await import("./show.ts")).list,
   },
   {
     name: "model set",
@@ -56,7 +56,11 @@ export const modelCommands: readonly CommandSpec[] = [
     arguments: [{ name: "model", summary: "its name as the provider writes it" }],
     flags: {
       ...modelFlags,
-      yes: { kind: "boolean", short: "y", summary: "remove another server's key from config.yaml unasked" },
+      yes: {
+        kind: "boolean",
+        short: "y",
+        summary: "remove another server's key from config.yaml without asking",
+      },
     },
     examples: [
       "hermes model set claude-sonnet-5-5",
@@ -67,9 +71,9 @@ export const modelCommands: readonly CommandSpec[] = [
   },
   {
     name: "model test",
-    summary: "ask the model for a word and a tool call; say how long it took (exit code 1 when it fails)",
+    summary: "ask the model for a word and a tool call; print the times (exit code 1 when it fails)",
     flags: {
-      model: { kind: "text", placeholder: "name", summary: "this one instead of the configured one" },
+      model: { kind: "text", placeholder: "name", summary: "this model instead of the configured one" },
       provider,
       "base-url": baseUrl,
       "api-mode": apiMode,

@@ -1,29 +1,52 @@
-// Which model the settings come to, also where only its key is missing: that one can be shown and saved, but not asked.
-
+// Which model the settings lead to, and how it is described. A model that only lacks its key can be shown and saved, but not called.
 import {
   type ChosenModel,
+  type ContextWindow,
   chooseModel,
   type ModelChoiceError,
   type ModelIdentity,
   type ModelSelection,
 } from "@hermes-memory/agent/models";
-import type { ModelConfig } from "@hermes-memory/core/config";
-import { err, ok, type Result } from "@hermes-memory/core/lib";
+import { type HermesConfig, type ModelConfig, useEnvFile } from "@hermes-memory/core/config";
+import { type CachingPolicy, cachingPolicy } from "@hermes-memory/core/context";
+import { err, groupThousands, ok, type Result } from "@hermes-memory/core/lib";
 import { redactSecrets } from "@hermes-memory/core/security";
-import { CommandFailure } from "../command.ts";
+import { type CommandContext, CommandFailure, type Terminal } from "../command.ts";
 import { oneLine } from "../printing.ts";
-import { type Surroundings, withoutChoice } from "./surroundings.ts";
+
+export type Environment = Terminal["env"];
+
+/** A model is chosen from config.yaml and the environment. */
+export type ModelSources = {
+  readonly home: string;
+  readonly config: HermesConfig;
+  /** The variables of the process, then those of the home's .env. */
+  readonly env: Environment;
+};
 
 export type Resolved =
   | { readonly hasKey: true; readonly identity: ModelIdentity; readonly chosen: ChosenModel }
   | { readonly hasKey: false; readonly identity: ModelIdentity; readonly problem: ModelChoiceError };
 
-/** Stands for the key that is missing while everything else is found out. It is sent nowhere. */
+/** Variables that choose a model and override config.yaml. */
+export const CHOOSING_VARIABLES = ["HERMES_MODEL", "HERMES_INFERENCE_PROVIDER"] as const;
+/** Replaces a missing key so that the rest can be resolved. It is never sent. */
 const NO_KEY = "none";
 const ADDRESS_CHARS = 100;
 
+/** A broken config.yaml ends the command. */
+export async function modelSources({
+  memory,
+  io,
+}: Pick<CommandContext, "memory" | "io">): Promise<ModelSources> {
+  const { home } = memory;
+  const env: Record<string, string | undefined> = { ...io.env };
+  useEnvFile(home, env);
+  return { home, config: await memory.config(), env };
+}
+
 export function resolveModel(
-  { env, config }: Pick<Surroundings, "env" | "config">,
+  { env, config }: Pick<ModelSources, "env" | "config">,
   flags: ModelSelection = {},
 ): Result<Resolved, ModelChoiceError> {
   const chosen = chooseModel({ flags, env, config });
@@ -34,19 +57,26 @@ export function resolveModel(
   return ok({ hasKey: false, identity: identityOf(keyless.value), problem: chosen.error });
 }
 
-/** What these settings would come to in config.yaml, whatever variables choose at the moment. */
+/** The model that these settings in config.yaml lead to, ignoring the variables that override them. */
 export function resolveSettings(
-  { env, config }: Pick<Surroundings, "env" | "config">,
+  { env, config }: Pick<ModelSources, "env" | "config">,
   model: ModelConfig,
 ): Result<Resolved, ModelChoiceError> {
   return resolveModel({ env: withoutChoice(env), config: { ...config, model } });
 }
 
-/** The model with its key, or the end of the command. */
-export function chosenOrFail(around: Surroundings, flags: ModelSelection = {}): ChosenModel {
-  const chosen = chooseModel({ flags, env: around.env, config: around.config });
-  if (chosen.ok) return chosen.value;
-  throw choiceFailure(chosen.error);
+export function withoutChoice(env: Environment): Environment {
+  const rest = Object.entries(env).filter(([name]) => !CHOOSING_VARIABLES.some((each) => each === name));
+  return Object.fromEntries(rest);
+}
+
+/** For a command that changed config.yaml: variables may still override it. */
+export function overridingNotes(env: Environment): string[] {
+  const set = CHOOSING_VARIABLES.filter((name) => (env[name] ?? "").trim() !== "");
+  if (set.length === 0) return [];
+  return [
+    `${set.join(" and ")} ${set.length === 1 ? "is set and overrides" : "are set and override"} config.yaml.`,
+  ];
 }
 
 export function choiceFailure(
@@ -56,10 +86,12 @@ export function choiceFailure(
   return new CommandFailure(message, { exitCode, hint, details: { kind } });
 }
 
-/** `claude-sonnet-5-5, by anthropic at https://...`, for people. */
+// How a model is described
+
+/** `claude-sonnet-5-5, by anthropic at https://...` */
 export function modelText({ model, provider, baseUrl }: ModelIdentity): string {
-  const place = baseUrl === "" ? "" : ` at ${addressText(baseUrl)}`;
-  return `${oneLine(model, ADDRESS_CHARS)}, by ${oneLine(provider)}${place}`;
+  const address = baseUrl === "" ? "" : ` at ${addressText(baseUrl)}`;
+  return `${oneLine(model, ADDRESS_CHARS)}, by ${oneLine(provider)}${address}`;
 }
 
 /** An address may carry a password. */
@@ -70,6 +102,49 @@ export function addressText(baseUrl: string): string {
 export function identityJson({ model, provider, baseUrl, apiMode }: ModelIdentity): object {
   const address = baseUrl === "" ? null : redactSecrets(baseUrl);
   return { model, provider, base_url: address, api_mode: apiMode };
+}
+
+export function windowText(window: ContextWindow): string {
+  return `${groupThousands(window.tokens)} tokens, ${sourceText(window)}`;
+}
+
+export function windowJson({ tokens, source, server, isProvisional }: ContextWindow): object {
+  return { tokens, source, server: server ?? null, provisional: isProvisional };
+}
+
+export function cachingText(identity: ModelIdentity, ttl: string): string {
+  const policy = cachingPolicy(identity);
+  if (!policy.enabled) return "not by markers; a server may still cache on its own";
+  return `on, ${layoutOf(policy)} layout, kept ${ttl}`;
+}
+
+export function cachingJson(identity: ModelIdentity, ttl: string): object {
+  const policy = cachingPolicy(identity);
+  return { enabled: policy.enabled, layout: policy.enabled ? layoutOf(policy) : null, ttl };
+}
+
+function layoutOf(policy: Extract<CachingPolicy, { enabled: true }>): string {
+  return policy.native ? "native" : "envelope";
+}
+
+function sourceText({ source, server, isProvisional }: ContextWindow): string {
+  switch (source) {
+    case "config":
+      return "set in config.yaml (model.context_length)";
+    case "custom_provider":
+      return "set in config.yaml (custom_providers)";
+    case "server":
+      return isProvisional ? `the most that ${server} could serve` : `served by ${server}`;
+    case "cache":
+      return "reported by the server earlier (context_length_cache.yaml)";
+    case "table":
+    case "catalogue":
+      return "known of this model";
+    case "default":
+      return "assumed: nothing is known of this model";
+    default:
+      return source satisfies never;
+  }
 }
 
 function identityOf({ model, provider, apiMode, baseUrl }: ModelIdentity): ModelIdentity {

@@ -1,9 +1,9 @@
-// One question, one line. A secret is typed unseen: nothing of it, not even its length, reaches the terminal.
+// Asks one question and reads one line. A secret is not echoed, not even as dots.
 import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
 import { Cancelled } from "../command.ts";
 
-/** As in the picker: whichever of the two reads the terminal first sets it for the other. */
+/** The same as in screen.ts: Node.js keeps the value of the first reader of the terminal. */
 const ESCAPE_MS = 60;
 
 export function askAtTerminal(
@@ -11,10 +11,10 @@ export function askAtTerminal(
   { isSecret = false }: { readonly isSecret?: boolean },
 ): Promise<string> {
   const { stdin, stderr } = process;
-  // The terminal stops echoing here, before the question is on it: whoever answers at once is not overheard either.
+  // Echo is off before the question is printed, so a user who types at once is not echoed either.
   const reader = createInterface({
     input: stdin,
-    output: isSecret ? nowhere() : stderr,
+    output: isSecret ? discarded() : stderr,
     terminal: true,
     historySize: 0,
     escapeCodeTimeout: ESCAPE_MS,
@@ -36,10 +36,10 @@ export function askAtTerminal(
     })
     .finally(() => {
       reader.close();
-      if (isSecret || !isAnswered) stderr.write("\n"); // whoever types an answer in sight ends the line with it
+      if (isSecret || !isAnswered) stderr.write("\n"); // otherwise the user's Enter ended the line
     });
 }
 
-function nowhere(): Writable {
+function discarded(): Writable {
   return new Writable({ write: (_chunk, _encoding, done) => done() });
 }

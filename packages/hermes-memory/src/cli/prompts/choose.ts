@@ -1,9 +1,15 @@
-// Lets a person choose a row: on a screen, by number where nothing can be drawn, by a number from a pipe.
+// Lets the user choose one of a few rows: with arrow keys on a screen, by number where nothing can be drawn or input is a pipe.
 import { Cancelled, type Terminal } from "../command.ts";
-import type { OpenScreen, Screen, ScreenEvent } from "../screen.ts";
-import { linesOf, lineText } from "../sessions/lines.ts";
-import { type ChoiceEnd, type Question, startChoice, stepChoice } from "./choice.ts";
-import { choiceFrame } from "./choice-frame.ts";
+import type { Screen, ScreenEvent, Size } from "../screen.ts";
+import { linesOf, lineText } from "../sessions/input-lines.ts";
+import {
+  cursorAfter,
+  listFrame,
+  runOnScreen,
+  type ScrollingList,
+  visibleRows,
+  withCursor,
+} from "./scrolling-list.ts";
 
 /** The index of the row. Throws `Cancelled`. */
 export async function choose(io: Terminal, question: Question): Promise<number> {
@@ -14,13 +20,13 @@ export async function choose(io: Terminal, question: Question): Promise<number> 
   return numberOf(io.isInteractive ? await io.ask(prompt) : await pipedLine(io, prompt), question);
 }
 
-/** Whatever is no number of a row means the preselected one. */
+/** Any other answer means the preselected row. */
 function numberOf(answer: string, { labels, preselected }: Question): number {
   const number = /^\d+$/.test(answer.trim()) ? Number(answer.trim()) : 0;
   return number >= 1 && number <= labels.length ? number - 1 : preselected;
 }
 
-/** Leaves the input closed: one line is all a pipe is asked for. */
+/** Reads one line; the input is closed afterwards. */
 async function pipedLine(io: Terminal, prompt: string): Promise<string> {
   io.note(prompt);
   let answer = "";
@@ -33,22 +39,82 @@ async function pipedLine(io: Terminal, prompt: string): Promise<string> {
 }
 
 async function onScreen(screen: Screen, question: Question): Promise<number> {
-  let list = startChoice(question, screen.size());
-  const { promise, resolve } = Promise.withResolvers<ChoiceEnd>();
-  let opened: OpenScreen | undefined;
-  const draw = (): void => opened?.draw(choiceFrame(list));
-  const onEvent = (event: ScreenEvent): void => {
-    list = stepChoice(list, event);
-    if (list.end === undefined) draw();
-    else resolve(list.end);
-  };
-  opened = await screen.open(onEvent);
-  try {
-    draw();
-    const end = await promise;
-    if (end.kind === "chosen") return end.index;
-    throw new Cancelled(end.kind === "interrupted" ? "interrupt" : "end");
-  } finally {
-    opened.close();
+  const start = startChoice(question, screen.size());
+  const end = await runOnScreen(screen, start, { step: stepChoice, frame: choiceFrame });
+  if (end.kind === "chosen") return end.index;
+  throw new Cancelled(end.kind === "interrupted" ? "interrupt" : "end");
+}
+
+// The list and its keys. Pure.
+
+export type ChoiceList = ScrollingList & {
+  readonly title: string;
+  readonly labels: readonly string[];
+  /** The row that Esc and q choose. */
+  readonly preselected: number;
+  readonly end?: ChoiceEnd;
+};
+
+type ChoiceEnd =
+  | { readonly kind: "chosen"; readonly index: number }
+  | { readonly kind: "interrupted" }
+  /** The terminal was closed. */
+  | { readonly kind: "gone" };
+
+type Question = {
+  readonly title: string;
+  /** At least one. */
+  readonly labels: readonly string[];
+  readonly preselected: number;
+};
+
+export function startChoice({ title, labels, preselected }: Question, { columns, rows }: Size): ChoiceList {
+  return moved({ title, labels, preselected, cursor: 0, top: 0, columns, rows }, preselected);
+}
+
+export function stepChoice(list: ChoiceList, event: ScreenEvent): ChoiceList {
+  if (list.end !== undefined) return list; // keys pressed after the choice
+  switch (event.kind) {
+    case "end":
+      return { ...list, end: { kind: "gone" } };
+    case "resize":
+      return moved({ ...list, columns: event.columns, rows: event.rows }, list.cursor);
+    case "key":
+      return press(list, event);
+    default:
+      return event satisfies never;
   }
+}
+
+type Key = Extract<ScreenEvent, { kind: "key" }>;
+
+const VI_KEYS: Readonly<Record<string, string>> = { k: "up", j: "down" };
+
+function press(list: ChoiceList, { name, isCtrl }: Key): ChoiceList {
+  if (isCtrl) return name === "c" ? { ...list, end: { kind: "interrupted" } } : list;
+  const cursor = cursorAfter(VI_KEYS[name ?? ""] ?? name, list, list.labels.length);
+  if (cursor !== undefined) return moved(list, cursor);
+  switch (name) {
+    case "return":
+    case "enter":
+    case "space":
+      return { ...list, end: { kind: "chosen", index: list.cursor } };
+    case "escape":
+    case "q":
+      return { ...list, end: { kind: "chosen", index: list.preselected } };
+    default:
+      return list;
+  }
+}
+
+function moved(list: ChoiceList, cursor: number): ChoiceList {
+  return withCursor(list, list.labels.length, cursor);
+}
+
+export function choiceFrame(list: ChoiceList): string[] {
+  return listFrame(list, {
+    head: list.title,
+    rows: list.labels.slice(list.top, list.top + visibleRows(list)),
+    keys: `Arrows move, Enter or Space chooses, Esc or q keeps: ${list.labels[list.preselected] ?? ""}`,
+  });
 }

@@ -1,9 +1,9 @@
-// The `hermes sessions` commands as data. Bodies are loaded when they run.
+// The `hermes sessions` commands as data. Their bodies are loaded when they run.
 import type { ArgumentSpec, CommandSpec, FlagSpec } from "../command.ts";
 
 const id: ArgumentSpec = {
   name: "id",
-  summary: "an id from 'hermes sessions list', or a beginning that fits one",
+  summary: "an id from 'hermes sessions list', or a unique beginning of one",
 };
 
 const source: FlagSpec = {
@@ -12,7 +12,7 @@ const source: FlagSpec = {
   summary: "only sessions from there: cli, telegram, cron, ...",
 };
 const yes: FlagSpec = { kind: "boolean", short: "y", summary: "do it without asking" };
-const verbose: FlagSpec = { kind: "boolean", summary: "tell how far it is, also without a terminal" };
+const verbose: FlagSpec = { kind: "boolean", summary: "show progress, even without a terminal" };
 
 export const sessionsCommands: readonly CommandSpec[] = [
   {
@@ -40,7 +40,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "hermes sessions browse --source cli",
       "echo 1 | hermes sessions browse",
     ],
-    load: async () => (await import("./browse.ts")).browse,
+    load: async () => (await import("./list.ts")).browse,
   },
   {
     name: "sessions show",
@@ -56,7 +56,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
   },
   {
     name: "sessions search",
-    summary: "find what was said, by words, phrases or a plain question",
+    summary: "find messages by words, phrases or a plain question",
     arguments: [
       {
         name: "query",
@@ -70,10 +70,14 @@ export const sessionsCommands: readonly CommandSpec[] = [
       role: {
         kind: "text",
         placeholder: "role",
-        summary: "only what these said: user, assistant, tool; several with commas",
+        summary: "only messages of these roles: user, assistant, tool; several with commas",
       },
-      after: { kind: "text", placeholder: "time", summary: "from then on: 2026-01-31, 12h, 7d, yesterday" },
-      before: { kind: "text", placeholder: "time", summary: "until then" },
+      after: {
+        kind: "text",
+        placeholder: "time",
+        summary: "only messages after this time: 2026-01-31, 12h, 7d, yesterday",
+      },
+      before: { kind: "text", placeholder: "time", summary: "only messages before this time" },
       session: {
         kind: "text",
         placeholder: "id",
@@ -92,7 +96,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "hermes sessions search '\"blue crane\" OR harbour*' --after 7d --role user",
       "hermes sessions search what did we decide about the crane --per-session --json",
     ],
-    load: async () => (await import("./search.ts")).search,
+    load: async () => (await import("./search-command.ts")).search,
   },
   {
     name: "sessions export",
@@ -118,7 +122,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
   },
   {
     name: "sessions import",
-    summary: "bring in what 'export' wrote; sessions that exist are left alone",
+    summary: "import a file written by 'export'; existing sessions stay unchanged",
     arguments: [{ name: "file", summary: "the JSONL file; '-' reads standard input" }],
     flags: { verbose },
     examples: ["hermes sessions import backup.jsonl", "zcat cli.jsonl.gz | hermes sessions import -"],
@@ -129,7 +133,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
     summary: "give a session a title",
     arguments: [id, { name: "title", summary: "the words of the title", isVariadic: true }],
     examples: ["hermes sessions rename 20260114_0930 Harbour crane"],
-    load: async () => (await import("./change.ts")).rename,
+    load: async () => (await import("./change-sessions.ts")).rename,
   },
   {
     name: "sessions archive",
@@ -137,7 +141,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
     arguments: [id],
     flags: { undo: { kind: "boolean", summary: "bring it back into the lists" } },
     examples: ["hermes sessions archive 20260114_0930", "hermes sessions archive 20260114_0930 --undo"],
-    load: async () => (await import("./change.ts")).archive,
+    load: async () => (await import("./change-sessions.ts")).archive,
   },
   {
     name: "sessions delete",
@@ -148,7 +152,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "hermes sessions delete 20260114_0930",
       "hermes sessions delete 20260114_0930 cron_backup_2026 --yes",
     ],
-    load: async () => (await import("./delete.ts")).remove,
+    load: async () => (await import("./change-sessions.ts")).remove,
   },
   {
     name: "sessions prune",
@@ -157,7 +161,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "older-than": {
         kind: "integer",
         placeholder: "days",
-        summary: "started more than so many days ago (90); of files, last written (0)",
+        summary: "minimum age in days: of a session since its start (90), of a file since it was written (0)",
       },
       source,
       orphans: {
@@ -172,7 +176,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "hermes sessions prune --orphans",
       "hermes sessions prune --older-than 30 --source cron --yes",
     ],
-    load: async () => (await import("./prune.ts")).prune,
+    load: async () => (await import("./change-sessions.ts")).prune,
   },
   {
     name: "sessions optimize",
@@ -182,7 +186,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
       verbose,
     },
     examples: ["hermes sessions optimize", "hermes sessions optimize --no-vacuum --verbose"],
-    load: async () => (await import("./optimize.ts")).optimize,
+    load: async () => (await import("./database-file.ts")).optimize,
   },
   {
     name: "sessions repair",
@@ -200,18 +204,18 @@ export const sessionsCommands: readonly CommandSpec[] = [
       },
     },
     examples: ["hermes sessions repair --check-only", "hermes sessions repair"],
-    load: async () => (await import("./repair.ts")).repair,
+    load: async () => (await import("./database-file.ts")).repair,
   },
   {
     name: "sessions stats",
-    summary: "count sessions and messages, and tell the size of the database",
+    summary: "count sessions and messages, and show the size of the database",
     examples: ["hermes sessions stats", "hermes sessions stats --json"],
-    load: async () => (await import("./stats.ts")).stats,
+    load: async () => (await import("./database-file.ts")).stats,
   },
   {
     name: "sessions path",
     summary: "print where the database is",
     examples: ["hermes sessions path", 'ls -l "$(hermes sessions path)"'],
-    load: async () => (await import("./stats.ts")).path,
+    load: async () => (await import("./database-file.ts")).path,
   },
 ];

@@ -1,18 +1,33 @@
-// export: one JSON object per session and line, read and written one session at a time.
-import { HermesError } from "@hermes-memory/core/lib";
+// `hermes sessions export`: one session per line, read and written one at a time. From a damaged database it takes what can be read.
+
+import { statSync } from "node:fs";
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { errnoCode, HermesError, randomHex, resolveLinks, syncDirectory } from "@hermes-memory/core/lib";
 import {
   describeLoss,
   type ExportedSession,
   type ExportLoss,
   type SessionStore,
 } from "@hermes-memory/core/sessions";
-import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "../command.ts";
+import {
+  type CommandBody,
+  type CommandContext,
+  CommandFailure,
+  type CommandInput,
+  type CommandOutcome,
+} from "../command.ts";
+import { statOf } from "../inspect-files.ts";
 import { counted, printable } from "../printing.ts";
-import { findSession, notFoundAnywhere } from "./find-session.ts";
-import { sourceFlag, textFlag } from "./flags.ts";
-import { databasePath, noDatabaseNote, openSessions } from "./open-store.ts";
-import { openOutputFile } from "./output-file.ts";
 import { progressDisplay } from "./progress.ts";
+import {
+  databasePath,
+  findSession,
+  noDatabaseNote,
+  notFoundAnywhere,
+  openSessions,
+  textFlag,
+} from "./session-command.ts";
 
 export const exportSessions: CommandBody = async (input, context) => {
   const out = input.args.out ?? "";
@@ -26,7 +41,6 @@ export const exportSessions: CommandBody = async (input, context) => {
       };
       const written = await writeAll(source, { input, context, signal, write });
       if (written === undefined) return { json: undefined, lines: [], notes, exitCode: 130 };
-      // stdout holds the sessions and nothing else.
       const damage = damageOf(source.loss());
       return { json: undefined, lines: [], notes: [...notes, ...damage.notes], exitCode: damage.exitCode };
     }
@@ -59,13 +73,13 @@ export const exportSessions: CommandBody = async (input, context) => {
 type Wanted = { readonly sessions: AsyncIterable<ExportedSession>; readonly total: number };
 
 type Source = Wanted & {
-  /** There is no database. */
+  /** There is no database yet. */
   readonly isMissing: boolean;
-  /** What could not be read; known when all sessions have been read. */
+  /** Rows that could not be read; complete once all sessions have been read. */
   loss(): ExportLoss | undefined;
 };
 
-/** The database, or, where it cannot be opened or asked for the session, a copy with all that can be read of it. */
+/** The database. When it is too damaged to open or to query: a copy with every row that can be read. */
 async function openSource(input: CommandInput, context: CommandContext): Promise<Source> {
   const asked = textFlag(input, "session-id");
   let loss: ExportLoss | undefined;
@@ -118,16 +132,16 @@ async function choose(
   onLoss: (loss: ExportLoss) => void,
 ): Promise<Wanted> {
   const includeInactive = input.flags.all === true;
-  const source = sourceFlag(input);
-  const total = await store.sessionCount({ ...source, includeArchived: true });
-  return { sessions: store.exportEach({ ...source, includeInactive, onLoss }), total };
+  const source = textFlag(input, "source");
+  const total = await store.sessionCount({ source, includeArchived: true });
+  return { sessions: store.exportEach({ source, includeInactive, onLoss }), total };
 }
 
 async function* only(session: ExportedSession | null): AsyncGenerator<ExportedSession> {
   if (session !== null) yield session;
 }
 
-/** What is said about a damaged database. Rows that no export holds do not count. */
+/** The report about a damaged database. Only tables that an export contains count. */
 function damageOf(loss: ExportLoss | undefined): {
   readonly json: object;
   readonly notes: readonly string[];
@@ -163,7 +177,7 @@ type Writing = {
 
 type Written = { readonly sessions: number; readonly messages: number };
 
-/** Undefined when it was interrupted. */
+/** Undefined when the user interrupted it. */
 async function writeAll(
   wanted: Wanted,
   { input, context, signal, write }: Writing,
@@ -185,7 +199,7 @@ async function writeAll(
   }
 }
 
-/** The line of a session message by message: as one text, a long conversation would not fit into a string. */
+/** The line of a session, message by message, because a long conversation does not fit into one string. */
 function* piecesOf({ messages, ...session }: ExportedSession): Generator<string> {
   yield `${JSON.stringify(session).slice(0, -1)},"messages":[`;
   for (const [index, message] of messages.entries())
@@ -200,4 +214,106 @@ function stopped(): CommandOutcome {
     notes: ["Stopped. No file was written."],
     exitCode: 130,
   };
+}
+
+// The output file: private, written piece by piece, and renamed to its final name when it is complete.
+
+type OutputFile = AsyncDisposable & {
+  write(text: string): Promise<void>;
+  /** Renames to the final name. Disposing without it removes the temporary file. */
+  finish(): Promise<void>;
+};
+
+type OutputOptions = {
+  /** Replace an existing file. */
+  readonly isForced: boolean;
+  /** Neither the database nor the files SQLite keeps beside it are replaced, even when forced. */
+  readonly database: string;
+};
+
+async function openOutputFile(name: string, { isForced, database }: OutputOptions): Promise<OutputFile> {
+  const target = resolveLinks(resolve(name));
+  refuseDatabase(name, target, database);
+  refuseExisting(name, target, isForced);
+  const temp = join(dirname(target), `.${basename(target)}.${randomHex(6)}.tmp`);
+  let file: FileHandle | undefined = await create(temp, name);
+  const close = async (): Promise<void> => {
+    await file?.close();
+    file = undefined;
+  };
+  return {
+    write: async (text) => {
+      await file?.writeFile(text);
+    },
+    finish: async () => {
+      await file?.sync();
+      await close();
+      refuseDatabase(name, target, database);
+      refuseExisting(name, target, isForced); // another process may have created it meanwhile
+      await rename(temp, target);
+      syncDirectory(dirname(target));
+    },
+    [Symbol.asyncDispose]: async () => {
+      await close();
+      await rm(temp, { force: true });
+    },
+  };
+}
+
+const BESIDE_DATABASE = ["", "-wal", "-shm", "-journal"];
+
+/** Compares inodes, because a file can have several names, and paths, because it may not exist yet. */
+function refuseDatabase(name: string, target: string, database: string): void {
+  const there = fileAt(target);
+  const real = resolveLinks(resolve(database));
+  const isOfDatabase = BESIDE_DATABASE.map((suffix) => real + suffix).some(
+    (path) => placeOf(path) === placeOf(target) || (there !== undefined && fileAt(path) === there),
+  );
+  if (!isOfDatabase) return;
+  throw new CommandFailure(
+    `${printable(name)} belongs to the session database itself. Name another file, or '-' for stdout.`,
+    { details: { kind: "is-database" } },
+  );
+}
+
+function fileAt(path: string): string | undefined {
+  const there = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return there && `${there.dev}:${there.ino}`;
+}
+
+/** The path with the directory's inode, because a directory can have several names. */
+function placeOf(path: string): string {
+  return `${fileAt(dirname(path)) ?? dirname(path)}/${basename(path)}`;
+}
+
+function refuseExisting(name: string, target: string, isForced: boolean): void {
+  const there = statOf(target);
+  if (there === undefined) return;
+  if (!there.isFile()) {
+    // A rename would replace a device by a file.
+    throw new CommandFailure(
+      `${printable(name)} is not a regular file. Name another one, or '-' for stdout.`,
+      {
+        details: { kind: "not-a-file" },
+      },
+    );
+  }
+  if (!isForced) {
+    throw new CommandFailure(`${printable(name)} exists already. Name another file, or pass --force.`, {
+      details: { kind: "exists" },
+    });
+  }
+}
+
+async function create(temp: string, name: string): Promise<FileHandle> {
+  try {
+    return await open(temp, "wx", 0o600);
+  } catch (cause) {
+    const code = errnoCode(cause);
+    const why = code === "ENOENT" ? "its directory does not exist" : code === undefined ? "" : code;
+    throw new HermesError("export-not-writable", `Cannot write ${printable(name)}: ${why}.`, {
+      hint: "Choose a directory that exists and that you may write to.",
+      cause,
+    });
+  }
 }

@@ -1,15 +1,15 @@
-// import: the lines of an export, one session at a time.
+// `hermes sessions import`: reads the lines of an export, one session at a time.
 import { type FileHandle, open } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { describeCause, HermesError, parseOutsideJson } from "@hermes-memory/core/lib";
 import type { ExportedSession, ImportOutcome } from "@hermes-memory/core/sessions";
+import { z } from "zod";
 import { type CommandBody, CommandFailure, type CommandOutcome } from "../command.ts";
 import { counted, printable } from "../printing.ts";
-import { parseExported } from "./exported-session.ts";
-import { type Line, LineTooLong, linesOf, lineText } from "./lines.ts";
-import { openOrMakeSessions } from "./open-store.ts";
+import { type Line, LineTooLong, linesOf, lineText } from "./input-lines.ts";
 import { progressDisplay } from "./progress.ts";
-import { flat } from "./table.ts";
+import { openOrMakeSessions } from "./session-command.ts";
+import { flat } from "./text-layout.ts";
 
 const LISTED = 20;
 
@@ -35,10 +35,10 @@ export const importSessions: CommandBody = async (input, context) => {
     }
   });
   if (reading.trouble !== undefined) throw badLine(reading.trouble, name, reading.line, outcome);
-  return told(outcome);
+  return reported(outcome);
 };
 
-/** What was wrong with a line ends the reading, not the import: what came before it counts, and is reported. */
+/** A bad line ends the reading but not the import: sessions before it are kept and reported. */
 class Reading {
   line = 0;
   sessions = 0;
@@ -71,7 +71,7 @@ class Reading {
   }
 }
 
-/** Ends at once when the signal comes, also while nothing does: a person at a pipe that is idle wants out too. */
+/** Ends at once when the signal aborts, even while the input is idle. */
 async function* untilAborted(
   chunks: AsyncIterable<Uint8Array>,
   signal: AbortSignal,
@@ -84,27 +84,27 @@ async function* untilAborted(
     while (!signal.aborted) {
       const next = source.next();
       const read = await Promise.race([next, aborted]);
-      if (read === undefined) next.catch(() => {}); // given up; what becomes of it does not matter
+      if (read === undefined) next.catch(() => {}); // the result is no longer needed
       if (read === undefined || read.done) return;
       yield read.value;
     }
   } finally {
     signal.removeEventListener("abort", stop);
-    // An open stream would keep the process alive, waiting for what nobody reads.
+    // An open stream would keep the process alive.
     if (chunks instanceof Readable) chunks.destroy();
   }
 }
 
-/** The session, or what is wrong with the line. */
+/** The session, or a text that says what is wrong with the line. */
 function parseLine(line: Line): ExportedSession | string {
   const text = lineText(line);
   if (text === undefined) return "it is not valid UTF-8 text";
-  // Its size is whatever the session has; how deep it goes is not.
+  // A session may have any size; only the depth is limited.
   const parsed = parseOutsideJson(text, { maxChars: Number.POSITIVE_INFINITY });
   return parsed.ok ? parseExported(parsed.value) : `it ${parsed.error.message}`;
 }
 
-/** Before the database is opened: a wrong name must not leave an empty one behind. */
+/** Called before the database is opened, so that a wrong name does not leave an empty database. */
 async function openInput(name: string): Promise<FileHandle> {
   let file: FileHandle | undefined;
   try {
@@ -136,14 +136,14 @@ function whereItFailed(cause: unknown, name: string, line: number): unknown {
   return new HermesError(cause.code, message, { cause, hint });
 }
 
-function told(outcome: ImportOutcome & { isStopped: boolean }): CommandOutcome {
+function reported(outcome: ImportOutcome & { isStopped: boolean }): CommandOutcome {
   const { imported, messages, skipped, renamed, isStopped } = outcome;
   const list = (lines: readonly string[]): string[] => [
     ...lines.slice(0, LISTED),
     ...(lines.length > LISTED ? [`  and ${lines.length - LISTED} more`] : []),
   ];
   return {
-    json: { success: !isStopped, ...outcomeJson(outcome), ...(isStopped ? { kind: "interrupted" } : {}) },
+    json: { success: !isStopped, ...outcomeJson(outcome), kind: isStopped ? "interrupted" : undefined },
     lines: [
       `Imported ${counted(imported, "session")} with ${counted(messages, "message")}.`,
       ...(skipped.length > 0 ? [`Skipped ${counted(skipped.length, "session")}:`] : []),
@@ -154,10 +154,27 @@ function told(outcome: ImportOutcome & { isStopped: boolean }): CommandOutcome {
       ...list(renamed.map(({ id, title }) => `  ${flat(id)}  ${flat(title ?? "(no title)")}`)),
     ],
     notes: isStopped ? ["Stopped. Importing the file again goes on where this stopped."] : [],
-    ...(isStopped ? { exitCode: 130 as const } : {}),
+    exitCode: isStopped ? 130 : 0,
   };
 }
 
 function outcomeJson({ imported, messages, skipped, renamed }: ImportOutcome): object {
   return { imported, messages, skipped, renamed };
+}
+
+// Lenient: other programs and older versions write fewer columns. The store fills in the rest.
+const line = z.looseObject({
+  id: z.string().min(1),
+  source: z.string().optional(),
+  started_at: z.number(),
+  messages: z.array(z.looseObject({ role: z.string() })),
+});
+
+/** The session, or a text that says what is wrong with it. */
+function parseExported(value: unknown): ExportedSession | string {
+  const parsed = line.safeParse(value);
+  if (parsed.success) return { source: "unknown", ...parsed.data } as unknown as ExportedSession;
+  const [issue] = parsed.error.issues;
+  const field = issue?.path.join(".") ?? "";
+  return `it is no exported session (${field === "" ? "" : `'${field}': `}${issue?.message ?? "unknown"})`;
 }

@@ -1,10 +1,12 @@
-// list.
+// `hermes sessions list` and `browse`.
 import { systemClock } from "@hermes-memory/core/lib";
 import { INTERNAL_SOURCES, type ListedSession, type ListOptions } from "@hermes-memory/core/sessions";
 import type { CommandBody, CommandInput } from "../command.ts";
-import { numberFlag, sourceFlag, textFlag } from "./flags.ts";
-import { noDatabaseNote, openSessions } from "./open-store.ts";
-import { sessionTable } from "./table.ts";
+import { cancelled } from "../confirm.ts";
+import { noDatabaseNote, numberFlag, openSessions, textFlag } from "./session-command.ts";
+import { promptForSession, runPicker } from "./session-picker.ts";
+import { readTranscript, transcriptLines } from "./show.ts";
+import { flat, sessionTable } from "./text-layout.ts";
 
 const DEFAULT_LIMIT = 20;
 
@@ -26,25 +28,66 @@ export const list: CommandBody = async (input, context) => {
       rows.length === 0
         ? ["No sessions found."]
         : sessionTable(rows, { now: systemClock.now(), paint: context.io.paint }),
-    notes: [...(total > rows.length ? [more] : [])],
+    notes: total > rows.length ? [more] : [],
   };
 };
 
-/** What programs run for themselves is nobody's conversation: it shows up only when it is asked for. */
-export function hiddenSources(input: CommandInput): Pick<ListOptions, "excludeSources"> {
-  return textFlag(input, "source") === undefined ? { excludeSources: INTERNAL_SOURCES } : {};
+/** Runs that programs start by themselves are listed only when their source is named. */
+function hiddenSources(input: CommandInput): readonly string[] | undefined {
+  return textFlag(input, "source") === undefined ? INTERNAL_SOURCES : undefined;
 }
 
-/** A row without the prompt, which is long and the same in every line. `show` has it. */
+/** Without the system prompt, which is long and repeats in every row; `show` prints it. */
 export function listedJson({ system_prompt: _prompt, ...row }: ListedSession): object {
   return row;
 }
 
 function filterOf(input: CommandInput): ListOptions {
   return {
-    ...sourceFlag(input),
-    ...hiddenSources(input),
-    ...(input.flags.all === true ? { includeArchived: true } : {}),
-    ...(input.flags.archived === true ? { archivedOnly: true } : {}),
+    source: textFlag(input, "source"),
+    excludeSources: hiddenSources(input),
+    includeArchived: input.flags.all === true,
+    archivedOnly: input.flags.archived === true,
   };
 }
+
+const BROWSED_LIMIT = 500;
+const SHOWN_MESSAGES = 10;
+
+export const browse: CommandBody = async (input, context) => {
+  const { io } = context;
+  const store = await openSessions(context, "read");
+  const sessions = await store?.listSessionsRich({
+    source: textFlag(input, "source"),
+    excludeSources: hiddenSources(input),
+    limit: numberFlag(input, "limit", BROWSED_LIMIT),
+    orderByLastActive: true,
+  });
+  if (!store || !sessions?.length)
+    return {
+      json: null,
+      lines: ["No sessions found."],
+      notes: store ? [] : [noDatabaseNote(context)],
+    };
+  const end = io.screen
+    ? await runPicker(io.screen, sessions, systemClock)
+    : await promptForSession(io, sessions, systemClock.now());
+  if (end.kind === "interrupted") return cancelled(130);
+  if (end.kind === "quit") return cancelled();
+  const { id } = end.session;
+  const { total, ...transcript } = await readTranscript(store, id, {
+    limit: SHOWN_MESSAGES,
+    includeInactive: false,
+  });
+  const rest = total > SHOWN_MESSAGES ? `, ${total - SHOWN_MESSAGES} more messages` : "";
+  return {
+    json: listedJson(end.session),
+    lines: [
+      ...transcriptLines(transcript, { paint: io.paint, isFull: false }),
+      "",
+      `Session ID: ${flat(id)}`,
+      io.paint("dim", `All of it${rest}: hermes sessions show ${flat(id)}`),
+      io.paint("dim", `Go on with it: hermes chat --resume ${flat(id)}`),
+    ],
+  };
+};

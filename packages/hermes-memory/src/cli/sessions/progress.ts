@@ -1,8 +1,8 @@
-// How far long work is: a bar on a terminal, from the first half second on; lines elsewhere, for those who ask.
+// Progress of long work: a bar on a terminal after half a second; with --verbose, lines where there is no terminal.
 import type { Progress } from "@hermes-memory/core/sessions";
 import type { Terminal } from "../command.ts";
 import { printable } from "../printing.ts";
-import { cutToWidth } from "./width.ts";
+import { cutToWidth } from "./text-layout.ts";
 
 const QUIET_MS = 500;
 const REDRAW_MS = 100;
@@ -11,7 +11,7 @@ const BAR_COLUMNS = 24;
 
 export type ProgressDisplay = {
   readonly show: (progress: Progress) => void;
-  /** Takes the bar away, so that the result stands alone. */
+  /** Removes the bar before the result is printed. */
   readonly clear: () => void;
 };
 
@@ -57,7 +57,7 @@ export function progressBar(progress: Progress, columns: number): string {
   const room = Math.min(BAR_COLUMNS, columns - 24);
   const filled = total > 0 ? Math.floor((percentDone(done, total) / 100) * room) : 0;
   const bar = room >= 8 && total > 0 ? `[${"#".repeat(filled)}${"-".repeat(room - filled)}] ` : "";
-  return cutToWidth(`${bar}${progressText(progress)}`, columns - 1); // the last column would wrap
+  return cutToWidth(`${bar}${progressText(progress)}`, columns - 1); // a text in the last column would wrap
 }
 
 function percentDone(done: number, total: number): number {

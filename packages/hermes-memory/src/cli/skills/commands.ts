@@ -1,4 +1,4 @@
-// The `hermes skills` commands as data. Bodies are loaded when they run.
+// The `hermes skills` commands as data. Their bodies are loaded when they run.
 import type { ArgumentSpec, CommandSpec, FlagSpec } from "../command.ts";
 
 const name: ArgumentSpec = { name: "name", summary: "a skill's name, or category/name" };
@@ -23,14 +23,14 @@ export const skillsCommands: readonly CommandSpec[] = [
       all: { kind: "boolean", summary: "also those switched off or made for other systems" },
     },
     examples: ["hermes skills list", "hermes skills list --all --json"],
-    load: async () => (await import("./look.ts")).list,
+    load: async () => (await import("./manage-skills.ts")).list,
   },
   {
     name: "skills view",
     summary: "print a skill as an agent reads it, or one of its files",
     arguments: [name, { name: "file", summary: "such as references/api.md", isOptional: true }],
     examples: ["hermes skills view deploy", "hermes skills view deploy references/hosts.md"],
-    load: async () => (await import("./look.ts")).view,
+    load: async () => (await import("./manage-skills.ts")).view,
   },
   {
     name: "skills new",
@@ -46,7 +46,7 @@ export const skillsCommands: readonly CommandSpec[] = [
       "hermes skills new deploy --description 'Ship the web app; use it before every release'",
       "hermes skills new deploy --category devops --stdin < SKILL.md",
     ],
-    load: async () => (await import("./new.ts")).create,
+    load: async () => (await import("./manage-skills.ts")).create,
   },
   {
     name: "skills disable",
@@ -54,7 +54,7 @@ export const skillsCommands: readonly CommandSpec[] = [
     arguments: [name],
     flags: { platform },
     examples: ["hermes skills disable deploy", "hermes skills disable deploy --platform telegram"],
-    load: async () => (await import("./switch.ts")).disable,
+    load: async () => (await import("./manage-skills.ts")).disable,
   },
   {
     name: "skills enable",
@@ -62,49 +62,49 @@ export const skillsCommands: readonly CommandSpec[] = [
     arguments: [name],
     flags: { platform },
     examples: ["hermes skills enable deploy"],
-    load: async () => (await import("./switch.ts")).enable,
+    load: async () => (await import("./manage-skills.ts")).enable,
   },
   {
     name: "skills history",
     summary: "list what changed, when and by whom, newest first",
     flags: { limit: { kind: "integer", minimum: 1, summary: "how many changes to list (20)" } },
     examples: ["hermes skills history", "hermes skills history --limit 5 --json"],
-    load: async () => (await import("./history.ts")).history,
+    load: async () => (await import("./manage-skills.ts")).history,
   },
   {
     name: "skills undo",
     summary: "take back a change: the newest, or the one with this id",
     arguments: [{ name: "id", summary: "an id from 'hermes skills history'", isOptional: true }],
     examples: ["hermes skills undo", "hermes skills undo 1a2b3c4d"],
-    load: async () => (await import("./history.ts")).undo,
+    load: async () => (await import("./manage-skills.ts")).undo,
   },
   {
     name: "skills pending",
     summary: "list the changes that wait for approval",
     flags: { diff: { kind: "boolean", summary: "also print what each of them would change" } },
     examples: ["hermes skills pending", "hermes skills pending --diff"],
-    load: async () => (await import("./approval.ts")).pending,
+    load: async () => (await import("./staged-skills.ts")).pending,
   },
   {
     name: "skills approve",
-    summary: "make a staged change, or all of them",
+    summary: "apply a staged change, or all of them",
     arguments: [pendingId],
     flags: { "allow-secret": allowSecret },
     examples: ["hermes skills approve 1a2b3c4d", "hermes skills approve all"],
-    load: async () => (await import("./approval.ts")).approve,
+    load: async () => (await import("./staged-skills.ts")).approve,
   },
   {
     name: "skills reject",
     summary: "drop a staged change, or all of them",
     arguments: [pendingId],
     examples: ["hermes skills reject 1a2b3c4d", "hermes skills reject all"],
-    load: async () => (await import("./approval.ts")).reject,
+    load: async () => (await import("./staged-skills.ts")).reject,
   },
   {
     name: "skills path",
     summary: "print the skills directory, or the directory of a skill",
     arguments: [{ ...name, isOptional: true }],
     examples: ["hermes skills path", 'cd "$(hermes skills path deploy)"'],
-    load: async () => (await import("./look.ts")).path,
+    load: async () => (await import("./manage-skills.ts")).path,
   },
 ];

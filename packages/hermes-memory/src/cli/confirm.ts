@@ -1,0 +1,38 @@
+// The question before a command deletes something or takes a change back: prints the list of affected things, then asks.
+import { type CommandContext, CommandFailure, type CommandInput, type CommandOutcome } from "./command.ts";
+
+export type Confirmation = {
+  /** Printed to stderr before the question: what will be deleted or taken back. */
+  readonly list: readonly string[];
+  readonly question: string;
+  /** The same facts as fields of `--json`, printed where no user can be asked. */
+  readonly json: Readonly<Record<string, unknown>>;
+  /** Accept 'y' as well as 'yes'. */
+  readonly isShort?: boolean;
+  /** How the error starts where no user can be asked. */
+  readonly untouched?: string;
+};
+
+/**
+ * Undefined when the user agreed or passed --yes. Otherwise the outcome of the command, which then must not change anything.
+ * Throws where there is no terminal: a 'yes' that is piped in does not count.
+ */
+export async function declined(
+  { list, question, json, isShort = false, untouched = "Nothing was deleted" }: Confirmation,
+  { flags }: CommandInput,
+  { io, isJson }: CommandContext,
+): Promise<CommandOutcome | undefined> {
+  if (flags.yes === true) return undefined;
+  if (!isJson || io.isInteractive) io.note(`${list.join("\n")}\n`);
+  if (!io.isInteractive)
+    throw new CommandFailure(`${untouched}: there is no terminal to ask at. Pass --yes to go on.`, {
+      details: { kind: "unconfirmed", ...json },
+    });
+  return (await io.confirm(question, { short: isShort })) ? undefined : cancelled();
+}
+
+/** The user declined, or left. */
+export function cancelled(exitCode: 1 | 130 = 1): CommandOutcome {
+  const kind = exitCode === 130 ? "interrupted" : "cancelled";
+  return { json: { success: false, kind }, lines: ["Cancelled."], exitCode };
+}

@@ -1,0 +1,308 @@
+// `hermes context status`, `engines` and `use`: the engine and the window of the next session, and choosing another engine.
+
+import { resolve } from "node:path";
+import {
+  type ContextWindow,
+  isLoopback,
+  parseBaseUrl,
+  resolveContextWindow,
+} from "@hermes-memory/agent/models";
+import { type HermesConfig, nearest, setConfigValue } from "@hermes-memory/core/config";
+import {
+  type Budgets,
+  type CachingPolicy,
+  cachingPolicy,
+  compressorSettings,
+  deriveBudgets,
+  type ListedEngine,
+  listEngines,
+  losslessSettings,
+  type SummaryFeasibility,
+  summaryFeasibility,
+  windowFit,
+} from "@hermes-memory/core/context";
+import { groupThousands } from "@hermes-memory/core/lib";
+import { usable } from "@hermes-memory/core/memory";
+import { redactSecrets } from "@hermes-memory/core/security";
+import { type CommandBody, CommandFailure, type Paint } from "../command.ts";
+import { windowText } from "../model/resolution.ts";
+import { oneLine, printable } from "../printing.ts";
+
+export const status: CommandBody = async (_input, { memory, io }) => {
+  const report = await inspectContext(await memory.config(), memory.home);
+  return {
+    json: toJson(report),
+    lines: linesOf(report, io.paint),
+    notes: report.notices.map((notice) => `note: ${printable(notice)}`),
+  };
+};
+
+function toJson({ config, engine, window, budgets, summary, caching, notices }: ContextReport): object {
+  const { model, compression } = config;
+  const { tokens, source, server, isProvisional } = window;
+  const isBuiltIn = engine?.source !== "plugin";
+  return {
+    engine: config.context.engine,
+    engine_installed: engine !== undefined && engine.problem === undefined,
+    engine_source: engine?.source ?? null,
+    model: model.default || null,
+    provider: model.provider || null,
+    base_url: model.baseUrl === "" ? null : redactSecrets(model.baseUrl),
+    window: { tokens, source, server: server ?? null, provisional: isProvisional },
+    compression: {
+      enabled: compression.enabled,
+      threshold: compression.threshold,
+      threshold_tokens: isBuiltIn ? budgets.thresholdTokens : null,
+      tail_tokens: isBuiltIn ? budgets.tailTokens : null,
+      max_summary_tokens: isBuiltIn ? budgets.maxSummaryTokens : null,
+      protect_first_n: compression.protectFirstN,
+      protect_last_n: compression.protectLastN,
+    },
+    hygiene: {
+      threshold_tokens: Math.trunc(tokens * compression.hygieneThreshold),
+      message_limit: compression.hygieneHardMessageLimit,
+    },
+    summary_model: {
+      model: summary.model ?? (model.default || null),
+      provider: summary.provider,
+      is_main: summary.model === undefined,
+      window: summary.window ?? tokens,
+    },
+    prompt_caching: {
+      enabled: caching?.enabled ?? null,
+      layout: caching?.enabled ? (caching.native ? "native" : "envelope") : null,
+      ttl: config.promptCaching.cacheTtl,
+    },
+    notices,
+  };
+}
+
+function linesOf(report: ContextReport, paint: Paint): string[] {
+  const { config, engine, window, budgets, summary } = report;
+  const { model, compression, context } = config;
+  const isUsable = engine !== undefined && engine.problem === undefined;
+  const source = isUsable ? `, ${engine.source}` : paint("red", ", not usable");
+  const served = [model.provider === "" ? "" : `by ${model.provider}`, redactSecrets(model.baseUrl)];
+  const place = served.filter((part) => part !== "").join(" at ");
+  const count = groupThousands;
+  const share = Math.round((budgets.thresholdTokens / window.tokens) * 100);
+  const compacts = compression.enabled
+    ? `at ${count(budgets.thresholdTokens)} tokens (${share} % of the window)`
+    : "off; only when asked to";
+  const rules = [
+    row("compacts", compacts),
+    row(
+      "keeps",
+      `the first ${count(compression.protectFirstN)} messages and about ${count(budgets.tailTokens)} tokens at the end`,
+    ),
+    row("summaries", `up to ${count(budgets.maxSummaryTokens)} tokens, by ${summaryModel(summary)}`),
+  ];
+  return [
+    row("engine", `${oneLine(context.engine)}${source}`),
+    row(
+      "model",
+      model.default === "" ? "none set" : `${oneLine(model.default)}${place && `, ${oneLine(place, 100)}`}`,
+    ),
+    row("window", windowText(window)),
+    ...(engine?.source === "plugin" && isUsable ? [row("compacts", "by rules of the plugin")] : rules),
+    row("caching", cachingText(report)),
+  ];
+}
+
+function summaryModel({ model, provider }: ContextReport["summary"]): string {
+  if (model === undefined) return "the conversation's own model";
+  return provider === "auto" ? oneLine(model) : `${oneLine(model)} (${oneLine(provider)})`;
+}
+
+function cachingText({ caching, config }: ContextReport): string {
+  if (caching === undefined) return "not known without a model and its provider";
+  if (!caching.enabled) return "not by markers; a server may still cache on its own";
+  return `on, ${caching.native ? "native" : "envelope"} layout, kept ${config.promptCaching.cacheTtl}`;
+}
+
+function row(name: string, value: string): string {
+  return `${name.padEnd(10)} ${value}`;
+}
+
+// The context of the next session, from config, the model's server and the plugins folder.
+
+type ContextReport = {
+  readonly config: HermesConfig;
+  /** Undefined when the configured engine is not installed. */
+  readonly engine: ListedEngine | undefined;
+  readonly window: ContextWindow;
+  /** For the built-in engines; a plugin has its own rules. */
+  readonly budgets: Budgets;
+  readonly summary: SummaryReport;
+  /** Undefined when config names no model, or no server for it. */
+  readonly caching: CachingPolicy | undefined;
+  readonly notices: readonly string[];
+};
+
+type SummaryReport = {
+  /** Undefined when it is the model of the conversation. */
+  readonly model: string | undefined;
+  readonly provider: string;
+  readonly window: number | undefined;
+};
+
+async function inspectContext(config: HermesConfig, home: string): Promise<ContextReport> {
+  const { engines, warnings } = await listEngines(home);
+  const engine = engines.find(({ name }) => name === config.context.engine);
+  const { default: model, provider, baseUrl, apiKey } = config.model;
+  const window = await resolveContextWindow({ model, provider, baseUrl, apiKey }, { home, config });
+  const budgets = budgetsOf(config, engine, window.tokens);
+  const summary = await inspectSummary(config, home);
+  const notices = [
+    ...engineNotices(config, engine),
+    ...warnings,
+    ...windowNotices(config, window),
+    ...summaryNotices(config, { window, budgets, summary }),
+  ];
+  const place = [provider, baseUrl, config.model.apiMode];
+  // Caching depends on the server, not on the model alone.
+  const isKnown = model !== "" && place.some((part) => part !== "");
+  const caching = isKnown
+    ? cachingPolicy({ model, provider, baseUrl, apiMode: apiModeOf(config) })
+    : undefined;
+  return { config, engine, window, budgets, summary, caching, notices };
+}
+
+function budgetsOf(config: HermesConfig, engine: ListedEngine | undefined, window: number): Budgets {
+  const settings = compressorSettings(config, window);
+  if (engine?.name !== "lcm") return deriveBudgets(settings);
+  return deriveBudgets({ ...settings, targetRatio: losslessSettings(config).freshTailRatio });
+}
+
+/** Its window matters only when it is not the model of the conversation. */
+async function inspectSummary(config: HermesConfig, home: string): Promise<SummaryReport> {
+  const { model, provider, baseUrl, apiKey, contextLength } = config.auxiliary.compression;
+  if (model === "") return { model: undefined, provider, window: contextLength };
+  if (contextLength !== undefined) return { model, provider, window: contextLength };
+  const isSame = baseUrl === "" && ["", "auto", config.model.provider].includes(provider);
+  const place = isSame
+    ? { provider: config.model.provider, baseUrl: config.model.baseUrl, apiKey: config.model.apiKey }
+    : { provider, baseUrl, apiKey };
+  const { tokens } = await resolveContextWindow({ model, ...place }, { home, config });
+  return { model, provider, window: tokens };
+}
+
+function engineNotices(config: HermesConfig, engine: ListedEngine | undefined): string[] {
+  const { engine: name } = config.context;
+  const place = "'compressor' takes its place.";
+  if (engine === undefined) return [`The engine '${name}' is not installed; ${place}`];
+  return engine.problem === undefined
+    ? []
+    : [`The engine '${name}' cannot be used; ${place} ${engine.problem}`];
+}
+
+function windowNotices({ model, raw }: HermesConfig, window: ContextWindow): string[] {
+  const written = typeof raw.model === "object" && raw.model !== null && "context_length" in raw.model;
+  const isIgnored = written && model.contextLength === undefined;
+  const ignored = "model.context_length is ignored; 'hermes config check' says why.";
+  const provisional =
+    `${window.server} has not loaded the model and may then serve less than this without saying so. ` +
+    "Load it and ask again, or set model.context_length to what the server is set to.";
+  const base = parseBaseUrl(model.baseUrl);
+  const isSilent =
+    base !== undefined &&
+    isLoopback(base) &&
+    !["config", "custom_provider", "server"].includes(window.source);
+  const fit = windowFit(model.default, window.tokens, { promptTokens: 0, toolTokens: 0 });
+  return [
+    ...(model.default === ""
+      ? ["No model is set; the figures are for an unknown one. Set model.default."]
+      : []),
+    ...(isIgnored ? [ignored] : []),
+    ...(window.isProvisional ? [provisional] : []),
+    ...(isSilent ? ["The model's server on this machine did not say how much it takes. Is it running?"] : []),
+    ...(fit.kind === "too_small" ? [fit.message] : fit.notice ? [fit.notice.text] : []),
+  ];
+}
+
+function summaryNotices(
+  { model: main, compression }: HermesConfig,
+  { window, budgets, summary }: Pick<ContextReport, "window" | "budgets" | "summary">,
+): string[] {
+  if (!compression.enabled || summary.window === undefined || main.default === "") return [];
+  const feasibility: SummaryFeasibility = summaryFeasibility({
+    mainModel: main.default,
+    mainWindow: window.tokens,
+    thresholdTokens: budgets.thresholdTokens,
+    summary: { model: summary.model ?? main.default, window: summary.window },
+  });
+  return feasibility.kind === "fine" ? [] : [feasibility.notice.text];
+}
+
+/** The API mode of a provider when config does not set it. */
+function apiModeOf({ model }: HermesConfig): string {
+  if (model.apiMode !== "") return model.apiMode;
+  const isAnthropic =
+    model.provider === "anthropic" || /^https?:\/\/api\.anthropic\.com(?:[:/]|$)/i.test(model.baseUrl);
+  return isAnthropic ? "anthropic_messages" : "chat_completions";
+}
+
+// The engines, and choosing one.
+
+export const engines: CommandBody = async (_input, { memory, io }) => {
+  const active = (await memory.config()).context.engine;
+  const { engines: all, warnings } = await listEngines(memory.home);
+  const width = Math.max(...all.map(({ name }) => name.length));
+  const missing = printable(
+    `context.engine is '${active}', which is not installed. 'compressor' takes its place.`,
+  );
+  return {
+    json: { active, engines: all.map((engine) => listed(engine, active)), warnings },
+    lines: all.map(({ name, source, description, problem }) => {
+      const about =
+        problem === undefined ? oneLine(description, 100) : io.paint("yellow", oneLine(problem, 200));
+      return `${name === active ? "*" : " "} ${name.padEnd(width)}  ${source.padEnd(8)}  ${about}`.trimEnd();
+    }),
+    notes: [
+      ...warnings.map((warning) => `warning: ${printable(warning)}`),
+      ...(all.some(({ name }) => name === active) ? [] : [missing]),
+    ],
+  };
+};
+
+export const use: CommandBody = async ({ args }, { memory }) => {
+  const { home } = memory;
+  const name = args.name ?? "";
+  const { engines: all } = await listEngines(home);
+  const wanted = all.find((engine) => engine.name === name);
+  if (wanted === undefined) throw unknownEngine(name, all);
+  if (wanted.problem !== undefined)
+    throw new CommandFailure(`Cannot use '${name}'. ${wanted.problem}`, {
+      details: { kind: "not-loadable", engine: name },
+    });
+  const previous = (await memory.config()).context.engine;
+  const { changed, path } = usable(await setConfigValue(home, "context.engine", name));
+  const isOther = previous !== name;
+  return {
+    json: { success: true, engine: name, previous, changed, path: resolve(path) },
+    lines: [
+      isOther
+        ? `The context engine is now ${name} (before: ${printable(previous)}).`
+        : `It was ${name} already.`,
+    ],
+    notes: isOther ? ["A new session uses it; one that is running keeps its engine."] : [],
+  };
+};
+
+/** Without the path of its code. */
+function listed({ entry: _entry, ...engine }: ListedEngine, active: string): object {
+  return { ...engine, active: engine.name === active };
+}
+
+function unknownEngine(name: string, all: readonly ListedEngine[]): CommandFailure {
+  const names = all.map((engine) => engine.name);
+  const meant = nearest(name, names);
+  const hint =
+    meant === undefined
+      ? "An engine of your own goes into the home's plugins folder, with 'kind: context_engine' in its plugin.yaml."
+      : `Did you mean '${meant}'?`;
+  return new CommandFailure(`There is no context engine '${name}'. There are: ${names.join(", ")}.`, {
+    hint,
+    details: { kind: "not-found", engine: name },
+  });
+}

@@ -1,0 +1,96 @@
+// `hermes curator pin`, `unpin`, `archive`, `restore`, `list-archived` and `backup`: skills, by hand.
+import { listArchivedSkills, restoreArchivedSkill, takeSnapshot } from "@hermes-memory/agent/curator";
+import { provenanceOf, readOrigins, setPinned, skillManageTool } from "@hermes-memory/core/skills";
+import {
+  type CommandBody,
+  type CommandContext,
+  CommandFailure,
+  type CommandInput,
+  unwrap,
+} from "../command.ts";
+import { localTime, printable } from "../printing.ts";
+import { openSkills, skillFailure } from "../skills/skill-command.ts";
+import { curatorFailure } from "./past-runs.ts";
+
+export const pin: CommandBody = (input, context) => setPin(input, context, true);
+export const unpin: CommandBody = (input, context) => setPin(input, context, false);
+
+async function setPin(input: CommandInput, context: CommandContext, isPinned: boolean) {
+  const store = await openSkills(context);
+  const skill = unwrap(await store.find(input.args.skill ?? ""), skillFailure);
+  const origin = provenanceOf(skill, readOrigins(store));
+  if (origin !== "agent")
+    throw new CommandFailure(
+      `The skill '${printable(skill.name)}' does not belong to this home, and is never archived.`,
+      {
+        details: { kind: "protected", provenance: origin },
+      },
+    );
+  unwrap(await setPinned(store, skill.relativePath, isPinned), skillFailure);
+  return {
+    json: { success: true, skill: skill.directoryName, pinned: isPinned },
+    lines: [printable(`The skill '${skill.name}' is ${isPinned ? "pinned" : "no longer pinned"}.`)],
+  };
+}
+
+/** By the rules of the curator: no pinned skills, and none that come from elsewhere. */
+export const archive: CommandBody = async (input, context) => {
+  const store = await openSkills(context);
+  const { name } = unwrap(await store.find(input.args.skill ?? ""), skillFailure);
+  const answer = await skillManageTool(store, { action: "delete", name }, { origin: "curator" });
+  const { success, error, change_id } = answer as Readonly<Record<string, unknown>>;
+  if (success !== true)
+    throw new CommandFailure(printable(String(error ?? "The skill was not archived.")), {
+      details: { kind: "refused" },
+    });
+  return {
+    json: { success: true, skill: name, change_id },
+    lines: [
+      printable(`The skill '${name}' is in the archive. 'hermes curator restore ${name}' brings it back.`),
+    ],
+  };
+};
+
+export const restore: CommandBody = async (input, context) => {
+  const store = await openSkills(context);
+  const path = unwrap(await restoreArchivedSkill(store, input.args.skill ?? ""), skillFailure);
+  return {
+    json: { success: true, path },
+    lines: [printable(`The skill is back, in ${path}.`)],
+  };
+};
+
+export const listArchived: CommandBody = async (_input, context) => {
+  const skills = listArchivedSkills(await openSkills(context));
+  return {
+    json: {
+      skills: skills.map(({ name, archivedAt, absorbedInto }) => ({
+        name,
+        archived_at: archivedAt,
+        absorbed_into: absorbedInto,
+      })),
+    },
+    lines:
+      skills.length === 0
+        ? ["The archive is empty."]
+        : skills.map(({ name, archivedAt, absorbedInto }) => {
+            const when = archivedAt === null ? "" : `  ${localTime(archivedAt)}`;
+            return printable(`${name}${when}${absorbedInto === null ? "" : `  in ${absorbedInto}`}`);
+          }),
+  };
+};
+
+export const backup: CommandBody = async (_input, context) => {
+  const { curator } = await context.memory.config();
+  const { id, files, bytes, mended } = unwrap(
+    takeSnapshot(context.memory.home, { reason: "by hand", keep: curator.backup.keep, now: new Date() }),
+    curatorFailure,
+  );
+  return {
+    json: { success: true, id, files, bytes },
+    lines: [
+      ...(mended ?? []).map(printable),
+      `Backup ${id}: ${files} files. 'hermes curator rollback ${id}' puts them back.`,
+    ],
+  };
+};

@@ -1,0 +1,238 @@
+// Checks of the environment of the stored data: Node.js, the home directory, config.yaml, .env and the external provider.
+import { accessSync, constants, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { checkConfig, configPath, envFilePath, readEnvFile, useEnvFile } from "@hermes-memory/core/config";
+import { memoriesDirectory, pendingWritesDirectory, readActiveProfile } from "@hermes-memory/core/home";
+import { describeCause, randomHex } from "@hermes-memory/core/lib";
+import { listProfiles } from "@hermes-memory/core/profiles";
+import {
+  activeProviderName,
+  checkAvailability,
+  findProvider,
+  loadProvider,
+  readProviderHealth,
+} from "@hermes-memory/core/providers";
+import { isFindingId } from "@hermes-memory/core/security";
+import { issueText, unreadKeyText } from "../config/values.ts";
+import { isDirectory, statOf } from "../inspect-files.ts";
+import { counted, localTime } from "../printing.ts";
+import { bytes, type CheckedHome, type Finding, fail, fine, quoted, warn } from "./finding.ts";
+
+// Node.js and its SQLite
+
+const LEAST_NODE = 24;
+const UPGRADE = `Install Node.js ${LEAST_NODE} or newer from https://nodejs.org.`;
+
+export function checkNode(): Finding[] {
+  const version = process.versions.node;
+  const message = `Node.js ${version}`;
+  if (Number.parseInt(version, 10) >= LEAST_NODE) return [fine("node", message)];
+  return [fail("node", `${message} is too old.`, UPGRADE)];
+}
+
+/** Makes a full-text table in a database in memory: a build of Node.js can have SQLite without FTS5. */
+export async function checkSqlite(): Promise<Finding[]> {
+  let sqlite: typeof import("node:sqlite");
+  try {
+    sqlite = await import("node:sqlite");
+  } catch (cause) {
+    return [fail("sqlite", `SQLite cannot be loaded: ${describeCause(cause)}.`, UPGRADE)];
+  }
+  const database = new sqlite.DatabaseSync(":memory:");
+  try {
+    const row = database.prepare("SELECT sqlite_version() AS version").get();
+    database.exec("CREATE VIRTUAL TABLE probe USING fts5(body)");
+    return [fine("sqlite", `SQLite ${String(row?.version)} with full-text search`)];
+  } catch (cause) {
+    const message = `SQLite has no full-text search (FTS5): ${describeCause(cause)}.`;
+    return [fail("sqlite", message, `Use an official build of Node.js. ${UPGRADE}`)];
+  } finally {
+    database.close();
+  }
+}
+
+// The home directory and its profile
+
+export function checkProfile({ root }: CheckedHome): Finding[] {
+  const active = readActiveProfile(root)?.toLowerCase();
+  if (active === undefined) return [fine("profile", "The default profile is active.")];
+  if (listProfiles(root).some(({ name }) => name === active))
+    return [fine("profile", `The profile '${active}' is active.`)];
+  const remedy = "hermes profile use default";
+  return [fail("profile", `The active profile '${active}' does not exist in ${root}.`, remedy)];
+}
+
+export function checkHome({ home }: CheckedHome): Finding[] {
+  const stats = statOf(home);
+  if (stats === undefined) return [futureHome(home)];
+  if (!stats.isDirectory())
+    return [fail("home", `${home} is not a directory.`, "Move it away, or set HERMES_HOME.")];
+  const directories = [home, memoriesDirectory(home), pendingWritesDirectory(home)].filter(isDirectory);
+  return directories.map((directory) => {
+    const trouble = writeProbe(directory);
+    if (trouble === undefined) return fine("home", `${directory} can be written.`);
+    const remedy = `Let your user write there: ls -ld ${quoted(directory)} shows owner and mode.`;
+    return fail("home", `${directory} cannot be written: ${trouble}.`, remedy);
+  });
+}
+
+/** Does not make the home: the first write does. */
+function futureHome(home: string): Finding {
+  const parent = nearestDirectory(dirname(home));
+  try {
+    accessSync(parent, constants.W_OK);
+    return fine("home", `${home} does not exist yet; the first write makes it.`);
+  } catch {
+    const remedy = `Make ${parent} writable, or set HERMES_HOME to a directory of your own.`;
+    return fail("home", `${home} does not exist and cannot be made in ${parent}.`, remedy);
+  }
+}
+
+/** A user with list permission on a directory sees its names; one with enter permission can read files in it that are not private. */
+export function checkModes({ home, env }: CheckedHome): Finding[] {
+  if (process.platform === "win32") return []; // no POSIX modes
+  const memories = memoriesDirectory(home);
+  const directories = [
+    home,
+    memories,
+    join(memories, ".history"),
+    join(memories, ".archive"),
+    dirname(pendingWritesDirectory(home)),
+    pendingWritesDirectory(home),
+  ].filter(isDirectory);
+  const chosen = /^(0o)?[0-7]{1,4}$/.test(env.HERMES_HOME_MODE?.trim() ?? "") ? env.HERMES_HOME_MODE : "700";
+  const allowed = Number.parseInt(chosen?.trim().replace("0o", "") ?? "700", 8);
+  const open = directories.filter((directory) => (modeOf(directory) & 0o077 & ~allowed) !== 0);
+  if (open.length === 0)
+    return directories.length === 0 ? [] : [fine("modes", "Other users cannot look into the home.")];
+  return open.map((directory) => {
+    const mode = modeOf(directory).toString(8);
+    return warn(
+      "modes",
+      `Other users may enter ${directory} (mode ${mode}).`,
+      `chmod 700 ${quoted(directory)}`,
+    );
+  });
+}
+
+const TIGHT_BYTES = 100 * 1024 ** 2;
+const FULL_BYTES = 1024 ** 2; // with less, a journal line or a backup may not fit
+
+export function checkDisk({ home }: CheckedHome): Finding[] {
+  const directory = nearestDirectory(home);
+  const { bavail, bsize } = statfsSync(directory);
+  const free = bavail * bsize;
+  const message = `${bytes(free)} free for ${home}`;
+  const remedy = "Free some space on this file system: writes fail when it is full.";
+  if (free < FULL_BYTES) return [fail("disk", `Only ${message}.`, remedy)];
+  return [free < TIGHT_BYTES ? warn("disk", `Only ${message}.`, remedy) : fine("disk", message)];
+}
+
+function writeProbe(directory: string): string | undefined {
+  const probe = join(directory, `.doctor-${randomHex(6)}.tmp`);
+  try {
+    writeFileSync(probe, "", { flag: "wx", mode: 0o600 });
+    rmSync(probe);
+    return undefined;
+  } catch (cause) {
+    return describeCause(cause);
+  }
+}
+
+function modeOf(path: string): number {
+  return (statOf(path)?.mode ?? 0) & 0o777;
+}
+
+function nearestDirectory(path: string): string {
+  let current = path;
+  while (!isDirectory(current) && dirname(current) !== current) current = dirname(current);
+  return current;
+}
+
+// config.yaml and .env
+
+export async function checkSettings({ home }: CheckedHome): Promise<Finding[]> {
+  const { exists, errors, warnings, unknownKeys } = await checkConfig(home, { isThreatId: isFindingId });
+  if (!exists) return [fine("config", "There is no config.yaml; the defaults apply.")];
+  const remedy = `Edit ${configPath(home)}; 'hermes config check' checks it again.`;
+  const findings = [
+    ...errors.map((issue) => fail("config", `config.yaml: ${issueText(issue)}.`, remedy)),
+    ...warnings.map((issue) => warn("config", `config.yaml: ${issueText(issue)}.`, remedy)),
+    ...unknownKeys
+      .filter(({ suggestion }) => suggestion !== undefined) // without one, the key belongs to another program that shares the file
+      .map((unknown) => warn("config", `config.yaml: ${unreadKeyText(unknown)}`, remedy)),
+  ];
+  return findings.length > 0 ? findings : [fine("config", "config.yaml has no mistakes.")];
+}
+
+export function checkEnvFile({ home }: CheckedHome): Finding[] {
+  const path = envFilePath(home);
+  const stats = statOf(path);
+  if (stats === undefined) return [];
+  const file = readEnvFile(path);
+  if (!file.ok) return [fail("env-file", file.error.message, "Make it a text file that your user can read.")];
+  const findings: Finding[] = [];
+  const mode = stats.mode & 0o777;
+  if (process.platform !== "win32" && (mode & 0o077) !== 0) {
+    const message = `Other users may read the secrets in ${path} (mode ${mode.toString(8)}).`;
+    findings.push(warn("env-file", message, `chmod 600 ${quoted(path)}`));
+  }
+  const { malformedLines } = file.value;
+  if (malformedLines.length > 0) {
+    const lines = `${malformedLines.length === 1 ? "line" : "lines"} ${malformedLines.join(", ")}`;
+    findings.push(warn("env-file", `.env: ${lines} cannot be read as NAME=value.`, `Edit ${path}.`));
+  }
+  const names = counted(file.value.values.size, "variable");
+  return findings.length > 0 ? findings : [fine("env-file", `.env is private and holds ${names}.`)];
+}
+
+// The external memory provider. Code of a user's plugin does not run here: the result of its last run is reported instead.
+
+const PROVIDER = "provider";
+const SEE_STATUS = "'hermes memory status' shows what it needs.";
+const CHOOSE_ANOTHER = "Choose one with 'hermes memory setup', or switch it off with 'hermes memory off'.";
+
+export async function checkProvider({ home, config }: CheckedHome): Promise<Finding[]> {
+  const name = activeProviderName(config.provider);
+  if (name === "")
+    return [fine(PROVIDER, "No external memory provider is chosen; the built-in memory needs none.")];
+  const found = await findProvider(home, name);
+  if (found === undefined)
+    return [
+      warn(
+        PROVIDER,
+        `The memory provider '${name}' is chosen in config.yaml but not installed.`,
+        CHOOSE_ANOTHER,
+      ),
+    ];
+  if (found.problem !== undefined)
+    return [
+      warn(PROVIDER, `The memory provider '${name}' cannot be loaded. ${found.problem}`, CHOOSE_ANOTHER),
+    ];
+  return [found.source === "bundled" ? await askBundled(home, name) : recorded(home, name)];
+}
+
+async function askBundled(home: string, name: string): Promise<Finding> {
+  useEnvFile(home);
+  const loaded = await loadProvider(home, name);
+  if (!loaded.ok) return warn(PROVIDER, loaded.error.message, SEE_STATUS);
+  const { available, reason } = await checkAvailability(loaded.value.provider);
+  return available
+    ? fine(PROVIDER, `The memory provider '${name}' is available.`)
+    : unavailable(name, reason, "");
+}
+
+function recorded(home: string, name: string): Finding {
+  const known = readProviderHealth(home, name)?.availability;
+  if (known === undefined)
+    return fine(PROVIDER, `The memory provider '${name}' is installed. 'hermes memory test' tries it out.`);
+  const when = ` when it was last asked (${localTime(known.checked_at)})`;
+  return known.available
+    ? fine(PROVIDER, `The memory provider '${name}' was available${when}.`)
+    : unavailable(name, known.reason, when);
+}
+
+function unavailable(name: string, reason: string | undefined, when: string): Finding {
+  const message = `The memory provider '${name}' is not available${when}. ${reason ?? "It gives no reason."}`;
+  return warn(PROVIDER, message, SEE_STATUS);
+}

@@ -1,0 +1,220 @@
+// Parts that every `hermes memory` command shares: the opened files, its arguments, the failure for a refused write, and the report on
+// the active provider, which gets a copy of each write.
+import { resolve } from "node:path";
+import {
+  type CommittedWrite,
+  formatFraction,
+  MEMORY_TARGETS,
+  type MemoryError,
+  type MemoryStore,
+  type MemoryTarget,
+} from "@hermes-memory/core/curated";
+import { pendingWritesDirectory } from "@hermes-memory/core/home";
+import { describeCause, normalizeNewlines, pyStrip } from "@hermes-memory/core/lib";
+import { areSecretIds } from "@hermes-memory/core/security";
+import { type CommandContext, CommandFailure, type CommandInput, type CommandOutcome } from "../command.ts";
+import { oneLine, printable } from "../printing.ts";
+
+type Flags = Pick<CommandInput, "flags">;
+
+// Files
+
+/** The files of the home's owner, or those in the directory that --dir names. */
+export function openStore(input: Flags, context: CommandContext): Promise<MemoryStore> {
+  const allowSecrets = input.flags["allow-secret"] === true;
+  return context.memory.owner.curatedIn(memoryDirectory(input, context), { allowSecrets });
+}
+
+export function memoryDirectory({ flags: { dir } }: Flags, { memory }: CommandContext): string {
+  return typeof dir === "string" ? resolve(dir) : memory.owner.directory;
+}
+
+/** False when --dir names another directory. Only the home's own memory has a provider that mirrors it. */
+export function isHomeMemory(input: Flags, context: CommandContext): boolean {
+  return memoryDirectory(input, context) === context.memory.owner.directory;
+}
+
+/**
+ * Staged writes belong to a home or to one of its users. Any other directory that --dir names has none, and the staged writes of the
+ * home are then left alone.
+ */
+export function stagedWritesOf(input: Flags, context: CommandContext): { pendingDirectory?: string } {
+  const { home, owner } = context.memory;
+  if (input.flags.dir === undefined) return { pendingDirectory: owner.pendingDirectory };
+  const own = pendingWritesDirectory(home, memoryDirectory(input, context));
+  return own === owner.pendingDirectory ? {} : { pendingDirectory: own };
+}
+
+export type PinView = {
+  readonly isPinned: (target: MemoryTarget, entry: string) => boolean;
+  readonly notes: readonly string[];
+};
+
+/** Pins for commands that only read: a damaged pin file costs a note, not the command. */
+export function viewPins(store: MemoryStore): PinView {
+  try {
+    store.isPinned("memory", ""); // reads the file
+    return { isPinned: (target, entry) => store.isPinned(target, entry), notes: [] };
+  } catch (cause) {
+    return { isPinned: () => false, notes: [`Pins are not shown. ${describeCause(cause)}`] };
+  }
+}
+
+// Arguments
+
+/** The target of a write. */
+export function targetFlag(input: Flags): MemoryTarget {
+  return input.flags.target === "user" ? "user" : "memory";
+}
+
+/** The targets of a read: the one that --target names, or both. */
+export function targetsFlag(input: Flags): readonly MemoryTarget[] {
+  return input.flags.target === undefined ? MEMORY_TARGETS : [targetFlag(input)];
+}
+
+/** A text as the store keeps it: LF line ends, no blanks around it. The journal of a refused write has the hash of this form. */
+export function asStored(text: string): string {
+  return pyStrip(normalizeNewlines(text));
+}
+
+/** An argument that may be '-' for standard input. */
+export async function textArgument(
+  input: CommandInput,
+  context: CommandContext,
+  name: string,
+): Promise<string> {
+  const given = input.args[name] ?? "";
+  return asStored(given === "-" ? await context.io.readInput() : given);
+}
+
+/** The same for a command in which an empty text would match every entry, or none. */
+export async function nonEmptyText(
+  input: CommandInput,
+  context: CommandContext,
+  name: string,
+): Promise<string> {
+  const text = await textArgument(input, context, name);
+  if (text !== "") return text;
+  throw new CommandFailure(`The ${name} cannot be empty.`, { exitCode: 2, details: { kind: "empty" } });
+}
+
+// Refused writes
+
+/** For `unwrap`: `--json` prints the fields that the memory tool has for the same error. */
+export function memoryFailure(error: MemoryError, extraHint?: string): CommandFailure {
+  const hint = [hintOf(error), extraHint].filter((line) => line !== undefined).join("\n");
+  return new CommandFailure(printable(error.message), {
+    exitCode: error.kind === "empty" ? 2 : 1, // an argument without text is wrong usage
+    details: { kind: error.kind, ...detailsOf(error) },
+    hint: hint === "" ? undefined : hint,
+  });
+}
+
+/** Printed for the user only. The memory tool, whose answer a model reads, does not say how to get around the check. */
+export function secretHint(error: MemoryError): string | undefined {
+  return error.kind === "blocked" && areSecretIds(error.ids)
+    ? "To store it anyway: --allow-secret, or 'hermes config set memory.allow_secrets true'."
+    : undefined;
+}
+
+function detailsOf(error: MemoryError): Record<string, unknown> {
+  switch (error.kind) {
+    case "blocked":
+      return { ids: error.ids };
+    case "ambiguous":
+      return { matches: error.matches };
+    case "over_limit":
+      return {
+        current_entries: error.currentEntries,
+        usage: formatFraction({ used: error.usedChars, limit: error.charLimit }),
+      };
+    case "drift":
+      return { drift_backup: error.backup, remediation: error.remediation };
+    default:
+      return {};
+  }
+}
+
+const SEARCHED_AS_BOTH =
+  " It was searched for as a text and as an id; --text or --id says which one is meant, --target user searches USER.md.";
+
+function hintOf(error: MemoryError): string | undefined {
+  if (error.kind === "ambiguous") return listed(error.matches);
+  if (error.kind === "over_limit") return listed(error.currentEntries);
+  if (error.kind === "drift") return printable(error.remediation);
+  if (error.kind === "no_match" && error.message.startsWith("No entry matched"))
+    return `'hermes memory show' lists the entries; letter case counts.${/'[0-9a-f]{8,64}'/.test(error.message) ? SEARCHED_AS_BOTH : ""}`;
+  if (error.kind === "no_match" && error.message.startsWith("No entry has the id"))
+    return "For an entry that holds these characters as text: --text.";
+  return undefined;
+}
+
+function listed(entries: readonly string[]): string {
+  return entries.map((entry) => `  ${oneLine(entry)}`).join("\n");
+}
+
+// The active provider
+
+export type ProviderReport = {
+  /** Spread into the outcome's `json`. */
+  readonly json: { readonly provider?: Readonly<Record<string, unknown>> };
+  readonly notes: readonly string[];
+};
+
+const NO_REPORT: ProviderReport = { json: {}, notes: [] };
+
+/**
+ * Sends the writes of a command to the active provider, as the agent does with its own. The file is written by then, so a provider
+ * that fails or times out costs a warning and a field of `--json`, never the command.
+ */
+export async function mirrorToProvider(
+  input: Flags,
+  context: CommandContext,
+  writes: readonly CommittedWrite[],
+): Promise<ProviderReport> {
+  if (writes.length === 0 || !(await hasProvider(input, context))) return NO_REPORT;
+  const outcome = await context.memory.owner.provider.mirror(writes, "cli");
+  context.io.endWithoutWaiting();
+  switch (outcome.kind) {
+    case "none":
+      return NO_REPORT;
+    case "mirrored": {
+      const { provider: name, writes: sent, isStored, refused } = outcome;
+      if (refused.length === 0)
+        return {
+          json: { provider: { name, status: isStored ? "mirrored" : "told", writes: sent } },
+          notes: [],
+        };
+      const problem = [...new Set(refused)].join(" ");
+      const which = refused.length < sent ? `${refused.length} of ${sent} changes` : "it";
+      return {
+        json: { provider: { name, status: "refused", writes: sent, refused: refused.length, problem } },
+        notes: [
+          `warning: Saved, but the memory provider '${name}' did not take ${which}: ${printable(problem)}`,
+        ],
+      };
+    }
+    case "failed":
+      return {
+        json: { provider: { name: outcome.provider, status: "failed", problem: outcome.reason } },
+        notes: [
+          `warning: Saved, but the memory provider '${outcome.provider}' did not get the change: ${printable(outcome.reason)} 'hermes memory status' shows more.`,
+        ],
+      };
+    default:
+      return outcome satisfies never;
+  }
+}
+
+export function withProviderReport(outcome: CommandOutcome, report: ProviderReport): CommandOutcome {
+  return {
+    ...outcome,
+    json: { ...(outcome.json as object), ...report.json },
+    notes: [...(outcome.notes ?? []), ...report.notes],
+  };
+}
+
+/** Reads only config.yaml: without a provider, the provider layer is not loaded. */
+export async function hasProvider(input: Flags, context: CommandContext): Promise<boolean> {
+  return isHomeMemory(input, context) && (await context.memory.memoryConfig()).provider.trim() !== "";
+}

@@ -1,0 +1,362 @@
+// The external provider in `hermes memory status`, and the list of `hermes memory providers`. Code of a user's plugin does not run
+// here: the result of its last run is shown instead.
+
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { envFilePath, readEnvFile, useEnvFile } from "@hermes-memory/core/config";
+import { groupThousands, isRecord } from "@hermes-memory/core/lib";
+import type { Memory } from "@hermes-memory/core/memory";
+import {
+  type Availability,
+  checkAvailability,
+  currentSettings,
+  type FoundProvider,
+  fieldsOf,
+  findProviders,
+  type HookCounts,
+  isProviderName,
+  loadProvider,
+  type MemoryProvider,
+  type ProviderHealth,
+  pluginsDirectory,
+  readProviderHealth,
+  variableOf,
+} from "@hermes-memory/core/providers";
+import { redactSecrets } from "@hermes-memory/core/security";
+import type { CommandBody, CommandContext, Paint } from "../../command.ts";
+import { counted, localTime, oneLine, printable } from "../../printing.ts";
+import { activeName, hintOf, providerSection, type Settings } from "./find-provider.ts";
+
+/** `checked_at` is absent when the provider was checked by this command. */
+type KnownAvailability = {
+  readonly available: boolean;
+  readonly reason?: string;
+  readonly checked_at?: string;
+  readonly checked_by?: "setup" | "test" | "activation";
+};
+
+type Variable = {
+  readonly key: string;
+  readonly variable: string;
+  readonly is_set: boolean;
+  readonly required: boolean;
+  readonly url?: string;
+};
+
+type ActiveProvider = {
+  readonly name: string;
+  readonly installed: boolean;
+  readonly source?: FoundProvider["source"];
+  readonly directory?: string;
+  readonly problem?: string;
+  readonly settings: Settings;
+  readonly availability: KnownAvailability | null;
+  /** For an unavailable bundled provider, every variable it reads; for a user's plugin, those that its `plugin.yaml` requires. */
+  readonly variables?: readonly Variable[];
+  readonly health: ProviderHealth | null;
+};
+
+type ProviderStatus = {
+  readonly active: ActiveProvider | null;
+  readonly providers: readonly (ListedProvider & { readonly hint: string })[];
+  readonly warnings: readonly string[];
+  readonly pluginsDirectory: string;
+};
+
+export async function providerStatus(context: CommandContext): Promise<ProviderStatus> {
+  const { home } = context.memory;
+  const name = await activeName(context);
+  const { providers: all, warnings } = await findProviders(home);
+  useEnvFile(home);
+  const rows: (ListedProvider & { hint: string })[] = [];
+  for (const found of all) rows.push({ ...listed(found, name), hint: await hintOf(home, found) });
+  const found = all.find((each) => each.name === name);
+  const active = name === "" ? null : await describeActive(context.memory, name, found);
+  context.io.endWithoutWaiting();
+  return { active, providers: rows, warnings, pluginsDirectory: pluginsDirectory(home) };
+}
+
+async function describeActive(
+  memory: Memory,
+  name: string,
+  found: FoundProvider | undefined,
+): Promise<ActiveProvider> {
+  const { home } = memory;
+  const health = readProviderHealth(home, name) ?? null;
+  const { source, directory, problem } = found ?? {};
+  const { reported, ...checked } =
+    source === "bundled"
+      ? await checkBundled(home, name)
+      : { availability: health?.availability ?? null, ...namedVariables(home, found) };
+  return {
+    name,
+    installed: found !== undefined,
+    source,
+    directory,
+    problem,
+    settings: await settingsOf(memory, name, reported),
+    ...checked,
+    health,
+  };
+}
+
+async function checkBundled(home: string, name: string): Promise<Checked> {
+  const loaded = await loadProvider(home, name);
+  if (!loaded.ok) return { availability: { available: false, reason: loaded.error.message } };
+  const { provider } = loaded.value;
+  const reported = await currentSettings(provider, home);
+  const availability = await checkAvailability(provider);
+  if (availability.available) return { availability, reported };
+  return { availability, reported, variables: variablesOf(home, name, provider) };
+}
+
+type Checked = Pick<ActiveProvider, "availability" | "variables"> & { readonly reported?: Settings };
+
+/** Read from `plugin.yaml`: a status does not run the plugin's code. */
+function namedVariables(home: string, found: FoundProvider | undefined): Pick<Checked, "variables"> {
+  const required = found?.manifest.requiresEnv ?? [];
+  if (required.length === 0) return {};
+  const isSet = variableLookup(home);
+  return {
+    variables: required.map(({ name, url }) => ({
+      key: name,
+      variable: name,
+      is_set: isSet(name),
+      required: true,
+      url: url === "" ? undefined : url,
+    })),
+  };
+}
+
+function variableLookup(home: string): (variable: string) => boolean {
+  const file = readEnvFile(envFilePath(home));
+  return (variable) => Boolean(process.env[variable] || (file.ok && file.value.values.get(variable)));
+}
+
+function variablesOf(home: string, name: string, provider: MemoryProvider): Variable[] {
+  const isSet = variableLookup(home);
+  return fieldsOf(provider).fields.flatMap((field): Variable[] => {
+    const variable = variableOf(name, field);
+    if (variable === undefined) return [];
+    const { key, url } = field;
+    return [{ key, variable, is_set: isSet(variable), required: field.required === true, url }];
+  });
+}
+
+// The status as lines. Control characters in a plugin's text are escaped.
+
+const TEXT_CHARS = 300;
+
+export function statusLines(status: ProviderStatus, paint: Paint): string[] {
+  const { active, providers } = status;
+  const width = Math.max(...providers.map(({ name }) => name.length));
+  return [
+    row("provider", active === null ? "none" : shown(active.name)),
+    ...(active === null ? [] : activeLines(active, status.pluginsDirectory, paint)),
+    "",
+    paint("bold", "Providers"),
+    ...providers.map(({ name, source, hint, problem, active: isActive }) => {
+      const about = problem === undefined ? shown(hint) : paint("yellow", shown(problem));
+      return `${isActive ? "*" : " "} ${name.padEnd(width)}  ${source.padEnd(7)}  ${about}`.trimEnd();
+    }),
+  ];
+}
+
+function activeLines(active: ActiveProvider, plugins: string, paint: Paint): string[] {
+  const settings = Object.entries(active.settings);
+  return [
+    row("  installed", installedText(active, plugins, paint)),
+    ...(active.installed && active.problem === undefined
+      ? [row("  available", availabilityText(active.availability, paint))]
+      : []),
+    ...(active.variables ?? []).map((variable) => row("  variable", variableText(variable, paint))),
+    ...settings.map(([key, value]) => row("  setting", `${shown(key)}: ${shown(asText(value))}`)),
+    ...(active.health === null ? [] : healthLines(active.health, paint)),
+  ];
+}
+
+function installedText(
+  { source, directory, problem, installed: isThere, name }: ActiveProvider,
+  plugins: string,
+  paint: Paint,
+): string {
+  if (!isThere) {
+    const place = isProviderName(name)
+      ? `put it into ${join(plugins, name)}, or`
+      : "no provider can have this name;";
+    const remedy = `${place} choose another with 'hermes memory setup'`;
+    return `${paint("red", "no:")} ${printable(remedy)}`;
+  }
+  if (problem !== undefined) return paint("red", shown(problem));
+  return source === "bundled" ? "yes, bundled" : `yes, in ${printable(directory ?? plugins)}`;
+}
+
+function availabilityText(known: KnownAvailability | null, paint: Paint): string {
+  if (known === null) return "not checked yet; 'hermes memory test' checks it";
+  const { available, reason, checked_at, checked_by } = known;
+  const when =
+    checked_at === undefined
+      ? ""
+      : ` (${localTime(checked_at)}, by ${checked_by}; 'hermes memory test' checks it again)`;
+  if (available) return `yes${when}`;
+  return `${paint("red", "no:")} ${shown(reason ?? "it gives no reason")}${when}`;
+}
+
+function variableText({ variable, is_set, required, url }: Variable, paint: Paint): string {
+  if (is_set) return `${variable} is set`;
+  return `${variable} ${required ? paint("yellow", "is not set") : "is not set (optional)"}${url === undefined ? "" : `, see ${shown(url)}`}`;
+}
+
+function healthLines(health: ProviderHealth, paint: Paint): string[] {
+  const { texts, dropped_tasks, stray_errors, last_error } = health;
+  const changed = [
+    ...(texts.cut > 0 ? [`${texts.cut} cut to the limit`] : []),
+    ...(texts.unfenced > 0 ? [`${texts.unfenced} with fences of their own`] : []),
+    ...(texts.blocked > 0 ? [counted(texts.blocked, "paragraph kept out", "paragraphs kept out")] : []),
+  ];
+  const dropped = counted(dropped_tasks, "background task");
+  const stray = `${counted(stray_errors, "error")} in work that was not awaited`;
+  const hooks = Object.entries(health.hooks).filter(([, counts]) => counts.calls + counts.skipped > 0);
+  return [
+    ...(hooks.length > 0 ? [row("  counted", `since ${localTime(health.since)}`)] : []),
+    ...hooks.map(([hook, counts]) => row("  calls", `${shown(hook)} ${callsText(counts, paint)}`)),
+    ...(changed.length > 0 ? [row("  texts", paint("yellow", changed.join(", ")))] : []),
+    ...(dropped_tasks > 0 ? [row("  dropped", paint("yellow", dropped))] : []),
+    ...(stray_errors > 0 ? [row("  stray", paint("yellow", stray))] : []),
+    ...(last_error === undefined ? [] : [row("  last error", errorText(last_error))]),
+  ];
+}
+
+function errorText({ at, hook, message }: NonNullable<ProviderHealth["last_error"]>): string {
+  return `${localTime(at)}  ${shown(hook)}: ${shown(message)}`;
+}
+
+function callsText(
+  { calls, failures, timeouts, skipped, total_ms, max_ms }: HookCounts,
+  paint: Paint,
+): string {
+  const bad = [
+    ...(failures > 0 ? [`${failures} failed`] : []),
+    ...(timeouts > 0 ? [`${timeouts} timed out`] : []),
+    ...(skipped > 0 ? [`${skipped} skipped`] : []),
+  ];
+  const times =
+    calls > 0 ? `, ${Math.round(total_ms / calls)} ms on average, ${Math.round(max_ms)} ms at most` : "";
+  return `${groupThousands(calls)}${times}${bad.length > 0 ? `, ${paint("red", bad.join(", "))}` : ""}`;
+}
+
+function asText(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+}
+
+function shown(text: string): string {
+  return oneLine(text, TEXT_CHARS);
+}
+
+function row(name: string, value: string): string {
+  return `${name.padEnd(15)} ${value}`;
+}
+
+// The provider's settings without secrets
+
+const SECRET_NAME = /(key|token|secret|password|passwd|passphrase|credentials?|auth)$/i;
+// Hides also `api_keys`, `auth_header` and `token_2`, but not a number such as `recall_max_tokens`.
+const SECRET_WORD =
+  /key(?!word)|token(?!iz)|secret|passw|passphrase|pwd|credential|auth(?!or)|authoriz|cookie|bearer/i;
+const HIDDEN = "[hidden]";
+
+/** `memory.<name>` of config.yaml, overridden by `<name>.json`, overridden by the provider's own report. */
+async function settingsOf(memory: Memory, name: string, reported: Settings = {}): Promise<Settings> {
+  const section = await providerSection(memory, name);
+  return presentable({ ...section, ...readJson(join(memory.home, `${name}.json`)), ...reported });
+}
+
+/** Hides secrets at any depth. */
+function presentable(settings: Settings): Settings {
+  return Object.fromEntries(
+    Object.entries(settings).map(([key, value]) => [key, isSecret(key, value) ? HIDDEN : without(value)]),
+  );
+}
+
+function isSecret(key: string, value: unknown): boolean {
+  const isCount = typeof value === "number" || typeof value === "boolean";
+  return (isCount ? SECRET_NAME : SECRET_WORD).test(key);
+}
+
+function without(value: unknown): unknown {
+  if (typeof value === "string") return redactSecrets(value);
+  if (Array.isArray(value)) return value.map(without);
+  return isRecord(value) ? presentable(value) : value;
+}
+
+function readJson(path: string): Settings {
+  try {
+    const value: unknown = JSON.parse(readFileSync(path, "utf8").replace(/^\ufeff/, ""));
+    return isRecord(value) ? value : {};
+  } catch {
+    return {}; // missing, or in the provider's own format
+  }
+}
+
+// `hermes memory providers`
+
+export type ListedProvider = {
+  readonly name: string;
+  readonly source: FoundProvider["source"];
+  readonly description: string;
+  readonly active: boolean;
+  readonly directory?: string;
+  readonly problem?: string;
+};
+
+export const providers: CommandBody = async (_input, context) => {
+  const home = resolve(context.home.home);
+  const active = await activeName(context);
+  const { providers: all, warnings } = await findProviders(home);
+  useEnvFile(home);
+  const rows: (ListedProvider & Partial<Availability>)[] = [];
+  for (const found of all) rows.push({ ...listed(found, active), ...(await availabilityOf(home, found)) });
+  const isKnown = active === "" || rows.some(({ name }) => name === active);
+  context.io.endWithoutWaiting();
+  return {
+    json: { active: active === "" ? null : active, providers: rows, warnings },
+    lines: listLines(rows, context.io.paint),
+    notes: [
+      ...warnings.map((warning) => `warning: ${printable(warning)}`),
+      ...(isKnown ? [] : [printable(`memory.provider is '${active}', which is not installed.`)]),
+    ],
+  };
+};
+
+export function listed(
+  { name, source, manifest, directory, problem }: FoundProvider,
+  active: string,
+): ListedProvider {
+  return {
+    name,
+    source,
+    description: manifest.description,
+    active: name === active,
+    directory,
+    problem,
+  };
+}
+
+export function listLines(rows: readonly (ListedProvider & Partial<Availability>)[], paint: Paint): string[] {
+  const width = Math.max(...rows.map(({ name }) => name.length));
+  return rows.map(({ name, source, description, active, problem, available, reason }) => {
+    const trouble =
+      problem ?? (available === false ? `not available: ${reason ?? "no reason given"}` : undefined);
+    const about = trouble === undefined ? oneLine(description, 100) : paint("yellow", oneLine(trouble, 200));
+    return `${active ? "*" : " "} ${name.padEnd(width)}  ${source.padEnd(7)}  ${about}`.trimEnd();
+  });
+}
+
+/** For bundled providers only: checking a user's plugin would run its code. */
+async function availabilityOf(home: string, { name, source }: FoundProvider): Promise<Partial<Availability>> {
+  if (source !== "bundled") return {};
+  const loaded = await loadProvider(home, name);
+  return loaded.ok
+    ? checkAvailability(loaded.value.provider)
+    : { available: false, reason: loaded.error.message };
+}

@@ -1,0 +1,235 @@
+// Commands that start a provider: `hermes memory recall` and `test`. `withActiveProvider` starts it for one command and shuts it down.
+import { resolve } from "node:path";
+import { useEnvFile } from "@hermes-memory/core/config";
+import { codePointLength, groupThousands, randomHex } from "@hermes-memory/core/lib";
+import type { Logger } from "@hermes-memory/core/lib/logger";
+import {
+  buildMemoryContextBlock,
+  checkAvailability,
+  type MemoryManager,
+  type MemoryProvider,
+  recordAvailability,
+  runForeign,
+  type SelfTestReport,
+} from "@hermes-memory/core/providers";
+import { redactSecrets } from "@hermes-memory/core/security";
+import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../../command.ts";
+import { oneLine, printable } from "../../printing.ts";
+import { nonEmptyText } from "../memory-command.ts";
+import { loadNamed, namedOrActive } from "./find-provider.ts";
+
+type Running = {
+  readonly name: string;
+  readonly manager: MemoryManager;
+  readonly sessionId: string;
+};
+
+/** `notes` are the lines that the provider's calls logged. */
+export async function withActiveProvider<T>(
+  context: CommandContext,
+  purpose: string,
+  work: (running: Running) => Promise<T>,
+): Promise<{ readonly value: T; readonly notes: readonly string[] }> {
+  const name = await namedOrActive(undefined, context);
+  useEnvFile(context.memory.home);
+  const notes: string[] = [];
+  const sessionId = `${purpose}-${randomHex(6)}`;
+  try {
+    const active = await context.memory.owner.provider.activate({ sessionId, log: noting(notes) });
+    if (active.kind !== "active") {
+      const reason = active.kind === "unavailable" ? active.reason : "";
+      throw new CommandFailure(`'${name}' cannot be asked. ${reason}`, {
+        hint: "'hermes memory status' shows what it needs.",
+        details: { kind: "unavailable", provider: name },
+      });
+    }
+    try {
+      const value = await work({ name, manager: active.manager, sessionId });
+      return { value, notes: notes.map(printable) };
+    } finally {
+      await active.manager.shutdownAll();
+    }
+  } finally {
+    context.io.endWithoutWaiting();
+  }
+}
+
+/** Log lines become notes on the terminal. */
+function noting(notes: string[]): Logger {
+  const note = (message: string): void => void notes.push(redactSecrets(message));
+  return { debug: note, info: note, warn: note, error: note, dropped: 0 };
+}
+
+// recall: the text that the active provider adds to a prompt, and how long that takes
+
+export const recall: CommandBody = async (input, context) => {
+  const query = await nonEmptyText(input, context, "text");
+  const { value, notes } = await withActiveProvider(
+    context,
+    "recall",
+    async ({ name, manager, sessionId }) => {
+      const startedAt = performance.now();
+      await manager.onTurnStart(1, query);
+      const text = await manager.prefetchAll(query, { session_id: sessionId });
+      return { name, text, ms: Math.round((performance.now() - startedAt) * 10) / 10 };
+    },
+  );
+  const { name, text, ms } = value;
+  const block = buildMemoryContextBlock(text);
+  const size = `${groupThousands(codePointLength(text))} characters`;
+  return {
+    json: { provider: name, ms, text, block },
+    lines: block === "" ? ["Nothing is recalled for this text."] : [printable(block)],
+    notes: [...notes, `${name}: ${block === "" ? "" : `${size}, `}${ms} ms`],
+  };
+};
+
+// test: the provider writes, recalls and cleans up, and the time of each step is printed
+
+const INITIALIZE_MS = 10_000;
+const SELF_TEST_MS = 60_000;
+const SHUTDOWN_MS = 2_500;
+/** Enough for a sentence that says what to do. */
+const DETAIL_CHARS = 200;
+
+type Step = { readonly name: string; readonly ms: number; readonly detail?: string };
+
+type Trial = {
+  readonly steps: readonly Step[];
+  /** False when the provider has no self-test. */
+  readonly isSupported: boolean;
+  /** Which step failed, and why. */
+  readonly failure?: string;
+  readonly totalMs: number;
+};
+
+export const test: CommandBody = async ({ args }, context) => {
+  const { io } = context;
+  const home = resolve(context.home.home);
+  const name = await namedOrActive(args.provider, context);
+  useEnvFile(home);
+  try {
+    const { provider } = await loadNamed(home, name, "test");
+    const availability = await checkAvailability(provider);
+    recordAvailability(home, name, availability, "test");
+    if (!availability.available) {
+      const reason = availability.reason ?? "It gives no reason.";
+      throw new CommandFailure(`'${name}' is not available. ${reason}`, {
+        hint: "'hermes memory status' shows what it needs.",
+        details: { kind: "unavailable", provider: name },
+      });
+    }
+    const { trial, isInterrupted } = await io.untilInterrupted(async (signal) => ({
+      trial: await tryOut(provider, home, signal),
+      isInterrupted: signal.aborted,
+    }));
+    if (isInterrupted)
+      return { json: { success: false, kind: "interrupted" }, lines: ["Interrupted."], exitCode: 130 };
+    return outcomeOf(name, trial);
+  } finally {
+    io.endWithoutWaiting();
+  }
+};
+
+/** The provider is shut down also after a failure. */
+async function tryOut(provider: MemoryProvider, home: string, interrupted: AbortSignal): Promise<Trial> {
+  const startedAt = performance.now();
+  const steps: Step[] = [];
+  const timed = async <T>(name: string, timeoutMs: number, work: (signal: AbortSignal) => T | Promise<T>) => {
+    const at = performance.now();
+    const outcome = await runForeign({ timeoutMs }, (deadline) => {
+      const signal = AbortSignal.any([deadline, interrupted]);
+      return Promise.race([Promise.resolve(work(signal)), stopped(interrupted)]);
+    });
+    return { outcome, step: { name, ms: since(at) } };
+  };
+  const session = `self-test-${randomHex(6)}`;
+  const begun = await timed("initialize", INITIALIZE_MS, (signal) =>
+    provider.initialize(session, {
+      hermes_home: home,
+      platform: "cli",
+      agent_context: "primary",
+      signal,
+    }),
+  );
+  steps.push(begun.step);
+  let failure = begun.outcome.ok ? undefined : `initialize ${begun.outcome.error.message}`;
+  if (failure === undefined && provider.selfTest) {
+    const tested = await timed("selfTest", SELF_TEST_MS, (signal) => provider.selfTest?.(signal));
+    if (tested.outcome.ok) steps.push(...testSteps(tested.outcome.value));
+    else failure = `selfTest ${tested.outcome.error.message}`;
+  }
+  const at = performance.now();
+  const ended = await runForeign({ timeoutMs: SHUTDOWN_MS }, (signal) => provider.shutdown?.({ signal }));
+  steps.push({ name: "shutdown", ms: since(at) });
+  if (!ended.ok) failure ??= `shutdown ${ended.error.message}`;
+  return {
+    steps,
+    isSupported: provider.selfTest !== undefined,
+    totalMs: since(startedAt),
+    failure,
+  };
+}
+
+/** Rejects on Ctrl-C, since a provider may ignore its signal. */
+function stopped(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) reject(new Error("interrupted"));
+    signal.addEventListener("abort", () => reject(new Error("interrupted")), { once: true });
+  });
+}
+
+/** The report comes from a plugin, so every field is checked. */
+function testSteps(report: SelfTestReport | undefined): Step[] {
+  const given: unknown = report?.steps;
+  return (Array.isArray(given) ? (given as unknown[]) : []).flatMap((step): Step[] => {
+    if (typeof step !== "object" || step === null) return [];
+    const { name, ms, detail } = step as Record<string, unknown>;
+    return [
+      {
+        name: String(name),
+        ms: typeof ms === "number" ? rounded(ms) : 0,
+        detail: typeof detail === "string" ? detail : undefined,
+      },
+    ];
+  });
+}
+
+function outcomeOf(name: string, { steps, isSupported, failure, totalMs }: Trial): CommandOutcome {
+  if (failure !== undefined)
+    throw new CommandFailure(`The test of '${name}' failed after ${totalMs} ms: ${failure}.`, {
+      hint: "'hermes memory status' shows settings and earlier errors.",
+      details: { kind: "failed", provider: name, supported: isSupported, steps, total_ms: totalMs },
+    });
+  const verdict = isSupported
+    ? `'${name}' works: ${totalMs} ms in all.`
+    : `'${name}' is available and starts, but has no test of its own: writing and recalling is not supported here.`;
+  return {
+    json: {
+      success: true,
+      provider: name,
+      available: true,
+      supported: isSupported,
+      steps,
+      total_ms: totalMs,
+    },
+    lines: [...stepLines(steps), verdict],
+  };
+}
+
+function stepLines(steps: readonly Step[]): string[] {
+  const names = steps.map(({ name }) => oneLine(name));
+  const width = Math.max(...names.map((name) => name.length));
+  return steps.map(({ ms, detail }, index) => {
+    const line = `  ${(names[index] ?? "").padEnd(width)} ${String(ms).padStart(8)} ms`;
+    return detail === undefined ? line : `${line}  ${oneLine(detail, DETAIL_CHARS)}`;
+  });
+}
+
+function since(startedAt: number): number {
+  return rounded(performance.now() - startedAt);
+}
+
+function rounded(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}

@@ -1,0 +1,46 @@
+// Lines of a byte stream, one at a time, however its chunks are split.
+import { type ByteLine, ByteLines } from "@hermes-memory/core/lib";
+
+export type Line = { readonly number: number; readonly bytes: Uint8Array };
+
+export class LineTooLong extends Error {
+  readonly line: number;
+
+  constructor(line: number) {
+    super(`line ${line} is longer than ${MAX_LINE_BYTES / 1024 ** 2} MB`);
+    this.name = "LineTooLong";
+    this.line = line;
+  }
+}
+
+const MAX_LINE_BYTES = 500 * 1024 ** 2; // a JavaScript string cannot hold more
+const RETURN = 0x0d;
+
+/** Lines without their line breaks. The last line may lack one. Throws `LineTooLong`. */
+export async function* linesOf(
+  chunks: AsyncIterable<Uint8Array>,
+  maxBytes = MAX_LINE_BYTES,
+): AsyncGenerator<Line> {
+  const lines = new ByteLines(maxBytes);
+  let number = 0;
+  const next = (line: ByteLine): Line => {
+    number += 1;
+    if (line.kind === "too_long") throw new LineTooLong(number);
+    return { number, bytes: line.bytes.at(-1) === RETURN ? line.bytes.subarray(0, -1) : line.bytes };
+  };
+  for await (const chunk of chunks) {
+    for (const line of lines.push(chunk)) yield next(line);
+    if (lines.isTooLong) throw new LineTooLong(number + 1);
+  }
+  const last = lines.end();
+  if (last !== undefined) yield next(last);
+}
+
+/** Undefined when the bytes are not UTF-8. Drops a byte order mark. */
+export function lineText({ bytes }: Line): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

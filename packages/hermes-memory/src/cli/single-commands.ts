@@ -1,0 +1,82 @@
+// Specs of commands that have no subcommands. Each body is loaded when its command runs.
+import type { CommandSpec } from "./command.ts";
+import { modelFlags } from "./model/commands.ts";
+
+export const setupCommands: readonly CommandSpec[] = [
+  {
+    name: "setup",
+    summary: "choose a model on this machine or a vendor's with its key, then test it",
+    flags: {
+      local: {
+        kind: "boolean",
+        summary: "a server found on this machine (Ollama, LM Studio, llama.cpp, vLLM)",
+      },
+      ...modelFlags,
+      model: { kind: "text", placeholder: "name", summary: "the model, as the provider writes its name" },
+      "key-env": {
+        kind: "text",
+        placeholder: "variable",
+        summary: "save the key that this environment variable holds",
+      },
+      "key-stdin": { kind: "boolean", summary: "save the key from standard input" },
+      "no-test": { kind: "boolean", summary: "do not test the model afterwards" },
+      yes: { kind: "boolean", short: "y", summary: "ask nothing; fail if an answer is missing" },
+    },
+    examples: [
+      "hermes setup",
+      "hermes setup --local",
+      "hermes setup --provider anthropic --model claude-sonnet-5-5 --key-env MY_KEY --yes",
+      "pass show openai | hermes setup --provider openai --model gpt-5.5 --key-stdin --yes",
+      "hermes setup --base-url http://10.0.0.5:8000/v1 --model my-model --no-test --yes",
+    ],
+    load: async () => (await import("./setup/setup.ts")).setup,
+  },
+];
+
+export const doctorCommands: readonly CommandSpec[] = [
+  {
+    name: "doctor",
+    summary:
+      "check runtime, home, settings, memory files and the MCP clients set up here (exit code 1 when something fails)",
+    flags: {
+      fix: {
+        kind: "boolean",
+        summary: "rewrite entries of MCP clients that start a hermes that has moved, after a backup",
+      },
+    },
+    examples: ["hermes doctor", "hermes -p work doctor", "hermes doctor --fix", "hermes doctor --json"],
+    worksWithoutProfile: true,
+    load: async () => (await import("./doctor/doctor.ts")).doctor,
+  },
+];
+
+export const completionCommands: readonly CommandSpec[] = [
+  {
+    name: "completion",
+    summary: "print a completion script for bash, zsh or fish",
+    arguments: [{ name: "shell", summary: "the shell to complete in", choices: ["bash", "zsh", "fish"] }],
+    examples: [
+      'eval "$(hermes completion bash)"                                  # in ~/.bashrc',
+      'eval "$(hermes completion zsh)"                                   # in ~/.zshrc, after compinit',
+      "hermes completion fish > ~/.config/fish/completions/hermes.fish",
+    ],
+    worksWithoutProfile: true,
+    load: async () => (await import("./completion/completion.ts")).completion,
+  },
+];
+
+export const promptSizeCommands: readonly CommandSpec[] = [
+  {
+    name: "prompt-size",
+    summary: "show how large the system prompt is, part by part, and what was left out of it",
+    flags: {
+      platform: {
+        kind: "text",
+        placeholder: "name",
+        summary: "platform of the agent: cli (default), api_server, telegram, ...",
+      },
+    },
+    examples: ["hermes prompt-size", "hermes prompt-size --platform telegram --json"],
+    load: async () => (await import("./prompt-size.ts")).promptSize,
+  },
+];
