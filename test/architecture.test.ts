@@ -272,9 +272,7 @@ describe("cycles", () => {
     ["dynamic", 'const { a } = await import("./first.ts");'],
     ["type", 'import type { A } from "./first.ts";'],
   ])("are noticed and named once: %s", (kind, back) => {
-    expect(breaches(circle(back))).toEqual([
-      `no cycles: ${kind} imports form a cycle: ${first}, ${second}`,
-    ]);
+    expect(breaches(circle(back))).toEqual([`no cycles: ${kind} imports form a cycle: ${first}, ${second}`]);
   });
 
   it("are noticed across packages, through exports", () => {

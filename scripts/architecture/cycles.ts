@@ -15,7 +15,9 @@ export function importCycles(imports: readonly Import[]): string[] {
     const edges = imports.flatMap(({ from, to, kind }) =>
       to !== undefined && kinds.includes(kind) ? [{ from, to }] : [],
     );
-    const found = findCycles([...new Set(edges.map(({ from }) => from))], edges).map((files) => files.join(", "));
+    const found = findCycles([...new Set(edges.map(({ from }) => from))], edges).map((files) =>
+      files.join(", "),
+    );
     const fresh = found.filter((cycle) => !reported.has(cycle));
     for (const cycle of found) reported.add(cycle);
     return fresh.map((cycle) => `${kinds.at(-1)} imports form a cycle: ${cycle}`);
