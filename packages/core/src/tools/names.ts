@@ -41,4 +41,10 @@ export function namesLike(names: Iterable<string>): (name: string) => string | u
   return (name) => folded.get(foldName(name));
 }
 
-export const ownNameLike = namesLike(OWN_TOOL_NAMES);
+let likeOwn: ReturnType<typeof namesLike> | undefined; // built on first use, because most commands load this file and never ask
+
+/** The agent's own tool that a name could be confused with. */
+export function ownNameLike(name: string): string | undefined {
+  likeOwn ??= namesLike(OWN_TOOL_NAMES);
+  return likeOwn(name);
+}
