@@ -2,7 +2,15 @@
 // choose the target and the plan; every write is carried out by TargetStore.transact.
 import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
-import { type Clock, err, ok, type Result, systemClock, writeFileAtomic } from "../lib/index.ts";
+import {
+  type Clock,
+  describeCause,
+  err,
+  ok,
+  type Result,
+  systemClock,
+  writeFileAtomic,
+} from "../lib/index.ts";
 import { type ArchivedEntry, archiveJson } from "./archive.ts";
 import {
   distinctEntries,
@@ -30,7 +38,6 @@ import {
   type Purged,
   purgeTarget,
 } from "./erase.ts";
-import { unreadableHistory } from "./file-errors.ts";
 import type { ReplayedChange } from "./journal-replay.ts";
 import { readMemoryFile } from "./memory-file.ts";
 import {
@@ -276,14 +283,12 @@ export class MemoryStore {
     if (file.kind === "unreadable") return unchanged; // the write that follows reports it
     const entries = distinctEntries(file.text);
     if (op.match === undefined && entries.some((entry) => entry.includes(op.oldText))) return unchanged;
-    try {
-      const found = findById(store, entries, op.oldText.toLowerCase());
-      if (found.kind === "entry")
-        return ok({ op: { ...op, oldText: found.text, match: "entry" }, followed: found.followed });
-      return op.match === undefined && found.kind === "unknown" ? unchanged : err(found.error);
-    } catch (cause) {
-      return err(unreadableHistory(cause));
-    }
+    const read = orUnreadable(() => findById(store, entries, op.oldText.toLowerCase()));
+    if (!read.ok) return read;
+    const found = read.value;
+    if (found.kind === "entry")
+      return ok({ op: { ...op, oldText: found.text, match: "entry" }, followed: found.followed });
+    return op.match === undefined && found.kind === "unknown" ? unchanged : err(found.error);
   }
 
   // ---- tidying and deleting ----
@@ -372,12 +377,9 @@ export class MemoryStore {
   }
 
   async undo(options: { id?: string; target?: MemoryTarget } = {}, meta: WriteMeta = {}): Promise<Outcome> {
-    let candidate: UndoCandidate | undefined;
-    try {
-      candidate = this.undoCandidate(options);
-    } catch (cause) {
-      return err(unreadableHistory(cause));
-    }
+    const read = orUnreadable(() => this.undoCandidate(options));
+    if (!read.ok) return read;
+    const candidate = read.value;
     if (!candidate) {
       const message =
         options.id === undefined
@@ -412,15 +414,11 @@ export class MemoryStore {
 
   /** Brings an archived entry back to the end of its file. `id`: its id in the archive, or the id of an entry with its text. */
   async restore(id: string, meta: WriteMeta = {}): Promise<Outcome> {
-    let entry: ArchivedIn | undefined;
-    try {
-      const archived = this.archived();
-      entry =
-        archived.find((each) => each.id === id) ??
-        archived.find((each) => looksLikeId(id) && hasId(each.target, each.text, id));
-    } catch (cause) {
-      return err(unreadableHistory(cause));
-    }
+    const archived = orUnreadable(() => this.archived());
+    if (!archived.ok) return archived;
+    const entry =
+      archived.value.find((each) => each.id === id) ??
+      archived.value.find((each) => looksLikeId(id) && hasId(each.target, each.text, id));
     if (!entry) {
       return err({
         kind: "no_match",
@@ -488,6 +486,16 @@ export class MemoryStore {
       kind: "disabled",
       message: `The target '${target}' is switched off. Set ${key} to true to write to it.`,
     });
+  }
+}
+
+/** For reading the journal or the archive. */
+function orUnreadable<T>(read: () => T): Result<T, MemoryError> {
+  try {
+    return ok(read());
+  } catch (cause) {
+    const message = `The journal or the archive of memory could not be read: ${describeCause(cause)}. Nothing was changed; 'hermes doctor' looks at it.`;
+    return err({ kind: "io", message });
   }
 }
 
