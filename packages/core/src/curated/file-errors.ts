@@ -24,11 +24,6 @@ export function ioError(file: string, cause: unknown): MemoryError {
   };
 }
 
-export function unreadableHistory(cause: unknown): MemoryError {
-  const message = `The journal or the archive of memory could not be read: ${describeCause(cause)}. Nothing was changed; 'hermes doctor' looks at it.`;
-  return { kind: "io", message };
-}
-
 /** A file that exists but cannot be read as text is never overwritten. Its bytes, where we have them, are backed up. */
 export function unreadableError(
   file: string,

@@ -45,7 +45,7 @@ export {
   targetPaths,
 } from "./memory-file.ts";
 export type { Explanation, HistoryChange, HistoryLine } from "./memory-history.ts";
-export { MemoryStore, type MemoryStoreOptions } from "./memory-store.ts";
+export { MemoryStore } from "./memory-store.ts";
 export {
   curatedTools,
   type MemoryToolContext,
@@ -68,6 +68,7 @@ export {
   type MemoryErrorKind,
   type MemoryOp,
   type MemoryOpOutcome,
+  type MemoryStoreOptions,
   type MemoryTarget,
   type WriteMeta,
   type WriteOrigin,

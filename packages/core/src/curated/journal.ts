@@ -35,7 +35,7 @@ import {
 } from "./journal-replay.ts";
 import type { Change, MemoryError, MemoryErrorKind, WriteOrigin } from "./types.ts";
 
-export type JournalLimits = { readonly maxBytes: number; readonly keepChanges: number };
+type JournalLimits = { readonly maxBytes: number; readonly keepChanges: number };
 
 /** The newest line about the file: enough to tell whether another program has written since. */
 export type JournalTail = {

@@ -2,7 +2,7 @@
 // choose the target and the plan; every write is carried out by TargetStore.transact.
 import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
-import { type Clock, err, ok, type Result, systemClock, writeFileAtomic } from "../lib/index.ts";
+import { describeCause, err, ok, type Result } from "../lib/index.ts";
 import { type ArchivedEntry, archiveJson } from "./archive.ts";
 import {
   distinctEntries,
@@ -30,7 +30,6 @@ import {
   type Purged,
   purgeTarget,
 } from "./erase.ts";
-import { unreadableHistory } from "./file-errors.ts";
 import type { ReplayedChange } from "./journal-replay.ts";
 import { readMemoryFile } from "./memory-file.ts";
 import {
@@ -42,10 +41,8 @@ import {
   isLater,
 } from "./memory-history.ts";
 import { isPinned, withPin } from "./pins.ts";
-import { type CommitOptions, type TargetOptions, TargetStore } from "./target-store.ts";
+import { type CommitOptions, TargetStore } from "./target-store.ts";
 import {
-  DEFAULT_MEMORY_CHAR_LIMIT,
-  DEFAULT_USER_CHAR_LIMIT,
   type EntryMatch,
   type EntryName,
   MEMORY_TARGETS,
@@ -53,32 +50,12 @@ import {
   type MemoryError,
   type MemoryOp,
   type MemoryOpOutcome,
+  type MemoryStoreOptions,
   type MemoryTarget,
   type WriteMeta,
 } from "./types.ts";
 import { type GroupUndone, undoGroup, undoPlanner } from "./undo.ts";
-import { atStep, type Plan, planCuration, planOps, planReset, planRestore } from "./write-plan.ts";
-
-export type MemoryStoreOptions = {
-  readonly dir: string;
-  readonly memoryCharLimit?: number;
-  readonly userCharLimit?: number;
-  /** Targets that config switched off: their writes are refused, their blocks not rendered. */
-  readonly disabled?: readonly MemoryTarget[];
-  readonly overflow?: "refuse" | "archive";
-  /** Ids of the threat scanner and of the second gate that are never reported. */
-  readonly scanAllow?: readonly string[];
-  /** Texts that look like credentials may be stored; default false. */
-  readonly allowSecrets?: boolean;
-  readonly historyMaxBytes?: number;
-  readonly historyKeep?: number;
-  readonly lockTimeoutMs?: number;
-  readonly clock?: Clock;
-  /** Gets every line that goes to `warnings`, for a log. Never a memory text. */
-  readonly log?: (line: string) => void;
-  /** Replaces a file; for tests of failing disks. */
-  readonly writeFile?: typeof writeFileAtomic;
-};
+import { atStep, planCuration, planOps, planReset, planRestore } from "./write-plan.ts";
 
 /** `followed`: ids of the changes that led from the given id to this entry; none when it has the id itself. */
 type Resolved<Op> = { readonly op: Op; readonly followed: readonly string[] };
@@ -112,7 +89,7 @@ export class MemoryStore {
     const other = { memory: "user", user: "memory" } as const;
     const make = (target: MemoryTarget): TargetStore => {
       const othersSequence = (): number => this.#targets[other[target]].journal.lastSequence();
-      return new TargetStore(targetOptions(options, target, this.#warn, othersSequence));
+      return new TargetStore(target, options, { warn: this.#warn, othersSequence });
     };
     this.#targets = { memory: make("memory"), user: make("user") };
   }
@@ -217,15 +194,13 @@ export class MemoryStore {
       resolved.push(outcome.value.op);
       followed.push(...outcome.value.followed);
     }
-    const context = { target, limit: store.limit, overflow: this.#overflow };
-    const outcome = await store.transact(
-      ({ entries, pins }) => {
-        const plan = planOps(entries, resolved, context, pins);
-        return meta.origin === "review" ? withoutLoss(entries, plan) : plan;
-      },
-      meta,
-      options,
-    );
+    const context = {
+      target,
+      limit: store.limit,
+      overflow: this.#overflow,
+      isReview: meta.origin === "review",
+    };
+    const outcome = await store.transact((input) => planOps(input, resolved, context), meta, options);
     if (!outcome.ok) return this.#refuse(store, checked, outcome.error, meta);
     return followed.length === 0 ? outcome : ok({ ...outcome.value, followed });
   }
@@ -276,14 +251,12 @@ export class MemoryStore {
     if (file.kind === "unreadable") return unchanged; // the write that follows reports it
     const entries = distinctEntries(file.text);
     if (op.match === undefined && entries.some((entry) => entry.includes(op.oldText))) return unchanged;
-    try {
-      const found = findById(store, entries, op.oldText.toLowerCase());
-      if (found.kind === "entry")
-        return ok({ op: { ...op, oldText: found.text, match: "entry" }, followed: found.followed });
-      return op.match === undefined && found.kind === "unknown" ? unchanged : err(found.error);
-    } catch (cause) {
-      return err(unreadableHistory(cause));
-    }
+    const read = orUnreadable(() => findById(store, entries, op.oldText.toLowerCase()));
+    if (!read.ok) return read;
+    const found = read.value;
+    if (found.kind === "entry")
+      return ok({ op: { ...op, oldText: found.text, match: "entry" }, followed: found.followed });
+    return op.match === undefined && found.kind === "unknown" ? unchanged : err(found.error);
   }
 
   // ---- tidying and deleting ----
@@ -372,12 +345,9 @@ export class MemoryStore {
   }
 
   async undo(options: { id?: string; target?: MemoryTarget } = {}, meta: WriteMeta = {}): Promise<Outcome> {
-    let candidate: UndoCandidate | undefined;
-    try {
-      candidate = this.undoCandidate(options);
-    } catch (cause) {
-      return err(unreadableHistory(cause));
-    }
+    const read = orUnreadable(() => this.undoCandidate(options));
+    if (!read.ok) return read;
+    const candidate = read.value;
     if (!candidate) {
       const message =
         options.id === undefined
@@ -412,15 +382,11 @@ export class MemoryStore {
 
   /** Brings an archived entry back to the end of its file. `id`: its id in the archive, or the id of an entry with its text. */
   async restore(id: string, meta: WriteMeta = {}): Promise<Outcome> {
-    let entry: ArchivedIn | undefined;
-    try {
-      const archived = this.archived();
-      entry =
-        archived.find((each) => each.id === id) ??
-        archived.find((each) => looksLikeId(id) && hasId(each.target, each.text, id));
-    } catch (cause) {
-      return err(unreadableHistory(cause));
-    }
+    const archived = orUnreadable(() => this.archived());
+    if (!archived.ok) return archived;
+    const entry =
+      archived.value.find((each) => each.id === id) ??
+      archived.value.find((each) => looksLikeId(id) && hasId(each.target, each.text, id));
     if (!entry) {
       return err({
         kind: "no_match",
@@ -491,62 +457,17 @@ export class MemoryStore {
   }
 }
 
+/** For reading the journal or the archive. */
+function orUnreadable<T>(read: () => T): Result<T, MemoryError> {
+  try {
+    return ok(read());
+  } catch (cause) {
+    const message = `The journal or the archive of memory could not be read: ${describeCause(cause)}. Nothing was changed; 'hermes doctor' looks at it.`;
+    return err({ kind: "io", message });
+  }
+}
+
 /** Text of a refused write, stripped as `explain` strips its question; only its length and hash are kept. */
 function textOf(ops: readonly MemoryOp[]): string {
   return formatEntries(ops.map((op) => cleanText("content" in op ? op.content : op.oldText)));
-}
-
-/** The user does not watch a review, so it may add and correct entries, but not remove one by a merge or to the archive. */
-function withoutLoss(entries: readonly string[], plan: Result<Plan, MemoryError>): Result<Plan, MemoryError> {
-  if (!plan.ok) return plan;
-  const { entries: after, archive = [], changes } = plan.value;
-  const isRemoving = changes.some((change) => change.before !== null && change.after === null);
-  if (!isRemoving && after.length >= entries.length && archive.length === 0) return plan;
-  const message =
-    "A review may add entries and correct them, but this would take one away. Nothing was changed. The curator merges and archives.";
-  return err({ kind: "denied", message });
-}
-
-// ---- options ----
-
-const DEFAULT_LOCK_TIMEOUT_MS = 10_000;
-const DEFAULT_HISTORY_MAX_BYTES = 1024 * 1024;
-const DEFAULT_HISTORY_KEEP = 200;
-
-const NUMBERS = [
-  "memoryCharLimit",
-  "userCharLimit",
-  "historyMaxBytes",
-  "historyKeep",
-  "lockTimeoutMs",
-] as const;
-
-export function targetOptions(
-  options: MemoryStoreOptions,
-  target: MemoryTarget,
-  warn: (line: string) => void,
-  othersSequence: () => number = () => 0,
-): TargetOptions {
-  for (const name of NUMBERS) {
-    const value = options[name];
-    if (value === undefined || (Number.isFinite(value) && value >= 0)) continue;
-    throw new TypeError(`MemoryStore: ${name} must be a number of at least 0, but is ${String(value)}.`);
-  }
-  return {
-    dir: resolve(options.dir),
-    target,
-    limit:
-      target === "user"
-        ? (options.userCharLimit ?? DEFAULT_USER_CHAR_LIMIT)
-        : (options.memoryCharLimit ?? DEFAULT_MEMORY_CHAR_LIMIT),
-    lockTimeoutMs: options.lockTimeoutMs ?? DEFAULT_LOCK_TIMEOUT_MS,
-    journal: {
-      maxBytes: options.historyMaxBytes ?? DEFAULT_HISTORY_MAX_BYTES,
-      keepChanges: options.historyKeep ?? DEFAULT_HISTORY_KEEP,
-    },
-    othersSequence,
-    clock: options.clock ?? systemClock,
-    write: options.writeFile ?? writeFileAtomic,
-    warn,
-  };
 }

@@ -2,7 +2,7 @@
 // target's lock and in one synchronous stretch: read the file, check it for drift, note edits by other programs, let the planner
 // decide, archive, journal, replace the file, tidy up.
 import { mkdirSync, readFileSync, unlinkSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import {
   type Clock,
   describeCause,
@@ -14,8 +14,9 @@ import {
   randomHex,
   sha256,
   syncDirectory,
+  systemClock,
   withFileLockSync,
-  type writeFileAtomic,
+  writeFileAtomic,
 } from "../lib/index.ts";
 import { Archive } from "./archive.ts";
 import { distinctEntries, fileNameOf, findDrift, formatEntries, survivesReading } from "./entries.ts";
@@ -32,7 +33,6 @@ import {
   externalRecord,
   type FileBefore,
   Journal,
-  type JournalLimits,
   knowsFile,
   type OpenJournal,
   refusalRecord,
@@ -55,22 +55,17 @@ import {
   targetPaths,
 } from "./memory-file.ts";
 import { isPinned, type Pins, readPins, withPin, writePins } from "./pins.ts";
-import type { Change, MemoryError, MemoryOpOutcome, MemoryTarget, WriteMeta } from "./types.ts";
+import {
+  type Change,
+  DEFAULT_MEMORY_CHAR_LIMIT,
+  DEFAULT_USER_CHAR_LIMIT,
+  type MemoryError,
+  type MemoryOpOutcome,
+  type MemoryStoreOptions,
+  type MemoryTarget,
+  type WriteMeta,
+} from "./types.ts";
 import { isIdle, outcomeOf, type Plan, type Planner } from "./write-plan.ts";
-
-export type TargetOptions = {
-  readonly dir: string;
-  readonly target: MemoryTarget;
-  readonly limit: number;
-  readonly lockTimeoutMs: number;
-  readonly journal: JournalLimits;
-  /** The last sequence number in the other target's journal. */
-  readonly othersSequence: () => number;
-  readonly clock: Clock;
-  /** Replaces the file. Tests pass one that fails. */
-  readonly write: typeof writeFileAtomic;
-  readonly warn: (line: string) => void;
-};
 
 export type CommitOptions = {
   /** A drifted file is backed up and then worked on, because all of it is to go. */
@@ -99,7 +94,11 @@ export class TargetStore {
   readonly limit: number;
   readonly paths: TargetPaths;
   readonly journal: Journal;
-  readonly #options: TargetOptions;
+  readonly #dir: string;
+  readonly #lockTimeoutMs: number;
+  readonly #clock: Clock;
+  readonly #write: typeof writeFileAtomic;
+  readonly #warn: (line: string) => void;
   readonly #lock: TargetLock;
   #archive: Archive | undefined;
   #entries: readonly string[] = [];
@@ -109,13 +108,25 @@ export class TargetStore {
   #cleaned: string | undefined;
   #hasWarned = false;
 
-  constructor(options: TargetOptions) {
-    this.#options = options;
-    this.target = options.target;
-    this.limit = options.limit;
-    this.paths = targetPaths(options.dir, options.target);
-    this.#lock = new TargetLock(this.paths.file, options.warn);
-    this.journal = new Journal(this.paths.journal, options.journal, options.othersSequence);
+  /** `othersSequence`: the last sequence number in the other target's journal. */
+  constructor(
+    target: MemoryTarget,
+    options: MemoryStoreOptions,
+    { warn, othersSequence }: { warn: (line: string) => void; othersSequence?: () => number },
+  ) {
+    checkNumbers(options);
+    const { memoryCharLimit = DEFAULT_MEMORY_CHAR_LIMIT, userCharLimit = DEFAULT_USER_CHAR_LIMIT } = options;
+    const { historyMaxBytes: maxBytes = 1024 * 1024, historyKeep: keepChanges = 200 } = options;
+    this.target = target;
+    this.limit = target === "user" ? userCharLimit : memoryCharLimit;
+    this.#dir = resolve(options.dir);
+    this.paths = targetPaths(this.#dir, target);
+    this.#lockTimeoutMs = options.lockTimeoutMs ?? 10_000;
+    this.#clock = options.clock ?? systemClock;
+    this.#write = options.writeFile ?? writeFileAtomic;
+    this.#warn = warn;
+    this.#lock = new TargetLock(this.paths.file, warn);
+    this.journal = new Journal(this.paths.journal, { maxBytes, keepChanges }, othersSequence);
   }
 
   /** As of the last load or write of this store. */
@@ -133,7 +144,7 @@ export class TargetStore {
     const file = readMemoryFile(this.paths.file);
     if (file.kind === "unreadable") {
       this.#entries = [];
-      this.#options.warn(
+      this.#warn(
         `${fileNameOf(this.target)} could not be read (${file.reason}); it will not be written until it can.`,
       );
       return;
@@ -161,7 +172,7 @@ export class TargetStore {
     work: LockedWork<Result<T, MemoryError>>,
     describeFailure?: (cause: unknown) => MemoryError,
   ): Promise<Result<T, MemoryError>> {
-    return this.#lock.hold(work, this.#options.lockTimeoutMs, describeFailure);
+    return this.#lock.hold(work, this.#lockTimeoutMs, describeFailure);
   }
 
   /** Starts over when another program changes the file between our reading and our replacing it. */
@@ -259,7 +270,7 @@ export class TargetStore {
       if (file.kind === "missing") mkdirSync(dirname(real), { recursive: true, mode: 0o700 });
       const tempName = `${this.paths.tempPrefix}${record.id}.tmp`;
       const resolved = { previous: file.kind === "text" ? file.owner : undefined };
-      this.#options.write(real, bytes, { tempName, beforeReplace, resolved });
+      this.#write(real, bytes, { tempName, beforeReplace, resolved });
     }
     this.#entries = plan.entries;
     const isPlain = plan.bytes === undefined && survivesReading(plan.entries);
@@ -277,21 +288,21 @@ export class TargetStore {
         const restored = plan.changes.flatMap(({ after }) => after ?? []);
         this.archive.take(restored, record.time);
       }
-      this.journal.compactIfLarge(record.fileAfter, this.#options.clock);
+      this.journal.compactIfLarge(record.fileAfter, this.#clock);
     } catch (cause) {
-      this.#options.warn(`Saved, but the clean-up after it failed: ${describeCause(cause)}.`);
+      this.#warn(`Saved, but the clean-up after it failed: ${describeCause(cause)}.`);
     }
   }
 
   // ---- pins ----
 
   readPins(): Pins {
-    return readPins(pinsPath(this.#options.dir));
+    return readPins(pinsPath(this.#dir));
   }
 
   /** Call under the lock. */
   changePins(change: (pins: Pins) => Pins): Result<void, MemoryError> {
-    const path = pinsPath(this.#options.dir);
+    const path = pinsPath(this.#dir);
     const options = { timeoutMs: PINS_WAIT_MS };
     const outcome = withFileLockSync(`${path}.lock`, options, () => writePins(path, change(readPins(path))));
     return outcome.ok ? ok(undefined) : err(lockedError(path, outcome.error));
@@ -335,18 +346,18 @@ export class TargetStore {
         this.journal.append(record);
         const file = readMemoryFile(this.paths.file);
         const hash = file.kind === "unreadable" ? (this.journal.tail()?.fileAfter ?? null) : file.hash;
-        this.journal.compactIfLarge(hash, this.#options.clock);
+        this.journal.compactIfLarge(hash, this.#clock);
         return ok(undefined);
       },
-      Math.min(REFUSAL_WAIT_MS, this.#options.lockTimeoutMs),
+      Math.min(REFUSAL_WAIT_MS, this.#lockTimeoutMs),
     );
     if (noted.ok) return;
     try {
       // Without the lock: one write of one line does not mix with another's; only a compaction at this moment could drop it.
       if (noted.error.kind === "locked") this.journal.append(record);
-      else this.#options.warn(`A refused write was not noted in the journal. ${noted.error.message}`);
+      else this.#warn(`A refused write was not noted in the journal. ${noted.error.message}`);
     } catch (cause) {
-      this.#options.warn(`A refused write was not noted in the journal: ${describeCause(cause)}.`);
+      this.#warn(`A refused write was not noted in the journal: ${describeCause(cause)}.`);
     }
   }
 
@@ -370,7 +381,7 @@ export class TargetStore {
         const file = readMemoryFile(this.paths.file);
         if (file.kind === "unreadable") return;
         this.#noteExternal(file);
-        this.journal.compactIfLarge(file.hash, this.#options.clock);
+        this.journal.compactIfLarge(file.hash, this.#clock);
       });
     } catch {
       // A read-only home, or a full disk: reading memory must still work. The next write notes the edit.
@@ -397,7 +408,7 @@ export class TargetStore {
       return { backup, warning: this.#noteBackedUpEdit(backup, now.hash, now.journal ?? this.journal) };
     } catch (cause) {
       const warning = `Saved, but another program edited ${fileNameOf(this.target)} meanwhile, and its version could not be moved to a backup: ${describeCause(cause)}. Look for a file that ends with '${HELD_SUFFIX}' in ${dirname(this.#lock.real)}.`;
-      this.#options.warn(warning);
+      this.#warn(warning);
       return { warning };
     }
   }
@@ -415,7 +426,7 @@ export class TargetStore {
       fileAfter: hash,
     });
     const warning = `Another program edited ${name} without taking the lock while it was being replaced. That version is kept in ${backup}; add what is missing from it.`;
-    this.#options.warn(warning);
+    this.#warn(warning);
     return warning;
   }
 
@@ -473,12 +484,26 @@ export class TargetStore {
   }
 
   readonly #warnOnce = (line: string): void => {
-    if (!this.#hasWarned) this.#options.warn(line);
+    if (!this.#hasWarned) this.#warn(line);
     this.#hasWarned = true;
   };
 
   #now(): Date {
-    return this.#options.clock.now();
+    return this.#clock.now();
+  }
+}
+
+function checkNumbers(options: MemoryStoreOptions): void {
+  for (const name of [
+    "memoryCharLimit",
+    "userCharLimit",
+    "historyMaxBytes",
+    "historyKeep",
+    "lockTimeoutMs",
+  ] as const) {
+    const value = options[name];
+    if (value === undefined || (Number.isFinite(value) && value >= 0)) continue;
+    throw new TypeError(`MemoryStore: ${name} must be a number of at least 0, but is ${String(value)}.`);
   }
 }
 

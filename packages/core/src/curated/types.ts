@@ -1,4 +1,5 @@
-// The types of curated memory: operations, their outcomes and their errors.
+// The types of curated memory: options, operations, their outcomes and their errors.
+import type { Clock, writeFileAtomic } from "../lib/index.ts";
 
 export type MemoryTarget = "memory" | "user";
 
@@ -15,6 +16,27 @@ export const MEMORY_TARGETS: readonly MemoryTarget[] = ["memory", "user"];
 
 export const DEFAULT_MEMORY_CHAR_LIMIT = 2200;
 export const DEFAULT_USER_CHAR_LIMIT = 1375;
+
+export type MemoryStoreOptions = {
+  readonly dir: string;
+  readonly memoryCharLimit?: number;
+  readonly userCharLimit?: number;
+  /** Targets that config switched off: their writes are refused, their blocks not rendered. */
+  readonly disabled?: readonly MemoryTarget[];
+  readonly overflow?: "refuse" | "archive";
+  /** Ids of the threat scanner and of the second gate that are never reported. */
+  readonly scanAllow?: readonly string[];
+  /** Texts that look like credentials may be stored; default false. */
+  readonly allowSecrets?: boolean;
+  readonly historyMaxBytes?: number;
+  readonly historyKeep?: number;
+  readonly lockTimeoutMs?: number;
+  readonly clock?: Clock;
+  /** Gets every line that goes to `warnings`, for a log. Never a memory text. */
+  readonly log?: (line: string) => void;
+  /** Replaces a file; for tests of failing disks. */
+  readonly writeFile?: typeof writeFileAtomic;
+};
 
 export type MemoryOp =
   | { readonly action: "add"; readonly content: string }

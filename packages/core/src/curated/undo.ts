@@ -1,6 +1,5 @@
 // Takes recorded changes back: one change, if the current list still allows it, or all changes of a group together.
 import { readFileSync } from "node:fs";
-import { isDeepStrictEqual } from "node:util";
 import { err, normalizeNewlines, ok, preview, type Result, sha256 } from "../lib/index.ts";
 import { distinctEntries } from "./entries.ts";
 import { problemComingBack, type ScanOptions } from "./entry-checks.ts";
@@ -190,7 +189,7 @@ function restoreBytes(
     const same = { action: "undo", entries, changes: [], message: "Nothing else to restore." } as const;
     if (first.fileBefore === null || hash === first.fileBefore) return ok(same);
     const bytes = backupWithHash(store.paths.file, first.fileBefore);
-    if (!bytes || !isDeepStrictEqual(entriesIn(bytes), entries)) return ok(same);
+    if (!bytes || JSON.stringify(entriesIn(bytes)) !== JSON.stringify(entries)) return ok(same);
     const message = "The file is what it was, byte for byte.";
     return ok({ ...same, message, bytes, undoes: rewrite?.id });
   };

@@ -59,14 +59,33 @@ export type OpsContext = {
   readonly target: MemoryTarget;
   readonly limit: number;
   readonly overflow: "refuse" | "archive";
+  /** The writer is a background review, which may not remove entries. */
+  readonly isReview: boolean;
 };
 
 /** Several operations are one change: all of them or none, the budget checked on the final list. `ops` passed `checkOp`. */
 export function planOps(
-  before: readonly string[],
+  input: PlanInput,
+  ops: readonly MemoryOp[],
+  context: OpsContext,
+): Result<Plan, MemoryError> {
+  const plan = planEdits(input, ops, context);
+  if (!plan.ok || !context.isReview || !isLosing(input.entries, plan.value)) return plan;
+  const message =
+    "A review may add entries and correct them, but this would take one away. Nothing was changed. The curator merges and archives.";
+  return err({ kind: "denied", message });
+}
+
+/** The user does not watch a review, so a merge that drops an entry counts as a loss too, and so does the archive. */
+function isLosing(before: readonly string[], { entries, changes, archive = [] }: Plan): boolean {
+  const isRemoving = changes.some((change) => change.before !== null && change.after === null);
+  return isRemoving || entries.length < before.length || archive.length > 0;
+}
+
+function planEdits(
+  { entries: before, pins }: PlanInput,
   ops: readonly MemoryOp[],
   { target, limit, overflow }: OpsContext,
-  pins: () => Pins,
 ): Result<Plan, MemoryError> {
   const edited = editAll(before, ops);
   if (!edited.ok) return edited;

@@ -35,7 +35,7 @@ function answering(answer: string): { approve: ApprovalCallback; asked: unknown[
 }
 
 describe("with the gate off", () => {
-  it("a write goes through and nobody is asked, which is the default", async () => {
+  it("a write goes through without asking the user, which is the default", async () => {
     const home = new MemoryHome();
     const { approve, asked } = answering("deny");
     expect(await call(home, ADD, { approve })).toMatchObject({ success: true, message: "Entry added." });
@@ -44,7 +44,7 @@ describe("with the gate off", () => {
 });
 
 describe("with the gate on", () => {
-  it("and nobody to ask, the write waits and the store is untouched", async () => {
+  it("and no user to ask, the write is staged and the store is untouched", async () => {
     const home = new MemoryHome();
     const result = await call(home, ADD, { writeApproval: true });
     const [record] = readPendingWrites(home.pending).records;
@@ -130,7 +130,7 @@ describe("with the gate on", () => {
     expect([asked, existsSync(home.pending)]).toEqual([[], false]);
   });
 
-  it("a write to a switched-off target is refused before anybody is asked", async () => {
+  it("a write to a switched-off target is refused before the user is asked", async () => {
     const home = new MemoryHome();
     const store = await home.open({ disabled: ["memory"] });
     const { approve, asked } = answering("once");

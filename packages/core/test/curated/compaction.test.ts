@@ -55,7 +55,7 @@ describe("compaction", () => {
     });
   });
 
-  it("never looks like an edit by somebody else", async () => {
+  it("never looks like an edit by another program", async () => {
     const home = new MemoryHome();
     const store = await home.open(LIMITS);
     for (let index = 0; index < 40; index += 1) {

@@ -55,14 +55,14 @@ describe("a tidying step", () => {
     expect(place.text()).toBe(before);
   });
 
-  it("never takes what is pinned", async () => {
+  it("never removes a pinned entry", async () => {
     const { place, store } = await home();
     done(await store.pin("memory", "Graz"));
     refused(await store.curate("memory", { remove: ["Lives in Graz"], isArchived: true }), "denied");
     expect(place.text()).toContain("Lives in Graz");
   });
 
-  it("moves to the archive what it is told to, and undo brings it back from there", async () => {
+  it("moves the named entries to the archive, and undo brings them back from there", async () => {
     const { store } = await home();
     const outcome = done(await store.curate("memory", { remove: ["Lives in Graz"], isArchived: true }));
     expect(store.archived().map(({ text }) => text)).toEqual(["Lives in Graz"]);
@@ -115,7 +115,7 @@ describe("a group of changes", () => {
 });
 
 describe("a staged step", () => {
-  it("comes back from its file as it was staged; half of one is none", async () => {
+  it("is read back from its file unchanged; an incomplete one is ignored", async () => {
     const { place } = await home();
     const curation = { remove: ["Uses pnpm"], keep: ["Uses pnpm, not npm"], isArchived: true };
     const draft = { target: "memory", curation, summary: "tidy", group: "0123abcd" } as const;

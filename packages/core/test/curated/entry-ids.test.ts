@@ -124,7 +124,7 @@ describe("an id", () => {
       expect(done(store.resolve("memory", { oldText: id(text), match: "id" })).op.oldText).toBe(merged.text);
   });
 
-  it("of a text that was removed says by which change, and one that nobody knows says so", async () => {
+  it("of a removed text says by which change; an unknown id says so", async () => {
     const { store } = await homeWith("one");
     const { changeId } = done(await store.apply("memory", { action: "remove", oldText: "one" }));
     const op = { action: "remove", oldText: id("one"), match: "id" } as const;

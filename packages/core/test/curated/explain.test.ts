@@ -72,7 +72,7 @@ describe("explain", () => {
     expect(store.explain("previous instructions").refused).toEqual([]);
   });
 
-  it("tells what was removed or replaced, by what, and only of what is not stored now", async () => {
+  it("lists removed and replaced texts with their replacement, but no text that is stored now", async () => {
     const store = await new MemoryHome().open({ clock: tickingClock() });
     await addAll(store, ["blue door", "green door", "red door"]);
     const replaced = done(
@@ -94,7 +94,7 @@ describe("explain", () => {
     expect(store.explain("green door").removed).toEqual([]);
   });
 
-  it("tells what an overflow moved to the archive", async () => {
+  it("lists entries that an overflow moved to the archive", async () => {
     const store = await new MemoryHome().open({ memoryCharLimit: 12, overflow: "archive" });
     await addAll(store, ["old lamp", "new lamp"]);
     const { archived, removed } = store.explain("old lamp");

@@ -9,7 +9,7 @@ import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
 const SECRET = "door code 4471";
 
 describe("traces", () => {
-  it("are found in what a killed writer left, in restored archive lines and in torn ones", async () => {
+  it("are found in leftovers of a killed writer, in restored archive lines and in torn ones", async () => {
     const home = new MemoryHome();
     const store = await home.open();
     await addAll(store, ["something else"]);
@@ -66,7 +66,7 @@ describe("forgetting in a file that has drifted", () => {
   });
 });
 
-describe("a staged write that somebody forgets while it is being approved", () => {
+describe("a staged write that is forgotten while it is being approved", () => {
   it("is not saved", async () => {
     const home = new MemoryHome();
     const store = await home.open();

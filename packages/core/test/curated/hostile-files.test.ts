@@ -166,7 +166,7 @@ it("a change behind an entry that ends with a lone section sign is journalled as
   expect(undone.ok || undone.error.message).not.toContain("any more");
 });
 
-it("reading a file of five thousand entries that somebody rewrote takes no quadratic time", async () => {
+it("reading a file of five thousand entries that another program rewrote takes no quadratic time", async () => {
   const home = new MemoryHome();
   const entries = Array.from({ length: 5000 }, (_, index) => `entry number ${index}`);
   mkdirSync(home.dir, { recursive: true });

@@ -71,7 +71,7 @@ describe("a line whose writer died before the file was replaced", () => {
 });
 
 describe("a torn last line", () => {
-  it("is passed over, and the next change gets a line of its own", async () => {
+  it("is skipped, and the next change gets a separate line", async () => {
     const home = new MemoryHome();
     await addAll(await home.open(), ["one"]);
     appendFileSync(home.path(".history", "memory.jsonl"), '{"v":1,"id":"0badbeef","time":"2026-');

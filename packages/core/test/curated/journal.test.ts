@@ -5,7 +5,7 @@ import { sha256 } from "../../src/lib/index.ts";
 import { addAll, done, MemoryHome, refused, tickingClock } from "../fakes/memory-home.ts";
 
 describe("a committed change", () => {
-  it("is one line with what was, what is, who, when, why and the hashes of both files", async () => {
+  it("is one line with the text before and after, origin, time, reason and the hashes of both files", async () => {
     const home = new MemoryHome();
     const store = await home.open({ clock: tickingClock() });
     const meta = { origin: "cli", sessionId: "s-7", reason: "asked to" } as const;
@@ -131,7 +131,7 @@ describe("a refused write", () => {
   });
 });
 
-describe("an edit by somebody else", () => {
+describe("an edit by another program", () => {
   it("is recorded at the next load, with what came and what went", async () => {
     const home = new MemoryHome();
     await addAll(await home.open(), ["one", "two", "three"]);

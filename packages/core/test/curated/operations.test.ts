@@ -72,7 +72,7 @@ describe("the budget", () => {
     refused(await store.apply("memory", { action: "add", content: "a" }), "over_limit");
   });
 
-  it("tells in a refusal what is stored, how much that is and what to do", async () => {
+  it("lists in a refusal the stored entries, their size and the next step", async () => {
     const home = new MemoryHome();
     const store = await home.open({ memoryCharLimit: 1200 });
     await addAll(store, ["x".repeat(1007)]);
@@ -226,7 +226,7 @@ describe("a store", () => {
     expect(statSync(home.path("MEMORY.md")).mode & 0o777).toBe(0o640);
   });
 
-  it("answers with the list as it was at its own write, not as another writer left it", async () => {
+  it("answers with the list right after its own write, not after that of another writer", async () => {
     const home = new MemoryHome();
     const [one, two] = [await home.open(), await home.open()];
     const [first, second] = await Promise.all([

@@ -158,7 +158,7 @@ describe("two approvers", () => {
     expect([one?.ok, two?.ok]).toEqual([true, false]);
   });
 
-  it("one rejecting what the other has claimed finds nothing", () => {
+  it("one that rejects a record claimed by the other finds nothing", () => {
     const home = new MemoryHome();
     write(home, "aaaaaaaa");
     const claim = done(claimPending(home.pending, "aaaaaaaa"));

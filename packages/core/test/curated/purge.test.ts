@@ -5,7 +5,7 @@ import { memoryTool } from "../../src/index.ts";
 import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
 
 describe("a purge", () => {
-  it("leaves no trace of the target's texts, and the other target as it was", async () => {
+  it("leaves no trace of the target's texts, and the other target unchanged", async () => {
     const home = new MemoryHome();
     const store = await home.open({ memoryCharLimit: 30, overflow: "archive" });
     await addAll(store, ["purge me one", "purge me two", "purge me three"]);

@@ -87,7 +87,7 @@ describe("a write with a credential in it", () => {
     expect(readPendingWrites(place.pending).records).toEqual([]);
   });
 
-  it("is refused again when somebody approves what was staged before there was a gate", async () => {
+  it("is refused on approval when it was staged before there was a gate", async () => {
     const { place, store } = await home();
     const payload = { action: "add", target: "memory", content: SECRET, old_text: null };
     const draft = { action: "add", summary: "add", origin: "foreground", payload };
@@ -129,7 +129,7 @@ describe("a disguised write", () => {
   });
 });
 
-describe("what is in a file already", () => {
+describe("text that is in a file already", () => {
   it("is not hidden at load, neither a credential nor a disguised sentence", async () => {
     const { place } = await home();
     place.write(`${SECRET}\n§\n${DISGUISED}`);
@@ -155,7 +155,7 @@ describe("what is in a file already", () => {
     expect(store.entries("memory")).toEqual([SECRET, "Lives in Graz", DISGUISED]);
   });
 
-  it("may be what a merge of its sources ends in", async () => {
+  it("may be the result of a merge of its sources", async () => {
     const { place } = await home();
     place.write(`${SECRET}\n§\nThe deploy token exists`);
     const store = await place.open();

@@ -2,7 +2,6 @@
 import { appendFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { targetOptions } from "../../src/curated/memory-store.ts";
 import { TargetStore } from "../../src/curated/target-store.ts";
 import { undoPlanner } from "../../src/curated/undo.ts";
 import type { Clock } from "../../src/index.ts";
@@ -24,7 +23,7 @@ async function target(changes: number): Promise<TargetStore> {
   );
   for (const oldText of texts.slice(0, changes / 2))
     done(await store.apply("memory", { action: "remove", oldText }));
-  return new TargetStore(targetOptions({ dir: home.dir, ...ROOMY }, "memory", () => {}));
+  return new TargetStore("memory", { dir: home.dir, ...ROOMY }, { warn: () => {} });
 }
 
 /** Takes back all changes, one by one. `read`: bytes of the journal that were read for it. */

@@ -61,7 +61,7 @@ describe("undo gives back the bytes before", () => {
     expect(home.text()).toBe("one\n§\ntwo\n§\nthree");
   });
 
-  it("an edit by somebody else", async () => {
+  it("an edit by another program", async () => {
     const { home, store } = await homeWith("one", "two", "three");
     home.write("zero\n§\ntwo\n§\n3");
     await store.load();

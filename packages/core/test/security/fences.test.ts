@@ -111,7 +111,7 @@ describe("fences that appear when others go", () => {
     expect(sanitizeContext(`a ${old}\n z`)).toBe("a z");
   });
 
-  it("leave alone what is around them at any depth, halves of surrogate pairs included", () => {
+  it("leave the text around them unchanged at any depth, halves of surrogate pairs included", () => {
     const nested = `${"< / ".repeat(20) + "<memory-co".repeat(20)}<memory-context>${"ntext>".repeat(20)}`;
     expect(sanitizeContext(`\ud83d\ufeff${nested} > [x.] \ude00`)).toBe(
       `\ud83d\ufeff${"< / ".repeat(20)} > [x.] \ude00`,

@@ -165,7 +165,7 @@ describe("redaction", () => {
     );
   });
 
-  it("keeps a prefix that tells what it was", () => {
+  it("keeps a prefix that tells the kind of secret", () => {
     expect(redactSecrets("use sk-ant-api03-abcDEF123456 now")).toBe("use sk-ant-*** now");
     expect(redactSecrets("OPENAI_API_KEY=sk-proj-abcDEF123456")).toBe("OPENAI_API_KEY=sk-proj-***");
     expect(redactSecrets("Authorization: Bearer abc, status=200")).toBe(

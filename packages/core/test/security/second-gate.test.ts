@@ -195,7 +195,7 @@ describe("a disguised sentence", () => {
 });
 
 describe("hidden characters", () => {
-  it("are told even when what they spell is harmless", () => {
+  it("are reported even when the text they spell is harmless", () => {
     expect(secondGate(`tea${tags("hi")} time`)).toEqual([
       {
         id: "hidden_tag_characters",

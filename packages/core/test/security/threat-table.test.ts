@@ -241,7 +241,7 @@ describe("scopes", () => {
     expect(idsOf(everything)).toEqual(THREAT_IDS);
   });
 
-  it("nest: a wider one reports what a narrower one does", () => {
+  it("nest: a wider one reports every finding of a narrower one", () => {
     for (const { caught } of Object.values(ROWS))
       for (const text of caught) {
         expect(idsOf(text, "context")).toEqual(expect.arrayContaining(idsOf(text, "all")));

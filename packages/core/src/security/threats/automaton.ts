@@ -34,21 +34,16 @@ type Matchers = { readonly literals: LiteralIndex; readonly matchers: readonly M
 
 let compiled: Matchers | undefined;
 
-export function threatMatchers(): Matchers {
-  compiled ??= compile(THREAT_PATTERNS);
-  return compiled;
-}
-
-/** For each matcher that applies, in the order given, the match that ends first with its leftmost start. */
+/** For each wanted pattern that matches, in the order of the table, the match that ends first with its leftmost start. */
 export function findMatches(
-  matchers: readonly Matcher[],
-  literals: LiteralIndex,
   classes: Uint8Array,
+  isWanted: (pattern: Pick<ThreatPattern, "id" | "scope">) => boolean,
 ): Found[] {
-  const starts = literals.firstStarts(classes);
+  compiled ??= compile(THREAT_PATTERNS);
+  const starts = compiled.literals.firstStarts(classes);
   const searches: { readonly matcher: Matcher; readonly search: Search }[] = [];
-  for (const matcher of matchers) {
-    const from = firstPossibleStart(matcher, starts);
+  for (const matcher of compiled.matchers) {
+    const from = isWanted(matcher) ? firstPossibleStart(matcher, starts) : -1;
     if (from < 0) continue;
     matcher.forward ??= new LazyDfa(buildAutomaton(matcher.shape), { anchored: false });
     searches.push({ matcher, search: beginSearch(matcher.forward, classes, from) });

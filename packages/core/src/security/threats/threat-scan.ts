@@ -1,5 +1,5 @@
 // The threat scan: finds texts that must not enter a system prompt. Time is linear in the text.
-import { findMatches, threatMatchers } from "./automaton.ts";
+import { findMatches } from "./automaton.ts";
 import { classify } from "./notation.ts";
 import { THREAT_PATTERNS, type ThreatScope } from "./patterns.ts";
 
@@ -38,9 +38,9 @@ export function scanThreats(
   if (!mayMatch(text)) return findings;
   const classes = buffer(text.length);
   classify(text, classes);
-  const { literals, matchers } = threatMatchers();
-  const wanted = matchers.filter(({ id, scope: of }) => included.includes(of) && !isAllowed(id));
-  findings.push(...findMatches(wanted, literals, classes));
+  findings.push(
+    ...findMatches(classes, (pattern) => included.includes(pattern.scope) && !isAllowed(pattern.id)),
+  );
   return findings;
 }
 
