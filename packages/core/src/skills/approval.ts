@@ -14,9 +14,9 @@ import {
   takeCodePoints,
   writeFileAtomic,
 } from "../lib/index.ts";
-import { parseSkillCall, type SkillCall } from "./change/call.ts";
-import { performCall, previewCall, type SkillChanged, underLock } from "./change/perform.ts";
-import type { Plan } from "./change/plan.ts";
+import type { Plan } from "./change/change-plan.ts";
+import { performCall, previewCall, type SkillChanged, underLock } from "./change/change-skill.ts";
+import { parseSkillCall, type SkillCall } from "./change/skill-call.ts";
 import { fieldOf, isFields } from "./frontmatter.ts";
 import { pendingSkillsDirectory } from "./paths.ts";
 import type { SkillError, SkillOrigin } from "./skill.ts";

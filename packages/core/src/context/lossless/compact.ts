@@ -7,7 +7,7 @@ import type { Scope, SessionStore, SummaryNode } from "../../sessions/index.ts";
 import { type Assembled, assemble } from "../compressor/handoff.ts";
 import type { TooLarge } from "../compressor/plan.ts";
 import type { ConfirmDigest, DigestQuestion, Span, SummaryFailure, UnchangedReason } from "../engine.ts";
-import type { Redact } from "../summary/request.ts";
+import type { Redact } from "../summary/summary-request.ts";
 import { estimateMessages } from "../tokens.ts";
 import type { Budgets } from "../trigger.ts";
 import { cutIntoLeaves, sourceTexts, toCovered, toMessage } from "./leaves.ts";
@@ -22,8 +22,8 @@ import {
   toForest,
   topNodes,
 } from "./lineage.ts";
+import { type LosslessPlan, leavingMessages, planLossless, tooLargeIn } from "./lossless-plan.ts";
 import { type Overview, overviewOf, type Part } from "./overview.ts";
-import { type LosslessPlan, leavingMessages, planLossless, tooLargeIn } from "./plan.ts";
 import type { LcmSettings } from "./settings.ts";
 import type { NodeSource, NodeText, NodeWriter } from "./writer.ts";
 

@@ -15,7 +15,7 @@ import {
   relatedForest,
   shown,
   textOf,
-} from "./view.ts";
+} from "./conversation-view.ts";
 
 const DEFAULT_LIMIT = 10;
 const MOST_RESULTS = 200;
