@@ -239,7 +239,7 @@ async function register(
     else engine = checked.value;
   };
   const take = (...args: readonly unknown[]): void => {
-    const command = takeCommand(args, { owner, reserved, taken: commands });
+    const command = readCommand(args, owner, [...reserved, ...commands.map(({ name }) => name)]);
     if (command.ok) commands.push(command.value);
     else warnings.push(command.error);
   };
@@ -267,33 +267,24 @@ const IGNORED_REGISTRATIONS = Object.fromEntries(
   }),
 );
 
+/** Ways to get an engine from the exports: the default export first, then the others by name. */
 function attempts(exports: Exports, host: EngineHost): readonly Attempt[] {
-  const { default: standard } = exports;
   const named = Object.keys(exports).filter((name) => !["register", "default"].includes(name));
-  return [
-    ...fromDefault(standard, host),
-    ...named.sort().flatMap((name) => fromNamed(name, exports[name], host)),
-  ];
-}
-
-function fromDefault(value: unknown, host: EngineHost): readonly Attempt[] {
-  const what = "the default export";
-  if (isClass(value)) return [{ what, make: () => Reflect.construct(value, [host]) }];
-  if (typeof value === "function") return [{ what, make: () => (value as Callable)(host) }];
-  return resemblesEngine(value) ? [{ what, make: () => value }] : [];
-}
-
-function fromNamed(name: string, value: unknown, host: EngineHost): readonly Attempt[] {
-  if (isClass(value)) {
-    // Constructing an unrelated class could have any effect.
-    if (!resemblesEngine(value.prototype)) return [];
-    return [{ what: `class ${name}`, make: () => Reflect.construct(value, [host]) }];
-  }
-  if (typeof value === "function")
-    return /^create\w*Engine$/.test(name)
-      ? [{ what: `${name}()`, make: () => (value as Callable)(host) }]
-      : [];
-  return resemblesEngine(value) ? [{ what: `'${name}'`, make: () => value }] : [];
+  return ["default", ...named.sort()].flatMap((name) => {
+    const value = exports[name];
+    const isDefault = name === "default";
+    const label = (text: string): string => (isDefault ? "the default export" : text);
+    if (isClass(value)) {
+      // Constructing an unrelated class could have any effect.
+      if (!isDefault && !resemblesEngine(value.prototype)) return [];
+      return [{ what: label(`class ${name}`), make: () => Reflect.construct(value, [host]) }];
+    }
+    if (typeof value === "function") {
+      if (!isDefault && !/^create\w*Engine$/.test(name)) return [];
+      return [{ what: label(`${name}()`), make: () => (value as Callable)(host) }];
+    }
+    return resemblesEngine(value) ? [{ what: label(`'${name}'`), make: () => value }] : [];
+  });
 }
 
 async function isAvailable(engine: ContextEngine): Promise<boolean> {
@@ -397,26 +388,23 @@ export type EngineCommand = {
   readonly handler: (args: string) => unknown;
 };
 
-type CommandRules = {
-  readonly owner: string;
-  readonly reserved: readonly string[];
-  readonly taken: readonly EngineCommand[];
-};
-
 /** Reads the arguments of `registerCommand(name, handler, description, argsHint)`. */
-function takeCommand(args: readonly unknown[], rules: CommandRules): Result<EngineCommand, string> {
+function readCommand(
+  args: readonly unknown[],
+  owner: string,
+  taken: readonly string[],
+): Result<EngineCommand, string> {
   const [given, handler, description, argsHint] = args;
   const name = commandName(given);
   const shown = `The command '/${preview(name, 40)}'`;
   if (name === "") return err("A command without a name was refused.");
   if (typeof handler !== "function") return err(`${shown} was refused: it has no handler.`);
-  const isTaken = rules.reserved.includes(name) || rules.taken.some((command) => command.name === name);
-  if (isTaken) return err(`${shown} was refused: there is one of that name already.`);
+  if (taken.includes(name)) return err(`${shown} was refused: there is one of that name already.`);
   return ok({
     name,
     description: text(description),
     argsHint: text(argsHint),
-    owner: `context-engine:${rules.owner}`,
+    owner: `context-engine:${owner}`,
     handler: (rest) => (handler as (args: string) => unknown)(rest),
   });
 }

@@ -15,7 +15,7 @@ import {
 } from "../tools/index.ts";
 import { onMessages } from "./chat-rows.ts";
 import type { ContextEngine, ModelWindow } from "./engine.ts";
-import { type EngineCommand, type EngineHost, findEngine, loadEngine } from "./engine-plugins.ts";
+import { type EngineCommand, findEngine, loadEngine } from "./engine-plugins.ts";
 
 export type SelectEngineOptions = {
   readonly home: string;
@@ -69,12 +69,7 @@ async function selectByName(
   const plugin = await findEngine(options.home, name);
   if (plugin === undefined) return err("There is no such engine.");
   const { model, contextLength } = options.window;
-  const host: EngineHost = {
-    home: options.home,
-    model,
-    contextLength,
-    summarizer: options.summarizer,
-  };
+  const host = { home: options.home, model, contextLength, summarizer: options.summarizer };
   const rules = {
     timeoutMs: options.loadTimeoutMs ?? LOAD_TIMEOUT_MS,
     reservedCommands: options.reservedCommands ?? [],

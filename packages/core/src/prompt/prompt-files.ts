@@ -132,7 +132,7 @@ type ContextFileOptions = {
   /** Absolute. */
   readonly directory: string;
   readonly maxChars: number;
-  /** User id; undefined where the system has none. Default: the id of this process. */
+  /** User id that files above the directory must have. Default: the id of this process, if the system has ids. */
   readonly uid?: number;
 };
 
@@ -143,11 +143,14 @@ export function readContextFiles(options: ContextFileOptions): ContextFiles {
     return { section: "", files: [], warnings };
   }
   const search = new ProjectSearch(options);
-  for (const source of [hermesFile, agentsFile, claudeFile, cursorRules]) {
-    const found = source(search, options.directory);
-    if (found !== undefined) return withinLimit(found, search.warnings, options.maxChars);
-  }
-  return { section: "", files: [], warnings: search.warnings };
+  const { directory } = options;
+  const found =
+    hermesFile(search, directory) ??
+    search.firstOf(directory, ["AGENTS.md", "agents.md"]) ??
+    search.firstOf(directory, ["CLAUDE.md", "claude.md"]) ??
+    cursorRules(search, directory);
+  if (found === undefined) return { section: "", files: [], warnings: search.warnings };
+  return withinLimit(found, search.warnings, options.maxChars);
 }
 
 type Candidate = Omit<PromptFile, "state"> & { readonly section: string };
@@ -161,14 +164,6 @@ function hermesFile(search: ProjectSearch, directory: string): Found | undefined
     }
   }
   return undefined;
-}
-
-function agentsFile(search: ProjectSearch, directory: string): Found | undefined {
-  return search.firstOf(directory, ["AGENTS.md", "agents.md"]);
-}
-
-function claudeFile(search: ProjectSearch, directory: string): Found | undefined {
-  return search.firstOf(directory, ["CLAUDE.md", "claude.md"]);
 }
 
 function cursorRules(search: ProjectSearch, directory: string): Found | undefined {
@@ -213,7 +208,7 @@ class ProjectSearch {
 
   constructor(options: ContextFileOptions) {
     this.#gitRoot = ancestors(options.directory).find((place) => existsSync(join(place, ".git")));
-    this.#uid = "uid" in options ? options.uid : process.getuid?.();
+    this.#uid = options.uid ?? process.getuid?.();
   }
 
   /** The directory, then its parents up to the project's root. */

@@ -14,9 +14,9 @@ import {
   takeCodePoints,
   writeFileAtomic,
 } from "../lib/index.ts";
-import { parseSkillCall, type SkillCall } from "./change/call.ts";
-import { performCall, previewCall, type SkillChanged, underLock } from "./change/perform.ts";
-import type { Plan } from "./change/plan.ts";
+import type { Plan } from "./change/change-plan.ts";
+import { performCall, previewCall, type SkillChanged, underLock } from "./change/change-skill.ts";
+import { parseSkillCall, type SkillCall } from "./change/skill-call.ts";
 import { fieldOf, isFields } from "./frontmatter.ts";
 import { pendingSkillsDirectory } from "./paths.ts";
 import type { SkillError, SkillOrigin } from "./skill.ts";
@@ -39,19 +39,17 @@ export type PendingSkillChange = {
   readonly group?: string;
 };
 
-type PendingDraft = {
-  readonly call: SkillCall;
-  readonly origin: SkillOrigin;
-  readonly group?: string;
-};
-
 const SUMMARY_CHARS = 120;
-// Enough for a file of 1 MiB with every character escaped.
+/** Enough for a file of 1 MiB with every character escaped. */
 const MAX_RECORD_BYTES = 8 * 1_048_576;
 
 export function stagePendingSkill(
   directory: string,
-  { call, origin, group }: PendingDraft,
+  {
+    call,
+    origin,
+    group,
+  }: { readonly call: SkillCall; readonly origin: SkillOrigin; readonly group?: string },
   now: Date,
 ): Result<PendingSkillChange, SkillError> {
   const record: PendingSkillChange = {
@@ -66,8 +64,10 @@ export function stagePendingSkill(
   };
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
+    // The curator cleans up temporary files with this prefix.
+    const tempName = `${group === undefined ? "" : ".curator-"}${record.id}.json.tmp`;
     writeFileAtomic(join(directory, `${record.id}.json`), `${JSON.stringify(record, null, 2)}\n`, {
-      tempName: `${group === undefined ? "" : ".curator-"}${record.id}.json.tmp`, // the curator cleans up temporary files with this prefix
+      tempName,
     });
     return ok(record);
   } catch (cause) {

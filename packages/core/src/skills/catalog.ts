@@ -112,7 +112,7 @@ export class Catalog {
     return contents;
   }
 
-  #known(file: FoundFile): CachedHeader["header"] | undefined {
+  #known(file: FoundFile): SkillHeader | undefined {
     const cached = this.#cached().get(file.path);
     return cached !== undefined && isSame(cached, file) ? cached.header : undefined;
   }
@@ -146,7 +146,7 @@ function isSameCache(a: HeaderCache, b: HeaderCache): boolean {
 }
 
 /** Frontmatter is at the top, so only the first 64 KiB are read. */
-function readHeader(path: string, parse: FrontmatterParser): CachedHeader["header"] {
+function readHeader(path: string, parse: FrontmatterParser): SkillHeader {
   const head = new Uint8Array(HEAD_BYTES);
   const fd = openSync(path, "r");
   try {
@@ -157,7 +157,7 @@ function readHeader(path: string, parse: FrontmatterParser): CachedHeader["heade
   }
 }
 
-type Read = { readonly file: FoundFile; readonly header: CachedHeader["header"] };
+type Read = { readonly file: FoundFile; readonly header: SkillHeader };
 
 function toContents(
   reads: readonly Read[],
@@ -175,7 +175,7 @@ function toContents(
   return { skills, flatSkills, categories, warnings };
 }
 
-function toSkill(file: FoundFile, header: CachedHeader["header"], ownRoot: string | undefined): Skill {
+function toSkill(file: FoundFile, header: SkillHeader, ownRoot: string | undefined): Skill {
   const isFlat = file.kind === "flat";
   const directory = dirname(file.path);
   const directoryName = isFlat ? basename(file.path).replace(/\.md$/i, "") : basename(directory);
@@ -229,12 +229,8 @@ export function walkRoots(roots: readonly string[]): WalkResult {
     const realRoot = realPath(root);
     if (realRoot !== undefined) walkDirectory(walk, { root, realRoot, path: root, folder: "", depth: 0 });
   }
-  return {
-    files: walk.files,
-    directories: walk.directories,
-    warnings: walk.warnings,
-    walkedAtMs: walkedAtMs,
-  };
+  const { files, directories, warnings } = walk;
+  return { files, directories, warnings, walkedAtMs };
 }
 
 /** Undefined when there is no such file. */
@@ -339,7 +335,7 @@ function statOf(path: string): BigIntStats | undefined {
 // The snapshot file: headers of all skills by path, time and size, so that a new process need not open every skill. It is only a
 // cache: invalid entries are read again, and a failed write is ignored.
 
-type CachedHeader = { readonly mtimeNs: bigint; readonly size: number; readonly header: SkillHeader };
+type CachedHeader = FileStamp & { readonly header: SkillHeader };
 type HeaderCache = ReadonlyMap<string, CachedHeader>;
 
 // Programs that use this file name for something else see an unknown version and start over; so do we.

@@ -7,8 +7,8 @@ export {
   rejectSkillChange,
 } from "./approval.ts";
 export { type ArchivedSkill, archiveSkill, listArchivedSkills, restoreSkill } from "./change/archive.ts";
-export { expectedPath } from "./change/call.ts";
-export { changeSkill } from "./change/perform.ts";
+export { changeSkill } from "./change/change-skill.ts";
+export { expectedPath } from "./change/skill-call.ts";
 export {
   archiveDirectory,
   changeLockPath,

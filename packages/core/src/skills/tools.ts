@@ -11,8 +11,8 @@ import {
   type UseStore,
 } from "../tools/index.ts";
 import { stagePendingSkill, summaryOf } from "./approval.ts";
-import { parseSkillCall, type SkillCall } from "./change/call.ts";
-import { performCall, previewCall } from "./change/perform.ts";
+import { performCall, previewCall } from "./change/change-skill.ts";
+import { parseSkillCall, type SkillCall } from "./change/skill-call.ts";
 import { pendingSkillsDirectory } from "./paths.ts";
 import { SKILL_ACTIONS, type Skill, type SkillAction, type SkillError, type SkillOrigin } from "./skill.ts";
 import { type SkillStore, screened } from "./store.ts";

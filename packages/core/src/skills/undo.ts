@@ -2,8 +2,8 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { err, ok, type Result, sha256 } from "../lib/index.ts";
-import { draftOf, moveSkill, replaceFile } from "./change/apply.ts";
-import { underLock } from "./change/perform.ts";
+import { draftOf, moveSkill, replaceFile } from "./change/apply-plan.ts";
+import { underLock } from "./change/change-skill.ts";
 
 import { type ChangeDraft, newChange, readBlob, readChanges, type SkillChange } from "./history.ts";
 import type { SkillError, SkillOrigin } from "./skill.ts";

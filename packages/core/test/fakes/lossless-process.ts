@@ -4,8 +4,8 @@
 // third call of the model never ends).
 import { createInterface } from "node:readline";
 import { setImmediate } from "node:timers/promises";
-import { LosslessEngine } from "../../src/context/lossless/engine.ts";
 import { toMessage } from "../../src/context/lossless/leaves.ts";
+import { LosslessEngine } from "../../src/context/lossless/lossless-engine.ts";
 import { listedNodes } from "../../src/context/lossless/overview.ts";
 import { openSessionStore } from "../../src/sessions/index.ts";
 

@@ -1,11 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { buildSystemPrompt } from "../../src/prompt/build.ts";
-import {
-  PROMPT_VERSION,
-  promptMark,
-  type RestoreQuestion,
-  restoreDecision,
-} from "../../src/prompt/restore.ts";
+import type { RestoreQuestion } from "../../src/prompt/index.ts";
+import { PROMPT_VERSION, promptMark, restoreDecision } from "../../src/prompt/restore.ts";
 import { everything } from "./parts.ts";
 
 const { text } = buildSystemPrompt(everything);

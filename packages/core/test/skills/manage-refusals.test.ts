@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { SKILL_ACTIONS } from "../../src/skills/skill.ts";
+import { SKILL_ACTIONS } from "../../src/skills/index.ts";
 import { parseFilePath } from "../../src/skills/skill-files.ts";
 import { skillManageTool } from "../../src/skills/tools.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";

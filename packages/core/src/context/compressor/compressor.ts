@@ -15,9 +15,9 @@ import type {
 } from "../engine.ts";
 import { repairPairs } from "../list-repair.ts";
 import { localHandoff } from "../summary/local-summary.ts";
-import { SummaryModels, type SummaryOptions } from "../summary/models.ts";
-import { focusOf, type Redact, serialiseTurns } from "../summary/request.ts";
 import { type SummaryProgress, summarise, type Unsummarised } from "../summary/summarise.ts";
+import { SummaryModels, type SummaryOptions } from "../summary/summary-models.ts";
+import { focusOf, type Redact, serialiseTurns } from "../summary/summary-request.ts";
 import { estimateMessages, fitTokens, shortenSections } from "../tokens.ts";
 import {
   type CompressorSettings,

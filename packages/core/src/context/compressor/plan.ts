@@ -178,14 +178,9 @@ const MOST_TAIL_FLOOR = 8;
 const LEAST_WINDOW = 2;
 const LEAST_SHARE = 0.1;
 
-type TailSettings = Pick<CompressorSettings, "protectLastN"> & {
-  /** Least number of messages in the tail. Absent: a few, whatever they cost. */
-  readonly leastTail?: number;
-};
-
 export function findBoundaries(
   messages: readonly Message[],
-  settings: TailSettings & Pick<CompressorSettings, "protectFirstN">,
+  settings: Pick<Protection, "protectFirstN" | "protectLastN" | "leastTail">,
   budgets: Pick<Budgets, "tailTokens" | "softTailTokens">,
   costs: readonly number[] = messages.map(estimateMessage),
 ): Boundaries {
@@ -223,7 +218,7 @@ function headSize(messages: readonly Message[], protectFirstN: number): number {
 function freshTailStart(
   costs: readonly number[],
   headEnd: number,
-  { protectLastN, leastTail }: TailSettings,
+  { protectLastN, leastTail }: Pick<Protection, "protectLastN" | "leastTail">,
   { tailTokens, softTailTokens }: Pick<Budgets, "tailTokens" | "softTailTokens">,
 ): number {
   const count = costs.length;

@@ -7,7 +7,7 @@ import type { Scope, SessionStore, SummaryNode } from "../../sessions/index.ts";
 import { type Assembled, assemble } from "../compressor/handoff.ts";
 import type { TooLarge } from "../compressor/plan.ts";
 import type { ConfirmDigest, DigestQuestion, Span, SummaryFailure, UnchangedReason } from "../engine.ts";
-import type { Redact } from "../summary/request.ts";
+import type { Redact } from "../summary/summary-request.ts";
 import { estimateMessages } from "../tokens.ts";
 import type { Budgets } from "../trigger.ts";
 import { cutIntoLeaves, sourceTexts, toCovered, toMessage } from "./leaves.ts";
@@ -22,8 +22,8 @@ import {
   toForest,
   topNodes,
 } from "./lineage.ts";
+import { type LosslessPlan, leavingMessages, planLossless, tooLargeIn } from "./lossless-plan.ts";
 import { type Overview, overviewOf, type Part } from "./overview.ts";
-import { type LosslessPlan, leavingMessages, planLossless, tooLargeIn } from "./plan.ts";
 import type { LcmSettings } from "./settings.ts";
 import type { NodeSource, NodeText, NodeWriter } from "./writer.ts";
 
@@ -51,8 +51,27 @@ export type Compaction =
       readonly unstored: number;
     };
 
+/** Input of one compaction. All token counts are estimates. */
+export type CompactionJob = {
+  readonly store: SessionStore;
+  readonly sessionId: string;
+  readonly scope: Scope;
+  readonly settings: LcmSettings;
+  readonly budgets: Budgets;
+  readonly contextLength: number;
+  /** Limit for the list so that the request fits; undefined when no limit is known. */
+  readonly roomTokens: number | undefined;
+  readonly writer: NodeWriter;
+  readonly redact: Redact;
+  readonly clock: Clock;
+  readonly providerText: string | undefined;
+  readonly confirmDigest: ConfirmDigest | undefined;
+  readonly signal: AbortSignal | undefined;
+};
+
 /** Two processes rarely compact one conversation in the same minute, three even more rarely. */
 const ATTEMPTS = 4;
+
 /** A shorter text is no overview; a very small list may grow by this much. */
 const LEAST_OVERVIEW_TOKENS = 500;
 
@@ -72,13 +91,7 @@ export async function compactLossless(messages: readonly Message[], job: Compact
 
     const leaves = await writeLeaves(plan.toCover, lineage, drafts, job);
     const improved = attempt === 1 ? await improveExcerpts(lineage, job) : [];
-    const grown = await addNodesAbove(
-      leaves,
-      [...lineage.forest.nodes.values(), ...improved],
-      lineage,
-      drafts,
-      job,
-    );
+    const grown = await addNodesAbove(leaves, improved, lineage, drafts, job);
     const list = withOverview(messages, plan, grown, lineage, job);
     if (!isWorthIt(messages, list.assembled.messages, plan)) return nothingToGain(plan);
     const question = isAgreed ? undefined : digestQuestion(leaves);
@@ -92,21 +105,15 @@ export async function compactLossless(messages: readonly Message[], job: Compact
     const root = attempt < ATTEMPTS ? first : `${job.sessionId}:${randomHex(4)}`;
     const nodes = grown.added.map(({ node }) => ({ ...node, lineage_root: root }));
     if (nodes.length > 0 && !(await job.store.insertSummaryNodes(nodes))) continue;
-    const { headEnd: from, tailStart: to } = plan.boundaries;
-    const { unstored } = plan;
-    return {
-      kind: "compacted",
-      isAgreed,
-      ...list,
-      ...excerptsAndFailures(grown),
-      span: { from, to },
-      unstored,
-    };
+    const { unstored, boundaries } = plan;
+    const span = { from: boundaries.headEnd, to: boundaries.tailStart };
+    return { kind: "compacted", isAgreed, ...list, ...excerptsAndFailures(grown), span, unstored };
   }
   return unchanged({ reason: "not_stored", unstored: 0 });
 }
 
 type Draft = { readonly node: SummaryNode; readonly written: NodeText };
+
 /** Keyed by their sources, so that a second attempt does not ask a model again. */
 type Drafts = Map<string, Draft>;
 
@@ -115,13 +122,14 @@ type Grown = { readonly forest: Forest; readonly added: readonly Draft[] };
 /** Adds nodes above as long as there are enough neighbours for one. If two nodes have the same id, the later one counts. */
 async function addNodesAbove(
   leaves: readonly Draft[],
-  known: readonly SummaryNode[],
-  { positionOf }: Lineage,
+  improved: readonly SummaryNode[],
+  { forest, positionOf }: Lineage,
   drafts: Drafts,
   job: CompactionJob,
 ): Promise<Grown> {
   const added = [...leaves];
-  const forestNow = (): Forest => toForest([...known, ...added.map(({ node }) => node)]);
+  const forestNow = (): Forest =>
+    toForest([...forest.nodes.values(), ...improved, ...added.map(({ node }) => node)]);
   for (let depth = 0; depth < job.settings.maxDepth; depth += 1) {
     const groups = groupsToMerge(topNodes(forestNow(), positionOf), depth, job.settings.fanout);
     added.push(...(await writeAbove(groups, drafts, job)));
@@ -142,7 +150,7 @@ async function writeLeaves(
     rows.map((row) => toCovered(row, isKnown)),
     job.settings.leafTokens,
   );
-  const wanted = leaves.map((leaf, at): PlannedNode => {
+  const planned = leaves.map((leaf, at): PlannedNode => {
     const messages = leaf.map(({ message }) => message);
     return {
       fields: {
@@ -157,7 +165,7 @@ async function writeLeaves(
       providerText: at === leaves.length - 1 ? job.providerText : undefined,
     };
   });
-  return writeNodes(wanted, drafts, job);
+  return writeNodes(planned, drafts, job);
 }
 
 function writeAbove(
@@ -176,38 +184,34 @@ function writeAbove(
       },
       kind: "summaries",
       texts: group.map(({ summary }) => summary),
-      providerText: undefined,
     })),
     drafts,
     job,
   );
 }
 
-type PlannedNode = {
+type PlannedNode = Omit<NodeSource, "sourceTokens"> & {
   readonly fields: Pick<
     SummaryNode,
     "depth" | "first_message_id" | "last_message_id" | "source_ids" | "source_tokens"
   >;
-  readonly kind: "messages" | "summaries";
-  readonly texts: readonly string[];
-  readonly providerText: string | undefined;
 };
 
 async function writeNodes(
-  wanted: readonly PlannedNode[],
+  planned: readonly PlannedNode[],
   drafts: Drafts,
   job: CompactionJob,
 ): Promise<readonly Draft[]> {
-  const nameOf = ({ fields }: PlannedNode): string => `${fields.depth}: ${fields.source_ids.join(" ")}`;
-  const missing = wanted.filter((each) => !drafts.has(nameOf(each)));
+  const keyOf = ({ fields }: PlannedNode): string => `${fields.depth}: ${fields.source_ids.join(" ")}`;
+  const missing = planned.filter((each) => !drafts.has(keyOf(each)));
   const written = await job.writer.writeAll(
     missing.map(({ fields, ...source }) => ({ ...source, sourceTokens: fields.source_tokens })),
   );
   for (const [at, each] of missing.entries()) {
     const text = written[at];
-    if (text) drafts.set(nameOf(each), { node: toNode(each, text, job), written: text });
+    if (text) drafts.set(keyOf(each), { node: toNode(each, text, job), written: text });
   }
-  return wanted.flatMap((each) => drafts.get(nameOf(each)) ?? []);
+  return planned.flatMap((each) => drafts.get(keyOf(each)) ?? []);
 }
 
 function toNode(
@@ -333,21 +337,3 @@ async function sourceOf(
   const texts = sourceTexts(rows.map(toMessage), (id) => forest.nodes.has(id), redact);
   return { kind: "messages", texts, sourceTokens };
 }
-
-/** Input of one compaction. All token counts are estimates. */
-export type CompactionJob = {
-  readonly store: SessionStore;
-  readonly sessionId: string;
-  readonly scope: Scope;
-  readonly settings: LcmSettings;
-  readonly budgets: Budgets;
-  readonly contextLength: number;
-  /** Limit for the list so that the request fits; undefined when no limit is known. */
-  readonly roomTokens: number | undefined;
-  readonly writer: NodeWriter;
-  readonly redact: Redact;
-  readonly clock: Clock;
-  readonly providerText: string | undefined;
-  readonly confirmDigest: ConfirmDigest | undefined;
-  readonly signal: AbortSignal | undefined;
-};

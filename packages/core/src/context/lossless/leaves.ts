@@ -10,7 +10,7 @@ import {
   toolCallsOf,
 } from "../../message/index.ts";
 import { handoffBody, isHandoff, withoutHandoff } from "../compressor/handoff.ts";
-import { type Redact, serialiseTurn } from "../summary/request.ts";
+import { type Redact, serialiseTurn } from "../summary/summary-request.ts";
 import { estimateMessage } from "../tokens.ts";
 import { isOverviewOf, isPureOverview } from "./overview.ts";
 

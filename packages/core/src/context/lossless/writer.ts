@@ -1,8 +1,8 @@
 // Writes the summary of a node: by a model if one answers, otherwise as an excerpt of the sources.
 import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import type { SummaryFailure } from "../engine.ts";
-import type { SummaryModels } from "../summary/models.ts";
-import { type Focus, providerNotes } from "../summary/request.ts";
+import type { SummaryModels } from "../summary/summary-models.ts";
+import { type Focus, providerNotes } from "../summary/summary-request.ts";
 import { cutMiddle, estimateText, fairLimit, fitTokens, shortenSections } from "../tokens.ts";
 
 export type NodeText = {
@@ -78,14 +78,14 @@ export class NodeWriter {
   }
 
   async write(item: NodeSource): Promise<NodeText> {
-    if (item.texts.length === 0) return toWritten(NOTHING_SAID, "model");
+    if (item.texts.length === 0) return toNodeText(NOTHING_SAID, "model");
     const budgetTokens = this.#budget(item);
     const answer = await this.#ask(item, budgetTokens);
     if ("text" in answer) return answer;
     const extract = item.kind === "messages" ? extractOf : extractOfSummaries;
     const longest = extract(item.texts, budgetTokens * MOST_CHARS);
     const text = fitTokens(longest, budgetTokens, (_, chars) => extract(item.texts, chars));
-    return { ...toWritten(text, "extract"), failure: answer.failure };
+    return { ...toNodeText(text, "extract"), failure: answer.failure };
   }
 
   /** False when no model may be asked now. */
@@ -118,7 +118,7 @@ export class NodeWriter {
         const answer = await models.ask(model, { prompt, maxOutputTokens, signal });
         if (answer.ok) {
           const kept = fitTokens(answer.value, LONGEST_ANSWER * budgetTokens, shortenSections);
-          return { ...toWritten(kept, "model"), failure };
+          return { ...toNodeText(kept, "model"), failure };
         }
         refused = answer.error;
         if (refused.kind !== "too_long") break;
@@ -142,7 +142,7 @@ export class NodeWriter {
   }
 }
 
-function toWritten(given: string, method: NodeText["method"]): NodeText {
+function toNodeText(given: string, method: NodeText["method"]): NodeText {
   // Programs that share the database stop reading at a NUL, and it cannot store half a surrogate pair.
   const text = pyStrip(given.replaceAll("\0", " ").toWellFormed());
   return { text, tokens: estimateText(text), method };

@@ -5,7 +5,7 @@ import { isResult, type Message, roleOf, toolCallsOf } from "../../message/index
 import { isTaskList } from "../compressor/handoff.ts";
 import type { LeftOut, SummaryFailure } from "../engine.ts";
 import { estimateText, fitTokens, lastCodePoints, shortenSections } from "../tokens.ts";
-import { contentText, type Redact } from "./request.ts";
+import { contentText, type Redact } from "./summary-request.ts";
 
 export type LocalHandoff = {
   /** Turns that no model has read. */

@@ -4,8 +4,8 @@ import { err, ok, type Result } from "../../lib/index.ts";
 import { withoutFrame } from "../compressor/handoff.ts";
 import type { SummaryFailure } from "../engine.ts";
 import { cutMiddle, estimateText, fairLimit, fitTokens, shortenSections } from "../tokens.ts";
-import { type SummaryModel, type SummaryModels, summaryFailure } from "./models.ts";
-import { type Focus, promptOverhead, summaryPrompt } from "./request.ts";
+import { type SummaryModel, type SummaryModels, summaryFailure } from "./summary-models.ts";
+import { type Focus, promptOverhead, summaryPrompt } from "./summary-request.ts";
 
 /** The window of one model. */
 export type ReadingWindow = {

@@ -10,9 +10,9 @@ import { SKILL_FILE, shownName } from "../skill.ts";
 import { exists } from "../skill-files.ts";
 import { findIn, type SkillStore } from "../store.ts";
 import { changeUsage, markActive, markArchived, readUsage, usageProblem } from "../usage.ts";
-import { applyPlan, type ChangeContext, draftOf, moveSkill } from "./apply.ts";
-import { underLock } from "./perform.ts";
-import { cannotMove } from "./plan.ts";
+import { applyPlan, type ChangeContext, draftOf, moveSkill } from "./apply-plan.ts";
+import { cannotMove } from "./change-plan.ts";
+import { underLock } from "./change-skill.ts";
 
 export type ArchivedSkill = {
   /** Name of its folder in the archive; the argument of `restoreSkill`. */

@@ -1,6 +1,6 @@
 // Several writers on one conversation, and writers that die: no message gets two summaries, none is lost.
 import { describe, expect, it } from "vitest";
-import { LosslessEngine } from "../../../src/context/lossless/engine.ts";
+import { LosslessEngine } from "../../../src/context/lossless/lossless-engine.ts";
 import { listedNodes } from "../../../src/context/lossless/overview.ts";
 import { openSessionStore, type SessionStore } from "../../../src/sessions/index.ts";
 import { alternating } from "../../../testing/context-engine/lists.ts";

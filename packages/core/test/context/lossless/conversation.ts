@@ -4,8 +4,8 @@ import { expect } from "vitest";
 import { withoutHandoff } from "../../../src/context/compressor/handoff.ts";
 import { isUsersOwn } from "../../../src/context/compressor/plan.ts";
 import type { CompressOutcome } from "../../../src/context/engine.ts";
-import { LosslessEngine, type LosslessEngineOptions } from "../../../src/context/lossless/engine.ts";
 import { toMessage } from "../../../src/context/lossless/leaves.ts";
+import { LosslessEngine, type LosslessEngineOptions } from "../../../src/context/lossless/lossless-engine.ts";
 import { listedNodes } from "../../../src/context/lossless/overview.ts";
 import { type Message, withMeta } from "../../../src/message/index.ts";
 import {

@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { handoffText } from "../../../src/context/compressor/handoff.ts";
-import { LosslessEngine } from "../../../src/context/lossless/engine.ts";
+import { LosslessEngine } from "../../../src/context/lossless/lossless-engine.ts";
 import { inOrder } from "../../../src/context/lossless/tools/grep.ts";
 import { alternating, user } from "../../../testing/context-engine/lists.ts";
 import { modelThat } from "../../../testing/context-engine/summarisers.ts";

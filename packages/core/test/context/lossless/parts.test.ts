@@ -13,13 +13,13 @@ import {
   toLineage,
   topNodes,
 } from "../../../src/context/lossless/lineage.ts";
+import { planLossless } from "../../../src/context/lossless/lossless-plan.ts";
 import {
   isOverviewOf,
   isPureOverview,
   listedNodes,
   overviewOf,
 } from "../../../src/context/lossless/overview.ts";
-import { planLossless } from "../../../src/context/lossless/plan.ts";
 import { DEFAULT_LCM_SETTINGS, lcmSettings } from "../../../src/context/lossless/settings.ts";
 import { extractOf, extractOfSummaries } from "../../../src/context/lossless/writer.ts";
 import { DEFAULT_SETTINGS, deriveBudgets } from "../../../src/context/trigger.ts";

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { ContextCompressor } from "../../../src/context/compressor/compressor.ts";
 import { isHandoff } from "../../../src/context/compressor/handoff.ts";
-import { LosslessEngine } from "../../../src/context/lossless/engine.ts";
+import { LosslessEngine } from "../../../src/context/lossless/lossless-engine.ts";
 import { type OpenAiMessage, withMeta } from "../../../src/message/index.ts";
 import { openSessionStore } from "../../../src/sessions/index.ts";
 import { alternating, toolRounds, user } from "../../../testing/context-engine/lists.ts";

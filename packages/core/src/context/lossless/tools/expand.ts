@@ -16,7 +16,7 @@ import {
   textOf,
   unknownMessage,
   unknownNode,
-} from "./view.ts";
+} from "./conversation-view.ts";
 
 const DEFAULT_TOKENS = 4_000;
 const MOST_TOKENS = 32_000;

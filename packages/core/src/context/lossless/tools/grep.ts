@@ -15,7 +15,7 @@ import {
   relatedForest,
   shown,
   textOf,
-} from "./view.ts";
+} from "./conversation-view.ts";
 
 const DEFAULT_LIMIT = 10;
 const MOST_RESULTS = 200;
@@ -30,12 +30,7 @@ export async function grep(view: ConversationView, args: Args): Promise<Result<o
   const results = inOrder(messages, summaries, sort)
     .slice(0, limit)
     .map(({ result }) => result);
-  return ok({
-    query,
-    count: results.length,
-    results,
-    limit_clamped_from: clampedFrom,
-  });
+  return ok({ query, count: results.length, results, limit_clamped_from: clampedFrom });
 }
 
 async function requestOf(view: ConversationView, args: Args): Promise<Result<GrepRequest, string>> {

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { HANDOFF_END, HANDOFF_MARKER, isHandoff } from "../../../src/context/compressor/handoff.ts";
-import { LosslessEngine } from "../../../src/context/lossless/engine.ts";
+import { LosslessEngine } from "../../../src/context/lossless/lossless-engine.ts";
 import { listedNodes } from "../../../src/context/lossless/overview.ts";
 import { estimateMessages } from "../../../src/context/tokens.ts";
 import type { Message } from "../../../src/message/index.ts";

@@ -8,7 +8,7 @@ import {
   serialiseTurn,
   serialiseTurns,
   summaryPrompt,
-} from "../../../src/context/summary/request.ts";
+} from "../../../src/context/summary/summary-request.ts";
 import { parseContent } from "../../../src/message/index.ts";
 import { redactSecrets } from "../../../src/security/index.ts";
 import { asMessage } from "../messages.ts";

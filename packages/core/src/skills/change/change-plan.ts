@@ -29,8 +29,8 @@ import {
 } from "../skill-files.ts";
 import { findIn, type SkillStore } from "../store.ts";
 import { readUsage, usageProblem } from "../usage.ts";
-import { type Conditions, expectedPath, fileProblem, type SkillCall } from "./call.ts";
 import { patchText } from "./patch-text.ts";
+import { type Conditions, expectedPath, fileProblem, type SkillCall } from "./skill-call.ts";
 
 // The plan as data: shown as a diff, staged, or carried out.
 

@@ -14,7 +14,7 @@ import {
 } from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 import type { SummaryFailure } from "../engine.ts";
-import type { Redact } from "./request.ts";
+import type { Redact } from "./summary-request.ts";
 
 /** Options of every engine that summarises. */
 export type SummaryOptions = {

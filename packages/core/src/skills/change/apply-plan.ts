@@ -18,7 +18,7 @@ import type { SkillError, SkillOrigin } from "../skill.ts";
 import { exists, readIfThere } from "../skill-files.ts";
 import type { SkillStore } from "../store.ts";
 import { isoTime, readUsage } from "../usage.ts";
-import type { Plan, SkillLocation } from "./plan.ts";
+import type { Plan, SkillLocation } from "./change-plan.ts";
 
 export type ChangeContext = {
   readonly origin: SkillOrigin;

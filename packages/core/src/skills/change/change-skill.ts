@@ -6,10 +6,10 @@ import { changeLockPath } from "../paths.ts";
 import type { SkillError, SkillOrigin } from "../skill.ts";
 import type { SkillStore } from "../store.ts";
 import { changeUsage, countPatch, markArchived, markCreated, type UsageChange } from "../usage.ts";
-import { applyPlan, type ChangeContext } from "./apply.ts";
-import { parseSkillCall, type SkillCall } from "./call.ts";
-import type { Plan, Reply } from "./plan.ts";
-import { planCall } from "./plan.ts";
+import { applyPlan, type ChangeContext } from "./apply-plan.ts";
+import type { Plan, Reply } from "./change-plan.ts";
+import { planCall } from "./change-plan.ts";
+import { parseSkillCall, type SkillCall } from "./skill-call.ts";
 
 export type SkillChanged = { readonly changeId: string; readonly reply: Reply; readonly warning?: string };
 

@@ -4,8 +4,6 @@ import { describeCause, err, isRecord, ok, type Result } from "../../../lib/inde
 import type { SummaryNode } from "../../../sessions/index.ts";
 import type { ToolDefinition } from "../../../tools/index.ts";
 import { childrenOf, type Forest, type Lineage, messageCount, messageKeys, topNodes } from "../lineage.ts";
-import { expand } from "./expand.ts";
-import { grep } from "./grep.ts";
 import {
   type Args,
   type ConversationView,
@@ -17,7 +15,9 @@ import {
   type ToolContext,
   textOf,
   unknownNode,
-} from "./view.ts";
+} from "./conversation-view.ts";
+import { expand } from "./expand.ts";
+import { grep } from "./grep.ts";
 
 // Plain object schemas, because strict model servers refuse more complex ones.
 

@@ -7,16 +7,16 @@ import { type MessageRow, readScope, type Scope, type SessionStore } from "../..
 import type { ToolDefinition } from "../../tools/index.ts";
 import { type InKind, readList } from "../chat-rows.ts";
 import type { CompressOptions, CompressOutcome, ContextEngine } from "../engine.ts";
-import { SummaryModels, type SummaryOptions } from "../summary/models.ts";
-import { focusOf } from "../summary/request.ts";
+import { SummaryModels, type SummaryOptions } from "../summary/summary-models.ts";
+import { focusOf } from "../summary/summary-request.ts";
 import { fitTokens, shortenSections } from "../tokens.ts";
 import { soundFactor, WatchedEngine } from "../trigger.ts";
 import { type Compaction, type CompactionJob, compactLossless } from "./compact.ts";
 import { loadLineage, messageKeys } from "./lineage.ts";
-import { chooseWindow, leavingMessages } from "./plan.ts";
+import { chooseWindow, leavingMessages } from "./lossless-plan.ts";
 import { noticesOf, type Refusal, toOutcome } from "./report.ts";
 import { type LcmSettings, lcmSettings, settingsInEstimates } from "./settings.ts";
-import { LCM_TOOLS, lcmTool } from "./tools/tools.ts";
+import { LCM_TOOLS, lcmTool } from "./tools/lcm-tools.ts";
 import { NodeWriter } from "./writer.ts";
 
 export type LosslessEngineOptions = SummaryOptions &

@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { checkEngine } from "../../../src/context/engine-plugins.ts";
-import { LCM_TOOLS } from "../../../src/context/lossless/tools/tools.ts";
+import { LCM_TOOLS } from "../../../src/context/lossless/tools/lcm-tools.ts";
 import { parseToolCalls } from "../../../src/message/index.ts";
 import { alternating, user } from "../../../testing/context-engine/lists.ts";
 import { answering, modelThat } from "../../../testing/context-engine/summarisers.ts";
