@@ -1,4 +1,4 @@
-// A conversation over several sessions, in which nothing appears twice.
+// A conversation over several sessions shows nothing twice.
 import { describe, expect, it } from "vitest";
 import { joinLineage } from "../../src/sessions/conversation.ts";
 import { storedRow as row } from "../fakes/stored-row.ts";

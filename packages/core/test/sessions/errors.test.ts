@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, vi } from "vitest";
 import { HermesError } from "../../src/lib/index.ts";
 
-/** The text lives as long as the process; each test starts as one that just began. */
+/** The text is kept for the lifetime of the process, so each test loads the module again. */
 async function freshProcess() {
   vi.resetModules();
   return await import("../../src/sessions/errors.ts");

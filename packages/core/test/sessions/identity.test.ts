@@ -10,8 +10,7 @@ import {
   withoutMarks,
 } from "../../src/sessions/identity.ts";
 
-// ----
-// Ids tell when a session began; ids of other programs pass unless they could do harm.
+// ---- Session ids ----
 
 describe("a new id", () => {
   it("is the local time and random digits", () => {
@@ -69,8 +68,7 @@ describe("an id from elsewhere", () => {
   });
 });
 
-// ----
-// model_config tells where a session comes from, and a damaged one tells nothing instead of failing.
+// ---- Marks in model_config ----
 
 const MARKED =
   '{"_branched_from": "a", "temperature": 0.2, "_delegate_from": "__orphaned__", "_compressed_from": "c"}';

@@ -1,8 +1,8 @@
-// Who may work on a session: locks, leases, and handing it over.
+// Which process may work on a session: locks, leases and handoffs.
 import type { Suite } from "../runner.ts";
 import { DAY, expectCode, type Harness, idsOf, ManualClock, NOW, row } from "./support.ts";
 
-// ---- The lock that keeps two compressions of one session apart.
+// ---- The lock that keeps two compactions of one session apart ----
 
 export function locksContract({ it, expect }: Suite, { open, reopen }: Harness): void {
   it("is held by one until released, and may be taken again by its holder", async () => {
@@ -90,7 +90,7 @@ export function locksContract({ it, expect }: Suite, { open, reopen }: Harness):
   });
 }
 
-// ---- The lease that keeps two processes from working on one session at the same time.
+// ---- The lease that keeps two processes from working on one session at the same time ----
 
 const TAKEN = { acquired: true };
 
@@ -229,7 +229,7 @@ export function leasesContract({ it, expect }: Suite, { open, reopen }: Harness)
   });
 }
 
-// ---- Handing a session over to another platform.
+// ---- Handing a session over to another platform ----
 
 export function handoffContract({ it, expect }: Suite, { open }: Harness): void {
   it("goes from nothing over pending and running to completed", async () => {

@@ -1,4 +1,4 @@
-// Housekeeping: what may be tidied up by itself, when, and that it never disturbs what is kept.
+// Maintenance: what may be cleaned up automatically, when, and that it never affects what is kept.
 
 import type { NewSession, SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";

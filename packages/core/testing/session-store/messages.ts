@@ -1,4 +1,4 @@
-// Messages: every content comes back as it went in, the counters follow, and a batch is all or nothing.
+// Messages: every content is read back unchanged, the counters follow, and a batch is all or nothing.
 
 import type { NewMessage } from "../../src/message/index.ts";
 import type { Suite } from "../runner.ts";

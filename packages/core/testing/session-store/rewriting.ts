@@ -1,4 +1,4 @@
-// Changing what a session says: messages replaced, rewound and restored.
+// Changing the messages of a session: replacing, rewinding and restoring them.
 import type { SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";
 import {
@@ -14,7 +14,7 @@ import {
   UNREADABLE,
 } from "./support.ts";
 
-// ---- Rewriting a session: its messages are replaced by others, or by none, in one step.
+// ---- Replacing the messages of a session by others, or by none, in one transaction ----
 
 const CALL = { id: "c1", type: "function", function: { name: "terminal", arguments: '{"command":"ls"}' } };
 
@@ -139,7 +139,7 @@ export function replacingContract({ it, expect }: Suite, { open }: Harness): voi
   });
 }
 
-// ---- Going back to an earlier message, and forth again.
+// ---- Going back to an earlier message, and forward again ----
 
 const TEXTS = ["one", "1", "two", "2", "three", "3"];
 

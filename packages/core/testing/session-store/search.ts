@@ -4,9 +4,9 @@ import type { Suite } from "../runner.ts";
 import { searchFiltersContract, searchOrderContract } from "./search-answers.ts";
 import { answerTexts, type Harness, library, NOW, nth, textsFound } from "./support.ts";
 
-// ---- Searching messages: what is typed finds what was said, in any script.
+// ---- Searching messages: a query finds what was said, in any script ----
 
-/** A query, and a message that has to be found by it. */
+/** A query, and a message that it must find. */
 const TYPED: readonly (readonly [query: string, message: string])[] = [
   ["hello world", "world, it said, hello"],
   ["C++", "written in C++ by hand"],
@@ -352,7 +352,7 @@ function structuredContract({ it, expect }: Suite, { open }: Harness): void {
   });
 }
 
-// ---- Nothing that can be typed makes a search fail, or take longer than it should.
+// ---- No query makes a search fail or take too long ----
 
 export const CORPUS = [
   "the lantern is lit",
@@ -394,7 +394,7 @@ function hostileSearchContract({ it, expect }: Suite, { open }: Harness): void {
     await using store = await open();
     await library(store, CORPUS);
     const part = query.slice(0, Math.max(33_000, Math.floor(query.length / 10)));
-    // What is beyond the beginning is not looked at; the room is for a busy machine, and on such a one it is measured up to three times.
+    // Text beyond the limit is ignored. The tolerance is for a busy machine, on which it is measured up to three times.
     let [short, whole] = [await timeOf(store, part), Number.POSITIVE_INFINITY];
     for (let run = 0; run < 3 && whole >= 4 * short + 60; run += 1) {
       short = Math.min(short, await timeOf(store, part));

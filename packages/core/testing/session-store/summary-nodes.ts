@@ -1,5 +1,4 @@
-// Summary nodes, and the reads a lossless context engine builds on: which sessions continue which, which messages they
-// hold, what those say.
+// Summary nodes, and the reads that a lossless context engine needs: which sessions continue which, and their messages.
 
 import type { SummaryNode } from "../../src/sessions/index.ts";
 import type { Suite } from "../runner.ts";
@@ -233,7 +232,7 @@ async function names(store: Store, ...sessions: string[]): Promise<string[]> {
   return (await store.listSummaryNodes(sessions)).map(({ node_id }: SummaryNode) => node_id);
 }
 
-/** Stands for messages of the session. The id follows from the first of them unless it is given. */
+/** A summary of messages of the session. The id follows from the first of them unless it is given. */
 export function leafOf(
   session: string,
   messages: readonly number[],
@@ -256,7 +255,7 @@ export function leafOf(
   };
 }
 
-/** One node above others. */
+/** A node above others. */
 export function nodeAbove(sources: readonly SummaryNode[], fields: Partial<SummaryNode> = {}): SummaryNode {
   const [first] = sources;
   const last = sources.at(-1);

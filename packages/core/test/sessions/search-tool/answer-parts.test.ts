@@ -283,7 +283,7 @@ describe("the size of an answer", () => {
         const level = levelFor(sizes, budget);
         const total = sizes.reduce((sum, size) => sum + Math.min(size, level), 0);
         expect(total).toBeLessThanOrEqual(budget);
-        // As much as possible: one more character for each cut message would be too much.
+        // The limit is used fully: one more character for each cut message would be too much.
         const cutCount = sizes.filter((size) => size > level).length;
         if (cutCount > 0) expect(total + cutCount).toBeGreaterThan(budget);
       }),

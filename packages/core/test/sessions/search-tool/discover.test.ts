@@ -35,7 +35,7 @@ describe("discover", () => {
     const ids = await talk(store, "a", texts, { model: "m1" });
     await store.setSessionTitle("a", "Glazes");
     const answer = await ask({ query: "cobalt" });
-    // How sure the answer is has tests of its own.
+    // The confidence has its own tests.
     expect({ ...answer, confidence: undefined }).toEqual({
       success: true,
       mode: "discover",

@@ -1,4 +1,4 @@
-// In a file of today's Hermes the current conversation is left out only as far as it is still before the model.
+// With schema 17, only those messages of the current conversation are left out that the model still has in its context.
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -7,7 +7,7 @@ import { type SessionSearchContext, sessionSearchTool } from "../../../src/sessi
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 import { type Answer, column, openHome, talk } from "./support.ts";
 
-/** A file with the column that schema 17 brought. */
+/** A file with the column that schema 17 added. */
 async function openToday() {
   const home = tempDirectory();
   const path = join(home, "state.db");

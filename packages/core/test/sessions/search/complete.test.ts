@@ -1,4 +1,4 @@
-// What a search owes at every size, on databases so small that the bounds have to be made small as well.
+// What a search must find at every size, on small databases with small limits.
 import { expect, it } from "vitest";
 import type { SessionStore } from "../../../src/sessions/index.ts";
 import type { SearchOptions } from "../../../src/sessions/search/types.ts";

@@ -2,7 +2,7 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { isReadBack, readsWholeTexts } from "../../../src/sessions/sqlite/open-database.ts";
 
-/** Reads as Node 22 does. */
+/** Reads texts like Node 22. */
 class UpToZero extends DatabaseSync {
   override prepare(): StatementSync {
     return super.prepare("SELECT substr(?, 1, instr(?1, char(0)) - 1) AS text");

@@ -1,4 +1,4 @@
-// What is saved of a damaged file: read page by page, built beside, put in place only when no other program has it open.
+// What is saved of a damaged file: read page by page, built beside it, and swapped only when no other program has it open.
 import { closeSync, openSync, readdirSync, readFileSync, statSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -16,7 +16,7 @@ import { messageAt } from "../../fakes/varied-messages.ts";
 const SESSIONS = 6;
 const PER_SESSION = 50;
 
-/** Several leaf pages of messages below an interior one; a table of another program beside them. */
+/** Several leaf pages of messages below an interior page, and a table of another program. */
 async function ownFile(): Promise<string> {
   const path = join(tempDirectory(), "state.db");
   {
@@ -308,7 +308,7 @@ describe("a file that others have open", () => {
     setup.close();
     const { pageno, ncell } = middleLeaf(path);
     overwritePage(path, pageno);
-    // An idle connection: in DELETE mode it holds no lock at all.
+    // An idle connection: in DELETE mode it holds no lock.
     const holder = startScript("locking-process.ts", [path, "BEGIN"]);
     expect(await holder.nextLine()).toBe("held");
     const inode = statSync(path).ino;

@@ -38,7 +38,7 @@ function column(path: string, sql: string): unknown[] {
   return read(path, sql).map((row) => Object.values(row)[0]);
 }
 
-/** What a table's columns are, whatever their order. */
+/** The columns of a table in any order. */
 function columnsOf(path: string, table: string): Row[] {
   return read(
     path,
@@ -46,7 +46,7 @@ function columnsOf(path: string, table: string): Row[] {
   );
 }
 
-/** Those of the original's that are in the file. */
+/** Hermes Agent's indexes in the file. */
 function indexesOf(path: string): string[] {
   return column(
     path,
@@ -255,7 +255,7 @@ describe("upgrading", () => {
 });
 
 describe("a database of a later version", () => {
-  /** As a later original might have left it. */
+  /** As a later Hermes Agent might have left it. */
   async function laterFile(sql: string): Promise<string> {
     const path = newPath();
     {

@@ -98,7 +98,7 @@ describe("a transcript", () => {
 const EARLIER = "...[earlier conversation truncated]...\n\n";
 const LATER = "\n\n...[later conversation truncated]...";
 
-/** Dots, with texts put at positions. */
+/** Dots, with texts at given positions. */
 function dots(length: number, texts: Readonly<Record<number, string>>): string {
   let line = ".".repeat(length);
   for (const [at, text] of Object.entries(texts))
