@@ -102,7 +102,7 @@ describe("marks", () => {
 });
 
 describe("a text from another program", () => {
-  it("with a mark is written anew, so that every reader finds the same one", () => {
+  it("with a mark is written again, so that every parser reads the same mark", () => {
     expect(normalMarks('{"\\u005fuser_platform": "discord"}')).toBe('{"_user_platform":"discord"}');
     expect(normalMarks('{"_delegate_from": "a", "_delegate_from": "b"}')).toBe('{"_delegate_from":"b"}');
   });

@@ -342,7 +342,7 @@ describe("whose results can be read", () => {
     expect(text).toMatch(/\none$/);
   });
 
-  it("a link in the place of a file is not followed, and a file that is gone is told", async () => {
+  it("a link in place of a file is not followed, and a missing file is reported", async () => {
     const home = await newHome();
     const row = home.keep("c1", "one");
     const secret = join(tempDirectory(), "secret.txt");

@@ -78,7 +78,7 @@ export function deletionContract({ it, expect }: Suite, { open }: Harness): void
     expect(await store.listSessionIds()).toEqual(["p 2"]);
   });
 
-  it("deleting many passes over what is unknown, repeated or no id, and does not count delegates", async () => {
+  it("deleting many skips unknown, repeated and invalid ids, and does not count delegates", async () => {
     await using store = await open();
     await family(store);
     expect(await store.deleteSessions(["p", "p", "nope", null, 7, "", "other", undefined])).toBe(2);
@@ -181,7 +181,7 @@ export function deletionContract({ it, expect }: Suite, { open }: Harness): void
     expect(await store.sessionCount()).toBe(2);
   });
 
-  it("pruning takes the days it is told", async () => {
+  it("pruning uses the given number of days", async () => {
     await using store = await open({ clock: new ManualClock() });
     await aged(store, { a: 10, b: 4 });
     expect(await store.pruneSessions({ olderThanDays: 20 })).toBe(0);

@@ -177,7 +177,7 @@ export function exportImportContract({ it, expect }: Suite, { open }: Harness): 
     expect(idsOf(await other.searchSessions())).toEqual(["a"]);
   });
 
-  it("what is no session is passed over, and the rest still comes", async () => {
+  it("invalid sessions are skipped, and the others are imported", async () => {
     await using store = await open();
     await store.createSession("a", { source: "cli" });
     const good = nth(await exportAll(store), 0);

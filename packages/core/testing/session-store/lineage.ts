@@ -324,7 +324,7 @@ export function splittingContract({ it, expect }: Suite, { open }: Harness): voi
     expect(whole.map(({ content }) => content)).toEqual(["one", "two", "instead"]);
   });
 
-  it("continuing ends the parent and starts a child that takes over what it was", async () => {
+  it("continuing ends the parent and starts a child with its settings", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });
     await parent(store);
@@ -512,7 +512,7 @@ export function splittingContract({ it, expect }: Suite, { open }: Harness): voi
     expect(await store.branchSession("p")).toMatchObject({ title: "branch #2" });
   });
 
-  it("branching ends the parent only when told, with the reason told", async () => {
+  it("branching ends the parent only on request, with the given reason", async () => {
     await using store = await open();
     await parent(store);
     await store.branchSession("p", { id: "one" });

@@ -53,7 +53,7 @@ export function windowsContract({ it, expect }: Suite, { open }: Harness): void 
     }
   });
 
-  it("the window is five on each side unless told", async () => {
+  it("the window is five messages on each side by default", async () => {
     await using store = await open();
     const ids = await numbered(store, 20);
     expect(messageIds((await store.getMessagesAround("s1", nth(ids, 10))).window)).toEqual(ids.slice(5, 16));

@@ -63,7 +63,7 @@ export function replacingContract({ it, expect }: Suite, { open }: Harness): voi
     },
   );
 
-  it("text that is given as a value of its own becomes a JSON string", async () => {
+  it("text that is given as a separate value becomes a JSON string", async () => {
     await using store = await open();
     await store.createSession("s1", { source: "cli" });
     await store.appendMessage("s1", { role: "assistant", content: "x", reasoningDetails: "5" });
@@ -97,7 +97,7 @@ export function replacingContract({ it, expect }: Suite, { open }: Harness): voi
     expect(await store.getMessages("s1")).toMatchObject([{ timestamp: 1_600_000_000.5 }]);
   });
 
-  it("replacing that fails half way leaves everything as it was", async () => {
+  it("a replacement that fails half way changes nothing", async () => {
     await using store = await open();
     await store.createSession("s1", { source: "cli" });
     await talk(store, "s1", ["one", "two"]);

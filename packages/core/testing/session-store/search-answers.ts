@@ -286,7 +286,7 @@ export function searchOrderContract({ it, expect }: Suite, { open }: Harness): v
     },
   );
 
-  it("twenty messages unless told; a negative limit means all, none at all is none", async () => {
+  it("twenty messages by default; a negative limit means all, zero means none", async () => {
     await using store = await open();
     await varied(store, 5, 13);
     const count = async (limit?: number) => (await store.search("lantern", { limit })).hits.length;
@@ -356,7 +356,7 @@ export function searchOrderContract({ it, expect }: Suite, { open }: Harness): v
     expect(copies).not.toContain(original);
   });
 
-  it("what was said is found at once, what was changed or deleted is not found any more", async () => {
+  it("a new message is found at once, changed and deleted text is not found any more", async () => {
     await using store = await open();
     await library(store, ["the lantern 灯塔"]);
     await store.replaceMessages("a", [{ role: "user", content: "the candle 蜡烛" }]);

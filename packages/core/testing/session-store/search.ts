@@ -128,7 +128,7 @@ export function searchContract(suite: Suite, harness: Harness): void {
 }
 
 function typedContract({ it, expect }: Suite, { open }: Harness): void {
-  it.each(TYPED)("%j finds what it names", async (query, message) => {
+  it.each(TYPED)("%j finds the message it describes", async (query, message) => {
     await using store = await open();
     const [, named] = await library(store, ["unrelated talk", message, "yet more of it, elsewhere"]);
     const { hits } = await store.search(query);
@@ -241,14 +241,14 @@ function wordsContract({ it, expect }: Suite, { open }: Harness): void {
     expect(texts[0]).toBe('Ana finished reading "The Waves" in May');
   });
 
-  it("a slip of the finger in a word nobody wrote is forgiven", async () => {
+  it("a typing error is corrected when no message contains the word", async () => {
     await using store = await open();
     await library(store, ["the thermocouple is broken", "a couple of things"]);
     for (const query of ["thermocuple", "thermocouplee", "thermocoulpe", "thermokouple"])
       expect(await textsFound(store, query)).toEqual(["the thermocouple is broken"]);
   });
 
-  it("a word that somebody wrote is not taken for a slip", async () => {
+  it("a word that a message contains is not treated as a typing error", async () => {
     await using store = await open();
     await library(store, ["a stable roof", "a staple roof"]);
     expect(await textsFound(store, "stable")).toEqual(["a stable roof"]);
@@ -278,7 +278,7 @@ function unspacedContract({ it, expect }: Suite, { open }: Harness): void {
     expect(nth(hits, 0).snippet).toContain(">>>");
   });
 
-  it("AND, NOT and words side by side mean what they mean elsewhere", async () => {
+  it("AND, NOT and adjacent words have their usual meaning", async () => {
     await using store = await open();
     await library(store, ["广西旅游", "广西桂林", "桂林米粉", "docker 广西", "docker alone"]);
     expect(await answerTexts(store, "广西 AND 桂林")).toEqual({ stage: "exact", texts: ["广西桂林"] });

@@ -341,7 +341,7 @@ function required<T>(value: T | undefined): T {
 // ---- System prompts made by this program, beside those of other programs; and the mark that shows whether a process wrote ----
 
 export function ownPromptsContract({ it, expect }: Suite, { open, reopen }: Harness): void {
-  it("is given back as it was saved, byte for byte, also to another handle", async () => {
+  it("is returned byte for byte, also by another handle", async () => {
     await using store = await open();
     await store.createSession("a", { source: "cli" });
     expect(await store.getOwnPrompt("a")).toBeNull();

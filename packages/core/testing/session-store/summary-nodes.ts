@@ -31,7 +31,7 @@ export function summaryNodesContract({ it, expect }: Suite, { open, reopen }: Ha
     expect(await other.listSummaryNodes(["a"])).toEqual([...leaves, above]);
   });
 
-  it("a message is covered once: the second writer stores nothing and is told", async () => {
+  it("a message is covered once: the second writer stores nothing and gets false", async () => {
     await using store = await open();
     const ids = await conversation(store, "a", 6);
     expect(await store.insertSummaryNodes([leafOf("a", ids.slice(0, 3))])).toBe(true);
@@ -156,7 +156,7 @@ export function summaryNodesContract({ it, expect }: Suite, { open, reopen }: Ha
     expect(await store.searchSummaryNodes("crane", { sessionIds: ["b"] })).toEqual([]);
   });
 
-  it("a chain of continuations is told root first, and a branch or a subagent's run begins a new one", async () => {
+  it("a chain of continuations is listed root first, and a branch or a subagent's run begins a new one", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });
     await handMadeChain(store, clock, ["r", "s"]); // as another program leaves them, without a mark

@@ -153,7 +153,7 @@ describe("a query in a script without blanks", () => {
     expect(draw(expressionOf(parseQuery(query)))).toBe(meaning);
   });
 
-  it("is told from others by its characters", () => {
+  it("is recognised by its characters", () => {
     for (const text of ["漢", "a漢b", "カ", "ｶ", "한", "ไทย", "ខ្មែរ", "𠀀"])
       expect(containsUnspaced(text), text).toBe(true);
     for (const text of ["", "abc", "Ёлка", "עברית", "हिन्दी", "🏺", "…"])

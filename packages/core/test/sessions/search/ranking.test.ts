@@ -177,7 +177,7 @@ describe("little words", () => {
   });
 });
 
-describe("what stands around a message", () => {
+describe("the messages around a message", () => {
   it("a match beside it speaks for a message, the nearer the more", () => {
     const near = session("a", ["the loom", "a loom"]);
     const far = session("b", ["the loom", "nothing here", "a loom"]).filter((_, at) => at !== 1);

@@ -76,7 +76,7 @@ describe("the stem of a word", () => {
     for (const [word = ""] of pairs) expect(stem(word).length, word).toBeLessThanOrEqual(word.length);
   });
 
-  it("is the same for a plural and for what belongs to someone", () => {
+  it("is the same for a plural and a possessive", () => {
     for (const word of ["kiln", "battery", "box", "glaze", "studio", "class", "toy", "recipe"]) {
       const plural =
         word.endsWith("y") && !word.endsWith("oy")
@@ -104,7 +104,7 @@ describe("a stop word", () => {
     ]);
   });
 
-  it("is none that says what the question is about", () => {
+  it("does not contain words that say what a question is about", () => {
     for (const word of [
       "kiln",
       "name",

@@ -114,7 +114,7 @@ describe("the time of the latest message", () => {
     expect(activity(path).kept).toHaveLength(IDS.length);
   }, 60_000);
 
-  it("is worked out anew for a file that lost one of the triggers", async () => {
+  it("is computed again for a file that lost one of the triggers", async () => {
     const path = newPath();
     {
       await using store = await openSessionStore({ path });

@@ -268,7 +268,7 @@ describe("ids of sessions", () => {
       expect(await store.resolveSessionId(text)).toBeNull();
   });
 
-  it("deleting a session removes its transcripts and no file of anybody else's", async () => {
+  it("deleting a session removes its transcripts and no other session's files's", async () => {
     const home = tempDirectory();
     const sessionsDir = join(home, "sessions");
     mkdirSync(join(sessionsDir, "sub"), { recursive: true });

@@ -139,7 +139,7 @@ describe("journal mode", () => {
     expect(options.given).toEqual([]);
   });
 
-  it("leaves a file that somebody holds as it is, and says so", () => {
+  it("does not vacuum a file that another process has open, and says so", () => {
     const path = newDatabase("delete");
     using holder = new DatabaseSync(path);
     holder.exec("BEGIN EXCLUSIVE");

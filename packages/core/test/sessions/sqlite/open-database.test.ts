@@ -10,7 +10,7 @@ class UpToZero extends DatabaseSync {
 }
 
 describe("a SQLite that reads texts up to a zero character", () => {
-  it("is told from one that reads them whole, as the one of this Node does", () => {
+  it("is distinguished from one that reads them whole, like this Node's", () => {
     expect(isReadBack(() => new UpToZero(":memory:"))).toBe(false);
     expect(readsWholeTexts()).toBe(true);
   });

@@ -206,7 +206,7 @@ describe("repairing a database", () => {
     for (const word of OLD_WORDS) expect((await store.search(word)).hits).toHaveLength(1);
   });
 
-  it("makes our index anew when its pages are damaged, and finds every message again", async () => {
+  it("rebuilds our index when its pages are damaged, and finds every message again", async () => {
     const path = await ownFile();
     overwritePages(path, "hermes_memory_fts_data");
     expect(await repairDatabase(path, { checkOnly: true })).toMatchObject({ healthy: false });
@@ -254,7 +254,7 @@ describe("repairing a database", () => {
     expect(readFileSync(String(report.backup_path))).toEqual(before);
   });
 
-  it("loses no row when told so: the file stays as it is", async () => {
+  it("loses no row when asked not to: the file stays unchanged", async () => {
     const path = oldFile();
     overwritePages(path, "messages");
     const before = readFileSync(path);
@@ -282,7 +282,7 @@ describe("repairing a database", () => {
     }
   });
 
-  it("keeps no backup when told so", async () => {
+  it("keeps no backup when asked not to", async () => {
     const path = oldFile();
     duplicateSchemaRow(path, "messages_fts");
     expect(await repairDatabase(path, { backup: false })).toMatchObject({
@@ -292,7 +292,7 @@ describe("repairing a database", () => {
     expect(namesBeside(path)).toEqual(["state.db"]);
   });
 
-  it("only looks when told so", async () => {
+  it("only checks when asked to", async () => {
     const path = oldFile();
     expect(await repairDatabase(path, { checkOnly: true })).toMatchObject({
       healthy: true,

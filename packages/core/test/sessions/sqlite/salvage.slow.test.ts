@@ -208,7 +208,7 @@ describe("a page that is gone", () => {
     expect(rows(path, "SELECT note FROM harbour_notes")).toEqual([{ note: "kept" }]);
   });
 
-  it("of sessions leaves rows in their place, with what the indexes tell", async () => {
+  it("of sessions is replaced by rows made from the indexes", async () => {
     const path = await ownFile();
     for (const { pageno } of pagesOf(path, "sessions", "leaf")) overwritePage(path, pageno);
     const report = await repairDatabase(path);
@@ -279,7 +279,7 @@ describe("a page of zeros at the end of a long message", () => {
 });
 
 describe("free space that contradicts itself", () => {
-  it("is found by health and by the check alike, and repair heals it", async () => {
+  it("is found by the health check and by the check-only repair, and repaired", async () => {
     const path = await ownFile();
     {
       await using store = await openSessionStore({ path });
@@ -373,7 +373,7 @@ describe("exporting a damaged database", () => {
     expect(loss?.lost).toMatchObject([{ table: "messages", rows: ncell, isExact: true }]);
   });
 
-  it("fails when nobody asks what is missing", async () => {
+  it("fails when the caller does not ask what is missing", async () => {
     const path = await ownFile();
     overwritePage(path, middleLeaf(path).pageno);
     await using store = await openSessionStore({ path, readOnly: true });

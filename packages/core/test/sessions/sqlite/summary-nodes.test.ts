@@ -108,7 +108,7 @@ describe("a table of that name that another program made", () => {
     expect(await store.deleteSession("a")).toBe(true);
   });
 
-  it("with our columns and rows of its own works, and rows nobody can read are left out", async () => {
+  it("with our columns and foreign rows works, and unreadable rows are left out", async () => {
     const path = await ownFile();
     {
       await using store = await openSessionStore({ path });

@@ -274,7 +274,7 @@ describe("lineage", () => {
     expect(await store.getCompressionTip("root")).toBe("root");
   });
 
-  it("a session that a gateway began anew is a conversation: listed, no continuation, and not deleted with the one before", async () => {
+  it("a session that a gateway started after a reset is a separate conversation: listed, not a continuation, and not deleted with the previous one", async () => {
     const { store, path } = await today();
     for (const id of ["marked", "unmarked", "before"]) await store.createSession(id, { source: "discord" });
     execute(
@@ -308,7 +308,7 @@ describe("lineage", () => {
 });
 
 describe("rewinding beside compactions within a session", () => {
-  it("restores what a rewind of ours took, not what others left, and nothing that a compaction came after", async () => {
+  it("restores what our rewind took back, not rows other programs left, and nothing before a later compaction", async () => {
     const { store, path } = await today();
     await store.createSession("a", { source: "cli" });
     const ids = await store.appendMany("a", ["1", "2", "3", "4"].map(user));
@@ -364,7 +364,7 @@ describe("turn leases of the original", () => {
     expect(turns(path)).toEqual([]);
   });
 
-  it("that somebody else has taken end ours: nothing is stored any more", async () => {
+  it("taken by another process end ours: nothing more is stored", async () => {
     const { store, path } = await today();
     await store.createSession("a", { source: "cli" });
     await store.acquireSessionLease("a", "me");

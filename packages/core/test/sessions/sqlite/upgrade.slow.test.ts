@@ -186,7 +186,7 @@ describe("upgrading", () => {
     expect(await store.setSessionTitle("later", "another")).toBe(true);
   });
 
-  it("heals a version 7 that lacks reasoning_content", async () => {
+  it("repairs a version 7 that lacks reasoning_content", async () => {
     const { path, root } = oldFile(7, (db) => db.exec("ALTER TABLE messages DROP COLUMN reasoning_content"));
     await using store = await openSessionStore({ path });
     await store.appendMessage(root, { role: "assistant", content: "so", reasoningContent: "because" });
@@ -203,7 +203,7 @@ describe("upgrading", () => {
     expect((await store.getMessages(root)).map((message) => message.active)).toEqual([1, 1]);
   });
 
-  it.each([1, 8, 15] as const)("keeps what others keep in a file of version %i", async (version) => {
+  it.each([1, 8, 15] as const)("keeps other programs' data in a file of version %i", async (version) => {
     const { path } = oldFile(version, (db) =>
       db.exec(`
         CREATE TABLE telegram_dm_topic_mode (chat_id TEXT PRIMARY KEY, enabled INTEGER DEFAULT 1);

@@ -169,7 +169,7 @@ it.each(OLD_VERSIONS)(
   },
 );
 
-it("a search leaves the file as it was", async () => {
+it("a search does not change the file", async () => {
   const path = referenceFile();
   await using store = await openSessionStore({ path });
   const before = query(path, "SELECT type, name, sql FROM sqlite_master ORDER BY name");
