@@ -1,4 +1,4 @@
-// The contract of a session store backend. Nothing here knows how or where the rows are kept.
+// The conformance suite of session store backends. It does not know how or where the rows are stored.
 import { suiteFor, type TestRunner } from "./runner.ts";
 import { handoffContract, leasesContract, locksContract } from "./session-store/claims.ts";
 import { deletionContract, keptResultsContract } from "./session-store/deletion.ts";
@@ -17,7 +17,7 @@ import type { Harness } from "./session-store/support.ts";
 
 export type { Harness as SessionStoreHarness } from "./session-store/support.ts";
 
-/** In the order of the contract's own groups (src/sessions/store/). */
+/** In the order of the groups in src/sessions/store.ts. */
 const GROUPS = {
   // SessionRecords
   sessions: sessionsContract,
@@ -53,7 +53,7 @@ const GROUPS = {
 
 export type SessionStoreGroup = keyof typeof GROUPS;
 
-/** `only` runs some of the groups, for a backend that keeps a part of the contract. */
+/** `only` runs some of the groups, for a backend that implements part of the contract. */
 export function sessionStoreContract(
   runner: TestRunner,
   backend: string,

@@ -251,7 +251,7 @@ function notForOneUser(member: keyof SessionStore & string): () => Promise<never
   return async () => {
     throw sessionError(
       "not-for-one-user",
-      `${member} concerns the sessions of everybody, and this store belongs to one user.`,
+      `${member} affects the sessions of all users, but this store is bound to one user.`,
       { hint: "Use the store of the whole home." },
     );
   };
@@ -293,7 +293,7 @@ class Binding {
 
   #refuseOthers({ userId = this.#scope.userId, userPlatform = this.#scope.userPlatform }: Scope): void {
     if (userId === this.#scope.userId && userPlatform === this.#scope.userPlatform) return;
-    throw sessionError("bad-user-id", "This store belongs to one user, and another one was passed.", {
+    throw sessionError("bad-user-id", "This store is bound to one user, and another user was passed.", {
       hint: "Leave the user out, or use the store of the whole home.",
     });
   }
@@ -365,7 +365,7 @@ class Binding {
 
   async #refuseTaken(id: string): Promise<void> {
     if (!(await this.isOthers(id))) return;
-    throw sessionError("bad-session-id", `The session '${id}' cannot be made: ${TAKEN}.`, {
+    throw sessionError("bad-session-id", `The session '${id}' cannot be created: ${TAKEN}.`, {
       hint: "Choose another id.",
     });
   }

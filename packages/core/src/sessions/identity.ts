@@ -9,9 +9,14 @@ import type { SessionRow } from "./rows.ts";
 
 /** `20260131_094500_1f9a3c`: local time, then random digits (8 for sessions of a messaging gateway). */
 export function newSessionId(now: Date, digits: 6 | 8 = 6): string {
+  return `${localTimestamp(now)}_${randomHex(4).slice(0, digits)}`;
+}
+
+/** YYYYMMDD_HHMMSS in local time. */
+export function localTimestamp(now: Date): string {
   const date = [padded(now.getFullYear(), 4), padded(now.getMonth() + 1, 2), padded(now.getDate(), 2)];
   const time = [now.getHours(), now.getMinutes(), now.getSeconds()].map((part) => padded(part, 2));
-  return `${date.join("")}_${time.join("")}_${randomHex(4).slice(0, digits)}`;
+  return `${date.join("")}_${time.join("")}`;
 }
 
 /** Returns the id. Throws `bad-session-id`. */
@@ -116,7 +121,7 @@ function platformText(platform: unknown): string {
 /** Two users whose ids are stored as the same text could not be told apart. */
 function distinct(key: string, text: string): string {
   if (isDistinctName(text)) return text;
-  const message = `${key} contains U+0000 or half of a surrogate pair, so it cannot be told from other ones.`;
+  const message = `${key} contains U+0000 or half of a surrogate pair, so it cannot be distinguished from other ids.`;
   throw sessionError("bad-user-id", message, {
     hint: "Pass it as the platform has it, as well-formed text.",
   });
@@ -155,6 +160,16 @@ const RESERVED: readonly string[] = [USER_PLATFORM, ...Object.values(MARK_KEYS)]
 
 /** The value of the delegate mark of a run whose session does not exist. */
 export const ORPHANED = "__orphaned__";
+
+/** The reasons with which a messaging gateway ends a session to start another one for the same chat. */
+export const RESET_REASONS: readonly string[] = [
+  "session_reset",
+  "session_switch",
+  "idle",
+  "daily",
+  "suspended",
+  "resume_pending_expired",
+];
 
 /** Text that is not a JSON object has no marks: one damaged row must not hide the others. */
 export function readMarks(modelConfig: string | null): LineageMarks {

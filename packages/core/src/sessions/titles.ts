@@ -77,7 +77,7 @@ export function sessionPreview(content: unknown): string {
 /** The user's own text after a compaction summary; undefined for a message that is only a summary. */
 export function withoutSummary(content: unknown): unknown {
   const text = plainText(content);
-  if (text === null || text === undefined || !SUMMARY.test(text)) return content;
+  if (text === null || text === undefined || !startsWithSummary(text)) return content;
   const end = text.lastIndexOf(SUMMARY_END);
   const own = end < 0 ? "" : pyStrip(text.slice(end + SUMMARY_END.length));
   return own === "" ? undefined : own;
@@ -86,6 +86,10 @@ export function withoutSummary(content: unknown): unknown {
 /** How compaction summaries begin in old and new versions of Hermes Agent, and where one that was merged into a message ends. */
 const SUMMARY = /^\s*(?:\[CONTEXT COMPACTION|\[CONTEXT SUMMARY\]:)/;
 const SUMMARY_END = "--- END OF CONTEXT SUMMARY — respond to the message below, not the summary above ---";
+
+export function startsWithSummary(text: string): boolean {
+  return SUMMARY.test(text);
+}
 
 /** For the list of turns that the user can go back to. */
 export function userMessagePreview(content: unknown): string {

@@ -1,4 +1,4 @@
-// The contract of the session store, kept by a store that is bound to one user, in a file where others have sessions too.
+// The session store contract, run against a store bound to one user, in a file where other users have sessions too.
 import { describe, expect, it } from "vitest";
 import { bindStore, openSessionStore, type SessionStore } from "../../src/sessions/index.ts";
 import {
@@ -33,7 +33,7 @@ const newCopy = copiesOf(async (path) => {
   await home.appendMessage("of nobody", { role: "user", content: "hello lantern one two" });
 });
 
-/** Closed together with the store of the whole home, which nothing else has. */
+/** Closes the store of the whole home too, because only this test uses it. */
 const alone = (home: SessionStore): SessionStore => {
   const bound = bindStore(home, USER);
   const close = async () => {
@@ -47,7 +47,7 @@ const harness: SessionStoreHarness = {
   reopen: async (store) => alone(await openSessionStore({ path: store.location })),
 };
 
-/** Tests that cannot hold for one user, with how they fail. One that passes after all is a failure. */
+/** Tests that cannot pass for one user, with how they fail. One that passes counts as a failure. */
 const EXCEPTIONS: readonly { readonly tests: RegExp; readonly fails: object; readonly reason: string }[] = [
   ...[/^the user(:|, where others)/, /^a few allowed messages are found/, /^filters are all met at once/].map(
     (tests) => ({ tests, fails: { code: "bad-user-id" }, reason: "makes sessions of other users" }),
@@ -67,7 +67,7 @@ const EXCEPTIONS: readonly { readonly tests: RegExp; readonly fails: object; rea
 ];
 const met = new Set<RegExp>();
 
-/** A test that needs a refused member ends there: what it has checked before holds. */
+/** A test that needs a refused member stops there; the checks before it have passed. */
 const excepting =
   (register: TestRunner["it"]["skip"]): TestRunner["it"]["skip"] =>
   (name, body) =>
@@ -109,7 +109,7 @@ const GROUPS: Readonly<Record<Exclude<SessionStoreGroup, "users">, true>> = {
   "deleting and pruning": true,
   "export and import": true,
   maintenance: true,
-}; // all but `users`, whose every test makes sessions of several
+}; // all groups but `users`, where every test creates sessions of several users
 
 sessionStoreContract(
   { describe, it: Object.assign(excepting(it), { skip: it.skip }), expect },

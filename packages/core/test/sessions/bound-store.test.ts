@@ -1,4 +1,4 @@
-// A store that is bound to one user: every member with another user's ids, and two users at work in one file. The contract:
+// A store bound to one user: every member with another user's ids, and two users working in one file. The contract itself runs in
 // bound-contract.slow.test.ts.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -47,7 +47,7 @@ describe("a bound store", () => {
         expect(await stateOf(files.ben, "ben-1", "lcm_1")).toEqual(before);
         return found.replaceAll("ben-1", "nowhere").replaceAll(String(files.message), "987654");
       };
-      // A session that is counted for is made, and this id is taken.
+      // Counting tokens creates the session, and this id is taken.
       if (name === "updateTokenCounts") {
         expect(await outcome("theirs")).toContain("bad-session-id");
         return;
@@ -77,7 +77,7 @@ describe("a bound store", () => {
         name in NOT_FOR_ONE_USER ||
         [...LIST_ALL, ...NAMES_NODE_OR_TITLE, "continueSession", "branchSession"].includes(name)
       )
-        return; // refused; shows everybody's; aims at what is ben's; makes an id of its own
+        return; // refused, or shows all users, or names a session of ben, or creates its own id
       expect(await outcome("ann")).toBe(await outcome("home"));
     },
   );
@@ -291,7 +291,7 @@ async function stateOf(store: SessionStore, id: string, node: string): Promise<o
   };
 }
 
-/** The value, or the code and the words of the error, as text. */
+/** The value, or the code and text of the error. */
 async function describeOutcome(call: Promise<unknown>): Promise<string> {
   return call.then(
     (value) => JSON.stringify({ value }) ?? "undefined",
@@ -306,11 +306,11 @@ function userSays(content: string): MessageInput {
   return { role: "user", content };
 }
 
-// ---- Two users in one file, each compared with a store of their own.
+// ---- Two users in one file, each compared with a separate store ----
 
 const USERS = [ANN, BEN] as const;
 type Who = 0 | 1;
-/** `of`: whose session or message is aimed at, which may be the other user's. */
+/** `of`: whose session or message is the target, possibly the other user's. */
 type Aim = { readonly of: Who; readonly at: number };
 type Step = {
   readonly who: Who;
@@ -318,7 +318,7 @@ type Step = {
   readonly session: Aim;
   readonly message: Aim;
 };
-/** The aim in one of the stores, and a number that is different for every step. */
+/** The target in one of the stores, and a number that is different in every step. */
 type Target = { readonly id: string; readonly own: string; readonly message: number; readonly step: number };
 
 const WORK = {
@@ -417,7 +417,7 @@ describe("two users at work in one file", () => {
     );
   });
 
-  /** What became of the step, message ids by their rank among the user's own. */
+  /** The outcome of the step, with message ids replaced by their rank among the user's own. */
   async function play(
     stores: readonly SessionStore[],
     { who: at, what, session, message }: Step,
@@ -427,7 +427,7 @@ describe("two users at work in one file", () => {
     const store = stores[at] as SessionStore;
     const before = await idsIn(store);
     const aimed = await idsIn(all[message.of] as SessionStore);
-    // Alone in a file, the other's messages are ids that nothing has.
+    // In a separate file, the other user's messages are unknown ids.
     const id = message.of === at || all[0]?.location === all[1]?.location ? aimed[message.at] : undefined;
     const target = {
       id: `${USERS[session.of].userId}-${session.at}`,

@@ -1,4 +1,4 @@
-// A conversation over several sessions, in which nothing appears twice.
+// A conversation over several sessions shows nothing twice.
 import { describe, expect, it } from "vitest";
 import { joinLineage } from "../../src/sessions/conversation.ts";
 import { storedRow as row } from "../fakes/stored-row.ts";
@@ -7,7 +7,7 @@ const contentsOf = (messages: readonly { readonly content?: unknown }[]) =>
   messages.map(({ content }) => content);
 
 describe("a lineage", () => {
-  it("is told from the root on, in the order of its rows", () => {
+  it("starts at the root and keeps the order of its rows", () => {
     const root = [row({ content: "1" }), row({ role: "assistant", content: "2" })];
     const child = [
       row({ session_id: "s2", content: "3" }),
@@ -38,7 +38,7 @@ describe("a lineage", () => {
     expect(contentsOf(joinLineage([[copy], [again]]))).toEqual(["kept"]);
   });
 
-  it("drops a prompt that was given again before anybody answered", () => {
+  it("drops a prompt that was repeated before any answer", () => {
     const root = [row({ content: "go on" }), row({ role: "tool", content: "output" })];
     const child = [row({ content: " go on " }), row({ role: "assistant", content: "yes" })];
     expect(contentsOf(joinLineage([root, child]))).toEqual(["go on", "output", "yes"]);

@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, vi } from "vitest";
 import { HermesError } from "../../src/lib/index.ts";
 
-/** The text lives as long as the process; each test starts as one that just began. */
+/** The text is kept for the lifetime of the process, so each test loads the module again. */
 async function freshProcess() {
   vi.resetModules();
   return await import("../../src/sessions/errors.ts");
@@ -44,7 +44,7 @@ describe("the text about a session database that is not available", () => {
     },
   );
 
-  it("finds such a cause behind the error that was thrown for it, and ends with one full stop", async () => {
+  it("finds a WAL refusal among the causes of an error, and ends with one full stop", async () => {
     const { rememberOpenFailure, sessionDatabaseUnavailable } = await freshProcess();
     const cause = new Error("locking protocol");
     rememberOpenFailure(new HermesError("session-db-unavailable", "state.db cannot be used.", { cause }));

@@ -10,8 +10,7 @@ import {
   withoutMarks,
 } from "../../src/sessions/identity.ts";
 
-// ----
-// Ids tell when a session began; ids of other programs pass unless they could do harm.
+// ---- Session ids ----
 
 describe("a new id", () => {
   it("is the local time and random digits", () => {
@@ -69,8 +68,7 @@ describe("an id from elsewhere", () => {
   });
 });
 
-// ----
-// model_config tells where a session comes from, and a damaged one tells nothing instead of failing.
+// ---- Marks in model_config ----
 
 const MARKED =
   '{"_branched_from": "a", "temperature": 0.2, "_delegate_from": "__orphaned__", "_compressed_from": "c"}';
@@ -104,7 +102,7 @@ describe("marks", () => {
 });
 
 describe("a text from another program", () => {
-  it("with a mark is written anew, so that every reader finds the same one", () => {
+  it("with a mark is written again, so that every parser reads the same mark", () => {
     expect(normalMarks('{"\\u005fuser_platform": "discord"}')).toBe('{"_user_platform":"discord"}');
     expect(normalMarks('{"_delegate_from": "a", "_delegate_from": "b"}')).toBe('{"_delegate_from":"b"}');
   });

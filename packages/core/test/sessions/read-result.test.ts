@@ -1,4 +1,4 @@
-// `read_result` by itself: parts, places, and whose results it reads.
+// The `read_result` tool alone: parts, places, and which results it may read.
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as fc from "fast-check";
@@ -19,7 +19,7 @@ import { oldNote } from "../../testing/session-store/deletion.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { callContext } from "../fakes/tools.ts";
 
-/** As the agent measures a result. */
+/** Measures a result like the agent. */
 function fits(text: string, { chars, tokens, tokenFactor }: ResultLimits): boolean {
   return Math.max(codePointLength(text) / chars, (estimateText(text) * tokenFactor) / tokens) <= 1;
 }
@@ -31,9 +31,9 @@ const PART =
 type Home = {
   readonly directory: string;
   readonly store: SessionStore;
-  /** A file, and the row that names it. */
+  /** Writes a file and the row that names it. */
   keep(callId: string, text: string, source?: string): NewMessage;
-  /** Answers of the tool, asked in a session; errors as they are. */
+  /** The tool's answers in a session; errors are returned unchanged. */
   read(session: string, args: Readonly<Record<string, unknown>>, limits?: ResultLimits): Promise<string>;
 };
 
@@ -66,7 +66,7 @@ async function sessionWith({ store }: Home, id: string, ...rows: readonly NewMes
   await store.appendMany(id, [{ role: "user", content: "go" }, ...rows]);
 }
 
-/** All parts, one after the other. */
+/** All parts in order. */
 async function whole({ read }: Home, session: string, id: string, more: object = {}, limits = LIMITS) {
   const parts: string[] = [];
   let offset = 0;
@@ -114,7 +114,7 @@ describe("parts of a result", () => {
       const limits = { ...LIMITS, tokens, tokenFactor: 1.3 };
       const text = await home.read("s", { id: "c1-00000001", limit: 90_000 }, limits);
       expect(fits(text, limits)).toBe(true);
-      expect(fits(`${text}${"x".repeat(400)}`, limits)).toBe(false); // and use it
+      expect(fits(`${text}${"x".repeat(400)}`, limits)).toBe(false); // and the part uses the whole limit
     }
   });
 
@@ -342,7 +342,7 @@ describe("whose results can be read", () => {
     expect(text).toMatch(/\none$/);
   });
 
-  it("a link in the place of a file is not followed, and a file that is gone is told", async () => {
+  it("a link in place of a file is not followed, and a missing file is reported", async () => {
     const home = await newHome();
     const row = home.keep("c1", "one");
     const secret = join(tempDirectory(), "secret.txt");

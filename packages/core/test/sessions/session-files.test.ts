@@ -1,4 +1,4 @@
-// Files that belong to no session: how they are found, and when they go by themselves.
+// Files that belong to no session: how they are found, and when they are removed automatically.
 import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -24,7 +24,7 @@ const SETTINGS = {
 
 type Home = { readonly home: string; readonly store: SessionStore; readonly path: (name: string) => string };
 
-/** A database that began `ageDays` ago, with one session that names the result `named-00000001`. */
+/** A database that was started `ageDays` ago, with one session that names the result `named-00000001`. */
 async function homeWith(files: Readonly<Record<string, number>>, ageDays = 400): Promise<Home> {
   const home = tempDirectory();
   const { sessionsDir, resultsDir } = sessionFiles(home);

@@ -1,4 +1,4 @@
-// The properties of a session store that need fast-check, beside the contract: any text that is typed, any sequence of calls. Their
+// Properties of a session store that need fast-check, in addition to the contract: any query text, any sequence of calls. Their
 // names continue the groups of the contract.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -20,7 +20,7 @@ export function callProperties(backend: string, harness: Harness): void {
   });
 }
 
-/** Pieces that mean something to one grammar or another, and pieces that are broken. */
+/** Parts with a meaning in some grammar, and malformed parts. */
 const PIECE = fc.oneof(
   fc.constantFrom(
     ...[
@@ -122,7 +122,7 @@ function anyQuery({ open }: Harness): void {
         sessionIds: list,
         excludeSessionIds: list,
         excludeMessageIds: fc.array(number, { maxLength: 3 }),
-        // With U+0000 it is refused (`bad-user-id`): such a user could not be told from others.
+        // With U+0000 it is refused (`bad-user-id`): such a user could not be distinguished from others.
         userId: fc.string({ unit: "binary", maxLength: 4 }).filter((text) => !text.includes("\0")),
         sort: fc.string(),
         perLineage: fc.boolean(),

@@ -149,8 +149,8 @@ function lineOf(base: string, titles: Iterable<string>): string[] {
   return [...titles].filter((title) => title === stem || title.startsWith(`${stem} #`));
 }
 
-// ----
-// Previews are one line, short, and cut between characters; compared with slow but obvious ways to make them.
+// ---- Previews ----
+// Compared with slow but obvious implementations.
 
 const text = fc.string({
   unit: fc.constantFrom("a", "bc", "😀", " ", "\n", "\r\n", "\t", "\u2003", "\u0085", "\ufeff", "é"),

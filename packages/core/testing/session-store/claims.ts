@@ -1,8 +1,8 @@
-// Who may work on a session: locks, leases, and handing it over.
+// Which process may work on a session: locks, leases and handoffs.
 import type { Suite } from "../runner.ts";
 import { DAY, expectCode, type Harness, idsOf, ManualClock, NOW, row } from "./support.ts";
 
-// ---- The lock that keeps two compressions of one session apart.
+// ---- The lock that keeps two compactions of one session apart ----
 
 export function locksContract({ it, expect }: Suite, { open, reopen }: Harness): void {
   it("is held by one until released, and may be taken again by its holder", async () => {
@@ -34,7 +34,7 @@ export function locksContract({ it, expect }: Suite, { open, reopen }: Harness):
     expect(await store.getCompressionLockHolder("other")).toBeNull();
   });
 
-  it("lasts for its time, five minutes unless told, and can then be taken over", async () => {
+  it("lasts five minutes by default, and can then be taken over", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });
     await store.tryAcquireCompressionLock("s1", "h1");
@@ -90,12 +90,12 @@ export function locksContract({ it, expect }: Suite, { open, reopen }: Harness):
   });
 }
 
-// ---- The lease that keeps two processes from working on one session at the same time.
+// ---- The lease that keeps two processes from working on one session at the same time ----
 
 const TAKEN = { acquired: true };
 
 export function leasesContract({ it, expect }: Suite, { open, reopen }: Harness): void {
-  it("is held by one until released; another is told who has it, and since when", async () => {
+  it("has one holder until released; another process learns who holds it, and since when", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });
     const since = clock.seconds;
@@ -124,7 +124,7 @@ export function leasesContract({ it, expect }: Suite, { open, reopen }: Harness)
     });
   });
 
-  it("lasts for its time, a minute unless told, and can then be taken over", async () => {
+  it("lasts one minute by default, and can then be taken over", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });
     await store.acquireSessionLease("s1", "h1");
@@ -168,7 +168,7 @@ export function leasesContract({ it, expect }: Suite, { open, reopen }: Harness)
     expect(await store.getSessionLease("s1")).toBeNull();
   });
 
-  it("is one per session, known or not, and refused for what cannot be an id", async () => {
+  it("is one per session, whether it exists or not, and refused for an invalid id", async () => {
     await using store = await open();
     await store.createSession("s1", { source: "cli" });
     expect(await store.acquireSessionLease("s1", "h1")).toEqual(TAKEN);
@@ -229,7 +229,7 @@ export function leasesContract({ it, expect }: Suite, { open, reopen }: Harness)
   });
 }
 
-// ---- Handing a session over to another platform.
+// ---- Handing a session over to another platform ----
 
 export function handoffContract({ it, expect }: Suite, { open }: Harness): void {
   it("goes from nothing over pending and running to completed", async () => {

@@ -1,4 +1,4 @@
-// Deleting sessions, and the files that go with them.
+// Deleting sessions, and the files that are removed with them.
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { NewMessage } from "../../src/message/index.ts";
@@ -8,7 +8,7 @@ import type { SessionStore } from "../../src/sessions/store.ts";
 import type { Suite, TestScope } from "../runner.ts";
 import { contents, DAY, type Harness, handMadeChain, idsOf, ManualClock, NOW, row, talk } from "./support.ts";
 
-// ---- Deleting and pruning: delegates go with whoever sent them, everything else stays and loses only its link.
+// ---- Deleting and pruning: delegates are deleted with their session, other children only lose their link ----
 
 export function deletionContract({ it, expect }: Suite, { open }: Harness): void {
   it("deleting removes the row and its messages, and tells whether there was one", async () => {
@@ -78,7 +78,7 @@ export function deletionContract({ it, expect }: Suite, { open }: Harness): void
     expect(await store.listSessionIds()).toEqual(["p 2"]);
   });
 
-  it("deleting many passes over what is unknown, repeated or no id, and does not count delegates", async () => {
+  it("deleting many skips unknown, repeated and invalid ids, and does not count delegates", async () => {
     await using store = await open();
     await family(store);
     expect(await store.deleteSessions(["p", "p", "nope", null, 7, "", "other", undefined])).toBe(2);
@@ -181,7 +181,7 @@ export function deletionContract({ it, expect }: Suite, { open }: Harness): void
     expect(await store.sessionCount()).toBe(2);
   });
 
-  it("pruning takes the days it is told", async () => {
+  it("pruning uses the given number of days", async () => {
     await using store = await open({ clock: new ManualClock() });
     await aged(store, { a: 10, b: 4 });
     expect(await store.pruneSessions({ olderThanDays: 20 })).toBe(0);
@@ -273,7 +273,7 @@ async function family(store: SessionStore): Promise<void> {
   }
 }
 
-/** Ended sessions that started so many days ago. */
+/** Ended sessions that started this many days ago. */
 async function aged(store: SessionStore, days: Record<string, number>): Promise<void> {
   for (const [id, age] of Object.entries(days)) {
     await store.createSession(id, { source: "cli", startedAt: NOW - age * DAY });
@@ -281,9 +281,9 @@ async function aged(store: SessionStore, days: Record<string, number>): Promise<
   }
 }
 
-// ---- Tool results in files: which rows name them, and what happens to the files when rows go.
+// ---- Kept tool results: which rows name them, and when their files are removed ----
 
-/** The note of version 0.1.0, word by word. */
+/** The note of version 0.1.0, word for word. */
 export function oldNote(path: string): string {
   return `[The result has 100,003 characters; only the first 1,500 are shown. All of it is in the file ${path}: read it in parts with a tool that reads files, or call the tool again with arguments that ask for less.]`;
 }

@@ -1,4 +1,4 @@
-// What is exported can be imported elsewhere and is the same there.
+// An exported session can be imported elsewhere and is the same there.
 
 import type { ExportedSession } from "../../src/sessions/rows.ts";
 import type { SessionStore } from "../../src/sessions/store.ts";
@@ -177,7 +177,7 @@ export function exportImportContract({ it, expect }: Suite, { open }: Harness): 
     expect(idsOf(await other.searchSessions())).toEqual(["a"]);
   });
 
-  it("what is no session is passed over, and the rest still comes", async () => {
+  it("invalid sessions are skipped, and the others are imported", async () => {
     await using store = await open();
     await store.createSession("a", { source: "cli" });
     const good = nth(await exportAll(store), 0);
@@ -268,7 +268,7 @@ export function exportImportContract({ it, expect }: Suite, { open }: Harness): 
       const all = await exportAll(store, { includeInactive: true });
       for (const order of [all, [...all].reverse()]) {
         await using other = await open();
-        // Their ids are taken here, so every message of the file moves.
+        // Their ids are taken here, so every imported message gets a new id.
         await other.createSession("busy", { source: "cli" });
         await talk(other, "busy", Array(30).fill("x"));
         await expect(other.importSessions(failing(order.slice(0, early)))).rejects.toThrow("torn off");
@@ -320,7 +320,7 @@ export function exportImportContract({ it, expect }: Suite, { open }: Harness): 
     expect(steps).toEqual([...steps].sort((a, b) => a - b));
   });
 
-  /** A lineage of four with copies, rewound rows, structure, titles, and one session apart. */
+  /** A lineage of four with copies, rewound rows, structured content and titles, and one separate session. */
   async function rich(store: SessionStore): Promise<void> {
     const clock = new ManualClock();
     await store.createSession("root", {
@@ -360,7 +360,7 @@ export function exportImportContract({ it, expect }: Suite, { open }: Harness): 
   }
 }
 
-/** As it comes out of a file. */
+/** As read from a file. */
 function written<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }

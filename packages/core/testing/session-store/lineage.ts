@@ -21,7 +21,7 @@ import {
   UNREADABLE,
 } from "./support.ts";
 
-// ---- Which session continues which: tips, roots, where to resume, and ids typed in part.
+// ---- Which session continues which: tips, roots, where to resume, and ids typed in part ----
 
 export function lineageContract({ it, expect }: Suite, { open }: Harness): void {
   it("a conversation that was compacted more than a hundred times still has its tip, and is listed under it", async () => {
@@ -285,7 +285,7 @@ function exported(id: string, parent: string): ExportedSession {
   };
 }
 
-// ---- Continuing a conversation after compression and branching it off: one step each, whole or not at all.
+// ---- Continuing after a compaction, and branching: each in one transaction ----
 
 const MADE_ID = /^\d{8}_\d{6}_[0-9a-f]{6}$/;
 
@@ -324,7 +324,7 @@ export function splittingContract({ it, expect }: Suite, { open }: Harness): voi
     expect(whole.map(({ content }) => content)).toEqual(["one", "two", "instead"]);
   });
 
-  it("continuing ends the parent and starts a child that takes over what it was", async () => {
+  it("continuing ends the parent and starts a child with its settings", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });
     await parent(store);
@@ -512,7 +512,7 @@ export function splittingContract({ it, expect }: Suite, { open }: Harness): voi
     expect(await store.branchSession("p")).toMatchObject({ title: "branch #2" });
   });
 
-  it("branching ends the parent only when told, with the reason told", async () => {
+  it("branching ends the parent only on request, with the given reason", async () => {
     await using store = await open();
     await parent(store);
     await store.branchSession("p", { id: "one" });

@@ -15,7 +15,7 @@ import {
   talk,
 } from "./support.ts";
 
-// ---- Listings: what is shown, in which order, and how a compressed conversation looks in them.
+// ---- Listings: what is shown, in which order, and how a compacted conversation looks in them ----
 
 export function listingContract({ it, expect }: Suite, { open }: Harness): void {
   const lastActive = async (store: SessionStore): Promise<number> => {
@@ -371,7 +371,7 @@ export function listingContract({ it, expect }: Suite, { open }: Harness): void 
   });
 }
 
-// ---- Flags of a whole conversation. Older files have no columns for the last two.
+// ---- Flags of a whole conversation. Older files have no columns for the last two ----
 
 export function flagsContract({ it, expect }: Suite, { open }: Harness): void {
   it("pinning and hiding change the whole chain where the rows can note it, and nothing elsewhere", async () => {
@@ -400,7 +400,7 @@ export function flagsContract({ it, expect }: Suite, { open }: Harness): void {
   });
 }
 
-// ---- Titles: cleaned, unique, numbered along a lineage, and found again.
+// ---- Titles: cleaned, unique, numbered along a lineage, and found again ----
 
 export function titlesContract({ it, expect }: Suite, { open }: Harness): void {
   it.each([

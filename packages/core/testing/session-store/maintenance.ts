@@ -1,4 +1,4 @@
-// Housekeeping: what may be tidied up by itself, when, and that it never disturbs what is kept.
+// Maintenance: what may be cleaned up automatically, when, and that it never affects what is kept.
 
 import type { NewSession, SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";
@@ -26,7 +26,7 @@ export function maintenanceContract({ it, expect }: Suite, { open }: Harness): v
     expect(await store.pruneEmptyGhostSessions()).toBe(0);
   });
 
-  it("continuations nobody took up are ended", async () => {
+  it("continuations that were never used are ended", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });
     await orphan(store, clock);
@@ -62,7 +62,7 @@ export function maintenanceContract({ it, expect }: Suite, { open }: Harness): v
     expect(await row(store, "child")).toEqual(before);
   });
 
-  it("ending such continuations happens once", async () => {
+  it("ending unused continuations happens once", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });
     expect(await store.finalizeOrphanedCompressionSessions()).toBe(0);
@@ -93,7 +93,7 @@ export function maintenanceContract({ it, expect }: Suite, { open }: Harness): v
     expect(await store.maybeAutoPruneAndVacuum()).toMatchObject({ skipped: true });
   });
 
-  it("automatic pruning keeps to what it is told", async () => {
+  it("automatic pruning follows its settings", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });
     await ended(store, "a", 20);

@@ -1,4 +1,4 @@
-// Messages: every content comes back as it went in, the counters follow, and a batch is all or nothing.
+// Messages: every content is read back unchanged, the counters follow, and a batch is all or nothing.
 
 import type { NewMessage } from "../../src/message/index.ts";
 import type { Suite } from "../runner.ts";
@@ -286,7 +286,7 @@ export function messagesContract({ it, expect }: Suite, { open }: Harness): void
     expect(await store.messageCount()).toBe(0);
   });
 
-  it("refuses what is no message", async () => {
+  it("refuses values that are not messages", async () => {
     await using store = await open();
     await store.createSession("s1", { source: "cli" });
     await expectCode(store.appendMessage("s1", null as unknown as NewMessage), "bad-message");

@@ -6,7 +6,7 @@ import type { SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";
 import { type Harness, ManualClock, messageIds, NOW, nth, talk } from "./support.ts";
 
-// ---- Windows around a message, and the same with the beginning and the end of the conversation.
+// ---- Windows around a message, and the same with the beginning and the end of the conversation ----
 
 const NOTHING = { window: [], messages_before: 0, messages_after: 0 };
 const NO_VIEW = { ...NOTHING, bookend_start: [], bookend_end: [] };
@@ -53,7 +53,7 @@ export function windowsContract({ it, expect }: Suite, { open }: Harness): void 
     }
   });
 
-  it("the window is five on each side unless told", async () => {
+  it("the window is five messages on each side by default", async () => {
     await using store = await open();
     const ids = await numbered(store, 20);
     expect(messageIds((await store.getMessagesAround("s1", nth(ids, 10))).window)).toEqual(ids.slice(5, 16));
@@ -236,7 +236,7 @@ function pick(ids: readonly number[], indexes: readonly number[]): number[] {
   return indexes.map((index) => nth(ids, index));
 }
 
-// ---- Conversations as they go back into a model's context.
+// ---- Conversations for a model's context ----
 
 export function conversationContract({ it, expect }: Suite, { open }: Harness): void {
   it("a plain message has role, content and time, and no key without a value", async () => {
@@ -465,7 +465,7 @@ export function conversationContract({ it, expect }: Suite, { open }: Harness): 
     for (const text of ["one", "two", "three", "four", "five", "[summary of one and two]"]) {
       expect(tail.filter((each) => each === text)).toEqual([text]);
     }
-    // Without ancestors a copy is all there is, and it has to be there.
+    // Without ancestors the copy is the only row of the message, so it must be included.
     expect(textsOf(await store.getMessagesAsConversation("fork"))).toEqual([
       "one",
       "two",

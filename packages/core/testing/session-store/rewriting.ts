@@ -1,4 +1,4 @@
-// Changing what a session says: messages replaced, rewound and restored.
+// Changing the messages of a session: replacing, rewinding and restoring them.
 import type { SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";
 import {
@@ -14,7 +14,7 @@ import {
   UNREADABLE,
 } from "./support.ts";
 
-// ---- Rewriting a session: its messages are replaced by others, or by none, in one step.
+// ---- Replacing the messages of a session by others, or by none, in one transaction ----
 
 const CALL = { id: "c1", type: "function", function: { name: "terminal", arguments: '{"command":"ls"}' } };
 
@@ -63,7 +63,7 @@ export function replacingContract({ it, expect }: Suite, { open }: Harness): voi
     },
   );
 
-  it("text that is given as a value of its own becomes a JSON string", async () => {
+  it("text that is given as a separate value becomes a JSON string", async () => {
     await using store = await open();
     await store.createSession("s1", { source: "cli" });
     await store.appendMessage("s1", { role: "assistant", content: "x", reasoningDetails: "5" });
@@ -97,7 +97,7 @@ export function replacingContract({ it, expect }: Suite, { open }: Harness): voi
     expect(await store.getMessages("s1")).toMatchObject([{ timestamp: 1_600_000_000.5 }]);
   });
 
-  it("replacing that fails half way leaves everything as it was", async () => {
+  it("a replacement that fails half way changes nothing", async () => {
     await using store = await open();
     await store.createSession("s1", { source: "cli" });
     await talk(store, "s1", ["one", "two"]);
@@ -139,7 +139,7 @@ export function replacingContract({ it, expect }: Suite, { open }: Harness): voi
   });
 }
 
-// ---- Going back to an earlier message, and forth again.
+// ---- Going back to an earlier message, and forward again ----
 
 const TEXTS = ["one", "1", "two", "2", "three", "3"];
 

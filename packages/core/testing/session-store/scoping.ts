@@ -1,4 +1,4 @@
-// One store, several users: a read with a user's id sees that user's sessions and no others.
+// One store, several users: a read with a user's id sees only that user's sessions.
 
 import type { HermesError } from "../../src/lib/index.ts";
 import { parseMessages } from "../../src/message/index.ts";
@@ -18,12 +18,11 @@ type Target = {
   readonly node: string;
 };
 type Call = (store: SessionStore, target: Target, scope: Scope) => Promise<unknown>;
-/** One way to call a read, and the answer to somebody who may not see the target. */
+/** One way to call a read, and its answer for a user who may not see the target. */
 type Way = { readonly how?: string; readonly read: Call; readonly forStrangers: (target: Target) => unknown };
 
-// The members of the contract that take a user, found by the types of their arguments: a new one that is in none of the tables
-// below fails the type check.
-// A chat row has any key, and takes no user.
+// The members of the contract that take a user, found by the types of their arguments: a new member that is in none of the tables
+// below fails the type check. A chat row accepts any key and takes no user.
 type KeysOf<T> = T extends unknown ? (string extends keyof T ? never : keyof T) : never;
 type TakesUser<F> = F extends (...args: infer Args) => unknown
   ? "userId" extends KeysOf<NonNullable<Args[number]>>
@@ -33,9 +32,9 @@ type TakesUser<F> = F extends (...args: infer Args) => unknown
 type Scoped = {
   [Name in keyof SessionStore]-?: TakesUser<SessionStore[Name]> extends true ? Name : never;
 }[keyof SessionStore];
-/** Reads that answer with the id they were asked for when they know nothing about it. */
+/** Reads that return the id they were asked for when it is unknown. */
 type Walk = "getCompressionTip" | "listLineage" | "resolveResumeSessionId";
-/** Their rules have tests of their own. */
+/** Their rules have separate tests. */
 type Special = "createSession" | "getNextTitleInLineage";
 
 const NO_WINDOW = { window: [], messages_before: 0, messages_after: 0 };

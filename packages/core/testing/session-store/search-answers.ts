@@ -4,9 +4,9 @@ import type { SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";
 import { type Harness, idsFound, library, messageIds, NOW, nth, talk, textsFound } from "./support.ts";
 
-// ---- Filters of a search: they hold on every route a query can take, before anything is cut off.
+// ---- Filters of a search: they apply on every path, before any limit ----
 
-/** Each finds both of the texts of `TEXTS`, by another way. */
+/** Each finds both texts of `TEXTS` on another path. */
 const ROUTES: Readonly<Record<string, string>> = {
   "a word": "lantern",
   "several words": "lantern workshop",
@@ -26,7 +26,7 @@ const ROUTES: Readonly<Record<string, string>> = {
 const TEXT = "the blue lantern in the workshop, 琥珀灯塔";
 
 type Ids = { readonly shown: number; readonly hidden: number };
-/** Two sessions that differ in what the filter looks at; the filter allows `shown` alone. */
+/** Two sessions that differ in the filtered property; the filter allows only `shown`. */
 type Case = {
   readonly prepare: (store: SessionStore) => Promise<Ids>;
   readonly filter: (ids: Ids) => SearchOptions;
@@ -183,7 +183,7 @@ async function pair(store: SessionStore, shown: Marks, hidden: Marks): Promise<I
   return { shown: await put("shown", shown), hidden: await put("hidden", hidden) };
 }
 
-// ---- Which messages a search shows, in which order, page by page.
+// ---- Which messages a search shows, in which order, page by page ----
 
 export function searchOrderContract({ it, expect }: Suite, { open }: Harness): void {
   it("the row of a hit says where it stands and what stands around it", async () => {
@@ -286,7 +286,7 @@ export function searchOrderContract({ it, expect }: Suite, { open }: Harness): v
     },
   );
 
-  it("twenty messages unless told; a negative limit means all, none at all is none", async () => {
+  it("twenty messages by default; a negative limit means all, zero means none", async () => {
     await using store = await open();
     await varied(store, 5, 13);
     const count = async (limit?: number) => (await store.search("lantern", { limit })).hits.length;
@@ -356,7 +356,7 @@ export function searchOrderContract({ it, expect }: Suite, { open }: Harness): v
     expect(copies).not.toContain(original);
   });
 
-  it("what was said is found at once, what was changed or deleted is not found any more", async () => {
+  it("a new message is found at once, changed and deleted text is not found any more", async () => {
     await using store = await open();
     await library(store, ["the lantern 灯塔"]);
     await store.replaceMessages("a", [{ role: "user", content: "the candle 蜡烛" }]);
@@ -398,7 +398,7 @@ export function searchOrderContract({ it, expect }: Suite, { open }: Harness): v
   });
 }
 
-/** `sessions` times `messages` that all hold the same words, among a different number of others. */
+/** `sessions` times `messages` that all contain the same words, among a different number of others. */
 async function varied(store: SessionStore, sessions: number, messages: number): Promise<void> {
   for (let session = 0; session < sessions; session += 1) {
     const texts = Array.from({ length: messages }, (_, at) => {

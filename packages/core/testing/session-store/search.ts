@@ -4,9 +4,9 @@ import type { Suite } from "../runner.ts";
 import { searchFiltersContract, searchOrderContract } from "./search-answers.ts";
 import { answerTexts, type Harness, library, NOW, nth, textsFound } from "./support.ts";
 
-// ---- Searching messages: what is typed finds what was said, in any script.
+// ---- Searching messages: a query finds what was said, in any script ----
 
-/** A query, and a message that has to be found by it. */
+/** A query, and a message that it must find. */
 const TYPED: readonly (readonly [query: string, message: string])[] = [
   ["hello world", "world, it said, hello"],
   ["C++", "written in C++ by hand"],
@@ -128,7 +128,7 @@ export function searchContract(suite: Suite, harness: Harness): void {
 }
 
 function typedContract({ it, expect }: Suite, { open }: Harness): void {
-  it.each(TYPED)("%j finds what it names", async (query, message) => {
+  it.each(TYPED)("%j finds the message it describes", async (query, message) => {
     await using store = await open();
     const [, named] = await library(store, ["unrelated talk", message, "yet more of it, elsewhere"]);
     const { hits } = await store.search(query);
@@ -241,14 +241,14 @@ function wordsContract({ it, expect }: Suite, { open }: Harness): void {
     expect(texts[0]).toBe('Ana finished reading "The Waves" in May');
   });
 
-  it("a slip of the finger in a word nobody wrote is forgiven", async () => {
+  it("a typing error is corrected when no message contains the word", async () => {
     await using store = await open();
     await library(store, ["the thermocouple is broken", "a couple of things"]);
     for (const query of ["thermocuple", "thermocouplee", "thermocoulpe", "thermokouple"])
       expect(await textsFound(store, query)).toEqual(["the thermocouple is broken"]);
   });
 
-  it("a word that somebody wrote is not taken for a slip", async () => {
+  it("a word that a message contains is not treated as a typing error", async () => {
     await using store = await open();
     await library(store, ["a stable roof", "a staple roof"]);
     expect(await textsFound(store, "stable")).toEqual(["a stable roof"]);
@@ -278,7 +278,7 @@ function unspacedContract({ it, expect }: Suite, { open }: Harness): void {
     expect(nth(hits, 0).snippet).toContain(">>>");
   });
 
-  it("AND, NOT and words side by side mean what they mean elsewhere", async () => {
+  it("AND, NOT and adjacent words have their usual meaning", async () => {
     await using store = await open();
     await library(store, ["广西旅游", "广西桂林", "桂林米粉", "docker 广西", "docker alone"]);
     expect(await answerTexts(store, "广西 AND 桂林")).toEqual({ stage: "exact", texts: ["广西桂林"] });
@@ -352,7 +352,7 @@ function structuredContract({ it, expect }: Suite, { open }: Harness): void {
   });
 }
 
-// ---- Nothing that can be typed makes a search fail, or take longer than it should.
+// ---- No query makes a search fail or take too long ----
 
 export const CORPUS = [
   "the lantern is lit",
@@ -394,7 +394,7 @@ function hostileSearchContract({ it, expect }: Suite, { open }: Harness): void {
     await using store = await open();
     await library(store, CORPUS);
     const part = query.slice(0, Math.max(33_000, Math.floor(query.length / 10)));
-    // What is beyond the beginning is not looked at; the room is for a busy machine, and on such a one it is measured up to three times.
+    // Text beyond the limit is ignored. The tolerance is for a busy machine, on which it is measured up to three times.
     let [short, whole] = [await timeOf(store, part), Number.POSITIVE_INFINITY];
     for (let run = 0; run < 3 && whole >= 4 * short + 60; run += 1) {
       short = Math.min(short, await timeOf(store, part));

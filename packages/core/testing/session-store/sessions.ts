@@ -1,4 +1,4 @@
-// A session: its row, and the system prompt that goes with it.
+// The row of a session, and its system prompt.
 import type { Suite } from "../runner.ts";
 import {
   contents,
@@ -14,7 +14,7 @@ import {
   UNREADABLE,
 } from "./support.ts";
 
-// ---- Session rows: creating, ending, counters, and the values that only the first or only the last writer sets.
+// ---- Session rows: creating, ending, counters, and the values that only the first or only the last writer sets ----
 
 const COLUMNS = [
   "id source user_id model model_config system_prompt parent_session_id started_at ended_at end_reason",
@@ -338,10 +338,10 @@ function required<T>(value: T | undefined): T {
   return value;
 }
 
-// ---- System prompts this program made, beside those of other programs; and the mark that tells whether anybody wrote.
+// ---- System prompts made by this program, beside those of other programs; and the mark that shows whether a process wrote ----
 
 export function ownPromptsContract({ it, expect }: Suite, { open, reopen }: Harness): void {
-  it("is given back as it was saved, byte for byte, also to another handle", async () => {
+  it("is returned byte for byte, also by another handle", async () => {
     await using store = await open();
     await store.createSession("a", { source: "cli" });
     expect(await store.getOwnPrompt("a")).toBeNull();

@@ -1,5 +1,4 @@
-// Summary nodes, and the reads a lossless context engine builds on: which sessions continue which, which messages they
-// hold, what those say.
+// Summary nodes, and the reads that a lossless context engine needs: which sessions continue which, and their messages.
 
 import type { SummaryNode } from "../../src/sessions/index.ts";
 import type { Suite } from "../runner.ts";
@@ -32,7 +31,7 @@ export function summaryNodesContract({ it, expect }: Suite, { open, reopen }: Ha
     expect(await other.listSummaryNodes(["a"])).toEqual([...leaves, above]);
   });
 
-  it("a message is covered once: the second writer stores nothing and is told", async () => {
+  it("a message is covered once: the second writer stores nothing and gets false", async () => {
     await using store = await open();
     const ids = await conversation(store, "a", 6);
     expect(await store.insertSummaryNodes([leafOf("a", ids.slice(0, 3))])).toBe(true);
@@ -157,7 +156,7 @@ export function summaryNodesContract({ it, expect }: Suite, { open, reopen }: Ha
     expect(await store.searchSummaryNodes("crane", { sessionIds: ["b"] })).toEqual([]);
   });
 
-  it("a chain of continuations is told root first, and a branch or a subagent's run begins a new one", async () => {
+  it("a chain of continuations is listed root first, and a branch or a subagent's run begins a new one", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });
     await handMadeChain(store, clock, ["r", "s"]); // as another program leaves them, without a mark
@@ -233,7 +232,7 @@ async function names(store: Store, ...sessions: string[]): Promise<string[]> {
   return (await store.listSummaryNodes(sessions)).map(({ node_id }: SummaryNode) => node_id);
 }
 
-/** Stands for messages of the session. The id follows from the first of them unless it is given. */
+/** A summary of messages of the session. The id follows from the first of them unless it is given. */
 export function leafOf(
   session: string,
   messages: readonly number[],
@@ -256,7 +255,7 @@ export function leafOf(
   };
 }
 
-/** One node above others. */
+/** A node above others. */
 export function nodeAbove(sources: readonly SummaryNode[], fields: Partial<SummaryNode> = {}): SummaryNode {
   const [first] = sources;
   const last = sources.at(-1);

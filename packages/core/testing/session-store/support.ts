@@ -1,4 +1,4 @@
-// Shared by the parts of the contract: the harness a backend brings, a clock to turn, short ways to say things.
+// Shared by the parts of the contract: the harness that a backend provides, a manual clock, and short helpers.
 import type { Clock } from "../../src/lib/index.ts";
 import type { NewMessage } from "../../src/message/index.ts";
 import type { ExportedSession, MessageRow, SessionRow } from "../../src/sessions/rows.ts";
@@ -6,7 +6,7 @@ import type { SearchOptions } from "../../src/sessions/search/types.ts";
 import type { NewSession, SessionStore } from "../../src/sessions/store.ts";
 
 export type Harness = {
-  /** A fresh, empty store each time, gone after the test. */
+  /** A new, empty store each time, removed after the test. */
   open(options?: { clock?: Clock }): Promise<SessionStore>;
   /** Another handle on the same data; the first one may be open or closed. */
   reopen?(store: SessionStore): Promise<SessionStore>;
@@ -16,7 +16,7 @@ export const NOW = 1_770_000_000;
 export const HOUR = 3600;
 export const DAY = 24 * HOUR;
 
-/** A clock that stands still until it is moved. Seconds, like the times in the rows. */
+/** A clock that stands still until it is moved. In seconds, like the times in the rows. */
 export class ManualClock implements Clock {
   #seconds: number;
 
@@ -41,7 +41,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** A message that cannot be read to its end: whoever stores it meets the failure in mid-work. */
+/** A message that throws when it is read: storing it fails in the middle of the work. */
 export const UNREADABLE: NewMessage = {
   role: "user",
   get content(): unknown {
@@ -61,7 +61,7 @@ export async function expectCode(promise: Promise<unknown>, code: string): Promi
     });
 }
 
-/** The row, which has to be there. */
+/** The row, which must exist. */
 export async function row(store: SessionStore, id: string): Promise<SessionRow> {
   const found = await store.getSession(id);
   if (found === null) throw new Error(`expected session '${id}' to exist`);
@@ -72,7 +72,7 @@ export async function configOf(store: SessionStore, id: string): Promise<Record<
   return JSON.parse((await row(store, id)).model_config ?? "{}") as Record<string, unknown>;
 }
 
-/** Appends the texts in turn as user and assistant; the ids. */
+/** Appends the texts alternately as user and assistant. Returns the ids. */
 export function talk(store: SessionStore, id: string, texts: readonly string[]): Promise<number[]> {
   return store.appendMany(
     id,
@@ -84,7 +84,7 @@ export async function contents(store: SessionStore, id: string): Promise<unknown
   return (await store.getMessages(id)).map(({ content }) => content);
 }
 
-/** All that `exportEach` gives. */
+/** Everything that `exportEach` yields. */
 export async function exportAll(
   store: SessionStore,
   options?: Parameters<SessionStore["exportEach"]>[0],
@@ -102,7 +102,7 @@ export function messageIds(rows: readonly Pick<MessageRow, "id">[]): number[] {
   return rows.map(({ id }) => id);
 }
 
-/** The element, which has to be there. */
+/** The element, which must exist. */
 export function nth<T>(items: readonly T[], index: number): T {
   const item = items.at(index);
   if (item === undefined) throw new Error(`expected an element at ${index}, there are ${items.length}`);
@@ -127,9 +127,9 @@ export async function handMadeChain(
   }
 }
 
-// ---- For the tests of search: messages to look for, and short ways to say what was found.
+// ---- For the tests of search: messages to find, and short helpers ----
 
-/** A session (`a` unless told) with these messages of its user, a second apart; their ids. */
+/** A session (`a` by default) with these messages of its user, a second apart. Returns their ids. */
 export async function library(
   store: SessionStore,
   texts: readonly string[],
@@ -157,7 +157,7 @@ export async function answerTexts(
   return { stage, texts };
 }
 
-/** In the order of the alphabet, for when the rank does not matter. */
+/** Sorted alphabetically, for when the rank does not matter. */
 export async function textsFound(
   store: SessionStore,
   query: string,

@@ -1,9 +1,10 @@
 // The discover mode: the sessions that answer a query, each with the messages around its best match.
 import { codePointLength, err, ok, preview, type Result } from "../../lib/index.ts";
 import { contentText } from "../../message/index.ts";
+import { RESET_REASONS } from "../identity.ts";
 import type { AnchoredView, MessageRow, SessionRow } from "../rows.ts";
 import type { SearchAnswer, SearchFilters, SearchHit, SearchOptions } from "../search/types.ts";
-import { MAX_TITLE_CHARS } from "../titles.ts";
+import { MAX_TITLE_CHARS, startsWithSummary } from "../titles.ts";
 import {
   type CurrentConversation,
   cleanSnippet,
@@ -225,7 +226,7 @@ async function openPlace({ store, scope }: Lookup, hit: Found): Promise<Place | 
 
 /** True for a compaction summary, which shows neither how a conversation began nor how it ended. */
 function isHandoff({ content }: MessageRow): boolean {
-  return /^\s*(?:\[CONTEXT COMPACTION|\[CONTEXT SUMMARY\]:)/.test(contentText(content));
+  return startsWithSummary(contentText(content));
 }
 
 /** The session whose title is the query, from its first message on. Not used with a role filter or an order of time. */
@@ -439,16 +440,7 @@ export function hasSchema17Rules({ store }: Lookup): boolean {
 }
 
 /** End reasons of sessions that a compaction or a reset closed. The model no longer has their messages in its context. */
-const CLOSED_BY: ReadonlySet<string> = new Set([
-  "compression",
-  "session_reset",
-  "session_switch",
-  "idle",
-  "daily",
-  "suspended",
-  "resume_pending_expired",
-  "new_session",
-]);
+const CLOSED_BY: ReadonlySet<string> = new Set(["compression", ...RESET_REASONS, "new_session"]);
 
 export function isClosed({ end_reason }: SessionRow): boolean {
   return end_reason !== null && CLOSED_BY.has(end_reason);

@@ -61,7 +61,7 @@ export function leaseOperations({ connection, clock, warn }: StoreContext) {
     if (isWarned) return;
     isWarned = true;
     warn(
-      `The table ${LEASES_TABLE} of ${connection.path} belongs to another program. Nothing keeps two processes from working on the same session.`,
+      `The table ${LEASES_TABLE} of ${connection.path} belongs to another program. Two processes may work on the same session at the same time.`,
     );
   };
   const remove = (id: string, holder: string): Promise<boolean> =>
@@ -78,7 +78,7 @@ export function leaseOperations({ connection, clock, warn }: StoreContext) {
         const held = canKeep() ? connection.get<HeldLease>(GET_LEASE, { id }) : undefined;
         const isOurs = held?.holder === holder;
         if (held !== undefined && !isOurs && held.expires_at >= now) return { ...held };
-        const turn = claimTurn(connection, id, holder, now, leaseSeconds(options));
+        const turn = claimTurn(connection, id, holder, now, ttlOf(options, LEASE_TTL_SECONDS));
         if (turn !== undefined) return turn;
         if (!canKeep()) return undefined;
         connection.run(CLEAR_LEASES, { id, forgotten: now - FORGOTTEN_SECONDS });
@@ -86,7 +86,7 @@ export function leaseOperations({ connection, clock, warn }: StoreContext) {
           id,
           holder,
           since: isOurs ? held.acquired_at : now,
-          until: now + leaseSeconds(options),
+          until: now + ttlOf(options, LEASE_TTL_SECONDS),
         });
         return "taken";
       });
@@ -99,10 +99,12 @@ export function leaseOperations({ connection, clock, warn }: StoreContext) {
         const isKept = canKeep();
         if (
           isKept &&
-          connection.run(PROLONG_LEASE, { id, holder, until: now + leaseSeconds(options) }).changes === 0
+          connection.run(PROLONG_LEASE, { id, holder, until: now + ttlOf(options, LEASE_TTL_SECONDS) })
+            .changes === 0
         )
           return false;
-        if (claimTurn(connection, id, holder, now, leaseSeconds(options)) !== undefined) return false;
+        if (claimTurn(connection, id, holder, now, ttlOf(options, LEASE_TTL_SECONDS)) !== undefined)
+          return false;
         return isKept ? true : undefined;
       });
       if (outcome === undefined) warnOnce();
@@ -174,7 +176,7 @@ function busy(id: string, what: string, { holder, expires_at }: HeldLease) {
   const until = new Date(Math.min(expires_at * 1000, LAST_DATE_MS)).toISOString();
   return sessionError(
     "session-busy",
-    `Session '${id}' ${what} ${describeHolder(holder)}, which holds it until ${until} unless it prolongs that. Nothing was changed.`,
+    `Session '${id}' ${what} ${describeHolder(holder)}, which holds it until ${until} and may extend that. Nothing was changed.`,
     { hint: "Wait until the other process is done, or end it, and try again." },
   );
 }
@@ -228,9 +230,9 @@ function conversationOf(connection: Connection, id: string): string {
   return connection.get<{ id: string }>(CONVERSATION(connection), { id })?.id ?? id;
 }
 
-function leaseSeconds(options: LeaseOptions | undefined): number {
+function ttlOf(options: LeaseOptions | undefined, standard: number): number {
   const ttl = options?.ttl;
-  return ttl === undefined || !Number.isFinite(ttl) ? LEASE_TTL_SECONDS : ttl;
+  return ttl === undefined || !Number.isFinite(ttl) ? standard : ttl;
 }
 
 // ---- Compression locks ----
@@ -262,7 +264,7 @@ export function lockOperations({ connection, clock, warn }: StoreContext) {
           const held = lockHolder(connection, id, now);
           if (held !== null && held !== holder && isDeadHere(held))
             connection.run(RELEASE_LOCK, { id, holder: held });
-          connection.run(TAKE_LOCK, { id, holder, now, until: now + lockSeconds(options) });
+          connection.run(TAKE_LOCK, { id, holder, now, until: now + ttlOf(options, LOCK_TTL_SECONDS) });
           return lockHolder(connection, id, now) === holder;
         });
       } catch (cause) {
@@ -275,7 +277,8 @@ export function lockOperations({ connection, clock, warn }: StoreContext) {
       connection.write(() => {
         const now = seconds(clock);
         return (
-          connection.run(PROLONG_LOCK, { id, holder, now, until: now + lockSeconds(options) }).changes > 0
+          connection.run(PROLONG_LOCK, { id, holder, now, until: now + ttlOf(options, LOCK_TTL_SECONDS) })
+            .changes > 0
         );
       }),
     async releaseCompressionLock(id, holder) {
@@ -291,11 +294,6 @@ export function lockHolder(connection: Connection, id: string, now: number): str
 
 function heldLock(connection: Connection, id: string, now: number): HeldLease | undefined {
   return connection.get<HeldLease>(GET_LOCK, { id, now });
-}
-
-function lockSeconds(options: { readonly ttl?: number } | undefined): number {
-  const ttl = options?.ttl;
-  return ttl === undefined || !Number.isFinite(ttl) ? LOCK_TTL_SECONDS : ttl;
 }
 
 // ---- Handoffs ----

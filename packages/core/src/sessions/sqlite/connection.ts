@@ -294,6 +294,11 @@ export const SCHEMA_16: FileFeatures = { sessions: NONE, messages: NONE, tables:
 
 const known = new WeakMap<Connection, { readonly version: number; readonly features: FileFeatures }>();
 
+/** Changes with every change of the schema, by any program. */
+export function schemaCookie(db: DatabaseSync): number {
+  return Number(db.prepare("PRAGMA schema_version").get()?.schema_version);
+}
+
 /** Inside a transaction. */
 export function featuresOf(connection: Connection): FileFeatures {
   const version = connection.get<{ schema_version: number }>("PRAGMA schema_version")?.schema_version ?? -1;

@@ -3,7 +3,8 @@
 import { realpathSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describeCause } from "../../lib/index.ts";
-import { type Answer, openForRepair, runInThread, schemaCookie } from "./database-file.ts";
+import { schemaCookie } from "./connection.ts";
+import { type Answer, openForRepair, runInThread } from "./database-file.ts";
 import { isBusy, sqliteCode, toSessionError } from "./failures.ts";
 import { DOC, FTS, hasKey, isUsable, keyOfRow, LARGE, QUEUE, stateOf } from "./index/tables.ts";
 import { PageFile } from "./salvage/file-format.ts";
@@ -67,7 +68,7 @@ export async function diagnose(path: string, options: DiagnoseOptions = {}): Pro
   if (failed !== undefined) return diagnoseUnreadable(path, failed);
   if (objects.length === 0) return { kind: "sound", sessions: 0, indexChecked: true }; // created, never used
   if (!objects.some(({ name }) => name === "sessions"))
-    return unusable("it has no table of sessions, so it is no session database");
+    return unusable("it has no sessions table, so it is not a session database");
 
   const index = await compareIndex(path, address, waitLimitMs);
   // Problems of b-trees come as one text, below a line that names the database.
@@ -100,7 +101,7 @@ export function problemTexts(problems: readonly Problem[]): string[] {
 function diagnoseUnreadable(path: string, error: SqliteError): Diagnosis {
   if (isNotSqlite(error)) {
     if (!holdsConversations(path)) return unusable(error.message);
-    const text = `the first page of the file is gone (${error.message}), the pages of its tables are not`;
+    const text = `the first page of the file is lost (${error.message}), but pages of its tables are still there`;
     return { kind: "damaged", problems: [problem("pages", text)], indexChecked: false };
   }
   const isIndexBroken = /vtable constructor failed: (?:messages_fts|hermes_memory_)/.test(error.message);

@@ -1,5 +1,6 @@
 // The database as a file on disk: descriptors, processes that have it open, connections for repair, copies, and slow statements
 // in a worker thread.
+
 import {
   type BigIntStats,
   closeSync,
@@ -20,6 +21,7 @@ import { DatabaseSync } from "node:sqlite";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { errnoCode, syncDirectory } from "../../lib/index.ts";
+import { localTimestamp } from "../identity.ts";
 import { isBusy, toSessionError } from "./failures.ts";
 
 const descriptors = new Map<string, number>();
@@ -110,10 +112,6 @@ export function openForRepair(file: string): DatabaseSync {
   return db;
 }
 
-export function schemaCookie(db: DatabaseSync): number {
-  return Number(db.prepare("PRAGMA schema_version").get()?.schema_version);
-}
-
 const BUSY_ATTEMPTS = 15;
 
 /** Retries while another connection has the file locked, for a few seconds at most. */
@@ -156,7 +154,7 @@ export async function keepCopy(file: string, now: Date): Promise<string> {
 
 /** `<base>-YYYYMMDD_HHMMSS`, with a number appended if that name is taken. */
 export function freeName(base: string, now: Date): string {
-  const name = `${base}-${timestamp(now)}`;
+  const name = `${base}-${localTimestamp(now)}`;
   for (let number = 1; ; number += 1) {
     const candidate = number === 1 ? name : `${name}_${number}`;
     if (PARTS.every((suffix) => !existsSync(candidate + suffix))) return candidate;
@@ -229,13 +227,6 @@ async function copyBytes(source: number, to: string): Promise<void> {
   } finally {
     closeSync(target);
   }
-}
-
-/** YYYYMMDD_HHMMSS in local time, as in session ids. */
-function timestamp(now: Date): string {
-  const two = (value: number): string => String(value).padStart(2, "0");
-  const date = `${now.getFullYear()}${two(now.getMonth() + 1)}${two(now.getDate())}`;
-  return `${date}_${two(now.getHours())}${two(now.getMinutes())}${two(now.getSeconds())}`;
 }
 
 // ---- Slow statements ----

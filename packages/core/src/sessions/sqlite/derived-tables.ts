@@ -2,7 +2,8 @@
 // copy of the file is needed, because they contain nothing that the messages do not.
 import type { DatabaseSync } from "node:sqlite";
 import { describeCause } from "../../lib/index.ts";
-import { openForRepair, schemaCookie } from "./database-file.ts";
+import { schemaCookie } from "./connection.ts";
+import { openForRepair } from "./database-file.ts";
 import { ensureActivity } from "./ensure-schema.ts";
 import { isBusy, sqliteCause } from "./failures.ts";
 import { ensureIndex, FTS, TABLES } from "./index/tables.ts";

@@ -161,13 +161,8 @@ function ownObjects(db: DatabaseSync, found: Schema): readonly SchemaObject[] {
 }
 
 function replaceObjects(db: DatabaseSync, objects: readonly SchemaObject[]): void {
-  dropObjects(db, objects);
+  for (const { type, name } of objects.toReversed()) db.exec(`DROP ${type.toUpperCase()} IF EXISTS ${name}`);
   for (const { sql } of objects) db.exec(sql);
-}
-
-function dropObjects(db: DatabaseSync, objects: readonly SchemaObject[]): void {
-  for (const { type, name } of [...objects].reverse())
-    db.exec(`DROP ${type.toUpperCase()} IF EXISTS ${name}`);
 }
 
 // ---- Data changes between schema versions ----

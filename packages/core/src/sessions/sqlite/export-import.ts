@@ -174,9 +174,9 @@ function insertMessages(
 
 /** One malformed object must not stop the import of the others. */
 function whatIsWrongWith(session: ExportedSession): string | undefined {
-  if (!isRecord(session)) return "it is no object";
+  if (!isRecord(session)) return "it is not an object";
   if (!Array.isArray(session.messages)) return "it has no list of messages";
-  if (!session.messages.every(isRecord)) return "one of its messages is no object";
+  if (!session.messages.every(isRecord)) return "one of its messages is not an object";
   try {
     checkSessionId(session.id);
     return undefined;

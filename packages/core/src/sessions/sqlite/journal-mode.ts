@@ -77,6 +77,6 @@ function warnOnce({ label, warn }: JournalModeOptions, cause: string): void {
   warned.add(label);
   warn(
     `${label}: write-ahead logging is not possible here (${cause}), so it runs with journal_mode=DELETE. ` +
-      "That is slower and lets one program in at a time; a local disk does better than a network share.",
+      "That is slower and allows one program at a time; use a local disk instead of a network share.",
   );
 }

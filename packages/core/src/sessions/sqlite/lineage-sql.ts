@@ -2,6 +2,7 @@
 // `file` decides which rules apply.
 
 import type { Scope } from "../identity.ts";
+import { RESET_REASONS } from "../identity.ts";
 import {
   byFile,
   type Connection,
@@ -11,16 +12,6 @@ import {
   SCHEMA_16,
   visibleTo,
 } from "./connection.ts";
-
-/** The reasons with which a messaging gateway ends a session to start another one for the same chat. */
-export const RESET_REASONS: readonly string[] = [
-  "session_reset",
-  "session_switch",
-  "idle",
-  "daily",
-  "suspended",
-  "resume_pending_expired",
-];
 
 /**
  * A mark wins over the parent's end reason, which may have changed since. With schema 17, a continuation copies its parent's

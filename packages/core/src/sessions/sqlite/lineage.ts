@@ -160,13 +160,9 @@ function insertChild(
 ): void {
   const { connection } = context;
   if (findSession(connection, id) !== null) {
-    throw sessionError(
-      "bad-session-id",
-      `The session '${id}' exists already, so it cannot be started anew.`,
-      {
-        hint: "Leave the id out to get a new one.",
-      },
-    );
+    throw sessionError("bad-session-id", `The session '${id}' exists already, so it cannot be created.`, {
+      hint: "Leave the id out to get a new one.",
+    });
   }
   const { source, model, model_config, id: parentSessionId } = parent;
   const modelConfig = { ...withoutMarks(model_config), ...marks };
@@ -204,7 +200,7 @@ function copyMessages(
 function requireSession(connection: Connection, id: string): SessionRow {
   const session = findSession(connection, id);
   if (session !== null) return session;
-  throw sessionError("unknown-session", `There is no session '${id}' to go on from.`, {
+  throw sessionError("unknown-session", `There is no session '${id}' to continue or branch.`, {
     hint: "List the ids with 'hermes sessions list'.",
   });
 }
@@ -221,7 +217,7 @@ function requireLock(connection: Connection, id: string, holder: string, now: nu
 function refuseSecondContinuation(connection: Connection, parent: SessionRow): void {
   const tip = tipOf(connection, parent.id);
   if (tip === parent.id) return;
-  throw sessionError("already-continued", `Session '${parent.id}' already goes on as '${tip}'.`, {
+  throw sessionError("already-continued", `Session '${parent.id}' already continues as '${tip}'.`, {
     hint: "Continue that one instead.",
   });
 }

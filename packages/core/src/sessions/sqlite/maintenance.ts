@@ -179,7 +179,7 @@ async function stateOfIndex(connection: Connection): Promise<StoreStats["index"]
 /** Merges our index into one segment, a few pages at a time. */
 async function mergeIndex(connection: Connection, signal?: AbortSignal): Promise<void> {
   connection.refuseIfReadOnly();
-  if (!(await connection.read(() => hasTable(connection, FTS)))) return;
+  if (!(await connection.read(() => featuresOf(connection).tables.has(FTS)))) return;
   const merge = `INSERT INTO ${FTS}(${FTS}, rank) VALUES('merge', :pages)`;
   let pages = -PAGES_PER_MERGE; // negative in the first step: merge everything, not only what is due
   for (let isDone = false; !isDone && !signal?.aborted; pages = PAGES_PER_MERGE) {
@@ -214,13 +214,6 @@ async function checkHealth(connection: Connection): Promise<Health> {
   const diagnosis = await diagnose(path, { address, waitLimitMs });
   const problems = diagnosis.kind === "sound" ? [] : problemTexts(diagnosis.problems);
   return { ok: diagnosis.kind === "sound", problems, indexChecked: diagnosis.indexChecked };
-}
-
-function hasTable(connection: Connection, name: string): boolean {
-  return (
-    connection.get("SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = :name", { name }) !==
-    undefined
-  );
 }
 
 function totalChanges(connection: Connection): number {

@@ -360,7 +360,7 @@ function refuseIfClosed(connection: Connection, id: string): void {
   const [where, hint] =
     tip === id
       ? ["has no continuation", "Reopen it with reopenSession, then append again."]
-      : [`goes on as '${tip}'`, "Read that session and append to it; getCompressionTip names it."];
+      : [`continues as '${tip}'`, "Read that session and append to it; getCompressionTip names it."];
   throw sessionError(
     "session-closed",
     `Session '${id}' was closed by a compaction and ${where}. Nothing was stored.`,

@@ -47,7 +47,7 @@ export async function openDatabase(given: OpenOptions): Promise<OpenedDatabase> 
     if (!readsWholeTexts())
       throw sessionError(
         "session-db-unavailable",
-        `${options.path} is not opened: the SQLite of Node ${process.versions.node} reads texts only up to a zero character, and structured messages begin with one.`,
+        `${options.path} is not opened: the SQLite of Node ${process.versions.node} reads texts only up to a NUL character, and structured messages begin with one.`,
         { hint: "Use Node 24 or newer." },
       );
     return options.readOnly

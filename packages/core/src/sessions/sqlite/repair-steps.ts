@@ -1,8 +1,9 @@
 // Repairs a damaged database in place: statements on the schema and on objects without rows of their own, the gentlest first.
 // Each is tried on a copy before it is applied to the file.
 import { DatabaseSync } from "node:sqlite";
+import { schemaCookie } from "./connection.ts";
 import type { Problem } from "./damage.ts";
-import { openForRepair, otherProcessesWithFileOpen, retryWhileBusy, schemaCookie } from "./database-file.ts";
+import { openForRepair, otherProcessesWithFileOpen, retryWhileBusy } from "./database-file.ts";
 import { classOfTable, indexFamily, isSearchTable } from "./salvage/table-classes.ts";
 
 export type RepairStrategy =

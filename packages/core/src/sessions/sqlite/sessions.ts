@@ -5,6 +5,7 @@ import {
   checkSessionId,
   modelConfigText,
   plainConfig,
+  RESET_REASONS,
   readOwner,
   type Scope,
   USER_PLATFORM,
@@ -30,7 +31,6 @@ import {
 } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
-import { RESET_REASONS } from "./lineage-sql.ts";
 import {
   type Column,
   clampInteger,
@@ -43,23 +43,18 @@ import {
 } from "./schema.ts";
 
 /** Columns of later schemas that rows show if the file has them. None is ever added to a file. */
-const LATER_SESSION_COLUMNS = new Map<string, "TEXT" | "INTEGER" | "REAL">([
-  ...texts(
-    "created_source session_key chat_id chat_type thread_id display_name origin_json system_prompt_hash",
-  ),
-  ...texts("git_branch git_repo_root title_source last_activity_description last_activity_provenance"),
-  ...texts("compression_failure_error profile_name transport_profile tool_names"),
-  ...integers(
-    "expiry_finalized git_metadata_generation compression_fallback_streak compression_ineffective_count",
-  ),
-  ...integers("compression_overload_streak pinned hidden"),
-  ...reals("last_activity_at compression_failure_cooldown_until compression_recovery_deadline last_read_at"),
-]);
+const LATER_SESSION_COLUMNS: readonly Column[] = Object.entries({
+  TEXT: `created_source session_key chat_id chat_type thread_id display_name origin_json system_prompt_hash
+    git_branch git_repo_root title_source last_activity_description last_activity_provenance
+    compression_failure_error profile_name transport_profile tool_names`,
+  INTEGER: `expiry_finalized git_metadata_generation compression_fallback_streak compression_ineffective_count
+    compression_overload_streak pinned hidden`,
+  REAL: "last_activity_at compression_failure_cooldown_until compression_recovery_deadline last_read_at",
+}).flatMap(([declaration, names]) => names.split(/\s+/).map((name) => ({ name, declaration })));
 
 /** The known columns of this file: those of schema 16, then later ones. */
 export function sessionColumns(file: FileFeatures): readonly Column[] {
-  const later = [...LATER_SESSION_COLUMNS].filter(([name]) => file.sessions.has(name));
-  return [...SESSION_COLUMNS, ...later.map(([name, declaration]) => ({ name, declaration }))];
+  return [...SESSION_COLUMNS, ...LATER_SESSION_COLUMNS.filter(({ name }) => file.sessions.has(name))];
 }
 
 /** The columns that queries select from `sessions s`. A prompt stored by its hash wins over one in the row. */
@@ -316,18 +311,6 @@ export function shownTo<Row extends SessionRow>(connection: Connection, row: Row
 export function safeInteger(value: number | null | undefined): number | null {
   const number = finite(value);
   return number === null ? null : Math.max(-LARGEST_INTEGER, Math.min(LARGEST_INTEGER, Math.trunc(number)));
-}
-
-function texts(names: string): [string, "TEXT"][] {
-  return names.split(" ").map((name) => [name, "TEXT"]);
-}
-
-function integers(names: string): [string, "INTEGER"][] {
-  return names.split(" ").map((name) => [name, "INTEGER"]);
-}
-
-function reals(names: string): [string, "REAL"][] {
-  return names.split(" ").map((name) => [name, "REAL"]);
 }
 
 function tokenValues(id: string, update: TokenUpdate) {

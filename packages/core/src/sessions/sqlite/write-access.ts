@@ -75,7 +75,7 @@ function strangeColumns(db: DatabaseSync, tables: ReadonlySet<string>): Obstacle
         required === 1 && dflt_value === null && !columns.some((column) => column.name === name),
     );
     if (!strange) return undefined;
-    return { reason: `schema version ${version} wants a value in ${table}.${strange.name}`, hint: UPDATE };
+    return { reason: `schema version ${version} requires a value in ${table}.${strange.name}`, hint: UPDATE };
   };
   return check("sessions", SESSION_COLUMNS) ?? check("messages", MESSAGE_COLUMNS);
 }
@@ -171,7 +171,7 @@ export function remedyFor(connection: Connection, cause: unknown): Remedy | unde
   if (versionOf(db) <= SCHEMA_VERSION) return () => rebuildOriginalIndexes(connection);
   throw sessionError(
     "session-db-unavailable",
-    `Nothing was changed in ${path}: the search index that Hermes Agent keeps there was written by another version of SQLite, and refuses to let go of these messages.`,
+    `Nothing was changed in ${path}: the search index that Hermes Agent keeps there was written by another version of SQLite, so these messages cannot be removed from it.`,
     {
       hint: "Delete them with Hermes Agent, or run its 'hermes sessions optimize-storage' first.",
       cause,

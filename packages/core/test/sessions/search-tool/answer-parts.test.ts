@@ -91,7 +91,7 @@ describe("a message in an answer", () => {
   });
 });
 
-it("an error is explained with what to do, where that is known", () => {
+it("an error says what to do, if that is known", () => {
   expect(explain(new HermesError("x", "It is locked.", { hint: "Close it." }))).toBe(
     "It is locked. Close it.",
   );
@@ -187,7 +187,7 @@ describe("a snippet", () => {
     );
   });
 
-  it("of a message that quotes JSON shows what was written", () => {
+  it("of a message that quotes JSON shows the JSON as written", () => {
     const content = 'set {"type": "kiln", "arguments": 3} in the file';
     expect(cleanSnippet('set {"type": ">>>kiln<<<", "arguments": 3} in the file', content)).toBe(
       'set {"type": ">>>kiln<<<", "arguments": 3} in the file',
@@ -229,7 +229,7 @@ describe("the size of an answer", () => {
     ]);
   });
 
-  it("has a limit of its own for each message when that is set", () => {
+  it("limits each message separately when that is set", () => {
     expect(cutAll([message("abcdef"), message("ab")], 1000, 3)).toEqual([
       message("ab…", { content_truncated: true, original_content_chars: 6 }),
       message("ab"),
@@ -277,13 +277,13 @@ describe("the size of an answer", () => {
     expect(shownAt(text.length - 1)).toBe(`…${text.slice(-399)}`);
   });
 
-  it("never exceeds the budget and never cuts what is shorter than something left whole", () => {
+  it("never exceeds the budget and never cuts a text that is shorter than one left whole", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(3000), { maxLength: 40 }), fc.nat(5000), (sizes, budget) => {
         const level = levelFor(sizes, budget);
         const total = sizes.reduce((sum, size) => sum + Math.min(size, level), 0);
         expect(total).toBeLessThanOrEqual(budget);
-        // As much as possible: one more character for each cut message would be too much.
+        // The limit is used fully: one more character for each cut message would be too much.
         const cutCount = sizes.filter((size) => size > level).length;
         if (cutCount > 0) expect(total + cutCount).toBeGreaterThan(budget);
       }),

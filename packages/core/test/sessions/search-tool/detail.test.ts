@@ -1,4 +1,4 @@
-// How much of each result is shown, and in which order: the rules of today's Hermes.
+// How much of each result is shown, and in which order: the rules of schema 17.
 import { describe, expect, it } from "vitest";
 import type { SearchAnswer, SessionStore } from "../../../src/sessions/index.ts";
 import { sessionSearchTool } from "../../../src/sessions/search-tool/tool.ts";
@@ -7,7 +7,7 @@ import { type Answer, column, openHome, openProfile, talk } from "./support.ts";
 const many = (count: number) => Array.from({ length: count }, (_, index) => `filler ${index}`);
 const DAY = 86_400;
 
-/** The store, with more in its answers than it says itself. */
+/** The store, with fields added to its answers. */
 function saying(store: SessionStore, more: Partial<SearchAnswer>): SessionStore {
   return {
     ...store,

@@ -10,7 +10,7 @@ const many = (count: number, text = "filler") =>
   Array.from({ length: count }, (_, index) => `${text} ${index}`);
 
 describe("discover", () => {
-  it("finds what a tool printed elsewhere, though the question itself holds the word", async () => {
+  it("finds tool output elsewhere, though the question itself contains the word", async () => {
     const { store, ask } = await openHome();
     await talk(store, "past", ["run it"]);
     const printed = await store.appendMessage("past", { role: "tool", content: "ERR_ZANZIBAR happened" });
@@ -35,7 +35,7 @@ describe("discover", () => {
     const ids = await talk(store, "a", texts, { model: "m1" });
     await store.setSessionTitle("a", "Glazes");
     const answer = await ask({ query: "cobalt" });
-    // How sure the answer is has tests of its own.
+    // The confidence has its own tests.
     expect({ ...answer, confidence: undefined }).toEqual({
       success: true,
       mode: "discover",
@@ -142,7 +142,7 @@ describe("discover", () => {
     ]);
   });
 
-  it("finds what only a tool printed, when nobody said it", async () => {
+  it("finds a word that only a tool printed", async () => {
     const { store, ask } = await openHome();
     await talk(store, "a", ["run it"]);
     await store.appendMessage("a", { role: "tool", toolName: "terminal", content: "EADDRINUSE 8080" });

@@ -75,7 +75,7 @@ describe("session_search", () => {
     });
   });
 
-  it("offers summaries only when whoever made it has them", () => {
+  it("offers summaries only when its creator enabled them", () => {
     const propertiesWith = (summarize: boolean): unknown =>
       sessionSearchEntry({ summarize }, (work) => work({ store: undefined, context: {} })).schema.properties;
     expect(propertiesWith(false)).not.toHaveProperty("summarize");

@@ -1,4 +1,4 @@
-// Answers for a small window: valid JSON of the same shape, within the budget as long as there is one, and honest.
+// Answers for a small window: valid JSON of the same shape, within the budget if possible, and saying what is missing.
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fitAnswer } from "../../../src/sessions/search-tool/fit-answer.ts";

@@ -85,7 +85,7 @@ describe("another profile", () => {
       expect(error, profile).toMatch(new RegExp(`^profile '${profile}': .*${why}`));
       expect(success).toBe(false);
     }
-    // A bare id is still found past the damaged one.
+    // An id without a profile is found despite the damaged profile.
     expect(await ask({ session_id: "theirs" })).toMatchObject({ profile: "other" });
     expect(await ask({ session_id: "../other/theirs" })).toMatchObject({ success: false });
   });
@@ -108,7 +108,7 @@ describe("another profile", () => {
         success: false,
       });
     expect(await sessionSearchTool(store, { session_id: "theirs" })).toMatchObject({ success: false });
-    // A link that names the own profile is no other profile.
+    // A link with the own profile's name does not count as another profile.
     expect(await ask({ session_id: "default/mine" }, off)).toMatchObject({ mode: "read" });
   });
 });

@@ -136,7 +136,7 @@ describe("scroll", () => {
     });
   });
 
-  it("does not read out what was taken back, also to one who knows its id", async () => {
+  it("does not show messages that were taken back, even by their id", async () => {
     const { store, ask } = await openHome();
     const ids = await talk(store, "a", many(6));
     await store.rewindToMessage("a", ids[4] ?? 0);

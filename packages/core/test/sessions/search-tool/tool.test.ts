@@ -64,7 +64,7 @@ describe("numbers", () => {
     expect(requestOf({ session_id: "a", around_message_id: 1, window })).toMatchObject({ window: expected });
   });
 
-  it("takes an anchor as a number or a numeral, and notices what is neither", () => {
+  it("accepts an anchor as a number or a numeric string, and rejects anything else", () => {
     const anchorOf = (around_message_id: unknown) => requestOf({ session_id: "a", around_message_id });
     for (const seven of [7, "7", " 7 ", "+7", 7.9]) expect(anchorOf(seven)).toMatchObject({ anchor: 7 });
     for (const none of ["abc", "", "7.5", {}, [], Number.NaN])
@@ -107,7 +107,7 @@ describe("filters", () => {
     });
   });
 
-  it("refuses what has no JSON in words too", () => {
+  it("refuses a value that has no JSON form, with a readable message", () => {
     const call = parseCall({ query: "x", scope: 5n }, now);
     expect(!call.ok && call.error).toContain("scope must be others, lineage or all, but is 5");
   });

@@ -1,5 +1,5 @@
-// A search of its own over plain arrays, to compare the real one with. It shares no code with it: how texts are split into
-// words, what an expression means and what filters let through is stated here once more, in the simplest way.
+// A second implementation of search over plain arrays, to compare the real one with. It shares no code with it: splitting into
+// words, the meaning of expressions and the filters are written again here in the simplest way.
 import { DatabaseSync } from "node:sqlite";
 import { expect } from "vitest";
 import { USER_PLATFORM } from "../../../src/sessions/identity.ts";
@@ -11,7 +11,7 @@ import { newPath } from "../../fakes/session-index.ts";
 
 type Random = () => number;
 
-/** One bound per way of a large database, so small that dozens of messages are many. */
+/** One limit for each path that a large database takes, so small that dozens of messages exceed it. */
 const SMALL_BOUNDS = {
   matchesRanked: 7,
   matchesRead: 3,
@@ -123,7 +123,7 @@ function randomPhrase(texts: readonly string[], random: Random): Phrase {
     const length = 1 + Math.floor(random() * 3);
     return { words: [characters.slice(from, from + length).join("")], isPrefix: false };
   }
-  // Runs at the ends of a phrase may be cut off on the outer side.
+  // Runs at the ends of a phrase may be cut on the outer side.
   if (IS_RUN.test(first) && random() < 0.5)
     slice[0] = [...first].slice(-1 - Math.floor(random() * 2)).join("");
   if (IS_RUN.test(last)) {
@@ -181,7 +181,7 @@ function textOf({ content, tool_name, tool_calls }: Row): string {
   return [said, tool_name ?? "", ...called].join(" ");
 }
 
-/** A child of a session on another platform carries a mark; it stays when the source is changed. */
+/** A child of a session on another platform carries a mark, which stays when the source changes. */
 function platformOf({ model_config, source }: Pick<Row, "model_config" | "source">): string {
   const marks: Readonly<Record<string, unknown>> = JSON.parse(model_config ?? "{}");
   return String(marks[USER_PLATFORM] ?? source);
@@ -253,14 +253,14 @@ type Session = Pick<Row, "source" | "model_config" | "user_id"> & {
   readonly parent_session_id: string | null;
 };
 
-/** Sessions of others are not there for a user, so a lineage begins below them. */
+/** Other users' sessions are invisible, so a lineage starts below them. */
 function rootOf(world: World, id: string, options: SearchOptions): string {
   const own = world.sessions.find((session) => session.id === id);
   const parent = world.sessions.find((session) => session.id === own?.parent_session_id);
   return parent === undefined || !isOwn(parent, options) ? id : rootOf(world, parent.id, options);
 }
 
-/** All that match and may be shown, in order of time; copies and further messages of a lineage left out. */
+/** All matching visible messages in order of time, without copies and further messages of a lineage. */
 function expected(world: World, isMatch: (row: Row) => boolean, options: SearchOptions): Row[] {
   const sign = options.sort === "newest" ? -1 : 1;
   const found = world.rows
@@ -306,7 +306,7 @@ async function compare(
   if (options.sort !== undefined)
     expect(ids, about).toEqual(all.slice(offset, offset + limit).map(({ id }) => id));
   else {
-    // The order is the ranking's. How many there are, and that each is one of those, is not.
+    // The order is up to the ranking. The number of hits, and that each is an expected one, is checked.
     expect(ids, about).toHaveLength(Math.max(0, Math.min(limit, all.length - offset)));
     const allowed = new Set(
       world.rows.filter((row) => isAllowed(row, options) && isMatch(row)).map(({ id }) => id),
@@ -325,12 +325,12 @@ async function compare(
   else expect(answer.empty, about).toBeUndefined();
 }
 
-/** Words that have no other forms, so that a plain query means these words alone. */
+/** Words without other forms, so that a plain query matches only these words. */
 const PLAIN = ["alfa", "beta", "gama", "x1", "42"];
 
 export type Rounds = { readonly seed: number; readonly random: Random; readonly queries: number };
 
-/** One database, changed again and again, and searched after each change. */
+/** One database, changed repeatedly and searched after each change. */
 export async function playRound({ seed, random, queries }: Rounds): Promise<void> {
   const path = newPath();
   await (await openSessionStore({ path })).close();
@@ -455,7 +455,7 @@ function readSessions(path: string): Session[] {
     .all() as Session[];
 }
 
-/** As compaction and branching do: shown once, however often it is there. */
+/** Like compaction and branching: shown once, however often it is stored. */
 function copyMessage(db: DatabaseSync, id: number, later: number): void {
   db.exec(`
     INSERT INTO messages(session_id, role, content, tool_name, tool_calls, timestamp)

@@ -1,4 +1,4 @@
-// Search among 26,000 messages and more, with the bounds that are really used.
+// Search among 26,000 messages and more, with the real limits.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

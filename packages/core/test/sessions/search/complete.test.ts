@@ -1,4 +1,4 @@
-// What a search owes at every size, on databases so small that the bounds have to be made small as well.
+// What a search must find at every size, on small databases with small limits.
 import { expect, it } from "vitest";
 import type { SessionStore } from "../../../src/sessions/index.ts";
 import type { SearchOptions } from "../../../src/sessions/search/types.ts";
@@ -64,7 +64,7 @@ it.each(["deploy", '"deploy it"', "dep*", "部署", "部", "deploy OR absent", "
   },
 );
 
-it("filters find what newer matches stand in front of, and an empty answer tells the truth", async () => {
+it("filters find matches behind newer ones, and an empty answer gives the true reason", async () => {
   await using store = await bounded();
   const [old] = await say(store, "old", ["deploy"], { source: "telegram", role: "assistant", at: NOW - DAY });
   await say(store, "crowd", repeat(300, "deploy"));

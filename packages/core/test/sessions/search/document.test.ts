@@ -51,7 +51,7 @@ describe("words", () => {
     expect(termsOf("ക്\u200d")).toEqual(["ക്"]);
   });
 
-  it("take every emoji as a word of its own, whatever its skin", () => {
+  it("take every emoji as one word, whatever its skin tone", () => {
     expect(termsOf("done👍🏽🎉ok")).toEqual(["done", "👍", "🎉", "ok"]);
     expect(termsOf("👩‍💻 ❤️")).toEqual(["👩", "💻", "❤"]);
   });

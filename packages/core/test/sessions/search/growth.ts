@@ -1,9 +1,9 @@
-// How the time of a function grows with the size of what it gets. A ratio of times, so no machine is too slow for it.
+// How the run time of a function grows with its input. A ratio of times, so slow machines pass too.
 
 const TIMES = 8;
 const RUNS = 5;
 
-/** About 1 when eight times the size takes eight times as long; about 8 for the square of it. */
+/** About 1 when eight times the input takes eight times as long; about 8 for quadratic growth. */
 export function growthOf<T>(
   makeInput: (size: number) => T,
   run: (input: T) => unknown,
@@ -14,7 +14,7 @@ export function growthOf<T>(
   const repeat = () => {
     for (let i = 0; i < TIMES; i += 1) run(small);
   };
-  repeat(); // compiled before it is measured
+  repeat(); // warm-up
   return fastest(() => run(large)) / fastest(repeat);
 }
 

@@ -1,4 +1,4 @@
-// The same user id on two platforms is two people: neither shows in the other's answers.
+// The same user id on two platforms is two people: neither appears in the other's answers.
 import { expect, it } from "vitest";
 import { openSessionStore, type SessionStore } from "../../../src/sessions/index.ts";
 import { openSqliteStore } from "../../../src/sessions/sqlite/store.ts";

@@ -153,7 +153,7 @@ describe("a query in a script without blanks", () => {
     expect(draw(expressionOf(parseQuery(query)))).toBe(meaning);
   });
 
-  it("is told from others by its characters", () => {
+  it("is recognised by its characters", () => {
     for (const text of ["漢", "a漢b", "カ", "ｶ", "한", "ไทย", "ខ្មែរ", "𠀀"])
       expect(containsUnspaced(text), text).toBe(true);
     for (const text of ["", "abc", "Ёлка", "עברית", "हिन्दी", "🏺", "…"])
@@ -215,7 +215,7 @@ function plainWords(parsed: ParsedQuery): string[] | undefined {
   return parsed.kind === "plain" ? parsed.terms.map(({ words }) => words.join(" ")) : undefined;
 }
 
-/** A plain query as one that wants all its terms. */
+/** A plain query as an expression that requires all its terms. */
 function expressionOf(parsed: ParsedQuery): Expression {
   if (parsed.kind === "explicit") return parsed.expression;
   const terms = parsed.kind === "plain" ? parsed.terms : [{ words: ["blank"] }];
@@ -228,7 +228,7 @@ function draw(expression: Expression): string {
   return `(${parts.map(draw).join(` ${expression.op} `)})`;
 }
 
-/** All sets of the words, in both directions. */
+/** All subsets of the words, in both directions. */
 function everyTextOf(words: readonly string[]): string[] {
   return Array.from({ length: 2 ** words.length }, (_each, set) => {
     const chosen = words.filter((_word, index) => set & (1 << index));
@@ -245,8 +245,7 @@ function chanceQuery(random: () => number): string {
   return parts.join(" ");
 }
 
-// ----
-// Dates in questions.
+// ---- Dates in questions ----
 
 const time = (year: number, month: number, day = 1) => new Date(year, month - 1, day).getTime() / 1000;
 const month = (year: number, number: number) => ({ from: time(year, number), to: time(year, number + 1) });

@@ -1,4 +1,4 @@
-// What makes one message a better answer than another, one conversation better than another, and an answer sure.
+// Which message is the better answer, which conversation ranks higher, and how sure the answer is.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { groupScore, rank, rarity } from "../../../src/sessions/search/ranking.ts";
@@ -17,7 +17,7 @@ function term(word: string, more: Partial<RankTerm> = {}): RankTerm {
   return { words: [word], isPrefix: false, forms: [], weight: 4, ...more };
 }
 
-/** Terms as the search makes them: the telling words, or all where none is, weighted by the rows that hold them. */
+/** Terms as the search creates them: without stop words unless there is nothing else, weighted by the rows that contain them. */
 function termsOf(query: string, rows: readonly RankRow[]): RankTerm[] {
   const words = [...new Set(tokenize(query).map((token) => token.term))];
   const telling = words.filter((word) => !isStopWord(word));
@@ -35,7 +35,7 @@ function order(query: string, rows: readonly RankRow[], more: Partial<RankInput>
   return rank(inputOf(query, rows, more)).rows.map(({ row }) => row.id);
 }
 
-/** Messages of one session, each with the ids of those around it. */
+/** Messages of one session, each with the ids of its neighbours. */
 function session(name: string, said: readonly string[], more: (at: number) => Partial<RankRow> = () => ({})) {
   const firstId = 100 * (1 + name.charCodeAt(0));
   return said.map((text, at) => {
@@ -177,7 +177,7 @@ describe("little words", () => {
   });
 });
 
-describe("what stands around a message", () => {
+describe("the messages around a message", () => {
   it("a match beside it speaks for a message, the nearer the more", () => {
     const near = session("a", ["the loom", "a loom"]);
     const far = session("b", ["the loom", "nothing here", "a loom"]).filter((_, at) => at !== 1);
@@ -217,7 +217,7 @@ describe("what stands around a message", () => {
   });
 });
 
-/** Enough of two speakers to be recognised as such. */
+/** Enough messages of two speakers to be recognised as such. */
 function speakers(): RankRow[] {
   return session("z", ["Ana: good morning", "Ben: good morning", "Ana: good night", "Ben: good night"]);
 }

@@ -1,11 +1,11 @@
-// SQLite's own full-text search, to be asked what it does.
+// SQLite's own full-text search, to compare with.
 import { DatabaseSync } from "node:sqlite";
 import { onTestFinished } from "vitest";
 
 export type RealFts5 = {
   /** The words of each text, in order. */
   readonly words: (texts: readonly string[]) => string[][];
-  /** Numbers (from 0) of the texts that match; throws for what FTS5 does not accept. */
+  /** Indexes of the matching texts, from 0. Throws for what FTS5 does not accept. */
   readonly matching: (match: string) => number[];
   readonly snippets: (match: string) => { readonly index: number; readonly snippet: string }[];
 };

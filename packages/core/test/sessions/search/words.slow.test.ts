@@ -5,7 +5,7 @@ import { realFts5 } from "./real-fts5.ts";
 
 const SURROGATES = [0xd800, 0xdfff] as const;
 const LAST = 0x10ffff;
-/** From here on nothing is assigned but a few characters of plane 14 and private use. */
+/** From here on only a few characters of plane 14 and private use are assigned. */
 const EMPTY_PLANES = 0x33000;
 
 function everyCharacter(): string[] {
@@ -23,7 +23,7 @@ function terms(text: string): string[] {
 
 describe("words of a text", () => {
   it("are terms that FTS5 takes as they are, with every character at the start, inside and at the end", () => {
-    // Many to a row, each in three words that hold nothing else of interest.
+    // Many characters per row, each in three words with nothing else of interest.
     const characters = everyCharacter();
     const texts: string[] = [];
     for (let at = 0; at < characters.length; at += 500) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { isStopWord, stem } from "../../../src/sessions/search/words.ts";
 
-/** Words and the stems that the published English stemmer gives them. */
+/** Words with the stems of the published English stemmer. */
 const PUBLISHED = `
   consign consign, consigned consign, consigning consign, consignment consign, consist consist, consisted consist,
   consistency consist, consistent consist, consistently consist, consisting consist, consists consist, consolation consol,
@@ -32,7 +32,7 @@ const PUBLISHED = `
   nationally nation, bypass bypass, apology apolog, geology geolog, quickly quick, repeatedly repeat, exceedingly exceed
 `;
 
-/** Forms that no rule brings together. */
+/** Forms that no rule connects. */
 const IRREGULAR = `
   go goes going went gone, buy buys buying bought, child children child's, take takes taking took taken, see sees seeing saw seen,
   write writes writing wrote written, think thinks thinking thought, make makes making made, run runs running ran,
@@ -76,7 +76,7 @@ describe("the stem of a word", () => {
     for (const [word = ""] of pairs) expect(stem(word).length, word).toBeLessThanOrEqual(word.length);
   });
 
-  it("is the same for a plural and for what belongs to someone", () => {
+  it("is the same for a plural and a possessive", () => {
     for (const word of ["kiln", "battery", "box", "glaze", "studio", "class", "toy", "recipe"]) {
       const plural =
         word.endsWith("y") && !word.endsWith("oy")
@@ -104,7 +104,7 @@ describe("a stop word", () => {
     ]);
   });
 
-  it("is none that says what the question is about", () => {
+  it("does not contain words that say what a question is about", () => {
     for (const word of [
       "kiln",
       "name",

@@ -1,4 +1,4 @@
-// When something last happened in each session: kept by triggers, read by listings.
+// The last activity of each session: kept by triggers, read by listings.
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -13,7 +13,7 @@ import { execute, hasPythonSqlite, newPath, openPython, query, type Row } from "
 const NOW = 1_770_000_000;
 const IDS = ["a", "b", "c"];
 
-/** What the table says, and what it should say. */
+/** The contents of the table, and the expected contents. */
 function activity(path: string): { kept: Row[]; expected: Row[] } {
   return {
     kept: query(
@@ -114,7 +114,7 @@ describe("the time of the latest message", () => {
     expect(activity(path).kept).toHaveLength(IDS.length);
   }, 60_000);
 
-  it("is worked out anew for a file that lost one of the triggers", async () => {
+  it("is computed again for a file that lost one of the triggers", async () => {
     const path = newPath();
     {
       await using store = await openSessionStore({ path });
@@ -128,7 +128,7 @@ describe("the time of the latest message", () => {
   });
 });
 
-// ---- listing, against the plainest reading of the rules ----
+// ---- Listings, compared with a simple implementation of the rules ----
 
 type Tree = readonly {
   readonly parent: number | null;
@@ -257,7 +257,7 @@ class Reference {
     );
   }
 
-  /** The whole conversation from here on. */
+  /** The rest of the conversation from this session on. */
   #chain(row: Session): Session[] {
     const next = this.#rows.filter((child) => this.#continues(child, row));
     return [row, ...next.flatMap((child) => this.#chain(child))];
@@ -344,7 +344,7 @@ describe("a listing", () => {
     const warnings: string[] = [];
     await using store = await openSessionStore({ path, onWarning: (text) => void warnings.push(text) });
     manySessions(path, 60);
-    // What cannot be decoded is reported by whoever reads it.
+    // Content that cannot be decoded is reported when it is read.
     execute(path, "UPDATE messages SET content = char(0) || 'json:{broken'");
     expect(await store.searchSessionsById("s0000", { limit: 3 })).toHaveLength(3);
     expect(warnings).toHaveLength(3);
@@ -355,9 +355,9 @@ describe("a listing", () => {
   });
 });
 
-// ---- cost ----
+// ---- Cost ----
 
-/** Every statement that SQLite is asked to prepare from now on. */
+/** Every statement that is prepared from now on. */
 function watchStatements(): Set<string> {
   const seen = new Set<string>();
   const prepare = DatabaseSync.prototype.prepare;
@@ -366,7 +366,7 @@ function watchStatements(): Set<string> {
     sql: string,
     ...rest: []
   ) {
-    // Nor what keeps the search index up to date in the background.
+    // Ignores the background work on the search index.
     const isOther = /sqlite_master|pragma_|EXPLAIN|hermes_memory_(queue|state|large|doc)/.test(sql);
     if (/\bSELECT\b/i.test(sql) && !isOther) seen.add(sql);
     return prepare.call(this, sql, ...rest);
@@ -375,7 +375,7 @@ function watchStatements(): Set<string> {
   return seen;
 }
 
-/** Of one user, two messages each; every tenth is a run of a cron job, every fifth has a parent. */
+/** Sessions of one user with two messages each; every tenth is a run of a cron job, every fifth has a parent. */
 function manySessions(path: string, sessions: number): void {
   execute(
     path,
@@ -401,12 +401,15 @@ const READS: Readonly<Record<string, (store: SessionStore) => Promise<unknown>>>
   "the runs of a cron job": (store) => store.listCronJobRuns("job"),
 };
 
-/** Steps of a plan that go through a whole table, or sort more than a page. Walking an index in its order is no scan: the reader stops. */
+/**
+ * Steps of a query plan that read a whole table or sort more than a page. Walking an index in its order is fine, because the
+ * reader stops.
+ */
 function expensive(plan: readonly string[]): string[] {
   return plan.filter(
     (step) =>
       (/^SCAN (?!.*USING (COVERING )?INDEX)/.test(step) &&
-        // What the schema has is read once for a connection.
+        // The schema is read once per connection.
         !/^SCAN (up|chain|CONSTANT ROW|json_each|pragma_table_info|sqlite_master)/.test(step)) ||
       /AUTOMATIC/.test(step),
   );
@@ -452,5 +455,5 @@ it("lists twenty sessions of forty thousand about as fast as of two thousand", a
     return times.sort((a, b) => a - b)[10] ?? Number.NaN;
   };
   const few = await cost(2_000);
-  expect(await cost(40_000)).toBeLessThan(few * 5); // in step with the number of sessions it would be 20
+  expect(await cost(40_000)).toBeLessThan(few * 5); // proportional to the number of sessions it would be 20
 }, 60_000);

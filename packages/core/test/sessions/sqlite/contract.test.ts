@@ -1,4 +1,4 @@
-// The contract of the session store, kept by SQLite files.
+// The session store contract, run against SQLite files.
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";

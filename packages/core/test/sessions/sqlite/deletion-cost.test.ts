@@ -1,4 +1,4 @@
-// Deleting many sessions takes as many looks at everything as deleting one, and holds the write lock for a few at a time.
+// Deleting many sessions scans the tables as often as deleting one, and holds the write lock only for a few sessions at a time.
 import { DatabaseSync, StatementSync } from "node:sqlite";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { openSessionStore, type SessionStore } from "../../../src/sessions/index.ts";
@@ -6,7 +6,7 @@ import { execute, newPath } from "../../fakes/session-index.ts";
 
 const SESSIONS = 200;
 
-/** Ended long ago, one message each; every tenth is the run of a subagent. */
+/** Sessions that ended long ago, one message each; every tenth is a subagent run. */
 function oldSessions(path: string): void {
   execute(
     path,
@@ -18,7 +18,7 @@ function oldSessions(path: string): void {
   );
 }
 
-/** How often each statement is run from now on. */
+/** Counts how often each statement runs from now on. */
 function countRuns(): Map<string, number> {
   const runs = new Map<string, number>();
   const count = (statement: StatementSync): void => {
@@ -40,12 +40,12 @@ function countRuns(): Map<string, number> {
   return runs;
 }
 
-/** Those that look at every session, or every message. */
+/** The statements that scan every session or every message. */
 function scans(path: string, runs: ReadonlyMap<string, number>): [string, number][] {
   using db = new DatabaseSync(path);
   return [...runs].filter(([sql]) => {
     if (!/^\s*(SELECT|UPDATE|DELETE|WITH)/i.test(sql)) return false;
-    // The search index catches up in the background; each look is at 1,000 queued rows at most.
+    // The search index is updated in the background; each step reads at most 1,000 queued rows.
     if (/pragma_|hermes_memory_(queue|state|large)/.test(sql)) return false;
     const plan = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
     return plan.some((row) => /^SCAN (?!.*CONSTANT ROW)/.test(String(row.detail)));

@@ -1,4 +1,4 @@
-// Processes that write to one database at the same time, and are killed while they do. `npm run soak` does it at length.
+// Processes that write to one database at the same time and are killed meanwhile. `npm run soak` does this for longer.
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
@@ -48,12 +48,12 @@ it.for(KINDS)("%s is there whole or not at all after kill -9", LONG, async (kind
     expect(found, `${done} acknowledged, ${started} begun`).toBeGreaterThanOrEqual(done);
     expect(found, `${done} acknowledged, ${started} begun`).toBeLessThanOrEqual(started);
     expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
-    await CHANGES[kind](store, found + 1); // the next one is not held up by what the dead left behind
+    await CHANGES[kind](store, found + 1); // leftovers of the killed process do not block the next one
     expect(await CHECKS[kind](store)).toBe(found + 1);
   }
 });
 
-/** What each writer was told, by session. */
+/** What each writer reported, by session. */
 async function appendAndKill(path: string, round: number): Promise<Map<string, string[]>> {
   const sessions = Array.from({ length: WRITERS }, (_, index) => `round-${round}-writer-${index}`);
   const writers = sessions.map((session) =>
@@ -71,7 +71,7 @@ async function appendAndKill(path: string, round: number): Promise<Map<string, s
     ),
   );
   for (const reader of readers) reader.closeInput();
-  // `rest` rejects when a reader saw something that did not fit together.
+  // `rest` rejects when a reader saw inconsistent data.
   for (const reader of readers) expect(Number((await reader.rest()).at(-1))).toBeGreaterThan(0);
   for (const [index, lines] of told.entries()) {
     if (index === victim) expect(lines.length).toBeGreaterThanOrEqual(killAfter);
@@ -80,7 +80,7 @@ async function appendAndKill(path: string, round: number): Promise<Map<string, s
   return new Map(sessions.map((session, index) => [session, told[index] ?? []]));
 }
 
-/** Every line it said. Reading goes on until the end, because a full pipe would stop it before the kill does. */
+/** Every line it printed. Reads until the end, because a full pipe would block the process before it is killed. */
 async function untilKilled(child: Child, isTime: (lines: number) => boolean): Promise<string[]> {
   const lines: string[] = [];
   let killed: Promise<void> | undefined;
@@ -99,7 +99,7 @@ async function expectAllThere(path: string, told: ReadonlyMap<string, readonly s
     const rows = exported?.messages ?? [];
     const found = rows.map((row) => `${row.id} ${contentHash(row.content)}`);
     expect(found.slice(0, lines.length)).toEqual(lines);
-    // The one it was writing may be there as well: it died before it could say so.
+    // The message it was writing may be stored too: it was killed before it could report it.
     expect(found.length - lines.length).toBeLessThanOrEqual(lines.length < SIZE.messages ? 1 : 0);
     const wanted = rows.map((_, index) => contentHash(messageAt(session, index).content));
     expect(rows.map((row) => contentHash(row.content))).toEqual(wanted);
@@ -112,14 +112,14 @@ async function expectAllThere(path: string, told: ReadonlyMap<string, readonly s
   expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
 }
 
-/** Nobody is left, so the whole log can go into the file. */
+/** No process has the file open, so the whole log can be merged into it. */
 function expectReadableLog(path: string): void {
   using db = new DatabaseSync(path);
   expect(db.prepare("PRAGMA journal_mode").get()).toMatchObject({ journal_mode: "wal" });
   expect(db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()).toMatchObject({ busy: 0 });
 }
 
-/** Kills it during a random one of its first changes, at a random moment. */
+/** Kills it during one of its first changes, chosen at random, at a random moment. */
 async function changeAndKill(path: string, kind: ChangeKind): Promise<{ started: number; done: number }> {
   const child = startScript("changing-process.ts", [path, kind]);
   const last = 2 + Math.floor(Math.random() * 5);
@@ -134,7 +134,7 @@ async function changeAndKill(path: string, kind: ChangeKind): Promise<{ started:
     else done = Number(index);
     if (what === "start") begin = performance.now();
     else lastedMs = performance.now() - begin;
-    // Anywhere in the change that has just begun, going by how long the one before took.
+    // At a random moment of the change that has just started, based on the duration of the previous one.
     if (started === last) killed ??= delay(Math.random() * lastedMs).then(() => child.kill());
   }
   await killed;
@@ -142,11 +142,11 @@ async function changeAndKill(path: string, kind: ChangeKind): Promise<{ started:
   return { started, done };
 }
 
-/** Looks at everything the changes touch, and says how many of them are there. */
+/** Checks everything the changes touch, and returns how many of them are stored. */
 const CHECKS: Readonly<Record<ChangeKind, (store: SessionStore) => Promise<number>>> = {
   async appendMany(store) {
     const names = await namesIn(store, "link-0");
-    const batches = names.length / ROWS_PER_CHANGE - 1; // the first ones were there before
+    const batches = names.length / ROWS_PER_CHANGE - 1; // the first rows existed before
     const wanted = ["link-0", ...numbered("batch", batches)].flatMap((name) =>
       Array(ROWS_PER_CHANGE).fill(name),
     );
@@ -199,7 +199,7 @@ const CHECKS: Readonly<Record<ChangeKind, (store: SessionStore) => Promise<numbe
   },
 };
 
-/** Which session or batch each message of a session says it was written for; the counter has to agree. */
+/** Which session or batch each message says it was written for; the counter must agree. */
 async function namesIn(store: SessionStore, session: string): Promise<string[]> {
   const exported = await store.exportSession(session);
   expect(exported?.message_count).toBe(exported?.messages.length);

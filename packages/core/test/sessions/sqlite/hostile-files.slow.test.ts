@@ -1,5 +1,5 @@
-// Files that are no databases, that others keep locked, that have no room, or that go away: a clear error or work that
-// goes on, the event loop free meanwhile, and never a lost message.
+// Files that are not databases, are locked by another program, have no space left, or disappear: there is a clear error or the
+// work continues, the event loop stays free, and no message is lost.
 import {
   existsSync,
   mkdirSync,
@@ -73,7 +73,7 @@ describe("a file that is no database", () => {
 });
 
 describe("a truncated database", () => {
-  // A quarter of the pages, only the first page, not even a whole header.
+  // A quarter of the pages, only the first page, less than a header.
   it.for([0.25, 4096, 60])("is called damaged and is not written over (%d)", async (cut) => {
     const path = await ownFile(400);
     truncateSync(path, cut < 1 ? Math.floor(statSync(path).size * cut) : cut);
@@ -105,7 +105,7 @@ describe("a database that another process keeps locked", () => {
     expect(await outcomeOf(store.deleteSession("a"))).toBe("session-db-locked");
     expect(await outcomeOf(store.optimize({ vacuum: false }))).toBe("session-db-locked");
     expect(await store.tryAcquireCompressionLock("a", "me")).toBe(false);
-    // A busy file is not a wrong one.
+    // A busy file is not reported as damaged.
     expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
     expect(await outcomeOf(store.optimize())).toBe("session-db-locked");
 
@@ -123,7 +123,7 @@ describe("a database that another process keeps locked", () => {
     const appends = Array.from({ length: 5 }, (_, index) =>
       store.appendMessage("a", { role: "user", content: `${index}` }),
     );
-    await new Promise((resolve) => setTimeout(resolve, 100)); // all of them have tried and failed by then
+    await new Promise((resolve) => setTimeout(resolve, 100)); // by then all of them have tried and failed
     expect(await store.messageCount("a")).toBe(1);
     holder.closeInput();
     await Promise.all(appends);
@@ -221,7 +221,7 @@ describe("a message of 50 MB", () => {
     const content = `${big} heronloft`;
     const id = await store.appendMessage("a", { role: "user", content });
     const [row] = await store.getMessages("a");
-    expect(row?.content === content).toBe(true); // not toBe: nobody wants to see the difference
+    expect(row?.content === content).toBe(true); // not toBe: the difference would be too long to print
     expect(await hits(path, "heronloft")).toEqual([id]);
     expect((await store.listSessionsRich())[0]?.preview).toBe(`${content.slice(0, 60).trimEnd()}...`);
     expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
@@ -323,7 +323,7 @@ describe("the files of a database", () => {
       store.stats(),
       store.deleteSession("a"),
     ];
-    // All at once: one that is refused while another is waited for would count as not handled.
+    // All at once: a rejection while another promise is awaited would count as unhandled.
     for (const outcome of await Promise.all(calls.map(outcomeOf)))
       expect(outcome instanceof Error ? `bare ${outcome}` : "settled").toBe("settled");
   }

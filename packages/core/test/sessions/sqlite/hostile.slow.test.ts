@@ -1,5 +1,5 @@
-// Input that nobody means well: numbers that are none, ids with paths in them, rows that other programs spoilt, clocks
-// that jump. Each gets a clear answer, and nothing that was stored is lost. Files and locks are in hostile-files.slow.test.ts.
+// Hostile input: numbers that are not numbers, ids with paths, rows that other programs damaged, clocks that jump. Each gets a
+// clear answer, and no stored data is lost. Files and locks are in hostile-files.slow.test.ts.
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -13,7 +13,7 @@ async function open(options: { clock?: ManualClock } = {}): Promise<SessionStore
   return openSessionStore({ path: join(tempDirectory(), "state.db"), ...options });
 }
 
-/** Changes rows as a program would that keeps no rule at all. */
+/** Changes rows like a program that follows no rules. */
 function meddle(store: SessionStore, sql: string, ...values: (string | number | Uint8Array | null)[]): void {
   using db = new DatabaseSync(store.location, { enableForeignKeyConstraints: false, timeout: 5000 });
   db.prepare(sql).run(...values);
@@ -30,7 +30,7 @@ describe("numbers", () => {
       await store.createSession(run, { source: "cron" });
       const ids = await store.appendMany(run, Array(12).fill({ role: "user", content: "x" }));
       const anchor = ids[5] ?? 0;
-      // Not a number is no wish, so the default holds.
+      // NaN counts as not given, so the default applies.
       const shown = Number.isNaN(number) || number >= 1 ? 1 : 0;
       const first = number > 0 ? 0 : shown;
       const recent = await store.listRecentUserMessages(run, { limit: number });
@@ -175,7 +175,7 @@ describe("rows of other programs", () => {
     const insert = "INSERT INTO sessions(id, source, started_at, ended_at) VALUES (NULL, 'cli', 1, 2)";
     meddle(store, insert);
     await store.createSession("a", { source: "cli" });
-    // Everything that is worked out anew when a file is opened.
+    // Everything that is created again when a file is opened.
     for (const name of ["session_insert", "message_insert"])
       meddle(store, `DROP TRIGGER hermes_memory_${name}`);
     await using again = await openSessionStore({ path: store.location });
@@ -268,7 +268,7 @@ describe("ids of sessions", () => {
       expect(await store.resolveSessionId(text)).toBeNull();
   });
 
-  it("deleting a session removes its transcripts and no file of anybody else's", async () => {
+  it("deleting a session removes its transcripts and no other session's files's", async () => {
     const home = tempDirectory();
     const sessionsDir = join(home, "sessions");
     mkdirSync(join(sessionsDir, "sub"), { recursive: true });

@@ -1,4 +1,4 @@
-// A damaged page of our own index stops nothing: the index is made from the messages, and is made again.
+// A damaged page of our own index stops nothing: the index is rebuilt from the messages.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -29,7 +29,7 @@ const TABLES = [
 
 const MESSAGES = 60;
 
-/** The words of message `at`, found by nothing else. */
+/** A word that only message `at` contains. */
 function wordOf(at: number): string {
   return `lantern${at}x`;
 }
@@ -51,7 +51,7 @@ async function hits(store: SessionStore, word: string): Promise<number> {
   return (await store.search(word)).hits.length;
 }
 
-/** Every message is there and found, the ones of before and one that is written now. */
+/** All earlier messages and a new one are stored and found. */
 async function expectToWork(store: SessionStore, before = MESSAGES): Promise<void> {
   await store.appendMessage("one", { role: "user", content: `${wordOf(before)} written afterwards` });
   expect(await store.messageCount("one")).toBe(before + 1);
@@ -83,7 +83,7 @@ describe.each(["zeros", "noise"] as const)("a page of our index that holds %s", 
     await expectToWork(store);
     await using again = await openSessionStore({ path });
     await expectToWork(again, MESSAGES + 1);
-    // Pages that were given up, and damage that no work has met, are what repair still finds.
+    // Repair still finds abandoned pages, and damage that no operation has touched.
     expect(await repairDatabase(path)).toMatchObject({ repaired: true, healthy: true });
     expect(await again.checkHealth()).toMatchObject({ ok: true, problems: [] });
     await expectToWork(again, MESSAGES + 2);
@@ -113,7 +113,7 @@ describe("a damaged page of our index", () => {
       await using store = await openSessionStore({ path });
       expect(await store.messageCount("one")).toBe(MESSAGES);
       overwritePages(path, table);
-      // A connection rereads its pages when another one has written.
+      // A connection reads its pages again when another one has written.
       using other = new DatabaseSync(path);
       other.exec("CREATE TABLE harbour_notes (note TEXT)");
       await expectToWork(store);

@@ -8,7 +8,7 @@ import { tempDirectory } from "../../fakes/temp-directory.ts";
 
 type Answers = { readonly probe?: string | Error; readonly set?: string | Error };
 
-/** A connection that answers as told and keeps what it was asked: the refusals cannot be had from a local disk. */
+/** A fake connection with scripted answers that records statements: a local disk does not refuse WAL. */
 function connection(answers: Answers): JournalDatabase & { readonly asked: string[] } {
   const asked: string[] = [];
   const answer = (value: string | Error | undefined) => {
@@ -31,7 +31,7 @@ function sqliteError(message: string, errcode: number): Error {
 
 let labels = 0;
 
-/** Warnings are given once per label, so each test has its own. */
+/** Warnings are given once per label, so each test uses its own label. */
 function warnings(path: string) {
   const given: string[] = [];
   labels += 1;
@@ -139,7 +139,7 @@ describe("journal mode", () => {
     expect(options.given).toEqual([]);
   });
 
-  it("leaves a file that somebody holds as it is, and says so", () => {
+  it("does not vacuum a file that another process has open, and says so", () => {
     const path = newDatabase("delete");
     using holder = new DatabaseSync(path);
     holder.exec("BEGIN EXCLUSIVE");

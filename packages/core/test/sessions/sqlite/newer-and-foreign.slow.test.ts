@@ -1,4 +1,4 @@
-// Files that other programs made or changed: what is written to, what is only read, and what is never touched.
+// Files that other programs made or changed: what is written, what is only read, and what is never touched.
 
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -99,7 +99,7 @@ describe("a file of the June original", () => {
     expect(await opened.find("quartzwharf")).toEqual([1]);
   });
 
-  // SQLite 3.40 indexes nothing of a text that begins with a zero byte; 3.53 takes out what it would have indexed.
+  // SQLite 3.40 indexes nothing of a text that starts with NUL; 3.53 removes what it would have indexed.
   it.skipIf(!hasPythonSqlite)("lets structured rows be deleted that SQLite 3.40 indexed", async () => {
     const path = newPath();
     makeReferenceFile(path, [{ session: "one", content: "plain" }]);
@@ -125,7 +125,7 @@ describe("a file of the June original", () => {
   });
 });
 
-/** Each kind of write directly after a VACUUM and after a change of the schema, on handles that were open all the time. */
+/** Each kind of write directly after a VACUUM and after a schema change, on handles that stayed open. */
 async function expectSurvivesVacuum(path: string, session: string): Promise<void> {
   await using store = await openSessionStore({ path });
   let tables = 0;
@@ -175,7 +175,7 @@ describe("a file of ours", () => {
       path,
       `${sql}; INSERT INTO messages (session_id, role, content, timestamp) SELECT 'one', 'user', 'unseen', 9 WHERE 0`,
     );
-    // Rows stored without the triggers; where the queue itself is gone nothing can be stored.
+    // Rows stored without the triggers. If the queue table itself is missing, nothing can be stored.
     execute(path, "UPDATE messages SET content = 'heronloft' WHERE id = 1");
     execute(
       path,
@@ -447,7 +447,7 @@ describe("a file of 0.1.0 or 0.2.0", () => {
     if (!lock.ok) throw new Error("the lock is taken");
     using _held = lock.value;
     await writeAndSearch(path);
-    expect(former(path)).toHaveLength(11); // given up: another program holds the lock
+    expect(former(path)).toHaveLength(11); // gave up, because another program holds the lock
     expect(complaints(path)).toEqual([]);
   });
 

@@ -1,4 +1,4 @@
-// Finishing, merging and giving space back, stopped at every point, and beside other processes.
+// Completing and merging the index and VACUUM, stopped at every point, and while other processes work.
 import { mkdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -20,7 +20,7 @@ const MESSAGES = 4_000;
 const PER_SESSION = 20;
 const WORDS = ["harbour", "crane", "velvet", "anchor", "quartz", "wharf", "moss", "bridge", "opal", "hinge"];
 
-/** A little of everything. Row n says `word<n>`, and belongs to session s<n / 20>. */
+/** Messages of all kinds. Row n says `word<n>` and belongs to session s<n / 20>. */
 function* corpus(messages: number): Generator<ReferenceMessage> {
   for (let n = 1; n <= messages; n += 1) {
     const session = `s${Math.floor((n - 1) / PER_SESSION)}`;
@@ -61,7 +61,7 @@ async function expectWhole(path: string): Promise<void> {
   expect(documentsOf(path)).toEqual(await documentsOfFresh(path));
 }
 
-/** Pieces that the index consists of. */
+/** Segments of the index. */
 const pieces = (path: string) => query(path, "SELECT DISTINCT segid FROM hermes_memory_fts_idx").length;
 
 describe("optimize", () => {
@@ -123,7 +123,7 @@ describe("optimize", () => {
 
   describe.skipIf(whyNoMounts !== undefined)("short of space for temporary files", () => {
     it("leaves a working database", async () => {
-      const path = referenceFile(4 * MESSAGES); // more than SQLite does in memory
+      const path = referenceFile(4 * MESSAGES); // more than SQLite sorts in memory
       await finishIndex(path);
       const tiny = join(dirname(path), "tiny");
       mkdirSync(tiny);

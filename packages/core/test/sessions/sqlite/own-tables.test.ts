@@ -1,4 +1,4 @@
-// The tables of leases and of own prompts: between processes, and in files of every origin.
+// The tables of leases and of our prompts: between processes, and in files made by any program.
 import { describe, expect, it } from "vitest";
 import { openSessionStore } from "../../../src/sessions/index.ts";
 import { type Child, startScript } from "../../fakes/child.ts";

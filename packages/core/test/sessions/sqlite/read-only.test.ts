@@ -1,4 +1,4 @@
-// Stores that may only look: everything can be read, nothing can be changed, and the file keeps every byte.
+// Read-only stores: everything can be read, nothing can be changed, and the file keeps every byte.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -22,7 +22,7 @@ async function ownFile(): Promise<string> {
   await store.setSessionTitle("a", "harbour");
   await store.requestHandoff("a", "telegram");
   await store.createSession("old", { source: "cli", startedAt: 1 });
-  await store.endSession("old", "cli_close"); // something to prune
+  await store.endSession("old", "cli_close"); // a session to prune
   return path;
 }
 

@@ -1,4 +1,4 @@
-// The Python original's part of the work, replayed on our files by a script in test/golden, with Python's SQLite.
+// Hermes Agent's part of the work, replayed on our files by a script in test/golden with Python's SQLite.
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -109,7 +109,7 @@ describe.skipIf(whyNot !== undefined)("today's Hermes", () => {
       before,
       spawnSync("python3", [referenceReplay30, "fingerprint", path], { encoding: "utf8" }).stdout,
     );
-    // Without structured content, so that the verdict of Python's SQLite about the trigram index counts.
+    // Without structured content, so that Python's SQLite can check the trigram index.
     {
       await using store = await openSessionStore({ path });
       for (const id of ["session-0", "session-1"]) {
@@ -138,17 +138,17 @@ describe.skipIf(whyNot !== undefined)("today's Hermes", () => {
     await fill(path, { sessions: 2, messages: 30 });
     const triggers = "SELECT name, sql FROM sqlite_master WHERE name GLOB 'hermes_memory_*' ORDER BY name";
     const before = query(path, triggers);
-    // It mends what is missing, and that is all it has to mend.
+    // It creates what is missing, and nothing else.
     expect(failed(run("replay", path, "--keep"))).toEqual(["upstream opens without mending anything"]);
     expect(query(path, triggers)).toEqual(before);
     expect(failed(run("replay", path))).toEqual([]);
     await finishIndex(path);
     expect(documentsOf(path)).toEqual(await documentsOfFresh(path));
-    expect(query(path, triggers)).not.toEqual(before); // they watch its new columns now
+    expect(query(path, triggers)).not.toEqual(before); // they now watch its new columns
   });
 });
 
-/** What the original does at its next open of a file that has no index of its own. */
+/** What Hermes Agent does when it opens a file without its index. */
 function openAsOriginal(path: string): void {
   const open = `
 import json, sqlite3, sys
@@ -173,8 +173,8 @@ type Report = {
   readonly steps: readonly { readonly ok: boolean; readonly step: string }[];
 };
 
-// Structured content begins with a zero byte, where the trigram tokenizer of Python's SQLite stops and ours does not. Each
-// finds fault with rows that the other indexed, at rank 1; nothing fails, and it is not ours to mend (docs/formats/database.md).
+// Structured content starts with NUL, where the trigram tokenizer of Python's SQLite stops and ours does not. Each complains
+// about rows that the other indexed, at rank 1; nothing fails, and we must not change it (docs/formats/database.md).
 const OTHER_TOKENIZER = /^messages_fts_trigram check at rank 1/;
 
 function replay(path: string, ...flags: readonly string[]): void {
@@ -184,10 +184,10 @@ function replay(path: string, ...flags: readonly string[]): void {
   expect({ failed, stderr }).toEqual({ failed: [], stderr: "" });
 }
 
-/** The file is sound, and our index holds what a fresh one would. */
+/** The file is sound, and our index equals a fresh one. */
 async function expectClean(path: string): Promise<void> {
   const complaints = query(path, "PRAGMA integrity_check").map((row) => String(row.integrity_check));
-  // Rows with zero bytes that the other SQLite indexed; see the June original's triggers.
+  // Rows with NUL that the other SQLite indexed; see Hermes Agent's triggers at schema 16.
   expect(complaints.filter((line) => line !== "ok" && !line.includes("main.messages_fts"))).toEqual([]);
   await finishIndex(path);
   expect(documentsOf(path)).toEqual(await documentsOfFresh(path));
@@ -211,7 +211,7 @@ async function useAndClose(path: string): Promise<void> {
   await useRowsOfReference(store);
 }
 
-/** Its session is the newest, because the referenceReplay has just written it. */
+/** Its session is the newest, because the replay has just written it. */
 async function useRowsOfReference(store: SessionStore): Promise<void> {
   const [newest] = await store.listSessionsRich({ orderByLastActive: true, limit: 1 });
   expect(newest).toMatchObject({
@@ -230,7 +230,7 @@ async function useRowsOfReference(store: SessionStore): Promise<void> {
     "brittlefern",
   ]);
   expect(newest?.last_active).toBe(rows.at(-1)?.timestamp);
-  expect(rows.at(-1)?.tool_calls).toEqual([]); // what it stored there is no JSON
+  expect(rows.at(-1)?.tool_calls).toEqual([]); // the stored value is not JSON
 
   const [first, second] = rows;
   const branch = await store.branchSession(id, { title: "of the reference" });

@@ -95,7 +95,7 @@ function expectAllRows(path: string): void {
   expect(rows(path, "SELECT note FROM messages_fts_notes")).toEqual([{ note: "kept, too" }]);
 }
 
-/** The store opens without a word, writes, finds what was there and what is new, and is sound. */
+/** The store opens without a warning, writes, finds old and new messages, and is sound. */
 async function expectToWork(path: string, session: string, words: readonly string[]): Promise<void> {
   await using store = await openSessionStore({ path });
   expect(store.warnings).toEqual([]);
@@ -174,7 +174,7 @@ describe("repairing a database", () => {
     expectAllRows(path);
     await expectToWork(path, sessionIn(path), OLD_WORDS);
     expect(names(path, "idx_messages_session")).toHaveLength(1);
-    // What can be read of the original's index stays.
+    // Readable parts of Hermes Agent's index stay.
     const isKept = (table: string) => names(path, table).length === 1;
     expect(isKept("messages_fts")).toBe(name === "idx_messages_session");
     expect(isKept("messages_fts_trigram")).toBe(name !== "messages_fts_config"); // the schema cannot be read then
@@ -206,7 +206,7 @@ describe("repairing a database", () => {
     for (const word of OLD_WORDS) expect((await store.search(word)).hits).toHaveLength(1);
   });
 
-  it("makes our index anew when its pages are damaged, and finds every message again", async () => {
+  it("rebuilds our index when its pages are damaged, and finds every message again", async () => {
     const path = await ownFile();
     overwritePages(path, "hermes_memory_fts_data");
     expect(await repairDatabase(path, { checkOnly: true })).toMatchObject({ healthy: false });
@@ -250,11 +250,11 @@ describe("repairing a database", () => {
     ]);
     expect(rows(path, "SELECT count(*) AS n FROM sessions")).toEqual([{ n: SESSIONS }]);
     expect(rows(path, "SELECT note FROM harbour_notes")).toEqual([{ note: "kept" }]);
-    // Also without a wish for a backup: what is lost may be found in it one day.
+    // Even without a requested backup: lost rows might still be recovered from it.
     expect(readFileSync(String(report.backup_path))).toEqual(before);
   });
 
-  it("loses no row when told so: the file stays as it is", async () => {
+  it("loses no row when asked not to: the file stays unchanged", async () => {
     const path = oldFile();
     overwritePages(path, "messages");
     const before = readFileSync(path);
@@ -282,7 +282,7 @@ describe("repairing a database", () => {
     }
   });
 
-  it("keeps no backup when told so", async () => {
+  it("keeps no backup when asked not to", async () => {
     const path = oldFile();
     duplicateSchemaRow(path, "messages_fts");
     expect(await repairDatabase(path, { backup: false })).toMatchObject({
@@ -292,7 +292,7 @@ describe("repairing a database", () => {
     expect(namesBeside(path)).toEqual(["state.db"]);
   });
 
-  it("only looks when told so", async () => {
+  it("only checks when asked to", async () => {
     const path = oldFile();
     expect(await repairDatabase(path, { checkOnly: true })).toMatchObject({
       healthy: true,
@@ -455,7 +455,7 @@ describe("opening a damaged database", () => {
     }
     expectAllRows(path);
     expect(namesBeside(path).filter((name) => name.includes(".repair-"))).toEqual([]);
-    await repairDatabase(path); // gives back the pages that were given up
+    await repairDatabase(path); // frees the abandoned pages
     await expectToWork(path, sessionIn(path), OLD_WORDS);
   });
 
@@ -537,7 +537,7 @@ describe("the original's own index, damaged", () => {
       }
       expect(await repairDatabase(path)).toMatchObject({ repaired: true, strategy: "drop_fts_rebuild" });
       expectAllRows(path);
-      // The one that can be read stays.
+      // The readable one stays.
       expect(names(path, "messages_fts_trigram")).toHaveLength(1);
       expect(names(path, "messages_fts")).toEqual([]);
       await expectToWork(path, session, OLD_WORDS);

@@ -1,5 +1,5 @@
-// Today's original on files that we have written to, replayed by a script in test/golden with Python's SQLite: it finds nothing
-// to mend, its indexes are exact, and nothing of its own was changed by us.
+// Hermes Agent at schema 30 on files that we have written to, replayed by a script in test/golden with Python's SQLite: it finds
+// nothing to repair, its indexes are exact, and we changed nothing of its own.
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -83,7 +83,7 @@ describe.skipIf(whyNot !== undefined).each(FILES)("%s", (_name, make) => {
   });
 });
 
-/** Plain text alone: what another SQLite has indexed of structured content cannot be told apart by the check (docs/formats/database.md). */
+/** Plain text only: the check cannot tell what another SQLite has indexed of structured content (docs/formats/database.md). */
 async function writeOfEveryKind(store: SessionStore, name: string): Promise<void> {
   const user = (content: string) => ({ role: "user", content });
   const call = { role: "assistant", content: "", toolCalls: [{ id: "c1", function: { name: "grep" } }] };
@@ -125,7 +125,7 @@ async function writeOfEveryKind(store: SessionStore, name: string): Promise<void
   const branch = await store.branchSession(tip.id, { title: `Branch ${name}` });
   await store.setSessionArchived(tip.id, true);
   await store.endSession(branch.id, "session_reset");
-  // Rows of the original as well, as far as nobody has a turn in them.
+  // Also rows of Hermes Agent, if no process runs a turn in them.
   for (const session of await store.listSessionsRich({ limit: 5, orderByLastActive: true })) {
     if ((await store.getSessionLease(session.id)) !== null || session.source === "cron") continue;
     await store.appendMessage(session.id, user(`of ${name} for another program`));

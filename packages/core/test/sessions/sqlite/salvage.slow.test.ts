@@ -1,4 +1,4 @@
-// What is saved of a damaged file: read page by page, built beside, put in place only when no other program has it open.
+// What is saved of a damaged file: read page by page, built beside it, and swapped only when no other program has it open.
 import { closeSync, openSync, readdirSync, readFileSync, statSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -16,7 +16,7 @@ import { messageAt } from "../../fakes/varied-messages.ts";
 const SESSIONS = 6;
 const PER_SESSION = 50;
 
-/** Several leaf pages of messages below an interior one; a table of another program beside them. */
+/** Several leaf pages of messages below an interior page, and a table of another program. */
 async function ownFile(): Promise<string> {
   const path = join(tempDirectory(), "state.db");
   {
@@ -208,7 +208,7 @@ describe("a page that is gone", () => {
     expect(rows(path, "SELECT note FROM harbour_notes")).toEqual([{ note: "kept" }]);
   });
 
-  it("of sessions leaves rows in their place, with what the indexes tell", async () => {
+  it("of sessions is replaced by rows made from the indexes", async () => {
     const path = await ownFile();
     for (const { pageno } of pagesOf(path, "sessions", "leaf")) overwritePage(path, pageno);
     const report = await repairDatabase(path);
@@ -279,7 +279,7 @@ describe("a page of zeros at the end of a long message", () => {
 });
 
 describe("free space that contradicts itself", () => {
-  it("is found by health and by the check alike, and repair heals it", async () => {
+  it("is found by the health check and by the check-only repair, and repaired", async () => {
     const path = await ownFile();
     {
       await using store = await openSessionStore({ path });
@@ -308,7 +308,7 @@ describe("a file that others have open", () => {
     setup.close();
     const { pageno, ncell } = middleLeaf(path);
     overwritePage(path, pageno);
-    // An idle connection: in DELETE mode it holds no lock at all.
+    // An idle connection: in DELETE mode it holds no lock.
     const holder = startScript("locking-process.ts", [path, "BEGIN"]);
     expect(await holder.nextLine()).toBe("held");
     const inode = statSync(path).ino;
@@ -373,7 +373,7 @@ describe("exporting a damaged database", () => {
     expect(loss?.lost).toMatchObject([{ table: "messages", rows: ncell, isExact: true }]);
   });
 
-  it("fails when nobody asks what is missing", async () => {
+  it("fails when the caller does not ask what is missing", async () => {
     const path = await ownFile();
     overwritePage(path, middleLeaf(path).pageno);
     await using store = await openSessionStore({ path, readOnly: true });

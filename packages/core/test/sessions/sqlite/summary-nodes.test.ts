@@ -1,4 +1,4 @@
-// The table of summary nodes in files of every origin: ours without it, the original's, another program's, read-only.
+// The table of summary nodes in all kinds of files: ours without it, Hermes Agent's, another program's, read-only.
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { openSessionStore } from "../../../src/sessions/index.ts";
@@ -29,7 +29,7 @@ async function ownFile(): Promise<string> {
 describe("a file without the table", () => {
   it("gets it at the next writable open, and keeps its search index as it is", async () => {
     const path = await ownFile();
-    // A row that no rebuilt index would have.
+    // A row that a rebuilt index would not have.
     execute(path, `${WITHOUT_NODES}; INSERT INTO hermes_memory_fts(rowid, text) VALUES (999, 'strayword')`);
     await using store = await openSessionStore({ path });
     expect(await store.insertSummaryNodes([leafOf("a", [1, 2])])).toBe(true);
@@ -108,7 +108,7 @@ describe("a table of that name that another program made", () => {
     expect(await store.deleteSession("a")).toBe(true);
   });
 
-  it("with our columns and rows of its own works, and rows nobody can read are left out", async () => {
+  it("with our columns and foreign rows works, and unreadable rows are left out", async () => {
     const path = await ownFile();
     {
       await using store = await openSessionStore({ path });

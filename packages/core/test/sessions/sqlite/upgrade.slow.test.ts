@@ -38,7 +38,7 @@ function column(path: string, sql: string): unknown[] {
   return read(path, sql).map((row) => Object.values(row)[0]);
 }
 
-/** What a table's columns are, whatever their order. */
+/** The columns of a table in any order. */
 function columnsOf(path: string, table: string): Row[] {
   return read(
     path,
@@ -46,7 +46,7 @@ function columnsOf(path: string, table: string): Row[] {
   );
 }
 
-/** Those of the original's that are in the file. */
+/** Hermes Agent's indexes in the file. */
 function indexesOf(path: string): string[] {
   return column(
     path,
@@ -186,7 +186,7 @@ describe("upgrading", () => {
     expect(await store.setSessionTitle("later", "another")).toBe(true);
   });
 
-  it("heals a version 7 that lacks reasoning_content", async () => {
+  it("repairs a version 7 that lacks reasoning_content", async () => {
     const { path, root } = oldFile(7, (db) => db.exec("ALTER TABLE messages DROP COLUMN reasoning_content"));
     await using store = await openSessionStore({ path });
     await store.appendMessage(root, { role: "assistant", content: "so", reasoningContent: "because" });
@@ -203,7 +203,7 @@ describe("upgrading", () => {
     expect((await store.getMessages(root)).map((message) => message.active)).toEqual([1, 1]);
   });
 
-  it.each([1, 8, 15] as const)("keeps what others keep in a file of version %i", async (version) => {
+  it.each([1, 8, 15] as const)("keeps other programs' data in a file of version %i", async (version) => {
     const { path } = oldFile(version, (db) =>
       db.exec(`
         CREATE TABLE telegram_dm_topic_mode (chat_id TEXT PRIMARY KEY, enabled INTEGER DEFAULT 1);
@@ -255,7 +255,7 @@ describe("upgrading", () => {
 });
 
 describe("a database of a later version", () => {
-  /** As a later original might have left it. */
+  /** As a later Hermes Agent might have left it. */
   async function laterFile(sql: string): Promise<string> {
     const path = newPath();
     {

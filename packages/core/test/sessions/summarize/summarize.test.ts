@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Notes what it is asked and answers with the first message id it is shown. */
+/** Records its prompts and answers with the first message id in them. */
 function scripted(answer = (prompt: string) => `Recap ${/\[#\d+\]/.exec(prompt)?.[0]}`) {
   const prompts: string[] = [];
   const summarizer: TextModel = {

@@ -28,7 +28,7 @@ function row(id: number, role: string, content: unknown, more: Partial<MessageRo
 }
 
 describe("a transcript", () => {
-  it("holds no secrets, whoever said them", () => {
+  it("contains no secrets, in messages of any role", () => {
     const key = `sk-proj-${"a1B2".repeat(12)}`;
     const text = formatTranscript([
       row(1, "user", `use ${key}`),
@@ -98,7 +98,7 @@ describe("a transcript", () => {
 const EARLIER = "...[earlier conversation truncated]...\n\n";
 const LATER = "\n\n...[later conversation truncated]...";
 
-/** Dots, with texts put at positions. */
+/** Dots, with texts at given positions. */
 function dots(length: number, texts: Readonly<Record<number, string>>): string {
   let line = ".".repeat(length);
   for (const [at, text] of Object.entries(texts))
@@ -152,7 +152,7 @@ describe("cutting a transcript around the query", () => {
     expect(cutAroundQuery(text, "kiln", { maxChars: 1000 })).toBe(EARLIER + text.slice(8750, 9750) + LATER);
   });
 
-  it("reads operators and signs of the query language as such", () => {
+  it("does not treat operators of the query language as words", () => {
     const text = dots(5000, { 3000: "deployment" });
     expect(cutAroundQuery(text, "deploy* OR nothing", { maxChars: 100 })).toContain("deployment");
   });

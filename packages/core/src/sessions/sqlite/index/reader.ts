@@ -214,7 +214,7 @@ function listed(sql: string): string {
 }
 
 /** Changes with every commit that the connection can see, including its own. */
-function momentOf(connection: Connection): string {
+export function momentOf(connection: Connection): string {
   const version = connection.get<{ data_version: number }>("PRAGMA data_version")?.data_version;
   const own = connection.get<{ n: number }>("SELECT total_changes() AS n")?.n;
   return `${version}:${own}`;

@@ -1,14 +1,15 @@
 // The search index of one open store: updated in the background and before searches, and read by searches.
+
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { HermesError } from "../../../lib/index.ts";
 import type { Connection, WriteOptions } from "../connection.ts";
+import { schemaCookie } from "../connection.ts";
 import { rebuildDerivedTables } from "../derived-tables.ts";
 import { isBusy, isConstraintFailure, isCorrupt, isCorruptIndex, sqliteCause } from "../failures.ts";
 import { buildStep, catchUpStep, indexOneLarge } from "./indexing.ts";
 import { type IndexReader, prepareVocabulary, Reading } from "./reader.ts";
 import {
   checkAgainstMessages,
-  cookieOf,
   dropFormerLayout,
   ensureIndex,
   hasFormerLayout,
@@ -195,7 +196,7 @@ export class SearchIndex {
       if (this.#connection.get(`SELECT 1 FROM ${QUEUE} LIMIT 1`) !== undefined) return true;
       if (what === "queue") return false;
       const state = stateOf(db);
-      if (state === undefined || state.todo > 0 || state.checked !== cookieOf(db)) return true;
+      if (state === undefined || state.todo > 0 || state.checked !== schemaCookie(db)) return true;
       const now = Date.now() / 1000;
       return this.#connection.get(`SELECT 1 FROM ${LARGE} WHERE until < :now`, { now }) !== undefined;
     } catch {
@@ -220,18 +221,16 @@ export class SearchIndex {
     const connection = this.#connection;
     const isDone = await connection.write(() => this.#stepInside(what), { ...options, ...NO_REMEDY });
     if (!isDone || what === "queue") return isDone;
-    const hasIndexed = await indexOneLarge(connection);
-    if (hasIndexed) return false;
-    return true;
+    return !(await indexOneLarge(connection));
   }
 
   #stepInside(what: "all" | "queue"): boolean {
     const connection = this.#connection;
     const { db } = connection;
-    if (cookieOf(db) !== this.#cookie) {
+    if (schemaCookie(db) !== this.#cookie) {
       // First check, or another program changed the schema and may have removed our triggers.
       if (!isIndexCurrent(db)) ensureIndex(db);
-      this.#cookie = cookieOf(db);
+      this.#cookie = schemaCookie(db);
     }
     const columns = messageColumns(connection);
     if (!catchUpStep(connection, columns)) return false;

@@ -7,6 +7,7 @@ import { holdFileLock, sha256 } from "../../../lib/index.ts";
 import { USER_PLATFORM } from "../../identity.ts";
 import { DOCUMENT_VERSION } from "../../search/document.ts";
 import type { Connection } from "../connection.ts";
+import { schemaCookie } from "../connection.ts";
 import { otherProcessesWithFileOpen } from "../database-file.ts";
 import {
   isAsDeclared,
@@ -34,7 +35,8 @@ const ID_SPACE = 2 ** 32;
 /** The highest ids of each day are reserved for rows whose own id does not fit into a key (see the overlay in `reader.ts`). */
 export const RESERVED_IDS = 2 ** 16;
 export const LARGEST_ID = ID_SPACE - 1 - RESERVED_IDS;
-const LAST_DAY = 65_535;
+export const LAST_DAY = 65_535;
+export const LAST_ID = ID_SPACE - 1;
 
 /** The id in a key. For reserved ids, ask the reader for the message's id. */
 export function idInKey(key: number): number {
@@ -177,7 +179,6 @@ export function ensureIndex(db: DatabaseSync): void {
   if (!hasTables) {
     dropTables(db, found);
     for (const { sql } of TABLES) db.exec(sql);
-    for (const sql of SETTINGS) db.exec(sql);
   }
   const missing = wanted.filter((object) => !isAsDeclared(found, object));
   // If a program upgraded the file and added columns, the old triggers missed only changes in those columns.
@@ -210,7 +211,7 @@ function beginBuild(db: DatabaseSync): void {
  * the index did not match and will be rebuilt.
  */
 export function checkAgainstMessages(db: DatabaseSync): boolean {
-  const cookie = cookieOf(db);
+  const cookie = schemaCookie(db);
   if (stateOf(db)?.checked === cookie) return true;
   const messages = db
     .prepare(`SELECT COUNT(*) AS n, SUM(id) % 1000000007 AS t FROM messages m WHERE +${hasKey("m")}`)
@@ -226,10 +227,6 @@ export function checkAgainstMessages(db: DatabaseSync): boolean {
   return true;
 }
 
-export function cookieOf(db: DatabaseSync): number {
-  return Number(db.prepare("PRAGMA main.schema_version").get()?.schema_version);
-}
-
 /**
  * The columns of `messages` as statements see them: in a read-only file of an older version, a temporary view replaces the table.
  */
@@ -243,8 +240,6 @@ type IndexState = { readonly version: string; readonly todo: number; readonly ch
 export function stateOf(db: DatabaseSync): IndexState | undefined {
   return db.prepare(`SELECT version, todo, checked FROM main.${STATE}`).get() as IndexState | undefined;
 }
-
-const SETTINGS: readonly string[] = [];
 
 function columnsOf(db: DatabaseSync): ReadonlySet<string> {
   const rows = db.prepare("SELECT name FROM pragma_table_info('messages', 'main')").all();

@@ -1,5 +1,7 @@
 // Rows of a damaged table: how they are stored, which table a record may belong to, and inserting them into a new table.
+
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import { isConstraintFailure, sqliteCode } from "../failures.ts";
 import { MESSAGE_COLUMNS, OWN_TABLES, SESSION_COLUMNS, TABLES } from "../schema.ts";
 import type { Value } from "./file-format.ts";
 import type { Row } from "./trees.ts";
@@ -210,13 +212,10 @@ function bound(value: Value): { expression: string; value?: SQLInputValue } {
     : { expression: "CAST(? AS TEXT)", value: value.text };
 }
 
-const CONSTRAINT = 19;
 const MISMATCH = 20;
 
 function isConstraint(cause: unknown): boolean {
-  const code =
-    typeof cause === "object" && cause !== null && "errcode" in cause ? Number(cause.errcode) & 0xff : 0;
-  return code === CONSTRAINT || code === MISMATCH;
+  return isConstraintFailure(cause) || sqliteCode(cause) === MISMATCH;
 }
 
 export function quoted(name: string): string {

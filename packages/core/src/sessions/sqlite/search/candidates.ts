@@ -1,4 +1,5 @@
 // Which messages a search by relevance reads, and the terms of a query with the word forms found in the index.
+
 import { type Expression, type Phrase, type PlainTerm, toMatch } from "../../search/query.ts";
 import { rarity } from "../../search/ranking.ts";
 import type { RankTerm } from "../../search/ranking-reading.ts";
@@ -12,6 +13,8 @@ import {
 } from "../../search/words.ts";
 import { type Connection, isVisible } from "../connection.ts";
 import type { IndexReader } from "../index/reader.ts";
+import { momentOf } from "../index/reader.ts";
+import { idInKey } from "../index/tables.ts";
 import { type FoundRow, keysOf, passingRows, placeIn, type Search, walkMatches } from "./matches.ts";
 
 // ---- Choosing messages ----
@@ -285,14 +288,12 @@ function holdersIn(keys: readonly number[], isWhole: boolean, all: number): numb
   return isWhole ? keys.length : estimate(keys, all);
 }
 
-const ID_SPACE = 2 ** 32;
-
 /** Estimates the total number of messages with the term from the density of the newest ones. */
 function estimate(keys: readonly number[], all: number): number {
   let lowest = Number.POSITIVE_INFINITY;
   let highest = 0;
   for (const key of keys) {
-    const id = key % ID_SPACE;
+    const id = idInKey(key);
     if (id < lowest) lowest = id;
     if (id > highest) highest = id;
   }
@@ -512,11 +513,6 @@ export function withForms(
     known.byWord.set(key, forms);
   }
   return { words, isPrefix: false, ...forms };
-}
-
-function momentOf(connection: Connection): string {
-  const { data_version } = connection.get<{ data_version: number }>("PRAGMA data_version") ?? {};
-  return `${data_version}:${connection.get<{ n: number }>("SELECT total_changes() AS n")?.n}`;
 }
 
 function findForms(reader: IndexReader, word: string, { occurs }: WordScope): Forms {

@@ -1,11 +1,12 @@
 // Finds matching messages through the index and checks them against the tables; also the filters of a search, and the neighbours
 // and texts of found messages.
+
 import type { Scope } from "../../identity.ts";
 import { filterToken, HIDDEN_TOKEN, personWord, textsOf } from "../../search/document.ts";
 import type { SearchFilters } from "../../search/types.ts";
 import { type Connection, isVisible, visibleTo } from "../connection.ts";
 import type { IndexReader } from "../index/reader.ts";
-import { dayOfKey, isHidden, keyOf } from "../index/tables.ts";
+import { dayOfKey, isHidden, keyOf, LAST_DAY, LAST_ID } from "../index/tables.ts";
 import { ancestorsOf } from "../lineage-sql.ts";
 import type { Bounds } from "../options.ts";
 
@@ -399,9 +400,6 @@ export function toConditions(
     values,
   };
 }
-
-const LAST_DAY = 65_535;
-const LAST_ID = 2 ** 32 - 1;
 
 /** The day of a moment, as used in a key. A moment that is not a number is compared only by SQL. */
 function dayOf(moment: number | undefined, otherwise: number): number {

@@ -1,4 +1,4 @@
-// Building the index: interrupted, by several processes, beside writers, with very long messages.
+// Building the index: interrupted, by several processes, while others write, with very long messages.
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -45,12 +45,12 @@ async function expectWhole(path: string): Promise<void> {
   const rows = Number(query(path, "SELECT COUNT(*) AS n FROM messages")[0]?.n);
   expect(query(path, "SELECT COUNT(*) AS n FROM hermes_memory_doc")).toEqual([{ n: rows }]);
   expect(documentsOf(path)).toEqual(await documentsOfFresh(path));
-  // Python and this SQLite index zero bytes differently, so each finds fault with rows of the other in the June index.
+  // Python's SQLite and this one index NUL differently, so each complains about rows of the other in Hermes Agent's index.
   const complaints = query(path, "PRAGMA integrity_check").map((row) => String(row.integrity_check));
   expect(complaints.filter((line) => line !== "ok" && !line.includes("main.messages_fts"))).toEqual([]);
 }
 
-/** Kills optimizing processes one after another, each after a little more work, until one gets to its end. */
+/** Kills optimizing processes repeatedly, each after a little more work, until one finishes. */
 async function killAgainAndAgain(
   path: string,
   meanwhile: (round: number) => void = () => {},
@@ -140,7 +140,7 @@ describe("the build of an index", () => {
     await using opened = await openIndex(path);
     await opened.connection.write(() => undefined);
     using writer = new DatabaseSync(path);
-    writer.exec("BEGIN IMMEDIATE"); // nothing can be built now
+    writer.exec("BEGIN IMMEDIATE"); // nothing can be indexed now
     expect(await opened.notSearched()).toBe(3000);
     writer.exec("ROLLBACK");
     expect(await opened.notSearched()).toBe(0);

@@ -1,4 +1,4 @@
-// The queue and the index: whatever happens to messages, in whatever program, the index becomes what a fresh build makes.
+// Queue and index: whatever any program does to messages, the index ends up like a fresh build.
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -47,7 +47,7 @@ type Sql = { readonly sql: string; readonly values: (string | number | null)[] }
 const statement = (sql: string, ...values: fc.Arbitrary<string | number | null>[]) =>
   fc.tuple(...values).map((given): Sql => ({ sql, values: given }));
 
-/** One of everything that changes what a message is found by. */
+/** One of each change that affects how a message is found. */
 const change: fc.Arbitrary<Sql> = fc.oneof(
   {
     weight: 5,

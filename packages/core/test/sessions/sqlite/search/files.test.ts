@@ -1,5 +1,5 @@
-// Search on files in every state they are met in: read-only, made by the original, half converted, without an index,
-// with triggers of somebody else.
+// Search on files in every state: read-only, made by Hermes Agent, half converted, without an index, with another program's
+// triggers.
 import { chmodSync } from "node:fs";
 import { expect, it } from "vitest";
 import { openSessionStore, type SessionStore } from "../../../../src/sessions/index.ts";
@@ -31,7 +31,7 @@ const MESSAGES: readonly ReferenceMessage[] = [
   { session: "d", content: "Hà Nội, một thành phố" },
 ];
 
-/** What has to be found in all of them, by ids. */
+/** What must be found in all of them, by ids. */
 const EXPECTED: Readonly<Record<string, readonly number[]>> = {
   quartzwharf: [1],
   crane: [1, 2],
@@ -169,7 +169,7 @@ it.each(OLD_VERSIONS)(
   },
 );
 
-it("a search leaves the file as it was", async () => {
+it("a search does not change the file", async () => {
   const path = referenceFile();
   await using store = await openSessionStore({ path });
   const before = query(path, "SELECT type, name, sql FROM sqlite_master ORDER BY name");

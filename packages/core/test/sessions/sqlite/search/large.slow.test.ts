@@ -1,11 +1,11 @@
-// Search where there is more than can be ranked: what is rare, or filtered, or old is still found.
+// Search with more matches than can be ranked: rare, filtered and old messages are still found.
 import { expect, it } from "vitest";
 import { openSessionStore, type SessionStore } from "../../../../src/sessions/index.ts";
 import { newPath } from "../../../fakes/session-index.ts";
 
 const CROWD = 6000;
 
-/** One old message of its own, then a crowd that shares single words with it. */
+/** One old message, then many that share single words with it. */
 async function crowded(content: string, crowd: (at: number) => string): Promise<SessionStore> {
   const store = await openSessionStore({ path: newPath() });
   await store.createSession("old", { source: "cli" });
@@ -32,7 +32,7 @@ it.each(["lantern workshop", "lantern AND workshop", "lantern NOT noise"])(
   },
 );
 
-// One and two characters that very many messages hold are looked for in the newest of them only.
+// One or two characters that very many messages contain are searched only in the newest of them.
 it.each(["琥珀灯塔 部署方案", "琥珀灯塔 AND 部署方案", "琥珀灯塔 NOT 噪音来源", "docker 灯塔部"])(
   "the one message with all of it is found among thousands with a part of it: %s",
   async (query) => {

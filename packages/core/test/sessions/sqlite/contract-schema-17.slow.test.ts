@@ -1,5 +1,5 @@
-// The contract of the session store in files that today's original has upgraded: the groups whose promises are the same in every kind
-// of file. Where its rules are others (lineage, listings, replacing, what a row shows), today.test.ts says what holds there.
+// The session store contract in files that were upgraded to schema 17 or later: the groups that behave the same in every file.
+// Where the rules differ (lineage, listings, replacing, columns of rows), see schema-17.test.ts.
 import { describe, expect, it } from "vitest";
 import { openSessionStore } from "../../../src/sessions/index.ts";
 import { type SessionStoreHarness, sessionStoreContract } from "../../../testing/index.ts";

@@ -1,4 +1,4 @@
-// In a file of today's Hermes the current conversation is left out only as far as it is still before the model.
+// With schema 17, only those messages of the current conversation are left out that the model still has in its context.
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -7,7 +7,7 @@ import { type SessionSearchContext, sessionSearchTool } from "../../../src/sessi
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 import { type Answer, column, openHome, talk } from "./support.ts";
 
-/** A file with the column that schema 17 brought. */
+/** A file with the column that schema 17 added. */
 async function openToday() {
   const home = tempDirectory();
   const path = join(home, "state.db");
@@ -28,7 +28,7 @@ async function reset(store: SessionStore, reason: string): Promise<void> {
   await talk(store, "now", ["which kiln?"], { parentSessionId: "before" });
 }
 
-describe("the current conversation in a file of today's Hermes", () => {
+describe("the current conversation with schema 17's Hermes", () => {
   it("is known by its columns", async () => {
     expect((await openToday()).store.rules).toBe("today");
     expect((await openHome()).store.rules).toBe("june");
@@ -73,7 +73,7 @@ describe("the current conversation in a file of today's Hermes", () => {
     });
   });
 
-  it("is left out as a whole in a file of June, where scope reaches it", async () => {
+  it("is left out completely with schema 16, unless scope asks for it", async () => {
     const { store, ask } = await openHome();
     await reset(store, "session_reset");
     expect(await ask({ query: "kiln" }, { currentSessionId: "now" })).toMatchObject({ count: 0 });
@@ -81,7 +81,7 @@ describe("the current conversation in a file of today's Hermes", () => {
       expect((await ask({ query: "blue", scope }, { currentSessionId: "now" })).count, scope).toBe(1);
   });
 
-  it("browses what came before a reset, too", async () => {
+  it("browses sessions before a reset, too", async () => {
     const { store, ask } = await openToday();
     await reset(store, "session_reset");
     const { results } = await ask({}, { currentSessionId: "now" });

@@ -1,4 +1,4 @@
-// Files that today's original has upgraded: what our rows look like in them, and what becomes of rows of its own.
+// Files upgraded to schema 17 or later: how our rows look in them, and what happens to Hermes Agent's rows.
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -59,7 +59,7 @@ describe("rows we write", () => {
     ]);
     const [row] = await store.listSessionsRich({ orderByLastActive: true });
     expect(row).toMatchObject({ last_active: NOW + 60, unread: false });
-    // What the original notes counts as well, in lists and in their order.
+    // Hermes Agent's activity column counts too, in lists and their order.
     await store.createSession("b", { source: "cli", startedAt: NOW + 61 });
     execute(path, `UPDATE sessions SET last_activity_at = ${NOW + 90} WHERE id = 'a'`);
     const rows = await store.listSessionsRich({ orderByLastActive: true });
@@ -207,7 +207,7 @@ describe("rows we write", () => {
     for (const id of ["a", "b", "c"]) await store.createSession(id, { source: "discord" });
     execute(path, "UPDATE sessions SET session_key = 'key' WHERE id <> 'c'");
     await store.endSession("a", "idle");
-    await store.endSession("a", "daily"); // it is over already
+    await store.endSession("a", "daily"); // it has already ended
     await store.endSession("b", "cli_close");
     await store.endSession("c", "session_reset");
     expect(query(path, "SELECT * FROM conversation_generations")).toEqual([
@@ -220,7 +220,7 @@ describe("rows we write", () => {
 });
 
 describe("lineage", () => {
-  /** As the original rotates: the child begins before the parent ends. */
+  /** As Hermes Agent does it: the child starts before the parent ends. */
   async function rotated(): Promise<Opened> {
     const opened = await today();
     const { store, path } = opened;
@@ -274,7 +274,7 @@ describe("lineage", () => {
     expect(await store.getCompressionTip("root")).toBe("root");
   });
 
-  it("a session that a gateway began anew is a conversation: listed, no continuation, and not deleted with the one before", async () => {
+  it("a session that a gateway started after a reset is a separate conversation: listed, not a continuation, and not deleted with the previous one", async () => {
     const { store, path } = await today();
     for (const id of ["marked", "unmarked", "before"]) await store.createSession(id, { source: "discord" });
     execute(
@@ -308,7 +308,7 @@ describe("lineage", () => {
 });
 
 describe("rewinding beside compactions within a session", () => {
-  it("restores what a rewind of ours took, not what others left, and nothing that a compaction came after", async () => {
+  it("restores what our rewind took back, not rows other programs left, and nothing before a later compaction", async () => {
     const { store, path } = await today();
     await store.createSession("a", { source: "cli" });
     const ids = await store.appendMany("a", ["1", "2", "3", "4"].map(user));
@@ -348,7 +348,7 @@ describe("turn leases of the original", () => {
       expires_at: NOW + 300,
     });
     expect(await store.getSessionLease("root")).toMatchObject({ holder: "host=elsewhere:turn=1" });
-    clock.at += 301; // it has run out
+    clock.at += 301; // it has expired
     expect(await store.acquireSessionLease("root", "pid=1:me", { ttl: 60 })).toEqual({ acquired: true });
     expect(turns(path)).toEqual([{ conversation_id: "root", holder: "pid=1:me", expires_at: clock.at + 60 }]);
     await store.acquireSessionLease("next", "pid=1:me");
@@ -364,7 +364,7 @@ describe("turn leases of the original", () => {
     expect(turns(path)).toEqual([]);
   });
 
-  it("that somebody else has taken end ours: nothing is stored any more", async () => {
+  it("taken by another process end ours: nothing more is stored", async () => {
     const { store, path } = await today();
     await store.createSession("a", { source: "cli" });
     await store.acquireSessionLease("a", "me");
