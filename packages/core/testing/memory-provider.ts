@@ -1,5 +1,5 @@
-// The contract of a memory provider, independent of its storage. Calls go straight to the provider: the manager
-// would catch what it does wrong.
+// Tests that every memory provider has to pass, independent of its storage. They call the provider directly, because the manager would
+// catch its mistakes.
 import { modesContract, selfTestContract, structureContract } from "./memory-provider/setup.ts";
 import type { ProviderHarness } from "./memory-provider/support.ts";
 import {

@@ -1,5 +1,5 @@
-// Runs one program: no shell, no input, bounded in time and output, in a process group of its own, so that everything it started can be
-// ended together with it.
+// Runs one program: no shell, no input, bounded in time and output, in a separate process group, so that the processes it started can be
+// killed together with it.
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { Socket } from "node:net";
 import type { Readable } from "node:stream";
@@ -15,7 +15,7 @@ export type ChildRun = {
   readonly graceMs?: number;
   /** Limit for stdout and stderr together. */
   readonly outputBytes: number;
-  /** What happens at that limit: the program is killed (default), or the rest of its output is ignored. */
+  /** At that limit, kill the program (default) or ignore the rest of its output. */
   readonly onOverflow?: "kill" | "ignore";
   /** Kills the program when aborted. */
   readonly signal?: AbortSignal;
@@ -141,7 +141,7 @@ function signalGroup(child: Child, name: "SIGTERM" | "SIGKILL"): void {
   }
 }
 
-/** Children to kill when this process exits: a group of its own does not receive Ctrl-C, and the time limit would end with this process. */
+/** Children to kill when this process exits: a separate group does not receive Ctrl-C, and their time limit ends with this process. */
 const toKill = new Set<Child>();
 let isListening = false;
 

@@ -126,11 +126,11 @@ describe("setting ByteRover up", () => {
 
 type Given = { readonly values?: Record<string, string>; readonly ask?: PostSetupOptions["ask"] | undefined };
 
-/** What was told to the person. */
+/** The lines that setup printed. */
 async function setUp({ provider, home }: Started, { values = {}, ask }: Given): Promise<string[]> {
   const lines: string[] = [];
   const print = (line: string) => void lines.push(line);
-  await provider.postSetup(home, {}, { print, values, ...(ask === undefined ? {} : { ask }) });
+  await provider.postSetup(home, {}, { print, values, ask });
   return lines;
 }
 

@@ -1,4 +1,4 @@
-// A provider on a fresh home with the stand-in for brv, shut down after the test.
+// A provider in a new home with the scripted brv, shut down after the test.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
@@ -19,7 +19,7 @@ export type Started = {
 export type StartOptions = {
   readonly plan?: BrvPlan;
   readonly settings?: object;
-  /** What the tree holds; undefined for no tree. */
+  /** Notes in the tree; undefined for no tree. */
   readonly notes?: readonly string[];
   readonly context?: InitializeOptions["agent_context"];
   readonly options?: ByteroverOptions;
@@ -47,16 +47,16 @@ export function startProvider({
   });
   provider.initialize("s-1", {
     hermes_home: home,
-    ...(context === undefined ? {} : { agent_context: context }),
+    agent_context: context,
   });
   onTestFinished(() => provider.shutdown({ signal: AbortSignal.abort() }));
   return { provider, home, brv, directory };
 }
 
 export const recall = (provider: ByteroverProvider, query: string, signal?: AbortSignal): Promise<string> =>
-  provider.prefetch(query, { session_id: "s-1", ...(signal === undefined ? {} : { signal }) });
+  provider.prefetch(query, { session_id: "s-1", signal });
 
-/** What is in the tree, oldest first. */
+/** The notes in the tree, oldest first. */
 export function storedNotes(directory: string): string[] {
   const tree = join(directory, ".brv", "context-tree");
   return readdirSync(tree)

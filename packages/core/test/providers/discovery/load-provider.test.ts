@@ -104,7 +104,7 @@ describe("a provider that cannot be loaded", () => {
 });
 
 describe("in a process of its own, where Node imports the plugins", () => {
-  /** Plugins that are not worth waiting for, and for how many milliseconds they are. */
+  /** Plugins that hang, and their deadline in milliseconds. */
   const HANGING: Readonly<Record<string, number>> = { hanging: 300, stuck: 300 };
 
   async function load(home: string, names: readonly string[]): Promise<unknown[]> {

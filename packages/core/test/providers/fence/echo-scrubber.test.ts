@@ -1,4 +1,4 @@
-// Recall that a model repeats never shows in its reply, wherever it puts the fence. Text about the fence stays.
+// Recall that a model repeats never shows in its reply, wherever the fence is. Text about the fence stays.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { EchoScrubber } from "../../../src/providers/fence/echo-scrubber.ts";

@@ -1,4 +1,4 @@
-// Fenced memory never shows in a streamed answer, and nothing else is lost, however the stream is cut.
+// Fenced memory never shows in a streamed answer, and nothing else is lost, for every division into chunks.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { buildMemoryContextBlock } from "../../../src/providers/fence/block.ts";
@@ -7,7 +7,7 @@ import { isInProportion, leastCpuMs } from "../../fakes/cpu-time.ts";
 import { shownSoFar, visibleText } from "./oracle.ts";
 import { stream, streamOf, streamText } from "./streams.ts";
 
-/** Chunks, what each shows, what is left for the flush. `MC` stands for the name in the tags. */
+/** Chunks, the text that each shows, and the text of the flush. `MC` stands for the name in the tags. */
 const FIXTURES: readonly (readonly [readonly string[], readonly string[], string])[] = [
   [["<MC>\nold note\n</MC>\n\nAnswer"], ["\n\nAnswer"], ""],
   [["Top\n", "<MC>\nold ", "note\n", "</MC> tail"], ["Top\n", "", "", " tail"], ""],

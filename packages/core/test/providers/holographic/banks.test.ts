@@ -1,4 +1,4 @@
-// The bundle of each category: kept step by step, and always what a bundling of all its facts gives.
+// The bank of each category: updated step by step, and always equal to the bundle of all its facts.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bundle, similarity } from "../../../src/providers/bundled/holographic/phase-vectors.ts";

@@ -1,4 +1,4 @@
-// Erasing a text from the fact database, in the process that works with it.
+// Erasing a text from the fact database in the process that has it open.
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";

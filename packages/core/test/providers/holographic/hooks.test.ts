@@ -1,4 +1,4 @@
-// What the provider does besides its tools: prompt block, recall, mirror, extraction, modes, shutdown.
+// The provider's hooks: prompt block, recall, mirror, extraction, modes, shutdown.
 import { rmSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { extractFacts } from "../../../src/providers/bundled/holographic/extract.ts";

@@ -1,4 +1,4 @@
-// One file, two programs: what the Python original wrote is read here, and the reverse.
+// One file, two programs: each reads what the other wrote, this one and the Python original.
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// What a model may send: long labels, long names and long lists are refused with a sentence, not worked on.
+// Limits of tool arguments: long labels, names and lists are refused with a message.
 import { describe, expect, it } from "vitest";
 import { extractFacts } from "../../../src/providers/bundled/holographic/extract.ts";
 import { isInProportion, leastCpuMs } from "../../fakes/cpu-time.ts";

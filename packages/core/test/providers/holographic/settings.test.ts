@@ -1,4 +1,4 @@
-// The section of config.yaml: read leniently, written strictly, everything around it left alone.
+// The section of config.yaml: read leniently, written strictly, other sections unchanged.
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";

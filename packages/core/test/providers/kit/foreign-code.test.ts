@@ -1,4 +1,4 @@
-// Running code of a plugin: its deadline, and what is told about a value it throws.
+// Running code of a plugin: its deadline, and the line about a thrown value.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { describeForeign, withDeadline } from "../../../src/providers/kit/foreign-code.ts";
 import { leastCpuMs } from "../../fakes/cpu-time.ts";

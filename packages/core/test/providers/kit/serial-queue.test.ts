@@ -251,7 +251,7 @@ describe("serial queue", () => {
           }
           const left = taken.length - ended.length;
           const lost = queue.close();
-          // One that has just ended may not have been noticed yet.
+          // The queue may not have noticed yet that the last job has ended.
           expect(lost).toBeGreaterThanOrEqual(left);
           expect(lost).toBeLessThanOrEqual(Math.min(taken.length, left + 1));
           await new Promise((resolve) => setImmediate(resolve));

@@ -1,4 +1,4 @@
-// From config to a running provider: the settings arrive, and nothing on the way can stop the agent.
+// From config to a running provider: the settings reach it, and no failure stops the agent.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// What happens behind the conversation: syncs in the order of the turns, and a shutdown that loses as little as time allows.
+// The background queue: syncs in the order of the turns, and a shutdown that runs as many queued tasks as time allows.
 import { describe, expect, it } from "vitest";
 import { readProviderHealth } from "../../../src/providers/manager/health.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";

@@ -1,4 +1,4 @@
-// How long the agent waits for a provider that never answers, hook by hook. Time is moved by hand.
+// How long the agent waits for a provider that never answers, hook by hook. Uses fake timers.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { readProviderHealth } from "../../../src/providers/manager/health.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
@@ -22,7 +22,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Milliseconds until it is settled; undefined when it is not after `upTo`. */
+/** Milliseconds until `work` is settled; undefined when it is not after `upTo`. */
 async function settlesAfter(work: Promise<unknown>, upTo: number, stepMs = 100): Promise<number | undefined> {
   let isSettled = false;
   void work.finally(() => {
@@ -112,7 +112,7 @@ describe("a provider that hangs", () => {
       await manager.prefetchAll("tea?", { session_id: "s1" });
       manager.finishTurn({ session_id: "s1", user: "tea?", assistant: "yes" });
     };
-    // The recall has no time left, but it is asked: it may have an answer ready.
+    // The recall has no time left, but it is called, because it may have an answer ready.
     expect(await settlesAfter(turn(1), 10_000, 1)).toBeLessThanOrEqual(3_001);
     expect(await settlesAfter(turn(2), 10_000, 1)).toBe(0);
     expect(await settlesAfter(turn(3), 10_000, 1)).toBe(0);

@@ -1,4 +1,4 @@
-// A provider that is known to hang is not waited for at length again and again. Time is moved by hand.
+// A provider that is known to hang costs each further step one second. Uses fake timers.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { MemoryProvider } from "../../../src/providers/contract.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
@@ -16,7 +16,7 @@ afterEach(() => {
 const never = (): Promise<never> => new Promise(() => {});
 const EVERYWHERE = HOOKS.filter((hook) => hook !== "getToolSchemas");
 
-/** Milliseconds until it is settled, in steps of 50. */
+/** Milliseconds until `work` is settled, in steps of 50. */
 async function costs(work: Promise<unknown>): Promise<number> {
   let isSettled = false;
   void work.finally(() => {
@@ -36,7 +36,7 @@ function managerOf(member: MemoryProvider, options: MemoryManagerOptions = {}): 
   return manager;
 }
 
-/** As a turn calls it. */
+/** The calls of one turn. */
 async function turn(manager: MemoryManager, number = 1): Promise<void> {
   await manager.onTurnStart(number, "tea?");
   await manager.prefetchAll("tea?", { session_id: "s1" });
@@ -52,7 +52,7 @@ function takes(ms: number): () => Promise<void> {
   return () => new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Gives up when it is told to, as a client does whose server hangs. */
+/** Rejects when its signal is aborted, as a client does whose server hangs. */
 function obedient(_first: unknown, options: { readonly signal?: AbortSignal }): Promise<never> {
   return new Promise((_resolve, reject) => {
     options.signal?.addEventListener("abort", () => reject(options.signal?.reason), { once: true });

@@ -1,4 +1,4 @@
-// The counters that `hermes memory status` shows: kept per provider, across processes, and never in anybody's way.
+// The counters that `hermes memory status` shows: per provider, summed over processes, and never a cause of failures.
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";

@@ -1,4 +1,4 @@
-// Every event in fair weather: who is told, in which order, with what.
+// Every hook of a provider that works: the order of calls and their arguments.
 import { describe, expect, it } from "vitest";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
 import { writeMetadata } from "../../../src/providers/manager/memory-writes.ts";

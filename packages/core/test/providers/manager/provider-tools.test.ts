@@ -1,4 +1,4 @@
-// The tools that a manager offers: entries, names, schemas and routes tell the same.
+// The tools that a manager offers: entries, names, schemas and routes agree.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";

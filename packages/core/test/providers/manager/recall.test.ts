@@ -1,4 +1,4 @@
-// Recall that comes too late, too old, or for a conversation that is over. Time is moved by hand.
+// Recall that comes too late, is too old, or belongs to another session. Uses fake timers.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
 import type { MemoryManagerOptions } from "../../../src/providers/manager/options.ts";
@@ -15,7 +15,7 @@ afterEach(() => {
 
 const DEADLINE_MS = 3_000;
 
-/** A provider whose answers are given by the test, in any order. */
+/** A provider whose calls the test answers, in any order. */
 function slowMemory(options: MemoryManagerOptions = {}) {
   const asked: {
     query: string;

@@ -1,4 +1,4 @@
-// Taking providers and their tools: one external provider, the agent's own tool names, and an index that tells the truth.
+// Registering providers and their tools: one external provider, reserved tool names, and routing of tool calls.
 import { describe, expect, it } from "vitest";
 import type { MemoryProvider } from "../../../src/providers/contract.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";

@@ -1,4 +1,4 @@
-// The end of a turn: which turns are handed to providers, and what of their contents.
+// The end of a turn: which turns are passed to providers, and which part of their contents.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { flattenContent } from "../../../src/message/index.ts";

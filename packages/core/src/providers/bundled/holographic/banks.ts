@@ -1,5 +1,5 @@
 // Banks: the bundle of all facts of a category, stored for the Python original and for `probe` under `scoring: reference`. The sums behind a
-// bundle are stored in a table of ours, so that a changed fact does not need all facts to be bundled again.
+// bundle are stored in the table hermes_memory_bank_sums, so that a changed fact does not need all facts to be bundled again.
 import { sha256 } from "../../../lib/index.ts";
 import type { FactDatabase } from "./database.ts";
 import { LEAST_SNR, readVector, snrEstimate, VectorSum, vectorBytes } from "./phase-vectors.ts";

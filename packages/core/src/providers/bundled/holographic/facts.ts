@@ -19,7 +19,7 @@ export type FactTools = {
   readonly mentionsIn: (text: string) => Mentions;
 };
 
-/** What has to be updated in memory after the commit. */
+/** Changes to entities and vectors in memory, to be applied after the commit. */
 export type FactNews = {
   readonly entities: readonly Entity[];
   /** `vector` is absent when it did not change. */

@@ -23,7 +23,7 @@ export function countFactsWith(db: FactDatabase, text: string): number {
   return db.get<{ n: number }>(COUNT, { text })?.n ?? 0;
 }
 
-/** Within a transaction. Removes every fact that contains the text, whoever added it. */
+/** Within a transaction. Removes every fact that contains the text, including facts that the user added. */
 export function eraseFacts(tools: FactTools, text: string): FactNews[] {
   const { db } = tools;
   const concerned = new Set(db.all<{ id: number }>(NAMED, { text }).map(({ id }) => id));
