@@ -20,7 +20,7 @@ export function memoryProviderContract(runner: TestRunner, name: string, harness
     describe("before it is initialised", () => structureContract(suite, harness));
     describe("tools", () => toolsContract(suite, harness));
     describe("recall", () => recallContract(suite, harness));
-    describe("what it is told", () => hooksContract(suite, harness));
+    describe("hooks", () => hooksContract(suite, harness));
     describe("erasing a text", () => forgetContract(suite, harness));
     describe("modes", () => modesContract(suite, harness));
     describe("sessions and the end", () => conversationContract(suite, harness));

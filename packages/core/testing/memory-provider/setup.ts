@@ -64,7 +64,7 @@ export function structureContract({ it, expect }: Suite, harness: ProviderHarnes
     }
   });
 
-  it("keeps its settings, and a second setup is offered what the first one was given", async (test) => {
+  it("keeps its settings, and a second setup is offered the values of the first", async (test) => {
     const home = test.directory();
     const { name } = harness.create(home);
     const { fields } = fieldsOf(harness.create(home));

@@ -104,7 +104,7 @@ async function expectJson(provider: MemoryProvider, { tool, args, what }: ToolCa
 const ENTRY = "The kiln in the yard is fired at 1240 degrees";
 
 export function recallContract({ it, expect }: Suite, harness: ProviderHarness): void {
-  it("is a text without fences, whatever was typed", async (test) => {
+  it("is a text without fences, for any message", async (test) => {
     const { provider } = await start(test, harness);
     await provider.onMemoryWrite?.("add", "memory", ENTRY, {});
     for (const query of QUERIES) {
@@ -244,7 +244,7 @@ export function hooksContract({ it, expect }: Suite, harness: ProviderHarness): 
   });
 
   for (const agent of ["subagent", "cron", "flush"] as const) {
-    it(`keeps nothing of what an agent in the context '${agent}' does`, async (test) => {
+    it(`stores nothing for an agent in the context '${agent}'`, async (test) => {
       const { provider, home } = await start(test, harness);
       await close(provider);
       const before = harness.stored(home);

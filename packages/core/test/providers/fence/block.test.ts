@@ -51,7 +51,7 @@ describe("a block", () => {
     buildMemoryContextBlock(" ", { onPreWrapped });
   });
 
-  it("is taken out whole by the sanitiser, whatever is in it", () => {
+  it("is removed whole by the sanitiser, for any content", () => {
     fc.assert(
       fc.property(streamText, (text) => {
         const block = buildMemoryContextBlock(text);

@@ -89,7 +89,7 @@ describe("a repetition of the recall is taken out", () => {
     }
   });
 
-  it("in whatever form, between whatever words", () => {
+  it("in any form, between any words", () => {
     const words = fc.constantFrom("", "Sure: ", "word ", "line\n", "(", "é", "\u{1f600}");
     fc.assert(
       fc.property(

@@ -48,7 +48,7 @@ describe("a bank", () => {
     expect(facts.sql("SELECT bank_name FROM hermes_memory_bank_sums")).toEqual([["cat:tool"]]);
   });
 
-  it("does not depend on what happened before", async () => {
+  it("does not depend on its history", async () => {
     const facts = await openFacts({ settings: small });
     await facts.add("one");
     const before = facts.sql("SELECT vector, fact_count FROM memory_banks");

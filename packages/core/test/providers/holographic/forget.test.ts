@@ -33,7 +33,7 @@ describe("forget", () => {
     expect(db.prepare("SELECT name FROM entities").all()).toEqual([{ name: "John Doe" }]);
   });
 
-  it("leaves a store that works: what is said again is found again", async () => {
+  it("leaves a store that works: a text added again is found again", async () => {
     const { provider, tool, add } = await opened();
     await add("Jane Smith lives in Ghent");
     await provider.forget?.("Ghent", {});

@@ -138,7 +138,7 @@ describe("an older file", () => {
     return home;
   }
 
-  it("gets what it lacks and keeps what it has", async () => {
+  it("gets the missing tables and keeps its facts", async () => {
     const facts = await openFacts({ home: older() });
     expect(facts.sql("PRAGMA journal_mode")).toEqual([["wal"]]);
     expect(await facts.ids("search", { query: "kiln" })).toEqual([1]);

@@ -4,7 +4,7 @@ import { extractFacts } from "../../../src/providers/bundled/holographic/extract
 import { isInProportion, leastCpuMs } from "../../fakes/cpu-time.ts";
 import { openFacts } from "./fact-home.ts";
 
-describe("limits of what a fact and a question may be", () => {
+describe("limits of facts and queries", () => {
   it("category and tags are short, and scanned", async () => {
     const facts = await openFacts();
     const id = await facts.add("a fact");

@@ -128,7 +128,7 @@ describe("saving", () => {
   });
 });
 
-it("the wizard offers what a beginner decides", () => {
+it("the wizard asks for the settings that a beginner decides", () => {
   const fields = createHolographicProvider().getConfigSchema?.() ?? [];
   expect(fields.map(({ key, default: standard }) => [key, standard])).toEqual([
     ["db_path", "$HERMES_HOME/memory_store.db"],

@@ -191,7 +191,7 @@ describe("the vectors in memory", () => {
   }
 });
 
-describe("what is in memory follows", () => {
+describe("vectors in memory follow", () => {
   it("our own writes", async () => {
     const facts = await openFacts({ settings: REFERENCE });
     await facts.add("Maria Duarte owns the kiln", { category: "project" });
@@ -346,7 +346,7 @@ describe("structural contradictions", () => {
 });
 
 describe("the original's contradictions", () => {
-  it("are hardly ever found: what is shared makes the vectors alike", async () => {
+  it("are rarely found, because shared entities make the vectors similar", async () => {
     const facts = await openFacts({ settings: REFERENCE });
     await facts.add("Tomas Reuter works from the Lisbon office");
     await facts.add("Tomas Reuter works from the Tallinn office");

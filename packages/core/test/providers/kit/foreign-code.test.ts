@@ -18,7 +18,7 @@ describe("a deadline", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("can be ended early, and hands on what comes late", async () => {
+  it("can be ended early, and passes a late answer on", async () => {
     const stop = new AbortController();
     const late: unknown[] = [];
     const { promise, resolve } = Promise.withResolvers<string>();

@@ -59,27 +59,30 @@ const WAITS_MS: Readonly<Record<HookName, number>> = {
 };
 
 describe("a provider that hangs", () => {
-  it.each(HOOKS)("in %s costs its deadline, one warning, and nobody else their turn", async (hook) => {
-    const home = tempDirectory();
-    const log = recordingLogger();
-    const manager = managerWith({ home, log }, hook);
-    const other = recordingProvider("builtin");
-    manager.addProvider(other.provider);
-    other.calls.length = 0;
-    expect(await settlesAfter(DRIVE[hook](manager), 200_000)).toBe(WAITS_MS[hook]);
-    const isForOne = hook === "handleToolCall" || hook === "onMemoryWrite";
-    expect(other.argsOf(hook)).toHaveLength(isForOne ? 0 : 1);
-    const level = hook === "handleToolCall" ? "error" : "warn";
-    expect(log.at(level)).toEqual([
-      expect.stringMatching(
-        new RegExp(`'notes' failed in ${hook}: no answer within ${WAITS_MS[hook] / 1000} s`),
-      ),
-    ]);
-    await vi.advanceTimersByTimeAsync(250); // the counts follow soon
-    expect(readProviderHealth(home, "notes")?.hooks[hook]).toMatchObject({ timeouts: 1, failures: 0 });
-  });
+  it.each(HOOKS)(
+    "in %s costs its deadline and one warning, and the other provider is called all the same",
+    async (hook) => {
+      const home = tempDirectory();
+      const log = recordingLogger();
+      const manager = managerWith({ home, log }, hook);
+      const other = recordingProvider("builtin");
+      manager.addProvider(other.provider);
+      other.calls.length = 0;
+      expect(await settlesAfter(DRIVE[hook](manager), 200_000)).toBe(WAITS_MS[hook]);
+      const isForOne = hook === "handleToolCall" || hook === "onMemoryWrite";
+      expect(other.argsOf(hook)).toHaveLength(isForOne ? 0 : 1);
+      const level = hook === "handleToolCall" ? "error" : "warn";
+      expect(log.at(level)).toEqual([
+        expect.stringMatching(
+          new RegExp(`'notes' failed in ${hook}: no answer within ${WAITS_MS[hook] / 1000} s`),
+        ),
+      ]);
+      await vi.advanceTimersByTimeAsync(250); // the counts follow soon
+      expect(readProviderHealth(home, "notes")?.hooks[hook]).toMatchObject({ timeouts: 1, failures: 0 });
+    },
+  );
 
-  it("is told at its deadline that nobody waits any more", async () => {
+  it("has its signal aborted at the deadline", async () => {
     let signal: AbortSignal | undefined;
     const manager = new MemoryManager();
     manager.addProvider(

@@ -122,7 +122,7 @@ describe("a provider object that cannot be looked at", () => {
   });
 });
 
-describe("what a provider says when it fails", () => {
+describe("the reason of a failure", () => {
   const saidBy = async (cause: unknown): Promise<string> => {
     const log = recordingLogger();
     const manager = new MemoryManager({ log });
@@ -148,7 +148,7 @@ describe("what a provider says when it fails", () => {
     expect(said).not.toContain("abcdef");
   });
 
-  it("is told for whatever was thrown", async () => {
+  it("is given for every thrown value", async () => {
     const said = Object.entries(THROWN).map(async ([what, thrown]) => [what, await saidBy(thrown())]);
     const unprintable = "something was thrown that cannot be shown";
     expect(Object.fromEntries(await Promise.all(said))).toEqual({

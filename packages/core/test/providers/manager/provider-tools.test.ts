@@ -18,7 +18,7 @@ const CORE = new Set(["memory", "todo"]);
 const offers = fc.array(fc.array(fc.constantFrom(...NAMES), { maxLength: 6 }), { maxLength: 4 });
 
 describe("the tools of a manager", () => {
-  it("are entries with what the provider said, and its answer to a call", async () => {
+  it("are entries with the provider's schema, and its answer to a call", async () => {
     const manager = new MemoryManager();
     manager.addProvider(recordingProvider("notes", { handleToolCall: '{"error":"no such note"}' }).provider);
     const [tool] = manager.tools();

@@ -90,7 +90,7 @@ describe("an error of the agent itself", () => {
 });
 
 describe("a process with a background task that never ends", () => {
-  it.each(["nothing", "a server"])("and waits for %s ends by itself after the shutdown", async (what) => {
+  it.each(["nothing", "a server"])("and waits for %s ends after the shutdown", async (what) => {
     const { code, stdout, stderr, home } = await run(`wedged: ${what}`);
     expect([code, stderr]).toEqual([0, ""]);
     expect(JSON.parse(stdout)).toEqual({

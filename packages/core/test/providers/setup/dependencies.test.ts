@@ -77,7 +77,7 @@ describe.skipIf(process.platform === "win32")("npm packages of a plugin", () => 
     expect(await child.rest()).toEqual(["hello from greetinghello from @scope/other"]);
   });
 
-  it("a package.json of the plugin's own keeps what it says", async () => {
+  it("an existing package.json of the plugin is not changed", async () => {
     const root = tempDirectory();
     const local = writePackage(root, "greeting");
     const directory = writePlugin(root, "notes", {
@@ -108,7 +108,7 @@ describe.skipIf(process.platform === "win32")("npm packages of a plugin", () => 
     expect(missingPackages({ ...bare, source: "bundled", manifest })).toEqual([]);
   });
 
-  it("that cannot be installed say why and what to type, without secrets", async () => {
+  it("that cannot be installed give the reason and the command to type, without secrets", async () => {
     const directory = tempDirectory();
     const plugin = { ...bare, directory };
     const failing = withProgram(
@@ -242,7 +242,7 @@ describe("splitting a command line", () => {
   });
 });
 
-describe("what a plugin may ask npm for", () => {
+describe("npm specs of a plugin", () => {
   it.each([
     ["left-pad", "left-pad"],
     ["left-pad@^1.2", "left-pad"],
