@@ -2,8 +2,10 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { ByteroverOptions } from "../../../src/providers/bundled/byterover/provider.ts";
-import { ByteroverProvider } from "../../../src/providers/bundled/byterover/provider.ts";
+import {
+  type ByteroverOptions,
+  ByteroverProvider,
+} from "../../../src/providers/bundled/byterover/provider.ts";
 import type { InitializeOptions } from "../../../src/providers/contract.ts";
 import { type BrvPlan, installBrv, type StandIn } from "../../fakes/brv.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";

@@ -54,6 +54,19 @@ describe("a child process", () => {
     await vi.waitFor(() => expect(isGone(call?.pid ?? 0)).toBe(true));
   });
 
+  it("keeps the beginning of each stream when the rest is ignored", async () => {
+    const script = "process.stdout.write('a'.repeat(200_000)); process.stderr.write('b'.repeat(200_000))";
+    const end = await runChild({ ...node(script), outputBytes: 1_000, onOverflow: "ignore" });
+    expect(end).toEqual({ kind: "exited", code: 0, stdout: "a".repeat(1_000), stderr: "b".repeat(1_000) });
+  });
+
+  it("is asked to end at the time limit, and killed when it does not", async () => {
+    const script =
+      "process.on('SIGTERM', () => {}); process.stderr.write('stuck'); setInterval(() => {}, 1000)";
+    const end = await runChild({ ...node(script), timeoutMs: 1_500, graceMs: 300 });
+    expect(end).toEqual({ kind: "timed-out", stderr: "stuck" });
+  });
+
   it("is not waited for when another process holds its pipes open after its end", async () => {
     const brv = installBrv({ mode: "held" });
     expect(await runChild(brvRun(brv))).toMatchObject({ kind: "exited", code: 0 });

@@ -2,10 +2,14 @@
 // and returns what changed, so that entities and vectors in memory can be updated after the commit.
 import type { Banks } from "./banks.ts";
 import type { FactDatabase } from "./database.ts";
-import type { Entity, EntityDirectory } from "./entity-directory.ts";
-import { linkFact, resolveMentions, unlinkFact } from "./entity-directory.ts";
-import type { Encoder } from "./phase-vectors.ts";
-import { readVector, vectorBytes } from "./phase-vectors.ts";
+import {
+  type Entity,
+  type EntityDirectory,
+  linkFact,
+  resolveMentions,
+  unlinkFact,
+} from "./entity-directory.ts";
+import { type Encoder, readVector, vectorBytes } from "./phase-vectors.ts";
 import type { Scoring } from "./settings.ts";
 import type { IndexedFact } from "./vector-index.ts";
 import type { Mentions } from "./words-and-names.ts";

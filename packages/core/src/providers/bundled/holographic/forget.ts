@@ -3,12 +3,11 @@
 import { createReadStream, existsSync, readdirSync } from "node:fs";
 import { join, parse } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { getConfigValue } from "../../../config/index.ts";
 import { describeCause } from "../../../lib/index.ts";
 import type { FactDatabase } from "./database.ts";
 import { splitAliases } from "./entity-directory.ts";
 import { type FactNews, type FactTools, removeFact } from "./facts.ts";
-import { readSettings, SECTION } from "./settings.ts";
+import { readSection, readSettings, SECTION } from "./settings.ts";
 
 const SCAN_CHUNK_BYTES = 1 << 20;
 const HOLDS = "instr(content, :text) > 0 OR instr(tags, :text) > 0 OR instr(category, :text) > 0";
@@ -111,9 +110,7 @@ export async function findUserTraces(
 }
 
 async function storePath(home: string): Promise<string> {
-  const section = await getConfigValue(home, SECTION);
-  const values = section.ok && section.value.source !== "unset" ? section.value.value : undefined;
-  return readSettings(values, home).dbPath;
+  return readSettings((await readSection(home)).values, home).dbPath;
 }
 
 function tracesIn(dbPath: string, text: string): string | undefined {
