@@ -359,6 +359,7 @@ export class MemoryManager {
     if (!newSessionId || this.#isShutDown) return;
     for (const { recall } of this.#slots) recall.forgetSession();
     const { rewound, parent_session_id = "", reset = false, ...rest } = options;
+    // By the contract, `rewound` is present only when true.
     const known = { ...rest, parent_session_id, reset, ...(rewound ? { rewound: true as const } : {}) };
     await this.#tell("onSessionSwitch", { deadlineMs: this.#deadlines.sessionSwitch }, (provider, call) =>
       provider.onSessionSwitch?.(newSessionId, { ...known, ...call }),

@@ -310,8 +310,8 @@ function threatIds(text: string, { allowSecrets }: FactRules): string[] {
 
 // ---- Renewing vectors ----
 //
-// A vector is outdated when it has another length than config `hrr_dim`, or is missing because a program without vectors wrote the fact. Outdated vectors
-// are computed again in small steps, so that other work goes on meanwhile.
+// A vector is outdated when it has another length than config `hrr_dim`, or is missing because a program without vectors wrote the fact.
+// Outdated vectors are computed again in small steps, so that other work goes on meanwhile.
 
 /** In one transaction, which takes about 20 ms. */
 const FACTS_PER_STEP = 32;

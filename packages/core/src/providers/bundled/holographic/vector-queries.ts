@@ -1,6 +1,6 @@
-// Queries by vectors: facts about an entity (probe), facts that have to do with it (related), facts about several entities at once (reason),
-// and facts that contradict each other. The first three measure the similarity of facts to keys. Two scorings decide the keys: `reference` has the formulas of the Python original,
-// `structural` is the default.
+// Queries by vectors: facts about an entity (probe), facts that have to do with it (related), facts about several entities at once
+// (reason), and facts that contradict each other. The first three measure the similarity of facts to keys. Two scorings decide the keys:
+// `reference` has the formulas of the Python original, `structural` is the default.
 import { categoryFilter, FACT_COLUMNS, type FactRow, type FactWithVector, toFactRow } from "./database.ts";
 import type { FactTools } from "./facts.ts";
 import { bind, type Encoder, readVector, similarity, toLevels, unbind } from "./phase-vectors.ts";
