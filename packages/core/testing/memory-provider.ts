@@ -1,5 +1,5 @@
-// The contract of a memory provider, independent of its storage. Calls go straight to the provider: the manager
-// would catch what it does wrong.
+// Tests that every memory provider has to pass, independent of its storage. They call the provider directly, because the manager would
+// catch its mistakes.
 import { modesContract, selfTestContract, structureContract } from "./memory-provider/setup.ts";
 import type { ProviderHarness } from "./memory-provider/support.ts";
 import {
@@ -20,7 +20,7 @@ export function memoryProviderContract(runner: TestRunner, name: string, harness
     describe("before it is initialised", () => structureContract(suite, harness));
     describe("tools", () => toolsContract(suite, harness));
     describe("recall", () => recallContract(suite, harness));
-    describe("what it is told", () => hooksContract(suite, harness));
+    describe("hooks", () => hooksContract(suite, harness));
     describe("erasing a text", () => forgetContract(suite, harness));
     describe("modes", () => modesContract(suite, harness));
     describe("sessions and the end", () => conversationContract(suite, harness));

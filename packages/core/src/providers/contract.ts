@@ -129,7 +129,7 @@ export interface MemoryProvider {
   ): Awaitable<void> | Awaitable<MemoryWriteReport>;
 
   /**
-   * Erases a text for good: every record that contains it, whoever added it, and the bytes that deleted records leave on disk.
+   * Erases a text for good: every record that contains it, also those of the user, and the bytes that deleted records leave on disk.
    * Case-sensitive. With `dry_run` nothing changes and `erased` counts what would be erased. Called by `hermes memory forget`, after
    * `initialize`. A provider that cannot erase leaves this member out, and the command says so. May reject. Deadline 30 s.
    */

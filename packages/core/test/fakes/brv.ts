@@ -1,4 +1,4 @@
-// Puts a scripted `brv` into a directory of the test's own, tells it how to behave and reads what it was asked.
+// Installs a scripted `brv` in a temporary directory, sets its behaviour and reads the calls it received.
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -23,14 +23,14 @@ export type BrvMode =
 
 export type BrvPlan = {
   readonly mode?: BrvMode;
-  /** For single commands. */
+  /** Modes of single commands. */
   readonly modes?: Readonly<Record<string, BrvMode>>;
   /** A model provider is connected, unless this is false. */
   readonly isConnected?: boolean;
   readonly isLoggedIn?: boolean;
-  /** The one `login` accepts. */
+  /** The key that `login` accepts. */
   readonly apiKey?: string;
-  /** What `query` answers, instead of the notes it finds. */
+  /** The answer of `query`, instead of the notes it finds. */
   readonly answer?: string;
 };
 
@@ -40,21 +40,21 @@ export type BrvCall = {
   readonly path: string;
   readonly stdin: "closed" | "open";
   readonly pid: number;
-  /** Of a process it started in its own group (`hang`). */
+  /** A process that it started in its own group (`hang`). */
   readonly childPid?: number;
 };
 
 export type StandIn = {
   /** The directory of the program. */
   readonly bin: string;
-  /** An environment in which it is found first, with a user home of its own. */
+  /** An environment in which it is found first, with a separate user home. */
   readonly env: Readonly<Record<string, string>>;
   readonly userHome: string;
   plan(plan: BrvPlan): void;
-  /** Lets calls in the mode `waiting` go on. */
+  /** Releases calls in the mode `waiting`. */
   go(): void;
   calls(): readonly BrvCall[];
-  /** Resolves when so many calls have begun. */
+  /** Resolves when this many calls have begun. */
   called(times: number): Promise<readonly BrvCall[]>;
 };
 
@@ -85,7 +85,7 @@ export function installBrv(plan: BrvPlan = {}, root = tempDirectory()): StandIn 
   return standIn;
 }
 
-/** Another copy of the program, sharing plan and calls. */
+/** Another copy of the program with the same plan and the same list of calls. */
 export function placeBrv(directory: string, root: string): string {
   const path = join(directory, "brv");
   mkdirSync(directory, { recursive: true });
@@ -95,7 +95,7 @@ export function placeBrv(directory: string, root: string): string {
   return path;
 }
 
-/** A process that ended counts as gone, whether or not somebody has collected it. */
+/** A zombie process counts as gone. */
 export function isGone(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -1,8 +1,8 @@
-// Plugins as people drop them into a home.
+// Plugins as users copy them into a home.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** Writes `<home>/plugins/<name>/<file>` for each file and gives the plugin's directory. */
+/** Writes `<home>/plugins/<name>/<file>` for each file and returns the plugin's directory. */
 export function writePlugin(home: string, name: string, files: Readonly<Record<string, string>>): string {
   const directory = join(home, "plugins", name);
   mkdirSync(directory, { recursive: true });
@@ -13,7 +13,7 @@ export function writePlugin(home: string, name: string, files: Readonly<Record<s
   return directory;
 }
 
-/** Members of an object or class body: the least a provider has, and more. */
+/** Members of an object or class body: the required members of a provider, and more. */
 export function members(more = ""): string {
   return `
     isAvailable() { return true; }
@@ -23,7 +23,7 @@ export function members(more = ""): string {
   `;
 }
 
-/** The source of an exported class. JavaScript that is TypeScript too. */
+/** The source of an exported class, valid as JavaScript and as TypeScript. */
 export function providerClass(className: string, options: { name?: string; more?: string } = {}): string {
   return `export class ${className} {
     get name() { return ${JSON.stringify(options.name ?? "sample")}; }
@@ -32,7 +32,7 @@ export function providerClass(className: string, options: { name?: string; more?
 `;
 }
 
-/** The source of a plugin that registers the class the way the documentation shows. */
+/** The source of a plugin that registers the class as the documentation shows. */
 export function registeringPlugin(options: { name?: string; more?: string } = {}): string {
   return `${providerClass("SampleMemoryProvider", options)}
 export function register(ctx) { ctx.registerMemoryProvider(new SampleMemoryProvider()); }

@@ -1,5 +1,5 @@
-// Child process: an agent with a provider that misbehaves as its first argument says. Prints what happened in lines of JSON
-// and ends by itself: how it ends is what the test looks at. Arguments: scenario, home.
+// Child process: an agent with a bad provider. The first argument selects the scenario, the second is the home. Prints the log as lines of
+// JSON; the test checks how the process ends.
 import { once } from "node:events";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,7 +13,7 @@ const [scenario = "", home = ""] = process.argv.slice(2);
 const log = recordingLogger();
 const manager = new MemoryManager({ home, log, deadlinesMs: { turnStart: 20, drain: 20, preCompress: 20 } });
 
-/** Work that nobody awaits, of every kind. Each fails once, in `onTurnStart` unless said otherwise. */
+/** Every kind of work that is not awaited. Each fails once. */
 const LEAKS: Readonly<Record<string, Partial<MemoryProvider>>> = {
   "a rejected promise": { onTurnStart: () => void Promise.reject(new Error("leaked")) },
   "a rejected null": { onTurnStart: () => void Promise.reject(null) },
@@ -140,7 +140,7 @@ switch (kind) {
     throw new Error(`no scenario ${scenario}`);
 }
 
-/** Every event an agent has for its provider, once. */
+/** Every hook of a conversation, once. */
 async function wholeConversation(members: Partial<MemoryProvider>): Promise<void> {
   manager.addProvider(provider(members));
   await manager.initializeAll("s1");
@@ -152,13 +152,13 @@ async function wholeConversation(members: Partial<MemoryProvider>): Promise<void
   await manager.shutdownAll();
 }
 
-/** What was left behind fails in its own time. Gives up after two seconds; the report then shows that there was none. */
+/** Waits at most two seconds until the failure of unawaited work was logged. */
 async function strayWarning(): Promise<void> {
   const isThere = (): boolean => log.at("warn").some((message) => message.includes("left work behind"));
   for (let waited = 0; waited < 2_000 && !isThere(); waited += 5) await sleep(5);
 }
 
-/** A background task that never ends, waiting for what `what` says. The process has to end all the same. */
+/** A background task that never ends. `what` is what it waits for. The process has to end all the same. */
 async function wedged(what: string): Promise<void> {
   const hang: Readonly<Record<string, MemoryProvider["syncTurn"]>> = {
     nothing: () => new Promise(() => {}),
@@ -174,7 +174,7 @@ async function wedged(what: string): Promise<void> {
   report();
 }
 
-/** Takes every request and answers none. Does not keep the process alive; a client that waits for it does. */
+/** Accepts every request and answers none. Does not keep the process alive; a waiting client does. */
 async function silentServer(): Promise<string> {
   const server = createServer(() => {}).listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -1,4 +1,4 @@
-// Memory providers for tests: well-behaved ones that remember what they were called with, and bad ones of every kind.
+// Memory providers for tests: well-behaved ones that record their calls, and bad ones of every kind.
 import { systemClock } from "../../src/lib/index.ts";
 import { type Logger, type LogLevel, silentLogger } from "../../src/lib/logger.ts";
 import type { MemoryProvider } from "../../src/providers/contract.ts";
@@ -8,7 +8,7 @@ import type { ToolDefinition } from "../../src/tools/index.ts";
 
 export const TOOL = "notes_find";
 
-/** How the manager is brought to call each hook, and wait for it. */
+/** Makes the manager call each hook, and waits for it. */
 export const DRIVE = {
   initialize: (manager) => manager.initializeAll("s1", { hermes_home: "/nowhere" }),
   getToolSchemas: (manager) => manager.initializeAll("s1", { hermes_home: "/nowhere" }),
@@ -41,7 +41,7 @@ export function toolSchema(name = TOOL): ToolDefinition {
   return { name, description: `What ${name} does.`, parameters: { type: "object", properties: {} } };
 }
 
-/** Available, does nothing, says nothing. */
+/** Available, without any hooks. */
 export function provider(members: Partial<MemoryProvider> = {}): MemoryProvider {
   return { name: "notes", isAvailable: () => true, initialize() {}, getToolSchemas: () => [], ...members };
 }
@@ -60,7 +60,7 @@ export function guardedProvider(member: MemoryProvider, log: Logger = silentLogg
 
 const ANSWERS: Partial<Record<HookName, unknown>> = { handleToolCall: '{"found":[]}' };
 
-/** Has every hook; `answers` says what one gives back. */
+/** Has every hook; `answers` are their results. */
 export function recordingProvider(
   name = "notes",
   answers: Partial<Record<HookName, unknown>> = {},
@@ -85,7 +85,7 @@ export function recordingProvider(
   };
 }
 
-/** Does `misdeed` in these hooks. Its one tool is offered unless `getToolSchemas` is among them. */
+/** Runs `misdeed` in these hooks. Offers one tool, unless `getToolSchemas` is among them. */
 export function badProvider(hooks: readonly HookName[], misdeed: () => unknown): MemoryProvider {
   const members = hooks.map((hook) => [hook, () => misdeed()]);
   return provider({
@@ -100,7 +100,7 @@ export function hangingProvider(hooks: readonly HookName[]): MemoryProvider {
   return badProvider(hooks, () => new Promise(() => {}));
 }
 
-/** Looking at these members throws. */
+/** The getters of these members throw. */
 export function unreadableProvider(members: readonly (keyof MemoryProvider)[]): MemoryProvider {
   const bad = badProvider([], () => {});
   for (const member of members)
@@ -112,7 +112,7 @@ export function unreadableProvider(members: readonly (keyof MemoryProvider)[]): 
   return bad;
 }
 
-/** What JavaScript lets people throw, from the usual to the unprintable. */
+/** Values that JavaScript can throw, from errors to values that cannot be converted to text. */
 export const THROWN: Readonly<Record<string, () => unknown>> = {
   "an error": () => new Error("the store is closed"),
   "an error without a message": () => new Error(),
@@ -177,13 +177,13 @@ export function recordingLogger(): RecordingLogger {
   };
 }
 
-/** A promise and the hands that settle it. */
+/** A promise and the function that resolves it. */
 export function pause(): { readonly over: Promise<void>; end(): void } {
   const { promise: over, resolve } = Promise.withResolvers<void>();
   return { over, end: resolve };
 }
 
-/** A promise that is none: what other promise libraries give. `first` runs when it is awaited. */
+/** A thenable, as other promise libraries return. `first` runs when it is awaited. */
 export function thenable<T>(value: T, first: () => void = () => {}): Promise<T> {
   const then = (give: (value: T) => void): void => {
     first();

@@ -1,4 +1,4 @@
-// The bundled providers, held against what every provider promises.
+// The bundled providers pass the tests of the provider contract.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,6 +1,4 @@
-// What a provider may be handed: arguments as models get them wrong, questions as people and attackers type them,
-// messages as chat APIs have them.
-
+// Inputs for a provider: wrong tool arguments as models send them, queries as users and attackers type them, messages as chat APIs have them.
 import type { OpenAiMessage } from "../../src/message/index.ts";
 import type { MemoryWriteMetadata } from "../../src/providers/index.ts";
 import type { ToolDefinition } from "../../src/tools/index.ts";
@@ -8,7 +6,7 @@ import type { ToolDefinition } from "../../src/tools/index.ts";
 const NUL = String.fromCharCode(0);
 const LONE_SURROGATE = String.fromCharCode(0xd83d);
 
-/** Longer than any budget, a pipe or a command line allows. */
+/** 1 MB: longer than any budget, pipe buffer or command line allows. */
 export const HUGE_TEXT = "kiln glaze 1240 ".repeat(65_536);
 
 export const HOSTILE_TEXTS: readonly string[] = [
@@ -58,15 +56,15 @@ const WRONG_VALUES: readonly unknown[] = [
 export type ToolCall = {
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
-  /** For a failing test's message. */
+  /** For the message of a failed test. */
   readonly what: string;
 };
 
-/** Calls of one tool that a model could make: nothing given, one argument wrong, one argument hostile, all of them. */
+/** Wrong calls of one tool that a model could make: no arguments, or one wrong argument. */
 export function badCalls({ name: tool, parameters }: ToolDefinition): readonly ToolCall[] {
   const properties = recordOf(parameters.properties);
   const required = listOf(parameters.required).map(String);
-  // A tool with several actions goes another way for each of them.
+  // For a tool with several actions, each action is tried.
   const choices = required.flatMap((key) =>
     listOf(recordOf(properties[key]).enum).map((value) => ({ [key]: value })),
   );
@@ -87,7 +85,7 @@ export function badCalls({ name: tool, parameters }: ToolDefinition): readonly T
   });
 }
 
-/** Every text argument hostile, or huge. */
+/** Calls in which every text argument is hostile or huge. */
 export function hostileCalls({ name: tool, parameters }: ToolDefinition): readonly ToolCall[] {
   const properties = Object.entries(recordOf(parameters.properties));
   const isText = (schema: unknown): boolean =>

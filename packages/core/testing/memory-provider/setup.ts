@@ -1,4 +1,4 @@
-// A provider before and beside its work: what it is, what it can be set to, how it tests itself.
+// A provider's members, settings, modes and self-test.
 import { readdirSync, statSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { close, hasSetting, type ProviderHarness, probe, settle, start } from ".
 const OPTIONS = { session_id: "session-1" };
 const ENTRY = "The kiln in the yard is fired at 1240 degrees";
 
-// ---- A provider is asked what it is and what it needs before it may do anything.
+// ---- Before `initialize`: members and settings
 
 export function structureContract({ it, expect }: Suite, harness: ProviderHarness): void {
   it("has every member the contract asks for, of the right kind", (test) => {
@@ -54,17 +54,17 @@ export function structureContract({ it, expect }: Suite, harness: ProviderHarnes
     expect(keys).toEqual([...new Set(keys)]);
     for (const [index, field] of fields.entries()) {
       const earlier = keys.slice(0, index);
-      expect(field.key).toMatch(/^[A-Za-z][\w.-]*$/); // it can be given as --set key=value
+      expect(field.key).toMatch(/^[A-Za-z][\w.-]*$/); // usable in --set key=value
       expect(field).toEqual(JSON.parse(JSON.stringify(field)));
       expect(typeof (field.default ?? "")).toBe("string");
       if (field.choices && field.default !== undefined) expect(field.choices).toContain(field.default);
-      if (field.secret) expect(field).not.toHaveProperty("default");
+      if (field.secret) expect(field.default).toBe(undefined);
       for (const key of Object.keys(field.when ?? {})) expect(earlier).toContain(key);
       if (field.default_from) expect(earlier).toContain(field.default_from.field);
     }
   });
 
-  it("keeps its settings, and a second setup is offered what the first one was given", async (test) => {
+  it("keeps its settings, and a second setup is offered the values of the first", async (test) => {
     const home = test.directory();
     const { name } = harness.create(home);
     const { fields } = fieldsOf(harness.create(home));
@@ -79,7 +79,7 @@ export function structureContract({ it, expect }: Suite, harness: ProviderHarnes
     expect(await provider.isAvailable()).toBe(true);
   });
 
-  it("comes to an end with every call, also when it was never initialised", async (test) => {
+  it("settles every call, also when it was never initialised", async (test) => {
     const provider = harness.create(test.directory());
     const options = { session_id: "session-1" };
     const calls: readonly (() => unknown)[] = [
@@ -95,7 +95,7 @@ export function structureContract({ it, expect }: Suite, harness: ProviderHarnes
       () => provider.onSessionEnd?.(MESSAGES, {}),
     ];
     for (const call of calls) expect(["answered", "failed"]).toContain(await settle(call));
-    await close(provider); // a manager closes it too when its start has failed
+    await close(provider); // the manager shuts it down too when `initialize` has failed
   });
 }
 
@@ -108,7 +108,7 @@ function filesIn(directory: string): readonly string[] {
     });
 }
 
-/** How many sockets of this process were asked to connect since. */
+/** Counts the calls of `connect` on sockets of this process from now on. */
 function countConnections(test: TestScope): () => number {
   const { connect } = Socket.prototype;
   let count = 0;
@@ -121,7 +121,7 @@ function countConnections(test: TestScope): () => number {
   return () => count;
 }
 
-// ---- `mode`, where a provider has that setting: recall, tools, or both.
+// ---- `mode`, for providers with that setting: recall, tools, or both
 
 export function modesContract({ it, expect }: Suite, harness: ProviderHarness): void {
   const whereItHasModes = it.skipIf(!hasSetting(harness, "mode"));
@@ -137,7 +137,7 @@ export function modesContract({ it, expect }: Suite, harness: ProviderHarness): 
   for (const mode of ["hybrid", "no such mode"]) {
     it(`has tools and recall in mode '${mode}', if it is saved`, async (test) => {
       const home = test.directory();
-      await settle(() => harness.create(home).saveConfig?.({ mode }, home)); // an unknown one may be refused
+      await settle(() => harness.create(home).saveConfig?.({ mode }, home)); // an unknown mode may be refused
       const { provider } = await start(test, harness, { home });
       expect(await provider.getToolSchemas()).not.toEqual([]);
       await provider.onMemoryWrite?.("add", "memory", ENTRY, {});
@@ -170,7 +170,7 @@ export function modesContract({ it, expect }: Suite, harness: ProviderHarness): 
   });
 }
 
-// ---- `hermes memory test` runs this in the user's real home.
+// ---- The self-test, which `hermes memory test` runs in the user's real home
 
 export function selfTestContract({ it, expect }: Suite, harness: ProviderHarness): void {
   const whereItHasOne = it.skipIf(probe(harness, (provider) => provider.selfTest === undefined));

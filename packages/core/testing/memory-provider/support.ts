@@ -1,4 +1,4 @@
-// A provider under test: made for a home of its own, initialised, closed when the test is over.
+// The provider under test: created in a new home, initialised, and shut down after the test.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,13 +6,13 @@ import type { InitializeOptions, MemoryProvider } from "../../src/providers/inde
 import type { TestScope } from "../runner.ts";
 
 export type ProviderHarness = {
-  /** A fresh instance that has everything it needs in this home and was not initialised. Also called while tests are registered. */
+  /** A new instance that has everything it needs in this home and is not initialised. Also called while tests are registered. */
   readonly create: (home: string) => MemoryProvider;
-  /** All that is kept for this home, in a form that can be compared, once every provider there is closed. */
+  /** Everything stored for this home, as a value that can be compared. Called when every provider of the home is shut down. */
   readonly stored: (home: string) => unknown;
-  /** Why a removed entry stays: of a memory that nothing can be taken out of. */
+  /** For a memory from which nothing can be removed: the reason why removed entries stay. */
   readonly cannotForget?: string;
-  /** Settings beside those that setup asks for. */
+  /** Settings that setup does not ask for. */
   readonly moreSettings?: readonly string[];
 };
 
@@ -21,7 +21,7 @@ export type Started = { readonly provider: MemoryProvider; readonly home: string
 export type StartOptions = Partial<InitializeOptions> & {
   readonly home?: string;
   readonly session?: string;
-  /** Given to `saveConfig` before. */
+  /** Passed to `saveConfig` before the start. */
   readonly settings?: Readonly<Record<string, string>>;
 };
 
@@ -47,7 +47,7 @@ export async function close(provider: MemoryProvider): Promise<void> {
   await provider.shutdown?.({});
 }
 
-/** What became of a call that may fail, but has to come to an end. */
+/** For a call that may fail but has to settle. */
 export async function settle(work: () => unknown): Promise<"answered" | "failed"> {
   try {
     await work();
@@ -57,7 +57,7 @@ export async function settle(work: () => unknown): Promise<"answered" | "failed"
   }
 }
 
-/** Asks an instance made for nothing else, while tests are registered: what it does not have is skipped. */
+/** Asks a temporary instance while tests are registered, to skip tests of members that it does not have. */
 export function probe<T>(harness: ProviderHarness, ask: (provider: MemoryProvider) => T): T {
   const home = mkdtempSync(join(tmpdir(), "hermes-contract-"));
   try {

@@ -1,4 +1,4 @@
-// A provider in use: its tools, recall, what it is told, erasing, and whole conversations.
+// A provider in use: its tools, recall, hooks, erasing, and whole conversations.
 import { codePointLength } from "../../src/lib/index.ts";
 import { MemoryManager, type MemoryProvider, readProviderHealth } from "../../src/providers/index.ts";
 import { PROVIDER_RESERVED_NAMES } from "../../src/tools/index.ts";
@@ -17,12 +17,12 @@ import { close, hasSetting, type ProviderHarness, settle, start } from "./suppor
 
 const OPTIONS = { session_id: "session-1" };
 
-// ---- A model sees the schemas and calls the tools, wrongly too. The answer is JSON that it can read.
+// ---- Tools: every call of a model, right or wrong, is answered with JSON
 
 const JSON_TYPES = ["string", "number", "integer", "boolean", "array", "object", "null"];
 
 export function toolsContract({ it, expect }: Suite, harness: ProviderHarness): void {
-  it("have names of their own that every model API takes", async (test) => {
+  it("have distinct names that every model API accepts, and none of the reserved ones", async (test) => {
     const { provider } = await start(test, harness);
     const names = (await provider.getToolSchemas()).map(({ name }) => name);
     expect(names).toEqual([...new Set(names)]);
@@ -37,7 +37,7 @@ export function toolsContract({ it, expect }: Suite, harness: ProviderHarness): 
       expect(schema.description.trim()).not.toBe("");
       expect(schema.parameters.type).toBe("object");
       const properties = schema.parameters.properties as Record<string, { type?: unknown }>;
-      expect(Object(properties)).toBe(properties); // neither missing nor a plain value
+      expect(Object(properties)).toBe(properties); // an object
       for (const [key, { type }] of Object.entries(properties))
         about(key, () => expect(JSON_TYPES).toContain(type));
       const required = (schema.parameters.required ?? []) as readonly string[];
@@ -45,7 +45,7 @@ export function toolsContract({ it, expect }: Suite, harness: ProviderHarness): 
     }
   });
 
-  it("stay the same from one look to the next", async (test) => {
+  it("are the same when they are asked for again", async (test) => {
     const { provider } = await start(test, harness);
     expect(await provider.getToolSchemas()).toEqual(await provider.getToolSchemas());
   });
@@ -68,13 +68,13 @@ export function toolsContract({ it, expect }: Suite, harness: ProviderHarness): 
     await Promise.all(calls.map((call) => expectJson(provider, call)));
   });
 
-  it("come to an end when asked for one that does not exist", async (test) => {
+  it("settle a call of a tool that does not exist", async (test) => {
     const { provider } = await start(test, harness);
     const outcome = await settle(() => provider.handleToolCall?.("no_such_tool", {}, {}));
     expect(["answered", "failed"]).toContain(outcome);
   });
 
-  it("give up when the caller has", async (test) => {
+  it("settle a call whose signal is already aborted", async (test) => {
     const { provider } = await start(test, harness);
     const signal = AbortSignal.abort();
     for (const schema of await provider.getToolSchemas()) {
@@ -96,15 +96,15 @@ async function expectJson(provider: MemoryProvider, { tool, args, what }: ToolCa
   }
   const isObject = typeof answer === "string" && typeof JSON.parse(answer) === "object";
   if (!isObject) throw new Error(`${what} was answered with ${String(answer).slice(0, 200)}`);
-  if (!String(answer).isWellFormed()) throw new Error(`${what} was answered with half of a surrogate pair`);
+  if (!String(answer).isWellFormed()) throw new Error(`${what} was answered with a lone surrogate`);
 }
 
-// ---- Recall is asked for with whatever the user typed.
+// ---- Recall, for any text that a user may type
 
 const ENTRY = "The kiln in the yard is fired at 1240 degrees";
 
 export function recallContract({ it, expect }: Suite, harness: ProviderHarness): void {
-  it("is a text without fences, whatever was typed", async (test) => {
+  it("is a text without fences, for any message", async (test) => {
     const { provider } = await start(test, harness);
     await provider.onMemoryWrite?.("add", "memory", ENTRY, {});
     for (const query of QUERIES) {
@@ -119,14 +119,14 @@ export function recallContract({ it, expect }: Suite, harness: ProviderHarness):
     }
   });
 
-  it("is nothing for a message that says nothing", async (test) => {
+  it("is empty for a blank message", async (test) => {
     const { provider } = await start(test, harness);
     await provider.onMemoryWrite?.("add", "memory", ENTRY, {});
     expect((await provider.prefetch?.("", OPTIONS)) ?? "").toBe("");
     expect((await provider.prefetch?.(" \n\t", OPTIONS)) ?? "").toBe("");
   });
 
-  it("can be prepared for whatever was typed", async (test) => {
+  it("can be prepared for any text", async (test) => {
     const { provider } = await start(test, harness);
     for (const query of QUERIES) await provider.queuePrefetch?.(query, OPTIONS);
   });
@@ -177,7 +177,7 @@ export function recallContract({ it, expect }: Suite, harness: ProviderHarness):
   );
 }
 
-// ---- What a provider is told comes in every shape the agent has it in. It has to take all of them.
+// ---- Hooks, with every kind of argument that the agent passes
 
 export function hooksContract({ it, expect }: Suite, harness: ProviderHarness): void {
   it("takes finished turns with and without their messages", async (test) => {
@@ -190,7 +190,7 @@ export function hooksContract({ it, expect }: Suite, harness: ProviderHarness): 
     await provider.syncTurn?.(HUGE_TEXT, HUGE_TEXT, OPTIONS);
   });
 
-  it("takes every kind of memory write, whatever is known about it", async (test) => {
+  it("takes every kind of memory write, with and without metadata", async (test) => {
     const { provider } = await start(test, harness);
     for (const target of ["memory", "user"] as const) {
       await provider.onMemoryWrite?.("add", target, `Fires the kiln (${target})`, {});
@@ -198,7 +198,7 @@ export function hooksContract({ it, expect }: Suite, harness: ProviderHarness): 
       const known = { ...FULL_METADATA, old_text: "kiln" };
       await provider.onMemoryWrite?.("replace", target, `Fires two kilns (${target})`, known);
       await provider.onMemoryWrite?.("remove", target, "", { ...FULL_METADATA, old_text: "two kilns" });
-      await provider.onMemoryWrite?.("replace", target, "Nobody knows what this replaces", {});
+      await provider.onMemoryWrite?.("replace", target, "Replaces an unknown entry", {});
       await provider.onMemoryWrite?.("remove", target, "", { old_text: "what was never there" });
       await provider.onMemoryWrite?.("remove", target, "", {});
     }
@@ -206,7 +206,7 @@ export function hooksContract({ it, expect }: Suite, harness: ProviderHarness): 
     await provider.onMemoryWrite?.("add", "memory", HUGE_TEXT, FULL_METADATA);
   });
 
-  it("takes turn starts with all that is known and with nothing", async (test) => {
+  it("takes turn starts with all options and with none", async (test) => {
     const { provider } = await start(test, harness);
     const all = { remaining_tokens: 1000, model: "m", platform: "cli", tool_count: 3 };
     await provider.onTurnStart?.(1, "How hot is the kiln?", all);
@@ -214,7 +214,7 @@ export function hooksContract({ it, expect }: Suite, harness: ProviderHarness): 
     await provider.onTurnStart?.(1_000_000, HUGE_TEXT, {});
   });
 
-  it("takes what a subagent did", async (test) => {
+  it("takes the result of a subagent", async (test) => {
     const { provider } = await start(test, harness);
     await provider.onDelegation?.("Find the glaze", "It is celadon.", { child_session_id: "child-1" });
     await provider.onDelegation?.("", "", { child_session_id: "" });
@@ -244,7 +244,7 @@ export function hooksContract({ it, expect }: Suite, harness: ProviderHarness): 
   });
 
   for (const agent of ["subagent", "cron", "flush"] as const) {
-    it(`keeps nothing of what an agent in the context '${agent}' does`, async (test) => {
+    it(`stores nothing for an agent in the context '${agent}'`, async (test) => {
       const { provider, home } = await start(test, harness);
       await close(provider);
       const before = harness.stored(home);
@@ -264,27 +264,27 @@ async function tellEverything(provider: MemoryProvider): Promise<void> {
   await provider.onSessionEnd?.(MESSAGES, {});
 }
 
-// ---- `hermes memory forget` asks the active provider to erase a text. A provider that offers it has to do it.
+// ---- Erasing a text for `hermes memory forget`, for providers with `forget`
 
 const SECRET = "quartzite inversion 73.5";
 
 export function forgetContract({ it, expect }: Suite, harness: ProviderHarness): void {
-  it("erases what was mirrored with the text in it, after it has said how much that is, and nothing else", async (test) => {
+  it("erases the mirrored entries that contain the text, after a dry run with the same count, and nothing else", async (test) => {
     const { provider, home } = await start(test, harness);
     if (provider.forget === undefined) return;
     await provider.onMemoryWrite?.("add", "user", `The kiln needs a ${SECRET}`, {});
     await provider.onMemoryWrite?.("add", "memory", "Fires the kiln on Mondays", {});
-    const looked = await provider.forget(SECRET, { dry_run: true });
+    const counted = await provider.forget(SECRET, { dry_run: true });
     const done = await provider.forget(SECRET, {});
-    expect(done.erased).toBe(looked.erased);
+    expect(done.erased).toBe(counted.erased);
     await close(provider);
     const kept = JSON.stringify(harness.stored(home));
     expect(kept).toContain("Fires the kiln on Mondays");
     if (harness.cannotForget === undefined) {
-      expect(looked.erased).toBe(1);
+      expect(counted.erased).toBe(1);
       expect(kept).not.toContain(SECRET);
     } else {
-      // What it cannot erase it says, without repeating it.
+      // It reports that it cannot erase the text, without repeating it.
       const { remaining, ...rest } = done;
       expect(rest).toEqual({ erased: 0 });
       expect(typeof remaining).toBe("string");
@@ -292,7 +292,7 @@ export function forgetContract({ it, expect }: Suite, harness: ProviderHarness):
     }
   });
 
-  it("only looks when it is asked to look", async (test) => {
+  it("changes nothing in a dry run", async (test) => {
     const { provider, home } = await start(test, harness);
     if (provider.forget === undefined) return;
     await provider.onMemoryWrite?.("add", "user", `The kiln needs a ${SECRET}`, {});
@@ -301,14 +301,14 @@ export function forgetContract({ it, expect }: Suite, harness: ProviderHarness):
     expect(JSON.stringify(harness.stored(home))).toContain(SECRET);
   });
 
-  it("finds nothing where there is nothing, whatever it is asked for", async (test) => {
+  it("erases nothing in an empty store, for any text", async (test) => {
     const { provider } = await start(test, harness);
     for (const text of [SECRET, "", ...HOSTILE_TEXTS])
       expect((await provider.forget?.(text, {}))?.erased ?? 0).toBe(0);
   });
 }
 
-// ---- A conversation through the manager, two of them at once, and the end.
+// ---- A conversation through the manager, two agents at once, and shutdown
 
 export function conversationContract({ it, expect }: Suite, harness: ProviderHarness): void {
   it("goes through a conversation without one failed call", async (test) => {
@@ -361,7 +361,7 @@ export function conversationContract({ it, expect }: Suite, harness: ProviderHar
     await close(provider);
   });
 
-  it("comes to an end with every call after its shutdown, and stores nothing more", async (test) => {
+  it("settles every call after its shutdown, and stores nothing more", async (test) => {
     const { provider, home } = await start(test, harness);
     await provider.onMemoryWrite?.("add", "memory", "The kiln is fired at 1240 degrees", {});
     await close(provider);
@@ -385,7 +385,7 @@ export function conversationContract({ it, expect }: Suite, harness: ProviderHar
     expect(harness.stored(home)).toEqual(before);
   });
 
-  it("gives a new instance what the one before has stored", async (test) => {
+  it("keeps its store when a new instance opens and closes it", async (test) => {
     const { provider, home } = await start(test, harness);
     await provider.onMemoryWrite?.("add", "memory", "The kiln is fired at 1240 degrees", {});
     await close(provider);

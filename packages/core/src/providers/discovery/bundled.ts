@@ -12,7 +12,7 @@ export type BundledProvider = {
   readonly load: () => Promise<() => MemoryProvider>;
   /** The provider's own commands: a module with the exports of a plugin's `cli.ts`. */
   readonly loadCommands?: () => Promise<object>;
-  /** What the owner's store holds of a text, in one sentence; undefined for nothing. Does not start the provider, changes nothing. */
+  /** One sentence if the owner's store contains the text, or else undefined. Does not start the provider, changes nothing. */
   readonly findTraces?: (home: string, text: string) => Promise<string | undefined>;
   /** The stores of the home's users that hold the text, and how to erase it there. Changes nothing. */
   readonly findUserTraces?: (home: string, text: string) => Promise<readonly UserTrace[]>;

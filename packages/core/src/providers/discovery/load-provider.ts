@@ -27,7 +27,7 @@ export type LoadFailure = {
     | "import-failed"
     | "no-provider"
     | "wrong-contract";
-  /** What happened, why, and what to do. No stack, no secrets. */
+  /** The failure, its reason and the remedy. No stack, no secrets. */
   readonly message: string;
 };
 

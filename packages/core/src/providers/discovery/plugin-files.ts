@@ -1,5 +1,5 @@
-// The two files of a plugin's directory that are read without running any code of the plugin: its manifest `plugin.yaml`, and which file would
-// be imported. Another author wrote both, so unusable values are left out.
+// The two files of a plugin's directory that are read without running any code of the plugin: its manifest `plugin.yaml`, and which file
+// would be imported. Another author wrote both, so unusable values are left out.
 import { readFileSync, statSync } from "node:fs";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { describeCause, errnoCode, isRecord, pyStrip } from "../../lib/index.ts";

@@ -1,5 +1,5 @@
-// Runs one program: no shell, no input, bounded in time and output, in a process group of its own, so that everything it started can be
-// ended together with it.
+// Runs one program: no shell, no input, bounded in time and output, in a separate process group, so that the processes it started can be
+// killed together with it.
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { Socket } from "node:net";
 import type { Readable } from "node:stream";
@@ -13,9 +13,9 @@ export type ChildRun = {
   readonly timeoutMs: number;
   /** Between SIGTERM and SIGKILL at the time limit. Default 0: SIGKILL at once. */
   readonly graceMs?: number;
-  /** Limit for stdout and stderr together. */
+  /** Most bytes kept of stdout and of stderr. */
   readonly outputBytes: number;
-  /** What happens at that limit: the program is killed (default), or the rest of its output is ignored. */
+  /** When both together have more bytes, kill the program (default); or ignore the rest of each stream. */
   readonly onOverflow?: "kill" | "ignore";
   /** Kills the program when aborted. */
   readonly signal?: AbortSignal;
@@ -37,6 +37,7 @@ export type ChildEnd =
   | { readonly kind: "not-started"; readonly code: string | undefined; readonly message: string };
 
 type Child = ChildProcessByStdio<null, Readable, Readable>;
+type Output = { readonly chunks: Buffer[]; bytes: number };
 type StopReason = "timed-out" | "flooded" | "aborted";
 
 /** After the program's end a process that left its group may keep the pipes open; its output is not waited for any longer than this. */
@@ -65,9 +66,8 @@ export async function runChild(run: ChildRun): Promise<ChildEnd> {
 function ended(child: Child, run: ChildRun): Promise<ChildEnd> {
   const { timeoutMs, graceMs = 0, outputBytes, onOverflow = "kill", signal, isBackground } = run;
   return new Promise((resolve) => {
-    const stdout: Buffer[] = [];
-    const stderr: Buffer[] = [];
-    let bytes = 0;
+    const stdout: Output = { chunks: [], bytes: 0 };
+    const stderr: Output = { chunks: [], bytes: 0 };
     let stopped: StopReason | undefined;
     let exit: { readonly code: number | undefined; readonly killedBy: string | undefined } | undefined;
     const timers: NodeJS.Timeout[] = [];
@@ -89,10 +89,12 @@ function ended(child: Child, run: ChildRun): Promise<ChildEnd> {
     });
     child.on("close", settle);
 
-    function collect(into: Buffer[], chunk: Buffer): void {
-      bytes += chunk.length;
-      if (bytes <= outputBytes) into.push(chunk);
-      else if (onOverflow === "kill") stop("flooded");
+    function collect(output: Output, chunk: Buffer): void {
+      const head = chunk.subarray(0, outputBytes - output.bytes);
+      if (head.length > 0) output.chunks.push(head);
+      output.bytes += head.length;
+      const isTooMuch = head.length < chunk.length || stdout.bytes + stderr.bytes > outputBytes;
+      if (isTooMuch && onOverflow === "kill") stop("flooded");
     }
 
     function onAbort(): void {
@@ -141,7 +143,7 @@ function signalGroup(child: Child, name: "SIGTERM" | "SIGKILL"): void {
   }
 }
 
-/** Children to kill when this process exits: a group of its own does not receive Ctrl-C, and the time limit would end with this process. */
+/** Children to kill when this process exits: a separate group does not receive Ctrl-C, and their time limit ends with this process. */
 const toKill = new Set<Child>();
 let isListening = false;
 
@@ -163,6 +165,6 @@ function notStarted(cause: unknown): ChildEnd {
   return { kind: "not-started", code: errnoCode(cause), message: describeCause(cause) };
 }
 
-function textOf(chunks: readonly Buffer[]): string {
+function textOf({ chunks }: Output): string {
   return Buffer.concat(chunks).toString("utf8");
 }

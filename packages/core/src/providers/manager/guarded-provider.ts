@@ -171,7 +171,7 @@ export class GuardedProvider {
     work: (provider: MemoryProvider, signal: AbortSignal) => T | Promise<T>,
   ): (signal: AbortSignal) => Promise<T> {
     const { hangingMs } = this.#options;
-    // A call without time of its own proves nothing before it has run as long as a step waits.
+    // A call with a deadline of 0 ms shows nothing until it has run as long as a step waits.
     const settled = this.breaker.watch(Math.max(deadlineMs, hangingMs));
     return async (signal) => {
       try {

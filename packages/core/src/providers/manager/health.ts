@@ -51,7 +51,7 @@ export type ProviderHealth = {
   };
 };
 
-/** What one process adds. */
+/** The counts that one process adds. */
 export type HealthDelta = Partial<Omit<ProviderHealth, "provider" | "since" | "updated_at">>;
 
 // ---- Adding and parsing, pure ----

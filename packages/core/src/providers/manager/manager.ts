@@ -77,7 +77,7 @@ export class MemoryManager {
   readonly #tools: ProviderTools;
   readonly #queue = new SerialQueue({ maxWaiting: MAX_WAITING_TASKS });
   #turn = 0;
-  /** What `onTurnStart` used of the turn's time, and its budget: both are shared with the recall of the same turn. */
+  /** The time that `onTurnStart` took, and its budget: the recall of the same turn gets the rest of both. */
   #turnStartMs = 0;
   #turnBudget: StepBudget | undefined;
   /** The last session ended with queued work that did not finish in time. */
@@ -191,7 +191,7 @@ export class MemoryManager {
 
   // ---- A turn ----
 
-  /** What providers say about themselves for the system prompt, made safe for a prompt; without a fence. */
+  /** The providers' texts for the system prompt, made safe for a prompt; without a fence. */
   async buildSystemPrompt(): Promise<string> {
     return this.#collect("systemPromptBlock", this.#deadlines.systemPromptBlock, (provider, call) =>
       provider.systemPromptBlock?.(call),
@@ -279,7 +279,7 @@ export class MemoryManager {
     );
   }
 
-  /** What providers want to have kept in the summary, made safe for a prompt. */
+  /** The providers' texts for the summary request, made safe for a prompt. */
   async onPreCompress(messages: Messages): Promise<string> {
     const rows = toRows(messages);
     return this.#collect("onPreCompress", this.#deadlines.preCompress, (provider, call) =>
@@ -359,6 +359,7 @@ export class MemoryManager {
     if (!newSessionId || this.#isShutDown) return;
     for (const { recall } of this.#slots) recall.forgetSession();
     const { rewound, parent_session_id = "", reset = false, ...rest } = options;
+    // By the contract, `rewound` is present only when true.
     const known = { ...rest, parent_session_id, reset, ...(rewound ? { rewound: true as const } : {}) };
     await this.#tell("onSessionSwitch", { deadlineMs: this.#deadlines.sessionSwitch }, (provider, call) =>
       provider.onSessionSwitch?.(newSessionId, { ...known, ...call }),

@@ -14,7 +14,7 @@ export type MirroredWrite = {
 };
 
 export type WriteProvenance = {
-  /** Who wrote outside a conversation: `cli`, `mcp`, `curator`. Absent: the agent. */
+  /** The writer outside a conversation: `cli`, `mcp`, `curator`. Absent: the agent. */
   readonly origin?: string;
   readonly isBackgroundReview?: boolean;
   readonly sessionId?: string;
@@ -48,7 +48,7 @@ export function withoutEmpty<T extends object>(options: T): T {
   ) as T;
 }
 
-/** What a provider reported about a write: nothing, that it stored the text, or why it did not. */
+/** A provider's report about a write: none, that it stored the text, or why it did not. */
 export type WriteReport =
   | { readonly kind: "unsaid" }
   | { readonly kind: "stored" }

@@ -1,4 +1,4 @@
-// What a plugin needs beside its own files: npm packages, which are installed into its directory, and programs, which are only checked for.
+// Dependencies of a plugin: npm packages, which are installed into its directory, and programs, which are only checked for.
 import { existsSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import {
@@ -24,7 +24,7 @@ const GRACE_MS = 2_000;
 
 export type InstallFailure = {
   readonly kind: "bad-spec" | "no-directory" | "npm-missing" | "failed" | "timed-out" | "stopped";
-  /** What happened and what to type instead. No secrets. */
+  /** The failure, and the command to type instead. No secrets. */
   readonly message: string;
 };
 

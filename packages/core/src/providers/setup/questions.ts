@@ -64,7 +64,7 @@ export function checkAnswer(field: ConfigField, text: string): Result<string, st
   return folded === undefined ? err(`must be one of ${choices.join(", ")}`) : ok(folded);
 }
 
-/** What setup requires, in a few words. */
+/** The requirements of setup, in a few words. */
 export function setupHint(fields: readonly ConfigField[]): string {
   if (fields.length === 0) return "no setup needed";
   const secrets = fields.filter((field) => field.secret === true).length;

@@ -12,8 +12,7 @@ import {
 } from "../../config/index.ts";
 import { describeCause, err, HermesError, isRecord, ok, type Result } from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
-import type { ConfigField, MemoryProvider } from "../contract.ts";
-import { DEADLINES_MS } from "../contract.ts";
+import { type ConfigField, DEADLINES_MS, type MemoryProvider } from "../contract.ts";
 import { runForeign } from "../kit/foreign-code.ts";
 import { readSettings } from "../kit/settings.ts";
 import { type EnvAnswer, type Existing, type SplitAnswers, variableOf } from "./questions.ts";

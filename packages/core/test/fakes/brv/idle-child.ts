@@ -1,5 +1,5 @@
-// A process with nothing but a child that hangs. It says the child's id; with the child in the background it should end at
-// once, with `awaited` it leaves as an interrupted command does.
+// A process with only a child that hangs. It prints the child's id. With the child in the background it should end at once; with `awaited`
+// it exits like an interrupted command.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// A process with nothing but a background job that hangs. It should end at once.
+// A process with only a background job that hangs. It should end at once.
 import { SerialQueue } from "../../../src/providers/kit/serial-queue.ts";
 
 const queue = new SerialQueue({ maxWaiting: 5, deadlineMs: 600_000 });

@@ -34,7 +34,7 @@ function reply(
   return readReply(more.command ?? query, { kind: "exited", code, stdout, stderr: more.stderr ?? "" });
 }
 
-describe("what brv says", () => {
+describe("the reply of brv", () => {
   it("is the data of the last line, progress before it ignored", () => {
     expect(reply(`${[thinking, response, completed].join("\n")}\n`)).toMatchObject({
       ok: true,
@@ -74,7 +74,7 @@ describe("what brv says", () => {
     expect(reply("null\n[1]\n7")).toMatchObject({ ok: false });
   });
 
-  it("is what stderr, else stdout, else the exit code tells when that is not 0", () => {
+  it("is a failure with the text of stderr, stdout or the exit code when that is not 0", () => {
     expect(reply("out", { code: 2, stderr: " ›  Error: bad\n flag\n" })).toEqual({
       ok: false,
       error: "› Error: bad flag",
@@ -172,7 +172,7 @@ describe("the brv binary", () => {
     expect(new BinaryFinder({ ...options, systemPlaces: [place_] }).find()).toBe(place_);
   });
 
-  it("is looked for again a minute after it was missing, and at once by whoever asks the disk", () => {
+  it("is searched for again a minute after it was missing, and at once by a search of the disk", () => {
     const home = tempDirectory();
     const clock = { ms: Date.UTC(2026, 5, 1) };
     const path = join(home, ".brv-cli", "bin", "brv");
@@ -192,7 +192,7 @@ describe("the brv binary", () => {
     expect(other.find()).toBe(path);
   });
 
-  it("is remembered until somebody says it is gone", () => {
+  it("is remembered until it is reported missing", () => {
     const home = tempDirectory();
     const first = join(home, "first", "brv");
     const second = join(home, ".brv-cli", "bin", "brv");
@@ -206,7 +206,7 @@ describe("the brv binary", () => {
     expect(binary.find()).toBe(second);
   });
 
-  it("has its own directory first on the PATH of what it starts", () => {
+  it("has its own directory first on the PATH of its children", () => {
     const env = { PATH: ["/x", "/y"].join(delimiter), KEEP: "1", GONE: undefined };
     expect(childEnvironment(env, "/bin/of/brv")).toEqual({
       PATH: ["/bin/of/brv", "/x", "/y"].join(delimiter),

@@ -111,7 +111,7 @@ describe("recall from ByteRover", () => {
     await expect(recall(provider, QUESTION)).rejects.toThrow("more than anybody can use");
   });
 
-  it("ends with the call of whoever asked, which is no failure of brv", async () => {
+  it("ends when the caller aborts, which does not count as a failure of brv", async () => {
     const { provider, brv } = startProvider({
       notes: NOTES,
       plan: { mode: "hang" },

@@ -9,7 +9,7 @@ import { startProvider, storedNotes } from "./started.ts";
 
 const DETACHED = ["curate", "--format", "json", "--detach", "--"];
 
-describe("what ByteRover is given to remember", () => {
+describe("a note for ByteRover", () => {
   it("is a finished turn, queued in the provider's directory without input", async () => {
     const { provider, brv, directory } = startProvider();
     await provider.syncTurn("remember the port, it is 5433", "I will.");
@@ -42,7 +42,7 @@ describe("what ByteRover is given to remember", () => {
     expect(storedNotes(directory)).toEqual(["[User profile] likes tea", "[Agent memory] the port is 5433"]);
   });
 
-  it("is what a compression is about to summarise, which does not wait for it", async () => {
+  it("has the messages before a compaction, which does not wait for it", async () => {
     const { provider, brv, directory } = startProvider({ plan: { mode: "waiting" } });
     const messages = [
       { role: "user", content: "the port is 5433" },
@@ -120,7 +120,7 @@ describe("what ByteRover is given to remember", () => {
 });
 
 describe("shutting ByteRover down", () => {
-  it("waits for what is queued", async () => {
+  it("waits for queued notes", async () => {
     const { provider, brv, directory } = startProvider({ plan: { mode: "waiting" } });
     const all = [1, 2].map((turn) => provider.syncTurn(`this is turn number ${turn}`, "yes"));
     await brv.called(1);
@@ -130,7 +130,7 @@ describe("shutting ByteRover down", () => {
     expect(storedNotes(directory)).toHaveLength(2);
   });
 
-  it("ends what still runs when its own time is over, and says what was lost", async () => {
+  it("ends the running call after 2 s, and logs how many notes were lost", async () => {
     const warnings: string[] = [];
     const { provider, brv } = startProvider({ plan: { mode: "hang" }, options: logging(warnings) });
     const lost = [1, 2].map((turn) => provider.syncTurn(`this is turn number ${turn}`, "yes"));

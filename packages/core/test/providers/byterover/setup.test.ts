@@ -22,7 +22,7 @@ describe("setting ByteRover up", () => {
     expect(commandsOf(started)).toEqual(["providers"]);
   });
 
-  it("asks at a terminal, again when an answer cannot be used, and offers what is set", async () => {
+  it("asks at a terminal, again after an unusable answer, and offers the saved values", async () => {
     const started = startProvider({ settings: { prefetch_command: "query", theirs: 1 } });
     const { ask, asked } = person("loud", "tools", "", "");
     const lines = await setUp(started, { ask });
@@ -105,7 +105,7 @@ describe("setting ByteRover up", () => {
     await expect(setUp(invalid, {})).rejects.toThrow("config.yaml");
   });
 
-  it("describes its questions for whoever asks them otherwise, the key as an optional secret", () => {
+  it("describes its questions for a generic wizard, the key as an optional secret", () => {
     const fields = startProvider().provider.getConfigSchema();
     expect(fields[0]).toMatchObject({
       key: "api_key",
@@ -126,11 +126,11 @@ describe("setting ByteRover up", () => {
 
 type Given = { readonly values?: Record<string, string>; readonly ask?: PostSetupOptions["ask"] | undefined };
 
-/** What was told to the person. */
+/** The lines that setup printed. */
 async function setUp({ provider, home }: Started, { values = {}, ask }: Given): Promise<string[]> {
   const lines: string[] = [];
   const print = (line: string) => void lines.push(line);
-  await provider.postSetup(home, {}, { print, values, ...(ask === undefined ? {} : { ask }) });
+  await provider.postSetup(home, {}, { print, values, ask });
   return lines;
 }
 

@@ -1,9 +1,11 @@
-// A provider on a fresh home with the stand-in for brv, shut down after the test.
+// A provider in a new home with the scripted brv, shut down after the test.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { ByteroverOptions } from "../../../src/providers/bundled/byterover/provider.ts";
-import { ByteroverProvider } from "../../../src/providers/bundled/byterover/provider.ts";
+import {
+  type ByteroverOptions,
+  ByteroverProvider,
+} from "../../../src/providers/bundled/byterover/provider.ts";
 import type { InitializeOptions } from "../../../src/providers/contract.ts";
 import { type BrvPlan, installBrv, type StandIn } from "../../fakes/brv.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
@@ -19,7 +21,7 @@ export type Started = {
 export type StartOptions = {
   readonly plan?: BrvPlan;
   readonly settings?: object;
-  /** What the tree holds; undefined for no tree. */
+  /** Notes in the tree; undefined for no tree. */
   readonly notes?: readonly string[];
   readonly context?: InitializeOptions["agent_context"];
   readonly options?: ByteroverOptions;
@@ -47,16 +49,16 @@ export function startProvider({
   });
   provider.initialize("s-1", {
     hermes_home: home,
-    ...(context === undefined ? {} : { agent_context: context }),
+    agent_context: context,
   });
   onTestFinished(() => provider.shutdown({ signal: AbortSignal.abort() }));
   return { provider, home, brv, directory };
 }
 
 export const recall = (provider: ByteroverProvider, query: string, signal?: AbortSignal): Promise<string> =>
-  provider.prefetch(query, { session_id: "s-1", ...(signal === undefined ? {} : { signal }) });
+  provider.prefetch(query, { session_id: "s-1", signal });
 
-/** What is in the tree, oldest first. */
+/** The notes in the tree, oldest first. */
 export function storedNotes(directory: string): string[] {
   const tree = join(directory, ".brv", "context-tree");
   return readdirSync(tree)

@@ -11,7 +11,7 @@ import {
 } from "../../../src/providers/bundled/byterover/texts.ts";
 
 describe("notes for ByteRover", () => {
-  it("hold what both sides said, each cut at 2000 characters", () => {
+  it("hold the texts of both sides, each cut at 2000 characters", () => {
     expect(turnNote("a question?", "an answer")).toBe("User: a question?\nAssistant: an answer");
     const [user, assistant] = (turnNote("ü😀".repeat(1_500), "x".repeat(2_001)) ?? "").split("\n");
     expect(user).toBe(`User: ${"ü😀".repeat(1_000)}`);
@@ -66,7 +66,7 @@ describe("recall from ByteRover", () => {
     );
   });
 
-  it("is empty without hits, whatever else is said", () => {
+  it("is empty without hits", () => {
     expect(searchRecall({ results: [], message: "Context tree not initialized." }, 500)).toBe("");
     expect(searchRecall({ message: "no results at all, but a long sentence" }, 500)).toBe("");
   });
@@ -104,7 +104,7 @@ describe("recall from ByteRover", () => {
 });
 
 describe("settings of ByteRover", () => {
-  it("have defaults for what is missing or unusable", () => {
+  it("have defaults for missing and unusable values", () => {
     const defaults = {
       mode: "hybrid",
       maxChars: 5_000,
@@ -118,7 +118,7 @@ describe("settings of ByteRover", () => {
     ).toEqual(defaults);
   });
 
-  it("are read as people write them and kept within what brv accepts", () => {
+  it("are read in the spellings that users write, and limited to the range that brv accepts", () => {
     expect(
       readByteroverSettings({
         mode: " TOOLS ",
@@ -136,7 +136,7 @@ describe("settings of ByteRover", () => {
     });
   });
 
-  it("are checked when somebody sets them", () => {
+  it("are checked by setup", () => {
     expect(checkSetting("mode", " Tools ")).toEqual({ ok: true, value: "tools" });
     expect(checkSetting("search_limit", "7")).toEqual({ ok: true, value: 7 });
     expect(checkSetting("search_limit", "51")).toMatchObject({

@@ -32,7 +32,7 @@ describe("the tools of ByteRover", () => {
     );
   });
 
-  it("say that nothing was found, and cut what is too long", async () => {
+  it("say that nothing was found, and cut a long answer", async () => {
     const none = startProvider();
     expect(await call(none, "brv_query", { query: "zebra" })).toEqual({
       result: "No relevant memories found.",
@@ -69,7 +69,7 @@ describe("the tools of ByteRover", () => {
       });
   });
 
-  it("refuse what is missing or too long without starting brv", async () => {
+  it("refuse missing or too long arguments without starting brv", async () => {
     const started = startProvider();
     expect(await call(started, "brv_query", { query: "  " })).toEqual({ error: "query is required" });
     expect(await call(started, "brv_query", { query: 7 })).toEqual({ error: "query is required" });
@@ -170,7 +170,7 @@ describe("the ByteRover provider", () => {
     expect(storedNotes(directory)).toEqual(["something about this project"]);
   });
 
-  it("says what is wrong when it fails its own test", async () => {
+  it("reports the failure when its self-test fails", async () => {
     const { provider, brv } = startProvider({ plan: { modes: { search: "crash" } } });
     await expect(provider.selfTest(new AbortController().signal)).rejects.toThrow("something broke");
     brv.plan({ mode: "hang" });

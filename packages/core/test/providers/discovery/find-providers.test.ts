@@ -66,7 +66,7 @@ describe("finding providers", () => {
     },
   );
 
-  it("lets plugin.yaml decide: exclusive is one whatever its text, a context engine never", async () => {
+  it("lets plugin.yaml decide: exclusive is a provider whatever its source says, a context engine never", async () => {
     const home = tempDirectory();
     plugin(home, "minified", { "index.ts": "export default {}", "plugin.yaml": "kind: exclusive" });
     plugin(home, "engine", { "plugin.yaml": "kind: context_engine" });

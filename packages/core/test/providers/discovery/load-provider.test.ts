@@ -13,7 +13,7 @@ import { members, providerClass, registeringPlugin, writePlugin } from "../../fa
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
 describe("loading a plugin", () => {
-  it("gives the provider and what was found, selected by the directory's name", async () => {
+  it("returns the provider and its directory entry, selected by the directory's name", async () => {
     const home = tempDirectory();
     writePlugin(home, "notes", { "index.mjs": registeringPlugin({ name: "another-name" }) });
     const loaded = await loadProvider(home, "notes");
@@ -103,8 +103,8 @@ describe("a provider that cannot be loaded", () => {
   });
 });
 
-describe("in a process of its own, where Node imports the plugins", () => {
-  /** Plugins that are not worth waiting for, and for how many milliseconds they are. */
+describe("in a separate process, where Node imports the plugins", () => {
+  /** Plugins that hang, and their deadline in milliseconds. */
   const HANGING: Readonly<Record<string, number>> = { hanging: 300, stuck: 300 };
 
   async function load(home: string, names: readonly string[]): Promise<unknown[]> {
@@ -292,7 +292,7 @@ describe("a plugin's exports become a provider", () => {
   });
 });
 
-describe("where there is none, the message tells what was tried", () => {
+describe("without a provider, the message lists the attempts", () => {
   it.each([
     [{}, "it exports nothing of that kind"],
     [undefined, "it exports nothing of that kind"],
@@ -317,7 +317,7 @@ describe("where there is none, the message tells what was tried", () => {
     expect(await nameFrom(module)).toBe(message);
   });
 
-  it("a newer contract is the finding, whatever else failed", async () => {
+  it("a newer contract is reported before all other failures", async () => {
     const register = () => {
       throw new Error("no");
     };
@@ -415,7 +415,7 @@ function provider(members: Partial<MemoryProvider>): MemoryProvider {
   return { name: "x", isAvailable: () => true, initialize() {}, getToolSchemas: () => [], ...members };
 }
 
-describe("asking whether a provider could work", () => {
+describe("checking whether a provider is available", () => {
   it("takes a plain answer and a promised one", async () => {
     expect(await checkAvailability(provider({}))).toEqual({ available: true });
     expect(await checkAvailability(provider({ isAvailable: async () => true }))).toEqual({ available: true });
@@ -465,7 +465,7 @@ describe("asking whether a provider could work", () => {
     },
   );
 
-  it("one that hangs is a no after the deadline, and what it says later is nothing", async () => {
+  it("one that hangs is not available after the deadline, and its later answer is ignored", async () => {
     const { promise, reject } = Promise.withResolvers<boolean>();
     const isAvailable = () => promise;
     expect(await checkAvailability(provider({ isAvailable }), { timeoutMs: 20 })).toEqual({

@@ -1,5 +1,5 @@
-// A process without a test runner in between: Node itself imports the plugins. Each line of input is `home\tname\tms`, each
-// line of output what came of it.
+// A process without a test runner, in which Node itself imports the plugins. Each line of input is `home\tname\tms`, each line of output the
+// outcome.
 import { createInterface } from "node:readline";
 import { loadProvider } from "../../../src/providers/discovery/load-provider.ts";
 
@@ -10,7 +10,7 @@ for await (const line of createInterface({ input: process.stdin })) {
     timeoutMs: Number(timeoutMs),
     onStray: (cause) => strays.push(String(cause)),
   });
-  // What a plugin left behind fails after the microtasks of this turn.
+  // Work that a plugin did not await fails after the microtasks of this turn.
   await new Promise((resolve) => setImmediate(resolve));
   const outcome = loaded.ok
     ? { name: loaded.value.provider.name, available: await loaded.value.provider.isAvailable() }

@@ -46,7 +46,7 @@ external_dependencies:
     });
   });
 
-  it("leaves out what has the wrong type and keeps the rest", async () => {
+  it("leaves out values of the wrong type and keeps the rest", async () => {
     const text = `name: [a]
 description: {a: b}
 npm_dependencies: left-pad
@@ -119,7 +119,7 @@ describe("the entry file", () => {
     expect(entryOf({ "index.cjs": "", "readme.md": "" })).toBe("none");
   });
 
-  it("is what package.json names, exports before main", () => {
+  it("is the file that package.json names, exports before main", () => {
     const files = { "lib/a.js": "", "lib/b.js": "", "index.ts": "" };
     const named = (content: object) => entryOf({ ...files, "package.json": JSON.stringify(content) });
     expect(named({ main: "lib/a.js" })).toBe(join("lib", "a.js"));
@@ -161,7 +161,7 @@ describe("the entry file", () => {
   });
 });
 
-it("takes from exports what an import may take, in the order of the file", () => {
+it("takes from exports the first condition that applies to an import", () => {
   expect(entryOfExports({ require: "./a.cjs", import: "./b.js" })).toBe("./b.js");
   expect(entryOfExports({ node: { import: "./n.js" }, default: "./d.js" })).toBe("./n.js");
   expect(entryOfExports({ ".": [{ browser: "./w.js" }, "./d.js"] })).toBe("./d.js");

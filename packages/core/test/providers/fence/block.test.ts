@@ -1,4 +1,4 @@
-// Recalled text in its fence, out of a foreign one, and in a message.
+// Recalled text in its fence, without a provider's own fence, and in a message.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { buildMemoryContextBlock, injectRecall, unwrapRecall } from "../../../src/providers/fence/block.ts";
@@ -51,7 +51,7 @@ describe("a block", () => {
     buildMemoryContextBlock(" ", { onPreWrapped });
   });
 
-  it("is taken out whole by the sanitiser, whatever is in it", () => {
+  it("is removed whole by the sanitiser, for any content", () => {
     fc.assert(
       fc.property(streamText, (text) => {
         const block = buildMemoryContextBlock(text);

@@ -1,4 +1,4 @@
-// Recall that a model repeats never shows in its reply, wherever it puts the fence. Text about the fence stays.
+// Recall that a model repeats never shows in its reply, wherever the fence is. Text about the fence stays.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { EchoScrubber } from "../../../src/providers/fence/echo-scrubber.ts";
@@ -89,7 +89,7 @@ describe("a repetition of the recall is taken out", () => {
     }
   });
 
-  it("in whatever form, between whatever words", () => {
+  it("in any form, between any words", () => {
     const words = fc.constantFrom("", "Sure: ", "word ", "line\n", "(", "é", "\u{1f600}");
     fc.assert(
       fc.property(

@@ -1,5 +1,5 @@
-// Random replies for the echo scrubber, for the tests and for `npm run soak:scrubber`: lines of the recall, tags in every form, words
-// of the model's own.
+// Random replies for the echo scrubber, for the tests and for `npm run soak:scrubber`: lines of the recall, tags in every form, and other
+// words.
 import fc from "fast-check";
 import { buildMemoryContextBlock } from "../../../src/providers/fence/block.ts";
 import { type Stream, streamOf } from "./streams.ts";
@@ -50,7 +50,7 @@ export const CLOSE_TAGS = [
   "<!-- /memory-context -->",
 ] as const;
 
-/** As a model may write it again. */
+/** A line of the recall in a form in which a model may repeat it. */
 const repeatedLine: fc.Arbitrary<string> = fc
   .tuple(
     fc.constantFrom(...RECALL_LINES.slice(1), NOTE),
@@ -68,7 +68,7 @@ const repeatedLine: fc.Arbitrary<string> = fc
 
 const separator = fc.constantFrom("\n", " ", "\n\n", "\\n", "; ", "\n- ", "\n  ");
 
-/** A fence with nothing but recall in it. */
+/** A fence that contains only recall. */
 export const echo: fc.Arbitrary<string> = fc
   .tuple(
     fc.constantFrom(...OPEN_TAGS),

@@ -1,12 +1,12 @@
-// What has to be visible of a stream, from the written rule and the complete text. Slow and simple on purpose, and
-// without any code of the scrubber: the tests and the soak compare the two.
+// The text of a stream that has to be visible, computed from the documented rule and the complete text. Deliberately slow and simple, and
+// without code of the scrubber: the tests and the soak compare the two.
 
-/** Everything that may be seen once the stream is over. */
+/** The visible text at the end of the stream. */
 export function visibleText(text: string): string {
   return walk(text, { isOver: true });
 }
 
-/** What must have been shown after exactly this much of the stream, however it was cut. */
+/** The text that must have been shown after exactly this much of the stream, for every division into chunks. */
 export function shownSoFar(text: string): string {
   return walk(text, { isOver: false });
 }
@@ -49,7 +49,7 @@ function mayBecomeOpenTag(rest: string, shown: string): boolean {
   return rest.length < OPEN.length && OPEN.startsWith(asciiLowerCase(rest));
 }
 
-/** What is hidden is as if it had never been there, so the shown text alone says where a line begins. */
+/** Hidden text does not count, so only the shown text decides where a line begins. */
 function isOnBlankLine(shown: string): boolean {
   const line = shown.slice(shown.lastIndexOf("\n") + 1);
   return line.split("").every((character) => BLANKS.includes(character));

@@ -1,4 +1,4 @@
-// Fenced memory never shows in a streamed answer, and nothing else is lost, however the stream is cut.
+// Fenced memory never shows in a streamed answer, and nothing else is lost, for every division into chunks.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { buildMemoryContextBlock } from "../../../src/providers/fence/block.ts";
@@ -7,7 +7,7 @@ import { isInProportion, leastCpuMs } from "../../fakes/cpu-time.ts";
 import { shownSoFar, visibleText } from "./oracle.ts";
 import { stream, streamOf, streamText } from "./streams.ts";
 
-/** Chunks, what each shows, what is left for the flush. `MC` stands for the name in the tags. */
+/** Chunks, the text that each shows, and the text of the flush. `MC` stands for the name in the tags. */
 const FIXTURES: readonly (readonly [readonly string[], readonly string[], string])[] = [
   [["<MC>\nold note\n</MC>\n\nAnswer"], ["\n\nAnswer"], ""],
   [["Top\n", "<MC>\nold ", "note\n", "</MC> tail"], ["Top\n", "", "", " tail"], ""],
@@ -47,7 +47,7 @@ describe("a stream", () => {
     expect(scrubber.flush()).toBe(named(rest));
   });
 
-  it("shows nothing for an empty chunk and keeps what it holds", () => {
+  it("shows nothing for an empty chunk and keeps the held text", () => {
     expect(scrub(["", "a\n<memory", "", "-context>", "", "\nold</memory-context>", "", "b"])).toBe("a\nb");
   });
 
@@ -69,7 +69,7 @@ describe("a stream", () => {
 });
 
 describe("flush", () => {
-  it("shows what was held, once", () => {
+  it("shows the held text once", () => {
     const scrubber = new StreamingContextScrubber();
     scrubber.feed("a\n<memory-con");
     expect([scrubber.flush(), scrubber.flush()]).toEqual(["<memory-con", ""]);
@@ -107,7 +107,7 @@ describe("reset", () => {
 });
 
 describe("any stream", () => {
-  it("shows in the end what the rule leaves of the whole text", () => {
+  it("shows in the end the same as the rule applied to the whole text", () => {
     fc.assert(
       fc.property(stream, ({ text, chunks }) => {
         expect(scrub(chunks)).toBe(visibleText(text));
@@ -144,7 +144,7 @@ describe("any stream", () => {
     );
   });
 
-  it("hides what is in its blocks and keeps what is between them", () => {
+  it("hides the blocks and keeps the text between them", () => {
     const prose = fc.stringMatching(/^[a-z <>/\n]{0,12}$/);
     const built = fc.array(
       fc.record({ before: prose, hidden: prose, after: fc.constantFrom("", "\n", " x") }),
@@ -165,7 +165,7 @@ describe("any stream", () => {
     );
   });
 
-  it("never shows what was put into a block of ours", () => {
+  it("never shows the content of a block that we built", () => {
     const marked = fc
       .tuple(streamText, streamText, streamText, streamText)
       .map(

@@ -1,5 +1,5 @@
-// Random streams for the scrubber, for the tests and for `npm run soak:scrubber`: texts full of tags, parts of tags
-// and everything that decides whether one counts, cut in every way.
+// Random streams for the scrubber, for the tests and for `npm run soak:scrubber`: texts with many tags, parts of tags and the characters
+// around them that decide whether a tag counts, cut into chunks in every way.
 import fc from "fast-check";
 
 export type Stream = { readonly text: string; readonly chunks: readonly string[] };
@@ -18,7 +18,7 @@ const beginningOfTag = fc
   .tuple(fc.oneof(openTag, closeTag), fc.nat(CLOSE.length))
   .map(([tag, end]) => tag.slice(0, end));
 
-/** Not blank, or not a tag, though some rule of another language would say so. */
+/** Characters that are neither whitespace nor part of a tag, although the rules of another language say so. */
 const lookalike = fc.constantFrom(
   ...["\u200b", "\ufeff", "\u0130", "\u0130\u0130 \n", "\u212a", "\u017f", "\ud83d", "\ude00", "\u{1f600}"],
   ...[
@@ -64,7 +64,7 @@ export const streamText: fc.Arbitrary<string> = fc
   .array(piece, { maxLength: 14, size: "max" })
   .map((parts) => parts.join(""));
 
-/** Lengths of chunks, used over and over until the text is spent: whole, even, one by one, or any mixture. */
+/** Lengths of chunks, repeated until the end of the text: the whole text, equal lengths, single characters, or a mixture. */
 const lengths: fc.Arbitrary<readonly number[]> = fc.oneof(
   fc.constantFrom([Number.MAX_SAFE_INTEGER], [1], [2], [3], [15], [16], [17]),
   fc.array(fc.nat(20), { minLength: 1, maxLength: 12 }),
@@ -88,7 +88,7 @@ function cut(text: string, sizes: readonly number[]): string[] {
   return chunks;
 }
 
-/** As it is written, or with capitals anywhere. */
+/** In the given spelling, or with capitals at random places. */
 function inAnyCase(tag: string): fc.Arbitrary<string> {
   const mixed = fc
     .array(fc.boolean(), { minLength: tag.length, maxLength: tag.length })

@@ -1,4 +1,4 @@
-// The bundle of each category: kept step by step, and always what a bundling of all its facts gives.
+// The bank of each category: updated step by step, and always equal to the bundle of all its facts.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bundle, similarity } from "../../../src/providers/bundled/holographic/phase-vectors.ts";
@@ -48,7 +48,7 @@ describe("a bank", () => {
     expect(facts.sql("SELECT bank_name FROM hermes_memory_bank_sums")).toEqual([["cat:tool"]]);
   });
 
-  it("does not depend on what happened before", async () => {
+  it("does not depend on its history", async () => {
     const facts = await openFacts({ settings: small });
     await facts.add("one");
     const before = facts.sql("SELECT vector, fact_count FROM memory_banks");

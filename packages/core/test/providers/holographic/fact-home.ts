@@ -1,4 +1,4 @@
-// A home with the provider in it, used through its tools and hooks, and short ways to look at its database.
+// A home with the provider, used through its tools and hooks, and helpers that read its database.
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
@@ -67,12 +67,12 @@ export class FactHome {
     return (await this.provider.prefetch?.(query, { session_id: "s" })) ?? "";
   }
 
-  /** Rows as arrays of values, through a connection of their own. */
+  /** Rows as arrays of values, through a separate connection. */
   sql(text: string, ...values: SQLInputValue[]): unknown[][] {
     return queryFile(this.path, text, ...values);
   }
 
-  /** Changes the file behind the provider's back. */
+  /** Changes the file through another connection. */
   meddle(text: string, ...values: SQLInputValue[]): void {
     using db = new DatabaseSync(this.path, { timeout: 5000 });
     db.prepare(text).run(...values);
@@ -102,7 +102,7 @@ export function queryFile(path: string, text: string, ...values: SQLInputValue[]
     .map((row) => Object.values(row));
 }
 
-/** The facts of the specification, in the order their ids follow. */
+/** The facts of the specification, in the order of their ids. */
 export const FIXTURE: readonly (readonly [content: string, category: string, tags: string])[] = [
   ["John Doe uses Rust for the backend", "project", "rust,backend"],
   ["John Doe prefers dark mode in his editor", "user_pref", "editor"],
@@ -120,7 +120,7 @@ export async function openFixture(settings: Settings = {}): Promise<FactHome> {
   return facts;
 }
 
-/** Float64 values as the file has them. */
+/** Float64 values as bytes in the file. */
 export function floats(bytes: unknown): number[] {
   if (!(bytes instanceof Uint8Array)) throw new Error("not a blob");
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

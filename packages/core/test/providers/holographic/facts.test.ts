@@ -25,7 +25,7 @@ describe("add", () => {
     facts.meddle("UPDATE facts SET tags = 'written at once'");
   });
 
-  it("answers what is missing or wrong", async () => {
+  it("names the missing or wrong argument", async () => {
     const facts = await openFacts();
     expect(await facts.refusal("add")).toBe("Missing required argument: 'content'");
     expect(await facts.refusal("add", { content: " \u2003 " })).toBe("content must not be empty");
@@ -171,7 +171,7 @@ describe("feedback", () => {
     expect(await rate("unhelpful")).toEqual({ fact_id: 1, old_trust: 1, new_trust: 0.9, helpful_count: 2 });
   });
 
-  it("sinks a fact below what search shows by default", async () => {
+  it("lowers a fact below the trust that search requires by default", async () => {
     const facts = await openFacts();
     await facts.add("the kiln is cold");
     for (let i = 0; i < 6; i += 1) await facts.call("fact_feedback", { action: "unhelpful", fact_id: 1 });
@@ -180,7 +180,7 @@ describe("feedback", () => {
     expect(await facts.ids("search", { query: "kiln", min_trust: "0" })).toEqual([1]);
   });
 
-  it("refuses what it does not know", async () => {
+  it("refuses an unknown action", async () => {
     const facts = await openFacts();
     await facts.add("one");
     const feedback = (args: Record<string, unknown>) => facts.call("fact_feedback", args);

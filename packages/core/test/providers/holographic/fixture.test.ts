@@ -229,7 +229,7 @@ describe("with structural scoring", () => {
     ]);
   });
 
-  it("a sentence finds what it asks for", async () => {
+  it("a sentence finds the fact it asks for", async () => {
     const facts = await openFixture();
     expect((await facts.ids("search", { query: "what does john use?" }))[0]).toBe(7);
     expect(await facts.ids("search", { query: "When is the deploy-process run?" })).toContain(6);

@@ -1,4 +1,4 @@
-// Erasing a text from the fact database, in the process that works with it.
+// Erasing a text from the fact database in the process that has it open.
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -33,7 +33,7 @@ describe("forget", () => {
     expect(db.prepare("SELECT name FROM entities").all()).toEqual([{ name: "John Doe" }]);
   });
 
-  it("leaves a store that works: what is said again is found again", async () => {
+  it("leaves a store that works: a text added again is found again", async () => {
     const { provider, tool, add } = await opened();
     await add("Jane Smith lives in Ghent");
     await provider.forget?.("Ghent", {});

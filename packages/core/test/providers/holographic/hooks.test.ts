@@ -1,4 +1,4 @@
-// What the provider does besides its tools: prompt block, recall, mirror, extraction, modes, shutdown.
+// The provider's hooks: prompt block, recall, mirror, extraction, modes, shutdown.
 import { rmSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { extractFacts } from "../../../src/providers/bundled/holographic/extract.ts";
@@ -121,7 +121,7 @@ describe("the mirror of the built-in memory", () => {
     expect(facts.sql("SELECT count(*) FROM hermes_memory_mirrored")).toEqual([[1]]);
   });
 
-  it("touches no fact of its own and none it cannot tell apart", async () => {
+  it("changes neither facts of the user nor facts that it cannot tell apart", async () => {
     const facts = await openFacts();
     const mirror = facts.provider.onMemoryWrite?.bind(facts.provider);
     await facts.add("the attic has a NAS and a fan");
@@ -144,7 +144,7 @@ describe("the mirror of the built-in memory", () => {
     expect(contents(facts)).toEqual([["The van is red", "general"]]); // it was there before the mirror
   });
 
-  it("never takes a fact somebody added for the mirrored one, also when the text is the same", async () => {
+  it("never takes a fact of the user for the mirrored one, also when the text is the same", async () => {
     const facts = await openFacts();
     const mirror = facts.provider.onMemoryWrite?.bind(facts.provider);
     await facts.add("Postgres");
@@ -161,7 +161,7 @@ describe("the mirror of the built-in memory", () => {
     expect(contents(facts)).toEqual([]);
   });
 
-  it("leaves out what may not become a fact, without failing", async () => {
+  it("leaves out refused texts, without failing", async () => {
     const facts = await openFacts();
     await facts.provider.onMemoryWrite?.("add", "memory", "x".repeat(2001), {});
     expect(contents(facts)).toEqual([]);

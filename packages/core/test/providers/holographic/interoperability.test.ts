@@ -1,4 +1,4 @@
-// One file, two programs: what the Python original wrote is read here, and the reverse.
+// One file, two programs: each reads what the other wrote, this one and the Python original.
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
@@ -138,7 +138,7 @@ describe("an older file", () => {
     return home;
   }
 
-  it("gets what it lacks and keeps what it has", async () => {
+  it("gets the missing tables and keeps its facts", async () => {
     const facts = await openFacts({ home: older() });
     expect(facts.sql("PRAGMA journal_mode")).toEqual([["wal"]]);
     expect(await facts.ids("search", { query: "kiln" })).toEqual([1]);

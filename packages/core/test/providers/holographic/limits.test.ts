@@ -1,10 +1,10 @@
-// What a model may send: long labels, long names and long lists are refused with a sentence, not worked on.
+// Limits of tool arguments: long labels, names and lists are refused with a message.
 import { describe, expect, it } from "vitest";
 import { extractFacts } from "../../../src/providers/bundled/holographic/extract.ts";
 import { isInProportion, leastCpuMs } from "../../fakes/cpu-time.ts";
 import { openFacts } from "./fact-home.ts";
 
-describe("limits of what a fact and a question may be", () => {
+describe("limits of facts and queries", () => {
   it("category and tags are short, and scanned", async () => {
     const facts = await openFacts();
     const id = await facts.add("a fact");

@@ -19,7 +19,7 @@ function startAdding(directory: string, name: string, count: number) {
   return startChild(process.execPath, [SCRIPT, directory, name, String(count)]);
 }
 
-/** Every fact is whole: two links, a vector, its words in the index, its place in the bank. */
+/** Every fact is complete: two links, a vector, its words in the index, its part in the bank. */
 function expectConsistent(directory: string): void {
   const path = join(directory, "memory_store.db");
   const [count] = queryFile(path, "SELECT count(*) FROM facts").flat();
@@ -111,6 +111,6 @@ it("adding a thousand facts takes about as long for the last ones as for the fir
     for (let i = 0; i < 250; i += 1) await facts.add(`fact ${round} ${i}`);
     rounds.push(process.cpuUsage(start).user);
   }
-  // The original's last round takes seven times its first; the compiler makes ours faster, noise may make it slower.
+  // In the Python original the last round takes seven times as long as the first. Ours gets faster by compilation, or slower by noise.
   expect(rounds[3]).toBeLessThan(3 * (rounds[0] ?? 0));
 });

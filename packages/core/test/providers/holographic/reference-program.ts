@@ -1,5 +1,5 @@
-// The Python original's way with the file, reduced to what the specification says of it: its tables, its vectors computed
-// with Python's own mathematics, its adding and its rebuilding of a bank.
+// The Python original's use of the file, as the specification describes it: its tables, vectors computed with Python's mathematics, adding
+// facts and rebuilding a bank.
 import { spawnSync } from "node:child_process";
 
 export const hasPython =
@@ -106,7 +106,7 @@ export type PythonFact = readonly [content: string, category: string, tags: stri
 
 export type PythonReading = {
   readonly contents: readonly string[];
-  /** Largest distance of any element from what Python computes. */
+  /** Largest difference of an element from Python's result. */
   readonly vectors_apart: number;
   readonly found: readonly number[];
   readonly banks: readonly unknown[];

@@ -45,7 +45,7 @@ describe("a safe query", () => {
     expect(await facts.ids("search", { query, limit: 1 })).toHaveLength(1);
   });
 
-  it("never fails, whatever is typed", async () => {
+  it("never fails, for any query", async () => {
     const facts = await openStudio();
     const marks = fc.constantFrom(
       '"',
@@ -97,7 +97,7 @@ describe("a raw query", () => {
   });
 });
 
-describe("what was found", () => {
+describe("counting of found facts", () => {
   it("is counted by search and recall", async () => {
     const facts = await openStudio();
     const [before] = facts.sql("SELECT updated_at FROM facts WHERE fact_id = 1");

@@ -1,4 +1,4 @@
-// Credentials and disguised text never become facts, on none of the ways in.
+// Credentials and disguised text never become facts, through any tool or hook.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// The section of config.yaml: read leniently, written strictly, everything around it left alone.
+// The section of config.yaml: read leniently, written strictly, other sections unchanged.
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -128,7 +128,7 @@ describe("saving", () => {
   });
 });
 
-it("the wizard offers what a beginner decides", () => {
+it("the wizard asks for the settings that a beginner decides", () => {
   const fields = createHolographicProvider().getConfigSchema?.() ?? [];
   expect(fields.map(({ key, default: standard }) => [key, standard])).toEqual([
     ["db_path", "$HERMES_HOME/memory_store.db"],

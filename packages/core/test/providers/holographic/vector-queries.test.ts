@@ -1,5 +1,5 @@
-// Probe, related and reason: which facts come into question, aliases, and that a scan of the vectors in memory gives the
-// ranking of the exact formula.
+// Probe, related, reason and contradict: eligible facts, aliases, and that a scan of the vectors in memory gives the ranking of the exact
+// formula.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -191,7 +191,7 @@ describe("the vectors in memory", () => {
   }
 });
 
-describe("what is in memory follows", () => {
+describe("vectors in memory follow", () => {
   it("our own writes", async () => {
     const facts = await openFacts({ settings: REFERENCE });
     await facts.add("Maria Duarte owns the kiln", { category: "project" });
@@ -267,8 +267,7 @@ describe("the shortlist of a scan", () => {
   });
 });
 
-// ----
-// Which pairs of facts are reported as disagreeing.
+// ---- Contradictions
 
 async function pairs(facts: FactHome, args: Record<string, unknown> = {}): Promise<unknown[]> {
   const rows = (await facts.ask("contradict", args)).results as unknown as {
@@ -347,7 +346,7 @@ describe("structural contradictions", () => {
 });
 
 describe("the original's contradictions", () => {
-  it("are hardly ever found: what is shared makes the vectors alike", async () => {
+  it("are rarely found, because shared entities make the vectors similar", async () => {
     const facts = await openFacts({ settings: REFERENCE });
     await facts.add("Tomas Reuter works from the Lisbon office");
     await facts.add("Tomas Reuter works from the Tallinn office");
@@ -359,7 +358,7 @@ describe("the original's contradictions", () => {
     const facts = await openFacts({ settings: REFERENCE });
     await facts.add("Tomas Reuter works from the Lisbon office");
     await facts.add("Tomas Reuter lives in a house by the sea");
-    // Another program may keep a vector of its own making.
+    // Another program may have written a different vector.
     facts.meddle("UPDATE facts SET hrr_vector = zeroblob(8192) WHERE fact_id = 2");
     const [row] = (await facts.ask("contradict")).results ?? [];
     expect(row).toMatchObject({ entity_overlap: 1, shared_entities: ["tomas reuter"] });

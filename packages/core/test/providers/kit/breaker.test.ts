@@ -10,7 +10,7 @@ describe("breaker", () => {
     breaker = new Breaker({ failures: 2, openMs: 120_000, now: () => nowMs });
   });
 
-  it("lets everything through as long as failures do not follow each other", () => {
+  it("allows every call as long as failures do not follow each other", () => {
     breaker.failed();
     breaker.succeeded();
     breaker.failed();
@@ -28,7 +28,7 @@ describe("breaker", () => {
     expect(breaker.tryEnter()).toBe(true);
   });
 
-  it("allows one try when the time is over, and closes when it succeeds", () => {
+  it("allows one trial call after the pause, and closes when it succeeds", () => {
     openAndWait();
     expect(breaker.state).toBe("half-open");
     expect([breaker.tryEnter(), breaker.tryEnter()]).toEqual([true, false]);
@@ -37,7 +37,7 @@ describe("breaker", () => {
     expect(breaker.tryEnter()).toBe(true);
   });
 
-  it("opens again for the whole time when the one try fails", () => {
+  it("opens again for the whole pause when the trial call fails", () => {
     openAndWait();
     breaker.tryEnter();
     breaker.failed();
@@ -47,14 +47,14 @@ describe("breaker", () => {
     expect(breaker.tryEnter()).toBe(true);
   });
 
-  it("gives the one try to the next caller when it was called off", () => {
+  it("gives the trial call to the next caller when it was cancelled", () => {
     openAndWait();
     breaker.tryEnter();
     breaker.abandoned();
     expect(breaker.tryEnter()).toBe(true);
   });
 
-  it("takes a try nobody reported on for lost after the same time", () => {
+  it("takes a trial call without a report for lost after the same time", () => {
     openAndWait();
     breaker.tryEnter();
     nowMs += 120_000;

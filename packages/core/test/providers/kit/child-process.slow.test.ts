@@ -7,14 +7,14 @@ import { startScript } from "../../fakes/child.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
 describe("a child process", () => {
-  it("gives back what it wrote and how it ended", async () => {
+  it("returns its output and exit code", async () => {
     const end = await runChild(
       node("process.stdout.write('ö1'); process.stderr.write('ö2'); process.exitCode = 4"),
     );
     expect(end).toEqual({ kind: "exited", code: 4, stdout: "ö1", stderr: "ö2" });
   });
 
-  it("has no exit code when a signal ended it", async () => {
+  it("has no exit code when a signal killed it", async () => {
     const end = await runChild(node("process.kill(process.pid, 'SIGTERM'); setInterval(() => {}, 1000)"));
     expect(end).toMatchObject({ kind: "exited", code: undefined });
   });
@@ -25,7 +25,7 @@ describe("a child process", () => {
     expect(await runChild(node(script))).toMatchObject({ stdout: "€" });
   });
 
-  it("is ended at the time limit together with what it started", async () => {
+  it("is killed at the time limit together with its children", async () => {
     const brv = installBrv({ mode: "hang" });
     const ended = runChild({ ...brvRun(brv), timeoutMs: 3_000 });
     const [call] = await brv.called(1);
@@ -35,7 +35,7 @@ describe("a child process", () => {
     );
   });
 
-  it("is ended when the caller calls it off, and not even started when that was before", async () => {
+  it("is killed when the caller aborts, and not started when that was before", async () => {
     const brv = installBrv({ mode: "hang" });
     const controller = new AbortController();
     const ended = runChild({ ...brvRun(brv), signal: controller.signal });
@@ -47,14 +47,27 @@ describe("a child process", () => {
     expect(brv.calls()).toHaveLength(1);
   });
 
-  it("is ended when it writes more than it may", async () => {
+  it("is killed when its output exceeds the limit", async () => {
     const brv = installBrv({ mode: "flood" });
     expect(await runChild({ ...brvRun(brv), outputBytes: 1_000_000 })).toEqual({ kind: "flooded" });
     const [call] = brv.calls();
     await vi.waitFor(() => expect(isGone(call?.pid ?? 0)).toBe(true));
   });
 
-  it("is not waited for when somebody else holds its pipes open after its end", async () => {
+  it("keeps the beginning of each stream when the rest is ignored", async () => {
+    const script = "process.stdout.write('a'.repeat(200_000)); process.stderr.write('b'.repeat(200_000))";
+    const end = await runChild({ ...node(script), outputBytes: 1_000, onOverflow: "ignore" });
+    expect(end).toEqual({ kind: "exited", code: 0, stdout: "a".repeat(1_000), stderr: "b".repeat(1_000) });
+  });
+
+  it("is asked to end at the time limit, and killed when it does not", async () => {
+    const script =
+      "process.on('SIGTERM', () => {}); process.stderr.write('stuck'); setInterval(() => {}, 1000)";
+    const end = await runChild({ ...node(script), timeoutMs: 1_500, graceMs: 300 });
+    expect(end).toEqual({ kind: "timed-out", stderr: "stuck" });
+  });
+
+  it("is not waited for when another process holds its pipes open after its end", async () => {
     const brv = installBrv({ mode: "held" });
     expect(await runChild(brvRun(brv))).toMatchObject({ kind: "exited", code: 0 });
   });
@@ -83,7 +96,7 @@ describe("a child process", () => {
     process.kill(pid, "SIGKILL");
   });
 
-  it("that somebody waits for ends with our process", async () => {
+  it("that is awaited ends with our process", async () => {
     const child = startScript("brv/idle-child.ts", ["awaited"]);
     const pid = Number(await child.nextLine());
     onTestFinished(() => {

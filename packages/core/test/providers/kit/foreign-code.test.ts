@@ -1,4 +1,4 @@
-// Running code of a plugin: its deadline, and what is told about a value it throws.
+// Running code of a plugin: its deadline, and the line about a thrown value.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { describeForeign, withDeadline } from "../../../src/providers/kit/foreign-code.ts";
 import { leastCpuMs } from "../../fakes/cpu-time.ts";
@@ -18,7 +18,7 @@ describe("a deadline", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("can be ended early, and hands on what comes late", async () => {
+  it("can be ended early, and passes a late answer on", async () => {
     const stop = new AbortController();
     const late: unknown[] = [];
     const { promise, resolve } = Promise.withResolvers<string>();

@@ -52,7 +52,7 @@ describe("prefetch slot", () => {
     expect(await taken).toBe("tea");
   });
 
-  it("waits at most three seconds, whatever it is told, and keeps what comes later", async () => {
+  it("waits at most three seconds, also with a longer option, and keeps a later result", async () => {
     vi.useFakeTimers();
     const slot = createPrefetchCache({ waitMs: 60_000 });
     const text = Promise.withResolvers<string>();
@@ -68,7 +68,7 @@ describe("prefetch slot", () => {
     expect(await slot.take("s", 3)).toBe("tea");
   });
 
-  it("does not wait when it is told not to, for another session, or for a caller who has gone", async () => {
+  it("does not wait with waitMs 0, for another session, or for an aborted caller", async () => {
     const gone = AbortSignal.abort();
     const never = () => new Promise<string>(() => {});
     const impatient = createPrefetchCache({ waitMs: 0 });
@@ -98,7 +98,7 @@ describe("prefetch slot", () => {
     expect(await slot.take("s", 3)).toBe("tea");
   });
 
-  it("aborts a fetch that a newer one replaces, and ignores what it still brings", async () => {
+  it("aborts a fetch that a newer one replaces, and ignores its result", async () => {
     const slot = createPrefetchCache();
     const text = Promise.withResolvers<string>();
     const signals: AbortSignal[] = [];
@@ -115,7 +115,7 @@ describe("prefetch slot", () => {
     expect(await slot.take("s", 3)).toBe("coffee");
   });
 
-  it("forgets everything when the session changes, also what is still being fetched", async () => {
+  it("forgets everything when the session changes, also a running fetch", async () => {
     const slot = createPrefetchCache();
     await slot.fetch("s", 1, found("tea"));
     slot.clear();

@@ -33,7 +33,7 @@ describe("serial queue", () => {
     expect(queue.length).toBe(0);
   });
 
-  it("goes on after a job that fails, whichever way it fails", async () => {
+  it("goes on after a job that throws or rejects", async () => {
     const queue = new SerialQueue(WIDE);
     const cause = new Error("no");
     const outcomes = [
@@ -50,7 +50,7 @@ describe("serial queue", () => {
     ]);
   });
 
-  it("goes on at the deadline, aborting a job that heeds its signal and leaving one that does not", async () => {
+  it("goes on at the deadline, whether or not the job reacts to its signal", async () => {
     vi.useFakeTimers();
     const queue = new SerialQueue({ maxWaiting: 10, deadlineMs: 1_000 });
     const reasons: unknown[] = [];
@@ -113,7 +113,7 @@ describe("serial queue", () => {
     first.open();
   });
 
-  it("drops what waits, stops what runs and refuses what comes once it is closed", async () => {
+  it("when closed, drops waiting jobs, aborts the running one and refuses new ones", async () => {
     const queue = new SerialQueue(WIDE);
     const seen: boolean[] = [];
     const running = queue.push(
@@ -136,7 +136,7 @@ describe("serial queue", () => {
     expect(queue.length).toBe(0);
   });
 
-  it("starts nothing before the one who hands in goes on", async () => {
+  it("starts no job before the caller of push goes on", async () => {
     const queue = new SerialQueue({ maxWaiting: 5 });
     const seen: string[] = [];
     void queue.push(async () => void seen.push("task"));
@@ -145,7 +145,7 @@ describe("serial queue", () => {
     expect(seen).toEqual(["caller", "task"]);
   });
 
-  it("is drained at once when nothing was handed in, and when it is closed", async () => {
+  it("is drained at once when nothing was pushed, and when it is closed", async () => {
     const queue = new SerialQueue({ maxWaiting: 5 });
     expect(await queue.drain(0)).toBe(0);
     void queue.push(() => new Promise(() => {}));
@@ -153,7 +153,7 @@ describe("serial queue", () => {
     expect(await queue.drain(0)).toBe(0);
   });
 
-  it("is not drained while a task hangs; a later drain finds it done", async () => {
+  it("is not drained while a job hangs; a later drain finds it done", async () => {
     const queue = new SerialQueue({ maxWaiting: 5 });
     const hang = pause();
     void queue.push(() => hang.over);
@@ -162,7 +162,7 @@ describe("serial queue", () => {
     expect(await queue.drain(60_000)).toBe(0);
   });
 
-  it("drains what was handed in before, and does not wait for what comes after", async () => {
+  it("drains the jobs pushed before, and does not wait for later ones", async () => {
     const queue = new SerialQueue({ maxWaiting: 5 });
     const first = pause();
     void queue.push(() => first.over);
@@ -173,7 +173,7 @@ describe("serial queue", () => {
     queue.close();
   });
 
-  it("lets waiting drains go when it is closed", async () => {
+  it("ends waiting drains when it is closed", async () => {
     const queue = new SerialQueue({ maxWaiting: 5 });
     void queue.push(() => new Promise(() => {}));
     const drained = queue.drain(60_000);
@@ -181,7 +181,7 @@ describe("serial queue", () => {
     expect(await drained).toBe(0);
   });
 
-  it("takes up to its limit besides the running one, then says that it is full", async () => {
+  it("accepts as many waiting jobs as its limit, then is full", async () => {
     const queue = new SerialQueue({ maxWaiting: 2 });
     const hang = pause();
     void queue.push(() => hang.over);
@@ -195,7 +195,7 @@ describe("serial queue", () => {
     expect(queue.isFull).toBe(false);
   });
 
-  it("takes nothing once it is closed, runs nothing that waited, and counts what was lost once", async () => {
+  it("accepts no job once it is closed, runs none that waited, and counts the lost ones once", async () => {
     const queue = new SerialQueue({ maxWaiting: 5 });
     const hang = pause();
     const ran: string[] = [];
@@ -251,7 +251,7 @@ describe("serial queue", () => {
           }
           const left = taken.length - ended.length;
           const lost = queue.close();
-          // One that has just ended may not have been noticed yet.
+          // The queue may not have noticed yet that the last job has ended.
           expect(lost).toBeGreaterThanOrEqual(left);
           expect(lost).toBeLessThanOrEqual(Math.min(taken.length, left + 1));
           await new Promise((resolve) => setImmediate(resolve));

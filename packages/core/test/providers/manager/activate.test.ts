@@ -1,4 +1,4 @@
-// From config to a running provider: the settings arrive, and nothing on the way can stop the agent.
+// From config to a running provider: the settings reach it, and no failure stops the agent.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -33,7 +33,7 @@ function managerOf(activation: Activation) {
 }
 
 describe("an activated provider", () => {
-  it("was initialised with the home, the session and who is there", async () => {
+  it("was initialised with the home, the session and the identity", async () => {
     const { home, activation } = await activate({
       more: "initialize(id, { signal, ...rest }) { this.got = [id, rest]; } systemPromptBlock() { return JSON.stringify(this.got); }",
     });
@@ -43,7 +43,7 @@ describe("an activated provider", () => {
     await manager.shutdownAll();
   });
 
-  it("is counted under the name of its directory, whatever it calls itself", async () => {
+  it("is counted under the name of its directory, not its own name", async () => {
     const { home, activation } = await activate({ name: "Sample" });
     await managerOf(activation).shutdownAll();
     expect(readProviderHealth(home, "notes")).toMatchObject({

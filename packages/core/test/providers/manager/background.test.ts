@@ -1,4 +1,4 @@
-// What happens behind the conversation: syncs in the order of the turns, and a shutdown that loses as little as time allows.
+// The background queue: syncs in the order of the turns, and a shutdown that runs as many queued tasks as time allows.
 import { describe, expect, it } from "vitest";
 import { readProviderHealth } from "../../../src/providers/manager/health.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
@@ -28,7 +28,7 @@ describe("finished turns", () => {
     expect(notes.argsOf("syncTurn")[0]?.[2]).not.toHaveProperty("messages");
   });
 
-  it("show the messages as they were, for each provider a list of its own", async () => {
+  it("have the messages of that moment, a separate list for each provider", async () => {
     const start = pause();
     const lists: unknown[] = [];
     const look = (name: string) =>
@@ -82,7 +82,7 @@ describe("finished turns", () => {
     expect(seen).toEqual(turns.flatMap((turn) => [`sync ${turn}`, `prefetch ${turn}`]));
   });
 
-  it("go nowhere and start nothing where no provider wants them", async () => {
+  it("start nothing when no provider has the hooks", async () => {
     const log = recordingLogger();
     const manager = new MemoryManager({ log });
     manager.addProvider(provider());
@@ -94,7 +94,7 @@ describe("finished turns", () => {
 });
 
 describe("a queue that only grows", () => {
-  it("drops what is beyond its hundred, with one warning and a count", async () => {
+  it("drops tasks beyond its hundred, with one warning and a count", async () => {
     const home = tempDirectory();
     const log = recordingLogger();
     const manager = new MemoryManager({ home, log, deadlinesMs: { drain: 1 } });
@@ -135,7 +135,7 @@ describe("the end of a session", () => {
 });
 
 describe("a shutdown", () => {
-  it("runs what is queued first, then closes the last provider first", async () => {
+  it("runs queued tasks first, then shuts down the last provider first", async () => {
     const seen: string[] = [];
     const closing = (name: string) =>
       provider({
@@ -154,7 +154,7 @@ describe("a shutdown", () => {
     expect(seen).toEqual(["builtin sync", "notes sync", "notes closed", "builtin closed"]);
   });
 
-  it("gives up on a wedged task, says how many were lost, and calls nobody after their shutdown", async () => {
+  it("gives up on a hanging task, logs how many were lost, and calls no provider after its shutdown", async () => {
     const home = tempDirectory();
     const log = recordingLogger();
     const manager = new MemoryManager({ home, log, deadlinesMs: { drain: 1 } });

@@ -1,4 +1,4 @@
-// How long the agent waits for a provider that never answers, hook by hook. Time is moved by hand.
+// How long the agent waits for a provider that never answers, hook by hook. Uses fake timers.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { readProviderHealth } from "../../../src/providers/manager/health.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
@@ -22,7 +22,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Milliseconds until it is settled; undefined when it is not after `upTo`. */
+/** Milliseconds until `work` is settled; undefined when it is not after `upTo`. */
 async function settlesAfter(work: Promise<unknown>, upTo: number, stepMs = 100): Promise<number | undefined> {
   let isSettled = false;
   void work.finally(() => {
@@ -59,27 +59,30 @@ const WAITS_MS: Readonly<Record<HookName, number>> = {
 };
 
 describe("a provider that hangs", () => {
-  it.each(HOOKS)("in %s costs its deadline, one warning, and nobody else their turn", async (hook) => {
-    const home = tempDirectory();
-    const log = recordingLogger();
-    const manager = managerWith({ home, log }, hook);
-    const other = recordingProvider("builtin");
-    manager.addProvider(other.provider);
-    other.calls.length = 0;
-    expect(await settlesAfter(DRIVE[hook](manager), 200_000)).toBe(WAITS_MS[hook]);
-    const isForOne = hook === "handleToolCall" || hook === "onMemoryWrite";
-    expect(other.argsOf(hook)).toHaveLength(isForOne ? 0 : 1);
-    const level = hook === "handleToolCall" ? "error" : "warn";
-    expect(log.at(level)).toEqual([
-      expect.stringMatching(
-        new RegExp(`'notes' failed in ${hook}: no answer within ${WAITS_MS[hook] / 1000} s`),
-      ),
-    ]);
-    await vi.advanceTimersByTimeAsync(250); // the counts follow soon
-    expect(readProviderHealth(home, "notes")?.hooks[hook]).toMatchObject({ timeouts: 1, failures: 0 });
-  });
+  it.each(HOOKS)(
+    "in %s costs its deadline and one warning, and the other provider is called all the same",
+    async (hook) => {
+      const home = tempDirectory();
+      const log = recordingLogger();
+      const manager = managerWith({ home, log }, hook);
+      const other = recordingProvider("builtin");
+      manager.addProvider(other.provider);
+      other.calls.length = 0;
+      expect(await settlesAfter(DRIVE[hook](manager), 200_000)).toBe(WAITS_MS[hook]);
+      const isForOne = hook === "handleToolCall" || hook === "onMemoryWrite";
+      expect(other.argsOf(hook)).toHaveLength(isForOne ? 0 : 1);
+      const level = hook === "handleToolCall" ? "error" : "warn";
+      expect(log.at(level)).toEqual([
+        expect.stringMatching(
+          new RegExp(`'notes' failed in ${hook}: no answer within ${WAITS_MS[hook] / 1000} s`),
+        ),
+      ]);
+      await vi.advanceTimersByTimeAsync(250); // the counts follow soon
+      expect(readProviderHealth(home, "notes")?.hooks[hook]).toMatchObject({ timeouts: 1, failures: 0 });
+    },
+  );
 
-  it("is told at its deadline that nobody waits any more", async () => {
+  it("has its signal aborted at the deadline", async () => {
     let signal: AbortSignal | undefined;
     const manager = new MemoryManager();
     manager.addProvider(
@@ -112,7 +115,7 @@ describe("a provider that hangs", () => {
       await manager.prefetchAll("tea?", { session_id: "s1" });
       manager.finishTurn({ session_id: "s1", user: "tea?", assistant: "yes" });
     };
-    // The recall has no time left, but it is asked: it may have an answer ready.
+    // The recall has no time left, but it is called, because it may have an answer ready.
     expect(await settlesAfter(turn(1), 10_000, 1)).toBeLessThanOrEqual(3_001);
     expect(await settlesAfter(turn(2), 10_000, 1)).toBe(0);
     expect(await settlesAfter(turn(3), 10_000, 1)).toBe(0);

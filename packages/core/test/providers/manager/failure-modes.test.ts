@@ -1,4 +1,4 @@
-// The failure modes of providers, numbered as in the list every release is tested against.
+// The failure modes of providers, numbered as in the list that every release is tested against.
 import { describe, expect, it, vi } from "vitest";
 import { DEFAULT_MEMORY_CONFIG } from "../../../src/config/index.ts";
 import { buildMemoryContextBlock } from "../../../src/providers/fence/block.ts";

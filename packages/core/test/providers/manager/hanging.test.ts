@@ -1,4 +1,4 @@
-// A provider that is known to hang is not waited for at length again and again. Time is moved by hand.
+// A provider that is known to hang costs each further step one second. Uses fake timers.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { MemoryProvider } from "../../../src/providers/contract.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
@@ -16,7 +16,7 @@ afterEach(() => {
 const never = (): Promise<never> => new Promise(() => {});
 const EVERYWHERE = HOOKS.filter((hook) => hook !== "getToolSchemas");
 
-/** Milliseconds until it is settled, in steps of 50. */
+/** Milliseconds until `work` is settled, in steps of 50. */
 async function costs(work: Promise<unknown>): Promise<number> {
   let isSettled = false;
   void work.finally(() => {
@@ -36,7 +36,7 @@ function managerOf(member: MemoryProvider, options: MemoryManagerOptions = {}): 
   return manager;
 }
 
-/** As a turn calls it. */
+/** The calls of one turn. */
 async function turn(manager: MemoryManager, number = 1): Promise<void> {
   await manager.onTurnStart(number, "tea?");
   await manager.prefetchAll("tea?", { session_id: "s1" });
@@ -52,7 +52,7 @@ function takes(ms: number): () => Promise<void> {
   return () => new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Gives up when it is told to, as a client does whose server hangs. */
+/** Rejects when its signal is aborted, as a client does whose server hangs. */
 function obedient(_first: unknown, options: { readonly signal?: AbortSignal }): Promise<never> {
   return new Promise((_resolve, reject) => {
     options.signal?.addEventListener("abort", () => reject(options.signal?.reason), { once: true });
@@ -60,7 +60,7 @@ function obedient(_first: unknown, options: { readonly signal?: AbortSignal }): 
 }
 
 describe("a provider that was noticed to hang", () => {
-  it("costs the way out two seconds, also minutes later", async () => {
+  it("costs the exit two seconds, also minutes later", async () => {
     const manager = managerOf(hangingProvider(EVERYWHERE));
     await costs(turn(manager));
     expect(await costs(leave(manager))).toBeLessThanOrEqual(2_050);
@@ -71,7 +71,7 @@ describe("a provider that was noticed to hang", () => {
     expect(await costs(leave(idle))).toBeLessThanOrEqual(2_050);
   });
 
-  it("costs every other step one second, whatever it does in it", async () => {
+  it("costs every other step one second", async () => {
     const manager = managerOf(hangingProvider(EVERYWHERE));
     await costs(turn(manager));
     expect(await costs(manager.onPreCompress([]))).toBe(1_000);
@@ -111,7 +111,7 @@ describe("a provider that was noticed to hang", () => {
     expect(await costs(manager.onPreCompress([]))).toBe(1_000);
   });
 
-  it("still has the whole time for its work, and is then told that it is over", async () => {
+  it("keeps its whole deadline, and its signal is aborted then", async () => {
     const signals: AbortSignal[] = [];
     const manager = managerOf(
       provider({
@@ -130,7 +130,7 @@ describe("a provider that was noticed to hang", () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
   });
 
-  it("is told at a shutdown at the latest", async () => {
+  it("has its signal aborted at shutdown at the latest", async () => {
     let signal: AbortSignal | undefined;
     const manager = managerOf(
       provider({
@@ -146,7 +146,7 @@ describe("a provider that was noticed to hang", () => {
     expect(signal?.aborted).toBe(true); // a socket it waits for would keep the process alive
   });
 
-  it("is waited for at length again once it has answered", async () => {
+  it("gets its whole deadline again once it has answered", async () => {
     const hang = pause();
     const manager = managerOf(
       provider({ onPreCompress: () => hang.over.then(() => ""), onSessionEnd: takes(4_000) }),
@@ -158,7 +158,7 @@ describe("a provider that was noticed to hang", () => {
     expect(await costs(manager.onSessionEnd([]))).toBe(4_000);
   });
 
-  it("is waited for at length again when one call was lost and others work", async () => {
+  it("gets its whole deadline again when one call was lost and others work", async () => {
     let calls = 0;
     const manager = managerOf(
       provider({
@@ -175,7 +175,7 @@ describe("a provider that was noticed to hang", () => {
     expect(await costs(manager.onSessionEnd([]))).toBe(4_000);
   });
 
-  it("is waited for at length again when a short wait ended before its answer came in time", async () => {
+  it("gets its whole deadline again when its answer came in time after a shortened wait", async () => {
     const manager = managerOf(
       provider({ onPreCompress: obedient, onSessionEnd: obedient, onSessionSwitch: takes(1_500) }),
     );
@@ -197,7 +197,7 @@ describe("a provider that was noticed to hang", () => {
     expect(await costs(manager.prefetchAll("tea?"))).toBe(7_000);
   });
 
-  it("does not shorten the time of others", async () => {
+  it("does not shorten the time of other providers", async () => {
     const manager = managerOf(hangingProvider(["onPreCompress", "onSessionEnd"]));
     manager.addProvider(provider({ name: "builtin", onSessionEnd: takes(6_000) }));
     await costs(manager.onPreCompress([]));
@@ -205,7 +205,7 @@ describe("a provider that was noticed to hang", () => {
   });
 });
 
-describe("a provider that is merely slow", () => {
+describe("a provider that is only slow", () => {
   it("keeps its deadlines", async () => {
     const ended: string[] = [];
     const manager = managerOf(
@@ -251,7 +251,7 @@ describe("a provider that is merely slow", () => {
 });
 
 describe("trouble with a provider", () => {
-  it("is told once, whatever hangs and fails after it", async () => {
+  it("is told once, not again for later failures", async () => {
     const told: string[] = [];
     const manager = managerOf(hangingProvider(EVERYWHERE), { onTrouble: (text) => told.push(text) });
     await costs(turn(manager));
@@ -277,7 +277,7 @@ describe("trouble with a provider", () => {
     expect(told.join()).not.toContain(key);
   });
 
-  it("is told for each provider, and costs nothing when the one who is told fails", async () => {
+  it("is told for each provider, also when the listener throws", async () => {
     const told: string[] = [];
     const manager = managerOf(provider({ onSessionEnd: () => Promise.reject(new Error("no")) }), {
       onTrouble: (text) => {

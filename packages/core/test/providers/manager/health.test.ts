@@ -1,4 +1,4 @@
-// The counters that `hermes memory status` shows: kept per provider, across processes, and never in anybody's way.
+// The counters that `hermes memory status` shows: per provider, summed over processes, and never a cause of failures.
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -140,7 +140,7 @@ describe("the file", () => {
     expect(readProviderHealth(home, "notes")).toMatchObject({ stray_errors: 2, dropped_tasks: 0, hooks: {} });
   });
 
-  it("that somebody edited gives what is usable of it", () => {
+  it("that a user edited gives its usable values", () => {
     const edited = {
       since: 7,
       hooks: { prefetch: { calls: "many", failures: -1, timeouts: 2, max_ms: null }, odd: 7 },
@@ -170,7 +170,7 @@ describe("the file", () => {
     expect(readProviderHealth(home, "../../evil/name")).toMatchObject({ stray_errors: 1 });
   });
 
-  it("knows the last check of availability, and who made it", () => {
+  it("has the last check of availability and the command that made it", () => {
     const home = tempDirectory();
     addToHealthFile(home, "notes", { hooks: { prefetch: ONE_CALL } });
     const clock = tickingClock("2026-03-01T00:00:00.000Z");
@@ -198,7 +198,7 @@ describe("the file", () => {
 });
 
 describe("counts that cannot be written", () => {
-  it("stay until they can, and nobody is disturbed", () => {
+  it("are kept until they can be written", () => {
     const home = tempDirectory();
     const blocked = join(home, "provider-health");
     writeFileSync(blocked, "a file where a directory should be");
@@ -228,7 +228,7 @@ describe("counts that cannot be written", () => {
     expect(readProviderHealth(home, "notes")?.stray_errors).toBe(2);
   });
 
-  it("are nobody's concern without a home", async () => {
+  it("are not written without a home", async () => {
     const manager = new MemoryManager();
     manager.addProvider(badProvider(["onTurnStart"], () => Promise.reject(new Error("no"))));
     await manager.onTurnStart(1, "tea?");
@@ -237,7 +237,7 @@ describe("counts that cannot be written", () => {
 });
 
 describe("adding counts", () => {
-  it("sums what is summed, keeps the longest and the latest", () => {
+  it("sums counts, and keeps the longest time and the latest error", () => {
     const before = emptyHealth("notes", "2026-03-01T00:00:00.000Z");
     const slow = { ...ONE_CALL, timeouts: 1, total_ms: 0.1, max_ms: 9 };
     const last_error = { hook: "prefetch", message: "no", at: "2026-03-02T00:00:00.000Z" };

@@ -1,4 +1,4 @@
-// Every event in fair weather: who is told, in which order, with what.
+// Every hook of a provider that works: the order of calls and their arguments.
 import { describe, expect, it } from "vitest";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
 import { writeMetadata } from "../../../src/providers/manager/memory-writes.ts";
@@ -100,7 +100,7 @@ describe("initialisation", () => {
     await manager.shutdownAll();
   });
 
-  it("forwards who is there, and leaves out what is not known", async () => {
+  it("forwards the identity, and leaves out empty values", async () => {
     const notes = recordingProvider();
     const manager = managerWith(notes);
     const known = {
@@ -136,7 +136,7 @@ describe("collected text", () => {
     expect(await ask(manager)).toBe(" likes tea\n\n\nlives by the sea ");
   });
 
-  it.each(HOOK_CALLS)("of %s leaves out what is blank or no text", async (hook, ask) => {
+  it.each(HOOK_CALLS)("of %s leaves out blank texts and values that are not text", async (hook, ask) => {
     for (const blank of ["", " \n\t", "\u0085\u001c", undefined, null, 7, { text: "x" }, ["x"]]) {
       const manager = managerWith(
         recordingProvider("notes", { [hook]: blank }),
@@ -179,11 +179,11 @@ describe("a session switch", () => {
     return notes.argsOf("onSessionSwitch");
   };
 
-  it("has its parent and reset even when nobody gave them", async () => {
+  it("has its parent and reset even when the caller gave none", async () => {
     expect(await switchedWith("s2")).toEqual([["s2", { parent_session_id: "", reset: false, ...SIGNAL }]]);
   });
 
-  it("forwards the reason and what else it was given", async () => {
+  it("forwards the reason and other options", async () => {
     const options = { parent_session_id: "s1", reset: true, reason: "new_session", extra: 1 };
     expect(await switchedWith("s2", options)).toEqual([["s2", { ...options, ...SIGNAL }]]);
   });
@@ -203,17 +203,20 @@ describe("a session switch", () => {
 describe("the transcript", () => {
   const messages = [{ role: "user", content: "tea?" }];
 
-  it.each(["onSessionEnd", "onPreCompress"] as const)("reaches %s as a list of its own", async (hook) => {
-    const vandal = provider({ [hook]: (list: unknown[]) => void list.splice(0) });
-    const notes = recordingProvider("builtin");
-    const manager = new MemoryManager();
-    manager.addProvider(vandal);
-    manager.addProvider(notes.provider);
-    const mine = [...messages];
-    await manager[hook](mine);
-    expect(mine).toEqual(messages);
-    expect(notes.argsOf(hook)).toEqual([[messages, SIGNAL]]);
-  });
+  it.each(["onSessionEnd", "onPreCompress"] as const)(
+    "reaches %s as a separate copy for each provider",
+    async (hook) => {
+      const vandal = provider({ [hook]: (list: unknown[]) => void list.splice(0) });
+      const notes = recordingProvider("builtin");
+      const manager = new MemoryManager();
+      manager.addProvider(vandal);
+      manager.addProvider(notes.provider);
+      const mine = [...messages];
+      await manager[hook](mine);
+      expect(mine).toEqual(messages);
+      expect(notes.argsOf(hook)).toEqual([[messages, SIGNAL]]);
+    },
+  );
 
   it("of an end of session may be empty or missing", async () => {
     const notes = recordingProvider();
@@ -281,7 +284,7 @@ describe("a write to the built-in memory", () => {
     expect(notes.argsOf("onMemoryWrite")).toHaveLength(times);
   });
 
-  it("says whether the assistant or a review made it, and leaves out what is empty", () => {
+  it("has the assistant or a review as its origin, and leaves out empty values", () => {
     expect(
       writeMetadata({ sessionId: "s1", parentSessionId: "", oldText: "tea", taskId: undefined }),
     ).toEqual({

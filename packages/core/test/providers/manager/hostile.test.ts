@@ -1,4 +1,4 @@
-// Providers that throw whatever can be thrown, wherever they can, and objects that cannot even be looked at.
+// Providers that throw every kind of value in every hook, and objects whose getters throw.
 import { describe, expect, it } from "vitest";
 import { readProviderHealth } from "../../../src/providers/manager/health.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
@@ -17,10 +17,10 @@ import {
 } from "../../fakes/providers.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
-/** Hooks that are answered for one provider only. */
+/** Hooks that are called on one provider only. */
 const FOR_ONE: readonly HookName[] = ["handleToolCall", "onMemoryWrite"];
 
-/** Drives the hook again and again beside a healthy provider and looks at what everybody got to see. */
+/** Calls the hook several times on a bad provider and a healthy one, and collects log, answers and counts. */
 async function storm(hook: HookName, bad: ReturnType<typeof provider>, often = 3) {
   const home = tempDirectory();
   const log = recordingLogger();
@@ -37,7 +37,7 @@ async function storm(hook: HookName, bad: ReturnType<typeof provider>, often = 3
   return { log, answers, times, counts, reached: healthy.argsOf(hook).length };
 }
 
-/** One after the other, everything that can be thrown. */
+/** Each kind of thrown value in turn. */
 function everyThrow(): () => unknown {
   const all = Object.values(THROWN);
   let next = 0;
@@ -59,7 +59,7 @@ describe.each(HOOKS)("a provider that fails in %s", (hook) => {
       const often = Object.keys(THROWN).length;
       const { log, times, counts, reached, answers } = await storm(hook, badProvider([hook], misdeed), often);
       expect(reached).toBe(FOR_ONE.includes(hook) ? 0 : times);
-      // At registration, an answer that comes later is not waited for.
+      // At registration, an asynchronous answer is not awaited.
       const asked = hook === "getToolSchemas" && when === "at once" ? times + 1 : times;
       expect(counts).toMatchObject({ failures: asked, timeouts: 0 });
       const named = expect.stringMatching(new RegExp(`^The memory provider 'notes' failed in ${hook}: .`));
@@ -122,7 +122,7 @@ describe("a provider object that cannot be looked at", () => {
   });
 });
 
-describe("what a provider says when it fails", () => {
+describe("the reason of a failure", () => {
   const saidBy = async (cause: unknown): Promise<string> => {
     const log = recordingLogger();
     const manager = new MemoryManager({ log });
@@ -148,7 +148,7 @@ describe("what a provider says when it fails", () => {
     expect(said).not.toContain("abcdef");
   });
 
-  it("is told for whatever was thrown", async () => {
+  it("is given for every thrown value", async () => {
     const said = Object.entries(THROWN).map(async ([what, thrown]) => [what, await saidBy(thrown())]);
     const unprintable = "something was thrown that cannot be shown";
     expect(Object.fromEntries(await Promise.all(said))).toEqual({

@@ -1,4 +1,4 @@
-// The tools that a manager offers: entries, names, schemas and routes tell the same.
+// The tools that a manager offers: entries, names, schemas and routes agree.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
@@ -18,7 +18,7 @@ const CORE = new Set(["memory", "todo"]);
 const offers = fc.array(fc.array(fc.constantFrom(...NAMES), { maxLength: 6 }), { maxLength: 4 });
 
 describe("the tools of a manager", () => {
-  it("are entries with what the provider said, and its answer to a call", async () => {
+  it("are entries with the provider's schema, and its answer to a call", async () => {
     const manager = new MemoryManager();
     manager.addProvider(recordingProvider("notes", { handleToolCall: '{"error":"no such note"}' }).provider);
     const [tool] = manager.tools();

@@ -1,4 +1,4 @@
-// Recall that comes too late, too old, or for a conversation that is over. Time is moved by hand.
+// Recall that comes too late, is too old, or belongs to another session. Uses fake timers.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
 import type { MemoryManagerOptions } from "../../../src/providers/manager/options.ts";
@@ -15,7 +15,7 @@ afterEach(() => {
 
 const DEADLINE_MS = 3_000;
 
-/** A provider whose answers are given by the test, in any order. */
+/** A provider whose calls the test answers, in any order. */
 function slowMemory(options: MemoryManagerOptions = {}) {
   const asked: {
     query: string;
@@ -122,7 +122,7 @@ describe("an answer after the deadline", () => {
     expect(await turn(2)).toBe("");
   });
 
-  it("that is a failure is for whoever looks closely, and the next turn asks again", async () => {
+  it("that is a failure is logged as debug, and the next turn asks again", async () => {
     const log = recordingLogger();
     const { asked, turn } = slowMemory({ log });
     await turn(1);
@@ -170,7 +170,7 @@ describe("a switch of the session", () => {
     expect(await recall).toBe("");
   });
 
-  it("after the deadline drops what comes later, also for a session of the same name", async () => {
+  it("after the deadline drops a later answer, also for a session with the same id", async () => {
     const { manager, asked, turn } = slowMemory();
     await turn(1);
     await manager.onSessionSwitch("s1", { rewound: true });
@@ -178,7 +178,7 @@ describe("a switch of the session", () => {
     expect(await turn(2)).toBe("");
   });
 
-  it("drops what came late before it", async () => {
+  it("drops a late answer that came before it", async () => {
     const { manager, asked, turn } = slowMemory();
     await turn(1);
     asked[0]?.answer("a secret of s1");

@@ -1,4 +1,4 @@
-// Taking providers and their tools: one external provider, the agent's own tool names, and an index that tells the truth.
+// Registering providers and their tools: one external provider, reserved tool names, and routing of tool calls.
 import { describe, expect, it } from "vitest";
 import type { MemoryProvider } from "../../../src/providers/contract.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
@@ -87,7 +87,7 @@ describe("taking providers", () => {
 });
 
 describe("tools", () => {
-  it("are offered in the order of providers and schemas, and routed to who offers them", async () => {
+  it("are offered in the order of providers and schemas, and routed to their provider", async () => {
     const manager = new MemoryManager();
     manager.addProvider(withTools("notes", "notes_b", "notes_a"));
     manager.addProvider(withTools("builtin", "own"));
@@ -97,7 +97,7 @@ describe("tools", () => {
     expect(JSON.parse(await manager.handleToolCall("notes_a", {}))).toEqual({ by: "notes", tool: "notes_a" });
   });
 
-  it("of the same name go to the first who offered them, with a warning", async () => {
+  it("of the same name go to the first provider, with a warning", async () => {
     const log = recordingLogger();
     const manager = new MemoryManager({ log });
     manager.addProvider(withTools("notes", "find"));
@@ -195,7 +195,7 @@ describe("tools", () => {
     expect([...manager.getAllToolNames()]).toEqual(["memory"]);
   });
 
-  it("that nobody answers are not offered", () => {
+  it("without handleToolCall are not offered", () => {
     const manager = new MemoryManager();
     manager.addProvider(provider({ getToolSchemas: () => [toolSchema()] }));
     expect(manager.getAllToolSchemas()).toEqual([]);
@@ -234,7 +234,7 @@ describe("tools", () => {
     expect(log.at("warn")).toEqual([]);
   });
 
-  it("without a description or parameters get empty ones; what is no named object is left out", () => {
+  it("without a description or parameters get empty ones; values without a name are left out", () => {
     const manager = new MemoryManager();
     const odd = [
       null,
@@ -294,7 +294,7 @@ describe("tools", () => {
 });
 
 describe("a tool call", () => {
-  it("of a name nobody offers is an error text, and no rejection", async () => {
+  it("of an unknown tool is an error text, and no rejection", async () => {
     const manager = new MemoryManager();
     expect(JSON.parse(await manager.handleToolCall("find", {}))).toEqual({
       error: "No memory provider handles tool 'find'",

@@ -1,4 +1,4 @@
-// What a provider leaves behind and what ends a process, seen from outside: real processes, their exit codes and counters.
+// Failures of work that a provider does not await, and the end of a process: real processes, their exit codes and counters.
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -15,7 +15,7 @@ type Ended = {
   readonly home: string;
 };
 
-/** Killed after this long; a process that ends by itself is done in a second. */
+/** The process is killed after this long; one that ends normally takes a second. */
 const PATIENCE_MS = 25_000;
 
 async function run(scenario: string, flags: readonly string[] = []): Promise<Ended> {
@@ -90,7 +90,7 @@ describe("an error of the agent itself", () => {
 });
 
 describe("a process with a background task that never ends", () => {
-  it.each(["nothing", "a server"])("and waits for %s ends by itself after the shutdown", async (what) => {
+  it.each(["nothing", "a server"])("and waits for %s ends after the shutdown", async (what) => {
     const { code, stdout, stderr, home } = await run(`wedged: ${what}`);
     expect([code, stderr]).toEqual([0, ""]);
     expect(JSON.parse(stdout)).toEqual({

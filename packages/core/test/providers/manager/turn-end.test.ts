@@ -1,4 +1,4 @@
-// The end of a turn: which turns are handed to providers, and what of their contents.
+// The end of a turn: which turns are passed to providers, and which part of their contents.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { flattenContent } from "../../../src/message/index.ts";
@@ -95,7 +95,7 @@ const SINGLE =
 const TYPED = "The user has provided the following instruction alongside the skill invocation: ";
 const BUNDLE = '[IMPORTANT: The user has invoked the "work" skill bundle, which loads 2 skills.]\n';
 
-describe("what the user typed beside a skill", () => {
+describe("the text that the user typed beside a skill", () => {
   it.each([
     ["plain text", "tea?", "tea?"],
     ["blank text", "  ", "  "],
@@ -128,7 +128,7 @@ describe("what the user typed beside a skill", () => {
     fc.assert(fc.property(fc.string(), (text) => withoutSkillScaffolding(text) === text));
   });
 
-  it("is what recall, prefetch and sync get, and nothing is called when there is none", async () => {
+  it("is passed to recall, prefetch and sync, which are not called when there is none", async () => {
     const notes = recordingProvider();
     const manager = new MemoryManager();
     manager.addProvider(notes.provider);

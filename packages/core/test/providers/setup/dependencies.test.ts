@@ -21,7 +21,7 @@ async function found(home: string, name: string): Promise<FoundProvider> {
   return provider;
 }
 
-/** A package in a folder, whose install script would leave a mark. */
+/** A package in a folder, with an install script that would write a file. */
 function writePackage(root: string, name: string): string {
   const directory = join(root, name.replace("/", "-"));
   mkdirSync(directory, { recursive: true });
@@ -37,7 +37,7 @@ function writePackage(root: string, name: string): string {
   return directory;
 }
 
-/** A program of this name that is found before any other. */
+/** An environment in which this program is found first. */
 function withProgram(name: string, script: string): NodeJS.ProcessEnv {
   const directory = tempDirectory();
   writeFileSync(join(directory, name), `#!/bin/sh\n${script}\n`);
@@ -66,7 +66,7 @@ describe.skipIf(process.platform === "win32")("npm packages of a plugin", () => 
     expect(missingPackages(plugin)).toEqual([]);
     expect(existsSync(join(directory, "node_modules", "greeting", "index.js"))).toBe(true);
     expect([first, second].some((place) => existsSync(join(place, "was-run")))).toBe(false);
-    // npm made a package.json; Node must neither refuse the plugin for it nor warn of a type it had to guess.
+    // npm created a package.json; Node must neither refuse the plugin nor warn that it had to guess the module type.
     expect(JSON.parse(readFileSync(join(directory, "package.json"), "utf8"))).toMatchObject({
       type: "module",
     });
@@ -77,7 +77,7 @@ describe.skipIf(process.platform === "win32")("npm packages of a plugin", () => 
     expect(await child.rest()).toEqual(["hello from greetinghello from @scope/other"]);
   });
 
-  it("a package.json of the plugin's own keeps what it says", async () => {
+  it("an existing package.json of the plugin is not changed", async () => {
     const root = tempDirectory();
     const local = writePackage(root, "greeting");
     const directory = writePlugin(root, "notes", {
@@ -108,7 +108,7 @@ describe.skipIf(process.platform === "win32")("npm packages of a plugin", () => 
     expect(missingPackages({ ...bare, source: "bundled", manifest })).toEqual([]);
   });
 
-  it("that cannot be installed say why and what to type, without secrets", async () => {
+  it("that cannot be installed give the reason and the command to type, without secrets", async () => {
     const directory = tempDirectory();
     const plugin = { ...bare, directory };
     const failing = withProgram(
@@ -158,7 +158,7 @@ describe.skipIf(process.platform === "win32")("npm packages of a plugin", () => 
     await vi.waitFor(() => expect(existsSync(ids)).toBe(true), { timeout: 20_000, interval: 10 });
     stop.abort();
     expect(await stopped).toMatchObject({ ok: false, error: { kind: "stopped" } });
-    // A killed grandchild stays in the process table until its new parent has collected it.
+    // A killed grandchild stays in the process table until its new parent has reaped it.
     await vi.waitFor(() => expect(idsIn(ids).filter(isRunning)).toEqual([]), {
       timeout: 10_000,
       interval: 10,
@@ -209,7 +209,7 @@ function idsIn(path: string): number[] {
   return ids;
 }
 
-/** A process that has ended but was not collected by its new parent is no longer running. */
+/** A zombie process does not count as running. */
 function isRunning(id: number): boolean {
   const state = `/proc/${id}/stat`;
   if (existsSync("/proc/self/stat")) return existsSync(state) && !/\) Z /.test(readFileSync(state, "utf8"));
@@ -242,7 +242,7 @@ describe("splitting a command line", () => {
   });
 });
 
-describe("what a plugin may ask npm for", () => {
+describe("npm specs of a plugin", () => {
   it.each([
     ["left-pad", "left-pad"],
     ["left-pad@^1.2", "left-pad"],

@@ -32,7 +32,7 @@ describe("a field", () => {
     expect(isAsked(field, answers({ mode: "cloud" }))).toBe(false);
   });
 
-  it("offers the present value, then what an earlier answer suggests, then its default", () => {
+  it("offers the saved value, then the default selected by an earlier answer, then its own default", () => {
     const field: ConfigField = {
       key: "url",
       default: "http://fallback",
@@ -53,7 +53,7 @@ describe("a field", () => {
     expect(defaultAnswer({ key: "mode", choices: ["a", "b"], default: "z" }, answers())).toBe("a");
   });
 
-  it("accepts what it can keep, trimmed, choices in any case", () => {
+  it("accepts a trimmed single line, choices in any case", () => {
     expect(checkAnswer({ key: "k" }, "  x y \n")).toEqual({ ok: true, value: "x y" });
     expect(checkAnswer({ key: "k", choices: ["Local"] }, "local")).toEqual({ ok: true, value: "Local" });
     expect(checkAnswer({ key: "k", choices: ["a", "b"] }, "c")).toEqual({
@@ -87,7 +87,7 @@ it("an existing secret shows its last four characters, or only that it is set", 
   expect(maskSecret("")).toBe("");
 });
 
-it("the hint says what setting up takes", () => {
+it("the hint names the requirements of setup", () => {
   const secret: ConfigField = { key: "k", secret: true };
   const plain: ConfigField = { key: "p" };
   expect(setupHint([])).toBe("no setup needed");
@@ -176,8 +176,8 @@ function collect(given: Readonly<Record<string, string>>, existing: Partial<Exis
   return { answers: Object.fromEntries(answers), missing: missing.map(({ key }) => key), ...rest };
 }
 
-describe("answers without a person", () => {
-  it("are what was given, else defaults that follow from earlier answers", () => {
+describe("answers without asking", () => {
+  it("are the given values, else defaults that follow from earlier answers", () => {
     expect(collect({ token: "t1" })).toEqual({
       answers: { mode: "cloud", token: "t1", url: "https://cloud" },
       missing: [],
@@ -192,7 +192,7 @@ describe("answers without a person", () => {
     });
   });
 
-  it("tell what is missing, wrong, unknown and not asked", () => {
+  it("list missing, wrong, unknown and unasked keys", () => {
     expect(collect({ mode: "local", token: "t1", colour: "red" })).toMatchObject({
       missing: ["path"],
       unasked: ["token"],
@@ -204,7 +204,7 @@ describe("answers without a person", () => {
     expect(collect({ token: " " }).invalid).toEqual([{ key: "token", message: "must not be empty" }]);
   });
 
-  it("take up what is there: a setting is the default, a secret needs no answer", () => {
+  it("use saved values: a setting is the default, a secret needs no answer", () => {
     const existing = {
       settings: new Map([
         ["url", "http://mine"],
@@ -238,7 +238,7 @@ it("answers are split: secrets never reach the settings, a setting with a variab
   });
 });
 
-describe("what an earlier setup left", () => {
+describe("the values of an earlier setup", () => {
   const read = async (home: string, env = {}) => {
     const config = await ifUsable(openMemory({ home }).config());
     const { notes: section } = (config?.raw.memory ?? {}) as Record<string, unknown>;

@@ -114,7 +114,7 @@ describe("saving a setup", () => {
     expect(existsSync(join(home, "config.yaml"))).toBe(false);
   });
 
-  it("a config that cannot be changed leaves what was saved and tells what was not", async () => {
+  it("a config that cannot be changed keeps the saved settings and reports the failed step", async () => {
     const home = tempDirectory();
     writeFileSync(join(home, "config.yaml"), "memory: [broken\n");
     const outcome = await saveSetup({

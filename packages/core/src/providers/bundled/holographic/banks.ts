@@ -1,11 +1,11 @@
 // Banks: the bundle of all facts of a category, stored for the Python original and for `probe` under `scoring: reference`. The sums behind a
-// bundle are stored in a table of ours, so that a changed fact does not need all facts to be bundled again.
+// bundle are stored in the table hermes_memory_bank_sums, so that a changed fact does not need all facts to be bundled again.
 import { sha256 } from "../../../lib/index.ts";
 import type { FactDatabase } from "./database.ts";
 import { LEAST_SNR, readVector, snrEstimate, VectorSum, vectorBytes } from "./phase-vectors.ts";
 
-// Summands are rounded to multiples of 1 / PER_UNIT. Sums of up to 131,072 facts are then exact in a double, so a fact can be subtracted again
-// and a bank does not depend on its history. The rounding changes angles by about 1e-11.
+// Summands are rounded to multiples of 1 / PER_UNIT. Sums of up to 131,072 facts are then exact in a double, so a fact can be subtracted
+// again and a bank does not depend on its history. The rounding changes angles by about 1e-11.
 const PER_UNIT = 2 ** 36;
 
 export type BankChange = {
@@ -98,8 +98,8 @@ export class Banks {
     return { sum, count: row.fact_count };
   }
 
-  // The Python original does not rebuild the bank of a category that a fact has left, so a bundle may be unchanged and wrong. Counting reads the
-  // whole category, so it is done only once after each write of another process.
+  // The Python original does not rebuild the bank of a category that a fact has left, so a bundle may be unchanged and wrong. Counting
+  // reads the whole category, so it is done only once after each write of another process.
   #countFits(category: string, name: string, expected: number): boolean {
     const version = this.#db.dataVersion();
     if (this.#checked.get(name) === version) return true;

@@ -93,7 +93,7 @@ type Resolved = {
   /** In the order of their mentions, each once. */
   readonly entities: readonly Entity[];
   /** Created or changed by the transaction; `adopt` them after the commit. */
-  readonly news: readonly Entity[];
+  readonly changed: readonly Entity[];
 };
 
 export function resolveMentions(
@@ -103,11 +103,11 @@ export function resolveMentions(
   scoring: Scoring,
 ): Resolved {
   directory.refresh(db);
-  const news = new Map<number, Entity>();
-  const newest = (entity: Entity | undefined) => entity && (news.get(entity.id) ?? entity);
+  const changed = new Map<number, Entity>();
+  const newest = (entity: Entity | undefined) => entity && (changed.get(entity.id) ?? entity);
   const find = (name: string): Entity | undefined =>
     newest(scoring === "reference" ? findAsLike(db, directory, name) : directory.find(name)) ??
-    [...news.values()].find((entity) =>
+    [...changed.values()].find((entity) =>
       [entity.name, ...entity.aliases].some((known) => directory.isSame(known, name)),
     );
 
@@ -120,11 +120,11 @@ export function resolveMentions(
         aliases.length > 0 && ![entity.name, ...entity.aliases].some((old) => directory.isSame(old, text)),
     );
     const whole = further.length === 0 ? entity : addAliases(db, entity, further);
-    if (whole !== known) news.set(whole.id, whole);
+    if (whole !== known) changed.set(whole.id, whole);
     return whole;
   });
   const entities = [...new Map(found.map((entity) => [entity.id, newest(entity) ?? entity])).values()];
-  return { entities, news: [...news.values()] };
+  return { entities, changed: [...changed.values()] };
 }
 
 export function linkFact(db: FactDatabase, factId: number, entities: readonly Entity[]): void {

@@ -2,15 +2,19 @@
 // and returns what changed, so that entities and vectors in memory can be updated after the commit.
 import type { Banks } from "./banks.ts";
 import type { FactDatabase } from "./database.ts";
-import type { Entity, EntityDirectory } from "./entity-directory.ts";
-import { linkFact, resolveMentions, unlinkFact } from "./entity-directory.ts";
-import type { Encoder } from "./phase-vectors.ts";
-import { readVector, vectorBytes } from "./phase-vectors.ts";
+import {
+  type Entity,
+  type EntityDirectory,
+  linkFact,
+  resolveMentions,
+  unlinkFact,
+} from "./entity-directory.ts";
+import { type Encoder, readVector, vectorBytes } from "./phase-vectors.ts";
 import type { Scoring } from "./settings.ts";
 import type { IndexedFact } from "./vector-index.ts";
 import type { Mentions } from "./words-and-names.ts";
 
-export type FactTools = {
+export type StoreParts = {
   readonly db: FactDatabase;
   readonly encoder: Encoder;
   readonly banks: Banks;
@@ -19,15 +23,15 @@ export type FactTools = {
   readonly mentionsIn: (text: string) => Mentions;
 };
 
-/** What has to be updated in memory after the commit. */
-export type FactNews = {
+/** Changes to entities and vectors in memory, to be applied after the commit. */
+export type CacheUpdate = {
   readonly entities: readonly Entity[];
   /** `vector` is absent when it did not change. */
   readonly put?: { readonly fact: IndexedFact; readonly content: string; readonly vector?: Float64Array };
   readonly dropped?: number;
 };
 
-const NO_NEWS: FactNews = { entities: [] };
+const NO_UPDATE: CacheUpdate = { entities: [] };
 
 type NewFact = {
   readonly content: string;
@@ -36,14 +40,14 @@ type NewFact = {
   readonly trust: number;
 };
 
-type Added = { readonly factId: number; readonly isNew: boolean; readonly news: FactNews };
+type Added = { readonly factId: number; readonly isNew: boolean; readonly cacheUpdate: CacheUpdate };
 
 /** A fact with the same content is kept unchanged. */
-export function addFact(tools: FactTools, fact: NewFact): Added {
-  const { db } = tools;
+export function addFact(parts: StoreParts, fact: NewFact): Added {
+  const { db } = parts;
   const existing = factIdOf(db, fact.content);
-  if (existing !== undefined) return { factId: existing, isNew: false, news: NO_NEWS };
-  const { vector, entities, news } = describe(tools, fact.content);
+  if (existing !== undefined) return { factId: existing, isNew: false, cacheUpdate: NO_UPDATE };
+  const { vector, entities, changed } = describe(parts, fact.content);
   const sql = `
     INSERT INTO facts (content, category, tags, trust_score, hrr_vector)
     VALUES (:content, :category, :tags, :trust, :vector) RETURNING fact_id AS id, updated_at AS updatedAt
@@ -52,9 +56,9 @@ export function addFact(tools: FactTools, fact: NewFact): Added {
   const row = db.get<Stamp>(sql, { content, category, tags, trust, vector: vectorBytes(vector) });
   if (row === undefined) throw new Error("an insert returned no row");
   linkFact(db, row.id, entities);
-  tools.banks.change({ category, added: vector });
+  parts.banks.change({ category, added: vector });
   const put = { fact: { id: row.id, category, trust, updatedAt: row.updatedAt }, content, vector };
-  return { factId: row.id, isNew: true, news: { entities: news, put } };
+  return { factId: row.id, isNew: true, cacheUpdate: { entities: changed, put } };
 }
 
 export type FactChange = {
@@ -65,20 +69,20 @@ export type FactChange = {
 };
 
 type Updated =
-  | { readonly kind: "updated"; readonly news: FactNews }
+  | { readonly kind: "updated"; readonly cacheUpdate: CacheUpdate }
   | { readonly kind: "unknown" }
   /** The fact `id` already has this content. */
   | { readonly kind: "duplicate"; readonly id: number };
 
-export function updateFact(tools: FactTools, factId: number, change: FactChange): Updated {
-  const { db } = tools;
+export function updateFact(parts: StoreParts, factId: number, change: FactChange): Updated {
+  const { db } = parts;
   const before = readFact(db, factId);
   if (before === undefined) return { kind: "unknown" };
   const content = change.content ?? before.content;
   const twin = change.content === undefined ? undefined : factIdOf(db, content);
   if (twin !== undefined && twin !== factId) return { kind: "duplicate", id: twin };
 
-  const described = change.content === undefined ? undefined : describe(tools, content);
+  const described = change.content === undefined ? undefined : describe(parts, content);
   const after = {
     content,
     tags: change.tags ?? before.tags,
@@ -96,15 +100,15 @@ export function updateFact(tools: FactTools, factId: number, change: FactChange)
     unlinkFact(db, factId);
     linkFact(db, factId, described.entities);
   }
-  moveInBanks(tools, before, { category: after.category, vector: after.vector });
+  moveInBanks(parts, before, { category: after.category, vector: after.vector });
   const fact = { id: factId, category: after.category, trust: after.trust, updatedAt: row?.updatedAt ?? "" };
   const put = { fact, content, vector: described?.vector };
-  return { kind: "updated", news: { entities: described?.news ?? [], put } };
+  return { kind: "updated", cacheUpdate: { entities: described?.changed ?? [], put } };
 }
 
 /** Entities are kept, as in the Python original. */
-export function removeFact(tools: FactTools, factId: number): FactNews | undefined {
-  const { db, banks, encoder } = tools;
+export function removeFact(parts: StoreParts, factId: number): CacheUpdate | undefined {
+  const { db, banks, encoder } = parts;
   const before = readFact(db, factId);
   if (before === undefined) return undefined;
   unlinkFact(db, factId);
@@ -118,13 +122,13 @@ export type Rated = {
   readonly oldTrust: number;
   readonly newTrust: number;
   readonly helpfulCount: number;
-  readonly news: FactNews;
+  readonly cacheUpdate: CacheUpdate;
 };
 
 const HELPFUL_STEP = 0.05;
 const UNHELPFUL_STEP = -0.1;
 
-export function rateFact({ db }: FactTools, factId: number, isHelpful: boolean): Rated | undefined {
+export function rateFact({ db }: StoreParts, factId: number, isHelpful: boolean): Rated | undefined {
   const before = readFact(db, factId);
   if (before === undefined) return undefined;
   const newTrust = clamp(before.trust + (isHelpful ? HELPFUL_STEP : UNHELPFUL_STEP));
@@ -135,8 +139,8 @@ export function rateFact({ db }: FactTools, factId: number, isHelpful: boolean):
   `;
   const row = db.get<Stamp>(sql, { trust: newTrust, helpful: helpfulCount, id: factId });
   const fact = { id: factId, category: before.category, trust: newTrust, updatedAt: row?.updatedAt ?? "" };
-  const news = { entities: [], put: { fact, content: before.content } };
-  return { oldTrust: before.trust, newTrust, helpfulCount, news };
+  const cacheUpdate = { entities: [], put: { fact, content: before.content } };
+  return { oldTrust: before.trust, newTrust, helpfulCount, cacheUpdate };
 }
 
 type Stamp = { readonly id: number; readonly updatedAt: string };
@@ -163,18 +167,18 @@ function readFact(db: FactDatabase, factId: number): StoredFact | undefined {
 }
 
 function describe(
-  tools: FactTools,
+  parts: StoreParts,
   content: string,
-): { vector: Float64Array; entities: readonly Entity[]; news: readonly Entity[] } {
-  const { db, directory, scoring, encoder } = tools;
-  const { entities, news } = resolveMentions(db, directory, tools.mentionsIn(content), scoring);
+): { vector: Float64Array; entities: readonly Entity[]; changed: readonly Entity[] } {
+  const { db, directory, scoring, encoder } = parts;
+  const { entities, changed } = resolveMentions(db, directory, parts.mentionsIn(content), scoring);
   const names = entities.map(({ name }) => name);
-  return { vector: encoder.fact(content, names), entities, news };
+  return { vector: encoder.fact(content, names), entities, changed };
 }
 
 /** Updates both banks when the category changes. The Python original forgets the bank of the old category. */
 function moveInBanks(
-  { banks, encoder }: FactTools,
+  { banks, encoder }: StoreParts,
   before: { readonly category: string; readonly vector: Uint8Array | null },
   after: { readonly category: string; readonly vector: Uint8Array | null },
 ): void {
@@ -207,24 +211,24 @@ function mirrorCategory(target: MirrorTarget): string {
   return target === "user" ? "user_pref" : "general";
 }
 
-export function applyMirror(tools: FactTools, write: MirrorWrite): FactNews[] {
-  const old = write.oldText === undefined ? undefined : findMirrored(tools.db, write.target, write.oldText);
-  if (write.content === undefined) return old === undefined ? [] : removed(tools, old);
-  if (old === undefined) return [addMirrored(tools, write, write.content)];
-  const updated = updateFact(tools, old, { content: write.content });
+export function applyMirror(parts: StoreParts, write: MirrorWrite): CacheUpdate[] {
+  const old = write.oldText === undefined ? undefined : findMirrored(parts.db, write.target, write.oldText);
+  if (write.content === undefined) return old === undefined ? [] : removed(parts, old);
+  if (old === undefined) return [addMirrored(parts, write, write.content)];
+  const updated = updateFact(parts, old, { content: write.content });
   if (updated.kind === "updated") {
-    markMirrored(tools.db, old, write.target);
-    return [updated.news];
+    markMirrored(parts.db, old, write.target);
+    return [updated.cacheUpdate];
   }
   // A fact with the new text already exists: it is kept and the old one removed.
-  return [addMirrored(tools, write, write.content), ...removed(tools, old)];
+  return [addMirrored(parts, write, write.content), ...removed(parts, old)];
 }
 
-function addMirrored(tools: FactTools, { target, trust }: MirrorWrite, content: string): FactNews {
+function addMirrored(parts: StoreParts, { target, trust }: MirrorWrite, content: string): CacheUpdate {
   const fact = { content, category: mirrorCategory(target), tags: "", trust };
-  const { factId, isNew, news } = addFact(tools, fact);
-  if (isNew) markMirrored(tools.db, factId, target); // a fact that existed before is not a copy of this entry
-  return news;
+  const { factId, isNew, cacheUpdate } = addFact(parts, fact);
+  if (isNew) markMirrored(parts.db, factId, target); // a fact that existed before is not a copy of this entry
+  return cacheUpdate;
 }
 
 /** The copied fact with exactly this text, or the only copied fact that contains it. */
@@ -251,7 +255,7 @@ export function claimFact(db: FactDatabase, factId: number): void {
   db.run("DELETE FROM hermes_memory_mirrored WHERE fact_id = :factId", { factId });
 }
 
-function removed(tools: FactTools, factId: number): FactNews[] {
-  const news = removeFact(tools, factId);
-  return news === undefined ? [] : [news];
+function removed(parts: StoreParts, factId: number): CacheUpdate[] {
+  const cacheUpdate = removeFact(parts, factId);
+  return cacheUpdate === undefined ? [] : [cacheUpdate];
 }

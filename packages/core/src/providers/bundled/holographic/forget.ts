@@ -3,12 +3,11 @@
 import { createReadStream, existsSync, readdirSync } from "node:fs";
 import { join, parse } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { getConfigValue } from "../../../config/index.ts";
 import { describeCause } from "../../../lib/index.ts";
 import type { FactDatabase } from "./database.ts";
 import { splitAliases } from "./entity-directory.ts";
-import { type FactNews, type FactTools, removeFact } from "./facts.ts";
-import { readSettings, SECTION } from "./settings.ts";
+import { type CacheUpdate, removeFact, type StoreParts } from "./facts.ts";
+import { readSection, readSettings, SECTION } from "./settings.ts";
 
 const SCAN_CHUNK_BYTES = 1 << 20;
 const HOLDS = "instr(content, :text) > 0 OR instr(tags, :text) > 0 OR instr(category, :text) > 0";
@@ -23,14 +22,14 @@ export function countFactsWith(db: FactDatabase, text: string): number {
   return db.get<{ n: number }>(COUNT, { text })?.n ?? 0;
 }
 
-/** Within a transaction. Removes every fact that contains the text, whoever added it. */
-export function eraseFacts(tools: FactTools, text: string): FactNews[] {
-  const { db } = tools;
+/** Within a transaction. Removes every fact that contains the text, including facts that the user added. */
+export function eraseFacts(parts: StoreParts, text: string): CacheUpdate[] {
+  const { db } = parts;
   const concerned = new Set(db.all<{ id: number }>(NAMED, { text }).map(({ id }) => id));
   const named = new Set(concerned);
-  const news = db.all<{ id: number }>(FACTS, { text }).flatMap(({ id: factId }) => {
+  const updates = db.all<{ id: number }>(FACTS, { text }).flatMap(({ id: factId }) => {
     for (const { id } of db.all<{ id: number }>(LINKED, { factId })) concerned.add(id);
-    return removeFact(tools, factId) ?? [];
+    return removeFact(parts, factId) ?? [];
   });
   for (const id of concerned) {
     // An entity that other facts are about is kept, unless its name contains the text.
@@ -44,7 +43,7 @@ export function eraseFacts(tools: FactTools, text: string): FactNews[] {
   }
   // A deletion only marks words in the index as deleted; rebuilding the index removes them.
   db.run("INSERT INTO facts_fts(facts_fts) VALUES ('rebuild')");
-  return news;
+  return updates;
 }
 
 /**
@@ -111,9 +110,7 @@ export async function findUserTraces(
 }
 
 async function storePath(home: string): Promise<string> {
-  const section = await getConfigValue(home, SECTION);
-  const values = section.ok && section.value.source !== "unset" ? section.value.value : undefined;
-  return readSettings(values, home).dbPath;
+  return readSettings((await readSection(home)).values, home).dbPath;
 }
 
 function tracesIn(dbPath: string, text: string): string | undefined {

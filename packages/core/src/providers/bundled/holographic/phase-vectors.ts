@@ -99,8 +99,8 @@ export class VectorSum {
   }
 
   /**
-   * Adds or subtracts a vector with its components rounded to a multiple of `1 / perUnit`. If `perUnit` is a power of two, such sums are exact
-   * as long as they fit a double, so they do not depend on the order of changes.
+   * Adds or subtracts a vector with its components rounded to a multiple of `1 / perUnit`. If `perUnit` is a power of two, such sums are
+   * exact as long as they fit a double, so they do not depend on the order of changes.
    */
   addRounded(phases: Float64Array, sign: 1 | -1, perUnit: number): void {
     this.#addUnits(phases, sign, perUnit);

@@ -1,5 +1,5 @@
 // The holographic provider: a local store of facts as a memory provider. Here are its hooks; the store is in store.ts.
-import { getConfigValue, loadMemoryConfig, setConfigValue } from "../../../config/index.ts";
+import { loadMemoryConfig, setConfigValue } from "../../../config/index.ts";
 import { logPath } from "../../../home.ts";
 import {
   type Clock,
@@ -31,13 +31,13 @@ import {
   forUser,
   type HolographicSettings,
   knownSettings,
+  readSection,
   readSettings,
   SECTION,
   toYaml,
 } from "./settings.ts";
 import { FactStore } from "./store.ts";
-import type { Arguments } from "./tools.ts";
-import { runTool, TOOL_SCHEMAS } from "./tools.ts";
+import { type Arguments, runTool, TOOL_SCHEMAS } from "./tools.ts";
 
 export type HolographicOptions = {
   /** Default: the log file of the home. */
@@ -201,9 +201,7 @@ class HolographicProvider implements MemoryProvider {
   }
 
   async readConfig(hermesHome: string): Promise<Readonly<Record<string, unknown>>> {
-    const section = await getConfigValue(hermesHome, SECTION);
-    const values = section.ok && section.value.source !== "unset" ? section.value.value : undefined;
-    return knownSettings(values);
+    return knownSettings((await readSection(hermesHome)).values);
   }
 
   async selfTest(signal: AbortSignal): Promise<SelfTestReport> {
@@ -212,12 +210,10 @@ class HolographicProvider implements MemoryProvider {
   }
 
   async #readSettings(home: string): Promise<HolographicSettings> {
-    const section = await getConfigValue(home, SECTION);
-    if (!section.ok) {
-      this.#logger.warn(`The holographic memory runs with its default settings: ${section.error.message}`);
-      return readSettings(undefined, home);
-    }
-    return readSettings(section.value.source === "unset" ? undefined : section.value.value, home);
+    const { values, problem } = await readSection(home);
+    if (problem !== undefined)
+      this.#logger.warn(`The holographic memory runs with its default settings: ${problem}`);
+    return readSettings(values, home);
   }
 }
 

@@ -1,6 +1,6 @@
 // Search by words: full text search finds the candidates; shared words, vectors, trust and age decide their order.
 import { FACT_COLUMNS, type FactRow, type FactWithVector, toFactRow } from "./database.ts";
-import type { FactTools } from "./facts.ts";
+import type { StoreParts } from "./facts.ts";
 import { readVector, similarity } from "./phase-vectors.ts";
 import type { HolographicSettings } from "./settings.ts";
 import { jaccard, matchWords } from "./words-and-names.ts";
@@ -26,22 +26,22 @@ const MS_PER_DAY = 86_400_000;
 
 /** Within a read transaction. */
 export function searchFacts(
-  tools: FactTools,
+  parts: StoreParts,
   settings: SearchSettings,
   asked: SearchRequest,
   now: Date,
 ): SearchHit[] {
   const request = { ...asked, query: questionIn(asked.query) };
-  const candidates = findCandidates(tools, settings, request);
+  const candidates = findCandidates(parts, settings, request);
   if (candidates.length === 0) return [];
   const top = Math.max(...candidates.map(({ rank }) => Math.abs(rank)), LEAST_TOP_RANK);
   const queryWords = new Set(matchWords(request.query));
-  const queryVector = settings.vectorWeight > 0 ? encodeQuery(tools, settings, request.query) : undefined;
+  const queryVector = settings.vectorWeight > 0 ? encodeQuery(parts, settings, request.query) : undefined;
 
   const scored = candidates.map(({ rank, fact }): SearchHit => {
     const fts_rank = Math.abs(rank) / top;
     const words = new Set([...matchWords(fact.content), ...matchWords(fact.tags)]);
-    const vector = queryVector && readVector(fact.hrr_vector, tools.encoder.dim);
+    const vector = queryVector && readVector(fact.hrr_vector, parts.encoder.dim);
     const likeness = queryVector && vector ? (similarity(queryVector, vector) + 1) / 2 : 0.5;
     const relevance =
       RANK_WEIGHT * fts_rank + WORDS_WEIGHT * jaccard(queryWords, words) + settings.vectorWeight * likeness;
@@ -61,20 +61,20 @@ export function ageFactor(time: string, halfLifeDays: number, now: Date): number
 }
 
 // The Python original compares the unbound query with facts whose text is bound to a role, which gives about 0.5 for every fact.
-function encodeQuery({ encoder }: FactTools, { scoring }: SearchSettings, query: string): Float64Array {
+function encodeQuery({ encoder }: StoreParts, { scoring }: SearchSettings, query: string): Float64Array {
   return scoring === "reference" ? encoder.text(query) : encoder.content(query);
 }
 
 type Candidate = { readonly rank: number; readonly fact: FactWithVector };
 
-function findCandidates(tools: FactTools, { scoring }: SearchSettings, request: SearchRequest): Candidate[] {
-  const asTyped = matching(tools, request, request.query);
+function findCandidates(parts: StoreParts, { scoring }: SearchSettings, request: SearchRequest): Candidate[] {
+  const asTyped = matching(parts, request, request.query);
   if (asTyped.length > 0 || !request.isSafe) return asTyped;
   const words = scoring === "structural" ? anyTellingWord(request.query) : anyWord(request.query);
-  return words === "" ? [] : matching(tools, request, words);
+  return words === "" ? [] : matching(parts, request, words);
 }
 
-function matching({ db }: FactTools, request: SearchRequest, match: string): Candidate[] {
+function matching({ db }: StoreParts, request: SearchRequest, match: string): Candidate[] {
   // First the ranks, then the facts: in one statement SQLite would move every vector through its sorter.
   const sql = `
     SELECT facts_fts.rowid AS id, facts_fts.rank AS rank

@@ -2,6 +2,7 @@
 // the default; when setup saves, it is refused.
 import { homedir } from "node:os";
 import { join, parse, resolve } from "node:path";
+import { getConfigValue } from "../../../config/index.ts";
 import { userScopeName } from "../../../home.ts";
 import { HermesError, isRecord } from "../../../lib/index.ts";
 import type { ConfigField } from "../../contract.ts";
@@ -36,6 +37,15 @@ const DIM = { standard: 1024, min: 16, max: 16_384 };
 const SHARE = { min: 0, max: 1 };
 /** Far more than five facts of ordinary length, but less than five of the longest allowed. */
 const MAX_CHARS = 4000;
+
+/** The section as config.yaml has it. `problem`: why config.yaml cannot be read. */
+export async function readSection(
+  home: string,
+): Promise<{ readonly values: unknown; readonly problem?: string }> {
+  const section = await getConfigValue(home, SECTION);
+  if (!section.ok) return { values: undefined, problem: section.error.message };
+  return { values: section.value.source === "unset" ? undefined : section.value.value };
+}
 
 export function readSettings(section: unknown, home: string): HolographicSettings {
   const values = isRecord(section) ? section : {};

@@ -13,14 +13,14 @@ import { EntityDirectory, linkedNames } from "./entity-directory.ts";
 import {
   addFact,
   applyMirror,
+  type CacheUpdate,
   claimFact,
   type FactChange,
-  type FactNews,
-  type FactTools,
   type MirrorTarget,
   type Rated,
   rateFact,
   removeFact,
+  type StoreParts,
   updateFact,
 } from "./facts.ts";
 import { countFactsWith, eraseFacts, findDeletedText, scrubFile } from "./forget.ts";
@@ -52,7 +52,7 @@ type ListRequest = {
 
 export class FactStore {
   readonly #settings: HolographicSettings;
-  readonly #tools: FactTools;
+  readonly #parts: StoreParts;
   readonly #index: VectorIndex;
   readonly #clock: Clock;
   readonly #rules: FactRules;
@@ -66,7 +66,7 @@ export class FactStore {
     this.#settings = settings;
     this.#clock = clock;
     this.#rules = { allowSecrets };
-    this.#tools = {
+    this.#parts = {
       db,
       encoder,
       scoring,
@@ -94,11 +94,11 @@ export class FactStore {
     const fact = { content: content.value, category, tags, trust: this.#settings.defaultTrust };
     const added = await this.#write(
       () => {
-        const outcome = addFact(this.#tools, fact);
-        claimFact(this.#tools.db, outcome.factId);
+        const outcome = addFact(this.#parts, fact);
+        claimFact(this.#parts.db, outcome.factId);
         return outcome;
       },
-      ({ news }) => [news],
+      ({ cacheUpdate }) => [cacheUpdate],
     );
     return ok({ factId: added.factId, isNew: added.isNew });
   }
@@ -113,11 +113,11 @@ export class FactStore {
     const isRewritten = [change.content, change.tags, change.category].some((each) => each !== undefined);
     const updated = await this.#write(
       () => {
-        const outcome = updateFact(this.#tools, factId, { ...change, content: content?.value });
-        if (outcome.kind === "updated" && isRewritten) claimFact(this.#tools.db, factId);
+        const outcome = updateFact(this.#parts, factId, { ...change, content: content?.value });
+        if (outcome.kind === "updated" && isRewritten) claimFact(this.#parts.db, factId);
         return outcome;
       },
-      (outcome) => (outcome.kind === "updated" ? [outcome.news] : []),
+      (outcome) => (outcome.kind === "updated" ? [outcome.cacheUpdate] : []),
     );
     if (updated.kind !== "duplicate") return ok(updated.kind === "updated");
     const message = `fact ${updated.id} has this content already (UNIQUE constraint failed: facts.content). Change or remove that one.`;
@@ -125,22 +125,22 @@ export class FactStore {
   }
 
   async remove(factId: number): Promise<boolean> {
-    const news = await this.#write(
-      () => removeFact(this.#tools, factId),
+    const updates = await this.#write(
+      () => removeFact(this.#parts, factId),
       (outcome) => (outcome === undefined ? [] : [outcome]),
     );
-    return news !== undefined;
+    return updates !== undefined;
   }
 
   async rate(factId: number, isHelpful: boolean): Promise<Rated | undefined> {
     return this.#write(
-      () => rateFact(this.#tools, factId, isHelpful),
-      (outcome) => (outcome === undefined ? [] : [outcome.news]),
+      () => rateFact(this.#parts, factId, isHelpful),
+      (outcome) => (outcome === undefined ? [] : [outcome.cacheUpdate]),
     );
   }
 
   async list({ category, minTrust, limit }: ListRequest): Promise<FactRow[]> {
-    const { db } = this.#tools;
+    const { db } = this.#parts;
     const filter = categoryFilter(category);
     const sql = `
       SELECT ${FACT_COLUMNS} FROM facts f WHERE f.trust_score >= :minTrust ${filter.and}
@@ -150,18 +150,18 @@ export class FactStore {
   }
 
   async count(): Promise<number> {
-    const { db } = this.#tools;
+    const { db } = this.#parts;
     return db.read(() => db.get<{ n: number }>("SELECT count(*) AS n FROM facts")?.n ?? 0);
   }
 
   async search(request: SearchRequest): Promise<SearchHit[]> {
-    return this.#tools.db.read(() => searchFacts(this.#tools, this.#settings, request, this.#clock.now()));
+    return this.#parts.db.read(() => searchFacts(this.#parts, this.#settings, request, this.#clock.now()));
   }
 
   /** Counts that these facts were found. Skipped while another process writes: a count is not worth waiting for. */
   countRetrieval(facts: readonly FactRow[]): void {
     if (facts.length === 0) return;
-    const { db } = this.#tools;
+    const { db } = this.#parts;
     const ids = JSON.stringify(facts.map(({ fact_id }) => fact_id));
     const sql = `
       UPDATE facts SET retrieval_count = retrieval_count + 1
@@ -172,7 +172,7 @@ export class FactStore {
 
   async query(request: VectorRequest): Promise<(VectorHit | SearchHit)[]> {
     await this.#upkeep;
-    const hits = await queryVectors(this.#tools, this.#index, request);
+    const hits = await queryVectors(this.#parts, this.#index, request);
     if (hits !== undefined) return hits;
     const query = request.kind === "reason" ? request.entities.join(" ") : request.entity;
     const { category, limit } = request;
@@ -182,7 +182,7 @@ export class FactStore {
 
   async contradictions(category: string | undefined, limit: number): Promise<Contradiction[]> {
     await this.#upkeep;
-    return this.#tools.db.read(() => findContradictions(this.#tools, category, limit));
+    return this.#parts.db.read(() => findContradictions(this.#parts, category, limit));
   }
 
   /** Copies a write of the built-in memory. */
@@ -198,15 +198,15 @@ export class FactStore {
     const kept = content?.ok ? content.value : undefined;
     const write = { target, content: kept, oldText: texts.oldText, trust };
     await this.#write(
-      () => applyMirror(this.#tools, write),
-      (news) => news,
+      () => applyMirror(this.#parts, write),
+      (updates) => updates,
     );
     return isRefused ? content : ok(undefined);
   }
 
   /** How many facts contain the text. `remaining`: no fact does, but the file contains it in deleted records. */
   async traces(text: string): Promise<{ readonly erased: number; readonly remaining: string | undefined }> {
-    const { db } = this.#tools;
+    const { db } = this.#parts;
     const erased = await db.read(() => countFactsWith(db, text));
     return { erased, remaining: erased > 0 ? undefined : await findDeletedText(db.path, text) };
   }
@@ -214,30 +214,30 @@ export class FactStore {
   /** Erases the facts that contain the text, and the bytes of deleted rows. `remaining`: why bytes may be left in the file. */
   async forget(text: string): Promise<{ readonly erased: number; readonly remaining: string | undefined }> {
     await this.#upkeep;
-    const { db, directory } = this.#tools;
+    const { db, directory } = this.#parts;
     db.overwriteDeleted();
-    const news = await this.#write(
-      () => eraseFacts(this.#tools, text),
+    const updates = await this.#write(
+      () => eraseFacts(this.#parts, text),
       (each) => each,
     );
     directory.forget();
-    return { erased: news.length, remaining: await scrubFile(db) };
+    return { erased: updates.length, remaining: await scrubFile(db) };
   }
 
   async close(): Promise<void> {
     this.#isClosing = true;
     await this.#upkeep;
-    this.#tools.db.close();
+    this.#parts.db.close();
   }
 
-  #write<T>(work: () => T, newsOf: (value: T) => readonly FactNews[]): Promise<T> {
-    return this.#tools.db.write(work, (value) => {
-      for (const news of newsOf(value)) this.#remember(news);
+  #write<T>(work: () => T, updatesOf: (value: T) => readonly CacheUpdate[]): Promise<T> {
+    return this.#parts.db.write(work, (value) => {
+      for (const cacheUpdate of updatesOf(value)) this.#updateCaches(cacheUpdate);
     });
   }
 
-  #remember({ entities, put, dropped }: FactNews): void {
-    for (const entity of entities) this.#tools.directory.adopt(entity);
+  #updateCaches({ entities, put, dropped }: CacheUpdate): void {
+    for (const entity of entities) this.#parts.directory.adopt(entity);
     if (dropped !== undefined) this.#index.drop(dropped);
     if (put === undefined) return;
     if (put.vector === undefined) this.#index.touch(put.fact.id, put.fact);
@@ -246,7 +246,7 @@ export class FactStore {
 
   async #renew(warn: (message: string) => void): Promise<void> {
     try {
-      await renewVectors(this.#tools, this.#index, () => this.#isClosing);
+      await renewVectors(this.#parts, this.#index, () => this.#isClosing);
     } catch (cause) {
       warn(
         `Vectors of ${this.#settings.dbPath} could not be renewed; facts without one are found by search only: ${cause}`,
@@ -310,8 +310,8 @@ function threatIds(text: string, { allowSecrets }: FactRules): string[] {
 
 // ---- Renewing vectors ----
 //
-// A vector is outdated when it has another length than config `hrr_dim`, or is missing because a program without vectors wrote the fact. Outdated vectors
-// are computed again in small steps, so that other work goes on meanwhile.
+// A vector is outdated when it has another length than config `hrr_dim`, or is missing because a program without vectors wrote the fact.
+// Outdated vectors are computed again in small steps, so that other work goes on meanwhile.
 
 /** In one transaction, which takes about 20 ms. */
 const FACTS_PER_STEP = 32;
@@ -325,21 +325,21 @@ type Row = {
 };
 
 /** Stops between two steps when `isStopped`; the next start continues. */
-async function renewVectors(tools: FactTools, index: VectorIndex, isStopped: () => boolean): Promise<void> {
-  if (!(await tools.db.read(() => hasOutdated(tools)))) return;
+async function renewVectors(parts: StoreParts, index: VectorIndex, isStopped: () => boolean): Promise<void> {
+  if (!(await parts.db.read(() => hasOutdated(parts)))) return;
   const learn = (step: Step) => {
     for (const { row, vector } of step) index.put(row, vector, row.content);
   };
   for (let after = 0; !isStopped(); ) {
-    const step = await tools.db.write(() => renewSome(tools, after), learn);
+    const step = await parts.db.write(() => renewSome(parts, after), learn);
     const last = step.at(-1);
     if (last === undefined) break;
     after = last.row.id;
   }
-  await renewBanks(tools, isStopped);
+  await renewBanks(parts, isStopped);
 }
 
-async function renewBanks({ db, encoder, banks }: FactTools, isStopped: () => boolean): Promise<void> {
+async function renewBanks({ db, encoder, banks }: StoreParts, isStopped: () => boolean): Promise<void> {
   const categories = await db.read(() =>
     db.all<{ category: string }>("SELECT DISTINCT category FROM facts WHERE category IS NOT NULL"),
   );
@@ -350,23 +350,23 @@ async function renewBanks({ db, encoder, banks }: FactTools, isStopped: () => bo
   await db.write(() => db.run("DELETE FROM memory_banks WHERE dim <> :dim", { dim: encoder.dim }));
 }
 
-function hasOutdated(tools: FactTools): boolean {
-  const { db, encoder } = tools;
+function hasOutdated(parts: StoreParts): boolean {
+  const { db, encoder } = parts;
   const bank = db.get("SELECT 1 FROM memory_banks WHERE dim <> :dim", { dim: encoder.dim });
   return (
-    bank !== undefined || db.get(`SELECT 1 FROM facts WHERE ${outdated(tools)}`, bytes(tools)) !== undefined
+    bank !== undefined || db.get(`SELECT 1 FROM facts WHERE ${outdated(parts)}`, bytes(parts)) !== undefined
   );
 }
 
 type Step = readonly { readonly row: Row; readonly vector: Float64Array }[];
 
-function renewSome(tools: FactTools, after: number): Step {
-  const { db, encoder } = tools;
+function renewSome(parts: StoreParts, after: number): Step {
+  const { db, encoder } = parts;
   const sql = `
     SELECT fact_id AS id, content, category, trust_score AS trust, updated_at AS updatedAt FROM facts
-    WHERE fact_id > :after AND ${outdated(tools)} ORDER BY fact_id LIMIT ${FACTS_PER_STEP}
+    WHERE fact_id > :after AND ${outdated(parts)} ORDER BY fact_id LIMIT ${FACTS_PER_STEP}
   `;
-  return db.all<Row>(sql, { after, ...bytes(tools) }).map((row) => {
+  return db.all<Row>(sql, { after, ...bytes(parts) }).map((row) => {
     const vector = encoder.fact(row.content, linkedNames(db, row.id));
     db.run("UPDATE facts SET hrr_vector = :vector WHERE fact_id = :id", {
       vector: vectorBytes(vector),
@@ -377,10 +377,10 @@ function renewSome(tools: FactTools, after: number): Step {
 }
 
 /** By the rules of the Python original, a fact without a vector keeps none. */
-function outdated({ scoring }: FactTools): string {
+function outdated({ scoring }: StoreParts): string {
   return `length(hrr_vector) ${scoring === "reference" ? "<>" : "IS NOT"} :bytes`;
 }
 
-function bytes({ encoder }: FactTools): { bytes: number } {
+function bytes({ encoder }: StoreParts): { bytes: number } {
   return { bytes: encoder.dim * 8 };
 }

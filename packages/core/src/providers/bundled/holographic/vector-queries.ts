@@ -1,8 +1,8 @@
-// Queries by vectors: facts about an entity (probe), facts that have to do with it (related), facts about several entities at once (reason),
-// and facts that contradict each other. The first three measure the similarity of facts to keys. Two scorings decide the keys: `reference` has the formulas of the Python original,
-// `structural` is the default.
+// Queries by vectors: facts about an entity (probe), facts that have to do with it (related), facts about several entities at once
+// (reason), and facts that contradict each other. The first three measure the similarity of facts to keys. Two scorings decide the keys:
+// `reference` has the formulas of the Python original, `structural` is the default.
 import { categoryFilter, FACT_COLUMNS, type FactRow, type FactWithVector, toFactRow } from "./database.ts";
-import type { FactTools } from "./facts.ts";
+import type { StoreParts } from "./facts.ts";
 import { bind, type Encoder, readVector, similarity, toLevels, unbind } from "./phase-vectors.ts";
 import { phrase, withoutSyntaxErrors } from "./search.ts";
 import {
@@ -19,15 +19,15 @@ const FEW = 200;
 
 /** Undefined when no fact has a vector; the caller then searches by words. */
 export async function queryVectors(
-  tools: FactTools,
+  parts: StoreParts,
   index: VectorIndex,
   request: VectorRequest,
 ): Promise<VectorHit[] | undefined> {
-  const { db, encoder, scoring } = tools;
+  const { db, encoder, scoring } = parts;
   const { category } = request;
   const plan = await db.read(() => {
-    if (!hasVectors(tools, category)) return undefined;
-    return scoring === "reference" ? referencePlan(tools, request) : structuralPlan(tools, request);
+    if (!hasVectors(parts, category)) return undefined;
+    return scoring === "reference" ? referencePlan(parts, request) : structuralPlan(parts, request);
   });
   if (plan === undefined) return undefined;
   const isFew = plan.tiers !== undefined && plan.tiers.size <= FEW;
@@ -40,10 +40,10 @@ export async function queryVectors(
     const measured = plan.withoutContent ? unbind(vector, encoder.content(content)) : vector;
     return measure(plan, measured);
   };
-  return db.read(() => computeExactly(tools, { tiers: tiers ?? new Map(), category, limit, exact }));
+  return db.read(() => computeExactly(parts, { tiers: tiers ?? new Map(), category, limit, exact }));
 }
 
-function hasVectors({ db, encoder }: FactTools, category: string | undefined): boolean {
+function hasVectors({ db, encoder }: StoreParts, category: string | undefined): boolean {
   const filter = categoryFilter(category);
   const sql = `SELECT 1 FROM facts f WHERE length(f.hrr_vector) = :bytes ${filter.and} LIMIT 1`;
   return db.get(sql, { bytes: encoder.dim * 8, ...filter.values }) !== undefined;
@@ -117,7 +117,7 @@ type Plan = {
 // they are named after: the entity's part of a fact cancels out, and the rest is noise. They are kept for comparison.
 
 /** Within a read transaction. Every fact is eligible. */
-function referencePlan({ encoder, banks }: FactTools, request: VectorRequest): Plan {
+function referencePlan({ encoder, banks }: StoreParts, request: VectorRequest): Plan {
   switch (request.kind) {
     case "probe": {
       const key = encoder.entity(request.entity);
@@ -151,10 +151,10 @@ function planOf(subjects: Plan["subjects"]): Plan {
 // all others is noise around zero, which would bring in unrelated facts among 10,000 or with short vectors.
 
 /** Within a read transaction. */
-function structuralPlan(tools: FactTools, request: VectorRequest): Plan {
+function structuralPlan(parts: StoreParts, request: VectorRequest): Plan {
   const asked = request.kind === "reason" ? request.entities : [request.entity];
-  const subjects = asked.map((name) => subjectOf(tools, name));
-  const { encoder } = tools;
+  const subjects = asked.map((name) => subjectOf(parts, name));
+  const { encoder } = parts;
   const keysOf = (name: string) =>
     request.kind === "related" ? relatedKeys(encoder, name) : [encoder.entity(name)];
   return {
@@ -172,7 +172,7 @@ type Subject = {
   readonly named: ReadonlySet<number>;
 };
 
-function subjectOf({ db, directory }: FactTools, asked: string): Subject {
+function subjectOf({ db, directory }: StoreParts, asked: string): Subject {
   directory.refresh(db);
   const entities = directory.meant(asked);
   const names = new Set([asked, ...entities.map(({ name }) => name)].map((name) => name.toLowerCase()));
@@ -248,7 +248,7 @@ type Finalists = {
 };
 
 /** Within a read transaction. Facts that were removed meanwhile are left out. */
-function computeExactly({ db, encoder }: FactTools, finalists: Finalists): VectorHit[] {
+function computeExactly({ db, encoder }: StoreParts, finalists: Finalists): VectorHit[] {
   const { tiers, category, limit, exact } = finalists;
   const filter = categoryFilter(category);
   const sql = `
@@ -311,12 +311,12 @@ const FIRST_LOOK = { length: 256, least: SAME_FORM.from - 4 * 0.044 };
 
 /** Within a read transaction. */
 export function findContradictions(
-  tools: FactTools,
+  parts: StoreParts,
   category: string | undefined,
   limit: number,
 ): Contradiction[] {
-  const facts = readFacts(tools, category);
-  const judge = tools.scoring === "reference" ? referenceJudge(tools) : structuralJudge(tools);
+  const facts = readFacts(parts, category);
+  const judge = parts.scoring === "reference" ? referenceJudge(parts) : structuralJudge(parts);
   const found = pairsOf(facts).flatMap(({ one, other, shared }) => {
     const overlap = shared.length / (one.entities.length + other.entities.length - shared.length);
     const verdict = overlap < LEAST_OVERLAP ? undefined : judge(one.fact, other.fact, overlap);
@@ -339,7 +339,7 @@ type Verdict = { readonly similar: number; readonly score: number };
 type Judge = (one: FactRow, other: FactRow, overlap: number) => Verdict | undefined;
 
 /** Facts about the same entities with different vectors. Rarely true, because a shared entity makes the vectors similar. */
-function referenceJudge({ db, encoder }: FactTools): Judge {
+function referenceJudge({ db, encoder }: StoreParts): Judge {
   const known = new Map<number, { vector: Float64Array; levels: Uint16Array }>();
   const vectorOf = (factId: number) => {
     const read = known.get(factId);
@@ -364,7 +364,7 @@ function referenceJudge({ db, encoder }: FactTools): Judge {
 }
 
 /** The same statement with another value: most words are the same, and each side has words that the other lacks. */
-function structuralJudge({ encoder }: FactTools): Judge {
+function structuralJudge({ encoder }: StoreParts): Judge {
   return (one, other, overlap) => {
     const [a, b] = [encoder.textLevels(one.content), encoder.textLevels(other.content)];
     if (encoder.dim > FIRST_LOOK.length) {
@@ -399,7 +399,7 @@ function pairsOf(facts: readonly Compared[]): Pair[] {
   return pairs;
 }
 
-function readFacts({ db, encoder }: FactTools, category: string | undefined): Compared[] {
+function readFacts({ db, encoder }: StoreParts, category: string | undefined): Compared[] {
   const filter = categoryFilter(category);
   const sql = `
     SELECT ${FACT_COLUMNS} FROM facts f WHERE length(f.hrr_vector) = :bytes ${filter.and}

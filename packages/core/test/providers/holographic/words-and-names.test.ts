@@ -1,4 +1,4 @@
-// Which names a text mentions, by the original's rules and by the improved ones.
+// The names that a text mentions, under both scorings.
 import { describe, expect, it } from "vitest";
 import {
   improvedMentions,
@@ -82,6 +82,6 @@ it("long texts take no more than a moment", () => {
     referenceMentions(text);
     improvedMentions(text);
   }
-  // The original needs about nine seconds for a fifth of the first one; a quadratic rule would need minutes here.
+  // The Python original needs about nine seconds for a fifth of the first text; a quadratic rule would need minutes here.
   expect(performance.now() - start).toBeLessThan(5000);
 });

@@ -1,4 +1,4 @@
-// The numbers of the specification, and what must hold for all vectors.
+// The numbers of the specification, and rules that hold for all vectors.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -19,14 +19,14 @@ const alice = encoder.atom("alice");
 const bob = encoder.atom("bob");
 const carol = encoder.atom("carol");
 
-/** Closer than the specification asks for. */
+/** Stricter than the specification. */
 const DIGITS = 12;
 
 function expectStart(vector: Float64Array, start: readonly number[]): void {
   for (const [i, angle] of start.entries()) expect(vector[i]).toBeCloseTo(angle, DIGITS);
 }
 
-/** Largest difference of two angles at the same place. */
+/** Largest difference of two angles at the same index. */
 function apart(a: Float64Array, b: Float64Array): number {
   const differences = [...a].map((angle, i) => Math.abs(angle - (b[i] ?? 0)) % TAU);
   return Math.max(0, ...differences.map((each) => Math.min(each, TAU - each)));

@@ -1,4 +1,4 @@
-// Vectors that do not fit the settings any more are made anew while everything else goes on.
+// Outdated vectors are computed again while other work goes on.
 import { describe, expect, it } from "vitest";
 import { type FactHome, openFacts, REFERENCE } from "./fact-home.ts";
 

@@ -1,4 +1,4 @@
-// Files on disks that cannot do write-ahead logging, which no test machine has: a connection that answers like one there.
+// File systems without write-ahead logging, simulated by a connection that answers like one there.
 import { expect, it } from "vitest";
 import { setJournalMode } from "../../../src/providers/bundled/holographic/database.ts";
 
