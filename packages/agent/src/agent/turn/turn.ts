@@ -17,14 +17,14 @@ import {
 } from "@hermes-memory/core/message";
 import { buildMemoryContextBlock } from "@hermes-memory/core/providers";
 import { type ModelReply, promptTokens, safeAddress, totalTokens } from "../../models/index.ts";
-import type { AgentHooks } from "../options.ts";
-import type { TurnResult } from "../result.ts";
+import type { AgentHooks } from "../agent-options.ts";
 import type { ReviewSchedule, ReviewScope } from "../review/review-schedule.ts";
 import { writeJsonSnapshot } from "../session/session-files.ts";
 import { withMaskedArguments } from "../session/transcript.ts";
 import type { RunOptions, UserInput } from "../surface.ts";
 import { type CheckedCall, checkCalls } from "../tools/check-calls.ts";
 import { runBatch, toolMessage } from "../tools/run-calls.ts";
+import type { TurnResult } from "../turn-result.ts";
 import { judge, NO_TROUBLES, type Troubles, type Verdict } from "./judge.ts";
 import {
   compactAfterTools,
