@@ -1,4 +1,4 @@
-// As killed.test.ts, at every rename and at every third of the calls that change a file.
+// Like killed.test.ts, but killed at every rename and at every third call that changes a file.
 import { cpSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";

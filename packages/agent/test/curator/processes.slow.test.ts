@@ -37,7 +37,7 @@ describe("two curators at once", () => {
     const second = await runCurator(options);
     expect(second).toMatchObject({ ok: false, error: { kind: "running", runner: { pid: child.pid } } });
     expect(currentRunner(home.home)).toMatchObject({ pid: child.pid });
-    expect(gist(await home.run())).toHaveLength(1); // a dry run disturbs nobody
+    expect(gist(await home.run())).toHaveLength(1); // a dry run takes no lock
     await child.kill();
     expect(currentRunner(home.home)).toBeUndefined();
     expect(await runCurator(options)).toMatchObject({ ok: true, value: { summary: "1 applied" } });

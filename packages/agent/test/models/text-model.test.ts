@@ -1,5 +1,4 @@
-// Models for small pieces of work.
-
+// Models for small tasks.
 import { HermesError } from "@hermes-memory/core/lib";
 import { describe, expect, it } from "vitest";
 import { openModel } from "../../src/models/index.ts";

@@ -1,4 +1,4 @@
-// Model objects that a library's user brings along.
+// Model objects of the AI SDK that a program passes in.
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { describe, expect, it } from "vitest";

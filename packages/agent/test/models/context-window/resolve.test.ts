@@ -17,7 +17,7 @@ async function configOf(text: string): Promise<HermesConfig> {
   return config.value;
 }
 
-/** Every call is kept; nothing leaves this process. */
+/** Records every call; nothing leaves this process. */
 function recordingFetch(body: object): { readonly fetch: typeof fetch; readonly calls: string[] } {
   const calls: string[] = [];
   const send: typeof fetch = async (input) => {
@@ -234,7 +234,7 @@ describe("the cache of windows", () => {
       tokens: 8192,
       source: "server",
     });
-    // Not loaded yet: what it will say then counts, so it is asked again.
+    // Not loaded yet, so the server is asked again later.
     const idle = ollamaAnswers("m", { most: 131_072 });
     expect(await windowAfter(20_000, idle)).toEqual({ ...stated, isProvisional: true });
   });
