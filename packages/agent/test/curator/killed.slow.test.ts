@@ -21,7 +21,7 @@ async function expectTakenBack(
   start: () => Promise<{ home: CuratorHome; before: object }>,
   { how, on, step }: Pick<Killing, "how" | "on"> & { readonly step: number },
 ): Promise<void> {
-  const kill = { how, ...(on === undefined ? {} : { on }) };
+  const kill = { how, on };
   const { calls } = runKilled((await start()).home.home, { ...kill, at: 0 });
   expect(calls).toBeGreaterThan(0);
   for (let at = 1; at <= calls; at += step) {

@@ -27,7 +27,7 @@ async function ticks(child: Child, count: number): Promise<void> {
 }
 
 describe("two curators at once", () => {
-  it("are one: the second is told who runs, and may start when the first was killed", async () => {
+  it("exclude each other: the second is told which process runs, and may start when the first was killed", async () => {
     const home = await CuratorHome.make();
     home.remember("Uses pnpm", "uses pnpm.", "Lives in Graz", "Likes tea");
     const child = startChild(process.execPath, [CURATING, home.home, "hang"]);

@@ -168,7 +168,7 @@ function stage(proposal: MemoryProposal, key: string, run: RunContext): Outcome 
   );
   if (waiting) return { kind: "waiting", reason: `is staged already, as ${waiting.id}` };
   if (run.isScheduled && run.known.includes(key))
-    return { kind: "waiting", reason: "was proposed before and not taken up" };
+    return { kind: "waiting", reason: "was proposed before and not approved" };
   const { target, curation } = proposal;
   const draft = { target, curation, summary: summaryOf(proposal), group: run.group };
   const staged = stageCuration(directory, draft, run.memory.clock.now());

@@ -175,7 +175,7 @@ async function decide(
 ): Promise<Outcome> {
   if (run.mode === "dry-run") return { kind: "proposed" };
   if (run.mode === "propose" && run.isScheduled && run.known.includes(key))
-    return { kind: "waiting", reason: "was proposed before and not taken up" };
+    return { kind: "waiting", reason: "was proposed before and not approved" };
   if (run.mode === "propose") {
     const waiting = waitingFor(run.memory.home, calls[0] ?? {});
     if (waiting !== undefined) return { kind: "waiting", reason: `is staged already, as ${waiting}` };

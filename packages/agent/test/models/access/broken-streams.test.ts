@@ -147,7 +147,7 @@ describe.each(KINDS)("the %s wire", (kind) => {
     expect(elsewhere.asked).toHaveLength(0);
   });
 
-  it("says that nobody answers at a local address", async () => {
+  it("says that no server answers at a local address", async () => {
     const model = await openModel(chosenFor(kind, `${await deadAddress()}/v1`, { provider: "ollama" }));
     const failure = await failureOf(model);
     expect(failure).toMatchObject({ kind: "connection", isRetryable: true });

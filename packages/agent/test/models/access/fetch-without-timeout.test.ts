@@ -90,7 +90,7 @@ describe("the patient fetch", () => {
     }
   });
 
-  it("follows nobody elsewhere, and takes an answer without a body", async () => {
+  it("follows no redirect, and accepts an answer without a body", async () => {
     const url = await serve((request, response) => {
       if (request.url === "/v1/empty") response.writeHead(204).end();
       else response.writeHead(307, { location: "http://models.example/" }).end("moved");
@@ -100,7 +100,7 @@ describe("the patient fetch", () => {
     expect([moved.status, await moved.text()]).toEqual([307, "moved"]);
   });
 
-  it("fails as Node's does when nobody is there, and when the answer makes no sense", async () => {
+  it("fails as Node's does when there is no server, and when the answer is malformed", async () => {
     const failure = await fetchWithoutTimeout(`${await deadAddress()}/v1`).catch((cause: unknown) => cause);
     expect(failure).toBeInstanceOf(TypeError);
     expect(failure).toMatchObject({ message: "fetch failed", cause: { code: "ECONNREFUSED" } });

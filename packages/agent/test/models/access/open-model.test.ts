@@ -73,7 +73,7 @@ describe("a model object of the AI SDK", () => {
     await cancelled.promise;
   });
 
-  it("that answers when nobody waits any more is hung up on", async () => {
+  it("that answers after the call has ended is cancelled", async () => {
     const cancelled = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<{ stream: ReadableStream }>();
     const late = {

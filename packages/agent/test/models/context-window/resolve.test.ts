@@ -80,7 +80,7 @@ describe("the window of a model", () => {
     expect(await resolveContextWindow({ model })).toMatchObject({ tokens, source: "table" });
   });
 
-  it("comes from the catalogue where the table has nothing, and is assumed where nobody knows", async () => {
+  it("comes from the catalogue when the table has nothing, and is a default for an unknown model", async () => {
     expect(await resolveContextWindow({ model: "gpt-3.5-turbo", provider: "openai" })).toMatchObject({
       tokens: 16_385,
       source: "catalogue",
