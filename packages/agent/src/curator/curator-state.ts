@@ -1,4 +1,4 @@
-// What the curator remembers between runs: `skills/.curator_state`, in the form the Python original keeps.
+// The curator's state between runs: `skills/.curator_state`, in the format of the Python original.
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import {
@@ -13,14 +13,14 @@ import {
 } from "@hermes-memory/core/lib";
 
 export type CuratorState = {
-  /** ISO time; null before the first run was put off. */
+  /** ISO time; null until the first scheduled run was put off. */
   readonly lastRunAt: string | null;
   readonly lastRunDurationSeconds: number | null;
   readonly lastRunSummary: string | null;
   readonly lastReportPath: string | null;
   readonly isPaused: boolean;
   readonly runCount: number;
-  /** Hashes of what was proposed before, oldest first: a scheduled run does not ask twice. */
+  /** Hashes of earlier proposals, oldest first: a scheduled run proposes nothing twice. */
   readonly proposed: readonly string[];
 };
 
@@ -33,13 +33,13 @@ function statePath(home: string): string {
   return join(home, "skills", ".curator_state");
 }
 
-/** A missing file is a curator that never ran. One that cannot be understood counts as the same; its pause does not. */
+/** A missing file means that the curator never ran. A damaged file is an error. */
 export function readState(home: string): Result<CuratorState, StateProblem> {
   const fields = readFields(home);
   return fields.ok ? ok(toState(fields.value)) : fields;
 }
 
-/** Reads, changes and writes under a lock. Fields of other programs stay. */
+/** Reads, changes and writes under a lock. Keeps fields of other programs. */
 export function changeState(
   home: string,
   change: (state: CuratorState) => Partial<CuratorState>,
@@ -77,10 +77,10 @@ function readFields(home: string): Result<Fields, StateProblem> {
     const value: unknown = JSON.parse(text);
     if (isRecord(value)) return ok(value);
   } catch {
-    // Damaged: told below.
+    // damaged: see below
   }
-  // Somebody may have paused the curator in there, so a damaged file is not "never ran, go ahead".
-  return err({ kind: "io", message: `${path} is damaged. Mend the JSON, or delete the file.` });
+  // Not treated as missing: the user may have paused the curator in this file.
+  return err({ kind: "io", message: `${path} is damaged. Repair the JSON, or delete the file.` });
 }
 
 function toState(fields: Fields): CuratorState {

@@ -1,4 +1,4 @@
-// Questions to a model that may loop, lie, say nothing or never answer: counted, bounded in time, and read as JSON or not at all.
+// Questions to a model, with limits on their number and time. The reply must be JSON of the expected shape, or it is a failure.
 import { describeCause, err, ok, outsideJsonOr, type Result, type TextModel } from "@hermes-memory/core/lib";
 
 export type AskFailure = {
@@ -9,7 +9,7 @@ export type AskFailure = {
 export type Question<T> = {
   readonly system: string;
   readonly prompt: string;
-  /** Undefined for an answer that makes no sense. */
+  /** Undefined for an answer that cannot be used. */
   readonly read: (value: unknown) => T | undefined;
 };
 
@@ -22,7 +22,7 @@ export type CallLimits = {
 export const MAX_CALLS = 60;
 const LONGEST_REPLY = 200_000;
 const MOST_OUTPUT_TOKENS = 8_000;
-/** A model that failed this often in a row is not asked again in this run. */
+/** After this many failures in a row the model is not asked again in this run. */
 const MOST_FAILURES = 3;
 
 export class ModelCalls {
@@ -48,7 +48,7 @@ export class ModelCalls {
     return this.#failures;
   }
 
-  /** A reply that makes no sense is asked for once more. Rejects only when the run was stopped. */
+  /** Asks a second time when the reply cannot be used. Rejects only when the run was aborted. */
   async ask<T>(question: Question<T>): Promise<Result<T, AskFailure>> {
     const first = await this.#once(question, question.prompt);
     if (first.ok || first.error.kind !== "nonsense") return first;
@@ -78,7 +78,7 @@ export class ModelCalls {
     return ok(read);
   }
 
-  /** Gives up on a model that takes no notice of the signal, too. */
+  /** Returns at the timeout even if the model ignores the signal. */
   async #complete(system: string, prompt: string, timeoutMs: number): Promise<Result<string, AskFailure>> {
     const timer = AbortSignal.timeout(Math.max(1, Math.ceil(timeoutMs)));
     const signal = AbortSignal.any([this.#signal, timer]);
@@ -89,7 +89,7 @@ export class ModelCalls {
     });
     try {
       const asked = this.#model.complete({ system, prompt, maxOutputTokens: MOST_OUTPUT_TOKENS, signal });
-      asked.catch(() => {}); // it may fail after nobody waits for it any more
+      asked.catch(() => {}); // it may still reject after the timeout
       const text: unknown = await Promise.race([asked, stopped]);
       return ok(typeof text === "string" ? text : "");
     } catch (cause) {
@@ -114,7 +114,7 @@ export class ModelCalls {
   }
 }
 
-/** The object in a reply: alone, in a fenced block, or with words around it. */
+/** The JSON object in a reply: alone, in a fenced block, or with text around it. */
 export function jsonIn(reply: string): unknown {
   const fenced = insideFence(reply);
   const braced = reply.slice(reply.indexOf("{"), reply.lastIndexOf("}") + 1);
@@ -126,7 +126,7 @@ export function jsonIn(reply: string): unknown {
   return undefined;
 }
 
-/** What stands in the first block of code. */
+/** The content of the first code block. */
 function insideFence(reply: string): string | undefined {
   const open = reply.indexOf("```");
   const start = open < 0 ? -1 : reply.indexOf("\n", open);

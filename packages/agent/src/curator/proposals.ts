@@ -1,29 +1,46 @@
-// What the curator sees, proposes and reports.
+// The types of a curator run: what it sees, proposes and reports.
 import type { MemoryCuration, MemoryTarget } from "@hermes-memory/core/curated";
+import type { Memory } from "@hermes-memory/core/memory";
+import type { ModelCalls } from "./model-calls.ts";
 
-/** `propose` stages what would change memory or move a skill; `apply` does it. */
+/** `propose` stages changes of memory and skills; `apply` makes them. */
 export type CuratorMode = "dry-run" | "propose" | "apply";
 export type CuratorScope = "memory" | "skills" | "all";
 
-/** One target as it is now. */
+/** What the memory part and the skills part of a run get. */
+export type RunContext = {
+  readonly memory: Memory;
+  readonly mode: CuratorMode;
+  /** The run's id, which its changes carry. */
+  readonly group: string;
+  /** Absent without a model. */
+  readonly calls: ModelCalls | undefined;
+  /** The run was not started by the user: entries that the user wrote today are left alone, and nothing is proposed twice. */
+  readonly isScheduled: boolean;
+  /** Hashes of earlier proposals. */
+  readonly known: readonly string[];
+  readonly onProgress: ((line: string) => void) | undefined;
+};
+
+/** The current state of one target. */
 export type TargetView = {
   readonly target: MemoryTarget;
   readonly entries: readonly string[];
-  /** Entries that are in the file more than once, letter for letter. */
+  /** Entries that occur in the file more than once, letter for letter. */
   readonly copies: readonly string[];
   readonly used: number;
   readonly limit: number;
   readonly isPinned: (entry: string) => boolean;
-  /** Too new to be touched in this run. */
+  /** Too new to be changed in this run. */
   readonly isSpared: (entry: string) => boolean;
   readonly knownSince: (entry: string) => Date | undefined;
 };
 
-/** A change of memory that would lose nothing, as far as that can be checked. */
+/** A change of memory that loses no information, as far as that can be checked. */
 export type MemoryProposal = {
   readonly layer: "memory";
   readonly kind: "identical" | "duplicate" | "contained" | "near-duplicate" | "stale" | "merge" | "outdated";
-  /** Who thought of it: the fixed rules, or the model within the checks. */
+  /** Who proposed it: the fixed rules, or the model within the checks. */
   readonly by: "rules" | "model";
   readonly target: MemoryTarget;
   readonly curation: MemoryCuration;
@@ -34,16 +51,16 @@ export type SkillProposal = {
   readonly layer: "skills";
   readonly kind: "archive" | "umbrella";
   readonly by: "rules" | "model";
-  /** Directory names of the skills that leave the list. */
+  /** Directory names of the skills that are archived. */
   readonly skills: readonly string[];
-  /** The skill that takes them in, and how it reads then. */
+  /** The skill that absorbs them, and its new text. */
   readonly into?: { readonly name: string; readonly isNew: boolean; readonly content: string };
   readonly reason: string;
 };
 
 type Proposal = MemoryProposal | SkillProposal;
 
-/** Something to look at that the curator does not change by itself. */
+/** Something for the user to look at; the curator does not change it. */
 export type Finding = {
   readonly kind: "overlap" | "contradiction" | "stale" | "oversize" | "nearly-full";
   readonly target: MemoryTarget;
@@ -64,7 +81,7 @@ export type Decided = { readonly proposal: Proposal; readonly outcome: Outcome }
 export type SkillMark = { readonly skill: string; readonly mark: "stale" | "active" | "seed" };
 
 export type CuratorRun = {
-  /** Ties everything the run changed or staged; rollback takes it. */
+  /** The group id of everything the run changed or staged; rollback takes it. */
   readonly id: string;
   readonly startedAt: string;
   readonly durationSeconds: number;
@@ -77,7 +94,7 @@ export type CuratorRun = {
     readonly isUsed: boolean;
     readonly calls: number;
     readonly failures: number;
-    /** Why opinions of the model did not count. */
+    /** Why proposals of the model were dropped. */
     readonly dropped: readonly string[];
   };
   readonly notes: readonly string[];

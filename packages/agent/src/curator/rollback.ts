@@ -1,4 +1,5 @@
-// Takes back what one run did, in memory and in skills, also when a person approved it later.
+// Undoes what the curator did: all changes of one run in memory and skills, also those that the user approved later; or the
+// archiving of one skill.
 
 import { lstatSync, renameSync } from "node:fs";
 import { join } from "node:path";
@@ -24,24 +25,24 @@ import { type RunRecord, readRuns } from "./run-report.ts";
 import { sessionOf } from "./skills/curate-skills.ts";
 import { mendRestore } from "./skills/skill-backups.ts";
 
-/** What is left to take back of one run. */
+/** The changes of one run that are not undone yet. */
 export type RollbackPlan = {
   readonly run: RunRecord;
   readonly memory: readonly { readonly id: string; readonly target: MemoryTarget; readonly action: string }[];
-  /** Newest first, the order they are taken back in. */
+  /** Newest first, the order in which they are undone. */
   readonly skills: readonly { readonly id: string; readonly skill: string; readonly action: string }[];
 };
 
 export type RolledBack = {
   readonly memory: readonly string[];
-  /** Texts that left the memory files by it. */
+  /** Entries that the rollback removed from the memory files. */
   readonly removed: readonly string[];
   readonly skills: readonly string[];
-  /** Targets whose file is what it was before the run, byte for byte. */
+  /** Targets whose file has the same bytes as before the run. */
   readonly exact: readonly MemoryTarget[];
-  /** What an earlier restore of a backup had left half done and was put right first. */
+  /** Messages about an interrupted restore of a backup that was undone first. */
   readonly mended: readonly string[];
-  /** What the active memory provider did not get. */
+  /** Messages about changes that the active memory provider did not get. */
   readonly notes: readonly string[];
 };
 
@@ -53,7 +54,7 @@ export type RollbackProblem =
       readonly done?: RolledBack;
     };
 
-/** Newest first; only runs of which something is left. */
+/** Newest first; only runs with changes that are not undone yet. */
 export async function rollbackPlans({ home, owner }: Memory): Promise<RollbackPlan[]> {
   const curated = await owner.curatedIn(owner.directory, { isLoaded: false });
   const changes = MEMORY_TARGETS.flatMap((target) => curated.history({ target }));
@@ -75,7 +76,7 @@ export async function rollbackPlans({ home, owner }: Memory): Promise<RollbackPl
     .filter((plan) => plan.memory.length + plan.skills.length > 0);
 }
 
-/** Without an id: the newest run of which something is left. */
+/** Without an id: the newest run with changes that are not undone yet. */
 export async function findRollback(
   memory: Memory,
   id?: string,
@@ -118,7 +119,7 @@ export async function rollBack(
   const skills = await owner.skills();
   for (const { id } of plan.skills) {
     const outcome = await undoSkillChange(skills, id, { origin: "curator" });
-    // A change that was cut off before it took effect needs no undoing.
+    // A change that was interrupted before it took effect needs no undo.
     if (!outcome.ok && !/never took effect/.test(outcome.error.message))
       return err({ kind: "conflict", message: outcome.error.message, done: done() });
     if (outcome.ok) undone.push(id);
@@ -150,11 +151,10 @@ function belongsTo({ action, session, approval, undone_by }: HistoryEntry, run: 
   return session === sessionOf(run.id) || (approval !== undefined && run.staged.includes(approval));
 }
 
-// ----
-// Skills in the archive: what is there, and the way back.
+// ---- Skills in the archive
 
 type ArchivedSkill = {
-  /** Of its directory in the archive. */
+  /** The name of its directory in the archive. */
   readonly name: string;
   readonly archivedAt: string | null;
   readonly absorbedInto: string | null;
@@ -173,7 +173,7 @@ export function listArchivedSkills(store: SkillStore): ArchivedSkill[] {
     });
 }
 
-/** Back to where it was, when the history tells; else directly under the skills. Never over another skill. */
+/** To its former place if the history has it, else directly below the skills. Never overwrites a skill. */
 export async function restoreArchivedSkill(
   store: SkillStore,
   name: string,
@@ -193,7 +193,7 @@ export async function restoreArchivedSkill(
 }
 
 async function moveBack(store: SkillStore, name: string): Promise<Result<string, SkillError>> {
-  // A second archiving of the same skill got a time behind its name.
+  // A skill that was archived a second time has the time appended to its name.
   const plain = name.replace(/-\d{14}(-[0-9a-f]{8})?$/, "");
   const problem = nameProblem("skill", plain);
   if (problem) return err(problem);

@@ -1,4 +1,4 @@
-// One run of the curator: what can be tidied in memory and skills, shown, staged or done.
+// One run of the curator: finds what can be tidied in memory and skills, and shows it, stages it or does it. Also the scheduled run.
 import { describeCause, err, ok, type Result, randomHex, type TextModel } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
 import type { Memory } from "@hermes-memory/core/memory";
@@ -13,21 +13,21 @@ import { curateSkills } from "./skills/curate-skills.ts";
 import { mendRestore } from "./skills/skill-backups.ts";
 
 export type CuratorOptions = {
-  /** The home to tidy up: the owner's memory, and the skills. */
+  /** The home to tidy: the owner's memory, and the skills. */
   readonly memory: Memory;
-  /** Without one, only what fixed rules can tell is done. */
+  /** Without a model, only the fixed rules apply. */
   readonly model?: TextModel | undefined;
   readonly mode: CuratorMode;
   readonly scope: CuratorScope;
   readonly signal?: AbortSignal;
-  /** One line at a time, for a person who waits. */
+  /** Called with one line at a time, for a user who waits. */
   readonly onProgress?: (line: string) => void;
   readonly log?: Logger;
-  /** Nobody asked for it: entries a person wrote today are left alone, and nothing is proposed a second time. */
+  /** The run was not started by the user: entries that the user wrote today are left alone, and nothing is proposed twice. */
   readonly isScheduled?: boolean;
-  /** For one question to the model; default two minutes. */
+  /** For one question to the model. Default 2 minutes. */
   readonly callTimeoutMs?: number;
-  /** For all of them; default fifteen minutes. */
+  /** For all questions to the model. Default 15 minutes. */
   readonly totalMs?: number;
 };
 
@@ -36,7 +36,7 @@ export type CuratorProblem = AlreadyRunning | { readonly kind: "io"; readonly me
 const CALL_TIMEOUT_MS = 120_000;
 const TOTAL_MS = 15 * 60_000;
 
-/** Rejects when the signal is aborted; what was done until then can be rolled back like a whole run. */
+/** Rejects when the signal is aborted; the changes made until then can be rolled back like those of a whole run. */
 export async function runCurator(options: CuratorOptions): Promise<Result<CuratorRun, CuratorProblem>> {
   const { memory, mode, scope } = options;
   const { home, clock } = memory;
@@ -51,13 +51,13 @@ export async function runCurator(options: CuratorOptions): Promise<Result<Curato
     if (!lock.ok) return lock;
     using _held = lock.value;
     await removeLeftovers(memory);
-    const mended = mendRestore(home); // half a set of skills must not be judged
-    const told = mended.ok ? mended.value : [mended.error.message];
+    const mended = mendRestore(home); // first: skills that are only half restored must not be judged
+    const mendNotes = mended.ok ? mended.value : [mended.error.message];
     const reportDirectory = makeReportDirectory(home, startedAt);
     beginReport(reportDirectory, head);
     try {
       const { run: done, proposed } = await carryOut(options, head, known);
-      const run = { ...done, notes: [...told, ...done.notes] };
+      const run = { ...done, notes: [...mendNotes, ...done.notes] };
       finishReport(reportDirectory, run);
       remember(options, run, { reportDirectory, proposed });
       return ok({ ...run, reportDirectory });
@@ -103,7 +103,7 @@ async function carryOut(
       dropped: [...(memory?.dropped ?? []), ...(skills?.dropped ?? [])],
     },
     notes: [...(memory?.notes ?? []), ...(skills?.notes ?? [])],
-    ...(skills?.snapshot === undefined ? {} : { snapshot: skills.snapshot }),
+    snapshot: skills?.snapshot,
     summary: summarise(found),
   };
   return { run, proposed: [...(memory?.proposed ?? []), ...(skills?.proposed ?? [])] };
@@ -126,7 +126,7 @@ function remember(
   log?.info("Curator run", { id: run.id, mode: run.mode, scope: run.scope, summary: run.summary });
 }
 
-/** A disk that fails is an outcome; a stop by the user and our own mistakes are not. */
+/** Turns system errors, such as a full disk, into a result; an abort and our own bugs are thrown on. */
 async function guarded(
   work: () => Promise<Result<CuratorRun, CuratorProblem>>,
 ): Promise<Result<CuratorRun, CuratorProblem>> {
@@ -139,11 +139,10 @@ async function guarded(
   }
 }
 
-// ----
-// The scheduled run: for whoever starts a program or notices that nobody is using it.
+// ---- The scheduled run, for programs that start or notice that the user is idle
 
 export type ScheduledOptions = Omit<CuratorOptions, "mode" | "scope" | "isScheduled"> & {
-  /** How long nobody has used the agent; absent where that cannot be told. */
+  /** How long the agent has not been used; absent when unknown. */
   readonly idleHours?: number;
 };
 
@@ -153,7 +152,7 @@ export type ScheduledOutcome =
   | { readonly kind: "not-due"; readonly due: Extract<Due, { kind: "not-due" }> }
   | { readonly kind: "failed"; readonly message: string };
 
-/** Only ever proposes: what it finds waits in `pending/`. Never rejects, and looks at one small file when it is not due. */
+/** Only proposes: its changes wait in `pending/`. Never rejects. Reads a single small file when no run is due. */
 export async function maybeRunCurator(options: ScheduledOptions): Promise<ScheduledOutcome> {
   const { memory, idleHours, log } = options;
   const { home, clock } = memory;
@@ -164,7 +163,7 @@ export async function maybeRunCurator(options: ScheduledOptions): Promise<Schedu
     const due = curatorDue(state.value, curator, clock.now(), idleHours);
     if (due.kind === "not-due") return { kind: "not-due", due };
     if (due.kind === "first") {
-      // Whoever is first writes the time; another process that was faster keeps its own.
+      // If another process has written its time first, that time stays.
       const now = clock.now().toISOString();
       const noted = changeState(home, ({ lastRunAt }) => ({ lastRunAt: lastRunAt ?? now }));
       return noted.ok ? { kind: "put-off" } : notRun(noted.error.message);

@@ -1,4 +1,5 @@
-// One run per home. The lock is the kernel's and dies with its holder; beside it stands who that is.
+// One run of the curator per home at a time, and removing what a killed run has left. The lock is a kernel lock, which ends with
+// its process; a file beside it names the process.
 import {
   type Dirent,
   existsSync,
@@ -45,13 +46,13 @@ export function takeRunLock(home: string, what: string, now: Date): Result<Dispo
   });
 }
 
-/** Undefined when nobody runs now. */
+/** Undefined when no curator runs. */
 export function currentRunner(home: string): Runner | undefined {
   const runner = whoRuns(home);
   if (!runner) return undefined;
   const free = holdFileLock(runLockPath(home));
   if (!free.ok) return runner;
-  free.value[Symbol.dispose](); // whoever is named there died
+  free.value[Symbol.dispose](); // the process named in the file has died
   return undefined;
 }
 
@@ -72,7 +73,7 @@ function whoRuns(home: string): Runner | undefined {
     if (typeof pid !== "number" || typeof startedAt !== "string") return undefined;
     return { pid, startedAt, what: typeof what === "string" ? what : "run" };
   } catch {
-    return undefined; // between taking the lock and saying so, or no run at all
+    return undefined; // no run, or the lock was taken but the file is not written yet
   }
 }
 
@@ -80,20 +81,19 @@ function describe(runner: Runner | undefined): AlreadyRunning {
   const who = runner
     ? `process ${runner.pid}, since ${runner.startedAt} (${runner.what})`
     : "another process";
-  const message = `A curator is at work in this home already: ${who}. Wait for it, or end that process.`;
-  return { kind: "running", message, ...(runner ? { runner } : {}) };
+  const message = `A curator is already running in this home: ${who}. Wait for it, or end that process.`;
+  return { kind: "running", message, runner };
 }
 
-// ----
-// Temporary files and half-made backups of a run that was killed. Age does not tell whose a file is: it goes when the lock that its
-// writer would hold is ours. So all of this is done by whoever holds the run lock, and each place under its own lock.
+// ---- Temporary files and incomplete backups of a killed run. A file's age does not show whether its writer still runs, so a file
+// ---- is removed only while we hold the lock that its writer would hold: the run lock, and for each place its own lock.
 
 /** Below the skills directory. */
 export const BACKUPS = ".curator_backups";
 
 const LEFTOVERS_LOCK_WAIT_MS = 2000;
 
-/** For a caller that does not hold the run lock. Does nothing where no curator ever was, or another one is at work. */
+/** For a caller that does not hold the run lock. Does nothing when no curator ever ran here, or one is running. */
 export async function tidyUp(memory: Memory): Promise<void> {
   const { home, clock } = memory;
   if (!existsSync(runLockPath(home))) return;
@@ -103,7 +103,7 @@ export async function tidyUp(memory: Memory): Promise<void> {
   await removeLeftovers(memory);
 }
 
-/** Call under the run lock. What cannot be removed stays; that is no reason to refuse a rollback. */
+/** Call under the run lock. Files that cannot be removed stay; the caller goes on. */
 export async function removeLeftovers({ home, owner }: Memory): Promise<void> {
   const memories = owner.directory;
   const skills = skillsDirectory(home);
@@ -120,7 +120,7 @@ export async function removeLeftovers({ home, owner }: Memory): Promise<void> {
       listTemps(directory, ".").forEach(remove);
     removeSkillTemps(skills);
   });
-  // Made under the run lock alone, or a cache whose writers do without it.
+  // These are written under the run lock alone, except for the cache, whose writers take no lock.
   const reports = namesIn(reportsDirectory(home)).map((name) => join(reportsDirectory(home), name));
   for (const path of [
     ...tempsBeside(join(skills, ".curator_running.json")),
@@ -137,7 +137,7 @@ function tempsBeside(file: string): string[] {
   return listTemps(dirname(file), `.${file.slice(dirname(file).length + 1)}.`);
 }
 
-/** Not where processes of this library do not exclude each other: the file may be somebody's. */
+/** Does nothing when the locks do not exclude other processes of this library: one of them may be writing the file. */
 async function underLock(paths: readonly string[], work: () => void): Promise<void> {
   const isOurs = (gap: LockGap | undefined): boolean => gap === undefined || gap.missing === "kernel";
   try {
@@ -145,11 +145,11 @@ async function underLock(paths: readonly string[], work: () => void): Promise<vo
       isOurs(gap) ? work() : undefined,
     );
   } catch {
-    // A read-only home, or a place that cannot be listed.
+    // a read-only home, or a directory that cannot be listed
   }
 }
 
-/** A directory without an archive is no backup; all that a kill can leave in one is a temporary file. */
+/** Removes backup directories without an archive: a killed run leaves at most a temporary file in one. */
 function removeHalfBackups(backups: string): void {
   for (const name of namesIn(backups).filter((each) => /^\d{8}T\d{6}Z(-\d+)?$/.test(each))) {
     const directory = join(backups, name);
@@ -158,7 +158,7 @@ function removeHalfBackups(backups: string): void {
   }
 }
 
-/** Below the skills: `.SKILL.md.tmp.<random>`, and the directory that was made for a skill that never came. */
+/** Removes `.SKILL.md.tmp.<random>` below the skills, and the directory of a skill that was never written. */
 function removeSkillTemps(directory: string): void {
   for (const entry of entriesOf(directory)) {
     const path = join(directory, entry.name);
@@ -183,7 +183,7 @@ function remove(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // Gone already, or not ours to remove.
+    // gone already, or no permission
   }
 }
 
@@ -191,6 +191,6 @@ function removeIfEmpty(directory: string): void {
   try {
     rmdirSync(directory);
   } catch {
-    // Not empty, which is the usual case.
+    // usually: not empty
   }
 }

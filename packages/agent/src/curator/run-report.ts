@@ -1,22 +1,22 @@
-// What a run leaves to read: `logs/curator/<time>/run.json` and `REPORT.md`. Entries of memory are not quoted in them: what a
-// person forgets has to be gone everywhere, and the journal and the staged writes hold the texts already.
+// The report of a run: `logs/curator/<time>/run.json` and `REPORT.md`. They do not quote memory entries: an entry that the user
+// forgets has to be gone everywhere, and the journal and the staged writes have the texts already.
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { errnoCode, namesIn, writeFileAtomic } from "@hermes-memory/core/lib";
 import type { CuratorRun, Decided, Outcome } from "./proposals.ts";
 
-/** A run as it is listed. */
+/** A run in the list of runs. */
 export type RunRecord = {
-  /** The group its changes carry; rollback takes it. */
+  /** The group id of its changes; rollback takes it. */
   readonly id: string;
   readonly startedAt: string;
   readonly mode: string;
   readonly scope: string;
-  /** `running` stays when the process died. */
+  /** Stays `running` when the process died. */
   readonly status: "running" | "done" | "stopped";
   readonly summary: string;
   readonly directory: string;
-  /** Ids of what was staged. */
+  /** Ids of the staged changes. */
   readonly staged: readonly string[];
 };
 
@@ -24,7 +24,7 @@ export function reportsDirectory(home: string): string {
   return join(home, "logs", "curator");
 }
 
-/** A directory of its own, also for two runs of one second. */
+/** A new directory, also for two runs within one second. */
 export function makeReportDirectory(home: string, now: Date): string {
   const stamp = now.toISOString().replace(/\D/g, "").slice(0, 14);
   const base = `${stamp.slice(0, 8)}-${stamp.slice(8)}`;
@@ -40,7 +40,7 @@ export function makeReportDirectory(home: string, now: Date): string {
   }
 }
 
-/** Written before anything is changed, so that a run that was cut off can be found and taken back. */
+/** Written before anything is changed, so that a killed run can be found and rolled back. */
 export function beginReport(
   directory: string,
   run: Pick<CuratorRun, "id" | "startedAt" | "mode" | "scope">,
@@ -48,7 +48,7 @@ export function beginReport(
   write(directory, { ...headOf(run), status: "running", summary: "" });
 }
 
-/** The run was stopped; what it had done by then is in the journals. */
+/** For a run that was aborted; its changes until then are in the journals. */
 export function stopReport(
   directory: string,
   run: Pick<CuratorRun, "id" | "startedAt" | "mode" | "scope">,
@@ -61,7 +61,7 @@ export function finishReport(directory: string, run: CuratorRun): void {
   writeFileAtomic(join(directory, "REPORT.md"), `${reportLines(run).join("\n")}\n`);
 }
 
-/** Newest first. What cannot be read is left out. */
+/** Newest first. Without reports that cannot be read. */
 export function readRuns(home: string): RunRecord[] {
   const records = namesIn(reportsDirectory(home)).flatMap((name): RunRecord[] => {
     const directory = join(reportsDirectory(home), name);
@@ -86,7 +86,7 @@ export function readRuns(home: string): RunRecord[] {
         },
       ];
     } catch {
-      return []; // another program's report, or half of one
+      return []; // another program's report, or an incomplete one
     }
   });
   return records.sort((a, b) => (a.directory < b.directory ? 1 : -1));

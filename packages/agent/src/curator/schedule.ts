@@ -1,10 +1,10 @@
-// Whether the curator's time has come. Pure.
+// Whether a scheduled curator run is due. Pure.
 import type { CuratorConfig } from "@hermes-memory/core/config";
 import type { CuratorState } from "./curator-state.ts";
 
 export type Due =
   | { readonly kind: "due" }
-  /** It never ran: the first run waits for one interval, so that nobody's files are tidied the moment they arrive. */
+  /** The curator never ran: the first run waits for one interval, so that a new home is not tidied at once. */
   | { readonly kind: "first" }
   | {
       readonly kind: "not-due";
@@ -14,7 +14,7 @@ export type Due =
 
 const HOUR_MS = 3_600_000;
 
-/** `idleHours`: how long nobody has used the agent; Infinity where that cannot be told. */
+/** `idleHours`: how long the agent has not been used; Infinity when unknown. */
 export function curatorDue(
   state: Pick<CuratorState, "lastRunAt" | "isPaused">,
   config: Pick<CuratorConfig, "enabled" | "intervalHours" | "minIdleHours">,
@@ -25,7 +25,7 @@ export function curatorDue(
   if (state.isPaused) return { kind: "not-due", reason: "paused" };
   const last = state.lastRunAt === null ? Number.NaN : Date.parse(state.lastRunAt);
   if (Number.isNaN(last)) return { kind: "first" };
-  // A last run in the future is a clock that was set back. Waiting for it could take years.
+  // A last run in the future means that the clock was set back; waiting for that time could take years.
   const nextAt = new Date(Math.min(last, now.getTime()) + config.intervalHours * HOUR_MS);
   if (nextAt > now) return { kind: "not-due", reason: "too-early", nextAt };
   return idleHours < config.minIdleHours ? { kind: "not-due", reason: "busy" } : { kind: "due" };

@@ -1,21 +1,21 @@
-// Just enough of tar: files, directories and symbolic links, written as ustar with pax names where a name is long or not ASCII, and read
-// back from that, from GNU's long names and from what Python's tarfile writes. Pure.
+// A small part of tar: files, directories and symbolic links. Writes ustar, with pax names for long and non-ASCII names; also reads
+// GNU's long names and archives of Python's tarfile. Pure.
 import { gunzipSync, gzipSync } from "node:zlib";
 
 export type TarEntry = {
-  /** With `/`, relative. */
+  /** Relative, with `/`. */
   readonly path: string;
   readonly mode: number;
   /** Seconds. */
   readonly mtime: number;
-  /** Neither data nor link: a directory. */
+  /** An entry without data and link is a directory. */
   readonly data?: Uint8Array;
-  /** Where a symbolic link points to, at most 100 bytes. */
+  /** The target of a symbolic link, at most 100 bytes. */
   readonly link?: string;
 };
 
 const BLOCK = 512;
-/** A home's skills, many times over; a damaged or hostile archive must not fill the memory. */
+/** Many times the size of a home's skills; a damaged or hostile archive must not fill the memory. */
 const MOST_BYTES = 512 * 1024 * 1024;
 
 export function packTarGz(entries: readonly TarEntry[]): Uint8Array {
@@ -23,7 +23,7 @@ export function packTarGz(entries: readonly TarEntry[]): Uint8Array {
   return gzipSync(Buffer.concat([...parts, Buffer.alloc(BLOCK * 2)]));
 }
 
-/** Throws when it is damaged. Hard links and devices are left out: no skill needs them. */
+/** Throws when the archive is damaged. Skips hard links and devices, which no skill needs. */
 export function unpackTarGz(bytes: Uint8Array): TarEntry[] {
   const tar = gunzipSync(bytes, { maxOutputLength: MOST_BYTES });
   const entries: TarEntry[] = [];
@@ -53,10 +53,10 @@ export function unpackTarGz(bytes: Uint8Array): TarEntry[] {
   throw new Error("the archive is damaged: its end is missing");
 }
 
-/** Names that lead nowhere but below the directory they are unpacked into. */
+/** Whether the path stays below the directory that the archive is unpacked into. */
 export function isSafePath(path: string, platform: string = process.platform): boolean {
   const parts = path.split("/");
-  // Elsewhere than on Windows a backslash is a letter of a name like any other.
+  // Except on Windows, a backslash is an ordinary character of a name.
   const isSplit = platform === "win32" && path.includes("\\");
   return (
     !isSplit &&
@@ -72,7 +72,7 @@ function entryParts({ path, mode, mtime, data, link }: TarEntry): Buffer[] {
   return data ? [header, Buffer.from(data), padding(data.length)] : [header];
 }
 
-/** A record of its own in front of an entry whose name the plain header cannot hold. */
+/** The extra record before an entry whose name does not fit into the plain header. */
 function paxParts({ path, mtime }: TarEntry): Buffer[] {
   if (Buffer.byteLength(path) < 99 && /^[\x20-\x7e]+$/.test(path)) return [];
   const value = ` path=${path}\n`;
@@ -119,7 +119,7 @@ function headerOf({ name, mode, mtime, size, type, link = "" }: Header): Buffer 
   return header;
 }
 
-/** The sum of all bytes, with spaces where the sum itself stands. */
+/** The sum of all bytes, with spaces in the place of the sum itself. */
 function checksum(header: Uint8Array): number {
   return header.reduce((sum, byte, index) => sum + (index >= 148 && index < 156 ? 32 : byte), 0);
 }

@@ -32,7 +32,7 @@ describe("a model that helps", () => {
     expect(place.memory).toBe(before);
   });
 
-  it("points out a contradiction, which nobody but a person resolves", async () => {
+  it("points out a contradiction, which only the user can resolve", async () => {
     const place = await home();
     const reply = { contradictions: [{ entries: [3, 4], reason: "two\ndays" }] };
     const run = await place.run({ mode: "apply", model: fakeModel(reply) });
@@ -157,7 +157,7 @@ describe("a model that fails", () => {
     const place = await home("deploys on Monday");
     const run = await place.run({ mode: "apply", model: fakeModel(reply) });
     expect(gist(run)).toEqual(["duplicate: deploys on Monday"]);
-    expect(run.notes).toMatchObject([expect.stringContaining("was of no help")]);
+    expect(run.notes).toMatchObject([expect.stringContaining("no usable answer")]);
     expect(run.model.calls).toBeLessThanOrEqual(2);
   });
 

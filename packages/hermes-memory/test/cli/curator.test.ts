@@ -105,7 +105,7 @@ describe("hermes curator run", () => {
       summary: "1 applied, 1 to look at",
       model: { failures: 2 },
     });
-    expect(outcome.stderr).toContain("was of no help");
+    expect(outcome.stderr).toContain("no usable answer");
   });
 
   it("refuses flags that contradict each other", async () => {
@@ -164,7 +164,10 @@ describe("hermes curator and skills", () => {
     const lock = takeRunLock(home, "apply", new Date());
     if (!lock.ok) throw new Error(lock.error.message);
     const refused = await runHere(["curator", "rollback", String(id), "--yes"], { home });
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("A curator is at work") });
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("A curator is already running"),
+    });
     expect(readFileSync(join(home, "skills/tea/SKILL.md"), "utf8")).toBe("newer");
     expect(existsSync(join(home, "skills/.curator_running.json"))).toBe(true);
     lock.value[Symbol.dispose]();

@@ -1,6 +1,5 @@
-// Asks a model which entries could be one, contradict each other or are out of date. It only ever proposes: `judge.ts` decides
-// what of it counts.
-
+// Asks a model which entries could be merged, contradict each other or are out of date. `judge.ts` decides what of the answer
+// counts.
 import { err, ok, type Result } from "@hermes-memory/core/lib";
 import * as z from "zod";
 import type { AskFailure, ModelCalls } from "../model-calls.ts";
@@ -18,7 +17,7 @@ const opinion = z.object({
 /** Numbers count from 1 within the entries that were shown. */
 export type Opinion = z.infer<typeof opinion>;
 
-/** As much as a small model can look at at once; ordinary files are far smaller. */
+/** As much as a small model can handle at once; ordinary files are far smaller. */
 const BATCH_CHARS = 12_000;
 
 export function batchesOf(entries: readonly string[]): string[][] {
@@ -68,7 +67,7 @@ const SYSTEM = [
 function read(value: unknown): Opinion | undefined {
   const parsed = opinion.safeParse(value);
   if (!parsed.success) return undefined;
-  // Something of the right shape, or at least one of the lists: an object about anything else is no answer.
+  // At least one of the lists must be there: any other object is not an answer to the question.
   const isAnswer = ["merge", "contradictions", "outdated"].some((name) => name in (value as object));
   return isAnswer ? parsed.data : undefined;
 }

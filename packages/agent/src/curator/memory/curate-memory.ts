@@ -1,5 +1,5 @@
-// The memory part of a run: look, let the rules speak, ask the model where there is one, then propose or carry out.
-
+// The memory part of a run: reads the entries, applies the fixed rules, asks the model if there is one, then proposes or makes the
+// changes.
 import type { MemoryConfig } from "@hermes-memory/core/config";
 import {
   type CommittedWrite,
@@ -19,48 +19,36 @@ import {
   withoutDuplicates,
 } from "@hermes-memory/core/curated";
 import { describeCause, err, ok, preview, type Result, sha256 } from "@hermes-memory/core/lib";
-import type { Memory, Person } from "@hermes-memory/core/memory";
-import type { ModelCalls } from "../model-calls.ts";
-import type { CuratorMode, Decided, Finding, MemoryProposal, Outcome, TargetView } from "../proposals.ts";
+import type { Person } from "@hermes-memory/core/memory";
+import type { Decided, Finding, MemoryProposal, Outcome, RunContext, TargetView } from "../proposals.ts";
 import { reviewTarget } from "./entry-rules.ts";
-import type { Dropped } from "./judge.ts";
+import type { Dropped, Judgement } from "./judge.ts";
 
 type MemoryPart = {
   readonly decided: readonly Decided[];
   readonly findings: readonly Finding[];
   readonly dropped: readonly Dropped[];
   readonly notes: readonly string[];
-  /** Hashes of what was put before a person in this run. */
+  /** Hashes of the changes that this run has staged. */
   readonly proposed: readonly string[];
-};
-
-type MemoryRun = {
-  readonly memory: Memory;
-  readonly mode: CuratorMode;
-  readonly group: string;
-  readonly calls?: ModelCalls | undefined;
-  /** Nobody asked for this run: what a person wrote today is left alone, and nothing is proposed a second time. */
-  readonly isScheduled: boolean;
-  readonly known: readonly string[];
-  readonly onProgress?: ((line: string) => void) | undefined;
 };
 
 const DAY_MS = 86_400_000;
 const SUMMARY_CHARS = 120;
 
-export async function curateMemory(run: MemoryRun): Promise<MemoryPart> {
+export async function curateMemory(run: RunContext): Promise<MemoryPart> {
   const writes: CommittedWrite[] = [];
   let trouble: readonly string[] = [];
   let part: MemoryPart;
   try {
     part = await curateTargets(run, (write) => writes.push(write));
   } finally {
-    trouble = await tellProvider(run.memory.owner, writes); // also of a run that was stopped: what it wrote is written
+    trouble = await tellProvider(run.memory.owner, writes); // also after an abort: the writes so far are on disk
   }
   return { ...part, notes: [...part.notes, ...trouble] };
 }
 
-async function curateTargets(run: MemoryRun, onWrite: (write: CommittedWrite) => void): Promise<MemoryPart> {
+async function curateTargets(run: RunContext, onWrite: (write: CommittedWrite) => void): Promise<MemoryPart> {
   const { owner, clock } = run.memory;
   const { directory } = owner;
   const config = await run.memory.memoryConfig();
@@ -100,7 +88,7 @@ async function curateTargets(run: MemoryRun, onWrite: (write: CommittedWrite) =>
   };
 }
 
-/** What was written goes to the active memory provider too. Notes for the report: none when it has everything, or there is none. */
+/** Passes the writes to the active memory provider. Returns notes for the report when that failed. */
 export async function tellProvider(
   { provider }: Person,
   writes: readonly CommittedWrite[],
@@ -110,28 +98,22 @@ export async function tellProvider(
   return [`The memory provider '${outcome.provider}' did not get the changes: ${outcome.reason}`];
 }
 
-/** The same step has the same key, whenever it is thought of again. */
+/** The same change has the same key in every run. */
 function keyOf({ target, curation }: MemoryProposal): string {
   const { remove, keep, isArchived } = curation;
   return sha256(JSON.stringify([target, remove, keep ?? [], isArchived ?? false]));
 }
 
-type Opinion = {
-  readonly proposals: readonly MemoryProposal[];
-  readonly findings: readonly Finding[];
-  readonly dropped: readonly Dropped[];
-};
+const NO_OPINION: Judgement = { proposals: [], findings: [], dropped: [] };
 
-const NO_OPINION: Opinion = { proposals: [], findings: [], dropped: [] };
-
-/** The model sees what the rules leave, and is believed only as far as its words can be checked. */
+/** The model sees the entries that the rules leave, and only what can be checked of its answer counts. */
 async function askModel(
   view: TargetView,
   proposals: readonly MemoryProposal[],
   store: MemoryStore,
-  { calls, memory: { clock }, onProgress }: MemoryRun,
+  { calls, memory: { clock }, onProgress }: RunContext,
   notes: string[],
-): Promise<Opinion> {
+): Promise<Judgement> {
   if (!calls) return NO_OPINION;
   const [{ askAboutEntries, batchesOf }, { judge }] = await Promise.all([
     import("./ask-model.ts"),
@@ -142,12 +124,12 @@ async function askModel(
   const keepers = new Set(proposals.flatMap(({ curation }) => curation.keep ?? []));
   const isPinned = (entry: string): boolean => view.isPinned(entry) || keepers.has(entry);
   const isAcceptable = (text: string): boolean => store.check({ action: "add", content: text }) === undefined;
-  const found: Opinion[] = [];
+  const found: Judgement[] = [];
   for (const batch of batchesOf(view.entries.filter((entry) => !gone.has(entry)))) {
     onProgress?.(`Asking the model about ${batch.length} entries of '${view.target}'.`);
     const answer = await askAboutEntries(batch, { target: view.target, isPinned }, calls, clock.now());
     if (answer.ok) found.push(judge(batch, answer.value, { ...view, isPinned, isAcceptable }));
-    else notes.push(`The model was of no help with '${view.target}': ${answer.error.message}`);
+    else notes.push(`The model gave no usable answer about '${view.target}': ${answer.error.message}`);
   }
   return {
     proposals: found.flatMap((each) => each.proposals),
@@ -160,11 +142,11 @@ async function decide(
   proposal: MemoryProposal,
   key: string,
   store: MemoryStore,
-  run: MemoryRun,
+  run: RunContext,
   onWrite: (write: CommittedWrite) => void,
 ): Promise<Outcome> {
   if (run.mode === "dry-run") return { kind: "proposed" };
-  // That something is out of date is a model's opinion, which nothing can check. A person decides.
+  // Whether an entry is out of date cannot be checked, so the user decides.
   const isApplied = run.mode === "apply" && proposal.kind !== "outdated";
   if (!isApplied) return stage(proposal, key, run);
   const meta = { origin: "curator", reason: `curator: ${proposal.kind}`, group: run.group } as const;
@@ -177,7 +159,7 @@ async function decide(
     : { kind: "applied", ids: [changeId] };
 }
 
-function stage(proposal: MemoryProposal, key: string, run: MemoryRun): Outcome {
+function stage(proposal: MemoryProposal, key: string, run: RunContext): Outcome {
   const directory = run.memory.owner.pendingDirectory;
   const waiting = readPendingWrites(directory).records.find(
     ({ payload }) =>
@@ -186,7 +168,7 @@ function stage(proposal: MemoryProposal, key: string, run: MemoryRun): Outcome {
   );
   if (waiting) return { kind: "waiting", reason: `is staged already, as ${waiting.id}` };
   if (run.isScheduled && run.known.includes(key))
-    return { kind: "waiting", reason: "was proposed before and not taken up" };
+    return { kind: "waiting", reason: "was proposed before and not approved" };
   const { target, curation } = proposal;
   const draft = { target, curation, summary: summaryOf(proposal), group: run.group };
   const staged = stageCuration(directory, draft, run.memory.clock.now());
@@ -211,7 +193,7 @@ function summaryOf({ kind, target, curation }: MemoryProposal): string {
   return `curator: ${words[kind]}: ${what}`;
 }
 
-/** An overlap that was merged needs no further look. */
+/** Without overlaps whose entries were merged. */
 function withoutMerged(findings: readonly Finding[], decided: readonly Decided[]): Finding[] {
   const merged = new Set(
     decided.flatMap(({ proposal }) =>
@@ -223,8 +205,7 @@ function withoutMerged(findings: readonly Finding[], decided: readonly Decided[]
   );
 }
 
-// ----
-// A target as the curator looks at it. Reads only: a dry run leaves no trace, not even in the journal.
+// ---- Reading a target. Nothing is written: a dry run leaves no trace, not even in the journal.
 
 type ViewOptions = {
   readonly directory: string;
@@ -233,14 +214,14 @@ type ViewOptions = {
     "memoryCharLimit" | "userCharLimit" | "historyMaxBytes" | "historyKeep"
   >;
   readonly now: Date;
-  /** Entries a person wrote less than this ago are left alone; 0 for none. */
+  /** Entries that the user wrote within this time are left alone; 0: none are. */
   readonly spareMs: number;
 };
 
-/** Whose entries are a person's own words. */
+/** Origins of entries that a user wrote or approved. */
 const PEOPLE: ReadonlySet<string> = new Set(["cli", "external", "approval"]);
 
-/** The error says why this target cannot be looked at now. */
+/** The error says why the target cannot be read. */
 function viewTarget(target: MemoryTarget, options: ViewOptions): Result<TargetView, string> {
   const { directory, config, now, spareMs } = options;
   const paths = targetPaths(directory, target);
@@ -275,6 +256,6 @@ function viewTarget(target: MemoryTarget, options: ViewOptions): Result<TargetVi
       knownSince,
     });
   } catch (cause) {
-    return err(`What is kept about ${paths.file} cannot be read: ${describeCause(cause)}.`);
+    return err(`The journal or the pins of ${paths.file} cannot be read: ${describeCause(cause)}.`);
   }
 }

@@ -1,3 +1,4 @@
+// The fixed rules for one target: duplicates, overlaps, stale entries and sizes, found without a model. Pure.
 import { codePointLength } from "@hermes-memory/core/lib";
 import type { Finding, MemoryProposal, TargetView } from "../proposals.ts";
 import { hardWords, lostFact } from "./hard-facts.ts";
@@ -12,15 +13,12 @@ import {
   topicWords,
 } from "./words.ts";
 
-// ----
-// What can be said about one target without a model. Pure: entries and what is known about them in, proposals and findings out.
-
 type MemoryReview = {
   readonly proposals: readonly MemoryProposal[];
   readonly findings: readonly Finding[];
 };
 
-/** From here on an entry is too large a part of its file. */
+/** An entry above this part of its file's limit is reported as too large. */
 const LARGE_SHARE = 0.4;
 const FULL_SHARE = 0.8;
 
@@ -74,7 +72,7 @@ const REASONS = {
   "near-duplicate": "says the same as another entry, in nearly the same words",
 } as const;
 
-/** One step for all of them: whenever the file is written, it is written without any. */
+/** One proposal for all copies: every write of the file removes them all. */
 function identicalCopies({ target, copies }: TargetView): MemoryProposal {
   const reason = copies.length === 1 ? "is in the file more than once" : "are in the file more than once";
   const curation = { remove: [], keep: copies };
@@ -104,14 +102,14 @@ function finding(
   return { kind, target, entries, reason, by: "rules" };
 }
 
-// ----
-// Entries that say nothing another entry does not say. Decided by words alone, so that it can be checked: every word in which
-// the two differ is on a list of words that change nothing. Any other word, of any language, may be a "not": then both stay.
+// ---- Duplicates: entries that say nothing that another entry does not say. Decided by words alone, so that it can be checked:
+// ---- every word in which the two differ is on a list of words without meaning. Any other word, of any language, may be a "not",
+// ---- and then both entries stay.
 
 type Redundancy = {
   readonly kind: "duplicate" | "contained" | "near-duplicate";
   readonly entry: string;
-  /** The entry that says it too, and stays. */
+  /** The entry that says the same and stays. */
   readonly keeper: string;
 };
 
@@ -124,7 +122,7 @@ export function findRedundant(
     index,
     isPinned: isPinned(text),
   }));
-  // Only what stays can vouch for what goes: the pinned first, then the fullest, then the oldest.
+  // An entry can only be dropped in favour of one that stays: pinned entries first, then the longest, then the oldest.
   const order = read.toSorted(
     (a, b) => Number(b.isPinned) - Number(a.isPinned) || b.words.length - a.words.length || a.index - b.index,
   );
@@ -161,7 +159,7 @@ function reading(text: string): Reading {
 function firstHit(one: Reading, staying: readonly Reading[]): Redundancy | undefined {
   for (const other of staying) {
     const kind = relation(one, other);
-    // Dropping an entry for another is a merge too, with that other as its text.
+    // Dropping an entry in favour of another is a merge with the other's text, so no fact may get lost either.
     if (kind !== undefined && lostFact([one.text], other.text) === undefined)
       return { kind, entry: one.text, keeper: other.text };
   }
@@ -169,13 +167,13 @@ function firstHit(one: Reading, staying: readonly Reading[]): Redundancy | undef
 }
 
 function relation(one: Reading, other: Reading): Redundancy["kind"] | undefined {
-  if (one.words.length === 0) return undefined; // nothing but punctuation: not ours to judge
+  if (one.words.length === 0) return undefined; // nothing but punctuation: cannot be compared
   if (one.key === other.key) return "duplicate";
   if (one.essence === other.essence) return "near-duplicate";
   return isContained(one.sentences, other.sentences) ? "contained" : undefined;
 }
 
-/** `part` is in `whole` in one piece, and each sentence around it states something of its own. */
+/** Whether `whole` contains the sentences of `part` in one piece, and every other sentence states an independent fact. */
 function isContained(part: readonly Sentence[], whole: readonly Sentence[]): boolean {
   if (part.length >= whole.length) return false;
   for (let start = 0; start + part.length <= whole.length; start += 1) {
@@ -189,8 +187,8 @@ const CAUTION =
   /\b(?:wrong|ignore|outdated|obsolete|false|instead|but|except|unless|myth|mistake|deprecated)\b/;
 
 /**
- * "Questo è falso. Use tabs." holds "Use tabs." and says the opposite: a sentence counts only when all its words are known, or names
- * behind the first word, numbers and paths. A word in capitals may be anything.
+ * "Questo è falso. Use tabs." contains "Use tabs." and says the opposite. So a sentence counts as a statement only if each of its
+ * words is known, or is a number, a path, or a name after the first word. A word in capitals may mean anything.
  */
 function isStatement({ words, key }: Sentence): boolean {
   if (CAUTION.test(key) || key.split(" ").some(isTurning)) return false;
@@ -203,13 +201,12 @@ function isStatement({ words, key }: Sentence): boolean {
   return words.every(({ raw, folded }) => STATING.has(folded) || hard.has(raw));
 }
 
-// ----
-// Entries that are about the same thing without saying the same: what a person, or a model, could make one entry of.
+// ---- Overlaps: entries about the same thing that do not say the same. The user, or a model, could merge them.
 
-/** Of the topic words of the shorter entry; measured together with the threshold for duplicates. */
+/** The part of the shorter entry's topic words that both share; measured together with the threshold for duplicates. */
 const SHARED_TOPIC = 0.6;
 const LEAST_SHARED = 3;
-/** Every pair is looked at. Ordinary files hold dozens of entries. */
+/** Every pair is compared, so larger files are skipped. Ordinary files have dozens of entries. */
 const MOST_COMPARED = 1000;
 
 /** Groups of two and more, in the order of the entries. */
@@ -240,7 +237,7 @@ function isOverlap(one: Topic, other: Topic): boolean {
   const shared = [...one.topic].filter((word) => other.topic.has(word)).length;
   const least = Math.min(one.topic.size, other.topic.size);
   if (shared < LEAST_SHARED || shared / least < SHARED_TOPIC) return false;
-  // Two servers, two days, two people: the same sentence about different things is no overlap.
+  // The same sentence about two servers, two days or two people is not an overlap.
   return !(hasOwn(one.hard, other.hard) && hasOwn(other.hard, one.hard));
 }
 
@@ -253,29 +250,28 @@ function hardSet(text: string): Set<string> {
   return new Set(words.map(({ word }) => word.toLowerCase()));
 }
 
-// ----
-// Entries that speak of a day long past: with a date behind a word like "until", or with "this week" in a note that is months old.
+// ---- Stale entries: a date long past after a word like "until", or "this week" in an entry that is months old
 
 const DAY_MS = 86_400_000;
-/** A deadline of last week may still matter. */
+/** A deadline that passed recently may still matter. */
 const STALE_AFTER_DAYS = 30;
 
 type Staleness = {
-  /** The words that show it, such as `until 2024-03-01`. */
+  /** The words with the date, such as `until 2024-03-01`. */
   readonly sign: string;
-  /** The last day it speaks of, `2024-03-01`. */
+  /** The last day that they mean, `2024-03-01`. */
   readonly day: string;
-  /** Nothing else is in the entry. */
+  /** The entry says nothing else. */
   readonly isWhole: boolean;
 };
 
-/** `knownSince`: when the entry was written, if anybody knows. */
+/** `knownSince`: when the entry was written, if known. */
 export function findStale(text: string, now: Date, knownSince: Date | undefined): Staleness | undefined {
   const due = deadline(text);
   const found = due ?? relativeTime(text, knownSince);
   if (!found) return undefined;
   if (now.getTime() - found.day.getTime() < STALE_AFTER_DAYS * DAY_MS) return undefined;
-  // "Today" in an old note may be part of a rule ("ask what was done today"), so that is only worth a look.
+  // "Today" in an old entry may be part of a rule ("ask what was done today"), so it is only reported.
   const isWhole = due !== undefined && sentencesOf(text).length === 1;
   return { sign: found.sign, day: found.day.toISOString().slice(0, 10), isWhole };
 }
@@ -298,15 +294,15 @@ const DEADLINE = new RegExp(
   "giu",
 );
 
-/** What is told of the past was over when it was written, and is kept for that: "Lived in Rome until 2019". */
+/** A statement about the past was over when it was written, and is kept on purpose: "Lived in Rome until 2019". */
 const TOLD =
   /\b(?:was|were|had|did|used to|went|ran|held|kept|taught|led|built|wrote|spent|met|left|sold|made|came|began|war|hatte|wohnte|était|fue|(?!scheduled|planned|closed|blocked|paused|disabled|delayed|postponed|expected|needed|required|allowed|reserved|booked)\p{L}{3,}ed)\b/iu;
 
-/** A day that only says which ones are meant: "Invoices until 2019-12-31 are in the archive". And rules. */
+/** Dates that only say which things are meant ("Invoices until 2019-12-31 are in the archive"), and rules. */
 const LASTING =
   /\b(?:are|is|lie|lies|live|lives|kept|stored|archived|filed)\s+(?:in|on|at|under|with)\b|\b(?:always|never|every|each|whenever)\b/iu;
 
-/** The latest of several: an entry is past when all of its days are. */
+/** The latest of several dates: an entry is stale only when all of them are past. */
 function deadline(text: string): Sign | undefined {
   if (TOLD.test(text) || LASTING.test(text)) return undefined;
   const signs = [...text.matchAll(DEADLINE)].flatMap((match): Sign[] => {
@@ -333,7 +329,7 @@ function monthNumber(name: string): number {
   return "janfebmaraprmayjunjulaugsepoctnovdec".indexOf(name) / 3 + 1;
 }
 
-/** What the words span, in days from the day they were written. */
+/** How many days after they were written the words can still apply. */
 const SPANS: readonly (readonly [RegExp, number])[] = [
   [/\b(?:today|tonight|this (?:morning|afternoon|evening)|heute)\b/iu, 1],
   [/\b(?:tomorrow|morgen früh)\b/iu, 2],

@@ -1,5 +1,5 @@
-// What may not get lost or be made up when several entries become one: numbers, names, paths, quotations, and every "not",
-// "always" and "never". Pure, and decided by words alone: where it is not sure, the entries stay two.
+// What a merge of entries may neither lose nor invent: numbers, names, paths, quotations, and every "not", "always" and "never".
+// Decided by words alone; in doubt, the entries are not merged. Pure.
 import {
   ABSOLUTES,
   COMMON,
@@ -29,7 +29,7 @@ export type FactProblem =
 
 type FactKind = "number" | "name" | "path" | "quotation" | "condition" | "sign";
 
-/** Undefined when `merged` says what the sources say, as far as that can be checked without understanding it. */
+/** Undefined when `merged` says the same as the sources, as far as that can be checked by words. */
 export function factProblem(sources: readonly string[], merged: string): FactProblem | undefined {
   const lost = lostFact(sources, merged);
   if (lost) return lost;
@@ -56,7 +56,7 @@ export function factProblem(sources: readonly string[], merged: string): FactPro
   return word === undefined ? undefined : { kind: "lost", what: "word", word };
 }
 
-/** The first thing of the sources that stands for something particular and is not in `merged`. */
+/** The first specific word, quotation or sign of the sources that is missing in `merged`. */
 export function lostFact(sources: readonly string[], merged: string): FactProblem | undefined {
   const kept = wordsOf(merged);
   for (const source of sources) {
@@ -75,7 +75,7 @@ export function lostFact(sources: readonly string[], merged: string): FactProble
 
 type HardWord = { readonly word: string; readonly what: FactKind; readonly isFirst: boolean };
 
-/** The words of a text that stand for something particular. */
+/** The words of a text that mean something specific: numbers, names, paths, conditions. */
 export function hardWords(text: string): HardWord[] {
   const words = wordsOf(text);
   return words.flatMap((word, index): HardWord[] => {
@@ -89,12 +89,12 @@ function kindOf({ raw, folded, isFirst }: Word, before: Word | undefined): FactK
   if (/\p{N}/u.test(raw) || NUMBER_WORDS.has(lower)) return "number";
   if (/^[ap]m$/.test(lower) && /\p{N}/u.test(before?.raw ?? "")) return "number";
   if (/[/\\@_=$%&<>|~^+#]|\p{L}[.:]\p{L}|^[.-]|\p{Ll}\p{Lu}/u.test(raw)) return "path";
-  if (!isFirst && /^(?:Will|May)$/.test(raw)) return "name"; // also a person and a month
+  if (!isFirst && /^(?:Will|May)$/.test(raw)) return "name"; // a person, a month
   if ([MODIFIERS, ABSOLUTES, HEDGES].some((words) => words.has(lower))) return "condition";
   if (!/^\p{Lu}/u.test(raw) || isNegation(lower)) return undefined;
   if (/^\p{Lu}{2,}s?$/u.test(raw)) return FILLERS.has(lower) ? undefined : "name"; // `IT`, `US`, `PRs`
   if (FILLERS.has(folded)) return undefined;
-  // In front of a sentence every word is capitalised; there a name is what no note usually begins with.
+  // The first word of a sentence is always capitalised; it counts as a name unless notes often begin with it.
   const isOrdinary = isFirst && (OPENINGS.has(folded) || COMMON.has(folded) || OPENINGS.has(stem(folded)));
   return isOrdinary ? undefined : "name";
 }
@@ -112,7 +112,7 @@ function isKept({ word, what, isFirst }: HardWord, kept: readonly Word[]): boole
   }
 }
 
-/** A name is no plural: `Peter Williams` and `Peter William` are two people. `Tuesdays` is one. */
+/** Names keep their `s`: `Peter Williams` and `Peter William` are two people. Weekdays such as `Tuesdays` do not. */
 function isSameName(one: string, other: string): boolean {
   const [a, b] = [bare(one).toLowerCase(), bare(other).toLowerCase()];
   return a === b || (/days?$/.test(a) && /days?$/.test(b));
@@ -122,7 +122,7 @@ function bare(raw: string): string {
   return raw.replace(/\?+$/, "").replace(/'s$/, "");
 }
 
-/** Letter case and the plural aside, so that a name in front of a sentence is found behind it. */
+/** Without letter case and plural, so that the first word of a sentence is found elsewhere. */
 function plain(raw: string): string {
   return stem(raw.toLowerCase().replace(/\?+$/, ""));
 }
@@ -130,7 +130,7 @@ function plain(raw: string): string {
 const QUOTATIONS =
   /`([^`\n]+)`|"([^"\n]+)"|“([^”\n]+)”|«([^»\n]+)»|(?<![\p{L}\p{N}])'([^'\n]+)'(?![\p{L}\p{N}])/gu;
 
-/** Commands and quoted words, to the letter; the quotation marks may be others or none. */
+/** Commands and quoted words must be kept letter for letter; the quotation marks may change. */
 function quotationsOf(text: string): string[] {
   return [...text.matchAll(QUOTATIONS)].flatMap((match) => {
     const quoted = oneLine(match.slice(1).find((group) => group !== undefined) ?? "");
@@ -142,10 +142,10 @@ function oneLine(text: string): string {
   return text.normalize("NFC").replace(/\s+/gu, " ").trim();
 }
 
-/** An amount in brackets, which is a negative one to an accountant: `(100)`, `(€1,000)`, `(100 EUR)`. */
+/** An amount in brackets, which is negative in accounting: `(100)`, `(€1,000)`, `(100 EUR)`. */
 const BRACKETED = /\((?:\p{Sc}|\p{Lu}{3})?\s?\p{N}[\p{N}.,']*\s?(?:\p{Sc}|%|\p{Lu}{3})?\)/gu;
 
-/** Signs that say something by themselves, such as a crossed-out circle, a currency or a question. */
+/** Signs with a meaning, such as a crossed-out circle, a currency or a question mark. */
 function signsOf(text: string): string[] {
   const signs = [
     ...(text.match(/[\p{Extended_Pictographic}\p{Sc}≠≤≥±×÷→←↔¬∉]/gu) ?? []),
@@ -160,7 +160,7 @@ function smallAmounts(text: string): string[] {
   return found.map((each) => each.replace(/\s+/gu, " "));
 }
 
-/** More new words than a rewording needs: the text says something of its own. */
+/** Undefined unless `merged` has more new words than a rewording needs, and so says something new. */
 function addedWords(sources: readonly string[], merged: string): string | undefined {
   const known = new Set(sources.flatMap(significant).map((word) => word.toLowerCase()));
   const words = significant(merged).map((word) => word.toLowerCase());
@@ -168,10 +168,7 @@ function addedWords(sources: readonly string[], merged: string): string | undefi
   return added.length > Math.max(2, Math.floor(words.length * 0.2)) ? added[0] : undefined;
 }
 
-/**
- * A word in lower case may be a name as well (`pnpm`, `carla`): every word that is not one of those in any sentence has to be
- * there, in whichever form.
- */
+/** A word in lower case may be a name too (`pnpm`, `carla`): every word that is not an ordinary one has to be kept, in any form. */
 function lostWord(sources: readonly string[], merged: string): string | undefined {
   const kept = new Set(wordsOf(merged).map(({ raw }) => root(raw)));
   const words = sources.flatMap(wordsOf).map(({ raw }) => bare(raw).toLowerCase());
@@ -183,7 +180,7 @@ function isParticular(word: string): boolean {
   return /[\p{L}\p{N}]/u.test(word) && !isNegatingWord(word) && (!isOrdinary || /^(?:new|old)$/.test(word));
 }
 
-/** Further than `stem`, so that "rebooted" is found in "reboots". Never used to call two entries the same. */
+/** Stronger than `stem`, so that "rebooted" matches "reboots". Never used to decide that two entries are the same. */
 function root(raw: string): string {
   const word = bare(raw).toLowerCase();
   if (!/^\p{L}{5,}$/u.test(word)) return stem(word);
@@ -191,8 +188,8 @@ function root(raw: string): string {
 }
 
 /**
- * A number, name or path that stands beside words it did not stand with before: "API on 5432, database on 8080" has all the
- * words of its sources. It is enough that the word before it or the one behind it comes from the same sentence.
+ * A number, name or path whose neighbours come from other sentences: "API on 5432, database on 8080" has all the words of its
+ * sources, but swapped. It is enough that the word before or after it comes from the same sentence.
  */
 function movedWord(sources: readonly string[], merged: string): string | undefined {
   const sentences = sources.flatMap((text) =>
@@ -213,7 +210,7 @@ function movedWord(sources: readonly string[], merged: string): string | undefin
   return undefined;
 }
 
-/** A number that no longer stands with any word of its sentence: "Anna has 2 cats, Ben dogs" has the 2 of "Ben has 2 dogs" elsewhere. */
+/** A number without any word of its sentence beside it: in "Anna has 2 cats, Ben dogs", the 2 of "Ben has 2 dogs" is missing. */
 function strayedWord(sources: readonly string[], merged: string): string | undefined {
   const parts = partsOf(merged).map((part) => new Set(content(wordsOf(part).map(({ raw }) => plain(raw)))));
   for (const sentence of sources.flatMap((text) => partsOf(text))) {
@@ -234,7 +231,7 @@ function partsOf(text: string): string[] {
   return text.split(/[,;\n]|\.(?=\s|$)/u);
 }
 
-/** "Always", "only" or "unless" that no longer stands with what it was said of. */
+/** An "always", "only" or "unless" that no longer applies to the same words. */
 function unscopedWord(sources: readonly string[], merged: string): string | undefined {
   const after = scopesOf(merged);
   for (const { word, behind, around } of sources.flatMap(scopesOf)) {
@@ -264,18 +261,18 @@ function scopesOf(text: string): Scope[] {
 }
 
 const CLAUSE = /[,;:!?()\n]|\.(?=\s|$)|\s[-–—]\s|\b(?:but|aber|sondern|mais|sino)\b/iu;
-/** Stands for a denial of which no more can be said. */
+/** Marks a negation of unknown content. */
 const SOMETHING = "";
 
 type Denials = {
-  /** Words that say what is denied. */
+  /** The content words that are negated. */
   readonly content: ReadonlySet<string>;
-  /** The same, and small words where there are no others: "do not use it". */
+  /** The same, or the small words if there are no others: "do not use it". */
   readonly meant: ReadonlySet<string>;
   readonly all: ReadonlySet<string>;
 };
 
-/** What is denied: the words behind a negation within its clause, or before it where there are none ("is forbidden"). */
+/** What is negated: the words after a negation within its clause, or before it if there are none ("is forbidden"). */
 function denialsIn(texts: readonly string[]): Denials {
   const found = { content: new Set<string>(), meant: new Set<string>(), all: new Set<string>() };
   for (const clause of texts.flatMap((text) => text.split(CLAUSE))) {

@@ -1,4 +1,4 @@
-// What of a model's opinion counts. Everything is held against the entries themselves; what does not stand is dropped and counted.
+// Which proposals of the model count. Each is checked against the entries; those that fail are dropped and counted. Pure.
 import { codePointLength, preview, pyStrip } from "@hermes-memory/core/lib";
 import type { Finding, MemoryProposal, TargetView } from "../proposals.ts";
 import type { Opinion } from "./ask-model.ts";
@@ -23,12 +23,12 @@ export type Judgement = {
 };
 
 export type JudgeContext = Pick<TargetView, "target" | "isPinned" | "isSpared"> & {
-  /** What the scanner says about a new text. */
+  /** Whether the scanner accepts a new text. */
   readonly isAcceptable: (text: string) => boolean;
 };
 
 const REASON_CHARS = 160;
-/** A model that takes more than this for out of date has not understood the question. */
+/** A model that calls a larger part of the entries out of date has misunderstood the question. */
 const MOST_OUTDATED_SHARE = 0.25;
 
 export function judge(shown: readonly string[], opinion: Opinion, context: JudgeContext): Judgement {
@@ -70,7 +70,7 @@ export function judge(shown: readonly string[], opinion: Opinion, context: Judge
   return { proposals: [...merges, ...outdated], findings, dropped };
 }
 
-/** Undefined unless every number stands for another entry. */
+/** Undefined unless all numbers are those of different entries. */
 function pick(shown: readonly string[], numbers: readonly number[]): string[] | undefined {
   const texts = [...new Set(numbers)].flatMap((number) => shown[number - 1] ?? []);
   return texts.length === numbers.length && texts.length > 1 ? texts : undefined;
@@ -102,7 +102,7 @@ function mergeProblem(
   return problem.kind === "invented" ? "invented" : "negation";
 }
 
-/** In the model's words, so short and in one line. */
+/** The model's reason, shortened to one line. */
 function told(reason: string): string {
   const line = pyStrip(reason.replace(/\s+/gu, " "));
   return line === "" ? "the model gave no reason" : `the model says: ${preview(line, REASON_CHARS)}`;

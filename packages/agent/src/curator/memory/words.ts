@@ -1,13 +1,14 @@
-// Words that carry no fact, words that turn one round, and words that open a sentence without being a name. English, with
-// the commonest of other languages. No list of words that turn a sentence round is complete, so entries are dropped without a
-// model by the lists of words that do not (HARMLESS, STATING); the others serve to check what a model wrote.
+// How the curator reads texts: lists of words by what they do to a statement, and splitting a text into words and sentences for
+// comparison. The lists are English, with the commonest words of other languages. No list of words that reverse a statement is
+// complete, so the rules drop entries only by the lists of words that do not (HARMLESS, STATING); the other lists serve to check
+// what a model wrote. Pure.
 
-/** Two entries that differ in nothing but these say the same. A word belongs here only if no place of it changes what is said. */
+/** Two entries that differ only in these say the same. A word belongs here only if it changes nothing in any position. */
 export const HARMLESS: ReadonlySet<string> = new Set("a an the is are please also currently".split(" "));
 
 /**
- * A sentence of nothing but these, names, numbers and paths states a fact of its own: it says nothing about the sentences around it.
- * No word that points back ("it", "this") or judges may be here.
+ * A sentence of only these words, names, numbers and paths states an independent fact: it says nothing about the sentences around
+ * it. No word that points back ("it", "this") or judges may be here.
  */
 export const STATING: ReadonlySet<string> = new Set(
   (
@@ -18,14 +19,14 @@ export const STATING: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** May come and go between two wordings of the same thing. */
+/** Two wordings of the same thing may differ in these. */
 export const FILLERS: ReadonlySet<string> = new Set(
   "a an the is are be that which please also just der die das ein eine ist sind le la les un une est el los las es".split(
     " ",
   ),
 );
 
-/** A sentence with one of these says that something is not so, or must not be. */
+/** A sentence with one of these says that something is not so, or must not be done. */
 const NEGATIONS: ReadonlySet<string> = new Set(
   (
     "not no never none nothing nobody nowhere neither nor without cannot can't don't doesn't didn't won't wouldn't shouldn't " +
@@ -55,12 +56,12 @@ export function isNegation(word: string): boolean {
   return isNegatingWord(word) || INNER_NEGATION.test(word);
 }
 
-/** A word that does nothing but deny. */
+/** A word that is nothing but a negation. */
 export function isNegatingWord(word: string): boolean {
   return NEGATIONS.has(word) || /.n't$/.test(word);
 }
 
-/** Make what a sentence says doubtful, rare or small. A rewording may neither lose nor add one. */
+/** Words that make a statement doubtful, rare or small. A rewording may neither lose nor add one. */
 export const HEDGES: ReadonlySet<string> = new Set(
   (
     "hardly barely scarcely seldom rarely almost nearly maybe perhaps possibly probably supposedly allegedly reportedly " +
@@ -69,7 +70,7 @@ export const HEDGES: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** These narrow or move what a sentence says; two sentences that differ in one of them say different things. */
+/** Words that narrow or shift a statement; two sentences that differ in one of them say different things. */
 export const MODIFIERS: ReadonlySet<string> = new Set(
   (
     "only except unless if when until till before after but instead formerly previously no-longer rarely sometimes usually " +
@@ -78,7 +79,7 @@ export const MODIFIERS: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** No rewording may weaken these: "don't" is less than "never", and nothing says as much as "always". */
+/** No rewording may lose these: "don't" is weaker than "never", and no other word is as strong as "always". */
 export const ABSOLUTES: ReadonlySet<string> = new Set(
   (
     "always never must only all every each both everyone everything nobody none exactly ever " +
@@ -86,14 +87,14 @@ export const ABSOLUTES: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** What they say holds for the words behind them; it may not come to hold for others. */
+/** These apply to the words after them; a rewording may not apply them to other words. */
 export const SCOPED: ReadonlySet<string> = new Set(
   "always only must except unless if when until till before after immer nur wenn bis toujours siempre solo".split(
     " ",
   ),
 );
 
-/** Numbers in letters. */
+/** Numbers written as words. */
 export const NUMBER_WORDS: ReadonlySet<string> = new Set(
   (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen " +
@@ -102,10 +103,10 @@ export const NUMBER_WORDS: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** Numbers in letters that a sentence may also have for other reasons: "in one place". */
+/** Number words that may also be used in another sense: "in one place". */
 export const VAGUE_NUMBERS: ReadonlySet<string> = new Set("one first second last once".split(" "));
 
-/** A rewording may leave these out though they are neither fillers nor in every sentence. */
+/** A rewording may leave these out, although they are not fillers. */
 export const REPLACEABLE: ReadonlySet<string> = new Set(
   "done made being been located based regarding concerning really very quite well etc so then thing things way ways".split(
     " ",
@@ -122,7 +123,7 @@ export const COMMON: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** Verbs and openings that notes begin with. Any other capitalised word counts as a name. */
+/** Words that notes often begin with. Any other capitalised first word counts as a name. */
 export const OPENINGS: ReadonlySet<string> = new Set(
   (
     "add adds allow allows answer answers apply applies ask asks be begin begins bring brings build builds call calls change " +
@@ -142,29 +143,28 @@ export const OPENINGS: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-// ----
-// Texts as the curator compares them: words without the accidents of spelling, sentences with what they stand under.
+// ---- Splitting a text into words and sentences
 
 export type Word = {
-  /** As it stands in the text, without the punctuation around it. */
+  /** As written, without the punctuation around it. */
   readonly raw: string;
-  /** Letter case aside, where that cannot matter. */
+  /** In lower case, unless the case may matter. */
   readonly folded: string;
   readonly isFirst: boolean;
-  /** A comma that may turn the sentence round: "No, deploy on Friday" and "No deploy on Friday". Else empty. */
+  /** A comma that may reverse the meaning: "No, deploy on Friday" and "No deploy on Friday". Otherwise empty. */
   readonly pause: string;
 };
 
 export type Sentence = {
   readonly words: readonly Word[];
-  /** The words of the line above that it stands under. */
+  /** The words of the heading line above it. */
   readonly under: readonly Word[];
   readonly key: string;
 };
 
 /**
- * The sentences of a text. What stands under a line that ends with a colon, and every point of a list, counts together with the
- * line above: "deploy on Friday" under "Things to avoid" is not advice to deploy on Friday.
+ * The sentences of a text. Lines after one that ends with a colon, and the items of a list, count together with the line above them:
+ * "deploy on Friday" under "Things to avoid" is not advice to deploy on Friday.
  */
 export function sentencesOf(text: string): Sentence[] {
   const sentences: Sentence[] = [];
@@ -190,14 +190,14 @@ export function wordsOf(text: string): Word[] {
   return sentencesOf(text).flatMap(({ words }) => words);
 }
 
-/** Two texts with the same key differ in spacing, letter case and punctuation that changes nothing alone. */
+/** Texts with the same result differ only in spacing, letter case and punctuation without meaning. */
 export function foldedText(text: string): string {
   return sentencesOf(text)
     .map(({ key }) => key)
     .join("\n");
 }
 
-/** Words that a rewording may not lose: everything but fillers, plurals and singulars alike. */
+/** Words that a rewording may not lose: all except fillers; plural and singular are the same. */
 export function significant(text: string): string[] {
   return wordsOf(text)
     .filter(({ folded }) => !FILLERS.has(folded))
@@ -205,8 +205,8 @@ export function significant(text: string): string[] {
 }
 
 /**
- * Two texts with the same essence differ in words of HARMLESS, in plurals and in what `foldedText` leaves out. A word that
- * nobody listed, in whichever language, is part of the essence.
+ * Texts with the same result differ only in words of HARMLESS, in plurals, and as `foldedText` allows. Any word that is on no list, in
+ * any language, is part of the result.
  */
 export function essence(text: string): string {
   return sentencesOf(text)
@@ -222,7 +222,7 @@ function essentialWords(words: readonly Word[]): string[] {
 
 const ADVERBS = /^(?:please|also|currently)$/;
 
-/** A word of HARMLESS in the place where it is one: "Licht an", "vitamin A", "Is it up" and "a few" have others. */
+/** Whether a word of HARMLESS is harmless in its position, which it is not in "Licht an", "vitamin A", "Is it up" and "a few". */
 function isHarmless({ raw, folded, isFirst }: Word, next: Word | undefined): boolean {
   if (!HARMLESS.has(folded) || (!isFirst && raw !== folded)) return false;
   if (ADVERBS.test(folded)) return true;
@@ -230,7 +230,7 @@ function isHarmless({ raw, folded, isFirst }: Word, next: Word | undefined): boo
   return !isFirst || !/^(?:is|are)$/.test(folded);
 }
 
-/** A name is no plural: `Peter Williams` and `Peter William` are two people. `Tuesdays` is. */
+/** Names keep their `s`: `Peter Williams` and `Peter William` are two people. Weekdays such as `Tuesdays` do not. */
 function stemmed({ raw, folded, isFirst }: Word): string {
   const isName = !isFirst && /^\p{Lu}/u.test(raw) && !/days?$/.test(folded);
   return isName ? folded : stem(folded);
@@ -241,13 +241,13 @@ export function topicWords(text: string): Set<string> {
   return new Set(significant(text).filter((word) => !COMMON.has(word) && !isTurning(word)));
 }
 
-/** A word that turns round, narrows or asks what the others say. */
+/** A word that reverses, narrows or questions a statement. */
 export function isTurning(word: string): boolean {
-  const lower = word.toLowerCase(); // `NO` keeps its letters, as `US` does
+  const lower = word.toLowerCase(); // two-letter words in capitals, `NO` and `US`, were not folded
   return isNegation(lower) || MODIFIERS.has(lower) || word.endsWith("?");
 }
 
-/** Plural and singular, third and first person. No more than that: a stem that goes further makes different words alike. */
+/** Removes the ending of plurals and of the third person only: a stronger stem would make different words equal. */
 export function stem(word: string): string {
   const bare = word.replace(/'s$/, "");
   if (!/^\p{L}{4,}$/u.test(bare) || /(?:ss|us|is)$/.test(bare) || !bare.endsWith("s")) return bare;
@@ -265,14 +265,14 @@ function wordsOfPart(part: string): Word[] {
     if (raw === "") continue;
     const isFirst = words.length === 0;
     const folded = withBrackets(piece, foldWord(raw));
-    // The first word may be a "no" in any language; further on only the known ones are looked at.
+    // The first word may be a "no" in any language; later only known negations count.
     const pause = /[,;]$/.test(piece) && (isFirst || isNegation(folded)) ? "," : "";
     words.push({ raw, folded, isFirst, pause });
   }
   return words;
 }
 
-/** Brackets say something about a number: `(100)` is -100 to an accountant, and 5 is in `[0, 5]` but not in `[0, 5)`. */
+/** Brackets around numbers have a meaning: in accounting `(100)` is -100, and 5 is in `[0, 5]` but not in `[0, 5)`. */
 function withBrackets(piece: string, folded: string): string {
   if (!/\p{N}/u.test(piece)) return folded;
   const opening = /^["'`*_]*([([{]+)/u.exec(piece)?.[1] ?? "";
@@ -281,8 +281,8 @@ function withBrackets(piece: string, folded: string): string {
 }
 
 /**
- * Without bullets, quotes, brackets, emphasis and what ends a sentence. A question mark stays: it changes what is said. So do signs within a
- * line (`make > log`, `- 5`) and dots that are a word (`cd ..`).
+ * Without bullets, quotes, brackets, emphasis and the punctuation that ends a sentence. A question mark stays, because it changes the
+ * meaning; so do signs within a line (`make > log`, `- 5`) and dots that are a word (`cd ..`).
  */
 function bareWord(piece: string, isFirst: boolean): string {
   if (isFirst && /^[-*•–—+#>]+$/u.test(piece)) return "";
@@ -293,7 +293,7 @@ function bareWord(piece: string, isFirst: boolean): string {
   return word;
 }
 
-/** Names of files, commands and variables keep their letters: `Data` and `data` may be two directories. */
+/** Names of files, commands and variables keep their case: `Data` and `data` may be two directories. */
 function foldWord(raw: string): string {
   const word = raw.replace(/\?+$/, "");
   if (!PLAIN_WORD.test(word) || /\p{Ll}\p{Lu}|^\p{Lu}{2}$/u.test(word)) return raw; // also `US` and `us`

@@ -1,9 +1,8 @@
-// The skills part of a run: marks, archive, umbrellas. Everything that moves a skill goes through `skill_manage`, with its
-// checks and its history.
+// The skills part of a run: marks, archive, umbrellas. Every change of a skill is made by `skill_manage`, with its checks and its
+// history.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import type { CuratorConfig } from "@hermes-memory/core/config";
 import { describeCause, sha256 } from "@hermes-memory/core/lib";
-import type { Memory } from "@hermes-memory/core/memory";
 import {
   changeUsage,
   expectedPath,
@@ -20,8 +19,7 @@ import {
   skillsDirectory,
   type UsageChange,
 } from "@hermes-memory/core/skills";
-import type { ModelCalls } from "../model-calls.ts";
-import type { CuratorMode, Decided, Outcome, SkillMark, SkillProposal } from "../proposals.ts";
+import type { CuratorMode, Decided, Outcome, RunContext, SkillMark, SkillProposal } from "../proposals.ts";
 import { takeSnapshot } from "./skill-backups.ts";
 import {
   hasAbsorbed,
@@ -41,19 +39,9 @@ export type SkillsPart = {
   readonly proposed: readonly string[];
 };
 
-export type SkillsRun = {
-  readonly memory: Memory;
-  readonly mode: CuratorMode;
-  readonly group: string;
-  readonly calls?: ModelCalls | undefined;
-  readonly isScheduled: boolean;
-  readonly known: readonly string[];
-  readonly onProgress?: ((line: string) => void) | undefined;
-};
-
 const NOTHING: SkillsPart = { decided: [], marks: [], dropped: [], notes: [], proposed: [] };
 
-export async function curateSkills(run: SkillsRun): Promise<SkillsPart> {
+export async function curateSkills(run: RunContext): Promise<SkillsPart> {
   const { home, clock, owner } = run.memory;
   if (!existsSync(skillsDirectory(home))) return NOTHING;
   const { curator } = await run.memory.config();
@@ -115,7 +103,7 @@ function archiveProposal(name: string, reason: string): SkillProposal {
   return { layer: "skills", kind: "archive", by: "rules", skills: [name], reason };
 }
 
-/** Skills that an umbrella holds word for word, as it does after one was approved. */
+/** Skills that another skill contains word for word, which is so after an umbrella was approved. */
 function absorbed(members: readonly Member[]): SkillProposal[] {
   const gone = new Set<string>();
   return members.flatMap((part): SkillProposal[] => {
@@ -127,7 +115,7 @@ function absorbed(members: readonly Member[]): SkillProposal[] {
   });
 }
 
-/** The SKILL.md as this run read it: whatever is done to the skill holds for this text only. */
+/** The SKILL.md that this run has read. A change is refused if the file has another content by then. */
 type SkillText = { readonly path: string; readonly bytes: Uint8Array };
 type SkillTexts = ReadonlyMap<string, SkillText>;
 
@@ -135,11 +123,11 @@ function textOf(skill: Skill): readonly (readonly [string, SkillText])[] {
   try {
     return [[skill.directoryName, { path: expectedPath(skill), bytes: readFileSync(skill.file) }]];
   } catch {
-    return []; // it went away at this moment, or is nobody's to read
+    return []; // it was just removed, or cannot be read
   }
 }
 
-/** Undefined for a skill that is more than its text: moving it would break what points to its files. */
+/** Undefined for a skill with more than its text: moving it would break references to its files. */
 function memberOf(skill: Skill, read: SkillText | undefined): Member | undefined {
   if (!read) return undefined;
   const { header } = skill;
@@ -154,14 +142,14 @@ function memberOf(skill: Skill, read: SkillText | undefined): Member | undefined
     const body = text.replace(/^\ufeff?---\r?\n[\s\S]*?\r?\n---\r?\n/, "");
     return { name: skill.name, description: header.description, text, body };
   } catch {
-    return undefined; // as above
+    return undefined; // it was just removed, or cannot be read
   }
 }
 
 async function umbrellasOf(
   members: readonly Member[],
   skills: readonly Skill[],
-  { calls, onProgress }: SkillsRun,
+  { calls, onProgress }: RunContext,
   notes: string[],
 ): Promise<{ proposals: readonly SkillProposal[]; dropped: readonly UmbrellaDropped[] }> {
   if (!calls || members.length < 2) return { proposals: [], dropped: [] };
@@ -174,20 +162,20 @@ async function umbrellasOf(
       members,
       new Set(skills.flatMap((each) => [each.name, each.directoryName])),
     );
-  notes.push(`The model was of no help with the skills: ${asked.error.message}`);
+  notes.push(`The model gave no usable answer about the skills: ${asked.error.message}`);
   return { proposals: [], dropped: [] };
 }
 
-/** A proposal whose skills another one of the same run has taken away is refused by the tool itself. */
+/** If another proposal of the same run has already archived the skills, the tool refuses this one. */
 async function decide(
   { proposal, key, calls }: { proposal: SkillProposal; key: string; calls: readonly ToolCall[] },
   store: SkillStore,
-  run: SkillsRun,
+  run: RunContext,
   notes: string[],
 ): Promise<Outcome> {
   if (run.mode === "dry-run") return { kind: "proposed" };
   if (run.mode === "propose" && run.isScheduled && run.known.includes(key))
-    return { kind: "waiting", reason: "was proposed before and not taken up" };
+    return { kind: "waiting", reason: "was proposed before and not approved" };
   if (run.mode === "propose") {
     const waiting = waitingFor(run.memory.home, calls[0] ?? {});
     if (waiting !== undefined) return { kind: "waiting", reason: `is staged already, as ${waiting}` };
@@ -200,7 +188,7 @@ async function decide(
     if (success !== true) {
       const reason = typeof error === "string" ? error : "The change was refused.";
       if (ids.length === 0) return { kind: "refused", reason };
-      // What was done before stays done and can be rolled back; a later run finds the members that are left.
+      // The calls before this one stay done and can be rolled back; a later run finds the remaining members.
       const into = proposal.into?.name ?? "";
       notes.push(`'${into}' is done only in part; it stopped at archiving '${String(call.name)}': ${reason}`);
       return { kind: "applied", ids };
@@ -211,7 +199,7 @@ async function decide(
   return { kind: "applied", ids };
 }
 
-/** Under which the history of skills keeps what a run did. */
+/** The session id under which the history of skills keeps the changes of a run. */
 export function sessionOf(group: string): string {
   return `curator-${group}`;
 }
@@ -219,8 +207,8 @@ export function sessionOf(group: string): string {
 type ToolCall = Readonly<Record<string, unknown>>;
 
 /**
- * An umbrella is staged by itself: its members can only go once it is there. The next run finds them in it word for word and
- * proposes that.
+ * An umbrella is staged alone: its members can be archived only once it exists. The next run finds them in it word for word and
+ * proposes to archive them.
  */
 function callsOf(
   { kind, skills, into }: SkillProposal,
@@ -235,7 +223,7 @@ function callsOf(
         return read ? [[read.path, sha256(read.bytes)]] : [];
       }),
     );
-  // An umbrella's own step changes its host; one that merely holds a skill must still do so.
+  // The host must be unchanged if it is only the reason for archiving; an umbrella's first call changes its host itself.
   const host = kind === "archive" && into !== undefined ? [into.name] : [];
   const leave = skills.map((name) => ({
     action: "delete",
@@ -254,7 +242,7 @@ function waitingFor(home: string, call: ToolCall): string | undefined {
   return records.find(({ payload }) => payload.action === call.action && payload.name === call.name)?.id;
 }
 
-/** `back`: skills whose records are of archived ones. */
+/** `back`: skills whose usage record still belongs to an archived skill of the same name. */
 async function mark(
   store: SkillStore,
   marks: readonly SkillMark[],
@@ -271,7 +259,7 @@ async function mark(
 }
 
 function backUp(
-  { memory: { home, clock }, group }: SkillsRun,
+  { memory: { home, clock }, group }: RunContext,
   { backup: { enabled, keep } }: CuratorConfig,
 ): { snapshot?: string } | { problem: string } {
   if (!enabled) return {};

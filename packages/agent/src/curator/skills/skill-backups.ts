@@ -1,3 +1,6 @@
+// Backups of the skills directory: `.curator_backups/<UTC id>/skills.tar.gz` with a `manifest.json`, as in the Python original.
+// A restore swaps whole directories, so there is either the old state or the new one. After a kill in the middle of a restore, the
+// next backup, restore or rollback brings the old state back.
 import {
   existsSync,
   lstatSync,
@@ -28,13 +31,8 @@ import { changeLockPath, skillsDirectory } from "@hermes-memory/core/skills";
 import { type AlreadyRunning, BACKUPS, removeLeftovers, takeRunLock } from "../run-lock.ts";
 import { isSafePath, packTarGz, type TarEntry, unpackTarGz } from "../tar.ts";
 
-// ----
-// Packed copies of the skills directory: `.curator_backups/<UTC id>/skills.tar.gz` with a `manifest.json`, as the Python
-// original keeps them. Restoring swaps whole directories: what stands is the old state or the new one, and after a kill half-way
-// the old one as soon as the next backup, restore or rollback begins.
-
 type Snapshot = {
-  /** `20261115T101500Z`, with `-2` and so on for more in one second. */
+  /** `20261115T101500Z`; with `-2` and so on for further ones within the same second. */
   readonly id: string;
   readonly createdAt: string;
   readonly reason: string;
@@ -42,7 +40,7 @@ type Snapshot = {
   readonly bytes: number;
 };
 
-/** `mended`: what an earlier restore had left half done and was put right first. */
+/** `mended`: messages about an interrupted restore that was undone first. */
 type TakenSnapshot = Snapshot & { readonly mended?: readonly string[] };
 
 type SnapshotProblem = {
@@ -51,15 +49,15 @@ type SnapshotProblem = {
 };
 
 type Restored = {
-  /** What stood there before. */
+  /** A backup of the skills before the restore. */
   readonly backup: Snapshot;
-  /** What an earlier restore had left half done and was put right first. */
+  /** Messages about an interrupted restore that was undone first. */
   readonly mended: readonly string[];
 };
 
 type Taking = { readonly reason: string; readonly keep: number; readonly now: Date };
 
-/** Never packed and never replaced: other programs' lists, and the copies themselves. */
+/** Never packed and never replaced: lists of other programs, and the backups themselves. */
 const OUTSIDE: ReadonlySet<string> = new Set([".hub", BACKUPS]);
 const LOCKS = /\.lock$|^\.curator_running\.json$/;
 const LOCK_WAIT_MS = 10_000;
@@ -68,7 +66,7 @@ const LOCKED: SnapshotProblem = {
   message: "Another process is changing the skills. Nothing was changed; try again.",
 };
 
-/** The oldest beyond `keep` go. */
+/** Removes the oldest backups beyond `keep`. */
 export function takeSnapshot(home: string, taking: Taking): Result<TakenSnapshot, SnapshotProblem> {
   try {
     const mended = mendRestore(home);
@@ -83,13 +81,13 @@ export function takeSnapshot(home: string, taking: Taking): Result<TakenSnapshot
       },
     );
     if (!packed.ok) return err(LOCKED);
-    return ok(mended.value.length === 0 ? packed.value : { ...packed.value, mended: mended.value });
+    return ok({ ...packed.value, mended: mended.value.length === 0 ? undefined : mended.value });
   } catch (cause) {
     return err({ kind: "io", message: `The skills could not be backed up: ${describeCause(cause)}.` });
   }
 }
 
-/** Takes back a restore that was cut off; the value is what to tell of it. */
+/** Undoes an interrupted restore; the value has messages about it. */
 export function mendRestore(home: string): Result<readonly string[], SnapshotProblem> {
   const skills = skillsDirectory(home);
   if (!hasUnfinishedSwap(skills)) return ok([]);
@@ -99,7 +97,7 @@ export function mendRestore(home: string): Result<readonly string[], SnapshotPro
     );
     return mended.ok ? mended : err(LOCKED);
   } catch (cause) {
-    const message = `A restore of the skills was cut off and could not be taken back: ${describeCause(cause)}.`;
+    const message = `A restore of the skills was interrupted and could not be undone: ${describeCause(cause)}.`;
     return err({ kind: "io", message });
   }
 }
@@ -125,14 +123,14 @@ function pack(home: string, { reason, now }: Taking): Snapshot {
   return snapshot;
 }
 
-/** The protected ones count among those kept. */
+/** The protected backups count as kept ones. */
 function prune(home: string, keep: number, protect: readonly string[]): void {
   const others = listSnapshots(home).filter(({ id }) => !protect.includes(id));
   for (const { id } of others.slice(Math.max(0, keep - protect.length)))
     rmSync(join(skillsDirectory(home), BACKUPS, id), { recursive: true, force: true });
 }
 
-/** Newest first. What has no archive is none. */
+/** Newest first. A directory without an archive is not a backup. */
 export function listSnapshots(home: string): Snapshot[] {
   const directory = join(skillsDirectory(home), BACKUPS);
   return namesIn(directory)
@@ -149,8 +147,8 @@ export function listSnapshots(home: string): Snapshot[] {
 }
 
 /**
- * Puts the skills back as they were; what stands now is packed first and can be had back the same way. Pins, a pause and the
- * history of changes stay those of now.
+ * Restores the skills from a backup. The current skills are backed up first, so the restore can be undone the same way. Pins, a pause
+ * and the history of changes are not restored.
  */
 export async function restoreSnapshot(
   home: string,
@@ -192,7 +190,7 @@ export async function restoreSnapshot(
     const done = await withFileLocks([changeLockPath(skills)], { timeoutMs: LOCK_WAIT_MS }, (): Restored => {
       const mended = mendSwap(skills);
       const backup = pack(home, { reason: `before rollback to ${id}`, keep, now });
-      // A lock file of a backup made by another program would take the place of one that is held.
+      // A lock file in a backup of another program would replace one that is held now.
       const wanted = entries.filter(({ path }) => !LOCKS.test(path) || path.includes("/"));
       swap(skills, inside(skills), wanted);
       return { backup, mended };
@@ -201,14 +199,17 @@ export async function restoreSnapshot(
     prune(home, keep, [id, done.value.backup.id]);
     return done;
   } catch (cause) {
-    const message = `The skills could not be restored: ${describeCause(cause)}. They are as they were${
-      hasUnfinishedSwap(skills) ? " once 'hermes curator backup' works again." : "."
-    }`;
-    return err({ kind: "io", message });
+    const state = hasUnfinishedSwap(skills)
+      ? "'hermes curator backup' brings the former state back."
+      : "They are unchanged.";
+    return err({
+      kind: "io",
+      message: `The skills could not be restored: ${describeCause(cause)}. ${state}`,
+    });
   }
 }
 
-/** Lock files stay, and who holds one: a program may do so at this moment. */
+/** Without lock files and the name of the running process: another program may hold a lock now. */
 function inside(skills: string): string[] {
   return namesIn(skills).filter((name) => !OUTSIDE.has(name) && !LOCKS.test(name));
 }
@@ -244,15 +245,13 @@ function readManifest(path: string): Readonly<Record<string, unknown>> {
     const value: unknown = JSON.parse(readFileSync(path, "utf8"));
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
   } catch {
-    return {}; // the archive is what counts
+    return {}; // the archive alone is enough for a restore
   }
 }
 
-// ----
-// Puts one whole state of the skills in another's place by renaming, and takes a swap back that was cut off. All of it is done
-// under the skills' change lock.
+// ---- The swap: replaces all skills by renaming, and undoes a swap that was interrupted. Call under the skills' change lock.
 
-/** What belongs to now and not to the skills' texts: a pause, pins, the record of changes, who runs. */
+/** Not part of the skills' texts, so never replaced: a pause, pins, the history of changes, the name of the running process. */
 const LIVE: ReadonlySet<string> = new Set([
   ".curator_state",
   ".usage.json",
@@ -261,13 +260,13 @@ const LIVE: ReadonlySet<string> = new Set([
 ]);
 
 const UNFINISHED = /^\.restore-/;
-/** A stage gets such a name in the moment its swap counts as done. */
+/** A staging directory is renamed to this when its swap is done. */
 const DISCARDED = /^\.discard-/;
 const MARKER = "moving.json";
 
 /**
- * The new state is complete beside the old one before anything moves. A failure half-way moves everything back; after a kill
- * half-way `mendSwap` does.
+ * The new state is unpacked completely before anything is moved. If a move fails, everything is moved back; after a kill, `mendSwap`
+ * does that.
  */
 function swap(skills: string, names: readonly string[], entries: readonly TarEntry[]): void {
   const stage = join(skills, BACKUPS, `.restore-${randomHex(4)}`);
@@ -297,7 +296,7 @@ function hasUnfinishedSwap(skills: string): boolean {
   return namesIn(join(skills, BACKUPS)).some((name) => UNFINISHED.test(name) || DISCARDED.test(name));
 }
 
-/** Brings back the state from before a swap that was cut off. What is to be told of it, if anything. */
+/** Undoes an interrupted swap. Returns messages about it, if there was one. */
 function mendSwap(skills: string): string[] {
   const backups = join(skills, BACKUPS);
   for (const name of namesIn(backups).filter((each) => DISCARDED.test(each)))
@@ -310,14 +309,14 @@ function mendSwap(skills: string): string[] {
       const kept = keepAside(backups, stage);
       discard(skills, stage);
       if (back === 0 && kept === undefined) return [];
-      const rest = kept === undefined ? "" : ` What stood in their place is in ${kept}.`;
-      return [`A restore of the skills had been cut off. They are as they were before it.${rest}`];
+      const rest = kept === undefined ? "" : ` Files that were in their place are in ${kept}.`;
+      return [`A restore of the skills was interrupted. The state before it is back.${rest}`];
     });
 }
 
 /**
- * Can itself be cut off and begun again: what arrived is what the marker names and is no longer in `new`, nor put aside.
- * What stands in the way is put aside and not deleted, for somebody may have written it since.
+ * Can itself be interrupted and repeated: a skill has arrived if the marker names it and it is neither in `new` nor in `aside`.
+ * Files in the way are moved to `aside` instead of being deleted, because another program may have written them since.
  */
 function takeBack(skills: string, stage: string): number {
   const aside = join(stage, "aside");
@@ -338,7 +337,7 @@ function takeBack(skills: string, stage: string): number {
   return left.length;
 }
 
-/** Outside the stage, which goes. */
+/** Moves `aside` out of the staging directory, which is removed. */
 function keepAside(backups: string, stage: string): string | undefined {
   const aside = join(stage, "aside");
   if (!existsSync(aside)) return undefined;
@@ -360,14 +359,14 @@ function arrivingIn(stage: string): string[] {
     const names: readonly unknown[] = Array.isArray(arriving) ? arriving : [];
     return names.filter((name): name is string => typeof name === "string" && !/^\.{0,2}$|[/\0]/.test(name));
   } catch {
-    return []; // cut off before the first move
+    return []; // interrupted before the first move
   }
 }
 
-/** Without the old times: what is put back is new to whoever keeps a catalogue by time and size. */
+/** Does not restore file times: caches that compare time and size must see the files as changed. */
 function unpack(root: string, { path, mode, data, link }: TarEntry): void {
   const place = join(root, path);
-  if (link !== undefined) return; // after everything else, so that nothing is written through one
+  if (link !== undefined) return; // links are made last, so that no file is written through one
   if (data === undefined) {
     mkdirSync(place, { recursive: true, mode: mode | 0o700 });
     return;

@@ -1,19 +1,17 @@
+// Rules for skills: when one becomes stale, archived or active again, and which may become part of another one. Pure.
 import type { CuratorConfig } from "@hermes-memory/core/config";
 import { pyStrip } from "@hermes-memory/core/lib";
 import type { Provenance, SkillUsage } from "@hermes-memory/core/skills";
 
-// ----
-// What time does to a skill nobody uses: stale, then archived; and active again once it is used. Pure.
-
 export type Transition = "seed" | "stale" | "active" | "archive";
 
-/** Skills other programs rely on by name. */
+/** Skills that other programs use by name. */
 const PROTECTED: ReadonlySet<string> = new Set(["plan"]);
 const DAY_MS = 86_400_000;
 
 /**
- * Only what an agent wrote is looked after: people's own skills and those of others are theirs. A record of an archived skill
- * says nothing about the one that has its name now.
+ * Only skills that an agent wrote are curated, not those of the user or of other sources. The usage record of an archived skill does
+ * not apply to a new skill of the same name.
  */
 export function isCandidate(name: string, provenance: Provenance, usage: SkillUsage | undefined): boolean {
   if (provenance !== "agent" || PROTECTED.has(name)) return false;
@@ -34,7 +32,7 @@ export function transitionOf(
   return usage.state === "active" ? undefined : "active";
 }
 
-/** The newest sign of life, else the day it was made. */
+/** The time of the last use, else of its creation. */
 function anchorOf(usage: SkillUsage): number | undefined {
   const times = [usage.last_used_at, usage.last_viewed_at, usage.last_patched_at].flatMap(timeOf);
   if (times.length > 0) return Math.max(...times);
@@ -46,10 +44,7 @@ function timeOf(text: string | null): number[] {
   return Number.isNaN(time) ? [] : [time];
 }
 
-// ----
-// A skill that may become part of another one, or already is.
-
-/** A skill that may take part: written by an agent, not pinned, SKILL.md and nothing else. */
+/** A skill that may become part of an umbrella: written by an agent, not pinned, with SKILL.md as its only file. */
 export type Member = {
   readonly name: string;
   readonly description: string;
@@ -57,13 +52,13 @@ export type Member = {
   readonly body: string;
 };
 
-/** A skill whose whole text another one holds word for word has been taken in. */
+/** Whether `host` contains the whole text of `part`, word for word. */
 export function hasAbsorbed(host: Member, part: Member): boolean {
   const body = pyStrip(part.body);
   return host.name !== part.name && body.length >= LEAST_BODY && host.body.includes(body);
 }
 
-/** A sentence or two may well be in several skills. */
+/** A shorter text, of a sentence or two, may occur in several skills by chance. */
 const LEAST_BODY = 80;
 
 /** Why an umbrella that the model proposed was dropped. */

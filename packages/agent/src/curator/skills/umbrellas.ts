@@ -1,6 +1,5 @@
-// Several narrow skills become one: a model says which belong together and what to call them; the text is put together here,
-// from theirs, word for word. So nothing a skill says can get lost, whatever the model says.
-
+// Several narrow skills become one umbrella skill: the model says which belong together and how to name the umbrella. Its text is
+// put together here from the members' texts, word for word, so that nothing gets lost.
 import { codePointLength, err, ok, pyStrip, type Result } from "@hermes-memory/core/lib";
 import { nameProblem } from "@hermes-memory/core/skills";
 import * as z from "zod";
@@ -22,7 +21,7 @@ const answer = z.object({
 export type Umbrella = z.infer<typeof answer>["umbrellas"][number];
 
 const MOST_MEMBERS = 150;
-/** A skill is loaded as a whole; an umbrella larger than this helps nobody. */
+/** A skill is loaded as a whole, so a larger umbrella would cost more than it helps. */
 const MOST_CHARS = 60_000;
 
 export async function askForUmbrellas(

@@ -30,14 +30,14 @@ export async function openModel(chosen: ChosenModel, options: OpenModelOptions =
   const wire = wireTraits(identity);
   const place = { identity, apiKey, keySource };
   const { log, extraBody, fetch: given } = options;
-  const patient = await fetchWithoutTimeoutFor(chosen);
+  const localFetch = await localFetchFor(chosen);
   return {
     identity,
     stream(request) {
       const markBody = apiMode === "chat_completions" ? request.markBody : undefined;
       // Read at each request, so that a replacement by a test or a proxy is used.
       const { fetch: current } = globalThis;
-      const usual = current === NODES_FETCH ? (patient ?? current) : current;
+      const usual = current === NODES_FETCH ? (localFetch ?? current) : current;
       const watch = new ReplyWatch(replyLimit(request));
       const send = outgoingFetch({ fetch: given ?? usual, markBody, watch, extraBody });
       const providerOptions = PROVIDER_OPTIONS[apiMode];
@@ -49,7 +49,7 @@ export async function openModel(chosen: ChosenModel, options: OpenModelOptions =
 const NODES_FETCH = globalThis.fetch;
 
 /** Undefined for remote servers: one that is silent for five minutes has failed. */
-async function fetchWithoutTimeoutFor({ baseUrl }: ChosenModel): Promise<typeof fetch | undefined> {
+async function localFetchFor({ baseUrl }: ChosenModel): Promise<typeof fetch | undefined> {
   const url = parseBaseUrl(baseUrl);
   if (url === undefined || !isLoopback(url)) return undefined;
   const { fetchWithoutTimeout } = await import("./fetch-without-timeout.ts");

@@ -214,7 +214,7 @@ function reasoningParts(message: AssistantMessage, wire: WireTraits): AssistantP
         const { id, encrypted_content: encrypted, summary } = asRecord(item);
         const [itemId, content] = [someText(id), someText(encrypted)];
         if (content === undefined) return []; // the vendor stores nothing, so it does not know the id alone
-        const data = { ...(itemId === undefined ? {} : { itemId }), reasoningEncryptedContent: content };
+        const data = { itemId, reasoningEncryptedContent: content };
         const texts = asList(summary).flatMap((entry) => someText(asRecord(entry).text) ?? []);
         return (texts.length > 0 ? texts : [""]).map((text) => part(text, data));
       });

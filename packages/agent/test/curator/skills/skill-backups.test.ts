@@ -22,7 +22,7 @@ function backUp(home: CuratorHome, now: Date, keep = 5): string {
   return taken.value.id;
 }
 
-/** The skills themselves, without what belongs to the curator. */
+/** The files of the skills, without those of the curator. */
 function texts(home: CuratorHome): Readonly<Record<string, string>> {
   const files = Object.entries(home.files("skills"));
   return Object.fromEntries(files.filter(([name]) => /^\w+\/SKILL\.md$/.test(name)));
@@ -89,7 +89,7 @@ describe("putting a backup back", () => {
   });
 });
 
-/** Restores in a process of its own, which is killed in place of the given move of a skill. */
+/** Restores in a child process that is killed instead of making the given move of a skill. */
 function killedAtMove(home: CuratorHome, id: string, move: number): void {
   const script = `
     import fs from "node:fs";
@@ -117,7 +117,7 @@ async function changedSinceBackup(): Promise<{ home: CuratorHome; id: string }> 
   return { home, id };
 }
 
-// Five skills leave, then four arrive.
+// Five skills are moved out, then four are moved in.
 describe.skipIf(process.platform === "win32")("a restore killed between two moves", () => {
   it.each([1, 3, 6, 8])("at move %i is taken back, and told, by the next backup", async (move) => {
     const { home, id } = await changedSinceBackup();
@@ -126,7 +126,7 @@ describe.skipIf(process.platform === "win32")("a restore killed between two move
     if (move > 1) expect(texts(home)).not.toEqual(before);
     const taken = takeSnapshot(home.home, { reason: "next", keep: 5, now: new Date() });
     expect(taken).toMatchObject({ ok: true });
-    const told = move > 1 ? [expect.stringContaining("had been cut off")] : undefined;
+    const told = move > 1 ? [expect.stringContaining("was interrupted")] : undefined;
     expect(taken.ok && taken.value.mended).toEqual(told);
     expect(texts(home)).toEqual(before);
     expect(Object.keys(home.files("skills/.curator_backups")).join()).not.toMatch(/\.restore-|\.discard-/);
@@ -139,7 +139,7 @@ describe.skipIf(process.platform === "win32")("a restore killed between two move
     home.skill("ash", "written after the kill");
     const done = await restoreSnapshot(home.home, id, { keep: 5, now: new Date() });
     if (!done.ok) throw new Error(done.error.message);
-    expect(done.value.mended).toEqual([expect.stringContaining("What stood in their place is in")]);
+    expect(done.value.mended).toEqual([expect.stringContaining("Files that were in their place are in")]);
     const aside = Object.entries(home.files("skills/.curator_backups")).filter(([name]) =>
       /^aside-/.test(name),
     );
