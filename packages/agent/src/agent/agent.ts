@@ -22,7 +22,6 @@ import {
   type ModelSelection,
 } from "../models/index.ts";
 import type { EventListener } from "./events.ts";
-import type { TurnResult } from "./result.ts";
 import {
   branchSession,
   type ChangeDeps,
@@ -45,6 +44,7 @@ import type {
 } from "./surface.ts";
 import { runTurn, type TurnDeps } from "./turn/turn.ts";
 import type { TurnControl } from "./turn/turn-state.ts";
+import type { TurnResult } from "./turn-result.ts";
 
 export type AgentDeps = TurnDeps &
   ChangeDeps & {

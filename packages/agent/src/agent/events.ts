@@ -2,7 +2,7 @@
 import { describeCause } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
 import type { Usage } from "../models/index.ts";
-import type { TurnResult } from "./result.ts";
+import type { TurnResult } from "./turn-result.ts";
 
 export type AgentEvent =
   | { readonly type: "turn-start"; readonly sessionId: string; readonly turn: number }

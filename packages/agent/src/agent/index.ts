@@ -1,5 +1,6 @@
 // The agent: turns, tools, sessions, slash commands.
 export { Agent } from "./agent.ts";
+export type { AgentHooks, AgentOptions } from "./agent-options.ts";
 export {
   type BusyMode,
   type CommandHost,
@@ -10,8 +11,6 @@ export {
 export { createAgent } from "./create/create-agent.ts";
 export { delegateToolSchema } from "./delegation/delegate-task.ts";
 export type { AgentEvent, EventListener } from "./events.ts";
-export type { AgentHooks, AgentOptions } from "./options.ts";
-export type { TurnExit, TurnResult } from "./result.ts";
 export { REVIEW_COUNTS_KEY, readReviewCounts } from "./review/reviewer.ts";
 export type {
   AgentStatus,
@@ -29,3 +28,4 @@ export type {
   PreToolCallAnswer,
 } from "./tools/index.ts";
 export { todoToolSchema } from "./tools/index.ts";
+export type { TurnExit, TurnResult } from "./turn-result.ts";

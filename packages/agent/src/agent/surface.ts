@@ -13,7 +13,7 @@ import type { SessionStore } from "@hermes-memory/core/sessions";
 import type { SkillStore } from "@hermes-memory/core/skills";
 import type { CacheSavings, ContextWindow, ModelIdentity, ModelSelection, Usage } from "../models/index.ts";
 import type { EventListener } from "./events.ts";
-import type { TurnResult } from "./result.ts";
+import type { TurnResult } from "./turn-result.ts";
 
 /** Text, or parts: as chat APIs have them (`{ type: "text", text }`, `{ type: "image_url", image_url }`), or as `content` of a `Message`. */
 export type UserInput = string | readonly Readonly<Record<string, unknown>>[];

@@ -1,9 +1,26 @@
 // The types of a curator run: what it sees, proposes and reports.
 import type { MemoryCuration, MemoryTarget } from "@hermes-memory/core/curated";
+import type { Memory } from "@hermes-memory/core/memory";
+import type { ModelCalls } from "./model-calls.ts";
 
 /** `propose` stages changes of memory and skills; `apply` makes them. */
 export type CuratorMode = "dry-run" | "propose" | "apply";
 export type CuratorScope = "memory" | "skills" | "all";
+
+/** What the memory part and the skills part of a run get. */
+export type RunContext = {
+  readonly memory: Memory;
+  readonly mode: CuratorMode;
+  /** The run's id, which its changes carry. */
+  readonly group: string;
+  /** Absent without a model. */
+  readonly calls: ModelCalls | undefined;
+  /** The run was not started by the user: entries that the user wrote today are left alone, and nothing is proposed twice. */
+  readonly isScheduled: boolean;
+  /** Hashes of earlier proposals. */
+  readonly known: readonly string[];
+  readonly onProgress: ((line: string) => void) | undefined;
+};
 
 /** The current state of one target. */
 export type TargetView = {

@@ -1,4 +1,4 @@
-// A home for one test of the curator, with short ways to run it and to play its model.
+// A home for one test of the curator, with short ways to run it and to fake its model.
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import {
@@ -98,7 +98,7 @@ export class CuratorHome {
     return done.value;
   }
 
-  /** Every file below a directory of the home, with what it holds. */
+  /** Every file below a directory of the home, with its content. */
   files(under = ""): Readonly<Record<string, string>> {
     const root = join(this.home, under);
     if (!existsSync(root)) return {};
@@ -108,7 +108,7 @@ export class CuratorHome {
   }
 }
 
-/** What was proposed, in short: `duplicate: uses pnpm`. */
+/** The proposals in short: `duplicate: uses pnpm`. */
 export function gist(run: CuratorRun): string[] {
   return run.decided.map(({ proposal }) => {
     if (proposal.layer === "skills")
@@ -120,7 +120,7 @@ export function gist(run: CuratorRun): string[] {
 
 export type FakeModel = TextModel & { readonly prompts: string[] };
 
-/** Answers with what it is given, value by value; the last one again and again. */
+/** Answers with the given values one after the other, then with the last one again. */
 export function fakeModel(...replies: readonly unknown[]): FakeModel {
   const prompts: string[] = [];
   return {

@@ -1,4 +1,4 @@
-// A run of the curator that is killed in place of one of its calls to the file system, and the rollback behind it.
+// A run of the curator that is killed instead of making one of its file system calls, and the rollback after it.
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ const MEMORY = [
   "The office of the team has a garden",
   "Until 2024-03-01 deploys are frozen",
 ];
-/** One reply for every question: what does not fit the question is left out. */
+/** One reply for every question; fields that do not belong to a question are ignored. */
 const REPLY = JSON.stringify({
   merge: [{ entries: [2, 3], text: "The office of the team is in Graz and has a garden" }],
   contradictions: [],
@@ -40,7 +40,7 @@ export type Killing = {
   readonly on?: string;
 };
 
-/** How the process ended, and how often it changed the file system where it was not killed. */
+/** How the process ended and, if it was not killed, how often it changed the file system. */
 export function runKilled(home: string, { how, at, on }: Killing): { signal: string | null; calls: number } {
   const countFile = join(tempDirectory(), "count");
   const hook = new URL("../fakes/kill-at.ts", import.meta.url).href;
@@ -58,13 +58,13 @@ export function runKilled(home: string, { how, at, on }: Killing): { signal: str
   return { signal, calls: Number(readFileSync(countFile, "utf8")) };
 }
 
-/** The memory and the skills themselves. */
+/** The texts of memory and skills. */
 export function texts(home: CuratorHome): Readonly<Record<string, string>> {
   const files = Object.entries({ ...home.files("skills"), memory: home.memory });
   return Object.fromEntries(files.filter(([name]) => name === "memory" || /^\w+\/SKILL\.md$/.test(name)));
 }
 
-/** Temporary files, half-made backups and stages of a restore, anywhere below the home. */
+/** Temporary files, incomplete backups and staging directories of a restore, anywhere below the home. */
 export function leftovers(home: string): string[] {
   const names = readdirSync(home, { recursive: true, encoding: "utf8" });
   const backups = names.filter((name) => /\.curator_backups\/[^/]+$/.test(name));
@@ -75,7 +75,7 @@ export function leftovers(home: string): string[] {
   return [...temps, ...halves];
 }
 
-/** What `hermes curator rollback` does. */
+/** Does the same as `hermes curator rollback`. */
 export async function rollBackWhatIsThere(home: CuratorHome): Promise<void> {
   await tidyUp(home.opened());
   const plan = await findRollback(home.opened());

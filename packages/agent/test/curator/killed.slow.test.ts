@@ -1,4 +1,4 @@
-// As killed.test.ts, at every rename and at every third of the calls that change a file.
+// Like killed.test.ts, but killed at every rename and at every third call that changes a file.
 import { cpSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
@@ -21,7 +21,7 @@ async function expectTakenBack(
   start: () => Promise<{ home: CuratorHome; before: object }>,
   { how, on, step }: Pick<Killing, "how" | "on"> & { readonly step: number },
 ): Promise<void> {
-  const kill = { how, ...(on === undefined ? {} : { on }) };
+  const kill = { how, on };
   const { calls } = runKilled((await start()).home.home, { ...kill, at: 0 });
   expect(calls).toBeGreaterThan(0);
   for (let at = 1; at <= calls; at += step) {

@@ -1,4 +1,4 @@
-// kill -9 at any moment of a run: after a rollback everything is as it was, and no temporary file is left anywhere.
+// kill -9 at any moment of a run: a rollback restores everything and leaves no temporary file.
 import { describe, expect, it } from "vitest";
 import { curatorHome, leftovers, rollBackWhatIsThere, runKilled, texts } from "./killed-runs.ts";
 

@@ -32,7 +32,7 @@ describe("a model that helps", () => {
     expect(place.memory).toBe(before);
   });
 
-  it("points out a contradiction, which nobody but a person resolves", async () => {
+  it("points out a contradiction, which only the user can resolve", async () => {
     const place = await home();
     const reply = { contradictions: [{ entries: [3, 4], reason: "two\ndays" }] };
     const run = await place.run({ mode: "apply", model: fakeModel(reply) });

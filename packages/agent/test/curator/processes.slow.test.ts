@@ -27,7 +27,7 @@ async function ticks(child: Child, count: number): Promise<void> {
 }
 
 describe("two curators at once", () => {
-  it("are one: the second is told who runs, and may start when the first was killed", async () => {
+  it("exclude each other: the second is told which process runs, and may start when the first was killed", async () => {
     const home = await CuratorHome.make();
     home.remember("Uses pnpm", "uses pnpm.", "Lives in Graz", "Likes tea");
     const child = startChild(process.execPath, [CURATING, home.home, "hang"]);
@@ -37,7 +37,7 @@ describe("two curators at once", () => {
     const second = await runCurator(options);
     expect(second).toMatchObject({ ok: false, error: { kind: "running", runner: { pid: child.pid } } });
     expect(currentRunner(home.home)).toMatchObject({ pid: child.pid });
-    expect(gist(await home.run())).toHaveLength(1); // a dry run disturbs nobody
+    expect(gist(await home.run())).toHaveLength(1); // a dry run takes no lock
     await child.kill();
     expect(currentRunner(home.home)).toBeUndefined();
     expect(await runCurator(options)).toMatchObject({ ok: true, value: { summary: "1 applied" } });

@@ -11,7 +11,7 @@ describe("whether the curator is due", () => {
     ["is put off when it never ran", { lastRunAt: null, isPaused: false }, CONFIG, undefined, "first"],
     ["is due after the interval", { lastRunAt: hoursAgo(168), isPaused: false }, CONFIG, undefined, "due"],
     ["is not due before it", { lastRunAt: hoursAgo(167), isPaused: false }, CONFIG, undefined, "too-early"],
-    ["waits while somebody works", { lastRunAt: hoursAgo(200), isPaused: false }, CONFIG, 1, "busy"],
+    ["waits while the agent is in use", { lastRunAt: hoursAgo(200), isPaused: false }, CONFIG, 1, "busy"],
     ["does not wait for an idle agent", { lastRunAt: hoursAgo(200), isPaused: false }, CONFIG, 2, "due"],
     ["rests while it is paused", { lastRunAt: hoursAgo(200), isPaused: true }, CONFIG, undefined, "paused"],
     [
@@ -21,13 +21,7 @@ describe("whether the curator is due", () => {
       undefined,
       "disabled",
     ],
-    [
-      "takes a time nobody can read for none",
-      { lastRunAt: "soon", isPaused: false },
-      CONFIG,
-      undefined,
-      "first",
-    ],
+    ["treats an unreadable time as none", { lastRunAt: "soon", isPaused: false }, CONFIG, undefined, "first"],
   ])("%s", (_name, state, config, idle, expected) => {
     const due = curatorDue(state, config, NOW, idle);
     expect(due.kind === "not-due" ? due.reason : due.kind).toBe(expected);

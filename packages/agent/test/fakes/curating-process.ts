@@ -29,7 +29,7 @@ if (how === "rollback") {
     memory,
     mode: how === "stage-all" ? "propose" : "apply",
     scope: how.endsWith("-all") ? "all" : "memory",
-    ...(how === "apply" ? {} : { model }),
+    model: how === "apply" ? undefined : model,
   });
   console.log(JSON.stringify(done.ok ? { applied: done.value.decided.length } : done.error));
 }

@@ -21,7 +21,7 @@ function failure(kind: ModelFailure["kind"], more: Partial<ModelFailure> = {}): 
   return { kind, message: kind, isRetryable: true, partialText: "", ...more };
 }
 
-/** Fails so many times, then answers. */
+/** Fails this many times, then answers. */
 function scripted(...failures: readonly ModelFailure[]): ChatModel & { readonly calls: () => number } {
   let calls = 0;
   return {

@@ -1,5 +1,4 @@
-// Models for small pieces of work.
-
+// Models for small tasks.
 import { HermesError } from "@hermes-memory/core/lib";
 import { describe, expect, it } from "vitest";
 import { openModel } from "../../src/models/index.ts";
@@ -123,7 +122,7 @@ describe("the model of a task", () => {
     });
   });
 
-  it("is at an address of its own, without the main model's key", async () => {
+  it("may have another address, and does not get the main model's key", async () => {
     const wire = await startWire("chat", [{ text: "ok" }]);
     const main = await mainAt("http://127.0.0.1:9/v1");
     const found = await forTask({ model: "small", baseUrl: wire.url, extraBody: { top_k: 3 } }, main);

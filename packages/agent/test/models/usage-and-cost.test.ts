@@ -147,7 +147,7 @@ describe("prices", () => {
     expect(found?.at(1)).toEqual({ input: 1, output: 2, cacheRead: 1, cacheWrite: 1, cacheWrite1h: 1 });
   });
 
-  it("are not made up for a model nobody knows", async () => {
+  it("are not made up for an unknown model", async () => {
     expect(await findPrices({ model: "my-own-finetune", provider: "ollama" })).toBeUndefined();
     expect(await findPrices({ model: "constructor", overrides: {} })).toBeUndefined();
   });

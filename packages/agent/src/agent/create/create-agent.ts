@@ -8,46 +8,134 @@ import { ensureHome, rootOf, sessionFiles } from "@hermes-memory/core/home";
 import { type Clock, describeCause, HermesError, systemClock } from "@hermes-memory/core/lib";
 import { type Logger, silentLogger } from "@hermes-memory/core/lib/logger";
 import { type Memory, type MemoryUser, openMemory, type Person } from "@hermes-memory/core/memory";
+import type { Message } from "@hermes-memory/core/message";
 import { contextDirectory } from "@hermes-memory/core/prompt";
 import type { MemoryManager } from "@hermes-memory/core/providers";
 import { maintainSessions, newHolder, type SessionStore } from "@hermes-memory/core/sessions";
+import type { SkillStore } from "@hermes-memory/core/skills";
 import { type ChatModel, chooseModel, fromSdkModel, type MainModel, openModel } from "../../models/index.ts";
 import { Agent } from "../agent.ts";
+import type { AgentOptions } from "../agent-options.ts";
 import { AgentEvents } from "../events.ts";
 import { ModelInUse } from "../model-in-use.ts";
-import type { AgentOptions } from "../options.ts";
 import { ReviewSchedule } from "../review/review-schedule.ts";
 import { Reviewer } from "../review/reviewer.ts";
-import { chooseSession, type StartingSession } from "../session/find-session.ts";
-import { Session } from "../session/session.ts";
+import { chooseSession, type StartingSession } from "../session/choose-session.ts";
+import { Session, type SessionDeps } from "../session/session.ts";
 import { SessionPrompt } from "../session/session-prompt.ts";
 import { givenMessages } from "../session/transcript.ts";
-import { SessionTitles } from "../titles.ts";
+import { SessionTitles } from "../session-titles.ts";
 import { TodoStore } from "../tools/todo.ts";
 import { openEngine } from "./open-engine.ts";
 import { mirrorWrite, openTools } from "./open-tools.ts";
 import { openSideModels } from "./side-models.ts";
-
-/** Known before any layer is opened. */
-type HomeParts = {
-  readonly options: AgentOptions;
-  readonly home: string;
-  readonly config: HermesConfig;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly binding: Binding;
-  readonly log: Logger;
-  readonly clock: Clock;
-  /** Logged, and shown to the user at the start. */
-  readonly warn: (text: string) => void;
-};
 
 /**
  * Rejects with a `HermesError` when there is no model to talk to, the config cannot be read, the session to resume is not there, or
  * the options name no user or two.
  */
 export async function createAgent(options: AgentOptions): Promise<Agent> {
+  await using cleanup = new AsyncDisposableStack(); // when a later step fails, everything opened so far is closed again
+  const basics = await openHome(options, cleanup);
+  const { home, config, log } = basics;
+
+  const model = await ModelInUse.open(await chooseMainModel(basics), { home, config });
+  const sideModels = await openSideModels(model, basics);
+  const { store, reader, whole } = await openStore(basics);
+  const start = await chooseSession({ store: store ?? reader, whole }, options, basics);
+
+  const events = new AgentEvents(log);
+  if (options.onEvent !== undefined) events.listen(options.onEvent);
+  const memory = options.skipMemory ? undefined : await openCurated(basics);
+  let isStarting = true;
+  const manager = await openProvider(basics, start, (text) => {
+    // The manager logs it as well.
+    if (isStarting) basics.warnings.push(text);
+    else events.emit({ type: "notice", level: "warn", cause: "provider-trouble", text });
+  });
+  const { selected, engine } = await openEngine({
+    ...basics,
+    model,
+    summaries: sideModels.summaries,
+    store,
+    sessionId: start.id,
+  });
+  const skills = await basics.person.skills({ platform: basics.platform });
+  const session = makeSession(basics, start, { store, model, engine, manager, memory, skills, events });
+  isStarting = false;
+
+  const shared = {
+    ...basics,
+    session,
+    model,
+    manager,
+    memory,
+    skills,
+    todo: new TodoStore(),
+    events,
+    keptResults: new Set<string>(),
+  };
+  const tools = await openTools({ ...shared, selected, recapModel: sideModels.sessionSearch, createAgent });
+  cleanup.defer(() => tools.close());
+  await session.tellStart();
+  if (whole !== undefined && !whole.readOnly && options.delegatedBy === undefined)
+    void maintainSessions(whole, config.sessions, sessionFiles(home)).then(({ problems }) => {
+      for (const problem of problems) log.warn(`Tidying up sessions: ${problem}`);
+    });
+
+  const loop = {
+    ...shared,
+    engine,
+    tools: tools.table,
+    reviewSchedule: new ReviewSchedule({
+      memoryInterval: config.memory.nudgeInterval,
+      skillInterval: config.skills.creationNudgeInterval,
+    }),
+    hooks: options.hooks ?? {},
+    waitForRetry: options.waitForRetry,
+  };
+  const reviewer =
+    (options.review ?? !options.skipMemory)
+      ? new Reviewer({ ...loop, countersStore: store && whole }, tools.reviewTools)
+      : undefined;
+  const timeoutMs = config.auxiliary.titleGeneration.timeout * 1000;
+  const titles =
+    store === undefined || options.titles === false
+      ? undefined
+      : new SessionTitles({ store, model: sideModels.title, timeoutMs, events, log });
+  const owned = cleanup.move();
+  return new Agent({
+    ...loop,
+    engineCommands: selected.commands,
+    startReview: reviewer && ((turn, due) => reviewer.start(turn, due)),
+    mirrorWrite: (write, source) => mirrorWrite(shared, write, source),
+    background: { titles, reviewer },
+    close: () => owned.disposeAsync(),
+  });
+}
+
+/** The home, and the person the agent works for: known before any layer is opened. */
+type Basics = Binding & {
+  readonly options: AgentOptions;
+  readonly home: string;
+  readonly config: HermesConfig;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly user: MemoryUser | undefined;
+  readonly scope: Person["scope"];
+  readonly maxTurns: number;
+  /** Messages of the caller, checked. */
+  readonly history: readonly Message[];
+  readonly prefill: readonly Message[];
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** For the user, once the agent is there. */
+  readonly warnings: string[];
+  readonly warn: (text: string) => void;
+};
+
+async function openHome(options: AgentOptions, cleanup: AsyncDisposableStack): Promise<Basics> {
   const home = resolve(options.home);
-  const { log = silentLogger, clock = systemClock, hooks = {} } = options;
+  const { log = silentLogger, clock = systemClock } = options;
   const nowSeconds = clock.now().getTime() / 1000;
   const history = givenMessages("history", options.history ?? [], nowSeconds);
   const prefill = givenMessages("prefillMessages", options.prefillMessages ?? [], nowSeconds);
@@ -59,164 +147,56 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   ensureHome(home);
   if (options.env === undefined) useEnvFile(home);
   const env = options.env ?? process.env;
-  await using cleanup = new AsyncDisposableStack(); // when a later step fails, everything opened so far is closed again
   const opened = cleanup.use(openMemory({ home, log, clock, env, config: options.config }));
   const config = await opened.config();
   for (const { key, message } of mcpServerRemarks(config)) warn(`${key} in config.yaml ${message}`);
-  const binding = bindPerson(options, opened, env.HERMES_SESSION_SOURCE || "cli");
-  const { platform, person } = binding;
-  const { user } = person;
-  const parts: HomeParts = { options, home, config, env, binding, log, clock, warn };
-
-  const model = await ModelInUse.open(await chooseMainModel(parts), { home, config });
-  const sideModels = await openSideModels(model, parts);
-
-  const { store, reader, whole } = await openStore(parts);
-  const start = await chooseSession({ store: store ?? reader, whole }, options, {
-    platform,
-    scope: person.scope,
-    clock,
-  });
-
-  const events = new AgentEvents(log);
-  if (options.onEvent !== undefined) events.listen(options.onEvent);
-  const memory = options.skipMemory ? undefined : await openCurated(parts);
-  let isStarting = true;
-  const manager = await openProvider(parts, start, (text) => {
-    if (isStarting)
-      warnings.push(text); // the manager logs it
-    else events.emit({ type: "notice", level: "warn", cause: "provider-trouble", text });
-  });
-  const { selected, engine } = await openEngine({
-    home,
-    config,
-    model,
-    summaries: sideModels.summaries,
-    store,
-    sessionId: start.id,
-    user,
-    log,
-    warn,
-  });
-
-  const skills = await person.skills({ platform });
+  const { platform, person } = bindPerson(options, opened, env.HERMES_SESSION_SOURCE || "cli");
+  const { user, scope } = person;
   const maxTurns = options.maxTurns ?? config.agent.maxTurns;
+  const who = { platform, person, user, scope };
+  return { ...who, options, home, config, env, maxTurns, history, prefill, log, clock, warnings, warn };
+}
+
+type SessionLayers = Pick<SessionDeps, "store" | "model" | "engine" | "manager" | "events"> & {
+  readonly memory: MemoryStore | undefined;
+  readonly skills: SkillStore;
+};
+
+function makeSession(basics: Basics, start: StartingSession, layers: SessionLayers): Session {
+  const { options, home, config, env } = basics;
+  const { cwd, delegatedBy } = options;
   const prompt = new SessionPrompt({
-    home,
-    config,
-    env,
-    clock,
-    log,
+    ...basics,
+    ...layers,
     profile: profileOf(home, env),
-    platform,
     platformHint: options.platformHint,
-    directory: contextDirectory({ session: options.cwd, env, launch: process.cwd(), userHome: homedir() }),
+    directory: contextDirectory({ session: cwd, env, launch: process.cwd(), userHome: homedir() }),
     skipContextFiles: options.skipContextFiles ?? false,
     systemMessage: options.systemMessage,
     passSessionId: options.passSessionId ?? false,
-    memory,
-    manager,
-    store,
-    skills,
-    model,
-    events,
   });
-  const session = new Session(
-    {
-      store,
-      holder: newHolder(),
-      home,
-      platform,
-      user,
-      row: {
-        cwd: options.cwd ?? process.cwd(),
-        maxTurns,
-        maxOutputTokens: config.agent.maxOutputTokens,
-        delegatedFrom: options.delegatedBy?.sessionId,
-      },
-      ephemeral: options.ephemeralSystemPrompt,
-      prefill,
-      prompt,
-      model,
-      engine,
-      manager,
-      events,
-      log,
-      clock,
-    },
+  const row = {
+    cwd: cwd ?? process.cwd(),
+    maxTurns: basics.maxTurns,
+    maxOutputTokens: config.agent.maxOutputTokens,
+    delegatedFrom: delegatedBy?.sessionId,
+  };
+  const ephemeral = options.ephemeralSystemPrompt;
+  return new Session(
+    { ...basics, ...layers, holder: newHolder(), row, ephemeral, prompt },
     {
       id: start.id,
-      messages: start.messages ?? history,
-      parentId: start.parentId ?? options.delegatedBy?.sessionId,
+      messages: start.messages ?? basics.history,
+      parentId: start.parentId ?? delegatedBy?.sessionId,
       hasRow: start.messages !== undefined,
     },
   );
-  isStarting = false;
-
-  const todo = new TodoStore();
-  const keptResults = new Set<string>();
-  const shared = { session, model, manager, memory, skills, todo, events, keptResults, user, platform };
-  const places = { home, config, env, log, clock };
-  const tools = await openTools({
-    ...shared,
-    ...places,
-    options,
-    selected,
-    recapModel: sideModels.sessionSearch,
-    warn,
-    createAgent,
-  });
-  cleanup.defer(() => tools.close());
-  await session.tellStart();
-  if (whole !== undefined && !whole.readOnly && options.delegatedBy === undefined)
-    void maintainSessions(whole, config.sessions, sessionFiles(home)).then(({ problems }) => {
-      for (const problem of problems) log.warn(`Tidying up sessions: ${problem}`);
-    });
-
-  const loop = {
-    ...shared,
-    ...places,
-    engine,
-    tools: tools.table,
-    reviewSchedule: new ReviewSchedule({
-      memoryInterval: config.memory.nudgeInterval,
-      skillInterval: config.skills.creationNudgeInterval,
-    }),
-    hooks,
-    maxTurns,
-    waitForRetry: options.waitForRetry,
-  };
-  const reviewer =
-    (options.review ?? !options.skipMemory)
-      ? new Reviewer({ ...loop, countersStore: store && whole }, tools.reviewTools)
-      : undefined;
-  const titles =
-    store === undefined || options.titles === false
-      ? undefined
-      : new SessionTitles({
-          store,
-          model: sideModels.title,
-          timeoutMs: config.auxiliary.titleGeneration.timeout * 1000,
-          events,
-          log,
-        });
-  const owned = cleanup.move();
-  return new Agent({
-    ...loop,
-    person,
-    warnings,
-    engineCommands: selected.commands,
-    startReview: reviewer && ((turn, due) => reviewer.start(turn, due)),
-    mirrorWrite: (write, source) => mirrorWrite(shared, write, source),
-    background: { titles, reviewer },
-    close: () => owned.disposeAsync(),
-  });
 }
 
 // The model.
 
 /** The model object of the caller, or the one that options, environment and config choose. */
-async function chooseMainModel({ options, config, env, log }: HomeParts): Promise<MainModel> {
+async function chooseMainModel({ options, config, env, log }: Basics): Promise<MainModel> {
   const given = options.model;
   if (given !== undefined) return { model: isChatModel(given) ? given : await fromSdkModel(given, { log }) };
   const chosen = chooseModel({ flags: options.selection, env, config });
@@ -284,7 +264,7 @@ type OpenedStore = {
 };
 
 /** The home closes the stores that are opened here. */
-async function openStore({ options, binding: { person }, warn }: HomeParts): Promise<OpenedStore> {
+async function openStore({ options, person, warn }: Basics): Promise<OpenedStore> {
   const { store: given } = options;
   if (given === null) return { store: undefined };
   if (given !== undefined) return { store: given, whole: given.user === undefined ? given : undefined };
@@ -310,25 +290,25 @@ async function openStore({ options, binding: { person }, warn }: HomeParts): Pro
   }
 }
 
-async function openCurated({ binding: { person }, warn }: HomeParts): Promise<MemoryStore | undefined> {
+async function openCurated({ person, warn }: Basics): Promise<MemoryStore | undefined> {
   const store = await person.curated();
   for (const warning of store?.warnings ?? []) warn(warning);
   return store;
 }
 
 async function openProvider(
-  { options, binding, home, env, log, clock, warn }: HomeParts,
+  { options, platform, person, home, env, log, clock, warn }: Basics,
   session: StartingSession,
   onTrouble: (text: string) => void,
 ): Promise<MemoryManager | undefined> {
   if (options.skipMemory) return undefined;
-  const activation = await binding.person.provider.activate({
+  const activation = await person.provider.activate({
     sessionId: session.id,
     log,
     clock,
     onTrouble,
     options: {
-      platform: binding.platform,
+      platform,
       agent_context: "primary",
       agent_workspace: "hermes",
       // Providers get these as an object of their own and may look at its keys.

@@ -20,10 +20,10 @@ import {
 import { type SkillStore, skillTools } from "@hermes-memory/core/skills";
 import { ownerInWords, type Tool, ToolTable } from "@hermes-memory/core/tools";
 import type { Agent } from "../agent.ts";
+import type { AgentOptions } from "../agent-options.ts";
 import { type ChildTask, delegateEntry, type SpawnChild } from "../delegation/delegate-task.ts";
 import type { AgentEvents } from "../events.ts";
 import type { ModelInUse } from "../model-in-use.ts";
-import type { AgentOptions } from "../options.ts";
 import type { Session } from "../session/session.ts";
 import {
   connectMcpServers,

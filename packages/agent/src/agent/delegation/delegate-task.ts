@@ -13,8 +13,8 @@ import {
   type ToolArguments,
   textOutcome,
 } from "@hermes-memory/core/tools";
-import type { TurnResult } from "../result.ts";
 import type { Session } from "../session/session.ts";
+import type { TurnResult } from "../turn-result.ts";
 
 export const delegateToolSchema = {
   name: "delegate_task",

@@ -10,7 +10,7 @@ import type { AgentEvents } from "../events.ts";
 import type { ReviewSchedule } from "../review/review-schedule.ts";
 import type { SessionChange, SessionProblem, UndoReport } from "../surface.ts";
 import type { TodoStore } from "../tools/todo.ts";
-import { findSession, loadMessages, notFound } from "./find-session.ts";
+import { findSession, loadMessages, notFound } from "./choose-session.ts";
 import type { Hold, Session, SessionStart, SwitchReason } from "./session.ts";
 import { deleteConversation } from "./session-files.ts";
 import { shownContent } from "./transcript.ts";

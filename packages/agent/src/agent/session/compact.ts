@@ -143,7 +143,7 @@ export async function compactSession(
     tokens: before.tokens,
   });
   try {
-    return end(await whileLocked(deps, request, (stored) => compact(deps, request, stored)));
+    return end(await whileLocked(deps, request, (lock) => compact(deps, request, lock)));
   } catch (cause) {
     // A fault of the database or the engine does not end the turn as well.
     if (!request.signal?.aborted) return end(failed(deps, request, describeCause(cause)));
@@ -153,12 +153,12 @@ export async function compactSession(
 }
 
 type Ending = Pick<CompactionReport, "kind" | "reason"> & { readonly notices?: readonly string[] };
-type Stored = { readonly store: SessionStore; readonly lock: CompactionLock };
 
+/** Without a database there is no lock. */
 async function whileLocked(
   deps: CompactDeps,
   request: CompactionRequest,
-  work: (stored: Stored | undefined) => Promise<Ending>,
+  work: (lock: CompactionLock | undefined) => Promise<Ending>,
 ): Promise<Ending> {
   const { session } = deps;
   const { store, id } = session;
@@ -170,7 +170,7 @@ async function whileLocked(
     return { kind: "busy", notices: [text] };
   }
   try {
-    return await work({ store, lock: lock.value });
+    return await work(lock.value);
   } finally {
     await lock.value.release();
   }
@@ -179,10 +179,10 @@ async function whileLocked(
 async function compact(
   deps: CompactDeps,
   request: CompactionRequest,
-  stored: Stored | undefined,
+  lock: CompactionLock | undefined,
 ): Promise<Ending> {
-  const { session, model, engine, manager, tools, events } = deps;
-  if (stored !== undefined && !(await session.flush()))
+  const { session, model, engine, manager, events } = deps;
+  if (lock !== undefined && !(await session.flush()))
     return failed(
       deps,
       request,
@@ -228,7 +228,7 @@ async function compact(
     ...outcome.notices,
     ...(isShorter && refused > 0 ? [refusedNotice(refused, session.id)] : []),
     ...(shortened > 0 ? [shortenedNotice(shortened)] : []),
-    ...(leftOut > 0 ? [leftOutNotice(leftOut, stored !== undefined)] : []),
+    ...(leftOut > 0 ? [leftOutNotice(leftOut, lock !== undefined)] : []),
   ];
   const notices = told.map(({ text }) => text);
   for (const notice of told) tell(deps, request, notice);
@@ -236,14 +236,8 @@ async function compact(
     return { kind: outcome.kind === "aborted" ? "aborted" : "unchanged", notices, reason: outcome.reason };
 
   const list = compactedList(deps, fitted?.messages ?? joined);
-  if (stored === undefined) {
-    session.replaceMessages(list);
-    session.prompt.drop();
-    await session.prompt.build(session.id, tools);
-  } else {
-    const continued = await continueSession(deps, list, whole, stored);
-    if (!continued.ok) return failed(deps, request, continued.error);
-  }
+  const continued = await continueSession(deps, list, whole, lock);
+  if (!continued.ok) return failed(deps, request, continued.error);
   model.forgetLastSent();
   engine.onCompacted?.(requestTokens(deps));
   if (engine.compressionCount >= OFTEN)
@@ -262,12 +256,14 @@ async function continueSession(
   { session, tools }: CompactDeps,
   list: readonly Message[],
   whole: readonly Message[],
-  { store, lock }: Stored,
+  lock: CompactionLock | undefined,
 ): Promise<Result<void, string>> {
-  if (!(await session.isOurs())) return err("another process goes on with this session");
-  if (!(await lock.isOurs())) return err("another process has taken over the compaction of this session");
-  await session.tellEnd(whole);
-  return session.continueWith(list, { store, lockHolder: lock.holder, tools });
+  if (lock !== undefined) {
+    if (!(await session.isOurs())) return err("another process goes on with this session");
+    if (!(await lock.isOurs())) return err("another process has taken over the compaction of this session");
+    await session.tellEnd(whole);
+  }
+  return session.continueWith(list, { tools, lockHolder: lock?.holder });
 }
 
 /** The tokens that the model's server is expected to count for the next request. */

@@ -159,11 +159,6 @@ export class Session {
   dropUnsaved(fromId: string): void {
     this.#transcript.dropUnsaved(fromId);
   }
-  /** Without a database: the list after a compaction. */
-  replaceMessages(messages: readonly Message[]): void {
-    this.#transcript.replace(messages);
-  }
-
   /** Estimated tokens of the next request, before any server has counted. */
   requestEstimate(tools: ToolTable): number {
     const { ephemeral = "", prefill, prompt } = this.#deps;
@@ -218,6 +213,87 @@ export class Session {
   /** Asked of the database; false also when it cannot be asked. */
   async isDeleted(): Promise<boolean> {
     return (await this.store?.getSessionMark(this.id).catch(() => undefined)) === null;
+  }
+
+  #newLease(): SessionLease | undefined {
+    const { store, holder } = this.#deps;
+    return store === undefined ? undefined : new SessionLease(store, this.id, holder);
+  }
+
+  async #whileHeld<T>(
+    ask: (lease: SessionLease) => Promise<Refusal | undefined>,
+    work: (hold: Hold) => Promise<T>,
+  ): Promise<T> {
+    const lease = this.#newLease();
+    this.#lease = lease;
+    try {
+      if (lease === undefined) return await work({ kind: "ours" });
+      const refusal = await ask(lease);
+      return await work(refusal ?? { kind: lease.isTaken ? "ours" : "away" });
+    } finally {
+      await this.release();
+    }
+  }
+
+  /** Undefined when the lease is ours, and also when the database could not be asked: the lease is then not taken yet. */
+  async #reserve(lease: SessionLease): Promise<Refusal | undefined> {
+    const { store, events } = this.#deps;
+    if (store === undefined) return undefined;
+    try {
+      for (;;) {
+        const id = this.id;
+        const busy = await lease.take(id);
+        if (busy !== undefined) return await lease.giveUp({ kind: "busy", message: busy });
+        const mark = await store.getSessionMark(id);
+        if (this.hasRow && mark === null)
+          return await lease.giveUp({ kind: "gone", message: goneMessage(id) });
+        const tip = await continuationOf(store, id, mark);
+        if (tip === undefined) {
+          if (await this.#transcript.catchUp())
+            events.notice(
+              "info",
+              "caught-up",
+              "Another process has written to this session; its messages were read first.",
+            );
+          this.#noWritesBeforeMs = 0;
+          return undefined;
+        }
+        await this.#follow(tip, lease);
+      }
+    } catch (cause) {
+      await lease.release();
+      this.#noteTrouble(cause);
+      return undefined;
+    }
+  }
+
+  /** Another process compacted the session: the conversation goes on in its continuation. */
+  async #follow(tip: string, lease: SessionLease): Promise<void> {
+    const { prompt, events } = this.#deps;
+    const old = this.id;
+    await this.#transcript.follow(tip);
+    this.#rowOf = tip;
+    this.#parentId = old;
+    prompt.drop();
+    await lease.release();
+    await this.tellStart(old);
+    await this.#tellSwitch(old, "compression");
+    events.notice(
+      "info",
+      `followed:${tip}`,
+      `Another process compacted this conversation; it goes on in session ${tip}.`,
+    );
+  }
+
+  /** The lease alone, when there is no message to store. */
+  async #claim(lease: SessionLease): Promise<Refusal | undefined> {
+    try {
+      const busy = await lease.take(this.id);
+      return busy === undefined ? undefined : await lease.giveUp({ kind: "busy", message: busy });
+    } catch (cause) {
+      this.#noteTrouble(cause);
+      return undefined;
+    }
   }
 
   // Storing.
@@ -281,229 +357,6 @@ export class Session {
       .catch((cause: unknown) => log.warn("The usage of a review could not be stored", { cause }));
   }
 
-  async storeModel(): Promise<void> {
-    const { store, model, log } = this.#deps;
-    await store?.updateSessionModel(this.id, model.identity.model).catch((cause: unknown) => {
-      log.warn("The new model could not be noted in the session", { cause });
-    });
-  }
-
-  async title(): Promise<string | null> {
-    return this.#queuedTitle ?? (await this.store?.getSessionTitle(this.id)) ?? null;
-  }
-
-  /** Kept until there is a row, when there is none yet. Rejects when the database refuses the title. */
-  async setTitle(title: string | null): Promise<string | null> {
-    if (await this.store?.setSessionTitle(this.id, title))
-      return (await this.store?.getSessionTitle(this.id)) ?? null;
-    this.#queuedTitle = title ?? undefined;
-    return title;
-  }
-
-  // From one session to the next.
-
-  /** Tells provider and engine that the session ends, while its messages are still there. */
-  async tellEnd(messages: readonly Message[]): Promise<void> {
-    const { manager, engine, log } = this.#deps;
-    await manager?.onSessionEnd(messages);
-    await Promise.resolve(engine.onSessionEnd?.(this.id, messages)).catch((cause: unknown) =>
-      log.warn("The context engine failed at the end of the session", { cause }),
-    );
-  }
-
-  /** Tells the engine that the session begins. `continues`: the session that was compacted. */
-  async tellStart(continues?: string): Promise<void> {
-    const { engine, home, platform, model, log } = this.#deps;
-    try {
-      await engine.onSessionStart?.(this.id, {
-        boundaryReason: continues === undefined ? undefined : "compression",
-        oldSessionId: continues,
-        hermesHome: home,
-        platform,
-        model: model.identity.model,
-        contextLength: model.window.tokens,
-      });
-    } catch (cause) {
-      log.warn("The context engine failed at the start of the session", { cause });
-    }
-  }
-
-  /**
-   * After a compaction: ends the session and goes on in a new one that holds `messages`, in one transaction. When it fails, nothing
-   * has changed, and the reason is returned.
-   */
-  async continueWith(
-    messages: readonly Message[],
-    {
-      store,
-      lockHolder,
-      tools,
-    }: { readonly store: SessionStore; readonly lockHolder: string; readonly tools: ToolTable },
-  ): Promise<Result<void, string>> {
-    const { prompt, clock, model, holder } = this.#deps;
-    const old = this.id;
-    const id = newSessionId(clock.now());
-    const previous = prompt.kept;
-    try {
-      prompt.drop();
-      const systemPrompt = await prompt.build(id, tools);
-      await this.#lease?.prepare(id);
-      const continued = await store.continueSession(old, {
-        id,
-        systemPrompt,
-        ownPrompt: prompt.own,
-        model: model.identity.model,
-        messages: messages.map(toNewMessage),
-        lockHolder,
-        leaseHolder: holder,
-      });
-      this.#transcript.adopt(
-        id,
-        messages.map((message, index) => withMeta(message, { rowId: rowOf(continued, index) })),
-      );
-    } catch (cause) {
-      prompt.restore(previous);
-      await this.#lease?.abandon(id);
-      return err(describeCause(cause));
-    }
-    this.#rowOf = id;
-    this.#parentId = old;
-    await this.#lease?.switchTo(id);
-    await this.#tellContinuation(old);
-    return ok(undefined);
-  }
-
-  /** Another session from now on, with the rows it has. The session before must have been left. */
-  async switchTo(
-    next: SessionStart & { readonly title?: string | undefined },
-    reason: SwitchReason,
-  ): Promise<void> {
-    const { prompt, engine, manager, events } = this.#deps;
-    const old = this.id;
-    this.#transcript.adopt(next.id, next.messages);
-    this.#parentId = next.parentId;
-    this.#rowOf = next.hasRow ? next.id : undefined;
-    this.#queuedTitle = next.title;
-    prompt.drop();
-    this.usage.reset();
-    engine.onSessionReset?.();
-    await this.tellStart();
-    await manager?.onSessionSwitch(next.id, {
-      parent_session_id: old,
-      reset: reason === "new_session",
-      reason,
-    });
-    events.emit({ type: "session-switch", from: old, to: next.id, reason });
-  }
-
-  /** Turns were taken back in the database: reads the list again. */
-  async reloadAfterUndo(): Promise<void> {
-    const { manager, events } = this.#deps;
-    await this.#transcript.reload();
-    await manager?.onSessionSwitch(this.id, { parent_session_id: "", reset: false, rewound: true });
-    events.emit({ type: "session-switch", from: this.id, to: this.id, reason: "rewind" });
-  }
-
-  /** Ends the row. One without messages is deleted. */
-  async endRow(reason: string): Promise<void> {
-    const { store, log } = this.#deps;
-    try {
-      if (await store?.deleteSessionIfEmpty(this.id)) return;
-      await store?.endSession(this.id, reason);
-    } catch (cause) {
-      log.warn("The end of the session could not be stored", { cause });
-    }
-  }
-
-  // Behind the lease.
-
-  #newLease(): SessionLease | undefined {
-    const { store, holder } = this.#deps;
-    return store === undefined ? undefined : new SessionLease(store, this.id, holder);
-  }
-
-  async #whileHeld<T>(
-    ask: (lease: SessionLease) => Promise<Refusal | undefined>,
-    work: (hold: Hold) => Promise<T>,
-  ): Promise<T> {
-    const lease = this.#newLease();
-    this.#lease = lease;
-    try {
-      if (lease === undefined) return await work({ kind: "ours" });
-      const refusal = await ask(lease);
-      return await work(refusal ?? { kind: lease.isTaken ? "ours" : "away" });
-    } finally {
-      await this.release();
-    }
-  }
-
-  /** Undefined when the lease is ours, and also when the database could not be asked: the lease is then not taken yet. */
-  async #reserve(lease: SessionLease): Promise<Refusal | undefined> {
-    const { store, events } = this.#deps;
-    if (store === undefined) return undefined;
-    try {
-      for (;;) {
-        const id = this.id;
-        const busy = await lease.take(id);
-        if (busy !== undefined) return await lease.giveUp({ kind: "busy", message: busy });
-        const mark = await store.getSessionMark(id);
-        if (this.hasRow && mark === null)
-          return await lease.giveUp({ kind: "gone", message: goneMessage(id) });
-        const tip = await continuationOf(store, id, mark);
-        if (tip === undefined) {
-          if (await this.#transcript.catchUp())
-            events.notice(
-              "info",
-              "caught-up",
-              "Another process has written to this session; its messages were read first.",
-            );
-          this.#noWritesBeforeMs = 0;
-          return undefined;
-        }
-        await this.#follow(tip, lease);
-      }
-    } catch (cause) {
-      await lease.release();
-      this.#noteTrouble(cause);
-      return undefined;
-    }
-  }
-
-  /** Another process compacted the session: the conversation goes on in its continuation. */
-  async #follow(tip: string, lease: SessionLease): Promise<void> {
-    const { prompt, events } = this.#deps;
-    const old = this.id;
-    await this.#transcript.follow(tip);
-    this.#rowOf = tip;
-    this.#parentId = old;
-    prompt.drop();
-    await lease.release();
-    await this.#tellContinuation(old);
-    events.notice(
-      "info",
-      `followed:${tip}`,
-      `Another process compacted this conversation; it goes on in session ${tip}.`,
-    );
-  }
-
-  async #tellContinuation(old: string): Promise<void> {
-    const { manager, events } = this.#deps;
-    await this.tellStart(old);
-    await manager?.onSessionSwitch(this.id, { parent_session_id: old, reset: false, reason: "compression" });
-    events.emit({ type: "session-switch", from: old, to: this.id, reason: "compression" });
-  }
-
-  /** The lease alone, when there is no message to store. */
-  async #claim(lease: SessionLease): Promise<Refusal | undefined> {
-    try {
-      const busy = await lease.take(this.id);
-      return busy === undefined ? undefined : await lease.giveUp({ kind: "busy", message: busy });
-    } catch (cause) {
-      this.#noteTrouble(cause);
-      return undefined;
-    }
-  }
-
   async #mayWrite(): Promise<boolean> {
     const lease = this.#lease;
     if (lease === undefined || lease.isLost || performance.now() < this.#noWritesBeforeMs) return false;
@@ -520,8 +373,6 @@ export class Session {
       `The session database cannot be used right now: ${describeCause(cause)} The conversation goes on, and its messages are stored as soon as the database works again.`,
     );
   }
-
-  // Behind storing.
 
   async #makeRow(store: SessionStore): Promise<boolean> {
     const { platform, user, row, model, log } = this.#deps;
@@ -574,11 +425,9 @@ export class Session {
   async #storeUsage(): Promise<void> {
     const { store, log } = this.#deps;
     if (store === undefined || this.#unstoredUsage.length === 0 || !(await this.ensureRow())) return;
-    for (
-      let [first, ...rest] = this.#unstoredUsage;
-      first !== undefined;
-      [first, ...rest] = this.#unstoredUsage
-    ) {
+    for (;;) {
+      const [first, ...rest] = this.#unstoredUsage;
+      if (first === undefined) return;
       this.#unstoredUsage = rest; // before the wait, so that no other call stores it as well
       try {
         await store.updateTokenCounts(first.sessionId, first.update);
@@ -587,6 +436,143 @@ export class Session {
         log.warn(`The usage of a call could not be stored yet: ${describeCause(cause)}`);
         return;
       }
+    }
+  }
+
+  async storeModel(): Promise<void> {
+    const { store, model, log } = this.#deps;
+    await store?.updateSessionModel(this.id, model.identity.model).catch((cause: unknown) => {
+      log.warn("The new model could not be noted in the session", { cause });
+    });
+  }
+
+  async title(): Promise<string | null> {
+    return this.#queuedTitle ?? (await this.store?.getSessionTitle(this.id)) ?? null;
+  }
+
+  /** Kept until there is a row, when there is none yet. Rejects when the database refuses the title. */
+  async setTitle(title: string | null): Promise<string | null> {
+    if (await this.store?.setSessionTitle(this.id, title))
+      return (await this.store?.getSessionTitle(this.id)) ?? null;
+    this.#queuedTitle = title ?? undefined;
+    return title;
+  }
+
+  // From one session to the next.
+
+  /** Tells provider and engine that the session ends, while its messages are still there. */
+  async tellEnd(messages: readonly Message[]): Promise<void> {
+    const { manager, engine, log } = this.#deps;
+    await manager?.onSessionEnd(messages);
+    await Promise.resolve(engine.onSessionEnd?.(this.id, messages)).catch((cause: unknown) =>
+      log.warn("The context engine failed at the end of the session", { cause }),
+    );
+  }
+
+  /** Tells the engine that the session begins. `continues`: the session that was compacted. */
+  async tellStart(continues?: string): Promise<void> {
+    const { engine, home, platform, model, log } = this.#deps;
+    try {
+      await engine.onSessionStart?.(this.id, {
+        boundaryReason: continues === undefined ? undefined : "compression",
+        oldSessionId: continues,
+        hermesHome: home,
+        platform,
+        model: model.identity.model,
+        contextLength: model.window.tokens,
+      });
+    } catch (cause) {
+      log.warn("The context engine failed at the start of the session", { cause });
+    }
+  }
+
+  /**
+   * After a compaction: ends the session and goes on in a new one that holds `messages`, in one transaction. When it fails, nothing
+   * has changed, and the reason is returned. Without a database only the list and the prompt change.
+   */
+  async continueWith(
+    messages: readonly Message[],
+    { tools, lockHolder }: { readonly tools: ToolTable; readonly lockHolder: string | undefined },
+  ): Promise<Result<void, string>> {
+    const { store, prompt, clock, model, holder } = this.#deps;
+    const old = this.id;
+    const id = store === undefined ? old : newSessionId(clock.now());
+    const previous = prompt.kept;
+    try {
+      prompt.drop();
+      const systemPrompt = await prompt.build(id, tools);
+      if (store === undefined) {
+        this.#transcript.replace(messages);
+        return ok(undefined);
+      }
+      await this.#lease?.prepare(id);
+      const continued = await store.continueSession(old, {
+        id,
+        systemPrompt,
+        ownPrompt: prompt.own,
+        model: model.identity.model,
+        messages: messages.map(toNewMessage),
+        lockHolder,
+        leaseHolder: holder,
+      });
+      this.#transcript.adopt(
+        id,
+        messages.map((message, index) => withMeta(message, { rowId: rowOf(continued, index) })),
+      );
+    } catch (cause) {
+      prompt.restore(previous);
+      await this.#lease?.abandon(id);
+      return err(describeCause(cause));
+    }
+    this.#rowOf = id;
+    this.#parentId = old;
+    await this.#lease?.switchTo(id);
+    await this.tellStart(old);
+    await this.#tellSwitch(old, "compression");
+    return ok(undefined);
+  }
+
+  /** Another session from now on, with the rows it has. The session before must have been left. */
+  async switchTo(
+    next: SessionStart & { readonly title?: string | undefined },
+    reason: SwitchReason,
+  ): Promise<void> {
+    const { prompt, engine } = this.#deps;
+    const old = this.id;
+    this.#transcript.adopt(next.id, next.messages);
+    this.#parentId = next.parentId;
+    this.#rowOf = next.hasRow ? next.id : undefined;
+    this.#queuedTitle = next.title;
+    prompt.drop();
+    this.usage.reset();
+    engine.onSessionReset?.();
+    await this.tellStart();
+    await this.#tellSwitch(old, reason);
+  }
+
+  async #tellSwitch(from: string, reason: SwitchReason | "compression"): Promise<void> {
+    const { manager, events } = this.#deps;
+    const reset = reason === "new_session";
+    await manager?.onSessionSwitch(this.id, { parent_session_id: from, reset, reason });
+    events.emit({ type: "session-switch", from, to: this.id, reason });
+  }
+
+  /** Turns were taken back in the database: reads the list again. */
+  async reloadAfterUndo(): Promise<void> {
+    const { manager, events } = this.#deps;
+    await this.#transcript.reload();
+    await manager?.onSessionSwitch(this.id, { parent_session_id: "", reset: false, rewound: true });
+    events.emit({ type: "session-switch", from: this.id, to: this.id, reason: "rewind" });
+  }
+
+  /** Ends the row. One without messages is deleted. */
+  async endRow(reason: string): Promise<void> {
+    const { store, log } = this.#deps;
+    try {
+      if (await store?.deleteSessionIfEmpty(this.id)) return;
+      await store?.endSession(this.id, reason);
+    } catch (cause) {
+      log.warn("The end of the session could not be stored", { cause });
     }
   }
 }

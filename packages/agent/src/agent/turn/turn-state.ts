@@ -1,7 +1,7 @@
 // One turn while it runs, and the ways it can end before the loop has an answer.
 import type { Content } from "@hermes-memory/core/message";
-import type { TurnExit } from "../result.ts";
 import { goneMessage } from "../session/session.ts";
+import type { TurnExit } from "../turn-result.ts";
 
 /** How the user reaches a running turn. */
 export type TurnControl = {

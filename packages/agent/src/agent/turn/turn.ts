@@ -1,6 +1,6 @@
 // A turn, from the user's text to the result, from top to bottom: begin (reserve the session, store the message, build the prompt,
 // ask memory), loop (call the model and run its tools until there is an answer), finish (store, hooks, providers, result). Every
-// way out passes `finish`.
+// way out passes `finishTurn`.
 import { randomUUID } from "node:crypto";
 import { basename } from "node:path";
 import { estimateMessage, leastTokens } from "@hermes-memory/core/context";
@@ -17,14 +17,14 @@ import {
 } from "@hermes-memory/core/message";
 import { buildMemoryContextBlock } from "@hermes-memory/core/providers";
 import { type ModelReply, promptTokens, safeAddress, totalTokens } from "../../models/index.ts";
-import type { AgentHooks } from "../options.ts";
-import type { TurnResult } from "../result.ts";
+import type { AgentHooks } from "../agent-options.ts";
 import type { ReviewSchedule, ReviewScope } from "../review/review-schedule.ts";
 import { writeJsonSnapshot } from "../session/session-files.ts";
 import { withMaskedArguments } from "../session/transcript.ts";
 import type { RunOptions, UserInput } from "../surface.ts";
 import { type CheckedCall, checkCalls } from "../tools/check-calls.ts";
 import { runBatch, toolMessage } from "../tools/run-calls.ts";
+import type { TurnResult } from "../turn-result.ts";
 import { judge, NO_TROUBLES, type Troubles, type Verdict } from "./judge.ts";
 import {
   compactAfterTools,
@@ -72,12 +72,12 @@ export type TurnRequest = {
 export async function runTurn(deps: TurnDeps, request: TurnRequest): Promise<TurnResult> {
   const turn = newTurn(request.options.taskId ?? randomUUID(), request.control);
   const end = await answer(deps, turn, request);
-  return finish(deps, turn, await unlessTakenOver(deps, turn, end));
+  return finishTurn(deps, turn, await unlessTakenOver(deps, turn, end));
 }
 
 async function answer(deps: TurnDeps, turn: Turn, request: TurnRequest): Promise<TurnEnd> {
   try {
-    return (await begin(deps, turn, request)) ?? (await runLoop(deps, turn));
+    return (await beginTurn(deps, turn, request)) ?? (await runLoop(deps, turn));
   } catch (cause) {
     if (turn.control.signal.aborted) return interruptedEnd(turn, "");
     deps.log.error("A turn failed", { cause });
@@ -109,7 +109,7 @@ export function newTurn(taskId: string, control: TurnControl, wrapsUp = true): T
 // Begin. Failures on the way are noticed or logged, and the turn goes on, unless the model cannot be called.
 
 /** Undefined when the model may be called. */
-async function begin(
+async function beginTurn(
   deps: TurnDeps,
   turn: Turn,
   { input, options }: TurnRequest,
@@ -462,7 +462,7 @@ async function unlessTakenOver({ session }: TurnDeps, turn: Turn, end: TurnEnd):
   return { ...why, text, interrupted };
 }
 
-async function finish(deps: TurnDeps, turn: Turn, end: TurnEnd): Promise<TurnResult> {
+async function finishTurn(deps: TurnDeps, turn: Turn, end: TurnEnd): Promise<TurnResult> {
   const { session, config, hooks, manager, events, log } = deps;
   const isAnswered = end.text !== "" && !end.interrupted && !end.failed;
   session.dropEphemeral();

@@ -19,9 +19,8 @@ import {
   withoutDuplicates,
 } from "@hermes-memory/core/curated";
 import { describeCause, err, ok, preview, type Result, sha256 } from "@hermes-memory/core/lib";
-import type { Memory, Person } from "@hermes-memory/core/memory";
-import type { ModelCalls } from "../model-calls.ts";
-import type { CuratorMode, Decided, Finding, MemoryProposal, Outcome, TargetView } from "../proposals.ts";
+import type { Person } from "@hermes-memory/core/memory";
+import type { Decided, Finding, MemoryProposal, Outcome, RunContext, TargetView } from "../proposals.ts";
 import { reviewTarget } from "./entry-rules.ts";
 import type { Dropped, Judgement } from "./judge.ts";
 
@@ -34,21 +33,10 @@ type MemoryPart = {
   readonly proposed: readonly string[];
 };
 
-type MemoryRun = {
-  readonly memory: Memory;
-  readonly mode: CuratorMode;
-  readonly group: string;
-  readonly calls?: ModelCalls | undefined;
-  /** The run was not started by the user: entries that the user wrote today are left alone, and nothing is proposed twice. */
-  readonly isScheduled: boolean;
-  readonly known: readonly string[];
-  readonly onProgress?: ((line: string) => void) | undefined;
-};
-
 const DAY_MS = 86_400_000;
 const SUMMARY_CHARS = 120;
 
-export async function curateMemory(run: MemoryRun): Promise<MemoryPart> {
+export async function curateMemory(run: RunContext): Promise<MemoryPart> {
   const writes: CommittedWrite[] = [];
   let trouble: readonly string[] = [];
   let part: MemoryPart;
@@ -60,7 +48,7 @@ export async function curateMemory(run: MemoryRun): Promise<MemoryPart> {
   return { ...part, notes: [...part.notes, ...trouble] };
 }
 
-async function curateTargets(run: MemoryRun, onWrite: (write: CommittedWrite) => void): Promise<MemoryPart> {
+async function curateTargets(run: RunContext, onWrite: (write: CommittedWrite) => void): Promise<MemoryPart> {
   const { owner, clock } = run.memory;
   const { directory } = owner;
   const config = await run.memory.memoryConfig();
@@ -123,7 +111,7 @@ async function askModel(
   view: TargetView,
   proposals: readonly MemoryProposal[],
   store: MemoryStore,
-  { calls, memory: { clock }, onProgress }: MemoryRun,
+  { calls, memory: { clock }, onProgress }: RunContext,
   notes: string[],
 ): Promise<Judgement> {
   if (!calls) return NO_OPINION;
@@ -154,7 +142,7 @@ async function decide(
   proposal: MemoryProposal,
   key: string,
   store: MemoryStore,
-  run: MemoryRun,
+  run: RunContext,
   onWrite: (write: CommittedWrite) => void,
 ): Promise<Outcome> {
   if (run.mode === "dry-run") return { kind: "proposed" };
@@ -171,7 +159,7 @@ async function decide(
     : { kind: "applied", ids: [changeId] };
 }
 
-function stage(proposal: MemoryProposal, key: string, run: MemoryRun): Outcome {
+function stage(proposal: MemoryProposal, key: string, run: RunContext): Outcome {
   const directory = run.memory.owner.pendingDirectory;
   const waiting = readPendingWrites(directory).records.find(
     ({ payload }) =>
@@ -180,7 +168,7 @@ function stage(proposal: MemoryProposal, key: string, run: MemoryRun): Outcome {
   );
   if (waiting) return { kind: "waiting", reason: `is staged already, as ${waiting.id}` };
   if (run.isScheduled && run.known.includes(key))
-    return { kind: "waiting", reason: "was proposed before and not taken up" };
+    return { kind: "waiting", reason: "was proposed before and not approved" };
   const { target, curation } = proposal;
   const draft = { target, curation, summary: summaryOf(proposal), group: run.group };
   const staged = stageCuration(directory, draft, run.memory.clock.now());

@@ -3,7 +3,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import type { CuratorConfig } from "@hermes-memory/core/config";
 import { describeCause, sha256 } from "@hermes-memory/core/lib";
-import type { Memory } from "@hermes-memory/core/memory";
 import {
   changeUsage,
   expectedPath,
@@ -20,8 +19,7 @@ import {
   skillsDirectory,
   type UsageChange,
 } from "@hermes-memory/core/skills";
-import type { ModelCalls } from "../model-calls.ts";
-import type { CuratorMode, Decided, Outcome, SkillMark, SkillProposal } from "../proposals.ts";
+import type { CuratorMode, Decided, Outcome, RunContext, SkillMark, SkillProposal } from "../proposals.ts";
 import { takeSnapshot } from "./skill-backups.ts";
 import {
   hasAbsorbed,
@@ -41,19 +39,9 @@ export type SkillsPart = {
   readonly proposed: readonly string[];
 };
 
-export type SkillsRun = {
-  readonly memory: Memory;
-  readonly mode: CuratorMode;
-  readonly group: string;
-  readonly calls?: ModelCalls | undefined;
-  readonly isScheduled: boolean;
-  readonly known: readonly string[];
-  readonly onProgress?: ((line: string) => void) | undefined;
-};
-
 const NOTHING: SkillsPart = { decided: [], marks: [], dropped: [], notes: [], proposed: [] };
 
-export async function curateSkills(run: SkillsRun): Promise<SkillsPart> {
+export async function curateSkills(run: RunContext): Promise<SkillsPart> {
   const { home, clock, owner } = run.memory;
   if (!existsSync(skillsDirectory(home))) return NOTHING;
   const { curator } = await run.memory.config();
@@ -161,7 +149,7 @@ function memberOf(skill: Skill, read: SkillText | undefined): Member | undefined
 async function umbrellasOf(
   members: readonly Member[],
   skills: readonly Skill[],
-  { calls, onProgress }: SkillsRun,
+  { calls, onProgress }: RunContext,
   notes: string[],
 ): Promise<{ proposals: readonly SkillProposal[]; dropped: readonly UmbrellaDropped[] }> {
   if (!calls || members.length < 2) return { proposals: [], dropped: [] };
@@ -182,12 +170,12 @@ async function umbrellasOf(
 async function decide(
   { proposal, key, calls }: { proposal: SkillProposal; key: string; calls: readonly ToolCall[] },
   store: SkillStore,
-  run: SkillsRun,
+  run: RunContext,
   notes: string[],
 ): Promise<Outcome> {
   if (run.mode === "dry-run") return { kind: "proposed" };
   if (run.mode === "propose" && run.isScheduled && run.known.includes(key))
-    return { kind: "waiting", reason: "was proposed before and not taken up" };
+    return { kind: "waiting", reason: "was proposed before and not approved" };
   if (run.mode === "propose") {
     const waiting = waitingFor(run.memory.home, calls[0] ?? {});
     if (waiting !== undefined) return { kind: "waiting", reason: `is staged already, as ${waiting}` };
@@ -271,7 +259,7 @@ async function mark(
 }
 
 function backUp(
-  { memory: { home, clock }, group }: SkillsRun,
+  { memory: { home, clock }, group }: RunContext,
   { backup: { enabled, keep } }: CuratorConfig,
 ): { snapshot?: string } | { problem: string } {
   if (!enabled) return {};

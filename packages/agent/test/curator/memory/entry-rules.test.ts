@@ -4,7 +4,7 @@ import { findOverlaps, findRedundant, findStale } from "../../../src/curator/mem
 import { HARMLESS, STATING, significant } from "../../../src/curator/memory/words.ts";
 import { BEYOND_RULES, DIFFERENT, OVERLAPPING, PARALLEL, SAME, TURNED } from "./pairs.ts";
 
-const nobody = (): boolean => false;
+const noneIsPinned = (): boolean => false;
 
 describe("entries that say the same", () => {
   it.each(SAME)("'%s' goes for '%s'", (goes, stays) => {
@@ -12,20 +12,20 @@ describe("entries that say the same", () => {
       [goes, stays],
       [stays, goes],
     ]) {
-      const found = findRedundant(entries, nobody);
+      const found = findRedundant(entries, noneIsPinned);
       expect(found).toHaveLength(1);
       expect(new Set([found[0]?.entry, found[0]?.keeper])).toEqual(new Set([goes, stays]));
     }
   });
 
   it.each(DIFFERENT)("neither '%s' nor '%s' goes", (one, other) => {
-    expect(findRedundant([one, other], nobody)).toEqual([]);
-    expect(findRedundant([other, one], nobody)).toEqual([]);
+    expect(findRedundant([one, other], noneIsPinned)).toEqual([]);
+    expect(findRedundant([other, one], noneIsPinned)).toEqual([]);
   });
 
   it.each(BEYOND_RULES)("'%s' is left beside '%s'", (one, other) => {
-    expect(findRedundant([one, other], nobody)).toEqual([]);
-    expect(findRedundant([other, one], nobody)).toEqual([]);
+    expect(findRedundant([one, other], noneIsPinned)).toEqual([]);
+    expect(findRedundant([other, one], noneIsPinned)).toEqual([]);
   });
 
   it("keeps the pinned one, whichever comes first", () => {
@@ -37,16 +37,16 @@ describe("entries that say the same", () => {
 
   it("lets only what stays vouch for what goes", () => {
     const entries = ["Uses pnpm.", "Uses pnpm. Lives in Graz.", "Uses pnpm. Lives in Graz. Runs on port 24."];
-    const found = findRedundant(entries, nobody);
+    const found = findRedundant(entries, noneIsPinned);
     expect(found.map(({ entry }) => entry)).toEqual([entries[0], entries[1]]);
     expect(new Set(found.map(({ keeper }) => keeper))).toEqual(new Set([entries[2]]));
   });
 });
 
-describe("entries that differ in a word nobody listed", () => {
+describe("entries that differ in a word that is on no list", () => {
   it.each(TURNED)("neither '%s' nor '%s' goes", (one, other) => {
-    expect(findRedundant([one, other], nobody)).toEqual([]);
-    expect(findRedundant([other, one], nobody)).toEqual([]);
+    expect(findRedundant([one, other], noneIsPinned)).toEqual([]);
+    expect(findRedundant([other, one], noneIsPinned)).toEqual([]);
   });
 
   it.each(TURNED.filter(([one]) => one.split(" ").length > 8))(
@@ -64,10 +64,10 @@ describe("entries that differ in a word nobody listed", () => {
     fc.assert(
       fc.property(unknown, fc.nat(sentence.length), (each, place) => {
         const longer = sentence.toSpliced(place, 0, each).join(" ");
-        expect(findRedundant([sentence.join(" "), longer], nobody)).toEqual([]);
-        expect(findRedundant([`${sentence.join(" ")}.`, `${sentence.join(" ")}. ${each}.`], nobody)).toEqual(
-          [],
-        );
+        expect(findRedundant([sentence.join(" "), longer], noneIsPinned)).toEqual([]);
+        expect(
+          findRedundant([`${sentence.join(" ")}.`, `${sentence.join(" ")}. ${each}.`], noneIsPinned),
+        ).toEqual([]);
       }),
     );
   });
@@ -111,11 +111,11 @@ describe("whatever the entries are", () => {
   it("a second look at what is left finds nothing", () => {
     fc.assert(
       fc.property(fc.uniqueArray(entry, { maxLength: 10 }), (entries) => {
-        const gone = new Set(findRedundant(entries, nobody).map((each) => each.entry));
+        const gone = new Set(findRedundant(entries, noneIsPinned).map((each) => each.entry));
         expect(
           findRedundant(
             entries.filter((each) => !gone.has(each)),
-            nobody,
+            noneIsPinned,
           ),
         ).toEqual([]);
       }),

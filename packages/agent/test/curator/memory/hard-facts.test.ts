@@ -176,7 +176,7 @@ describe("whatever the words", () => {
     ],
   );
   const words = fc.array(plainWord, { minLength: 1, maxLength: 4 });
-  /** A sentence with one particular word in it, and where that stands. */
+  /** A sentence with one specific word in it, and the position of that word. */
   const sentence = fc.tuple(words, particular, words).map(([before, word, behind]) => ({
     before,
     word,

@@ -2,7 +2,7 @@
 
 export type Merge = readonly [sources: readonly string[], merged: string];
 
-/** Says what the sources say; may be made. */
+/** The merged text says what the sources say: allowed. */
 export const FAIR: readonly Merge[] = [
   [
     ["The staging server runs Ubuntu 22.04", "The staging server is rebooted every Sunday"],
@@ -41,7 +41,7 @@ export const FAIR: readonly Merge[] = [
   [["Meets Carla at 8 am", "Meets Carla in Graz"], "Meets Carla in Graz, at 8 am"],
 ];
 
-/** Loses something; may never be made. The name says what. */
+/** The merged text loses something, which the name says: never allowed. */
 export const LOSING: readonly (readonly [lost: string, ...Merge])[] = [
   ["a plain not", ["The cache is not shared", "The cache is on disk"], "The cache is shared, on disk"],
   ["NOT in capitals", ["Do NOT restart db1", "db1 runs Postgres"], "Do restart db1, it runs Postgres"],
@@ -149,7 +149,7 @@ export const LOSING: readonly (readonly [lost: string, ...Merge])[] = [
   ],
 ];
 
-/** The first may not go for the second, though rules that compare words find them alike. */
+/** The first may not be dropped in favour of the second, although their words are alike. */
 export const NOT_REDUNDANT: readonly (readonly [string, string])[] = [
   [
     "The weekly standup of the whole core team is at 8 am",

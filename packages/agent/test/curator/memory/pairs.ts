@@ -1,6 +1,6 @@
 // Pairs of entries with a verdict, for tuning and testing what counts as the same. Written for this project.
 
-/** The first one may go when the second one stays. */
+/** The first may be dropped when the second stays. */
 export const SAME: readonly (readonly [string, string])[] = [
   ["Uses pnpm, not npm", "uses  pnpm, not npm."],
   ["The user's name is Anna", "The user's name is **Anna**."],
@@ -21,7 +21,7 @@ export const SAME: readonly (readonly [string, string])[] = [
   ["Reviews PRs on Tuesdays", "Reviews PRs on Tuesday"],
 ];
 
-/** The first one could go too, but only who understands the words that are more can tell. The rules leave both. */
+/** The first could be dropped too, but only a reader who understands the additional words can tell. The rules keep both. */
 export const BEYOND_RULES: readonly (readonly [string, string])[] = [
   [
     "The staging server runs Ubuntu 22.04 and reboots every Sunday",
@@ -35,7 +35,7 @@ export const BEYOND_RULES: readonly (readonly [string, string])[] = [
   ["Tests run with vitest. Uses pnpm.", "Uses pnpm. The office is in Graz. Tests run with vitest."],
 ];
 
-/** Alike to the eye, and yet neither may go for the other. */
+/** They look alike, but neither may be dropped. */
 export const DIFFERENT: readonly (readonly [string, string])[] = [
   ["Deploys on Monday", "Deploys on Friday"],
   ["The API listens on port 8080", "The API listens on port 8081"],
@@ -82,7 +82,7 @@ export const DIFFERENT: readonly (readonly [string, string])[] = [
   ],
 ];
 
-/** About the same thing: worth one entry instead of two. */
+/** About the same thing: one entry would be better than two. */
 export const OVERLAPPING: readonly (readonly [string, string])[] = [
   [
     "The project uses pnpm for package management",
@@ -95,7 +95,7 @@ export const OVERLAPPING: readonly (readonly [string, string])[] = [
   ["Anna prefers short answers without small talk", "Anna wants short answers, small talk annoys her"],
 ];
 
-/** Built alike, but about different things. */
+/** The same structure, but about different things. */
 export const PARALLEL: readonly (readonly [string, string])[] = [
   ["Server alpha runs on port 8080 in Berlin", "Server beta runs on port 9090 in Munich"],
   ["Deploys on Monday", "Deploys on Friday"],
@@ -106,7 +106,7 @@ export const PARALLEL: readonly (readonly [string, string])[] = [
 
 const RUNS = "The nightly build of the web project runs on the old server in the basement";
 
-/** The second one denies or doubts the first, in words that no list of negations has all of. */
+/** The second denies or doubts the first, in words that no list of negations covers completely. */
 export const TURNED: readonly (readonly [string, string])[] = [
   [
     "Ночная сборка проекта запускается на старом сервере в подвале после резервного копирования базы",

@@ -1,4 +1,4 @@
-// What a person does between the curator's look at the skills and the change it makes of it.
+// The user changes skills after the curator has read them and before it changes them.
 
 import type { TextModel } from "@hermes-memory/core";
 import {

@@ -53,7 +53,7 @@ async function withSkills(): Promise<CuratorHome> {
   return home;
 }
 
-describe("skills nobody uses", () => {
+describe("skills that are not used", () => {
   it("are shown in a dry run that writes nothing but the catalogue of skills", async () => {
     const home = await withSkills();
     const before = home.files("skills");
@@ -180,7 +180,7 @@ describe("skills that a model would put together", () => {
     ]);
   });
 
-  it("stay where the model names what does not exist, is taken, or has files of its own", async () => {
+  it("stay when the model names a skill that does not exist, is used already, or has other files", async () => {
     const home = await pair();
     home.skill("three", "Run the script.", { created_at: ago(2) });
     home.write("skills/three/scripts/run.sh", "true");
@@ -214,7 +214,7 @@ describe("skills that a model would put together", () => {
 });
 
 describe("a backup of the skills", () => {
-  it("puts everything back as it was, links and odd names included", async () => {
+  it("restores everything, links and unusual names included", async () => {
     const home = await pair();
     home.write(`skills/${"deep/".repeat(30)}long-ö-name/SKILL.md`, "long");
     mkdirSync(join(home.home, "skills/empty"));

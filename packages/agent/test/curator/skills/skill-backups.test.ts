@@ -22,7 +22,7 @@ function backUp(home: CuratorHome, now: Date, keep = 5): string {
   return taken.value.id;
 }
 
-/** The skills themselves, without what belongs to the curator. */
+/** The files of the skills, without those of the curator. */
 function texts(home: CuratorHome): Readonly<Record<string, string>> {
   const files = Object.entries(home.files("skills"));
   return Object.fromEntries(files.filter(([name]) => /^\w+\/SKILL\.md$/.test(name)));
@@ -89,7 +89,7 @@ describe("putting a backup back", () => {
   });
 });
 
-/** Restores in a process of its own, which is killed in place of the given move of a skill. */
+/** Restores in a child process that is killed instead of making the given move of a skill. */
 function killedAtMove(home: CuratorHome, id: string, move: number): void {
   const script = `
     import fs from "node:fs";
@@ -117,7 +117,7 @@ async function changedSinceBackup(): Promise<{ home: CuratorHome; id: string }> 
   return { home, id };
 }
 
-// Five skills leave, then four arrive.
+// Five skills are moved out, then four are moved in.
 describe.skipIf(process.platform === "win32")("a restore killed between two moves", () => {
   it.each([1, 3, 6, 8])("at move %i is taken back, and told, by the next backup", async (move) => {
     const { home, id } = await changedSinceBackup();

@@ -28,10 +28,15 @@ export function openaiFailure(failure: Failure, model: string): { status: number
 }
 
 export function openaiModelList(models: readonly string[], contextLength: number | undefined): unknown {
-  const told = contextLength === undefined ? {} : { context_length: contextLength };
   return {
     object: "list",
-    data: models.map((id) => ({ id, object: "model", created: 0, owned_by: "fake", ...told })),
+    data: models.map((id) => ({
+      id,
+      object: "model",
+      created: 0,
+      owned_by: "fake",
+      context_length: contextLength,
+    })),
   };
 }
 
@@ -45,8 +50,7 @@ function* frames(reply: ReadyReply, pieces: Pieces): Iterable<Frame> {
   yield* spread(pieces(reply.text), (piece) => ({ data: delta({ content: piece }) }));
   for (const [index, { id, name, arguments: text }] of reply.toolCalls.entries()) {
     const call = (value: Json): Json => delta({ tool_calls: [{ index, ...value }] });
-    const named = id === "" ? {} : { id };
-    yield { data: call({ ...named, type: "function", function: { name, arguments: "" } }) };
+    yield { data: call({ id: id || undefined, type: "function", function: { name, arguments: "" } }) };
     yield* spread(pieces(text), (piece) => ({ data: call({ function: { arguments: piece } }) }));
   }
   yield { data: chunk(reply, [{ index: 0, delta: {}, finish_reason: reply.finish }]), ends: true };
@@ -62,12 +66,12 @@ function whole(reply: ReadyReply): unknown {
     role: "assistant",
     content: reply.text === "" ? null : reply.text,
     ...(reasoning === "" ? {} : reasoningFields(reply, reasoning, reply.signature)),
-    ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls.map(toWireCall) }),
+    tool_calls: toolCalls.length === 0 ? undefined : toolCalls.map(toWireCall),
   };
   return {
     ...chunk(reply, [{ index: 0, message, finish_reason: reply.finish }]),
     object: "chat.completion",
-    ...(reply.usage === null ? {} : { usage: usageOf(reply) }),
+    usage: reply.usage === null ? undefined : usageOf(reply),
   };
 }
 
@@ -76,12 +80,11 @@ const DETAIL = { type: "reasoning.text", format: "anthropic-claude-v1", index: 0
 function reasoningFields({ options }: ReadyReply, text: string, signature?: string): Json {
   const { reasoningField = "reasoning_content" } = options;
   if (reasoningField !== "reasoning_details") return { [reasoningField]: text };
-  const signed = signature === undefined ? {} : { signature };
-  return { reasoning: text, reasoning_details: [{ ...DETAIL, text, ...signed }] };
+  return { reasoning: text, reasoning_details: [{ ...DETAIL, text, signature }] };
 }
 
 function toWireCall({ id, name, arguments: text }: ReadyReply["toolCalls"][number]): Json {
-  return { ...(id === "" ? {} : { id }), type: "function", function: { name, arguments: text } };
+  return { id: id || undefined, type: "function", function: { name, arguments: text } };
 }
 
 function chunk(reply: ReadyReply, choices: readonly Json[]): Json {

@@ -22,13 +22,10 @@ export const googleFormat: WireFormat = {
       name: `models/${id}`,
       displayName: id,
       supportedGenerationMethods: ["generateContent"],
-      ...(contextLength === undefined ? {} : { inputTokenLimit: contextLength }),
+      inputTokenLimit: contextLength,
     })),
     // Beside Google's own list the one of its compatible endpoint, which is what windows are read from.
-    data: models.map((id) => ({
-      id,
-      ...(contextLength === undefined ? {} : { context_length: contextLength }),
-    })),
+    data: models.map((id) => ({ id, context_length: contextLength })),
   }),
   messages: (body) => listOf(body.contents).map(toMessage),
   system: (body) => textOf(recordOf(body.systemInstruction).parts),

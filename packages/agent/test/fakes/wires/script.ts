@@ -126,12 +126,11 @@ export function gate(): Gate {
 
 /** The request does not fit; with a limit, the error states it. */
 export function overflow(limitTokens?: number): Failure {
-  return { status: 400, kind: "overflow", ...(limitTokens === undefined ? {} : { limitTokens }) };
+  return { status: 400, kind: "overflow", limitTokens };
 }
 
 export function rateLimited(retryAfterSeconds?: number): Failure {
-  const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds };
-  return { status: 429, kind: "rate_limited", ...wait };
+  return { status: 429, kind: "rate_limited", retryAfterSeconds };
 }
 
 export function serverError(status = 500): Failure {

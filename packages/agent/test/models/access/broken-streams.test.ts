@@ -1,4 +1,4 @@
-// What happens when a server fails, goes silent or hangs up, and when the caller gives up.
+// A server that fails, sends nothing or closes the connection, and a caller that aborts.
 import { getEventListeners } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openModel } from "../../../src/models/index.ts";
@@ -19,7 +19,7 @@ import {
 import { messages } from "../../messages.ts";
 import { ASKED, chosenFor, ear, failureOf, KEY, KINDS, replyOf, wireModel } from "./over-http.ts";
 
-/** Fails the test when something is rejected that nobody waits for. */
+/** Fails the test on an unhandled rejection. */
 function noStrayRejections(): void {
   const stray: unknown[] = [];
   const note = (reason: unknown): void => void stray.push(reason);
@@ -147,7 +147,7 @@ describe.each(KINDS)("the %s wire", (kind) => {
     expect(elsewhere.asked).toHaveLength(0);
   });
 
-  it("says that nobody answers at a local address", async () => {
+  it("says that no server answers at a local address", async () => {
     const model = await openModel(chosenFor(kind, `${await deadAddress()}/v1`, { provider: "ollama" }));
     const failure = await failureOf(model);
     expect(failure).toMatchObject({ kind: "connection", isRetryable: true });

@@ -1,5 +1,5 @@
-// What is special about servers with OpenAI's chat protocol: markers in the body, OpenRouter's details, thoughts in the text,
-// calls without ids.
+// Peculiarities of servers with OpenAI's chat protocol: markers in the body, OpenRouter's details, reasoning in the text, calls
+// without ids.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { applyPromptCaching } from "@hermes-memory/core/context";
@@ -234,7 +234,7 @@ describe("odd chat servers", () => {
   describe.each(["custom", "openai"])("that end with `[DONE]` and no reason (%s)", (provider) => {
     const call = { index: 0, id: "call_1", type: "function", function: { name: "todo", arguments: "{}" } };
     const opened = async (events: readonly object[], end?: string) => {
-      const { url } = await sseServer([events], end === undefined ? {} : { end });
+      const { url } = await sseServer([events], { end });
       return openModel(chosenFor("chat", url, { provider }));
     };
 

@@ -1,4 +1,4 @@
-// What the usual servers say when something is wrong, and what is made of it.
+// Errors of the usual servers, and how they are classified and described.
 import { describe, expect, it } from "vitest";
 import { failureFacts, retryAfter } from "../../../src/models/access/failures.ts";
 import { classifyFailure, type ModelFailureKind, type ModelIdentity } from "../../../src/models/index.ts";
@@ -9,7 +9,7 @@ type Answer = {
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** As the SDK throws it. */
+/** An error as the SDK throws it. */
 function apiError({ status, body, headers = {} }: Answer): Error {
   const responseBody = typeof body === "string" ? body : JSON.stringify(body);
   const error = new Error("Bad Request");

@@ -1,5 +1,5 @@
-// A model on this machine may think for as long as it likes. Node's own `fetch` gives up after five minutes; here it is told to
-// do so after a moment.
+// A model on this machine may take any time to answer. Node's own `fetch` gives up after five minutes; in these tests after a
+// moment.
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -12,9 +12,9 @@ const HURRY_MS = 60;
 
 type Dispatcher = { readonly constructor: new (options: object) => object };
 
-/** Node's `fetch` waits this long for the head of an answer, and between two pieces of its body. */
+/** Sets how long Node's `fetch` waits for the headers of an answer, and between two chunks of its body. */
 async function hurryNode(): Promise<void> {
-  await fetch("data:,"); // it has its dispatcher from the first call on
+  await fetch("data:,"); // the first call creates its dispatcher
   const globals = globalThis as unknown as Record<symbol, Dispatcher>;
   const places = Object.getOwnPropertySymbols(globals).filter((each) =>
     /globalDispatcher/.test(String(each)),
@@ -50,7 +50,7 @@ describe("a server on this machine", () => {
     const hurried = await wireModel("chat", slow, { fetch: globalThis.fetch });
     const reply = replyOf(patient.model);
     await patient.wire.waitForRequest(0);
-    expect((await failureOf(hurried.model)).kind).toBe("connection"); // that is how long it was silent
+    expect((await failureOf(hurried.model)).kind).toBe("connection"); // the server was silent for longer
     silence.open();
     expect((await reply).message.content).toBe("Forty metres.");
   });
@@ -90,7 +90,7 @@ describe("the patient fetch", () => {
     }
   });
 
-  it("follows nobody elsewhere, and takes an answer without a body", async () => {
+  it("follows no redirect, and accepts an answer without a body", async () => {
     const url = await serve((request, response) => {
       if (request.url === "/v1/empty") response.writeHead(204).end();
       else response.writeHead(307, { location: "http://models.example/" }).end("moved");
@@ -100,7 +100,7 @@ describe("the patient fetch", () => {
     expect([moved.status, await moved.text()]).toEqual([307, "moved"]);
   });
 
-  it("fails as Node's does when nobody is there, and when the answer makes no sense", async () => {
+  it("fails as Node's does when there is no server, and when the answer is malformed", async () => {
     const failure = await fetchWithoutTimeout(`${await deadAddress()}/v1`).catch((cause: unknown) => cause);
     expect(failure).toBeInstanceOf(TypeError);
     expect(failure).toMatchObject({ message: "fetch failed", cause: { code: "ECONNREFUSED" } });

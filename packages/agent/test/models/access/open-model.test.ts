@@ -1,4 +1,4 @@
-// Model objects that a library's user brings along.
+// Model objects of the AI SDK that a program passes in.
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { describe, expect, it } from "vitest";
@@ -73,7 +73,7 @@ describe("a model object of the AI SDK", () => {
     await cancelled.promise;
   });
 
-  it("that answers when nobody waits any more is hung up on", async () => {
+  it("that answers after the call has ended is cancelled", async () => {
     const cancelled = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<{ stream: ReadableStream }>();
     const late = {

@@ -1,4 +1,4 @@
-// A model over a fake wire, opened the way the agent does.
+// A model on a fake server, opened as the agent does.
 import {
   type ChatModel,
   type ChosenModel,
@@ -16,7 +16,7 @@ import { messages } from "../../messages.ts";
 
 export const KINDS: readonly WireKind[] = ["chat", "responses", "anthropic", "google"];
 
-/** Long enough that a server which repeats it is noticed. */
+/** Long enough to be recognised when a server repeats it. */
 export const KEY = "fake-key-0123456789abcdef";
 
 const SERVED: Readonly<Record<WireKind, Pick<ChosenModel, "provider" | "apiMode" | "model">>> = {
@@ -65,7 +65,7 @@ export async function failureOf(model: ChatModel, request: ModelRequest = ASKED)
   return outcome.ok ? Promise.reject(new Error("It did not fail.")) : outcome.error;
 }
 
-/** What was told, by kind. */
+/** Collects the deltas, by kind. */
 export function ear(): {
   readonly deltas: ModelDelta[];
   text(): string;

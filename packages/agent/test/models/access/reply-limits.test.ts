@@ -1,4 +1,4 @@
-// Replies that do not end, over real sockets: what is taken of them, and what is said.
+// Replies without an end, over real sockets: how much of them is read, and the failure.
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { pipeline } from "node:stream/promises";
@@ -10,7 +10,7 @@ import { ASKED, chosenFor, ear, failureOf, KINDS, replyOf, wireModel } from "./o
 const LIMITED: ModelRequest = { ...ASKED, maxReplyChars: 50_000 };
 const MB = 1024 * 1024;
 
-/** A server that says what `pieces` gives, 60 MB at most; `sent` counts what it was let to send. */
+/** A server that sends what `pieces` yields, at most 60 MB; `sent` counts what it could send. */
 async function endless(pieces: () => Iterable<string>, status = 200) {
   const counts = { sent: 0 };
   function* bounded(): Iterable<string> {
@@ -23,7 +23,7 @@ async function endless(pieces: () => Iterable<string>, status = 200) {
   const http = createServer(async (request, response: ServerResponse) => {
     for await (const _ of request);
     response.writeHead(status, { "content-type": "text/event-stream" });
-    await pipeline(bounded(), response).catch(() => undefined); // hung up on
+    await pipeline(bounded(), response).catch(() => undefined); // the client closed the connection
   });
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
   onTestFinished(async () => {
@@ -96,7 +96,7 @@ describe("a reply without an end", () => {
       message: expect.stringContaining("stopped at 50,000 characters"),
     });
     expect(heard.text().length).toBeLessThanOrEqual(50_000);
-    expect(counts.sent).toBeLessThan(20 * MB); // what the sockets hold included
+    expect(counts.sent).toBeLessThan(20 * MB); // socket buffers included
   });
 
   it.each([

@@ -1,4 +1,4 @@
-// Our messages and the SDK's, both ways.
+// Converting messages to the SDK's and back.
 import type { LanguageModelV4Message, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { type OpenAiMessage, parseMessages } from "@hermes-memory/core/message";
 import fc from "fast-check";
@@ -20,7 +20,7 @@ function prompt(rows: readonly ChatRow[], apiMode: ApiMode = "chat_completions")
 
 type Assistant = Extract<LanguageModelV4Message, { role: "assistant" }>;
 
-/** What a server would send that had said exactly these parts. */
+/** The stream of a server that replied with exactly these parts. */
 function streamOf({ content }: Assistant, cut: number): LanguageModelV4StreamPart[] {
   const parts = content.flatMap((part, index): LanguageModelV4StreamPart[] => {
     const id = String(index);
@@ -59,7 +59,7 @@ const call = fc.record({
   args: fc.dictionary(word, fc.jsonValue()),
 });
 
-/** A reply as it is stored, with details of every wire at once: a session may have changed its model. */
+/** A stored reply with details of every wire at once: a session may have changed its model. */
 const stored: fc.Arbitrary<ChatRow> = fc
   .record({
     content: prose,
@@ -104,7 +104,7 @@ describe.each(MODES)("over %s", (apiMode) => {
     fc.assert(
       fc.property(stored, fc.nat({ max: 20 }), (message, cut) => {
         const [sent] = prompt([message], apiMode);
-        if (sent?.role !== "assistant") return; // nothing that could be sent
+        if (sent?.role !== "assistant") return; // the message is not sent
         const again = prompt([heard(streamOf(sent, cut), apiMode)], apiMode);
         expect(again).toEqual([sent]);
       }),

@@ -13,7 +13,7 @@ const TOOL: ToolDefinition = {
 
 const USAGE = { input: 100, output: 20, cacheRead: 40, reasoning: 5 };
 
-/** The wire's messages behind the system prompt, as one text. */
+/** The messages after the system prompt, as one text. */
 function sent(messages: readonly unknown[]): string {
   return JSON.stringify(messages);
 }
@@ -129,7 +129,7 @@ describe.each(KINDS)("a model on the %s wire", (kind) => {
     ]);
     expect(await replyOf(model, { ...ASKED, maxOutputTokens: 5 })).toMatchObject({ finishReason: "length" });
     expect(await replyOf(model)).toMatchObject({ finishReason: "content_filter" });
-    // Google says with status 200 that it did not take the request; the others stopped their reply.
+    // Google refuses the request with status 200; the others stop their reply.
     if (kind === "google")
       expect(await failureOf(model)).toMatchObject({ kind: "content_policy", isRetryable: false });
     else expect(await replyOf(model)).toMatchObject({ finishReason: "content_filter" });

@@ -164,7 +164,7 @@ describe("addresses", () => {
     expect(chosen({ flags })).toMatchObject({ provider: "custom", model: "openai/gpt-x" });
   });
 
-  it("from OPENAI_BASE_URL count for OpenAI and for nobody in particular, with OpenAI's key", () => {
+  it("from OPENAI_BASE_URL count for OpenAI and when no provider is named, with OpenAI's key", () => {
     const env = { OPENAI_BASE_URL: "http://127.0.0.1:4000/v1", ...KEYS };
     const there = { baseUrl: env.OPENAI_BASE_URL, apiKey: KEYS.OPENAI_API_KEY };
     expect(chosen({ flags: { model: "m" }, env })).toMatchObject({ provider: "custom", ...there });
@@ -288,7 +288,7 @@ describe("custom providers", () => {
     );
   });
 
-  it("that nobody has are refused with those there are", () => {
+  it("that are unknown are refused with a list of the known ones", () => {
     const { kind, hint } = refusal({ flags: { provider: "labb", model: "m" }, own });
     expect(kind).toBe("unknown_provider");
     expect(hint).toContain("Lab");

@@ -117,7 +117,7 @@ describe("a model server on this machine", () => {
     });
   });
 
-  it("gets the key, and nobody it would like to send us to does", async () => {
+  it("gets the key, and a server that it redirects to does not", async () => {
     const elsewhere = await modelServer({ "/v1/models": { data: [{ id: "m", max_model_len: 1_000_000 }] } });
     const { url, asked } = await modelServer({ "/v1/models": new URL(`${elsewhere.url}/v1/models`) });
     const question = { model: "m", baseUrl: `${url}/v1`, apiKey: "k-123" };

@@ -17,7 +17,7 @@ async function configOf(text: string): Promise<HermesConfig> {
   return config.value;
 }
 
-/** Every call is kept; nothing leaves this process. */
+/** Records every call; nothing leaves this process. */
 function recordingFetch(body: object): { readonly fetch: typeof fetch; readonly calls: string[] } {
   const calls: string[] = [];
   const send: typeof fetch = async (input) => {
@@ -80,7 +80,7 @@ describe("the window of a model", () => {
     expect(await resolveContextWindow({ model })).toMatchObject({ tokens, source: "table" });
   });
 
-  it("comes from the catalogue where the table has nothing, and is assumed where nobody knows", async () => {
+  it("comes from the catalogue when the table has nothing, and is a default for an unknown model", async () => {
     expect(await resolveContextWindow({ model: "gpt-3.5-turbo", provider: "openai" })).toMatchObject({
       tokens: 16_385,
       source: "catalogue",
@@ -234,7 +234,7 @@ describe("the cache of windows", () => {
       tokens: 8192,
       source: "server",
     });
-    // Not loaded yet: what it will say then counts, so it is asked again.
+    // Not loaded yet, so the server is asked again later.
     const idle = ollamaAnswers("m", { most: 131_072 });
     expect(await windowAfter(20_000, idle)).toEqual({ ...stated, isProvisional: true });
   });

@@ -8,8 +8,8 @@ import type { Message, OpenAiMessage } from "@hermes-memory/core/message";
 import type { SessionStore } from "@hermes-memory/core/sessions";
 import type { ChatModel, ModelSelection } from "../models/index.ts";
 import type { EventListener } from "./events.ts";
-import type { TurnResult } from "./result.ts";
 import type { PreToolCall } from "./tools/run-calls.ts";
+import type { TurnResult } from "./turn-result.ts";
 
 export type AgentOptions = {
   /** `$HERMES_HOME`. Created when it does not exist. */

@@ -2,7 +2,7 @@
 import { type Clock, err, HermesError, ok, pyStrip, type Result } from "@hermes-memory/core/lib";
 import { fromRow, type Message } from "@hermes-memory/core/message";
 import { checkSessionId, newSessionId, type Scope, type SessionStore } from "@hermes-memory/core/sessions";
-import type { AgentOptions } from "../options.ts";
+import type { AgentOptions } from "../agent-options.ts";
 import type { SessionProblem } from "../surface.ts";
 
 /** An id, a unique beginning of one, or a title. Gives the session in which that conversation goes on. */

@@ -13,8 +13,8 @@ import { flattenContent } from "@hermes-memory/core/providers";
 import { redactSecrets } from "@hermes-memory/core/security";
 import type { SessionStore } from "@hermes-memory/core/sessions";
 import type { AgentEvents } from "./events.ts";
-import type { TurnResult } from "./result.ts";
 import { shownContent } from "./session/transcript.ts";
+import type { TurnResult } from "./turn-result.ts";
 
 export type TitleDeps = {
   readonly store: SessionStore;

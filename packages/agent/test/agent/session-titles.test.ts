@@ -6,7 +6,7 @@ import { parseContent } from "@hermes-memory/core/message";
 import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { cleanTitle, shouldTitle, type TitleRequest, titleSession } from "../../src/agent/titles.ts";
+import { cleanTitle, shouldTitle, type TitleRequest, titleSession } from "../../src/agent/session-titles.ts";
 import { messages } from "../messages.ts";
 
 describe("an answer becomes a title", () => {
