@@ -69,6 +69,7 @@ function change(order: Order, edit: (text: string) => Result<ConfigEdit, EditFai
   // The diff shows neighbouring entries as well, whose keys must not be printed.
   const diff = isChange ? lineDiff(path, before, text).map((line) => printable(redactSecrets(line))) : [];
   const backup = isChange && !isDryRun ? replaceClientConfig(path, before, text) : undefined;
+  const done = SENTENCES[action](name, `${printable(path)} (${client.title})`);
   return {
     json: {
       success: true,
@@ -81,30 +82,18 @@ function change(order: Order, edit: (text: string) => Result<ConfigEdit, EditFai
       diff: isDryRun ? diff.join("\n") : undefined,
     },
     lines:
-      isDryRun && isChange
-        ? diff
-        : [sentence(action, order), ...(backup === undefined ? [] : [`Backup: ${printable(backup)}`])],
+      isDryRun && isChange ? diff : [done, ...(backup === undefined ? [] : [`Backup: ${printable(backup)}`])],
     notes: isChange ? [isDryRun ? "Nothing was written (--dry-run)." : client.afterwards] : [],
   };
 }
 
-function sentence(action: EditAction, { name, path, client }: Order): string {
-  const where = `${printable(path)} (${client.title})`;
-  switch (action) {
-    case "added":
-      return `Added '${name}' to ${where}.`;
-    case "updated":
-      return `Updated '${name}' in ${where}.`;
-    case "unchanged":
-      return `'${name}' is in ${where} already; unchanged.`;
-    case "removed":
-      return `Removed '${name}' from ${where}.`;
-    case "absent":
-      return `There is no '${name}' in ${where}; unchanged.`;
-    default:
-      return action satisfies never;
-  }
-}
+const SENTENCES: Readonly<Record<EditAction, (name: string, where: string) => string>> = {
+  added: (name, where) => `Added '${name}' to ${where}.`,
+  updated: (name, where) => `Updated '${name}' in ${where}.`,
+  unchanged: (name, where) => `'${name}' is in ${where} already; unchanged.`,
+  removed: (name, where) => `Removed '${name}' from ${where}.`,
+  absent: (name, where) => `There is no '${name}' in ${where}; unchanged.`,
+};
 
 function refused(failure: EditFailure, { path, name, client }: Order): CommandFailure {
   const file = printable(path);
