@@ -18,9 +18,9 @@ import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { MAIN } from "../mcp/connect.ts";
 import { type RunOutcome, runHermes } from "./run.ts";
 
-type Place = { readonly user: string; readonly home: string };
+type TextRange = { readonly user: string; readonly home: string };
 
-function place(): Place {
+function place(): TextRange {
   const user = tempDirectory();
   const home = join(user, "hermes");
   mkdirSync(home);
@@ -29,7 +29,7 @@ function place(): Place {
 
 /** Keeps the tests away from the developer's own client configs. */
 function mcp(
-  { user, home }: Place,
+  { user, home }: TextRange,
   args: readonly string[],
   env: Record<string, string> = {},
 ): Promise<RunOutcome> {
@@ -37,7 +37,7 @@ function mcp(
   return runHermes(args, { home, env: { ...own, ...env }, cwd: user });
 }
 
-const install = (at: Place, client: string, ...more: string[]) =>
+const install = (at: TextRange, client: string, ...more: string[]) =>
   mcp(at, ["mcp", "install", "--client", client, ...more]);
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 const backupsOf = (folder: string): string[] => readdirSync(folder).filter((name) => name.includes(".bak."));

@@ -184,12 +184,12 @@ async function pruneOrphans(input: CommandInput, context: CommandContext): Promi
   );
   if (refused) return refused;
   const removed = await removeOrphans(files);
+  const left = files.length - removed;
   return {
-    json: { success: removed === files.length, removed, ...json },
+    json: { success: left === 0, removed, ...json },
     lines: [`Removed ${removed} file(s).`],
-    ...(removed === files.length
-      ? {}
-      : { notes: [`${files.length - removed} could not be removed; check their permissions.`], exitCode: 1 }),
+    notes: left === 0 ? [] : [`${left} could not be removed; check their permissions.`],
+    exitCode: left === 0 ? 0 : 1,
   };
 }
 
