@@ -8,7 +8,7 @@ import { bashScript, commandTree, fishScript, zshScript } from "../../src/cli/co
 import { GROUPS } from "../../src/cli/program.ts";
 import { runHermes, runJson } from "./run.ts";
 
-/** A small table with everything a table can have. */
+/** A small table with every kind of flag, argument and group. */
 const SPECS: readonly CommandSpec[] = [
   {
     name: "crane lift",
@@ -35,7 +35,7 @@ function isInstalled(shell: string): boolean {
   return spawnSync(shell, ["--version"]).status === 0;
 }
 
-/** What bash offers for these words; the last one is under the cursor. */
+/** The words that bash offers; the cursor is on the last one. */
 function bashOffers(words: readonly string[], tree = TREE): string[] {
   const program = `${bashScript(tree)}
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _hermes; printf '%s\\n' "\${COMPREPLY[@]}"`;
@@ -62,7 +62,7 @@ describe("hermes completion", () => {
     expect(await runJson(["completion", "bash"], { home })).toMatchObject({ shell: "bash" });
   });
 
-  it("works when the active profile is gone: shells load it at start", async () => {
+  it("works when the active profile was deleted, because shells load it at start", async () => {
     const home = tempDirectory();
     writeFileSync(join(home, "active_profile"), "lost\n");
     expect((await runHermes(["completion", "bash"], { home })).code).toBe(0);
@@ -120,7 +120,7 @@ describe("completion in bash", () => {
     expect(bashOffers(["hermes", "config", "unset", "memory.provi"], ALL)).toEqual(["memory.provider"]);
   });
 
-  it("runs nothing that stands in a summary", () => {
+  it("does not run shell code in a summary", () => {
     expect(bashScript(TREE)).not.toContain("boom");
     expect(spawnSync("bash", ["-n"], { input: bashScript(TREE) }).status).toBe(0);
   });

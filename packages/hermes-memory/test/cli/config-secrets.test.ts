@@ -8,7 +8,7 @@ const servers = {
 };
 
 describe("settings that are shown", () => {
-  it("hold nothing of what an MCP server is handed, whatever its shape", () => {
+  it("hide the environment and headers of an MCP server, whatever their shape", () => {
     const told = presentable(["mcp_servers"], servers);
     expect(JSON.stringify(told)).not.toMatch(/tell-|80/);
     expect(told).toMatchObject({
@@ -18,7 +18,7 @@ describe("settings that are shown", () => {
     });
   });
 
-  it("hide a value by its own name, by the name of what it is part of, and by its look", () => {
+  it("hide a value by its name, by the name of its section, and by its format", () => {
     expect(presentable(["mcp_servers", "lab", "env", "ANY"], "tell-1")).toBe("[hidden]");
     expect(presentable(["mcp_servers", "web.1", "url"], servers["web.1"].url)).not.toContain("tell-");
     expect(presentable(["mcp_servers", "lab", "timeout"], 9)).toBe(9);
@@ -40,7 +40,7 @@ describe("settings that are shown", () => {
     expect(presentable(["agent", "max_output_tokens"], 4096)).toBe(4096);
   });
 
-  it("hide the argument behind a flag that asks for a secret, also alone", () => {
+  it("hide the argument after a flag that takes a secret, also when shown alone", () => {
     const args = [
       "-y",
       "x",
@@ -71,7 +71,7 @@ describe("settings that are shown", () => {
     expect(presentable(["mcp_servers", "lab", "args", "2"], "--token")).toBe("--token");
   });
 
-  it("hide what a query string lets in with", () => {
+  it("hide the credentials in a query string", () => {
     const url =
       "https://h.example/a?key=tell-1&sig=tell-2&page=2&token=tell-3&X-Amz-Signature=tell-4#code=tell-5";
     expect(presentable(["x", "url"], url)).toBe(

@@ -55,7 +55,7 @@ describe("hermes config get", () => {
     }
   });
 
-  it("shows what is set under another name, prices of a model with dots in its name, and no keys", async () => {
+  it("shows settings under an old name and prices of a model with dots in its name, and hides keys", async () => {
     const home = homeWith(
       "model: some/model\nauxiliary: {compression: {api_key: topsecret}}\nmodels: {prices: {my-1.5: {input: 1, output: 2, cache_read: 0.1}}}\n",
     );
@@ -66,7 +66,7 @@ describe("hermes config get", () => {
     expect(config).toEqual({ models: { prices: { "my-1.5": { input: 1, output: 2, cache_read: 0.1 } } } });
   });
 
-  it("never tells what an MCP server is handed, nor a key that is part of more", async () => {
+  it("never prints the environment of an MCP server, nor a key inside a longer text", async () => {
     const home = homeWith(`mcp_servers:
   lab.1: {command: npx, args: [--token=tell-0], env: {TOKEN: tell-1, PORT: 80}, headers: tell-2, timeout: 9}
   web: {url: "https://me:tell-3@mcp.example/v1", headers: {X-Any: tell-4}, env: [tell-5]}
@@ -106,20 +106,20 @@ custom_providers: [{name: own, api_key: tell-6}]
     expect(await runJson(["config", "get", key], { home })).toEqual({ key, value, source: "file" });
   });
 
-  it("prints such a section of a file that has mistakes elsewhere", async () => {
+  it("prints a section that this program does not read, also when the file has mistakes elsewhere", async () => {
     const home = homeWith("database: {journal_mode: wal}\ncontext_file_max_chars: lots\n");
     expect((await runHermes(["config", "get", "database"], { home })).stdout).toBe(
       '{"journal_mode":"wal"}\n',
     );
   });
 
-  it("hides secrets in such a section", async () => {
+  it("hides secrets in a section that this program does not read", async () => {
     const home = homeWith("plugins: {p: {api_key: tell-1}}\n");
     const { stdout } = await runHermes(["config", "get", "plugins"], { home });
     expect(stdout).toBe('{"p":{"api_key":"[hidden]"}}\n');
   });
 
-  it("says when such a section is not set", async () => {
+  it("says when a section that this program does not read is not set", async () => {
     const home = homeWith("memory: {nudge_interval: 3}\n");
     const answer = await runHermes(["config", "get", "database"], { home });
     expect(answer).toEqual({ stdout: "", stderr: "database is not set.\n", code: 0 });
@@ -241,7 +241,7 @@ describe("hermes config set and unset", () => {
     );
   });
 
-  it("stores a key nobody here reads, and says so", async () => {
+  it("stores a key that this program does not read, and says so", async () => {
     const home = tempDirectory();
     const { stderr, code } = await runHermes(["config", "set", "memory.provder", "mem0"], { home });
     expect(code).toBe(0);
@@ -276,7 +276,7 @@ describe("hermes config path and check", () => {
     expect(await runJson(["config", "path"], { home })).toMatchObject({ exists: false });
   });
 
-  it("is content with no file and with a good one", async () => {
+  it("finds no problem without a file or with a valid one", async () => {
     expect((await runHermes(["config", "check"], { home: tempDirectory() })).code).toBe(0);
     const good = await runHermes(["config", "check"], { home: homeWith("memory:\n  overflow: archive\n") });
     expect(good.code).toBe(0);
@@ -300,7 +300,7 @@ describe("hermes config path and check", () => {
     expect(stdout).toContain("2 problems");
   });
 
-  it("reports broken YAML instead of dying of it", async () => {
+  it("reports broken YAML", async () => {
     const home = homeWith("memory: [unclosed\n");
     const { stdout, code } = await runHermes(["config", "check", "--json"], { home });
     expect(code).toBe(1);

@@ -1,4 +1,4 @@
-// What `hermes doctor` says of the MCP clients set up here, and what `--fix` changes in their files.
+// `hermes doctor` on the config files of MCP clients, and the changes of `--fix` in them.
 import {
   chmodSync,
   mkdirSync,
@@ -64,7 +64,7 @@ describe("hermes doctor about MCP clients", () => {
     ]);
   });
 
-  it("warns of a script that is gone, of a Node that is gone and of a path of an earlier version", async () => {
+  it("warns of a missing script, of a missing Node and of a path of an earlier version", async () => {
     const machine = new Machine();
     const gone = join(machine.user, "checkout", "src", "cli", "main.ts");
     const earlier = join(machine.user, "node_modules", "hermes-memory", "dist", "hermes.js");
@@ -87,7 +87,7 @@ describe("hermes doctor about MCP clients", () => {
     expect(machine.backups(machine.claude)).toEqual([]);
   });
 
-  it("with --fix rewrites node and script, keeps profile, home and all else, and backs the file up", async () => {
+  it("with --fix rewrites node and script, keeps everything else, and backs the file up", async () => {
     const machine = new Machine();
     const gone = join(machine.user, "gone", "hermes-memory", "dist", "hermes.js");
     const more = { type: "stdio", env: { HERMES_HOME: "/srv/memory", MINE: "1" }, timeout: 9 };
@@ -140,7 +140,7 @@ describe("hermes doctor about MCP clients", () => {
     expect(readFileSync(machine.claude, "utf8")).toBe(text);
   });
 
-  it("tells of a file it cannot read and goes on with the others; one that does not name us is not its business", async () => {
+  it("reports a file it cannot parse and goes on; ignores one that does not mention hermes", async () => {
     const machine = new Machine();
     machine.write(machine.claude, '{ "mcpServers": { "hermes-memory": ');
     machine.write(machine.codex, "not = = toml\n");
@@ -167,7 +167,7 @@ const literal = (text: string): string => JSON.stringify(text);
 const named = (name: string, command: string, args: readonly unknown[]): string =>
   `${JSON.stringify({ mcpServers: { [name]: { command, args } } })}\n`;
 
-describe("whose entries doctor judges", () => {
+describe("which entries doctor checks", () => {
   it.each([
     ["a checkout of something else", "acme", "/usr/bin/node", ["/gone/acme/src/cli/main.ts", "mcp"]],
     ["another hermes.js", "tools", "/usr/bin/node", ["/opt/gone/hermes-tools/dist/hermes.js", "mcp"]],
@@ -299,7 +299,7 @@ describe("what hermes doctor --fix replaces", () => {
     expect(readFileSync(machine.cursor, "utf8")).toBe(server(expected ?? node, [SCRIPT, "mcp"]));
   });
 
-  it("leaves what it cannot replace alone, mends the others and names the command that can", async () => {
+  it("leaves entries it cannot rewrite unchanged, corrects the others, and names the command for the rest", async () => {
     const machine = new Machine();
     const stuck = `[mcp_servers.work]\ncommand = "node"\nargs = ["""${gone}""", "mcp"]\n\n`;
     const text = `${stuck}[mcp_servers.home]\ncommand = "node"\nargs = ["${gone}", "mcp"]\n`;

@@ -5,7 +5,7 @@ import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { MemoryStore, memoryTool } from "../../src/index.ts";
 import { runHere, runHermes, runJson } from "./run.ts";
 
-/** Stages a write as an agent behind the gate does. */
+/** Stages a write as an agent with write approval does. */
 async function stage(
   home: string,
   args: Record<string, string>,
@@ -26,7 +26,7 @@ function files(home: string): string[] {
 }
 
 describe("hermes memory pending, approve, reject", () => {
-  it("lists what waits, with [auto] for what nobody asked for", async () => {
+  it("lists staged writes, with [auto] for those of a background review", async () => {
     const home = tempDirectory();
     const empty = await runHermes(["memory", "pending"], { home });
     expect(empty).toEqual({ code: 0, stdout: "No pending memory writes.\n", stderr: "" });
@@ -77,7 +77,7 @@ describe("hermes memory pending, approve, reject", () => {
     expect(readFileSync(join(home, "memories", "MEMORY.md"), "utf8")).toBe("alpha\n§\nbeta");
   });
 
-  it("rejects one and all, and explain remembers", async () => {
+  it("rejects one and all, and explain reports the rejection", async () => {
     const home = tempDirectory();
     const one = await stage(home, { action: "add", content: "alpha\n" });
     const rejected = await runHermes(["memory", "reject", one], { home });
@@ -96,7 +96,7 @@ describe("hermes memory pending, approve, reject", () => {
     expect(await runJson(["memory", "approve", "all"], { home })).toEqual({ success: true, approved: [] });
   });
 
-  it("an id that is none is refused, also one that looks like a path", async () => {
+  it("an unknown id is refused, also one that looks like a path", async () => {
     const home = tempDirectory();
     writeFileSync(join(home, "kept.json"), "{}");
     for (const command of ["approve", "reject"]) {

@@ -7,7 +7,7 @@ import { runHere, runHermes, runJson } from "./run.ts";
 
 type Archived = { id: string; text: string; target: string; origin: string; time: string };
 
-/** Room for two of these entries; the third sends the first to the archive. */
+/** The limit has room for two of these entries; the third moves the first to the archive. */
 async function crowdedHome(): Promise<string> {
   const home = tempDirectory();
   writeFileSync(join(home, "config.yaml"), "memory:\n  memory_char_limit: 40\n  overflow: archive\n");
@@ -23,7 +23,7 @@ async function archived(home: string, ...args: string[]): Promise<Archived[]> {
 }
 
 describe("hermes memory archive", () => {
-  it("lists, finds and restores what had to make room", async () => {
+  it("lists, finds and restores archived entries", async () => {
     const home = await crowdedHome();
     await add(home, "the Harbour crane");
     await add(home, "second entry here");
@@ -100,7 +100,7 @@ describe("hermes memory pin and unpin", () => {
     expect((await archived(home)).map(({ text }) => text)).toContain("pinned entry here");
   });
 
-  it("finds the target by itself, and asks for it when both hold the text", async () => {
+  it("finds the target itself, and asks for --target when both files hold the text", async () => {
     const home = tempDirectory();
     await add(home, "blue crane");
     await runHere(["memory", "add", "-t", "user", "likes blue"], { home });
@@ -123,7 +123,7 @@ describe("hermes memory pin and unpin", () => {
     expect(shown.match(/\[pinned\]/g)).toHaveLength(2);
   });
 
-  it("several entries of one file are told apart by more words", async () => {
+  it("more words distinguish several entries of one file", async () => {
     const home = tempDirectory();
     await add(home, "blue crane");
     await add(home, "blue boat");

@@ -60,7 +60,7 @@ describe("hermes memory forget", () => {
     expect((await runHere(["memory", "explain", SECRET], { home })).stdout).toBe("Never seen here.\n");
   });
 
-  it("no terminal means no, unless --yes is given", async () => {
+  it("without a terminal nothing is erased, unless --yes is given", async () => {
     const home = await homeWithTraces();
     const before = everything(home);
     const bare = await runHermes(["memory", "forget", SECRET], { home, input: "yes\n" });
@@ -164,7 +164,7 @@ describe("hermes memory reset", () => {
     expect(empty.stdout).toBe("Deleted USER.md (0 bytes).\n");
   });
 
-  it("a file it cannot take back is left to --purge", async () => {
+  it("a file that cannot be journalled is left to --purge", async () => {
     const home = tempDirectory();
     mkdirSync(join(home, "memories"));
     const file = join(home, "memories", "MEMORY.md");
@@ -214,7 +214,7 @@ describe("hermes memory reset", () => {
     });
     expect(everything(home)).not.toContain("harbour");
     expect(await runHere(["memory", "undo"], { home })).toMatchObject({ code: 1 });
-    // The purged target starts anew.
+    // The purged target starts empty.
     expect((await runHere(["memory", "add", "fresh"], { home })).code).toBe(0);
     expect((await runHere(["memory", "history", "--json"], { home })).stdout).toContain('"fresh"');
   });

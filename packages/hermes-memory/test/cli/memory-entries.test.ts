@@ -7,7 +7,7 @@ import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { runHere, runHermes, runJson } from "./run.ts";
 
 describe("hermes memory show, add, replace, remove", () => {
-  it("a text that was added is shown, exchanged and removed", async () => {
+  it("a text that was added is shown, replaced and removed", async () => {
     const home = tempDirectory();
     const added = await runHermes(["memory", "add", "Deploys go through make ship"], { home });
     expect(added).toMatchObject({ code: 0, stderr: "" });
@@ -241,7 +241,7 @@ describe("hermes memory show, add, replace, remove", () => {
     );
   });
 
-  it("works on a directory of its own with --dir", async () => {
+  it("works on another directory with --dir", async () => {
     const home = tempDirectory();
     const dir = join(home, "elsewhere");
     await runHere(["memory", "add", "apart", "--dir", dir], { home });

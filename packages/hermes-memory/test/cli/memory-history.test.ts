@@ -64,7 +64,7 @@ describe("hermes memory history and undo", () => {
     expect(stdout).toMatch(/^2026-11-15 04:02 {2}/);
   });
 
-  it("--limit and --target choose, and a note tells when there is more", async () => {
+  it("--limit and --target choose, and a note says when there is more", async () => {
     const home = tempDirectory();
     for (const text of ["one", "two", "three"]) await runHere(["memory", "add", text], { home });
     await runHere(["memory", "add", "-t", "user", "four"], { home });
@@ -130,7 +130,7 @@ describe("hermes memory history and undo", () => {
 });
 
 describe("hermes memory explain", () => {
-  it("tells where a text is stored, since when and by whom", async () => {
+  it("says where a text is stored, since when and by whom", async () => {
     const home = tempDirectory();
     await runHere(["memory", "add", "other"], { home });
     await runHere(["memory", "add", "the crane is blue"], { home });
@@ -145,7 +145,7 @@ describe("hermes memory explain", () => {
     expect(part).toMatch(/ It is pinned\.\n {2}> the crane is blue\n$/);
   });
 
-  it("tells who removed or replaced a text, and by what", async () => {
+  it("says who removed or replaced a text, and with which text", async () => {
     const home = tempDirectory();
     await runHere(["memory", "add", "alpha"], { home });
     await runHere(["memory", "replace", "alpha", "beta\ngamma"], { home });
@@ -165,7 +165,7 @@ describe("hermes memory explain", () => {
     expect(await explained(home, "epsilon")).toMatch(/^Deleted with all of MEMORY\.md at /);
   });
 
-  it("tells of the session, and of other programs", async () => {
+  it("names the session, and other programs", async () => {
     const place = new MemoryHome();
     const store = await place.open();
     await store.apply("memory", { action: "add", content: "alpha" }, { origin: "tool", sessionId: "s-7" });
@@ -175,12 +175,12 @@ describe("hermes memory explain", () => {
     expect(await explained(place.home, "alpha")).toContain("by another program or by hand, change");
   });
 
-  it("tells what was refused, what would be, and what the prompt leaves out", async () => {
+  it("reports refused texts, texts that would be refused, and texts that the prompt leaves out", async () => {
     const home = tempDirectory();
     expect(await explained(home, INJECTION)).toBe(
       "Never seen here.\nA write of this text is blocked by the scanner: prompt_injection.\n",
     );
-    // The line end of the pipe is no part of the text, also of one that is refused.
+    // The final line end of the pipe is not part of the text, also when the write is refused.
     await runHermes(["memory", "add", "-"], { home, input: `${INJECTION}\n` });
     expect(await explained(home, INJECTION)).toMatch(
       /^Refused at .* for MEMORY\.md, from cli: blocked, prompt_injection\.\nA write of this text is blocked/,
@@ -190,7 +190,7 @@ describe("hermes memory explain", () => {
     expect(await explained(home, INJECTION)).toContain("  It is kept out of the prompt: prompt_injection.\n");
   });
 
-  it("has never seen what was never here", async () => {
+  it("says that it never saw an unknown text", async () => {
     const home = tempDirectory();
     expect(await explained(home, "nothing of the kind")).toBe("Never seen here.\n");
     expect(await runJson(["memory", "explain", "nothing of the kind"], { home })).toEqual({

@@ -1,4 +1,4 @@
-// Which entry a command means: a bare number is no text, --entry is the number that show prints, --id the id.
+// How an entry is named: a bare number is refused as text, --entry takes the number of `show`, --id the id.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { entryId } from "@hermes-memory/core/curated";
@@ -8,7 +8,7 @@ import { runHere, runJson } from "./run.ts";
 
 const ENTRIES = ["Uses zsh", "Deploys with make ship", "Debian 12 on port 2222"];
 
-/** An entry whose id has no letter in it. */
+/** An entry whose id consists of digits. */
 const numbered = Array.from({ length: 2000 }, (_, n) => `Note ${n}`).find((text) =>
   /^\d{8}$/.test(entryId("memory", text)),
 ) as string;

@@ -1,4 +1,4 @@
-// A memory provider that never answers, or a fact store that another process reads, costs a command seconds, and nothing else.
+// A provider that never answers, or a fact store that another process reads, delays a command by seconds but does not fail it.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";

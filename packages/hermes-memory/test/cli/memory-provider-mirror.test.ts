@@ -1,5 +1,5 @@
-// Writes of the command line reach the active memory provider like the agent's own, and `forget` erases there too. The provider is the
-// real local one, and plugins where one has to misbehave.
+// Writes of the command line reach the active provider like the agent's own, and `forget` erases there too. Tests use the real
+// holographic provider, and plugins where a provider has to fail.
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -33,7 +33,7 @@ function facts(home: string): string[] {
     .map(({ content }) => String(content));
 }
 
-/** A fact the user's agent stored by itself: no mirror of anything. */
+/** A fact that the agent stored itself, not a mirror of an entry. */
 async function addFact(home: string, content: string): Promise<void> {
   const provider = createHolographicProvider();
   await provider.initialize("s", { hermes_home: home });
@@ -80,7 +80,7 @@ describe("the fact store follows the command line", () => {
 
     await hermes(home, "add", "The first note is thirty-five long.");
     await hermes(home, "add", "The second note is as long as that.");
-    // The first had to make room. It is kept in the archive, and the provider keeps it too.
+    // The first entry was archived to make room. The provider keeps it.
     expect(facts(home)).toContain("The first note is thirty-five long.");
     await hermes(home, "remove", "second");
     const archived = (await runHere(["memory", "archive", "list", "--json"], { home })).stdout;
@@ -105,7 +105,7 @@ describe("the fact store follows the command line", () => {
     expect((await tool("action=add", "content=Alpha likes tea")).code).toBe(0);
     await tool("action=update", "fact_id=2", "content=Delta note with the why");
     await tool("action=update", "fact_id=3", "tags=mine");
-    await tool("action=update", "fact_id=4", "trust_delta=0.1"); // a rating claims nothing
+    await tool("action=update", "fact_id=4", "trust_delta=0.1"); // a rating does not make the fact the user's
     for (const entry of ["Alpha likes tea", "Delta note", "Epsilon note"])
       await hermes(home, "remove", entry);
     await hermes(home, "replace", "Gamma note", "Gamma became another");
@@ -144,7 +144,7 @@ describe("the fact store follows the command line", () => {
     expect(endings).toEqual([]);
   });
 
-  it("not for a directory of somebody else's", async () => {
+  it("not for another directory", async () => {
     const home = homeWith("holographic");
     const { json } = await hermes(home, "add", "Elsewhere", "--dir", tempDirectory());
     expect(json).not.toHaveProperty("provider");
@@ -192,7 +192,7 @@ describe("a write stays written", () => {
     });
   });
 
-  it("and a plugin hears whole texts, with who wrote", async () => {
+  it("and a plugin gets whole texts, with their origin", async () => {
     const log = join(tempDirectory(), "heard.jsonl");
     const home = pluginHome(
       `appendFileSync(${JSON.stringify(log)}, JSON.stringify([action, target, content, metadata]) + "\\n");`,
@@ -222,10 +222,10 @@ describe("a write stays written", () => {
     ]);
   });
 
-  it("and a plugin that never answers does not end the command in silence", async () => {
+  it("and a plugin that never answers does not end the command without output", async () => {
     const home = pluginHome("", `forget: () => new Promise(() => {}), isAvailable: () => true,`);
     const hook = join(home, "hang.mjs");
-    // Nothing but this keeps the process alive, so the event loop runs empty.
+    // Only this promise keeps the process alive, so the event loop runs empty.
     writeFileSync(hook, `globalThis.setTimeout = ((set) => (...a) => set(...a).unref())(setTimeout);`);
     const { code, stderr } = await runHermes(["memory", "forget", "x", "--yes"], {
       home,
@@ -259,7 +259,7 @@ describe("a write stays written", () => {
 
 const SECRET = "the vault code is nineteen seventy";
 
-/** All bytes that the store has on disk. */
+/** All bytes of the store's files. */
 function bytesOf(home: string): string {
   return ["memory_store.db", "memory_store.db-wal"]
     .map((name) => join(home, name))
@@ -268,12 +268,12 @@ function bytesOf(home: string): string {
 }
 
 describe("hermes memory forget", () => {
-  it("erases in the active fact store, to the bytes, the facts of others included", async () => {
+  it("erases the bytes in the active fact store, also of facts that are no mirrors", async () => {
     const home = homeWith("holographic");
     await hermes(home, "add", `Remember: ${SECRET}`);
     await hermes(home, "add", "Fires the kiln on Mondays");
     await addFact(home, `Ann "Vault Keeper" says ${SECRET}`);
-    await hermes(home, "replace", "Remember", `Note: ${SECRET}`); // an older copy, in pages that are free by now
+    await hermes(home, "replace", "Remember", `Note: ${SECRET}`); // leaves an older copy in free pages
     expect(bytesOf(home)).toContain(SECRET);
     const { code, json } = await hermes(home, "forget", SECRET, "--yes");
     expect(code).toBe(0);
@@ -290,7 +290,7 @@ describe("hermes memory forget", () => {
     expect(db.prepare("SELECT 1 FROM facts_fts WHERE facts_fts MATCH 'kiln'").all()).toHaveLength(1);
   });
 
-  it("waits for a provider that takes its time, and reports then", async () => {
+  it("waits for a slow provider before it reports", async () => {
     const home = pluginHome(
       "",
       `forget: async (text, { dry_run }) => {
@@ -298,12 +298,12 @@ describe("hermes memory forget", () => {
         return { erased: 1 };
       },`,
     );
-    // A process of its own: once a provider has run, a process ends by itself, but never before its report.
+    // In a child process: after a provider has run, the process ends without waiting, but not before its report.
     const { code, stdout } = await runHermes(["memory", "forget", "x", "--yes", "--json"], { home });
     expect({ code, json: JSON.parse(stdout) }).toMatchObject({ code: 0, json: { provider: { erased: 1 } } });
   });
 
-  it("has nothing left to do after a purge, which leaves the facts of others", async () => {
+  it("has nothing to do after a purge, which leaves facts that are no mirrors", async () => {
     const home = homeWith("holographic");
     await hermes(home, "add", `${SECRET}, twice`);
     await hermes(home, "add", "Fires the kiln");
@@ -325,7 +325,7 @@ describe("hermes memory forget", () => {
     expect(facts(home)).toEqual([SECRET]);
   });
 
-  it("says what an inactive fact store still holds", async () => {
+  it("reports what an inactive fact store holds", async () => {
     const home = homeWith("''");
     await addFact(home, SECRET);
     await hermes(home, "add", SECRET);
@@ -390,7 +390,7 @@ describe("hermes memory forget", () => {
     expect(readFileSync(join(home, "memories", "MEMORY.md"), "utf8")).toBe("");
   });
 
-  it("passes on what a plugin says is left, and takes no nonsense for an answer", async () => {
+  it("prints what a plugin says is left, and refuses an invalid answer", async () => {
     const left = pluginHome(
       "",
       `forget: (text, { dry_run }) => ({ erased: 3, remaining: dry_run ? undefined : "One copy is on paper." }),`,

@@ -1,11 +1,11 @@
-// Plugins for the commands: one with every kind of question, one that leaves a trace when its code runs, a broken one.
+// Plugins for tests: one with every kind of question, one that writes a file when its code runs, a broken one.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { writePlugin } from "../../../core/test/fakes/plugins.ts";
 
 export const VAULT_VARIABLE = "VAULT_TOKEN";
 
-/** Keeps notes in a file and wants to know a few things first. */
+/** Keeps notes in a file; its setup asks several questions. */
 export function writeVault(home: string): string {
   return writePlugin(home, "vault", {
     "plugin.yaml": 'name: vault\nversion: 1.0.0\ndescription: "Notes in a vault"\n',
@@ -13,7 +13,7 @@ export function writeVault(home: string): string {
   });
 }
 
-/** Leaves a file behind as soon as anything imports it. */
+/** Writes a file as soon as it is imported. */
 export function writeTracing(home: string, name = "tracing"): { readonly hasRun: () => boolean } {
   writePlugin(home, name, {
     "index.js": `import { writeFileSync } from "node:fs";
@@ -29,7 +29,7 @@ export default class TracingMemoryProvider {
   return { hasRun: () => existsSync(join(home, "plugins", name, "has-run")) };
 }
 
-/** Says that it is a memory provider, and then cannot even be parsed. */
+/** Declares a memory provider, but has a syntax error. */
 export function writeBroken(home: string): void {
   writePlugin(home, "broken", {
     "plugin.yaml": "description: [not closed\n",

@@ -20,7 +20,7 @@ function homeWith(config: string): string {
   return home;
 }
 
-/** In this process: nothing of a plugin runs here, and a child would cost most of the time. */
+/** In this process: no plugin code runs, and starting a child would take most of the time. */
 function run(home: string, ...args: readonly string[]): Promise<RunOutcome> {
   return runHere(args, { home });
 }
@@ -41,7 +41,7 @@ function writeHealth(home: string, name: string, health: object): void {
 }
 
 describe("hermes memory status about providers", () => {
-  it("lists them, with what setting them up takes", async () => {
+  it("lists them, with the settings that setup asks for", async () => {
     const home = homeWith("memory:\n  provider: ' None '\n");
     writeVault(home);
     const { provider, provider_status, providers, provider_warnings } = await statusOf(home);
@@ -74,7 +74,7 @@ describe("hermes memory status about providers", () => {
     expect(await providerFinding(home)).toMatchObject({ status: "ok" });
   });
 
-  it("tells what an unavailable bundled provider takes from the environment", async () => {
+  it("lists the variables that an unavailable bundled provider reads", async () => {
     const home = homeWith("memory:\n  provider: byterover\n");
     const env = { PATH: "", HOME: home };
     const { stdout, code } = await runHermes(["memory", "status"], { home, env });
@@ -197,7 +197,7 @@ describe("hermes memory status about providers", () => {
     expect(await providerFinding(home)).toMatchObject({ status: "warn" });
   });
 
-  it("speaks of no availability where nothing can be loaded", async () => {
+  it("prints no availability for a provider that cannot be loaded", async () => {
     const home = homeWith("memory:\n  provider: snake\n");
     writePlugin(home, "snake", { "__init__.py": "class Snake(MemoryProvider): pass\n" });
     const { stdout } = await run(home, "memory", "status");
@@ -205,12 +205,12 @@ describe("hermes memory status about providers", () => {
     expect(stdout).not.toContain("  available ");
   });
 
-  it("sends nobody to a place outside of the plugins directory", async () => {
+  it("names no path outside the plugins directory", async () => {
     const { stdout } = await run(homeWith("memory:\n  provider: ../../elsewhere\n"), "memory", "status");
     expect(stdout).toContain("  installed     no: no provider can have this name; choose another with");
   });
 
-  it("says where to put a provider that is not there, and goes on", async () => {
+  it("says where to put a missing provider, and goes on", async () => {
     const home = homeWith("memory:\n  provider: absent\n");
     writeBroken(home);
     const { stdout, stderr, code } = await run(home, "memory", "status");

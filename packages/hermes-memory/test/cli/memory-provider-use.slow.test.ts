@@ -78,7 +78,7 @@ describe("a provider from setup to recall", () => {
 });
 
 describe("hermes memory test", () => {
-  it("says clearly when a provider has no test, after starting and closing it", async () => {
+  it("says when a provider has no self-test, after starting and closing it", async () => {
     const home = homeWith(
       provider(`initialize(session, options) { this.#seen = [session, options.agent_context, options.platform]; }
   #seen = [];
@@ -179,7 +179,7 @@ describe("hermes memory test", () => {
     expect(existsSync(join(home, "closed"))).toBe(true);
   });
 
-  it("wants a provider", async () => {
+  it("needs a provider", async () => {
     const { code, stderr } = await runHere(["memory", "test"], { home: tempDirectory() });
     expect({ code, isSaid: stderr.includes("hermes memory setup") }).toEqual({ code: 1, isSaid: true });
   });
@@ -225,7 +225,7 @@ describe("commands of the active provider", () => {
     return home;
   }
 
-  it("stand under its name, with every flag it was given", async () => {
+  it("are a group under its name, with every flag", async () => {
     const home = homeWithCommands(CLI);
     expect(await runHermes(["mine", "greet", "Ada"], { home })).toEqual({
       code: 0,
@@ -274,7 +274,7 @@ describe("commands of the active provider", () => {
     expect(stderr).toContain("warning: The commands of 'mine' are not available. Loading them failed: torn.");
   });
 
-  it("that throw anything fail alone, and what they say is told without secrets", async () => {
+  it("that throw fail alone, and their message is printed without secrets", async () => {
     const home = homeWithCommands(`export function registerCli(command) {
   command.command("leak").action(() => { throw new Error("401 for sk-ant-api03-abcdefghijklmnop"); });
   command.command("odd").action(() => { throw Object.create(null); });

@@ -108,7 +108,7 @@ describe("choosing", () => {
     expect(await choose(io, QUESTION)).toBe(2);
   });
 
-  it("gives the screen back and says so when it was interrupted", async () => {
+  it("restores the screen and reports the interruption", async () => {
     let isClosed = false;
     const screen: Screen = {
       size: () => ({ columns: 80, rows: 20 }),

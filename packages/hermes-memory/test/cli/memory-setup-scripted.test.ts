@@ -19,7 +19,7 @@ function filesOf(home: string): string[] {
 }
 
 describe("hermes memory setup without a terminal", () => {
-  it("sets up what is given, takes defaults for the rest, and tells what it wrote", async () => {
+  it("saves the given settings and the defaults, and prints what it wrote", async () => {
     const home = homeWithVault();
     const args = ["memory", "setup", "vault", "--set", "mode=cloud", "--set", `token=${SECRET}`];
     const { stdout, stderr, code } = await runHermes([...args, "--set", "owner=Ada"], { home });
@@ -46,7 +46,7 @@ describe("hermes memory setup without a terminal", () => {
     expect(stdout + stderr).not.toContain(SECRET);
   });
 
-  it("gives programs the outcome", async () => {
+  it("prints the outcome as JSON", async () => {
     const home = homeWithVault();
     expect(await runJson(["memory", "setup", "vault", "--set", "owner=Ada"], { home })).toEqual({
       success: true,
@@ -88,7 +88,7 @@ describe("hermes memory setup without a terminal", () => {
     expect(filesOf(home)).toEqual([]);
   });
 
-  it("says that a setting is of no use with the other answers", async () => {
+  it("says that a setting is not used with the other answers", async () => {
     const home = homeWithVault();
     const args = ["memory", "setup", "vault", "--set", "owner=Ada", "--set", `token=${SECRET}`];
     const { stderr, code } = await runHere(args, { home, env: {} });
@@ -96,7 +96,7 @@ describe("hermes memory setup without a terminal", () => {
     expect(stderr).toContain("Not used with these answers: token.");
   });
 
-  it("knows no such provider before it looks at the settings", async () => {
+  it("refuses an unknown provider before it checks the settings", async () => {
     const home = homeWithVault();
     writeFileSync(join(home, "config.yaml"), "memory: [\n");
     const unknown = await runHere(["memory", "setup", "valt"], { home });
@@ -152,7 +152,7 @@ describe("hermes memory setup without a terminal", () => {
     });
   });
 
-  it("a provider that cannot save is not switched on, and what failed is said", async () => {
+  it("a provider that cannot save is not switched on, and the failure is printed", async () => {
     const home = tempDirectory();
     writePlugin(home, "full", { "index.js": FULL });
     const { code, stdout, stderr } = await runHermes(["memory", "setup", "full", "--yes"], { home });
@@ -163,7 +163,7 @@ describe("hermes memory setup without a terminal", () => {
     expect(existsSync(join(home, "config.yaml"))).toBe(false);
   });
 
-  it("a provider that cannot save any more stays on, and is not said to be off", async () => {
+  it("an active provider that cannot save stays on, and the outcome says so", async () => {
     const home = tempDirectory();
     writePlugin(home, "full", { "index.js": FULL });
     writeFileSync(join(home, "config.yaml"), "memory:\n  provider: full\n");
@@ -201,7 +201,7 @@ describe("what a plugin needs", () => {
     return home;
   }
 
-  it("is listed, and not installed unless somebody agrees", async () => {
+  it("is listed, and not installed unless the user agrees", async () => {
     const home = homeWithNeeds();
     const silent = await runHermes(["memory", "setup", "needy"], { home });
     expect(silent.code).toBe(1);

@@ -70,7 +70,7 @@ describe.skipIf(reason !== undefined)(`hermes memory setup in a pseudo terminal 
     expect(readFileSync(join(home, ".env"), "utf8")).toBe(`# keys\n${VAULT_VARIABLE}=${SECRET}\n`);
   });
 
-  it("asks for no secret where an earlier answer makes it needless", async () => {
+  it("asks for no secret that an earlier answer makes unnecessary", async () => {
     const home = homeWithVault();
     const pty = await startInPty(["memory", "setup", "vault"], { home });
     await pty.play([
@@ -204,7 +204,7 @@ describe.skipIf(reason !== undefined)(`hermes memory setup in a pseudo terminal 
     expect(readFileSync(join(home, "own.txt"), "utf8")).toBe(`nobody ${SECRET}`);
   });
 
-  it("Ctrl-C ends a setup of the provider's own, even when it catches everything", async () => {
+  it("Ctrl-C ends a provider's own setup, even when it catches every error", async () => {
     const home = homeWithVault();
     writePlugin(home, "own", { "index.mjs": OWN });
     const pty = await startInPty(["memory", "setup", "own"], { home });

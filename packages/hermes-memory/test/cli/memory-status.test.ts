@@ -8,7 +8,7 @@ import { localTime, oneLine, printable } from "../../src/cli/printing.ts";
 import { runHere, runHermes, runJson } from "./run.ts";
 
 describe("hermes memory status and path", () => {
-  it("tells what there is, in numbers", async () => {
+  it("prints the numbers of both files", async () => {
     const home = tempDirectory();
     writeFileSync(
       join(home, "config.yaml"),
@@ -82,7 +82,7 @@ describe("hermes memory status and path", () => {
     expect(stderr).toContain("kept out of the prompt: prompt_injection");
   });
 
-  it("works in a home where nothing was ever written", async () => {
+  it("works in an empty home", async () => {
     const { code, stdout, stderr } = await runHermes(["memory", "status"], { home: tempDirectory() });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toContain("  file          no file yet\n");
@@ -121,7 +121,7 @@ describe("hermes memory status and path", () => {
 describe("text for the terminal", () => {
   const commands = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 
-  it("holds no character a terminal obeys, whatever was stored", () => {
+  it("holds no control character, whatever was stored", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
         expect(printable(text)).not.toMatch(commands);
@@ -130,7 +130,7 @@ describe("text for the terminal", () => {
     );
   });
 
-  it("leaves ordinary text as it is", () => {
+  it("leaves ordinary text unchanged", () => {
     const text = "naïve 👩‍👩‍👧 שלום\n\ttabbed § 100%";
     expect(printable(text)).toBe(text);
     expect(printable("\u001b[2J\u202e")).toBe("\\x1b[2J\\u202e");
@@ -141,7 +141,7 @@ describe("text for the terminal", () => {
     expect(oneLine(`${"🙂".repeat(61)}`)).toBe(`${"🙂".repeat(60)}...`);
   });
 
-  it("shows a time that makes no sense as it was written", () => {
+  it("shows a time that cannot be parsed unchanged", () => {
     expect(localTime("yesterday")).toBe("yesterday");
     expect(localTime(new Date(2026, 10, 15, 4, 2).toISOString())).toBe("2026-11-15 04:02");
   });

@@ -56,7 +56,7 @@ describe("hermes memory tool", () => {
     expect(JSON.parse(skills.stdout)).toMatchObject({ success: true });
   });
 
-  it("tells the provider what the memory tool wrote", async () => {
+  it("sends the writes of the memory tool to the provider", async () => {
     const place = tempDirectory();
     writeFileSync(join(place, "config.yaml"), "memory:\n  provider: holographic\n");
     const words = ["action=add", "content=The crane is blue"];
@@ -76,7 +76,7 @@ describe("hermes memory tool", () => {
     expect(stderr).toContain("nowhere");
   });
 
-  it("calls one with words or with JSON, and prints what it answers", async () => {
+  it("calls one with words or with JSON, and prints its answer", async () => {
     const place = home();
     const words = await runHere(["memory", "tool", "echo_say", "text=a=b", "n=1", "--json"], { home: place });
     expect(JSON.parse(words.stdout)).toEqual({ name: "echo_say", args: { text: "a=b", n: "1" } });
@@ -86,7 +86,7 @@ describe("hermes memory tool", () => {
     expect(plain.stdout).toBe('"not json"\n');
   });
 
-  it("fails where the tool does, and says what there is", async () => {
+  it("fails when the tool fails, and lists the tools for an unknown name", async () => {
     const place = home();
     expect(await runHere(["memory", "tool", "echo_say", "text=bad"], { home: place })).toMatchObject({
       code: 1,
@@ -101,7 +101,7 @@ describe("hermes memory tool", () => {
       expect((await runHere(["memory", "tool", "echo_say", ...words], { home: place })).code).toBe(2);
   });
 
-  it("without an active provider lists the home's own tools, and makes nothing", async () => {
+  it("without an active provider lists the home's own tools, and creates nothing", async () => {
     const place = join(tempDirectory(), "none");
     const { code, stdout } = await runHere(["memory", "tool", "--json"], { home: place });
     expect({ code, provider: JSON.parse(stdout).provider }).toEqual({ code: 0, provider: null });

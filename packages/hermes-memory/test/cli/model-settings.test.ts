@@ -40,7 +40,7 @@ describe("what changes in config.yaml for another model", () => {
     expect(settingsPlan(OWN, planned, { hasLength: true })).toEqual({ unset: [], set: [] });
   });
 
-  it("another server loses everything that was about the old one, its key first", () => {
+  it("another server removes everything of the old one, its key first", () => {
     const planned = plannedModel(OWN, { model: "new", provider: "anthropic" }, true);
     const plan = settingsPlan(OWN, planned, { hasLength: true });
     expect(plan.unset).toEqual(["api_key", "base_url", "api_mode", "context_length"]);
@@ -50,7 +50,7 @@ describe("what changes in config.yaml for another model", () => {
     ]);
   });
 
-  it("a new key is written last, when the address it belongs to is there", () => {
+  it("a new key is written last, after the address it belongs to", () => {
     const wanted = { model: "new", provider: "custom", baseUrl: "http://127.0.0.1:2/v1", apiKey: "new-key" };
     const plan = settingsPlan(OWN, plannedModel(OWN, wanted, true), { hasLength: true });
     expect(plan.unset).toContain("api_key");
@@ -61,7 +61,7 @@ describe("what changes in config.yaml for another model", () => {
     ]);
   });
 
-  it("a window that does not count is removed too, and a given one is written", () => {
+  it("an invalid window is removed too, and a given one is written", () => {
     const { contextLength: _ignored, ...unread } = OWN;
     expect(
       settingsPlan(unread, plannedModel(unread, { model: "new" }, false), { hasLength: true }).unset,
@@ -94,7 +94,7 @@ describe("what changes in config.yaml for another model", () => {
     expect(isOtherServer(OWN, before, wanted, after)).toBe(expected);
   });
 
-  it("settings that lead nowhere give way, and so do none at all", () => {
+  it("settings that lead to no server are replaced, and so are missing ones", () => {
     expect(isOtherServer(OWN, undefined, { provider: "anthropic" }, identity("anthropic"))).toBe(true);
     expect(isOtherServer(NONE, undefined, { provider: "anthropic" }, identity("anthropic"))).toBe(false);
   });

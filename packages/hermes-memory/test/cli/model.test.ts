@@ -24,7 +24,7 @@ const configOf = (home: string): string => readFileSync(join(home, "config.yaml"
 const jsonOf = (outcome: { stdout: string }): unknown => JSON.parse(outcome.stdout);
 
 describe("hermes model set", () => {
-  it("writes the model with the provider its name stands for, and leaves the rest of the file", async () => {
+  it("writes the model and the provider of its name, and keeps the rest of the file", async () => {
     const home = homeWith("# mine\nmemory:\n  provider: x # keep\n");
     const { code, stdout, stderr } = await runHere(["model", "set", "claude-sonnet-5-5"], { home });
     expect({ code, stdout }).toEqual({
@@ -37,7 +37,7 @@ describe("hermes model set", () => {
     );
   });
 
-  it("understands a file that has the name alone", async () => {
+  it("understands a file that has only the name", async () => {
     const home = homeWith("model: gpt-5.5 # short\n");
     const args = ["model", "set", "qwen3:8b", "--provider", "ollama", "--json"];
     expect(jsonOf(await runHere(args, { home }))).toMatchObject({
@@ -55,7 +55,7 @@ describe("hermes model set", () => {
     expect(configOf(home)).toContain("# short");
   });
 
-  it("removes what was about another server, and says so", async () => {
+  it("removes the settings of another server, and says so", async () => {
     const home = homeWith(
       "model:\n  default: old # why\n  provider: vllm\n  base_url: http://127.0.0.1:1/v1\n  context_length: 4096\n",
     );
@@ -67,7 +67,7 @@ describe("hermes model set", () => {
     expect(configOf(home)).toBe("model:\n  default: claude-sonnet-5-5 # why\n  provider: anthropic\n");
   });
 
-  it("takes another server's key out of the file only when somebody agrees", async () => {
+  it("removes another server's key from the file only when the user agrees", async () => {
     const before = `model:\n  default: old\n  provider: custom\n  base_url: http://127.0.0.1:1/v1\n  api_key: ${KEY}\n`;
     const home = homeWith(before);
     const args = ["model", "set", "gpt-5.5", "--provider", "openai"];
@@ -85,7 +85,7 @@ describe("hermes model set", () => {
     expect([silent, declined, agreed].map(({ stdout, stderr }) => stdout + stderr).join()).not.toContain(KEY);
   });
 
-  it("another model of one's own server stays there, and the key too", async () => {
+  it("another model of a custom server keeps the server and its key", async () => {
     const home = homeWith(
       `model:\n  default: old\n  provider: custom\n  base_url: http://127.0.0.1:1/v1\n  api_key: ${KEY}\n`,
     );
@@ -96,7 +96,7 @@ describe("hermes model set", () => {
     expect(configOf(home)).toContain(KEY);
   });
 
-  it("tells when a variable goes before what was written", async () => {
+  it("says when a variable overrides what was written", async () => {
     const env = { HERMES_MODEL: "gpt-5.5", OPENAI_API_KEY: KEY, ANTHROPIC_API_KEY: KEY };
     const { stderr } = await runHere(["model", "set", "claude-sonnet-5-5"], { home: homeWith(""), env });
     expect(stderr).toContain("HERMES_MODEL is set and overrides config.yaml.");
@@ -147,7 +147,7 @@ describe("hermes model", () => {
 });
 
 describe("hermes model list", () => {
-  it("lists servers of this machine with their models, and who has a key", async () => {
+  it("lists servers of this machine with their models, and the vendors with a key", async () => {
     const wire = await startWire("chat", [], { models: ["qwen3:8b", "evil\u001b[2J"] });
     const env = { OLLAMA_HOST: new URL(wire.url).host, OPENAI_API_KEY: KEY };
     const config = `model:\n  default: qwen3:8b\n  provider: ollama\n  base_url: ${wire.url}\n`;
@@ -170,7 +170,7 @@ describe("hermes model list", () => {
     expect(listed.stdout + shown.stdout).not.toContain(KEY);
   });
 
-  it("asks a server of one's own with its own key, and no other", async () => {
+  it("asks a custom server with its own key, and no other", async () => {
     const server = await modelServer({ "/v1/models": { data: [{ id: "mine" }] }, "/lab/models": 401 });
     const config = [
       `model: { default: mine, provider: custom, base_url: "${server.url}/v1", api_key: ${KEY} }`,
@@ -195,7 +195,7 @@ describe("hermes model list", () => {
     ]);
   });
 
-  it("names what is near to a provider nobody knows", async () => {
+  it("suggests the nearest name for an unknown provider", async () => {
     const { code, stderr } = await runHere(["model", "list", "--provider", "olama"], { home: homeWith("") });
     expect(code).toBe(2);
     expect(stderr).toContain("Did you mean 'ollama'?");
@@ -213,7 +213,7 @@ describe("hermes model test", () => {
     return { ...outcome, wire };
   }
 
-  it("asks for a word and a tool call and reports what it saw", async () => {
+  it("asks for a word and a tool call and reports both as JSON", async () => {
     const { code, stdout, wire } = await tried([READY, CALLED], ["--json"]);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -237,7 +237,7 @@ describe("hermes model test", () => {
     expect(wire.requests[0]?.headers.authorization).toBe(`Bearer ${KEY}`);
   });
 
-  it("says the same to people", async () => {
+  it("prints the same as lines", async () => {
     const { stdout } = await tried([READY, CALLED]);
     expect(stdout).toMatch(
       /^answer {5}"ready", first token after [\d,]+ ms, [\d,]+ ms in all; 20 tokens in, 3 out$/m,

@@ -86,7 +86,7 @@ describe("hermes profile", () => {
     expect(listed.stderr).toContain("In use here is 'one'");
   });
 
-  it("gets out of an active profile that is gone", async () => {
+  it("can leave an active profile that was deleted", async () => {
     const home = homeWithMemory();
     writeFileSync(join(home, "active_profile"), "lost\n");
     const refused = await runHermes(["memory", "show"], { home });

@@ -26,7 +26,7 @@ describe("the command line", () => {
     expect(stderr).toContain(hint);
   });
 
-  it("prints the help for nothing at all, with a line per group", async () => {
+  it("prints the help without arguments, with a line per group", async () => {
     const { stdout, stderr, code } = await runHermes([], { home: tempDirectory() });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     for (const { name, summary } of GROUPS)
@@ -71,7 +71,7 @@ describe("the command line", () => {
     expect(missing.stderr).toContain("hermes profile create nobody");
   });
 
-  it("takes --json anywhere, but leaves one behind '--' to the text", async () => {
+  it("takes --json anywhere, but after '--' it is text", async () => {
     const home = tempDirectory();
     const before = await runHermes(["--json", "memory", "add", "one"], { home });
     expect(JSON.parse(before.stdout)).toMatchObject({ success: true, entries: ["one"] });
@@ -101,7 +101,7 @@ describe("the command line", () => {
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("not valid UTF-8") });
   });
 
-  it("tells what a group within a group is for", async () => {
+  it("prints the summary of a group within a group", async () => {
     const { stdout } = await runHermes(["memory", "--help"], { home: tempDirectory() });
     expect(stdout).toMatch(/^ {2}archive +find and restore/m);
   });
@@ -140,14 +140,14 @@ describe("the command line", () => {
     expect((await runHermes(["config", "path"], { home })).code).toBe(0);
   });
 
-  it("ends quietly when its reader goes away", () => {
+  it("ends without an error when its reader closes the pipe", () => {
     const command = `"${process.execPath}" "${MAIN}" config get | true; echo "\${PIPESTATUS[0]}"`;
     const env = { ...process.env, HERMES_HOME: tempDirectory() };
     const { stdout, stderr } = spawnSync("bash", ["-c", command], { env, encoding: "utf8" });
     expect({ stdout, stderr }).toEqual({ stdout: "0\n", stderr: "" });
   });
 
-  it("loads no other group than the one that was asked for", async () => {
+  it("loads only the group that was asked for", async () => {
     const home = tempDirectory();
     const coverage = join(home, "coverage");
     mkdirSync(coverage);
@@ -167,7 +167,7 @@ describe("the command line", () => {
   });
 });
 
-describe("a failure that is nobody's fault", () => {
+describe("an unexpected failure", () => {
   it("is kept in a private log in the home, without secrets, and never on stdout", async () => {
     const home = tempDirectory();
     const token = `ghp_${"a1B2".repeat(9)}`;

@@ -1,4 +1,4 @@
-// Runs the command line in a home of the test's own: in a child process, or here, where a person can be played.
+// Runs the command line in the home of a test: in a child process, or in this process with a fake terminal and user.
 import { spawn } from "node:child_process";
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
@@ -10,7 +10,7 @@ import { painter } from "../../src/cli/terminal.ts";
 
 export type RunOptions = {
   readonly home: string;
-  /** Piped to standard input; without it there is nothing to read. */
+  /** Standard input; empty by default. */
   readonly input?: string | Uint8Array;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
@@ -24,14 +24,14 @@ export function runHermes(args: readonly string[], options: RunOptions): Promise
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [MAIN, ...args], {
       env: { ...plainEnvironment(), HERMES_HOME: options.home, ...options.env },
-      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+      cwd: options.cwd,
       stdio: "pipe",
     });
     const stdout: Buffer[] = [];
     const stderr: Buffer[] = [];
     child.stdout.on("data", (chunk: Buffer) => stdout.push(chunk));
     child.stderr.on("data", (chunk: Buffer) => stderr.push(chunk));
-    child.stdin.on("error", () => {}); // a command that reads no input may be gone before it is all written
+    child.stdin.on("error", () => {}); // a command that reads no input may end before all of it is written
     child.stdin.end(options.input ?? "");
     child.on("error", reject);
     child.on("close", (code, signal) =>
@@ -44,7 +44,7 @@ export function runHermes(args: readonly string[], options: RunOptions): Promise
   });
 }
 
-/** The outcome of a command that has to work, parsed. */
+/** The parsed output of a command that must succeed. */
 export async function runJson(args: readonly string[], options: RunOptions): Promise<unknown> {
   const { stdout, stderr, code } = await runHermes([...args, "--json"], options);
   if (code !== 0) throw new Error(`hermes ${args.join(" ")} ended with ${code}: ${stdout}${stderr}`);
@@ -52,19 +52,19 @@ export async function runJson(args: readonly string[], options: RunOptions): Pro
 }
 
 export type PlayedOptions = RunOptions & {
-  /** What the person at the terminal says to each question. Without it there is no terminal. */
+  /** The user's answers to yes/no questions. Without `answers` and `typed` there is no terminal. */
   readonly answers?: readonly boolean[];
-  /** What the person types at each prompt; after the last one they leave. */
+  /** The lines that the user types at prompts. After the last one the user leaves. */
   readonly typed?: readonly string[];
-  /** What the person sees and presses when something is drawn. */
+  /** The screen for pickers. */
   readonly screen?: Screen;
-  /** Ctrl-C is pressed before anything starts that it could stop. */
+  /** Ctrl-C is pressed before the interruptible work starts. */
   readonly isInterrupted?: boolean;
-  /** Width of the terminal notes go to. */
+  /** Columns of the terminal that stderr is. */
   readonly noteColumns?: number;
 };
 
-/** The same command line in this process, with a played terminal. Questions are kept beside stderr. */
+/** Runs the command line in this process with a fake terminal, and returns the questions too. */
 export async function runHere(
   args: readonly string[],
   options: PlayedOptions,
@@ -109,7 +109,7 @@ export async function runHere(
   return { stdout, stderr, code, questions };
 }
 
-/** Nothing the developer or the test runner has set may change what a command does. */
+/** Without variables of the developer or the test runner that would change a command. */
 function plainEnvironment(): Record<string, string> {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(HERMES_|NODE_|VITEST|FORCE_COLOR|NO_COLOR)/.test(name),

@@ -62,7 +62,7 @@ describe("hermes memory add and replace", () => {
 });
 
 describe("the memory tool over MCP", () => {
-  it("refuses a credential without a word about overriding", async () => {
+  it("refuses a credential and does not mention the override", async () => {
     const client = await connect(freshHome());
     const answer = await call(client, "memory", { action: "add", content: SECRET, allow_secrets: true });
     expect(JSON.stringify(answer)).toContain("looks like a GitHub token");
@@ -83,7 +83,7 @@ describe("hermes skills new", () => {
 });
 
 describe("hermes doctor", () => {
-  it("lists what is stored already by place and kind, in users' files and skills too, never the text", async () => {
+  it("lists stored credentials by place and kind, also in users' files and skills, never the text", async () => {
     const home = freshHome();
     const memories = join(home, "memories");
     writeFileSync(join(memories, "MEMORY.md"), `Likes tea\n§\n${SECRET}\n§\n${DISGUISED}`);
@@ -119,7 +119,7 @@ describe("hermes doctor", () => {
   });
 });
 
-describe("hermes doctor, about what waits", () => {
+describe("hermes doctor on staged writes and archives", () => {
   it("lists secrets in archives and staged writes, never the text", async () => {
     const home = freshHome();
     const archive = join(home, "memories", ".archive");
@@ -214,7 +214,7 @@ mcp_servers:
     expect(await ask("model.provider")).toBe("custom\n");
   });
 
-  it("leaves none in what set, unset, check, status, doctor and model print", async () => {
+  it("prints none in set, unset, check, status, doctor and model", async () => {
     const home = freshHome(CONFIG);
     for (const args of [
       ["config", "check"],

@@ -13,7 +13,7 @@ const READY = { text: "ready" };
 
 const fileOf = (home: string, name: string): string =>
   existsSync(join(home, name)) ? readFileSync(join(home, name), "utf8") : "";
-/** Where no Ollama is. */
+/** A port without an Ollama server. */
 const noOllama = async (): Promise<Record<string, string>> => ({
   OLLAMA_HOST: new URL(await deadAddress()).host,
 });
@@ -43,7 +43,7 @@ describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reaso
     expect(wire.requests[0]?.body.model).toBe("llama3:8b");
   });
 
-  it("takes a vendor's key unseen, and sends it nowhere but there", async () => {
+  it("reads a vendor's key without echo, and sends it only to the vendor", async () => {
     const wire = await startWire("anthropic", [READY], { models: ["claude-x"] });
     const home = tempDirectory();
     const pty = await startInPty(["setup", "--provider", "anthropic", "--base-url", wire.url], { home });
@@ -65,7 +65,7 @@ describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reaso
     expect(wire.requests[0]?.headers["x-api-key"]).toBe(SECRET);
   });
 
-  it("does not show a key that is typed where it should have been piped in", async () => {
+  it("does not echo a key that is typed for --key-stdin", async () => {
     const home = tempDirectory();
     const args = ["setup", "--provider", "openai", "--model", "gpt-5.5", "--key-stdin", "--no-test", "--yes"];
     const pty = await startInPty(args, { home });
@@ -75,7 +75,7 @@ describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reaso
     expect(fileOf(home, ".env")).toBe(`OPENAI_API_KEY=${SECRET}\n`);
   });
 
-  it("shows the end of a key that is there, keeps it, and offers the models we know", async () => {
+  it("shows the end of the current key, keeps it, and offers the known models", async () => {
     const home = tempDirectory();
     writeFileSync(join(home, ".env"), `# keys\nANTHROPIC_API_KEY=${SECRET}\n`);
     const pty = await startInPty(["setup", "--provider", "anthropic"], { home });
@@ -93,7 +93,7 @@ describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reaso
     );
   });
 
-  it("asks a server of one's own for its models", async () => {
+  it("asks a custom server for its models", async () => {
     const wire = await startWire("chat", [READY], { models: ["mine"] });
     const home = tempDirectory();
     const pty = await startInPty(["setup"], { home, env: await noOllama() });

@@ -19,7 +19,7 @@ async function setUp(args: readonly string[], options: PlayedOptions): Promise<R
 const fileOf = (home: string, name: string): string =>
   existsSync(join(home, name)) ? readFileSync(join(home, name), "utf8") : "";
 const modeOf = (home: string, name: string): number => statSync(join(home, name)).mode & 0o777;
-/** Where no Ollama is. */
+/** A port without an Ollama server. */
 const noOllama = async (): Promise<Record<string, string>> => ({
   OLLAMA_HOST: new URL(await deadAddress()).host,
 });
@@ -65,7 +65,7 @@ describe("hermes setup without a terminal", () => {
     expect(wire.requests[0]?.headers["x-api-key"]).toBe(KEY);
   });
 
-  it("takes the key from standard input, and tells what to do next", async () => {
+  it("takes the key from standard input, and says what to do next", async () => {
     const home = tempDirectory();
     const args = ["--provider", "openai", "--model", "gpt-5.5", "--key-stdin", "--no-test", "--yes"];
     const { code, stdout } = await setUp(args, { home, input: `${KEY}\n` });
@@ -84,7 +84,7 @@ describe("hermes setup without a terminal", () => {
     expect(stderr).toContain("OPENAI_API_KEY is set in the environment and is used as it is.");
   });
 
-  it("exchanges a key where it is, in config.yaml", async () => {
+  it("replaces a key in config.yaml where it is", async () => {
     const home = tempDirectory();
     writeFileSync(join(home, "config.yaml"), "model: { provider: openai, default: gpt-5.5, api_key: old }\n");
     const args = ["--provider", "openai", "--model", "gpt-5.5", "--no-test", "--yes"];
@@ -124,7 +124,7 @@ describe("hermes setup without a terminal", () => {
     expect(existsSync(join(home, "config.yaml"))).toBe(false);
   });
 
-  it("keeps the key of a server of one's own beside its address, in a file for nobody else", async () => {
+  it("keeps the key of a custom server beside its address, in a private file", async () => {
     const wire = await startWire("chat", [READY], { models: ["mine"] });
     const home = tempDirectory();
     writeFileSync(join(home, "config.yaml"), "memory:\n  provider: x\n", { mode: 0o644 });
@@ -144,7 +144,7 @@ describe("hermes setup without a terminal", () => {
     });
   });
 
-  it("keeps what was saved when the test fails, and says both", async () => {
+  it("keeps the saved settings when the test fails, and reports the failure", async () => {
     const wire = await startWire("chat", [badKey()]);
     const home = tempDirectory();
     const args = ["--base-url", wire.url, "--model", "mine", "--yes"];
@@ -181,7 +181,7 @@ describe("hermes setup without a terminal", () => {
     expect(["config.yaml", ".env"].filter((name) => existsSync(join(home, name)))).toEqual([]);
   });
 
-  it("a broken config.yaml ends it before anything is asked or written", async () => {
+  it("a broken config.yaml ends the command before a question or a write", async () => {
     const home = tempDirectory();
     writeFileSync(join(home, "config.yaml"), "model: [\n");
     const args = ["--provider", "openai", "--model", "m", "--key-stdin", "--yes"];

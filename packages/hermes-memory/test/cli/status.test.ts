@@ -7,7 +7,7 @@ import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { runHermes, runJson } from "./run.ts";
 
 describe("hermes status", () => {
-  it("looks good on a machine without a home, and makes none", async () => {
+  it("works on a machine without a home, and creates none", async () => {
     const home = join(tempDirectory(), "none");
     const { stdout, stderr, code } = await runHermes(["status"], { home });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -49,7 +49,7 @@ describe("hermes status", () => {
     });
   });
 
-  it("counts what is in the session database, and says so when it cannot be opened", async () => {
+  it("counts sessions and messages, and says when the database cannot be opened", async () => {
     const home = tempDirectory();
     {
       await using store = await openSessionStore({ path: join(home, "state.db") });
@@ -64,7 +64,7 @@ describe("hermes status", () => {
     expect(stdout).toContain("is not a SQLite database");
   });
 
-  it("leaves no trace in a home it looks at", async () => {
+  it("changes nothing in the home", async () => {
     const home = tempDirectory();
     mkdirSync(join(home, "memories"));
     writeFileSync(join(home, "memories", "MEMORY.md"), "written by somebody else");

@@ -13,7 +13,7 @@ it.each([
   expect(wantsColour(env, isTerminal)).toBe(expected);
 });
 
-it("paints only when it may", () => {
+it("uses colour only when allowed", () => {
   expect(painter(false)("red", "x")).toBe("x");
   expect(painter(true)("red", "x")).toBe("\u001b[31mx\u001b[39m");
 });
