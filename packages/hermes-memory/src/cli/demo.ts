@@ -1,47 +1,37 @@
-// `hermes demo`: runs the tour (../tour) in a separate home and prints it. The tour is loaded when the command runs.
+// `hermes demo`: runs the tour (../tour) in a separate home and prints it.
 import { once } from "node:events";
 import type { HistoryLine } from "@hermes-memory/core/curated";
 import { openMemory } from "@hermes-memory/core/memory";
-import type { MemoryCommands, Narrator, ScriptedServer, Step, TourHome } from "../tour/index.ts";
+import {
+  configure,
+  type MemoryCommands,
+  MODELS,
+  makeTourHome,
+  type Narrator,
+  removeTourHome,
+  runTour,
+  type ScriptedServer,
+  type Step,
+  scriptedReply,
+  startScriptedServer,
+  type TourHome,
+} from "../tour/index.ts";
 import {
   type CommandBody,
   type CommandContext,
   CommandFailure,
   type CommandOutcome,
-  type CommandSpec,
   type Paint,
   type Terminal,
 } from "./command.ts";
+import { history, undo } from "./memory/history.ts";
 import { printable } from "./printing.ts";
 import { untilStopped } from "./until-stopped.ts";
 
-export const demoCommands: readonly CommandSpec[] = [
-  {
-    name: "demo",
-    summary:
-      "show what each layer does, offline: three sessions of the real agent with a scripted model (exit code 1 when a step fails)",
-    flags: {
-      home: { kind: "text", placeholder: "dir", summary: "work in this empty directory, and keep it" },
-      keep: { kind: "boolean", summary: "keep the temporary home, and say where it is" },
-      serve: {
-        kind: "boolean",
-        summary: "afterwards keep the scripted server up, to try 'hermes chat' with it; Ctrl-C ends it",
-      },
-      quiet: { kind: "boolean", summary: "print failed steps and the last line only" },
-    },
-    examples: ["hermes demo", "hermes demo --keep", "hermes demo --serve", "hermes demo --json"],
-    worksWithoutProfile: true, // it makes its own home
-    load: async () => demo,
-  },
-];
-
 type Run = { readonly home: TourHome; readonly server: ScriptedServer; readonly signal: AbortSignal };
 
-const demo: CommandBody = async ({ flags }, context) => {
+export const demo: CommandBody = async ({ flags }, context) => {
   const { io, isJson } = context;
-  const { makeTourHome, removeTourHome, startScriptedServer, scriptedReply, MODELS } = await import(
-    "../tour/index.ts"
-  );
   const made = makeTourHome(typeof flags.home === "string" ? flags.home : undefined, flags.keep === true);
   if (!made.ok)
     throw new CommandFailure(`${made.error.path} is not empty, and the demo writes its own config.yaml.`, {
@@ -67,7 +57,6 @@ const demo: CommandBody = async ({ flags }, context) => {
 
 async function tour({ io, isJson }: CommandContext, run: Run, isQuiet: boolean): Promise<CommandOutcome> {
   const { home, server, signal } = run;
-  const { MODELS, runTour } = await import("../tour/index.ts");
   const isNarrated = !isJson && !isQuiet;
   const print = (line: string): void => io.out(`${line}\n`);
   if (isNarrated) for (const line of OPENING) print(io.paint("dim", line));
@@ -108,7 +97,6 @@ async function tour({ io, isJson }: CommandContext, run: Run, isQuiet: boolean):
 
 /** Keeps the scripted server up until the user presses Ctrl-C. */
 async function serve(io: Terminal, { home, server, signal }: Run): Promise<void> {
-  const { configure } = await import("../tour/index.ts");
   await configure(home.path, server.url, "long");
   io.note(`The scripted server stays up at ${server.url}. In another terminal:\n`);
   io.note(`  HERMES_HOME=${home.path} hermes chat\n`);
@@ -166,8 +154,7 @@ function closingLine(steps: readonly Step[], seconds: number): string {
 
 /** `hermes memory history` and `hermes memory undo`, run in this home: the tour shows the commands themselves. */
 export function memoryCommandsIn(home: string): MemoryCommands {
-  const run = async (name: "history" | "undo", args: Readonly<Record<string, string>>) => {
-    const body = (await import("./memory/history.ts"))[name];
+  const run = async (body: CommandBody, args: Readonly<Record<string, string>> = {}) => {
     await using memory = openMemory({ home, env: {} });
     const selected = { home, root: home, profile: "default" };
     return await body(
@@ -176,8 +163,8 @@ export function memoryCommandsIn(home: string): MemoryCommands {
     );
   };
   return {
-    history: async () => (await run("history", {})).json as readonly HistoryLine[],
-    undo: async (id) => (await run("undo", { id })).lines,
+    history: async () => (await run(history)).json as readonly HistoryLine[],
+    undo: async (id) => (await run(undo, { id })).lines,
   };
 }
 

@@ -46,7 +46,7 @@ export const GROUPS: readonly Group[] = [
     name: "demo",
     summary: "show what each layer does, offline, with a scripted model",
     isCommand: true,
-    load: async () => (await import("./demo.ts")).demoCommands,
+    load: async () => (await import("./single-commands.ts")).demoCommands,
   },
   {
     name: "memory",

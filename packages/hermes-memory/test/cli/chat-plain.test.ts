@@ -180,7 +180,7 @@ describe("a pipe", () => {
       for await (const line of pipedLines(chunks, new AbortController().signal)) lines.push(line);
       return lines;
     };
-    await expect(read()).rejects.toThrow("Line 3 of what was piped in is not valid UTF-8");
+    await expect(read()).rejects.toThrow("Line 3 of the piped input is not valid UTF-8");
   });
 });
 

@@ -19,7 +19,8 @@ async function chatting({ replies, run, history = [], busyMode = "steer" }: Opti
   const kept: string[] = [];
   const file: HistoryFile = { entries: history, trouble: undefined, append: (text) => void kept.push(text) };
   let nowMs = 0;
-  const commands = { ...fakeCommands(replies), ...(run ? { run } : {}) };
+  const fakes = fakeCommands(replies);
+  const commands = { ...fakes, run: run ?? fakes.run };
   const ui = new ChatUi({
     agent: played.agent,
     commands,

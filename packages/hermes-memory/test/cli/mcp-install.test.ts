@@ -18,9 +18,9 @@ import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { MAIN } from "../mcp/connect.ts";
 import { type RunOutcome, runHermes } from "./run.ts";
 
-type Place = { readonly user: string; readonly home: string };
+type Homes = { readonly user: string; readonly home: string };
 
-function place(): Place {
+function freshHomes(): Homes {
   const user = tempDirectory();
   const home = join(user, "hermes");
   mkdirSync(home);
@@ -29,7 +29,7 @@ function place(): Place {
 
 /** Keeps the tests away from the developer's own client configs. */
 function mcp(
-  { user, home }: Place,
+  { user, home }: Homes,
   args: readonly string[],
   env: Record<string, string> = {},
 ): Promise<RunOutcome> {
@@ -37,7 +37,7 @@ function mcp(
   return runHermes(args, { home, env: { ...own, ...env }, cwd: user });
 }
 
-const install = (at: Place, client: string, ...more: string[]) =>
+const install = (at: Homes, client: string, ...more: string[]) =>
   mcp(at, ["mcp", "install", "--client", client, ...more]);
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 const backupsOf = (folder: string): string[] => readdirSync(folder).filter((name) => name.includes(".bak."));
@@ -52,7 +52,7 @@ describe("hermes mcp install", () => {
   it.each(CLIENTS)(
     "makes the missing config of %s, private, and is done the second time",
     async (client, file) => {
-      const at = place();
+      const at = freshHomes();
       const path = join(at.user, file);
       const first = await install(at, client);
       expect(first).toMatchObject({
@@ -85,7 +85,7 @@ describe("hermes mcp install", () => {
     ["cursor", join(".cursor", "mcp.json"), '{"mcpServers":{}}'],
     ["codex", join(".codex", "config.toml"), 'model = "m" # mine\n'],
   ])("keeps a backup of what %s had, its mode and its content", async (client, file, before) => {
-    const at = place();
+    const at = freshHomes();
     const path = join(at.user, file);
     mkdirSync(join(path, ".."), { recursive: true });
     writeFileSync(path, before);
@@ -103,7 +103,7 @@ describe("hermes mcp install", () => {
   });
 
   it("enters a command line that starts this very server", async () => {
-    const at = place();
+    const at = freshHomes();
     await install(at, "claude-code");
     const { mcpServers } = JSON.parse(readFileSync(join(at.user, ".claude.json"), "utf8"));
     const { command, args, env, type } = mcpServers["hermes-memory"];
@@ -119,7 +119,7 @@ describe("hermes mcp install", () => {
   });
 
   it("keeps the profile it was called with, and a sticky one, and the default against a sticky one", async () => {
-    const at = place();
+    const at = freshHomes();
     for (const name of ["work", "play"]) mkdirSync(join(at.home, "profiles", name), { recursive: true });
     const argsOf = async (...flags: string[]): Promise<string[]> => {
       const { stdout } = await mcp(at, [...flags, "mcp", "install", "--client", "cursor", "--json"]);
@@ -133,7 +133,7 @@ describe("hermes mcp install", () => {
   });
 
   it("names no home when none was chosen", async () => {
-    const { user } = place();
+    const { user } = freshHomes();
     const env = { HOME: user, USERPROFILE: user, HERMES_HOME: "", CLAUDE_CONFIG_DIR: "", CODEX_HOME: "" };
     const { stdout } = await runHermes(["mcp", "install", "--client", "codex", "--json"], { home: "", env });
     expect(JSON.parse(stdout).server.env).toEqual({});
@@ -141,7 +141,7 @@ describe("hermes mcp install", () => {
   });
 
   it("prints the difference for --dry-run and touches nothing", async () => {
-    const at = place();
+    const at = freshHomes();
     const path = join(at.user, ".codex", "config.toml");
     const missing = await install(at, "codex", "--dry-run");
     expect(missing.stdout).toContain(
@@ -160,7 +160,7 @@ describe("hermes mcp install", () => {
   });
 
   it("finds the files that CLAUDE_CONFIG_DIR, CODEX_HOME and --config name", async () => {
-    const at = place();
+    const at = freshHomes();
     const env = { CLAUDE_CONFIG_DIR: join(at.user, "cc"), CODEX_HOME: join(at.user, "cx") };
     await mcp(at, ["mcp", "install", "--client", "claude-code"], env);
     await mcp(at, ["mcp", "install", "--client", "codex"], env);
@@ -178,7 +178,7 @@ describe("hermes mcp install", () => {
   });
 
   it("follows links and leaves them links", async () => {
-    const at = place();
+    const at = freshHomes();
     mkdirSync(join(at.user, "dotfiles"));
     const real = join(at.user, "dotfiles", "claude.json");
     writeFileSync(real, "{}\n");
@@ -195,7 +195,7 @@ describe("hermes mcp install", () => {
     ["cursor", join(".cursor", "mcp.json"), "[]", "holds no JSON object"],
     ["cursor", join(".cursor", "mcp.json"), '{"mcpServers":{"hermes-memory":{"url":"x"}}}', "another server"],
   ])("refuses %s's broken or foreign config and says where: %#", async (client, file, text, reason) => {
-    const at = place();
+    const at = freshHomes();
     const path = join(at.user, file);
     mkdirSync(join(path, ".."), { recursive: true });
     writeFileSync(path, text);
@@ -208,7 +208,7 @@ describe("hermes mcp install", () => {
   });
 
   it("refuses bytes that are no text", async () => {
-    const at = place();
+    const at = freshHomes();
     writeFileSync(join(at.user, ".claude.json"), Uint8Array.of(0x7b, 0xff, 0x7d));
     const { code, stderr } = await install(at, "claude-code");
     expect({ code, hasReason: stderr.includes("not valid UTF-8") }).toEqual({ code: 1, hasReason: true });
@@ -220,7 +220,7 @@ describe("hermes mcp install", () => {
     [["mcp", "install", "--client", "codex", "--name", "a.b"], "letters, digits"],
     [["mcp", "instal"], "too many arguments"],
   ])("answers %j with exit code 2 and a hint", async (args, hint) => {
-    const at = place();
+    const at = freshHomes();
     const { code, stderr } = await mcp(at, args);
     expect(code).toBe(2);
     expect(stderr).toContain(hint);
@@ -230,7 +230,7 @@ describe("hermes mcp install", () => {
 
 describe("hermes mcp", () => {
   it("shows its commands when asked for help", async () => {
-    const { stdout, code } = await mcp(place(), ["mcp", "--help"]);
+    const { stdout, code } = await mcp(freshHomes(), ["mcp", "--help"]);
     expect(code).toBe(0);
     expect(stdout).toContain("Usage: hermes mcp");
     expect(stdout).toMatch(/\n {2}install .*\n/);
@@ -244,8 +244,8 @@ describe("hermes mcp", () => {
         return found;
       } });`;
     const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}` };
-    const show = await mcp(place(), ["memory", "show"], env);
+    const show = await mcp(freshHomes(), ["memory", "show"], env);
     expect(show).toMatchObject({ code: 0, stderr: "" });
-    expect((await mcp(place(), ["mcp"], env)).stderr).toContain("modelcontextprotocol"); // the hook sees it
+    expect((await mcp(freshHomes(), ["mcp"], env)).stderr).toContain("modelcontextprotocol"); // the hook sees it
   });
 });

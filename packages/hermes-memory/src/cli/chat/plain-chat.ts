@@ -4,7 +4,7 @@ import { fstatSync } from "node:fs";
 import type { AgentEvent, AgentSurface, CommandReply, TurnResult } from "@hermes-memory/agent/agent";
 import { safeAddress } from "@hermes-memory/agent/models";
 import { CommandFailure, type Terminal } from "../command.ts";
-import { linesOf, lineText } from "../sessions/input-lines.ts";
+import { linesOf, lineText, untilAborted } from "../sessions/input-lines.ts";
 import { type Piece, type StartFacts, safe, statusLine, Transcript } from "./transcript.ts";
 
 export type PlainOptions = {
@@ -221,18 +221,14 @@ export async function* pipedLines(
   signal: AbortSignal,
   prompt: () => void = () => {},
 ): AsyncGenerator<string> {
-  const source = linesOf(chunks);
-  const aborted = new Promise<undefined>((resolve) =>
-    signal.addEventListener("abort", () => resolve(undefined), { once: true }),
-  );
-  while (!signal.aborted) {
-    prompt();
-    const next = await Promise.race([source.next(), aborted]); // a silent pipe must not block the end
-    if (next === undefined || next.done) return;
-    const text = lineText(next.value);
+  prompt();
+  for await (const line of linesOf(untilAborted(chunks, signal))) {
+    const text = lineText(line);
     if (text === undefined)
-      throw new CommandFailure(`Line ${next.value.number} of what was piped in is not valid UTF-8 text.`);
+      throw new CommandFailure(`Line ${line.number} of the piped input is not valid UTF-8 text.`);
     yield text;
+    if (signal.aborted) return;
+    prompt();
   }
 }
 

@@ -268,26 +268,19 @@ function percent(used: number, limit: number): string {
   return `${percentOf(used, limit)}%`;
 }
 
+const WINDOW_SOURCES: Readonly<Record<Exclude<ContextWindow["source"], "server">, string>> = {
+  config: "from config.yaml",
+  custom_provider: "from custom_providers in config.yaml",
+  cache: "told by the server earlier",
+  table: "known for this model",
+  catalogue: "from the catalogue of models",
+  default: "assumed; set model.context_length if you know it",
+};
+
 function windowSource({ source, server, isProvisional }: ContextWindow): string {
   if (isProvisional) return "the model's maximum; its server may serve less";
-  switch (source) {
-    case "config":
-      return "from config.yaml";
-    case "custom_provider":
-      return "from custom_providers in config.yaml";
-    case "server":
-      return server === undefined ? "told by the server" : `told by the ${server} server`;
-    case "cache":
-      return "told by the server earlier";
-    case "table":
-      return "known for this model";
-    case "catalogue":
-      return "from the catalogue of models";
-    case "default":
-      return "assumed; set model.context_length if you know it";
-    default:
-      return source satisfies never;
-  }
+  if (source !== "server") return WINDOW_SOURCES[source];
+  return server === undefined ? "told by the server" : `told by the ${server} server`;
 }
 
 /** Makes streamed text safe for a terminal. Holds back half of a line end or of a character until the rest arrives. */

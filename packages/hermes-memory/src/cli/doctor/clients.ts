@@ -9,14 +9,20 @@ import {
 } from "../mcp/clients.ts";
 import type { EditFailure } from "../mcp/config-edit.ts";
 import { isTemporary, thisProgram } from "../mcp/launch.ts";
-import { movedIn, type OwnEntries, type OwnEntry, ownEntries, withMoved } from "../mcp/server-entries.ts";
-import { counted } from "../printing.ts";
+import {
+  movedPaths,
+  type OwnEntries,
+  type OwnEntry,
+  ownEntries,
+  withMovedPathsReplaced,
+} from "../mcp/server-entries.ts";
+import { counted, printable } from "../printing.ts";
 import { type CheckedHome, type Finding, fine, quoted, warn } from "./finding.ts";
 
 const CHECK = "clients";
 
 /** A config file that `--fix` rewrote. */
-export type FixedClient = {
+type FixedClient = {
   readonly client: ClientName;
   readonly path: string;
   readonly names: readonly string[];
@@ -36,7 +42,7 @@ export function checkClients({ env }: Pick<CheckedHome, "env">): Finding[] {
         const message = `${where} cannot be checked: ${entry.obstacle}.`;
         return [warn(CHECK, message, "Write the entry as a table; docs/mcp.md shows its form.")];
       }
-      const moved = movedIn(entry);
+      const moved = movedPaths(entry);
       if (moved === undefined) {
         intact += 1;
         return [];
@@ -53,6 +59,7 @@ export function checkClients({ env }: Pick<CheckedHome, "env">): Finding[] {
 /** Rewrites the entries that `checkClients` warns of. An entry that cannot be rewritten stays unchanged, and the check says why. */
 export function fixClients({ env }: Pick<CheckedHome, "env">): {
   readonly fixed: readonly FixedClient[];
+  readonly lines: readonly string[];
   readonly findings: readonly Finding[];
 } {
   const program = thisProgram();
@@ -65,7 +72,7 @@ export function fixClients({ env }: Pick<CheckedHome, "env">): {
     let { text } = own;
     const names: string[] = [];
     for (const entry of own.entries.value) {
-      const next = withMoved(text, own.client, entry, program);
+      const next = withMovedPathsReplaced(text, own.client, entry, program);
       if (next === undefined) continue;
       text = next;
       names.push(entry.name);
@@ -79,7 +86,13 @@ export function fixClients({ env }: Pick<CheckedHome, "env">): {
       findings.push(warn(CHECK, cause.message, cause.hint ?? "Try again."));
     }
   }
-  return { fixed, findings };
+  return { fixed, lines: fixed.flatMap(fixedLines), findings };
+}
+
+function fixedLines({ path, names, backup }: FixedClient): string[] {
+  const entries = names.map((name) => `'${name}'`).join(", ");
+  const lines = [`Rewrote ${entries} in ${printable(path)}.`];
+  return backup === null ? lines : [...lines, `Backup: ${printable(backup)}`];
 }
 
 function movedFinding(
@@ -96,7 +109,7 @@ function movedFinding(
     const message = `${problem} The file has no write permission (mode ${mode}), so --fix does not change it.`;
     return warn(CHECK, message, `Run 'chmod u+w ${quoted(path)}'; then ${fix}`);
   }
-  if (withMoved(text, client, entry, program) !== undefined) return warn(CHECK, problem, fix);
+  if (withMovedPathsReplaced(text, client, entry, program) !== undefined) return warn(CHECK, problem, fix);
   const message = `${problem} It is written in a way that --fix does not change.`;
   const install = `hermes mcp install --client ${name} --name ${quoted(entry.name)}`;
   return warn(CHECK, message, `Run '${install}' with the home and the profile it should use.`);

@@ -5,7 +5,6 @@ import { ifUsable } from "@hermes-memory/core/memory";
 import type { CommandBody, CommandContext, Paint, Style } from "../command.ts";
 import { isDirectory } from "../inspect-files.ts";
 import { counted, printable } from "../printing.ts";
-import type { FixedClient } from "./clients.ts";
 import { type CheckedHome, type Finding, guarded } from "./finding.ts";
 
 type Check = (checked: CheckedHome) => Promise<readonly Finding[]> | readonly Finding[];
@@ -51,7 +50,7 @@ export const doctor: CommandBody = async ({ flags }, context) => {
   return {
     json: { ok: failed === 0, fixed: repair?.fixed, findings },
     lines: [
-      ...(repair?.fixed ?? []).flatMap(fixedLines),
+      ...(repair?.lines ?? []),
       ...findings.flatMap((finding) => render(finding, context.io.paint)),
       "",
       summary(findings),
@@ -75,12 +74,6 @@ const MARKS: Record<Finding["status"], readonly [Style, string]> = {
   warn: ["yellow", "warn"],
   fail: ["red", "FAIL"],
 };
-
-function fixedLines({ path, names, backup }: FixedClient): string[] {
-  const entries = names.map((name) => `'${name}'`).join(", ");
-  const lines = [`Rewrote ${entries} in ${printable(path)}.`];
-  return backup === null ? lines : [...lines, `Backup: ${printable(backup)}`];
-}
 
 function render({ check, status, message, remedy }: Finding, paint: Paint): string[] {
   const [style, mark] = MARKS[status];

@@ -11,14 +11,14 @@ export type EditFailure =
   /** The name belongs to another server. */
   | { readonly kind: "foreign" };
 
-export type Place = { readonly start: number; readonly end: number };
+export type TextRange = { readonly start: number; readonly end: number };
 
 /** The offsets of an entry's command and arguments. */
-export type WordPlaces = {
-  readonly command: Place;
+export type WordRanges = {
+  readonly command: TextRange;
   /** The `args` with their brackets. */
-  readonly list: Place;
-  readonly items: readonly Place[];
+  readonly list: TextRange;
+  readonly items: readonly TextRange[];
 };
 
 /** The words of an entry to replace. */
@@ -29,18 +29,18 @@ export type WordChange = {
 };
 
 /** A position in the numbers an editor shows: both start at 1. */
-export type Misplaced = { readonly line: number; readonly column: number; readonly reason: string };
+export type SyntaxProblem = { readonly line: number; readonly column: number; readonly reason: string };
 
-export class SyntaxMistake extends Error {
+export class DocumentSyntaxError extends Error {
   readonly offset: number;
 
   constructor(reason: string, offset: number) {
     super(reason);
-    this.name = "SyntaxMistake";
+    this.name = "DocumentSyntaxError";
     this.offset = offset;
   }
 
-  in(text: string): Misplaced {
+  in(text: string): SyntaxProblem {
     const before = text.slice(0, this.offset);
     const line = before.split("\n").length;
     return { line, column: this.offset - before.lastIndexOf("\n"), reason: this.message };

@@ -17,10 +17,10 @@ import { isTemporary, launchOf, thisProgram } from "./launch.ts";
 import { removeServer, setServer } from "./server-entries.ts";
 
 export const install: CommandBody = (input, context) => {
-  const order = parse(input, context);
+  const request = parse(input, context);
   const program = thisProgram();
   const launch = launchOf(program, context);
-  const outcome = change(order, (text) => setServer(text, order.client, order.name, launch));
+  const outcome = change(request, (text) => setServer(text, request.client, request.name, launch));
   const temporary = `${program.script} was fetched by npx and may be gone later; install hermes-memory, then run this again.`;
   return {
     ...outcome,
@@ -30,11 +30,11 @@ export const install: CommandBody = (input, context) => {
 };
 
 export const uninstall: CommandBody = (input, context) => {
-  const order = parse(input, context);
-  return change(order, (text) => removeServer(text, order.client, order.name));
+  const request = parse(input, context);
+  return change(request, (text) => removeServer(text, request.client, request.name));
 };
 
-type Order = {
+type EditRequest = {
   readonly clientName: string;
   readonly client: Client;
   readonly name: string;
@@ -42,7 +42,7 @@ type Order = {
   readonly isDryRun: boolean;
 };
 
-function parse({ flags }: CommandInput, { io }: CommandContext): Order {
+function parse({ flags }: CommandInput, { io }: CommandContext): EditRequest {
   const found = findClient(flags.client);
   if (!found) throw usage(`Say which program to set up: --client ${CLIENT_NAMES.join("|")}.`);
   const name = typeof flags.name === "string" ? flags.name : DEFAULT_SERVER_NAME;
@@ -59,16 +59,17 @@ type Changed = {
   readonly notes: readonly string[];
 };
 
-function change(order: Order, edit: (text: string) => Result<ConfigEdit, EditFailure>): Changed {
-  const { clientName, client, name, path, isDryRun } = order;
+function change(request: EditRequest, edit: (text: string) => Result<ConfigEdit, EditFailure>): Changed {
+  const { clientName, client, name, path, isDryRun } = request;
   const before = readClientConfig(path);
   const edited = edit(before ?? "");
-  if (!edited.ok) throw refused(edited.error, order);
+  if (!edited.ok) throw refused(edited.error, request);
   const { text, action } = edited.value;
   const isChange = action !== "unchanged" && action !== "absent";
   // The diff shows neighbouring entries as well, whose keys must not be printed.
   const diff = isChange ? lineDiff(path, before, text).map((line) => printable(redactSecrets(line))) : [];
   const backup = isChange && !isDryRun ? replaceClientConfig(path, before, text) : undefined;
+  const done = SENTENCES[action](name, `${printable(path)} (${client.title})`);
   return {
     json: {
       success: true,
@@ -81,32 +82,20 @@ function change(order: Order, edit: (text: string) => Result<ConfigEdit, EditFai
       diff: isDryRun ? diff.join("\n") : undefined,
     },
     lines:
-      isDryRun && isChange
-        ? diff
-        : [sentence(action, order), ...(backup === undefined ? [] : [`Backup: ${printable(backup)}`])],
+      isDryRun && isChange ? diff : [done, ...(backup === undefined ? [] : [`Backup: ${printable(backup)}`])],
     notes: isChange ? [isDryRun ? "Nothing was written (--dry-run)." : client.afterwards] : [],
   };
 }
 
-function sentence(action: EditAction, { name, path, client }: Order): string {
-  const where = `${printable(path)} (${client.title})`;
-  switch (action) {
-    case "added":
-      return `Added '${name}' to ${where}.`;
-    case "updated":
-      return `Updated '${name}' in ${where}.`;
-    case "unchanged":
-      return `'${name}' is in ${where} already; unchanged.`;
-    case "removed":
-      return `Removed '${name}' from ${where}.`;
-    case "absent":
-      return `There is no '${name}' in ${where}; unchanged.`;
-    default:
-      return action satisfies never;
-  }
-}
+const SENTENCES: Readonly<Record<EditAction, (name: string, where: string) => string>> = {
+  added: (name, where) => `Added '${name}' to ${where}.`,
+  updated: (name, where) => `Updated '${name}' in ${where}.`,
+  unchanged: (name, where) => `'${name}' is in ${where} already; unchanged.`,
+  removed: (name, where) => `Removed '${name}' from ${where}.`,
+  absent: (name, where) => `There is no '${name}' in ${where}; unchanged.`,
+};
 
-function refused(failure: EditFailure, { path, name, client }: Order): CommandFailure {
+function refused(failure: EditFailure, { path, name, client }: EditRequest): CommandFailure {
   const file = printable(path);
   switch (failure.kind) {
     case "syntax": {

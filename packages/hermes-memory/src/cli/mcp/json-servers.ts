@@ -4,10 +4,10 @@ import { err, isRecord, ok, type Result } from "@hermes-memory/core/lib";
 import type { ServerLaunch } from "./clients.ts";
 import {
   type ConfigEdit,
+  DocumentSyntaxError,
   type EditFailure,
-  type Misplaced,
-  SyntaxMistake,
-  type WordPlaces,
+  type SyntaxProblem,
+  type WordRanges,
 } from "./config-edit.ts";
 import { isOurs, type NamedLaunch, namedLaunch } from "./launch.ts";
 
@@ -76,7 +76,7 @@ export function listJsonServers(text: string): Result<readonly NamedLaunch[], Ed
 }
 
 /** Undefined when the entry has no `command` or no list of `args`. */
-export function jsonWords(text: string, name: string): WordPlaces | undefined {
+export function jsonWords(text: string, name: string): WordRanges | undefined {
   const opened = open(text);
   const servers = opened.ok ? opened.value.servers : undefined;
   const entry = servers && memberOf(servers, name)?.value;
@@ -198,11 +198,11 @@ const WORD = /[-+.\w]*/y;
 const PRIMITIVE = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
-export function parseJsonDocument(text: string): Result<JsonNode, Misplaced> {
+export function parseJsonDocument(text: string): Result<JsonNode, SyntaxProblem> {
   try {
     return ok(new Parser(text).document());
   } catch (cause) {
-    if (cause instanceof SyntaxMistake) return err(cause.in(text));
+    if (cause instanceof DocumentSyntaxError) return err(cause.in(text));
     throw cause;
   }
 }
@@ -314,6 +314,6 @@ class Parser {
   }
 
   #fail(reason: string): never {
-    throw new SyntaxMistake(reason, this.#at);
+    throw new DocumentSyntaxError(reason, this.#at);
   }
 }

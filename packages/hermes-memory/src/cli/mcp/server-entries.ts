@@ -11,7 +11,7 @@ import {
   readClientConfig,
   type ServerLaunch,
 } from "./clients.ts";
-import type { ConfigEdit, EditFailure, Place, WordChange } from "./config-edit.ts";
+import type { ConfigEdit, EditFailure, TextRange, WordChange } from "./config-edit.ts";
 import { jsonWords, listJsonServers, removeJsonServer, setJsonServer } from "./json-servers.ts";
 import { isHermes, type NamedLaunch, type Program } from "./launch.ts";
 import { listTomlServers, removeTomlServer, setTomlServer, tomlText, tomlWords } from "./toml-servers.ts";
@@ -48,19 +48,20 @@ function replaceWords(
   { name, command, args }: NamedLaunch,
   change: WordChange,
 ): string | undefined {
-  const places = client.format === "toml" ? tomlWords(text, name) : jsonWords(text, name);
+  const ranges = client.format === "toml" ? tomlWords(text, name) : jsonWords(text, name);
   const before = listServers(text, client);
-  if (places === undefined || !before.ok) return undefined;
-  const pieces: (Place & { readonly piece: string })[] = [];
+  if (ranges === undefined || !before.ok) return undefined;
+  const pieces: (TextRange & { readonly piece: string })[] = [];
   if (change.command !== undefined) {
-    if (!isOneLiner(text, places.command)) return undefined;
-    pieces.push({ ...places.command, piece: tomlText(change.command) });
+    if (!hasSimpleQuotes(text, ranges.command)) return undefined;
+    pieces.push({ ...ranges.command, piece: tomlText(change.command) });
   }
   if (change.arg?.isNew === false) {
-    const place = places.items[change.arg.at];
-    if (place === undefined || !isOneLiner(text, place)) return undefined;
-    pieces.push({ ...place, piece: tomlText(change.arg.word) });
-  } else if (change.arg) pieces.push(inFront(text, places.list.start + 1, places.items[0], change.arg.word));
+    const range = ranges.items[change.arg.at];
+    if (range === undefined || !hasSimpleQuotes(text, range)) return undefined;
+    pieces.push({ ...range, piece: tomlText(change.arg.word) });
+  } else if (change.arg)
+    pieces.push(insertedFirst(text, ranges.list.start + 1, ranges.items[0], change.arg.word));
   const next = pieces
     .sort((one, other) => other.start - one.start)
     .reduce((now, { start, end, piece }) => now.slice(0, start) + piece + now.slice(end), text);
@@ -70,26 +71,28 @@ function replaceWords(
     each.name === name ? { ...each, command: change.command ?? command, args: words } : each,
   );
   const after = listServers(next, client);
-  return after.ok && isDeepStrictEqual(after.value.map(essence), wanted.map(essence)) ? next : undefined;
+  return after.ok && isDeepStrictEqual(after.value.map(withoutObstacle), wanted.map(withoutObstacle))
+    ? next
+    : undefined;
 }
 
 /** Without the obstacle, whose line number may have changed. */
-function essence({ name, command, args }: NamedLaunch): NamedLaunch {
+function withoutObstacle({ name, command, args }: NamedLaunch): NamedLaunch {
   return { name, command, args };
 }
 
 /** Whether the literal has simple quotes. The parser does not resolve a TOML text in three quotes, so that is not replaced. */
-function isOneLiner(text: string, { start, end }: Place): boolean {
+function hasSimpleQuotes(text: string, { start, end }: TextRange): boolean {
   return /^(?:"(?!"")|'(?!''))/.test(text.slice(start, end));
 }
 
 /** Inserts a first item into a list, with the line break and indentation of the item after it. */
-function inFront(
+function insertedFirst(
   text: string,
   open: number,
-  first: Place | undefined,
+  first: TextRange | undefined,
   word: string,
-): Place & { readonly piece: string } {
+): TextRange & { readonly piece: string } {
   const at = first?.start ?? open;
   const lead = text.slice(open, at);
   const gap = /^\s*\n\s*$/.test(lead) ? lead : " ";
@@ -134,7 +137,7 @@ type Moved = {
 };
 
 /** Which paths of an entry have to be replaced, its command or its script, and why. */
-export function movedIn({ command, script }: OwnEntry): Moved | undefined {
+export function movedPaths({ command, script }: OwnEntry): Moved | undefined {
   if (script === undefined) return undefined;
   const isCommandGone = script.at !== undefined && isAbsolute(command) && !existsSync(command);
   const isMissing = !existsSync(script.path);
@@ -145,14 +148,14 @@ export function movedIn({ command, script }: OwnEntry): Moved | undefined {
 }
 
 /** Replaces the moved paths of one entry by those of this program. Undefined when that would change anything else. */
-export function withMoved(
+export function withMovedPathsReplaced(
   text: string,
   client: Client,
   entry: OwnEntry,
   { node, script: ours }: Program,
 ): string | undefined {
   const { script } = entry;
-  const moved = movedIn(entry);
+  const moved = movedPaths(entry);
   if (script === undefined || moved === undefined) return undefined;
   const change: WordChange =
     script.at === undefined

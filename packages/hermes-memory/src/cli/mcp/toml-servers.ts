@@ -4,11 +4,11 @@ import { err, isRecord, ok, type Result } from "@hermes-memory/core/lib";
 import type { ServerLaunch } from "./clients.ts";
 import {
   type ConfigEdit,
+  DocumentSyntaxError,
   type EditFailure,
-  type Misplaced,
-  type Place,
-  SyntaxMistake,
-  type WordPlaces,
+  type SyntaxProblem,
+  type TextRange,
+  type WordRanges,
 } from "./config-edit.ts";
 import { isOurs, type NamedLaunch, namedLaunch } from "./launch.ts";
 
@@ -69,7 +69,7 @@ export function listTomlServers(text: string): Result<readonly NamedLaunch[], Ed
 }
 
 /** Undefined when the entry has no `command` or no list of `args`. */
-export function tomlWords(text: string, name: string): WordPlaces | undefined {
+export function tomlWords(text: string, name: string): WordRanges | undefined {
   const parsed = parseTomlDocument(text);
   if (!parsed.ok) return undefined;
   const at = (key: string): TomlStatement["value"] =>
@@ -303,17 +303,17 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
 };
 const HEX_ESCAPES: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
-export function parseTomlDocument(text: string): Result<readonly TomlStatement[], Misplaced> {
+export function parseTomlDocument(text: string): Result<readonly TomlStatement[], SyntaxProblem> {
   try {
     return ok(new Parser(text).document());
   } catch (cause) {
-    if (cause instanceof SyntaxMistake) return err(cause.in(text));
+    if (cause instanceof DocumentSyntaxError) return err(cause.in(text));
     throw cause;
   }
 }
 
 /** The offsets of the items of a list. `start` is the offset of its bracket in a valid document. */
-function tomlItems(text: string, start: number): readonly Place[] {
+function tomlItems(text: string, start: number): readonly TextRange[] {
   return new Parser(text, start).items();
 }
 
@@ -343,10 +343,10 @@ class Parser {
     }
   }
 
-  items(): Place[] {
-    const places: Place[] = [];
-    this.#list(0, places);
-    return places;
+  items(): TextRange[] {
+    const ranges: TextRange[] = [];
+    this.#list(0, ranges);
+    return ranges;
   }
 
   #header(): TomlStatement {
@@ -404,7 +404,7 @@ class Parser {
     }
   }
 
-  #list(depth: number, places: Place[] = []): unknown[] {
+  #list(depth: number, ranges: TextRange[] = []): unknown[] {
     const items: unknown[] = [];
     this.#at += 1;
     for (;;) {
@@ -412,7 +412,7 @@ class Parser {
       if (this.#text[this.#at] === "]") break;
       const start = this.#at;
       items.push(this.#value(depth + 1));
-      places.push({ start, end: this.#at });
+      ranges.push({ start, end: this.#at });
       this.#skipLines();
       if (this.#text[this.#at] === "]") break;
       this.#expect(",");
@@ -529,7 +529,7 @@ class Parser {
   }
 
   #fail(reason: string): never {
-    throw new SyntaxMistake(reason, this.#at);
+    throw new DocumentSyntaxError(reason, this.#at);
   }
 }
 
@@ -539,7 +539,7 @@ function refuseRepetition({ kind, path, start }: TomlStatement, taken: Map<strin
   const above = path.map((_part, index) => JSON.stringify(path.slice(0, index + 1)));
   const isBelowValue = above.some((each) => taken.get(each) === "pair");
   if (isBelowValue || (kind !== "array-table" && taken.has(id)))
-    throw new SyntaxMistake(`'${path.join(".")}' is there for the second time`, start);
+    throw new DocumentSyntaxError(`'${path.join(".")}' is there for the second time`, start);
   if (kind === "array-table") {
     // A new element may repeat the keys of the element before it.
     for (const other of taken.keys()) if (other.startsWith(`${id.slice(0, -1)},`)) taken.delete(other);

@@ -45,14 +45,14 @@ export const status: CommandBody = async (input, context) => {
       provider_warnings: external.warnings,
     },
     lines: [
-      ...row("home", home),
-      ...row("profile", profile),
-      ...row("directory", store.dir),
+      row("home", home),
+      row("profile", profile),
+      row("directory", store.dir),
       ...targets.flatMap((each) => ["", ...linesOf(each, context)]),
       "",
-      ...row("write approval", config.writeApproval ? "on" : "off"),
-      ...(pending === null ? [] : row("pending writes", String(pending))),
-      ...row("when full", config.overflow === "archive" ? "archive (the oldest makes room)" : "refuse"),
+      row("write approval", config.writeApproval ? "on" : "off"),
+      ...(pending === null ? [] : [row("pending writes", String(pending))]),
+      row("when full", config.overflow === "archive" ? "archive (the oldest makes room)" : "refuse"),
       ...statusLines(external, context.io.paint),
     ],
     notes: [...store.warnings, ...pins.notes, ...external.warnings.map(printable)],
@@ -96,19 +96,19 @@ function linesOf(each: TargetStatus, { io }: CommandContext): string[] {
   const blocked = each.blocked === 0 ? "0" : io.paint("red", `${each.blocked} kept out of the prompt`);
   return [
     `${io.paint("bold", fileNameOf(each.target))}${off}`,
-    ...row("  entries", `${each.entries}, ${each.usage}`),
-    ...(each.warning === undefined ? [] : row("  warning", io.paint("yellow", each.warning))),
-    ...row("  file", file),
-    ...row("  blocked", blocked),
-    ...row("  pinned", String(each.pinned)),
-    ...row("  archived", String(each.archived)),
-    ...row("  journal", kept.join(", ")),
-    ...(each.backups === 0 ? [] : row("  backups", String(each.backups))),
+    row("  entries", `${each.entries}, ${each.usage}`),
+    ...(each.warning === undefined ? [] : [row("  warning", io.paint("yellow", each.warning))]),
+    row("  file", file),
+    row("  blocked", blocked),
+    row("  pinned", String(each.pinned)),
+    row("  archived", String(each.archived)),
+    row("  journal", kept.join(", ")),
+    ...(each.backups === 0 ? [] : [row("  backups", String(each.backups))]),
   ];
 }
 
-function row(name: string, value: string): string[] {
-  return [`${name.padEnd(15)} ${value}`];
+function row(name: string, value: string): string {
+  return `${name.padEnd(15)} ${value}`;
 }
 
 function sizeOf(file: string): number | null {

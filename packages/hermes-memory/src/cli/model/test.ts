@@ -19,14 +19,8 @@ import type { Logger } from "@hermes-memory/core/lib/logger";
 import { type AssistantMessage, newMessage, textOf } from "@hermes-memory/core/message";
 import { redactSecrets } from "@hermes-memory/core/security";
 import type { ToolDefinition } from "@hermes-memory/core/tools";
-import {
-  type CommandBody,
-  type CommandContext,
-  CommandFailure,
-  type CommandOutcome,
-  type Terminal,
-  unwrap,
-} from "../command.ts";
+import { type CommandBody, CommandFailure, type CommandOutcome, type Terminal, unwrap } from "../command.ts";
+import { cancelled } from "../confirm.ts";
 import { oneLine, printable } from "../printing.ts";
 import {
   cachingJson,
@@ -55,8 +49,9 @@ export const test: CommandBody = async (input, context) => {
   const notes: string[] = [];
   try {
     const tried = await stoppable(io, (signal) => tryOut(chosen, sources, { signal, log: noting(notes) }));
-    if (tried === undefined) return interrupted();
-    return outcomeOf(chosen, tried, { sources, notes: notes.map(printable), context });
+    if (tried === undefined) return { ...cancelled(130), lines: ["Interrupted."] };
+    const ttl = sources.config.promptCaching.cacheTtl;
+    return outcomeOf(chosen, tried, { ttl, notes: notes.map(printable), io });
   } finally {
     io.endWithoutWaiting();
   }
@@ -75,10 +70,6 @@ export function stoppable<T>(
       throw cause;
     }
   });
-}
-
-export function interrupted(): CommandOutcome {
-  return { json: { success: false, kind: "interrupted" }, lines: ["Interrupted."], exitCode: 130 };
 }
 
 /** Warnings of the SDK become notes on the terminal instead of lines in the log. */
@@ -108,19 +99,12 @@ async function tryOut(
   return { trial, window };
 }
 
-type Printing = {
-  readonly sources: ModelSources;
-  readonly notes: readonly string[];
-  readonly context: CommandContext;
-};
-
 function outcomeOf(
   chosen: ChosenModel,
   { trial, window }: Tried,
-  { sources: { config }, notes, context: { io } }: Printing,
+  { ttl, notes, io }: { readonly ttl: string; readonly notes: readonly string[]; readonly io: Terminal },
 ): CommandOutcome {
   const { answer, toolCall, failure } = trial;
-  const ttl = config.promptCaching.cacheTtl;
   const details = {
     ...identityJson(chosen),
     key_source: chosen.keySource,

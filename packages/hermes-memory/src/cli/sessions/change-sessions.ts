@@ -66,13 +66,13 @@ export const remove: CommandBody = async (input, context) => {
     const row = await findSession(store, asked);
     rows.set(row.id, row);
   }
-  const doomed = [...rows.values()];
-  const ids = doomed.map(({ id }) => id);
+  const chosen = [...rows.values()];
+  const ids = chosen.map(({ id }) => id);
   const delegates = (await store.listDelegates(ids)).length;
   const refused = await declined(
     {
-      list: ["To be deleted, for good:", ...(await describe(store, doomed)), ...delegateLine(delegates)],
-      question: doomed.length === 1 ? "Delete it?" : `Delete these ${doomed.length} sessions?`,
+      list: ["To be deleted, for good:", ...(await describe(store, chosen)), ...delegateLine(delegates)],
+      question: chosen.length === 1 ? "Delete it?" : `Delete these ${chosen.length} sessions?`,
       json: { sessions: ids, delegate_runs: delegates },
       isShort: true,
     },
@@ -110,14 +110,14 @@ const LISTED = 20;
 
 export const prune: CommandBody = async (input, context) => {
   if (input.flags.orphans === true) return pruneOrphans(input, context);
-  const isRehearsal = input.flags["dry-run"] === true;
-  const store = await openSessions(context, isRehearsal ? "read" : "write");
+  const isDryRun = input.flags["dry-run"] === true;
+  const store = await openSessions(context, isDryRun ? "read" : "write");
   const olderThanDays = numberFlag(input, "older-than", DEFAULT_DAYS);
   const which = { olderThanDays, source: textFlag(input, "source") };
   const rows = store ? await store.listPrunable(which) : [];
   const ids = rows.map(({ id }) => id);
   const notes = store ? [] : [noDatabaseNote(context)];
-  if (isRehearsal) {
+  if (isDryRun) {
     return {
       json: { success: true, dry_run: true, pruned: 0, sessions: ids },
       lines: [...rows.map(line), `${rows.length} session(s) would be pruned.`],
@@ -126,15 +126,9 @@ export const prune: CommandBody = async (input, context) => {
   }
   if (!store || rows.length === 0)
     return { json: { success: true, pruned: 0, sessions: [] }, lines: ["Pruned 0 session(s)."], notes };
-  const more =
-    rows.length > LISTED ? [`  and ${rows.length - LISTED} more ('--dry-run' lists them all)`] : [];
   const refused = await declined(
     {
-      list: [
-        `Ended, and started more than ${olderThanDays} days ago:`,
-        ...rows.slice(0, LISTED).map(line),
-        ...more,
-      ],
+      list: [`Ended, and started more than ${olderThanDays} days ago:`, ...firstLines(rows.map(line))],
       question: `Delete ${rows.length} session(s) for good?`,
       json: { sessions: ids },
       isShort: true,
@@ -178,11 +172,9 @@ async function pruneOrphans(input: CommandInput, context: CommandContext): Promi
     };
   if (files.length === 0)
     return { json: { success: true, removed: 0, ...json }, lines: ["Removed 0 file(s)."] };
-  const more =
-    files.length > LISTED ? [`  and ${files.length - LISTED} more ('--dry-run' lists them all)`] : [];
   const refused = await declined(
     {
-      list: ["No session refers to these files:", ...files.slice(0, LISTED).map(fileLine), ...more],
+      list: ["No session refers to these files:", ...firstLines(files.map(fileLine))],
       question: `Delete ${files.length} file(s) for good?`,
       json,
       isShort: true,
@@ -192,13 +184,21 @@ async function pruneOrphans(input: CommandInput, context: CommandContext): Promi
   );
   if (refused) return refused;
   const removed = await removeOrphans(files);
+  const left = files.length - removed;
   return {
-    json: { success: removed === files.length, removed, ...json },
+    json: { success: left === 0, removed, ...json },
     lines: [`Removed ${removed} file(s).`],
-    ...(removed === files.length
-      ? {}
-      : { notes: [`${files.length - removed} could not be removed; check their permissions.`], exitCode: 1 }),
+    notes: left === 0 ? [] : [`${left} could not be removed; check their permissions.`],
+    exitCode: left === 0 ? 0 : 1,
   };
+}
+
+function firstLines(lines: readonly string[]): string[] {
+  const rest = lines.length - LISTED;
+  return [
+    ...lines.slice(0, LISTED),
+    ...(rest > 0 ? [`  and ${rest} more ('--dry-run' lists them all)`] : []),
+  ];
 }
 
 function fileLine({ path, bytes }: OrphanFile): string {

@@ -34,45 +34,51 @@ export const exportSessions: CommandBody = async (input, context) => {
   const source = await openSource(input, context);
   const notes = source.isMissing ? [noDatabaseNote(context)] : [];
   return context.io.untilInterrupted(async (signal) => {
-    if (out === "-") {
-      const write = async (text: string): Promise<void> => {
-        context.io.out(text);
-        await context.io.drained();
-      };
-      const written = await writeAll(source, { input, context, signal, write });
-      if (written === undefined) return { json: undefined, lines: [], notes, exitCode: 130 };
-      const damage = damageOf(source.loss());
-      return { json: undefined, lines: [], notes: [...notes, ...damage.notes], exitCode: damage.exitCode };
-    }
-    const database = databasePath(context);
-    await using file = await openOutputFile(out, { isForced: input.flags.force === true, database });
-    const written = await writeAll(source, {
-      input,
-      context,
-      signal,
-      write: (text) => file.write(text),
-    });
-    if (written === undefined) return stopped();
-    await file.finish();
+    await using output = await openOutput(out, input, context);
+    const written = await writeAll(source, { input, context, signal, write: output.write });
+    if (written === undefined) return stopped(out, notes);
+    await output.finish();
     const { exitCode, ...damage } = damageOf(source.loss());
+    const json = { success: exitCode === 0, path: out, ...written, ...damage.json };
+    const line = `Exported ${counted(written.sessions, "session")} to ${printable(out)}`;
     return {
-      json: {
-        success: exitCode === 0,
-        path: out,
-        sessions: written.sessions,
-        messages: written.messages,
-        ...damage.json,
-      },
-      lines: [`Exported ${counted(written.sessions, "session")} to ${printable(out)}`],
+      // stdout holds nothing but the sessions.
+      json: out === STDOUT ? undefined : json,
+      lines: out === STDOUT ? [] : [line],
       notes: [...notes, ...damage.notes],
       exitCode,
     };
   });
 };
 
-type Wanted = { readonly sessions: AsyncIterable<ExportedSession>; readonly total: number };
+const STDOUT = "-";
 
-type Source = Wanted & {
+async function openOutput(
+  out: string,
+  { flags }: CommandInput,
+  context: CommandContext,
+): Promise<OutputFile> {
+  if (out !== STDOUT)
+    return openOutputFile(out, { isForced: flags.force === true, database: databasePath(context) });
+  return {
+    write: async (text) => {
+      context.io.out(text);
+      await context.io.drained();
+    },
+    finish: async () => undefined,
+    [Symbol.asyncDispose]: async () => undefined,
+  };
+}
+
+function stopped(out: string, notes: readonly string[]): CommandOutcome {
+  if (out === STDOUT) return { json: undefined, lines: [], notes, exitCode: 130 };
+  const json = { success: false, kind: "interrupted" };
+  return { json, lines: [], notes: ["Stopped. No file was written."], exitCode: 130 };
+}
+
+type Selection = { readonly sessions: AsyncIterable<ExportedSession>; readonly total: number };
+
+type Source = Selection & {
   /** There is no database yet. */
   readonly isMissing: boolean;
   /** Rows that could not be read; complete once all sessions have been read. */
@@ -95,8 +101,8 @@ async function openSource(input: CommandInput, context: CommandContext): Promise
     onLoss(copy.loss);
     return copy.store;
   };
-  const wanted = async (store: SessionStore): Promise<Wanted> => {
-    if (asked === undefined) return choose(store, input, onLoss);
+  const select = async (store: SessionStore): Promise<Selection> => {
+    if (asked === undefined) return allSessions(store, input, onLoss);
     const { id } = await findSession(store, asked);
     const session = await store.exportSession(id, { includeInactive: input.flags.all === true });
     return { sessions: only(session), total: 1 };
@@ -109,12 +115,12 @@ async function openSource(input: CommandInput, context: CommandContext): Promise
   }
   if (store === undefined && asked !== undefined) throw notFoundAnywhere(asked, context);
   const isMissing = store === undefined;
-  let found: Wanted = { sessions: only(null), total: 0 };
+  let found: Selection = { sessions: only(null), total: 0 };
   if (store !== undefined) {
     try {
-      found = await wanted(store);
+      found = await select(store);
     } catch (cause) {
-      found = await wanted(await fromSalvage(cause));
+      found = await select(await fromSalvage(cause));
     }
   }
   return { ...found, isMissing, loss: () => loss };
@@ -126,11 +132,11 @@ function isDamage(cause: unknown): boolean {
   return cause instanceof HermesError && DAMAGE_CODES.has(cause.code);
 }
 
-async function choose(
+async function allSessions(
   store: SessionStore,
   input: CommandInput,
   onLoss: (loss: ExportLoss) => void,
-): Promise<Wanted> {
+): Promise<Selection> {
   const includeInactive = input.flags.all === true;
   const source = textFlag(input, "source");
   const total = await store.sessionCount({ source, includeArchived: true });
@@ -179,19 +185,19 @@ type Written = { readonly sessions: number; readonly messages: number };
 
 /** Undefined when the user interrupted it. */
 async function writeAll(
-  wanted: Wanted,
+  selection: Selection,
   { input, context, signal, write }: Writing,
 ): Promise<Written | undefined> {
   const progress = progressDisplay(context.io, { isVerbose: input.flags.verbose === true });
   let sessions = 0;
   let messages = 0;
   try {
-    for await (const session of wanted.sessions) {
+    for await (const session of selection.sessions) {
       if (signal.aborted) return undefined;
       for (const piece of piecesOf(session)) await write(piece);
       sessions += 1;
       messages += session.messages.length;
-      progress.show({ step: "exporting sessions", done: sessions, total: wanted.total });
+      progress.show({ step: "exporting sessions", done: sessions, total: selection.total });
     }
     return signal.aborted ? undefined : { sessions, messages };
   } finally {
@@ -205,15 +211,6 @@ function* piecesOf({ messages, ...session }: ExportedSession): Generator<string>
   for (const [index, message] of messages.entries())
     yield `${index === 0 ? "" : ","}${JSON.stringify(message)}`;
   yield "]}\n";
-}
-
-function stopped(): CommandOutcome {
-  return {
-    json: { success: false, kind: "interrupted" },
-    lines: [],
-    notes: ["Stopped. No file was written."],
-    exitCode: 130,
-  };
 }
 
 // The output file: private, written piece by piece, and renamed to its final name when it is complete.

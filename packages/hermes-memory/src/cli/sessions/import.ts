@@ -1,12 +1,11 @@
 // `hermes sessions import`: reads the lines of an export, one session at a time.
 import { type FileHandle, open } from "node:fs/promises";
-import { Readable } from "node:stream";
 import { describeCause, HermesError, parseOutsideJson } from "@hermes-memory/core/lib";
 import type { ExportedSession, ImportOutcome } from "@hermes-memory/core/sessions";
 import { z } from "zod";
 import { type CommandBody, CommandFailure, type CommandOutcome } from "../command.ts";
 import { counted, printable } from "../printing.ts";
-import { type Line, LineTooLong, linesOf, lineText } from "./input-lines.ts";
+import { type Line, LineTooLong, linesOf, lineText, untilAborted } from "./input-lines.ts";
 import { progressDisplay } from "./progress.ts";
 import { openOrMakeSessions } from "./session-command.ts";
 import { flat } from "./text-layout.ts";
@@ -68,30 +67,6 @@ class Reading {
       this.line = cause.line;
       this.trouble = cause.message;
     }
-  }
-}
-
-/** Ends at once when the signal aborts, even while the input is idle. */
-async function* untilAborted(
-  chunks: AsyncIterable<Uint8Array>,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array> {
-  const { promise: aborted, resolve } = Promise.withResolvers<undefined>();
-  const stop = (): void => resolve(undefined);
-  signal.addEventListener("abort", stop, { once: true });
-  const source = chunks[Symbol.asyncIterator]();
-  try {
-    while (!signal.aborted) {
-      const next = source.next();
-      const read = await Promise.race([next, aborted]);
-      if (read === undefined) next.catch(() => {}); // the result is no longer needed
-      if (read === undefined || read.done) return;
-      yield read.value;
-    }
-  } finally {
-    signal.removeEventListener("abort", stop);
-    // An open stream would keep the process alive.
-    if (chunks instanceof Readable) chunks.destroy();
   }
 }
 

@@ -1,4 +1,5 @@
 // Lines of a byte stream, one at a time, however its chunks are split.
+import { Readable } from "node:stream";
 import { type ByteLine, ByteLines } from "@hermes-memory/core/lib";
 
 export type Line = { readonly number: number; readonly bytes: Uint8Array };
@@ -42,5 +43,29 @@ export function lineText({ bytes }: Line): string | undefined {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
     return undefined;
+  }
+}
+
+/** Ends at once when the signal aborts, even while the input is idle. */
+export async function* untilAborted(
+  chunks: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const { promise: aborted, resolve } = Promise.withResolvers<undefined>();
+  const stop = (): void => resolve(undefined);
+  signal.addEventListener("abort", stop, { once: true });
+  const source = chunks[Symbol.asyncIterator]();
+  try {
+    while (!signal.aborted) {
+      const next = source.next();
+      const read = await Promise.race([next, aborted]);
+      if (read === undefined) next.catch(() => {}); // the result is no longer needed
+      if (read === undefined || read.done) return;
+      yield read.value;
+    }
+  } finally {
+    signal.removeEventListener("abort", stop);
+    // An open stream would keep the process alive.
+    if (chunks instanceof Readable) chunks.destroy();
   }
 }

@@ -84,18 +84,19 @@ async function describeActive(
   const { home } = memory;
   const health = readProviderHealth(home, name) ?? null;
   const { source, directory, problem } = found ?? {};
-  const { reported, ...checked } =
+  const checked: Checked =
     source === "bundled"
       ? await checkBundled(home, name)
-      : { availability: health?.availability ?? null, ...namedVariables(home, found) };
+      : { availability: health?.availability ?? null, variables: requiredVariables(home, found) };
   return {
     name,
     installed: found !== undefined,
     source,
     directory,
     problem,
-    settings: await settingsOf(memory, name, reported),
-    ...checked,
+    settings: await settingsOf(memory, name, checked.reported),
+    availability: checked.availability,
+    variables: checked.variables?.length ? checked.variables : undefined,
     health,
   };
 }
@@ -113,34 +114,28 @@ async function checkBundled(home: string, name: string): Promise<Checked> {
 type Checked = Pick<ActiveProvider, "availability" | "variables"> & { readonly reported?: Settings };
 
 /** Read from `plugin.yaml`: a status does not run the plugin's code. */
-function namedVariables(home: string, found: FoundProvider | undefined): Pick<Checked, "variables"> {
-  const required = found?.manifest.requiresEnv ?? [];
-  if (required.length === 0) return {};
-  const isSet = variableLookup(home);
-  return {
-    variables: required.map(({ name, url }) => ({
-      key: name,
-      variable: name,
-      is_set: isSet(name),
-      required: true,
-      url: url === "" ? undefined : url,
-    })),
-  };
-}
-
-function variableLookup(home: string): (variable: string) => boolean {
-  const file = readEnvFile(envFilePath(home));
-  return (variable) => Boolean(process.env[variable] || (file.ok && file.value.values.get(variable)));
+function requiredVariables(home: string, found: FoundProvider | undefined): Variable[] {
+  return (found?.manifest.requiresEnv ?? []).map(({ name, url }) => ({
+    key: name,
+    variable: name,
+    is_set: isSet(home, name),
+    required: true,
+    url: url === "" ? undefined : url,
+  }));
 }
 
 function variablesOf(home: string, name: string, provider: MemoryProvider): Variable[] {
-  const isSet = variableLookup(home);
   return fieldsOf(provider).fields.flatMap((field): Variable[] => {
     const variable = variableOf(name, field);
     if (variable === undefined) return [];
-    const { key, url } = field;
-    return [{ key, variable, is_set: isSet(variable), required: field.required === true, url }];
+    const { key, url, required } = field;
+    return [{ key, variable, is_set: isSet(home, variable), required: required === true, url }];
   });
+}
+
+function isSet(home: string, variable: string): boolean {
+  const file = readEnvFile(envFilePath(home));
+  return Boolean(process.env[variable] || (file.ok && file.value.values.get(variable)));
 }
 
 // The status as lines. Control characters in a plugin's text are escaped.
@@ -155,9 +150,9 @@ export function statusLines(status: ProviderStatus, paint: Paint): string[] {
     ...(active === null ? [] : activeLines(active, status.pluginsDirectory, paint)),
     "",
     paint("bold", "Providers"),
-    ...providers.map(({ name, source, hint, problem, active: isActive }) => {
-      const about = problem === undefined ? shown(hint) : paint("yellow", shown(problem));
-      return `${isActive ? "*" : " "} ${name.padEnd(width)}  ${source.padEnd(7)}  ${about}`.trimEnd();
+    ...providers.map((provider) => {
+      const { hint, problem } = provider;
+      return listLine(provider, width, problem === undefined ? shown(hint) : paint("yellow", shown(problem)));
     }),
   ];
 }
@@ -300,7 +295,7 @@ function readJson(path: string): Settings {
 
 // `hermes memory providers`
 
-export type ListedProvider = {
+type ListedProvider = {
   readonly name: string;
   readonly source: FoundProvider["source"];
   readonly description: string;
@@ -328,28 +323,26 @@ export const providers: CommandBody = async (_input, context) => {
   };
 };
 
-export function listed(
+function listed(
   { name, source, manifest, directory, problem }: FoundProvider,
   active: string,
 ): ListedProvider {
-  return {
-    name,
-    source,
-    description: manifest.description,
-    active: name === active,
-    directory,
-    problem,
-  };
+  return { name, source, description: manifest.description, active: name === active, directory, problem };
 }
 
-export function listLines(rows: readonly (ListedProvider & Partial<Availability>)[], paint: Paint): string[] {
+function listLines(rows: readonly (ListedProvider & Partial<Availability>)[], paint: Paint): string[] {
   const width = Math.max(...rows.map(({ name }) => name.length));
-  return rows.map(({ name, source, description, active, problem, available, reason }) => {
+  return rows.map((row) => {
+    const { description, problem, available, reason } = row;
     const trouble =
       problem ?? (available === false ? `not available: ${reason ?? "no reason given"}` : undefined);
     const about = trouble === undefined ? oneLine(description, 100) : paint("yellow", oneLine(trouble, 200));
-    return `${active ? "*" : " "} ${name.padEnd(width)}  ${source.padEnd(7)}  ${about}`.trimEnd();
+    return listLine(row, width, about);
   });
+}
+
+function listLine({ active, name, source }: ListedProvider, width: number, about: string): string {
+  return `${active ? "*" : " "} ${name.padEnd(width)}  ${source.padEnd(7)}  ${about}`.trimEnd();
 }
 
 /** For bundled providers only: checking a user's plugin would run its code. */

@@ -14,6 +14,7 @@ import {
 } from "@hermes-memory/core/providers";
 import { redactSecrets } from "@hermes-memory/core/security";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../../command.ts";
+import { cancelled } from "../../confirm.ts";
 import { oneLine, printable } from "../../printing.ts";
 import { nonEmptyText } from "../memory-command.ts";
 import { loadNamed, namedOrActive } from "./find-provider.ts";
@@ -123,8 +124,7 @@ export const test: CommandBody = async ({ args }, context) => {
       trial: await tryOut(provider, home, signal),
       isInterrupted: signal.aborted,
     }));
-    if (isInterrupted)
-      return { json: { success: false, kind: "interrupted" }, lines: ["Interrupted."], exitCode: 130 };
+    if (isInterrupted) return { ...cancelled(130), lines: ["Interrupted."] };
     return outcomeOf(name, trial);
   } finally {
     io.endWithoutWaiting();
