@@ -52,7 +52,7 @@ export class SkillStore {
   readonly lockTimeoutMs: number;
   readonly clock: Clock;
   readonly catalog: Catalog;
-  readonly #surroundings: VisibilityRules;
+  readonly #visibility: VisibilityRules;
 
   constructor(options: SkillStoreOptions) {
     const { env = process.env, platform, platformDisabled = {} } = options;
@@ -72,7 +72,7 @@ export class SkillStore {
     });
     const forPlatform =
       platform !== undefined && Object.hasOwn(platformDisabled, platform) ? platformDisabled[platform] : [];
-    this.#surroundings = {
+    this.#visibility = {
       disabled: new Set([...(options.disabled ?? []), ...(forPlatform ?? [])]),
       system: options.system ?? process.platform,
       environments: options.environments ? new Set(options.environments) : detectEnvironments(env),
@@ -97,7 +97,7 @@ export class SkillStore {
   }
 
   hiddenReason(skill: Skill): HiddenReason | undefined {
-    return hiddenReason(skill, this.#surroundings);
+    return hiddenReason(skill, this.#visibility);
   }
 
   /** By path, directory, frontmatter name or flat file. Finds hidden skills too. */
@@ -166,12 +166,12 @@ const SYSTEMS: Readonly<Record<string, string>> = { macos: "darwin", linux: "lin
 /** `environment` hides a skill from lists only. */
 function hiddenReason(
   { name, directoryName, header }: Skill,
-  around: VisibilityRules,
+  rules: VisibilityRules,
 ): HiddenReason | undefined {
-  if (around.disabled.has(name) || around.disabled.has(directoryName)) return "disabled";
+  if (rules.disabled.has(name) || rules.disabled.has(directoryName)) return "disabled";
   const { platforms, environments } = header;
-  if (platforms.length > 0 && !platforms.some((each) => isSystem(each, around.system))) return "platform";
-  if (environments.length > 0 && !environments.some((each) => around.environments.has(each.toLowerCase())))
+  if (platforms.length > 0 && !platforms.some((each) => isSystem(each, rules.system))) return "platform";
+  if (environments.length > 0 && !environments.some((each) => rules.environments.has(each.toLowerCase())))
     return "environment";
   return undefined;
 }
