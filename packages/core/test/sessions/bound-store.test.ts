@@ -2,8 +2,8 @@
 // bound-contract.slow.test.ts.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { bindStore } from "../../src/sessions/bound-store.ts";
 import {
-  bindStore,
   type MessageInput,
   openSessionStore,
   type Scope,

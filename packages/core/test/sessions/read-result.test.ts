@@ -10,11 +10,10 @@ import { fenceUntrusted } from "../../src/security/index.ts";
 import {
   type NewMessage,
   openSessionStore,
-  type ResultLimits,
-  readResultEntry,
   resultNote,
   type SessionStore,
 } from "../../src/sessions/index.ts";
+import { type ResultLimits, readResultEntry } from "../../src/sessions/read-result.ts";
 import { oldNote } from "../../testing/session-store/deletion.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { callContext } from "../fakes/tools.ts";

@@ -5,12 +5,12 @@ import { describe, expect, it } from "vitest";
 import { sessionFiles } from "../../src/home.ts";
 import {
   findOrphans,
-  maintainSessions,
   openSessionStore,
   resultNote,
   type SessionStore,
   STORED_SNAPSHOT,
 } from "../../src/sessions/index.ts";
+import { maintainSessions } from "../../src/sessions/maintain.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
 const DAY_MS = 86_400_000;

@@ -169,7 +169,7 @@ type TextMatch = {
 const LEAST_SHARE = 0.5;
 
 /** Created once per query; undefined for an empty query. */
-function textMatcher(query: string): ((text: string) => TextMatch | undefined) | undefined {
+export function textMatcher(query: string): ((text: string) => TextMatch | undefined) | undefined {
   const parsed = parseQuery(query);
   switch (parsed.kind) {
     case "blank":

@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { Lookup } from "../../../src/sessions/search-tool/answer-parts.ts";
+import { read } from "../../../src/sessions/search-tool/session-views.ts";
 import { sessionSearchTool } from "../../../src/sessions/search-tool/tool.ts";
 import { column, openHome, talk } from "./support.ts";
 
@@ -284,4 +286,15 @@ describe("read", () => {
       success: false,
     });
   });
+});
+
+it("read answers undefined for an unknown id, so that the tool can try other profiles", async () => {
+  const asked: string[] = [];
+  const getSession = async (id: string) => {
+    asked.push(id);
+    return null;
+  };
+  const lookup = { store: { getSession }, scope: {} } as unknown as Lookup;
+  expect(await read(lookup, { mode: "read", sessionId: { asGiven: " a ", bare: "a" } })).toBeUndefined();
+  expect(asked).toEqual([" a ", "a"]);
 });

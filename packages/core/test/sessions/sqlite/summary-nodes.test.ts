@@ -1,7 +1,9 @@
 // The table of summary nodes in all kinds of files: ours without it, Hermes Agent's, another program's, read-only.
+
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { openSessionStore } from "../../../src/sessions/index.ts";
+import { textMatcher } from "../../../src/sessions/sqlite/summary-nodes.ts";
 import { leafOf } from "../../../testing/session-store/summary-nodes.ts";
 import { outcomeOf } from "../../fakes/every-call.ts";
 import {
@@ -151,5 +153,31 @@ describe.skipIf(!hasPythonSqlite)("Python's SQLite", () => {
     expect(query(path, "SELECT * FROM lcm_nodes")).toEqual([]);
     expect(await store.getSummaryNode("lcm_leaf_1")).toBeNull();
     await python.close();
+  });
+});
+
+describe("a query on a text without an index", () => {
+  const scoreOf = (query: string, text: string) => textMatcher(query)?.(text)?.score;
+
+  it("scores a plain query by the share of its terms, stop words left out", () => {
+    expect(scoreOf("what glaze for the kiln", "the kiln got a blue glaze")).toBe(1);
+    expect(scoreOf("glaze kiln", "a glaze without heat")).toBe(0.5);
+    expect(scoreOf("glaze kiln copper", "a glaze without heat")).toBeUndefined();
+  });
+
+  it("finds other forms of a plain word, and only the exact words of an expression", () => {
+    expect(scoreOf("glazes", "one glaze")).toBe(1);
+    expect(scoreOf('"glazes"', "one glaze")).toBeUndefined();
+  });
+
+  it("follows operators, prefixes and pairs of characters", () => {
+    expect(scoreOf("kiln NOT copper", "a kiln with copper")).toBeUndefined();
+    expect(scoreOf("copp*", "a kiln with copper")).toBe(1);
+    expect(scoreOf("方案", "部署方案")).toBe(1);
+    expect(textMatcher("  ")).toBeUndefined();
+  });
+
+  it("marks what it found", () => {
+    expect(textMatcher("kiln")?.("the kiln is hot")?.snippet).toBe("the >>>kiln<<< is hot");
   });
 });
