@@ -8,14 +8,14 @@ export type Matches = ReadonlyMap<number, number>;
 export const NO_MATCHES: Matches = new Map();
 
 /** This many matching words in a row, with this many characters, are not a coincidence. */
-const LEAST_WORDS = 5;
-const LEAST_CHARS = 16;
-const LEAST_NOTE_WORDS = 12;
+const MIN_WORDS = 5;
+const MIN_CHARS = 16;
+const MIN_NOTE_WORDS = 12;
 /** Lower limits for a whole line. */
-const LEAST_LINE_WORDS = 2;
-const LEAST_LINE_CHARS = 6;
+const MIN_LINE_WORDS = 2;
+const MIN_LINE_CHARS = 6;
 /** Lower limit for the whole content of a fence, or everything until the end of the stream. */
-const LEAST_CONTENT_WORDS = 3;
+const MIN_CONTENT_WORDS = 3;
 
 export class RecalledText {
   readonly #words: string[] = [];
@@ -59,8 +59,8 @@ export class RecalledText {
       const line = this.#lines[at];
       if (line === undefined || each < count) return false;
       const isFromStart = at - line.start + 1 === count;
-      if (line.isNote) return isFromStart && count >= LEAST_CONTENT_WORDS;
-      return count >= LEAST_CONTENT_WORDS || (isFromStart && at === line.end);
+      if (line.isNote) return isFromStart && count >= MIN_CONTENT_WORDS;
+      return count >= MIN_CONTENT_WORDS || (isFromStart && at === line.end);
     });
   }
 
@@ -69,10 +69,10 @@ export class RecalledText {
     if (line === undefined) return 0;
     const inLine = at - line.start + 1;
     // The system note is ordinary English, so a few of its words count only if they are its beginning.
-    if (line.isNote && count < LEAST_NOTE_WORDS) return count >= inLine && inLine >= LEAST_WORDS ? inLine : 0;
-    if (count >= LEAST_WORDS && this.#charsOf(at, count) >= LEAST_CHARS) return count;
-    const isLine = at === line.end && count >= inLine && inLine >= LEAST_LINE_WORDS;
-    return isLine && this.#charsOf(at, inLine) >= LEAST_LINE_CHARS ? inLine : 0;
+    if (line.isNote && count < MIN_NOTE_WORDS) return count >= inLine && inLine >= MIN_WORDS ? inLine : 0;
+    if (count >= MIN_WORDS && this.#charsOf(at, count) >= MIN_CHARS) return count;
+    const isLine = at === line.end && count >= inLine && inLine >= MIN_LINE_WORDS;
+    return isLine && this.#charsOf(at, inLine) >= MIN_LINE_CHARS ? inLine : 0;
   }
 
   #charsOf(last: number, count: number): number {
@@ -149,8 +149,8 @@ const NAME = ["memory", "context"] as const;
 const JOINT = /[-_\u2010-\u2015\u2212\ufe58\ufe63\uff0d]/;
 const INVISIBLE = /[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]/;
 /** Most whitespace before and after the name in a tag. */
-const MOST_BLANKS = 8;
-const MOST_ATTRIBUTE_CHARS = 120;
+const MAX_BLANKS = 8;
+const MAX_ATTRIBUTE_CHARS = 120;
 
 const NONE = -1;
 const PARTIAL = -2;
@@ -204,7 +204,7 @@ function endOfTag(text: string, name: number): number {
     const marks = endOfAny(text, first, ["--"]);
     return marks < 0 ? marks : endOfClosing(text, marks, CLOSING);
   }
-  const last = Math.min(text.length, first + MOST_ATTRIBUTE_CHARS);
+  const last = Math.min(text.length, first + MAX_ATTRIBUTE_CHARS);
   for (let at = first; at <= last; at += 1) {
     const end = endOfClosing(text, at, CLOSING);
     if (end !== NONE) return end;
@@ -230,13 +230,13 @@ function endOfAny(text: string, at: number, words: readonly string[]): number {
 
 function skipBlanks(text: string, from: number): number {
   let at = from;
-  while (at < from + MOST_BLANKS && (isWhitespaceUnit(text.charCodeAt(at)) || isInvisible(text, at))) at += 1;
+  while (at < from + MAX_BLANKS && (isWhitespaceUnit(text.charCodeAt(at)) || isInvisible(text, at))) at += 1;
   return at;
 }
 
 function skipInvisible(text: string, from: number): number {
   let at = from;
-  while (at < from + MOST_BLANKS && isInvisible(text, at)) at += 1;
+  while (at < from + MAX_BLANKS && isInvisible(text, at)) at += 1;
   return at;
 }
 
@@ -257,7 +257,7 @@ const IGNORED = /\p{Cf}/u;
 const ENTITY = /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z][a-z0-9]{1,8}));/iy;
 const MAYBE_ENTITY = /&(?:#(?:\d{0,7}|x[0-9a-f]{0,6})?|[a-z][a-z0-9]{0,8})?$/iy;
 /** Longer words are cut, so that a stream is not held back until the end of one. */
-const MOST_WORD_UNITS = 64;
+const MAX_WORD_UNITS = 64;
 const LIST_NUMBER = /^\d{1,3}$/;
 
 /** `none`: no word begins at `from`. */
@@ -276,7 +276,7 @@ function readWord(text: string, from: number, isFinal: boolean): Token | undefin
     }
     if (!isIgnored) word += character;
     at = end;
-    if (at - from >= MOST_WORD_UNITS) return toWord(word, at);
+    if (at - from >= MAX_WORD_UNITS) return toWord(word, at);
   }
   if (word === "") return at === from && at < text.length ? entityOrNone(text, at) : "none";
   if (LIST_NUMBER.test(word)) {

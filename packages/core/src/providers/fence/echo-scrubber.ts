@@ -14,13 +14,13 @@ import {
 } from "./echo-matching.ts";
 
 /** Most text held back after an open tag while all of it repeats the recall. In UTF-16 units, like the next two. */
-const MOST_HELD = 2_000;
+const MAX_HELD = 2_000;
 /** The same while it began with other words and repeats nothing yet. */
-const MOST_LEAD = 400;
+const MAX_LEAD = 400;
 /** Most words of a heading: separate lines between an open tag and the repetition. */
-const MOST_HEADING_WORDS = 8;
+const MAX_HEADING_WORDS = 8;
 /** Most text after a repetition that is still dropped if the fence is closed behind it. */
-const MOST_TAIL = 1_000;
+const MAX_TAIL = 1_000;
 
 const MENTIONED = /[`.,;)?!]/;
 
@@ -202,7 +202,7 @@ export class EchoScrubber {
 
   /** Whether the span is an open tag, one or two lines of other words, and the recall from the next line on. */
   #hasHeading({ starts }: Span, words: number): boolean {
-    if (words === 0 || words > MOST_HEADING_WORDS) return false;
+    if (words === 0 || words > MAX_HEADING_WORDS) return false;
     const hasBreak = (from = 0, to = 0): boolean => this.#text.slice(from, to).includes("\n");
     const tag = matchTag(this.#text, 0);
     return (
@@ -213,13 +213,13 @@ export class EchoScrubber {
   /** Whether the limit of held text is reached and the span has ended because of it. */
   #isOver(span: Span): boolean {
     if (span.state === "dropping") {
-      if (this.#at <= MOST_TAIL) return false;
+      if (this.#at <= MAX_TAIL) return false;
       if (!span.isLine) return this.#giveBack(span);
       this.#forget(span);
       return false;
     }
     const isHopeful = span.state === "repeating" || span.hasRepetition;
-    return this.#at > (isHopeful ? MOST_HELD : MOST_LEAD) && this.#release();
+    return this.#at > (isHopeful ? MAX_HELD : MAX_LEAD) && this.#release();
   }
 
   /** The stream ended inside the span. */

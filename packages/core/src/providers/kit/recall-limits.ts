@@ -40,7 +40,7 @@ const CHARS_PER_TOKEN = 4;
 
 const ELLIPSIS = " …";
 /** The cut is moved back to a blank only if at least this share of the limit is kept. */
-const LEAST_KEPT = 0.8;
+const MIN_KEPT = 0.8;
 
 /** At most `limit` code points, the ellipsis included; cut at a blank if that loses less than a fifth. "" for a limit of 0. */
 export function fitChars(text: string, limit: number): string {
@@ -53,7 +53,7 @@ export function fitChars(text: string, limit: number): string {
   if (room <= 0) return takeCodePoints(text, maxChars);
   const head = takeCodePoints(text, room);
   const blank = head.lastIndexOf(" ");
-  return (blank > head.length * LEAST_KEPT ? head.slice(0, blank) : head) + ELLIPSIS;
+  return (blank > head.length * MIN_KEPT ? head.slice(0, blank) : head) + ELLIPSIS;
 }
 
 export function fitTokens(text: string, maxTokens: number): string {

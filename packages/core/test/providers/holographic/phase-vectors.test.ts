@@ -6,7 +6,7 @@ import {
   bind,
   bundle,
   Encoder,
-  LEAST_SNR,
+  MIN_SNR,
   similarity,
   snrEstimate,
   TAU,
@@ -116,7 +116,7 @@ describe("operations", () => {
     expect([1, 100, 256, 0].map((count) => snrEstimate(1024, count))).toEqual([
       32,
       3.2,
-      LEAST_SNR,
+      MIN_SNR,
       Number.POSITIVE_INFINITY,
     ]);
     expect(snrEstimate(1024, 257)).toBeCloseTo(1.996105156965777, DIGITS);

@@ -160,7 +160,7 @@ export type BrvCommand = {
 };
 
 /** brv refuses a `--timeout` below this. */
-const LEAST_TIMEOUT_S = 10;
+const MIN_TIMEOUT_S = 10;
 
 /** Word search over the tree, without a model. It has no `--timeout`. */
 export function searchCommand(text: string, limit: number, { prefetchMs }: Limits): BrvCommand {
@@ -220,7 +220,7 @@ function argument(text: string): string {
 }
 
 function seconds(ms: number): string {
-  return String(Math.max(LEAST_TIMEOUT_S, Math.ceil(ms / 1000)));
+  return String(Math.max(MIN_TIMEOUT_S, Math.ceil(ms / 1000)));
 }
 
 // ---- Finding the program ----

@@ -2,7 +2,7 @@
 // bundle are stored in the table hermes_memory_bank_sums, so that a changed fact does not need all facts to be bundled again.
 import { sha256 } from "../../../lib/index.ts";
 import type { FactDatabase } from "./database.ts";
-import { LEAST_SNR, readVector, snrEstimate, VectorSum, vectorBytes } from "./phase-vectors.ts";
+import { MIN_SNR, readVector, snrEstimate, VectorSum, vectorBytes } from "./phase-vectors.ts";
 
 // Summands are rounded to multiples of 1 / PER_UNIT. Sums of up to 131,072 facts are then exact in a double, so a fact can be subtracted
 // again and a bank does not depend on its history. The rounding changes angles by about 1e-11.
@@ -75,7 +75,7 @@ export class Banks {
   vector(category: string): Float64Array | undefined {
     const sql = "SELECT vector, fact_count FROM memory_banks WHERE bank_name = :name";
     const row = this.#db.get<{ vector: Uint8Array; fact_count: number }>(sql, { name: bankName(category) });
-    if (row !== undefined && snrEstimate(this.#dim, row.fact_count) < LEAST_SNR)
+    if (row !== undefined && snrEstimate(this.#dim, row.fact_count) < MIN_SNR)
       this.#warnOnce(category, row.fact_count);
     return readVector(row?.vector, this.#dim);
   }

@@ -14,6 +14,7 @@ import type { Scoring } from "./settings.ts";
 import type { IndexedFact } from "./vector-index.ts";
 import type { Mentions } from "./words-and-names.ts";
 
+/** The parts of an open store that its operations share. */
 export type StoreParts = {
   readonly db: FactDatabase;
   readonly encoder: Encoder;

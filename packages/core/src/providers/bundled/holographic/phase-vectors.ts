@@ -20,7 +20,7 @@ const SINES = Float64Array.from({ length: LEVELS }, (_, level) => Math.sin(level
 const ANGLES = Float64Array.from({ length: LEVELS }, (_, level) => level * STEP);
 
 /** Below this signal-to-noise ratio the facts in a bundle cannot be told apart reliably, which is worth a warning. */
-export const LEAST_SNR = 2;
+export const MIN_SNR = 2;
 
 /** The angle of each level. */
 function toPhases(levels: Uint16Array): Float64Array {
@@ -182,9 +182,9 @@ const ROLE_ENTITY = "__hrr_role_entity__";
 const EMPTY_TEXT = "__hrr_empty__";
 const VALUES_PER_HASH = 16;
 /** 16 MB at the usual length. */
-const MOST_KEPT_ATOMS = 8192;
+const MAX_KEPT_ATOMS = 8192;
 /** Four times the number of facts that one search for contradictions compares. */
-const MOST_KEPT_TEXTS = 2000;
+const MAX_KEPT_TEXTS = 2000;
 
 export class Encoder {
   readonly dim: number;
@@ -210,7 +210,7 @@ export class Encoder {
 
   /** The same, rounded to the nearest levels and cached. */
   textLevels(text: string): Uint16Array {
-    return keep(this.#texts, text, MOST_KEPT_TEXTS, () => {
+    return keep(this.#texts, text, MAX_KEPT_TEXTS, () => {
       const levels = new Uint16Array(this.dim);
       toLevels(this.text(text), levels);
       return levels;
@@ -246,7 +246,7 @@ export class Encoder {
   }
 
   #levels(word: string): Uint16Array {
-    return keep(this.#atoms, word, MOST_KEPT_ATOMS, () => atomLevels(word, this.dim));
+    return keep(this.#atoms, word, MAX_KEPT_ATOMS, () => atomLevels(word, this.dim));
   }
 }
 

@@ -21,7 +21,7 @@ type SearchSettings = Pick<HolographicSettings, "scoring" | "vectorWeight" | "ha
 const RANK_WEIGHT = 0.4;
 const WORDS_WEIGHT = 0.3;
 const CANDIDATES_PER_RESULT = 3;
-const LEAST_TOP_RANK = 1e-6;
+const MIN_TOP_RANK = 1e-6;
 const MS_PER_DAY = 86_400_000;
 
 /** Within a read transaction. */
@@ -34,7 +34,7 @@ export function searchFacts(
   const request = { ...asked, query: questionIn(asked.query) };
   const candidates = findCandidates(parts, settings, request);
   if (candidates.length === 0) return [];
-  const top = Math.max(...candidates.map(({ rank }) => Math.abs(rank)), LEAST_TOP_RANK);
+  const top = Math.max(...candidates.map(({ rank }) => Math.abs(rank)), MIN_TOP_RANK);
   const queryWords = new Set(matchWords(request.query));
   const queryVector = settings.vectorWeight > 0 ? encodeQuery(parts, settings, request.query) : undefined;
 
@@ -124,7 +124,7 @@ const STOP_WORDS = new Set(
 
 /** Endings of English words. The rest has to be long enough to identify the word. */
 const ENDING = /(?:ings?|ed|es|ers?|s|e|y|ies|ied)$/;
-const LEAST_STEM = 4;
+const MIN_STEM = 4;
 
 /** The text, or the beginning and the end of a long one. */
 function questionIn(text: string): string {
@@ -161,7 +161,7 @@ function firstAndLast(words: readonly string[]): readonly string[] {
 
 function otherForms(word: string): string[] {
   const stem = word.replace(ENDING, "");
-  return /^\p{L}+$/u.test(stem) && stem.length >= LEAST_STEM ? [`${quoted(stem)}*`] : [];
+  return /^\p{L}+$/u.test(stem) && stem.length >= MIN_STEM ? [`${quoted(stem)}*`] : [];
 }
 
 function quoted(text: string): string {

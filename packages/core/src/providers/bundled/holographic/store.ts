@@ -125,11 +125,11 @@ export class FactStore {
   }
 
   async remove(factId: number): Promise<boolean> {
-    const updates = await this.#write(
+    const removed = await this.#write(
       () => removeFact(this.#parts, factId),
       (outcome) => (outcome === undefined ? [] : [outcome]),
     );
-    return updates !== undefined;
+    return removed !== undefined;
   }
 
   async rate(factId: number, isHelpful: boolean): Promise<Rated | undefined> {

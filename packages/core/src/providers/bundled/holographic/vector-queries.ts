@@ -299,8 +299,8 @@ type ContradictingFact = Omit<FactRow, "retrieval_count" | "helpful_count">;
 
 /** The number of pairs grows with the square, so only the most recently changed facts are compared. */
 const MAX_FACTS = 500;
-const LEAST_OVERLAP = 0.3;
-const LEAST_SCORE = 0.3;
+const MIN_OVERLAP = 0.3;
+const MIN_SCORE = 0.3;
 /** Similarity of two statements of the same form: above it they are the same statement, below it they have different subjects. */
 const SAME_FORM = { from: 0.5, to: 0.97 };
 /**
@@ -319,7 +319,7 @@ export function findContradictions(
   const judge = parts.scoring === "reference" ? referenceJudge(parts) : structuralJudge(parts);
   const found = pairsOf(facts).flatMap(({ one, other, shared }) => {
     const overlap = shared.length / (one.entities.length + other.entities.length - shared.length);
-    const verdict = overlap < LEAST_OVERLAP ? undefined : judge(one.fact, other.fact, overlap);
+    const verdict = overlap < MIN_OVERLAP ? undefined : judge(one.fact, other.fact, overlap);
     return verdict === undefined ? [] : [{ one, other, shared, overlap, verdict }];
   });
   found.sort((a, b) => b.verdict.score - a.verdict.score);
@@ -356,10 +356,10 @@ function referenceJudge({ db, encoder }: StoreParts): Judge {
   return (one, other, overlap) => {
     const [a, b] = [vectorOf(one.fact_id), vectorOf(other.fact_id)];
     const nearly = levelSimilarity(a.levels, b.levels, encoder.dim);
-    if (scoreOf(nearly - SCAN_ERROR, overlap) < LEAST_SCORE) return undefined;
+    if (scoreOf(nearly - SCAN_ERROR, overlap) < MIN_SCORE) return undefined;
     const similar = similarity(a.vector, b.vector);
     const score = scoreOf(similar, overlap);
-    return score >= LEAST_SCORE ? { similar, score } : undefined;
+    return score >= MIN_SCORE ? { similar, score } : undefined;
   };
 }
 
