@@ -2,8 +2,8 @@ import type { ModelIdentity } from "@hermes-memory/agent/models";
 import type { ModelConfig } from "@hermes-memory/core/config";
 import { describe, expect, it } from "vitest";
 import { message } from "../../../agent/test/messages.ts";
-import { isOtherServer, plannedModel, settingsPlan } from "../../src/cli/model/set.ts";
-import { callProblem } from "../../src/cli/model/test.ts";
+import { isOtherServer, plannedModel, settingsPlan } from "../../src/cli/model/set-model.ts";
+import { callProblem } from "../../src/cli/model/test-model.ts";
 
 const NONE: ModelConfig = {
   default: "",

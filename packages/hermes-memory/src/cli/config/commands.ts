@@ -20,7 +20,7 @@ export const configCommands: readonly CommandSpec[] = [
       "hermes config get memory.provider --json",
       "hermes config get model.api_key --reveal",
     ],
-    load: async () => (await import("./values.ts")).get,
+    load: async () => (await import("./config-values.ts")).get,
   },
   {
     name: "config set",
@@ -30,25 +30,25 @@ export const configCommands: readonly CommandSpec[] = [
       "hermes config set memory.memory_char_limit 3000",
       "hermes config set memory.write_approval on",
     ],
-    load: async () => (await import("./values.ts")).set,
+    load: async () => (await import("./config-values.ts")).set,
   },
   {
     name: "config unset",
     summary: "remove one setting, so that its default applies",
     arguments: [key],
     examples: ["hermes config unset memory.provider"],
-    load: async () => (await import("./values.ts")).unset,
+    load: async () => (await import("./config-values.ts")).unset,
   },
   {
     name: "config path",
     summary: "print where config.yaml is",
     examples: ["hermes config path"],
-    load: async () => (await import("./values.ts")).path,
+    load: async () => (await import("./config-values.ts")).path,
   },
   {
     name: "config check",
     summary: "check config.yaml for mistakes (exit code 1 when there are any)",
     examples: ["hermes config check", "hermes config check --json"],
-    load: async () => (await import("./values.ts")).check,
+    load: async () => (await import("./config-values.ts")).check,
   },
 ];

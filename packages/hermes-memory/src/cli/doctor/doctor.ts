@@ -20,7 +20,7 @@ const ALWAYS: readonly (readonly [name: string, load: () => Promise<Check>])[] =
   ["home", async () => (await home()).checkHome],
   ["disk", async () => (await home()).checkDisk],
   ["config", async () => (await home()).checkSettings],
-  ["clients", async () => (await import("./clients.ts")).checkClients],
+  ["clients", async () => (await import("./client-checks.ts")).checkClients],
 ];
 
 /** Only where the home directory exists. */
@@ -36,13 +36,13 @@ const INSIDE_HOME: typeof ALWAYS = [
   ["pending", async () => (await files()).checkPending],
   ["temp-files", async () => (await files()).checkTemps],
   ["skills", async () => (await import("./stored-secrets.ts")).checkSkills],
-  ["sessions", async () => (await import("./sessions.ts")).checkSessions],
+  ["sessions", async () => (await import("./session-checks.ts")).checkSessions],
   ["provider", async () => (await home()).checkProvider],
 ];
 
 export const doctor: CommandBody = async ({ flags }, context) => {
   const checked = await checkedHome(context);
-  const repair = flags.fix === true ? (await import("./clients.ts")).fixClients(checked) : undefined;
+  const repair = flags.fix === true ? (await import("./client-checks.ts")).fixClients(checked) : undefined;
   const findings = [...(repair?.findings ?? [])];
   for (const [name, load] of [...ALWAYS, ...(isDirectory(checked.home) ? INSIDE_HOME : [])])
     findings.push(...(await guarded(name, async () => (await load())(checked))));

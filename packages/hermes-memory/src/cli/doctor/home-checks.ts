@@ -13,7 +13,7 @@ import {
   readProviderHealth,
 } from "@hermes-memory/core/providers";
 import { isFindingId } from "@hermes-memory/core/security";
-import { issueText, unreadKeyText } from "../config/values.ts";
+import { issueText, unreadKeyText } from "../config/config-values.ts";
 import { isDirectory, statOf } from "../inspect-files.ts";
 import { counted, localTime } from "../printing.ts";
 import { bytes, type CheckedHome, type Finding, fail, fine, quoted, warn } from "./finding.ts";

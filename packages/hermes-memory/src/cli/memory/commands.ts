@@ -243,7 +243,7 @@ export const memoryCommands: readonly CommandSpec[] = [
     summary: "show usage, sizes, pins, archive, journal, approval and the external provider",
     flags: { dir },
     examples: ["hermes memory status", "hermes memory status --json"],
-    load: async () => (await import("./status.ts")).status,
+    load: async () => (await import("./memory-status.ts")).status,
   },
   {
     name: "memory setup",
@@ -269,13 +269,13 @@ export const memoryCommands: readonly CommandSpec[] = [
       "hermes memory setup holographic --yes",
       "hermes memory setup holographic --set auto_extract=true --set default_trust=0.6 --yes",
     ],
-    load: async () => (await import("./provider/setup.ts")).setup,
+    load: async () => (await import("./provider/provider-setup.ts")).setup,
   },
   {
     name: "memory off",
     summary: "switch the external provider off; its data stays",
     examples: ["hermes memory off"],
-    load: async () => (await import("./provider/setup.ts")).off,
+    load: async () => (await import("./provider/provider-setup.ts")).off,
   },
   {
     name: "memory providers",
@@ -323,6 +323,6 @@ export const memoryCommands: readonly CommandSpec[] = [
     summary: "print the memory directory",
     flags: { dir },
     examples: ["hermes memory path", 'cd "$(hermes memory path)"'],
-    load: async () => (await import("./status.ts")).path,
+    load: async () => (await import("./memory-status.ts")).path,
   },
 ];

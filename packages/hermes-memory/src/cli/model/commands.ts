@@ -35,20 +35,20 @@ export const modelCommands: readonly CommandSpec[] = [
     name: "model",
     summary: "show the model conversations use, its window, and where its key comes from",
     examples: ["hermes model", "hermes model --json"],
-    load: async () => (await import("./show.ts")).show,
+    load: async () => (await import("./show-models.ts")).show,
   },
   {
     name: "model show",
     summary: "show the model conversations use; 'hermes model' alone does the same",
     examples: ["hermes model show --json"],
-    load: async () => (await import("./show.ts")).show,
+    load: async () => (await import("./show-models.ts")).show,
   },
   {
     name: "model list",
     summary: "list the model servers on this machine with their models, and the vendors",
     flags: { provider: { ...provider, summary: "only this one, with the models that its server lists" } },
     examples: ["hermes model list", "hermes model list --provider ollama", "hermes model list --json"],
-    load: async () => (await import("./show.ts")).list,
+    load: async () => (await import("./show-models.ts")).list,
   },
   {
     name: "model set",
@@ -67,7 +67,7 @@ export const modelCommands: readonly CommandSpec[] = [
       "hermes model set qwen3:8b --provider ollama",
       "hermes model set my-model --base-url http://127.0.0.1:9000/v1 --context-length 32768",
     ],
-    load: async () => (await import("./set.ts")).set,
+    load: async () => (await import("./set-model.ts")).set,
   },
   {
     name: "model test",
@@ -83,6 +83,6 @@ export const modelCommands: readonly CommandSpec[] = [
       "hermes model test --model qwen3:8b --provider ollama",
       "hermes model test --json",
     ],
-    load: async () => (await import("./test.ts")).test,
+    load: async () => (await import("./test-model.ts")).test,
   },
 ];

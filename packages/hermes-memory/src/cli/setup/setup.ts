@@ -23,6 +23,15 @@ import {
 } from "../command.ts";
 import { cancelled } from "../confirm.ts";
 import {
+  allVendors,
+  isSameAddress,
+  keyVariable,
+  type LocalServer,
+  listingServer,
+  localServers,
+  type Vendor,
+} from "../model/model-servers.ts";
+import {
   choiceFailure,
   identityJson,
   type ModelSources,
@@ -34,15 +43,6 @@ import {
   withoutChoice,
 } from "../model/resolution.ts";
 import {
-  allVendors,
-  isSameAddress,
-  keyVariable,
-  type LocalServer,
-  listingServer,
-  localServers,
-  type Vendor,
-} from "../model/servers.ts";
-import {
   type ModelChange,
   mayDropKey,
   modelFlagsOf,
@@ -50,8 +50,8 @@ import {
   type RequestedModel,
   type SavedSettings,
   saveSettings,
-} from "../model/set.ts";
-import { type CallReport, explainFailure, noting, stoppable, tryAnswer } from "../model/test.ts";
+} from "../model/set-model.ts";
+import { type CallReport, explainFailure, noting, stoppable, tryAnswer } from "../model/test-model.ts";
 import { counted, oneLine, printable } from "../printing.ts";
 import { choose } from "../prompts/choose.ts";
 

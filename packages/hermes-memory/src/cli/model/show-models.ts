@@ -5,6 +5,14 @@ import { redactSecrets } from "@hermes-memory/core/security";
 import { type CommandBody, CommandFailure, type Paint } from "../command.ts";
 import { counted, oneLine, printable } from "../printing.ts";
 import {
+  allVendors,
+  isSameAddress,
+  keyVariable,
+  listingServer,
+  localServers,
+  type Vendor,
+} from "./model-servers.ts";
+import {
   addressText,
   CHOOSING_VARIABLES,
   cachingJson,
@@ -18,14 +26,6 @@ import {
   windowJson,
   windowText,
 } from "./resolution.ts";
-import {
-  allVendors,
-  isSameAddress,
-  keyVariable,
-  listingServer,
-  localServers,
-  type Vendor,
-} from "./servers.ts";
 
 export const show: CommandBody = async (_input, context) => {
   const sources = await modelSources(context);

@@ -33,7 +33,7 @@ import {
   windowJson,
   windowText,
 } from "./resolution.ts";
-import { modelFlagsOf } from "./set.ts";
+import { modelFlagsOf } from "./set-model.ts";
 
 type Tried = { readonly trial: Trial; readonly window: ContextWindow };
 

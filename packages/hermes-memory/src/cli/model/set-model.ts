@@ -21,6 +21,7 @@ import {
 } from "../command.ts";
 import { cancelled } from "../confirm.ts";
 import { printable } from "../printing.ts";
+import { isSameAddress } from "./model-servers.ts";
 import {
   choiceFailure,
   identityJson,
@@ -31,7 +32,6 @@ import {
   type Resolved,
   resolveSettings,
 } from "./resolution.ts";
-import { isSameAddress } from "./servers.ts";
 
 export const set: CommandBody = async (input, context) => {
   const requested = { ...modelFlagsOf(input), model: (input.args.model ?? "").trim() };
