@@ -32,7 +32,7 @@ export function report({ corpus, messages, longSession, completeness, baseline, 
     long_session: longSession,
     completeness,
     reference: { ...reference, long_session: LONG_REFERENCE },
-    ...(baseline === undefined ? {} : { growth: growthOf(figures, baseline) }),
+    growth: baseline === undefined ? undefined : growthOf(figures, baseline),
     meets: {
       complete: completeness.wrong.length === 0,
       discover: mapValues(measured.discover, ({ p50_ms }, kind) => {

@@ -142,7 +142,7 @@ function runNode(args: readonly string[], { folder, home, coverage }: Run): void
     TMPDIR: folder,
     HERMES_HOME: home,
     NODE_DISABLE_COMPILE_CACHE: "1",
-    ...(coverage === undefined ? {} : { NODE_V8_COVERAGE: coverage }),
+    NODE_V8_COVERAGE: coverage,
   };
   const { status, stderr, error } = spawnSync(process.execPath, args, {
     cwd: folder,

@@ -7,7 +7,7 @@ import type { ModelCalls } from "./model-calls.ts";
 export type CuratorMode = "dry-run" | "propose" | "apply";
 export type CuratorScope = "memory" | "skills" | "all";
 
-/** What the memory part and the skills part of a run get. */
+/** The input of the memory part and the skills part of a run. */
 export type RunContext = {
   readonly memory: Memory;
   readonly mode: CuratorMode;

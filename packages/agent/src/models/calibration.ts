@@ -8,7 +8,7 @@ import { safeAddress } from "./base-url.ts";
 import { type CacheKey, withoutProvider } from "./context-window/window-cache.ts";
 import { isPlausibleWindow } from "./json-fields.ts";
 
-/** What is known about one model at one address. */
+/** The measurements of one model at one address. */
 export type Calibration = {
   /** The server's tokens per estimated token, smoothed; 1 to 4. */
   readonly factor: number;

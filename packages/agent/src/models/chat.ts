@@ -82,7 +82,7 @@ export type ModelFailureKind =
 
 export type ModelFailure = {
   readonly kind: ModelFailureKind;
-  /** What happened, why, what to do; without secrets and without the request. */
+  /** Says what happened, why, and what to do; contains no secrets and no part of the request. */
   readonly message: string;
   readonly status?: number;
   readonly isRetryable: boolean;

@@ -1,4 +1,4 @@
-// What model calls used and cost: token counts in buckets that do not overlap, prices, cost, and what prompt caching saved.
+// Usage and cost of model calls: token counts in buckets that do not overlap, prices, cost, and what prompt caching saved.
 import { asRecord } from "./json-fields.ts";
 
 export type Wire = "anthropic" | "chat" | "responses";
@@ -233,7 +233,7 @@ export function cacheSavings(calls: readonly Usage[], prices: ModelPrices, ttl: 
 }
 
 /**
- * What memory writes would have cost, in US dollars, if each had changed the system prompt. The prompt is the beginning of the
+ * The cost of memory writes, in US dollars, if each had changed the system prompt. The prompt is the beginning of the
  * cached prefix, so after a change nothing is found in the cache: the next call would have written what it has read.
  * `callsAfterWrites` are the indexes of the calls that followed a write; two writes before the same call cost once.
  */

@@ -102,9 +102,9 @@ export function getValue(home: string, dottedKey: string): Result<ConfigValue, C
       source: "file",
       key: dottedKey,
       value,
-      ...(from === dottedKey ? {} : { from }),
+      from: from === dottedKey ? undefined : from,
       remark: finding === undefined ? undefined : findingText(finding, raw),
-      ...(finding?.kind === "ignored" || finding?.kind === "passed-over" ? { isIgnored: true } : {}),
+      isIgnored: finding?.kind === "ignored" || finding?.kind === "passed-over" ? true : undefined,
     });
   }
   if (known?.default !== undefined) return ok({ source: "default", key: dottedKey, value: known.default });

@@ -356,7 +356,7 @@ function count(value: unknown): number {
   return Number.isFinite(number) && number > 0 ? Math.trunc(number) : 0;
 }
 
-// What both built-in engines share: the window, its budgets, the trigger's state, notices shown once.
+// Shared by both built-in engines: the window, its budgets, the trigger's state, notices shown once.
 
 export type WatchedOptions = {
   readonly contextLength: number;

@@ -257,7 +257,7 @@ async function openCurated(
     ...curatedSettings(config),
     dir,
     clock: memory.clock,
-    ...(allowSecrets ? { allowSecrets } : {}),
+    allowSecrets: allowSecrets === true || config.allowSecrets,
     log,
   });
   if (isLoaded) await store.load(); // an unreadable file is reported in `store.warnings`

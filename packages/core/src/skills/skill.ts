@@ -1,4 +1,4 @@
-// What a skill is, who changes it, what can go wrong, and the limits and names that other programs rely on.
+// The types of a skill, of its writers and of failures, and the limits and names that other programs rely on.
 import { codePointLength, preview } from "../lib/index.ts";
 
 export const SKILL_ACTIONS = ["create", "patch", "edit", "delete", "write_file", "remove_file"] as const;

@@ -18,7 +18,7 @@ const saidIn = (home: string, session: string): string[] =>
 /** An agent in the second of two sessions. */
 async function inSecond(options: { readonly store?: SessionStore; readonly home?: string } = {}) {
   const { store, home = tempDirectory() } = options;
-  const made = await agentHome(echo, { home, ...(store === undefined ? {} : { options: { store } }) });
+  const made = await agentHome(echo, { home, options: store && { store } });
   await made.agent.run("in one");
   const one = made.agent.sessionId;
   await made.agent.newSession();

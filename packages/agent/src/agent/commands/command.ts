@@ -23,10 +23,10 @@ export type CommandReply =
   | (ReplyOf<"queue"> & { readonly text: string })
   | ReplyOf<"error">;
 
-/** What happens to a text that the user sends while a turn runs. */
+/** How a text is handled that the user sends while a turn runs. */
 export type BusyMode = HermesConfig["display"]["busyInputMode"];
 
-/** What the entrance provides besides the agent. */
+/** Functions that the chat or gateway provides besides the agent. */
 export type CommandHost = {
   readonly config: HermesConfig;
   /** Asks the user. False when the entrance cannot ask. */

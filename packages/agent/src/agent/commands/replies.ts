@@ -1,4 +1,4 @@
-// What the slash commands share: replies, the question before a command that discards something, and how figures, times and
+// Shared by the slash commands: replies, the question before a command that discards something, and how figures, times and
 // texts are shown.
 import { describeCause, errnoCode, groupThousands, HermesError, preview } from "@hermes-memory/core/lib";
 import { redactSecrets } from "@hermes-memory/core/security";

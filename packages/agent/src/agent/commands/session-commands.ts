@@ -333,7 +333,8 @@ function searchJson(query: string, answer: SearchAnswer, hits: readonly NamedHit
     query,
     stage,
     empty: empty ?? null,
-    ...(confidence === undefined ? {} : { confidence: shownConfidence(answer), is_weak: confidence.isWeak }),
+    confidence: confidence && shownConfidence(answer),
+    is_weak: confidence?.isWeak,
     ...notSearchedField(answer),
     ...leftOutField(answer),
     hits: hits.map((hit) => ({

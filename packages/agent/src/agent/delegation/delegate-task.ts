@@ -185,7 +185,7 @@ function text(value: unknown): string {
 
 // ---- Running the children side by side. A child that fails, hangs or is stopped affects only its own result.
 
-/** What the parent needs of a child agent. */
+/** The part of a child agent that the parent uses. */
 export type Child = {
   readonly sessionId: string;
   readonly model: string;

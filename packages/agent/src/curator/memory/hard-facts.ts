@@ -1,4 +1,4 @@
-// What a merge of entries may neither lose nor invent: numbers, names, paths, quotations, and every "not", "always" and "never".
+// The facts that a merge of entries may neither lose nor add: numbers, names, paths, quotations, and every "not", "always" and "never".
 // Decided by words alone; in doubt, the entries are not merged. Pure.
 import {
   ABSOLUTES,
@@ -272,7 +272,7 @@ type Denials = {
   readonly all: ReadonlySet<string>;
 };
 
-/** What is negated: the words after a negation within its clause, or before it if there are none ("is forbidden"). */
+/** The negated words: those after a negation within its clause, or before it if there are none ("is forbidden"). */
 function denialsIn(texts: readonly string[]): Denials {
   const found = { content: new Set<string>(), meant: new Set<string>(), all: new Set<string>() };
   for (const clause of texts.flatMap((text) => text.split(CLAUSE))) {

@@ -18,7 +18,7 @@ const DONE_CHARS = 12;
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** What a part of a stream adds to the size of the reply. */
+/** The number of characters that a part of a stream adds to the reply. */
 export type Weight = { readonly chars: number; readonly calls: number };
 
 export class ReplyWatch {

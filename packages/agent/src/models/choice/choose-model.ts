@@ -151,7 +151,7 @@ function keyFor(endpoint: Endpoint, keys: Keys): Pick<ChosenModel, "apiKey" | "k
 // ---- The endpoint: which server is meant. Flags come before the environment, the environment before config. An address or a
 // ---- provider of a lower level is used only together with the same provider of a higher level.
 
-/** What flags, environment or config say; "" for a field that is not set. */
+/** The values from flags, environment or config; "" for a field that is not set. */
 type Level = { readonly model: string; readonly provider: string; readonly baseUrl: string };
 
 type Endpoint = {

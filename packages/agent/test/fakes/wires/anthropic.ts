@@ -19,7 +19,7 @@ export const anthropicFormat: WireFormat = {
       id,
       display_name: id,
       created_at: "2025-01-01T00:00:00Z",
-      ...(contextLength === undefined ? {} : { max_input_tokens: contextLength }),
+      max_input_tokens: contextLength,
     })),
     has_more: false,
     first_id: models[0] ?? null,

@@ -1,4 +1,4 @@
-// What a compaction reports to the user, and which messages it left out.
+// The notices that a compaction shows to the user, and the list of messages it left out.
 import { groupThousands } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
 import type { LeftOut, Notice, SummaryFailure } from "../engine.ts";

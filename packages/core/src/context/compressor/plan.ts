@@ -1,4 +1,4 @@
-// What a compaction of a list would do, decided before any model is asked: which messages stay, which are summarised, and
+// Plans a compaction of a list before any model is called: which messages stay, which are summarised, and
 // whether that is worth it. Pure.
 
 import { pyStrip } from "../../lib/index.ts";

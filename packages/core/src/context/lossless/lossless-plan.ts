@@ -1,4 +1,4 @@
-// What a compaction of the lossless engine removes from the list, and which messages need a summary before that. Pure.
+// Decides which messages a compaction of the lossless engine removes from the list, and which need a summary first. Pure.
 import { isResult, type Message } from "../../message/index.ts";
 import { assemble, type Boundaries, handoffText, isHandoff, withoutHandoff } from "../compressor/handoff.ts";
 import {

@@ -70,7 +70,7 @@ type Planned = Result<Plan, SkillError>;
 
 type CallOf<Action extends SkillAction> = Extract<SkillCall, { action: Action }>;
 
-/** What a plan is made from: the state of the disk while the lock is held. */
+/** The input of a plan: the state of the disk while the lock is held. */
 type PlanContext = {
   readonly store: SkillStore;
   readonly contents: CatalogContents;

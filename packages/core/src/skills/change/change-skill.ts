@@ -53,7 +53,7 @@ export async function performCall(
   return ok({ changeId: applied.change.id, reply: plan.reply, warning: applied.warning });
 }
 
-/** What the call would do now; changes nothing. */
+/** The plan that the call would carry out now; changes nothing. */
 export async function previewCall(
   store: SkillStore,
   call: SkillCall,

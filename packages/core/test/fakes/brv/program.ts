@@ -108,7 +108,7 @@ function record(childPid: number | undefined): void {
     path: process.env.PATH ?? "",
     stdin: fstatSync(0).isCharacterDevice() && readFileSync(0).length === 0 ? "closed" : "open",
     pid: process.pid,
-    ...(childPid === undefined ? {} : { childPid }),
+    childPid,
   };
   appendFileSync(join(root, "calls.jsonl"), `${JSON.stringify(call)}\n`);
 }

@@ -1,4 +1,4 @@
-// What the tools share: the part of the database they may read (this conversation and related sessions of the same user), and
+// Shared by the tools: the part of the database they may read (this conversation and related sessions of the same user), and
 // the parsing of arguments.
 
 import { err, ok, preview, pyStrip, type Result } from "../../../lib/index.ts";
