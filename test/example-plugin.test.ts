@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import createNotesProvider from "../examples/memory-plugin/index.ts";
 import { loadMemoryConfig } from "../packages/core/src/config/index.ts";
+import { DEADLINES_MS } from "../packages/core/src/providers/contract.ts";
 import {
   activateProvider,
   buildMemoryContextBlock,
@@ -14,7 +15,6 @@ import {
   type MemoryManager,
   readProviderHealth,
 } from "../packages/core/src/providers/index.ts";
-import { DEADLINES_MS } from "../packages/core/src/providers/contract.ts";
 import { collectAnswers, fieldsOf, splitAnswers } from "../packages/core/src/providers/setup/questions.ts";
 import { saveSetup } from "../packages/core/src/providers/setup/saved-setup.ts";
 import { writePlugin } from "../packages/core/test/fakes/plugins.ts";

@@ -3,7 +3,6 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createHolographicProvider } from "../../src/providers/bundled/holographic/provider.ts";
 import {
   atomLevels,
   bind,
@@ -13,6 +12,7 @@ import {
   TAU,
   unbind,
 } from "../../src/providers/bundled/holographic/phase-vectors.ts";
+import { createHolographicProvider } from "../../src/providers/bundled/holographic/provider.ts";
 import { ageFactor } from "../../src/providers/bundled/holographic/search.ts";
 import { referenceMentions } from "../../src/providers/bundled/holographic/words-and-names.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
