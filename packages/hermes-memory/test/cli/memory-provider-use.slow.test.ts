@@ -283,7 +283,9 @@ describe("commands of the active provider", () => {
 `);
     const leak = await runHermes(["mine", "leak"], { home });
     expect(leak.code).toBe(1);
-    expect(leak.stderr).toContain("warning: The commands of 'mine' are not complete: something was thrown that cannot be shown.\n");
+    expect(leak.stderr).toContain(
+      "warning: The commands of 'mine' are not complete: something was thrown that cannot be shown.\n",
+    );
     expect(leak.stderr).toContain("failed: 401 for sk-ant-");
     expect(leak.stderr).not.toContain("abcdefghijklmnop");
     const odd = await runHermes(["mine", "odd"], { home });
