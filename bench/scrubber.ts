@@ -1,6 +1,6 @@
 // Speed of the streaming scrubber by kind of text and size of chunk, against a bare loop that joins the same
 // chunks, and what a character costs late in a long stream as against a short one.
-import { StreamingContextScrubber } from "../packages/core/src/providers/fence/scrubber.ts";
+import { StreamingContextScrubber } from "../packages/core/src/providers/fence/recall-fence.ts";
 import { median, round } from "./statistics.ts";
 
 const MEGABYTE = 1_000_000;

@@ -4,7 +4,7 @@
 import { parseArgs } from "node:util";
 import fc from "fast-check";
 import { EchoScrubber } from "../packages/core/src/providers/fence/echo-scrubber.ts";
-import { StreamingContextScrubber } from "../packages/core/src/providers/fence/scrubber.ts";
+import { StreamingContextScrubber } from "../packages/core/src/providers/fence/recall-fence.ts";
 import { echoStream, RECALL } from "../packages/core/test/providers/fence/echoes.ts";
 import { shownSoFar, visibleText } from "../packages/core/test/providers/fence/oracle.ts";
 import { type Stream, stream } from "../packages/core/test/providers/fence/streams.ts";

@@ -36,9 +36,8 @@ export {
 export type { Availability, LoadedProvider, LoadFailure } from "./discovery/load-provider.ts";
 export { checkAvailability, importFile, isOwnFault, loadProvider } from "./discovery/load-provider.ts";
 export { type EntryFile, findEntryFile, readManifest } from "./discovery/plugin-files.ts";
-export { buildMemoryContextBlock, injectRecall } from "./fence/block.ts";
 export { EchoScrubber } from "./fence/echo-scrubber.ts";
-export { StreamingContextScrubber } from "./fence/scrubber.ts";
+export { buildMemoryContextBlock, injectRecall, StreamingContextScrubber } from "./fence/recall-fence.ts";
 export { describeForeign, runForeign } from "./kit/foreign-code.ts";
 export {
   type Activation,

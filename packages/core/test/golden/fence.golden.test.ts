@@ -1,7 +1,6 @@
 // Sanitised texts and fenced blocks of the Python original, from golden vectors outside the repository.
 import { describe, expect, it } from "vitest";
-import { buildMemoryContextBlock } from "../../src/providers/fence/block.ts";
-import { StreamingContextScrubber } from "../../src/providers/fence/scrubber.ts";
+import { buildMemoryContextBlock, StreamingContextScrubber } from "../../src/providers/fence/recall-fence.ts";
 import { sanitizeContext } from "../../src/security/index.ts";
 import { readVectors } from "./vectors.ts";
 

@@ -1,7 +1,7 @@
 // Streams as the Python original scrubbed them, chunk by chunk, from golden vectors outside the repository. They also
 // check the whole-text oracle that the property tests and the soak rely on.
 import { describe, expect, it } from "vitest";
-import { StreamingContextScrubber } from "../../src/providers/fence/scrubber.ts";
+import { StreamingContextScrubber } from "../../src/providers/fence/recall-fence.ts";
 import { shownSoFar, visibleText } from "../providers/fence/oracle.ts";
 import { readVectors } from "./vectors.ts";
 

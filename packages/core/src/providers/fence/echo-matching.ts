@@ -1,6 +1,6 @@
 // How far a text repeats the recall of a turn. Both are compared word by word, so line breaks, bullets and punctuation do not matter. Pure.
 import { isWhitespaceUnit } from "../../lib/index.ts";
-import { endOfMatch } from "./block.ts";
+import { endOfMatch } from "./recall-fence.ts";
 
 /** For each position in the recall that matches the last word of the text: how many words before it match too, including it. */
 export type Matches = ReadonlyMap<number, number>;

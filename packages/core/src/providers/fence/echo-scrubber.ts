@@ -2,7 +2,6 @@
 // closed. It compares with the recall of the turn, so text that only mentions the tag stays. The line rule of scrubber.ts runs after
 // it, for fences with other content.
 import { isWhitespaceUnit } from "../../lib/index.ts";
-import { OPEN_TAG } from "./block.ts";
 import {
   type Matches,
   matchTag,
@@ -12,6 +11,7 @@ import {
   TAG_START,
   type Token,
 } from "./echo-matching.ts";
+import { OPEN_TAG } from "./recall-fence.ts";
 
 /** Most text held back after an open tag while all of it repeats the recall. In UTF-16 units, like the next two. */
 const MAX_HELD = 2_000;

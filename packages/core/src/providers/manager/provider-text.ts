@@ -2,7 +2,7 @@
 // because recalled memory is untrusted input. The user's message for a provider is freed of the skill that a slash command put around it.
 import { pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { disguisedThreats, maskStoredSecrets, scanThreats } from "../../security/index.ts";
-import { unwrapRecall } from "../fence/block.ts";
+import { unwrapRecall } from "../fence/recall-fence.ts";
 
 type PromptText = {
   readonly text: string;

@@ -1,7 +1,7 @@
 // How a text is read as tags and words, and how far it repeats a recall.
 import { describe, expect, it } from "vitest";
-import { buildMemoryContextBlock } from "../../../src/providers/fence/block.ts";
 import { matchTag, NO_MATCHES, RecalledText, readToken } from "../../../src/providers/fence/echo-matching.ts";
+import { buildMemoryContextBlock } from "../../../src/providers/fence/recall-fence.ts";
 
 /** All tokens of a complete text; words as their text. */
 function tokensOf(text: string): string[] {

@@ -1,7 +1,7 @@
 // Random replies for the echo scrubber, for the tests and for `npm run soak:scrubber`: lines of the recall, tags in every form, and other
 // words.
 import fc from "fast-check";
-import { buildMemoryContextBlock } from "../../../src/providers/fence/block.ts";
+import { buildMemoryContextBlock } from "../../../src/providers/fence/recall-fence.ts";
 import { type Stream, streamOf } from "./streams.ts";
 
 const RECALL_LINES = [

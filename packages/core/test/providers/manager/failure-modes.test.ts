@@ -1,7 +1,7 @@
 // The failure modes of providers, numbered as in the list that every release is tested against.
 import { describe, expect, it, vi } from "vitest";
 import { DEFAULT_MEMORY_CONFIG } from "../../../src/config/index.ts";
-import { buildMemoryContextBlock } from "../../../src/providers/fence/block.ts";
+import { buildMemoryContextBlock } from "../../../src/providers/fence/recall-fence.ts";
 import { fitChars, hasContext, hasTools, parseMode } from "../../../src/providers/kit/recall-limits.ts";
 import { activateProvider } from "../../../src/providers/manager/activate.ts";
 import { readProviderHealth } from "../../../src/providers/manager/health.ts";

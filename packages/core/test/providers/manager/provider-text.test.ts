@@ -4,7 +4,7 @@ import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { codePointLength, pyStrip } from "../../../src/lib/index.ts";
-import { buildMemoryContextBlock } from "../../../src/providers/fence/block.ts";
+import { buildMemoryContextBlock } from "../../../src/providers/fence/recall-fence.ts";
 import { readProviderHealth } from "../../../src/providers/manager/health.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
 import { isBlank, toPromptText } from "../../../src/providers/manager/provider-text.ts";

@@ -1,8 +1,10 @@
 // Fenced memory never shows in a streamed answer, and nothing else is lost, for every division into chunks.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { buildMemoryContextBlock } from "../../../src/providers/fence/block.ts";
-import { StreamingContextScrubber } from "../../../src/providers/fence/scrubber.ts";
+import {
+  buildMemoryContextBlock,
+  StreamingContextScrubber,
+} from "../../../src/providers/fence/recall-fence.ts";
 import { isInProportion, leastCpuMs } from "../../fakes/cpu-time.ts";
 import { shownSoFar, visibleText } from "./oracle.ts";
 import { stream, streamOf, streamText } from "./streams.ts";

@@ -1,7 +1,11 @@
 // Recalled text in its fence, without a provider's own fence, and in a message.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { buildMemoryContextBlock, injectRecall, unwrapRecall } from "../../../src/providers/fence/block.ts";
+import {
+  buildMemoryContextBlock,
+  injectRecall,
+  unwrapRecall,
+} from "../../../src/providers/fence/recall-fence.ts";
 import { sanitizeContext } from "../../../src/security/index.ts";
 import { isInProportion, leastCpuMs } from "../../fakes/cpu-time.ts";
 import { streamText } from "./streams.ts";
