@@ -7,7 +7,14 @@ import { curateMemory } from "./memory/curate-memory.ts";
 import { MAX_CALLS, ModelCalls } from "./model-calls.ts";
 import type { CuratorMode, CuratorRun, CuratorScope } from "./proposals.ts";
 import { type AlreadyRunning, removeLeftovers, takeRunLock } from "./run-lock.ts";
-import { beginReport, finishReport, makeReportDirectory, stopReport, summarise } from "./run-report.ts";
+import {
+  beginReport,
+  finishReport,
+  makeReportDirectory,
+  type RunHead,
+  stopReport,
+  summarise,
+} from "./run-report.ts";
 import { curatorDue, type Due } from "./schedule.ts";
 import { curateSkills } from "./skills/curate-skills.ts";
 import { mendRestore } from "./skills/skill-backups.ts";
@@ -44,7 +51,7 @@ export async function runCurator(options: CuratorOptions): Promise<Result<Curato
     const state = readState(home);
     if (!state.ok) return err({ kind: "io", message: state.error.message });
     const startedAt = clock.now();
-    const head: Head = { id: randomHex(4), startedAt: startedAt.toISOString(), mode, scope };
+    const head: RunHead = { id: randomHex(4), startedAt: startedAt.toISOString(), mode, scope };
     const known = state.value.proposed;
     if (mode === "dry-run") return ok((await carryOut(options, head, known)).run);
     const lock = takeRunLock(home, options.isScheduled ? "scheduled" : mode, startedAt);
@@ -68,11 +75,9 @@ export async function runCurator(options: CuratorOptions): Promise<Result<Curato
   });
 }
 
-type Head = Pick<CuratorRun, "id" | "startedAt" | "mode" | "scope">;
-
 async function carryOut(
   options: CuratorOptions,
-  head: Head,
+  head: RunHead,
   known: readonly string[],
 ): Promise<{ readonly run: CuratorRun; readonly proposed: readonly string[] }> {
   const { memory: opened, mode, scope, isScheduled = false, onProgress } = options;

@@ -40,19 +40,15 @@ export function makeReportDirectory(home: string, now: Date): string {
   }
 }
 
+export type RunHead = Pick<CuratorRun, "id" | "startedAt" | "mode" | "scope">;
+
 /** Written before anything is changed, so that a killed run can be found and rolled back. */
-export function beginReport(
-  directory: string,
-  run: Pick<CuratorRun, "id" | "startedAt" | "mode" | "scope">,
-): void {
+export function beginReport(directory: string, run: RunHead): void {
   write(directory, { ...headOf(run), status: "running", summary: "" });
 }
 
 /** For a run that was aborted; its changes until then are in the journals. */
-export function stopReport(
-  directory: string,
-  run: Pick<CuratorRun, "id" | "startedAt" | "mode" | "scope">,
-): void {
+export function stopReport(directory: string, run: RunHead): void {
   write(directory, { ...headOf(run), status: "stopped", summary: "stopped before the end" });
 }
 
@@ -112,12 +108,7 @@ function write(directory: string, value: object): void {
   writeFileAtomic(join(directory, "run.json"), `${JSON.stringify(value, null, 2)}\n`);
 }
 
-function headOf({
-  id,
-  startedAt,
-  mode,
-  scope,
-}: Pick<CuratorRun, "id" | "startedAt" | "mode" | "scope">): object {
+function headOf({ id, startedAt, mode, scope }: RunHead): object {
   return { id, started_at: startedAt, mode, scope };
 }
 

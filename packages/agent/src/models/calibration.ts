@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { updateTextFile } from "@hermes-memory/core/config";
 import { isRecord, ok } from "@hermes-memory/core/lib";
 import { safeAddress } from "./base-url.ts";
-import type { CacheKey } from "./context-window/window-cache.ts";
-import { withoutProvider } from "./context-window/window-cache.ts";
+import { type CacheKey, withoutProvider } from "./context-window/window-cache.ts";
 import { isPlausibleWindow } from "./json-fields.ts";
 
 /** What is known about one model at one address. */

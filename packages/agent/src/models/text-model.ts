@@ -1,11 +1,10 @@
 // Models for small tasks besides the conversation, such as summaries and titles: text in, text out.
 import type { AuxiliaryModel, HermesConfig } from "@hermes-memory/core/config";
-import { err, HermesError, ok, type Result, type TextModel } from "@hermes-memory/core/lib";
+import { HermesError, ok, type Result, type TextModel } from "@hermes-memory/core/lib";
 import { type Message, newMessage, textOf } from "@hermes-memory/core/message";
 import { type OpenModelOptions, openModel } from "./access/open-model.ts";
 import type { ChatModel, ModelFailure, ModelReply, ModelRequest } from "./chat.ts";
-import type { ChosenModel, ModelChoiceError, ModelSelection } from "./choice/choose-model.ts";
-import { chooseModel } from "./choice/choose-model.ts";
+import { type ChosenModel, chooseModel, type ModelChoiceError } from "./choice/choose-model.ts";
 import { vendorOf, withProviderInFront } from "./choice/providers.ts";
 import { callModel } from "./retry.ts";
 
@@ -98,19 +97,17 @@ export async function auxiliaryModel(
   main: MainModel,
   sources: AuxiliarySources,
 ): Promise<Result<MainModel, ModelChoiceError>> {
+  const { env, config, log, fetch } = sources;
+  const { chosen } = main;
   const wanted = wantedModel(task, main);
   const extraBody = { ...sources.extraBody, ...task.extraBody };
-  if (wanted === "main" && Object.keys(extraBody).length === 0) return ok(main);
-  const chosen = wanted === "main" || wanted === "same server" ? main.chosen : undefined;
-  const model = task.model.trim();
-  const found = chosen
-    ? ok(wanted === "main" ? chosen : { ...chosen, model: withoutFront(model, chosen) })
-    : wanted === "main"
-      ? undefined
-      : chooseModel({ flags: selectionOf(task), env: sources.env, config: sources.config });
-  if (found === undefined) return ok(main); // extra keys cannot be added to a model object that a program passed in
-  if (!found.ok) return err(found.error);
-  const { log, fetch } = sources;
+  // Extra keys cannot be added to a model object that a program passed in.
+  if (wanted === "main" && (chosen === undefined || Object.keys(extraBody).length === 0)) return ok(main);
+  const found =
+    wanted === "other" || chosen === undefined
+      ? chooseModel({ flags: task, env, config })
+      : ok(wanted === "main" ? chosen : { ...chosen, model: withoutFront(task.model.trim(), chosen) });
+  if (!found.ok) return found;
   return ok({ model: await openModel(found.value, { extraBody, log, fetch }), chosen: found.value });
 }
 
@@ -131,10 +128,6 @@ function wantedModel(task: AuxiliaryTask, { chosen }: MainModel): "main" | "same
 function withoutFront(model: string, { provider }: ChosenModel): string {
   const front = withProviderInFront(model);
   return front?.provider.name === provider && provider !== "openrouter" ? front.model : model;
-}
-
-function selectionOf({ provider, model, baseUrl, apiKey, apiMode }: AuxiliaryTask): ModelSelection {
-  return { provider, model, baseUrl, apiKey, apiMode };
 }
 
 function failed(failure: ModelFailure): HermesError {

@@ -104,7 +104,7 @@ describe("hermes model set", () => {
 
   it.each([
     [["x", "--provider", "anthropc"], 2, "There is no provider called 'anthropc'."],
-    [["x", "--base-url", "ftp://here"], 2, "is no address"],
+    [["x", "--base-url", "ftp://here"], 2, "is not the address"],
     [["x", "--api-mode", "chat"], 2, "chat_completions"],
     [["x", "--context-length", "0"], 2, "at least 1"],
     [["some-model"], 2, "No key for any model provider was found."],
