@@ -87,7 +87,7 @@ describe("what is not stored yet, while another process works in the session", (
     const told = events.flatMap((event) =>
       event.type === "notice" && event.level === "warn" ? event.text : [],
     );
-    expect(told).toEqual([expect.stringMatching(/is in use by process .*What was said last .* is lost\./s)]);
+    expect(told).toEqual([expect.stringMatching(/is in use by process .*The last messages .* are lost\./s)]);
   });
 
   it("keeps the agent in the session, and is stored behind the other's turn as soon as that is over", async () => {
