@@ -57,6 +57,9 @@ export class ModelInUse {
   /** The session in which the vendor refused its own earlier reasoning. */
   #withoutReasoningIn: string | undefined;
 
+  /** Of the model's server, without key or password; "" for a vendor's own. */
+  #address: string;
+
   private constructor(
     settings: Settings,
     main: MainModel,
@@ -67,6 +70,7 @@ export class ModelInUse {
     this.#main = main;
     this.#window = window;
     this.#calibration = calibration;
+    this.#address = safeAddress(main.model.identity.baseUrl);
   }
 
   /** Asks config, tables and the server for the window. */
@@ -86,6 +90,7 @@ export class ModelInUse {
   async switchTo(main: MainModel): Promise<void> {
     this.#window = await windowOf(main, this.#settings);
     this.#main = main;
+    this.#address = safeAddress(main.model.identity.baseUrl);
     this.#calibration = TokenCalibration.open(this.#settings.home, main.model.identity);
     this.#prices = undefined;
     this.#windowBefore = undefined;
@@ -102,6 +107,9 @@ export class ModelInUse {
   }
   get identity(): ModelIdentity {
     return this.#main.model.identity;
+  }
+  get address(): string {
+    return this.#address;
   }
   /** How the model was chosen; undefined for a model object that the caller passed in. */
   get chosen(): ChosenModel | undefined {
@@ -308,7 +316,7 @@ export class UsageTotals {
 }
 
 /** The amounts that one call adds to the session's row. */
-export function tokenUpdate(usage: Usage, cost: CallCost, model: ModelIdentity): TokenUpdate {
+export function tokenUpdate(usage: Usage, cost: CallCost, { identity, address }: ModelInUse): TokenUpdate {
   return {
     inputTokens: usage.input,
     outputTokens: usage.output,
@@ -319,9 +327,9 @@ export function tokenUpdate(usage: Usage, cost: CallCost, model: ModelIdentity):
     estimatedCostUsd: cost.costUsd,
     costStatus: cost.status,
     costSource: cost.source,
-    model: model.model,
-    billingProvider: model.provider,
-    billingBaseUrl: safeAddress(model.baseUrl) || null,
+    model: identity.model,
+    billingProvider: identity.provider,
+    billingBaseUrl: address || null,
     billingMode: cost.status === "included" ? "subscription_included" : undefined,
   };
 }

@@ -1,6 +1,6 @@
 // The curator: keeps memory and skills tidy, and can take back what it did. Importing it loads no zod and no model.
 
-export { type CuratorState, changeState, readState, type StateProblem } from "./curator-state.ts";
+export { type CuratorState, changeState, readState } from "./curator-state.ts";
 export type {
   CuratorMode,
   CuratorRun,

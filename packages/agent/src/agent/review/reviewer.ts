@@ -73,7 +73,7 @@ export class Reviewer {
     // A review stores no messages, so its long results could never be read again.
     await removeKeptResults(sessionFiles(home).resultsDir, keptResults(added));
     const summary = reviewSummary(reviewWrites(added, notificationLevel(config, platform)));
-    await session.storeUsageOf(sessionId, fork.deps.session.usage, fork.deps.model.identity);
+    await session.storeUsageOf(sessionId, fork.deps.session.usage, fork.deps.model);
     await this.#count(error);
     events.emit({
       type: "review-end",

@@ -20,7 +20,7 @@ import {
   type TokenUpdate,
 } from "@hermes-memory/core/sessions";
 import type { ToolTable } from "@hermes-memory/core/tools";
-import type { ModelIdentity, Usage } from "../../models/index.ts";
+import type { Usage } from "../../models/index.ts";
 import type { AgentEvents } from "../events.ts";
 import { type CallCost, type ModelInUse, tokenUpdate, UsageTotals } from "../model-in-use.ts";
 import type { SessionPrompt } from "./session-prompt.ts";
@@ -339,13 +339,13 @@ export class Session {
   async storeCall(usage: Usage, cost: CallCost): Promise<void> {
     if (this.store === undefined) return;
     const isBehind = this.#unstoredUsage.length > 0; // the database is in trouble; the next flush tries again
-    const update = tokenUpdate(usage, cost, this.#deps.model.identity);
+    const update = tokenUpdate(usage, cost, this.#deps.model);
     this.#unstoredUsage = [...this.#unstoredUsage, { sessionId: this.id, update }];
     if (!isBehind) await this.#storeUsage();
   }
 
   /** The usage of background work for `sessionId`, which the agent may have left meanwhile. */
-  async storeUsageOf(sessionId: string, work: UsageTotals, model: ModelIdentity): Promise<void> {
+  async storeUsageOf(sessionId: string, work: UsageTotals, model: ModelInUse): Promise<void> {
     const { store, log } = this.#deps;
     if (work.apiCalls === 0) return;
     if (this.id === sessionId) this.usage.addCost(work.costUsd);

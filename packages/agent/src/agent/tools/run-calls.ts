@@ -113,7 +113,7 @@ async function toResults(
   const texts = ends.map(({ text }) => text);
   const long = tooLong(texts, limits);
   const target = {
-    directory: sessionFiles(home).resultsDir,
+    home,
     limits,
     among: long.size,
     reader: table.has(READ_RESULT) ? READ_RESULT : undefined,
@@ -309,7 +309,7 @@ function tooLong(texts: readonly string[], limits: ResultLimits): ReadonlySet<nu
 }
 
 type KeepOptions = {
-  readonly directory: string;
+  readonly home: string;
   readonly limits: ResultLimits;
   /** How many results of this batch are kept in files: their previews share the space. */
   readonly among: number;
@@ -331,7 +331,7 @@ async function keepInFile(text: string, callId: string, options: KeepOptions): P
   const preview = previewOf(whole, options);
   const [chars, shownChars] = [codePointLength(whole), codePointLength(preview)];
   try {
-    const { id, path } = await keepResult(options.directory, callId, whole);
+    const { id, path } = await keepResult(sessionFiles(options.home).resultsDir, callId, whole);
     return { preview, path, note: resultNote({ id, chars, shownChars, reader: options.reader }) };
   } catch (cause) {
     return { preview, note: lostResultNote(chars, shownChars, describeCause(cause)) };

@@ -16,7 +16,7 @@ import {
   textOf,
 } from "@hermes-memory/core/message";
 import { buildMemoryContextBlock } from "@hermes-memory/core/providers";
-import { type ModelReply, promptTokens, safeAddress, totalTokens } from "../../models/index.ts";
+import { type ModelReply, promptTokens, totalTokens } from "../../models/index.ts";
 import type { AgentHooks } from "../agent-options.ts";
 import type { ReviewSchedule, ReviewScope } from "../review/review-schedule.ts";
 import { writeJsonSnapshot } from "../session/session-files.ts";
@@ -526,7 +526,7 @@ function toResult(
     response_transformed: shown !== end.text,
     model: model.identity.model,
     provider: model.identity.provider,
-    base_url: safeAddress(model.identity.baseUrl),
+    base_url: model.address,
     input_tokens: usage.input,
     output_tokens: usage.output,
     cache_read_tokens: usage.cacheRead,
