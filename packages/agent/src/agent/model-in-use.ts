@@ -19,10 +19,12 @@ import {
   cacheSavings,
   costOf,
   findPrices,
+  isLoopback,
   type MainModel,
   type ModelIdentity,
   type ModelPrices,
   NO_USAGE,
+  parseBaseUrl,
   promptTokens,
   resolveContextWindow,
   safeAddress,
@@ -57,8 +59,7 @@ export class ModelInUse {
   /** The session in which the vendor refused its own earlier reasoning. */
   #withoutReasoningIn: string | undefined;
 
-  /** Of the model's server, without key or password; "" for a vendor's own. */
-  #address: string;
+  #server: Server;
 
   private constructor(
     settings: Settings,
@@ -70,7 +71,7 @@ export class ModelInUse {
     this.#main = main;
     this.#window = window;
     this.#calibration = calibration;
-    this.#address = safeAddress(main.model.identity.baseUrl);
+    this.#server = serverAt(main.model.identity.baseUrl);
   }
 
   /** Asks config, tables and the server for the window. */
@@ -90,7 +91,7 @@ export class ModelInUse {
   async switchTo(main: MainModel): Promise<void> {
     this.#window = await windowOf(main, this.#settings);
     this.#main = main;
-    this.#address = safeAddress(main.model.identity.baseUrl);
+    this.#server = serverAt(main.model.identity.baseUrl);
     this.#calibration = TokenCalibration.open(this.#settings.home, main.model.identity);
     this.#prices = undefined;
     this.#windowBefore = undefined;
@@ -109,7 +110,10 @@ export class ModelInUse {
     return this.#main.model.identity;
   }
   get address(): string {
-    return this.#address;
+    return this.#server.address;
+  }
+  get isOnThisMachine(): boolean {
+    return this.#server.isOnThisMachine;
   }
   /** How the model was chosen; undefined for a model object that the caller passed in. */
   get chosen(): ChosenModel | undefined {
@@ -313,6 +317,17 @@ export class UsageTotals {
     this.#costUsd = null;
     this.#lastCost = UNKNOWN_COST;
   }
+}
+
+type Server = {
+  /** Without key or password; "" for a vendor's default address. */
+  readonly address: string;
+  readonly isOnThisMachine: boolean;
+};
+
+function serverAt(baseUrl: string): Server {
+  const base = parseBaseUrl(baseUrl);
+  return { address: safeAddress(baseUrl), isOnThisMachine: base !== undefined && isLoopback(base) };
 }
 
 /** The amounts that one call adds to the session's row. */

@@ -17,11 +17,9 @@ import { EchoScrubber, StreamingContextScrubber } from "@hermes-memory/core/prov
 import type { ToolTable } from "@hermes-memory/core/tools";
 import {
   callModel,
-  isLoopback,
   type ModelFailure,
   type ModelReply,
   type ModelRequest,
-  parseBaseUrl,
   promptTokens,
   totalTokens,
   type Usage,
@@ -176,8 +174,7 @@ const LONGER_REQUEST = { tokens: 100_000, seconds: 300 };
 function staleAfterMs({ session, model, tools, env }: CallDeps): number | undefined {
   const set = Number(env.HERMES_STREAM_STALE_TIMEOUT);
   const isSet = Number.isFinite(set) && set > 0;
-  const base = parseBaseUrl(model.identity.baseUrl);
-  if (!isSet && base !== undefined && isLoopback(base)) return undefined;
+  if (!isSet && model.isOnThisMachine) return undefined;
   const tokens = model.tokens(session.requestEstimate(tools));
   const least =
     tokens > LONGER_REQUEST.tokens
