@@ -202,20 +202,9 @@ export function when(value: unknown): string {
 }
 
 const NUMERAL = /^[+-]?(\d+\.?\d*|\.\d+)$/;
-const MONTHS = [
-  "January",
-  "February",
-  "March",
-  "April",
-  "May",
-  "June",
-  "July",
-  "August",
-  "September",
-  "October",
-  "November",
-  "December",
-] as const;
+const MONTHS = "January February March April May June July August September October November December".split(
+  " ",
+);
 
 function padded(value: number): string {
   return String(value).padStart(2, "0");
