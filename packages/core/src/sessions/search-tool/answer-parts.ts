@@ -1,4 +1,4 @@
-// What the modes of session_search share: the parsed request, the lookup they work with, and the parts of the JSON answer. Field
+// Shared by the modes of session_search: the parsed request, the lookup they work with, and the parts of the JSON answer. Field
 // names and fixed texts of the answer are read by other programs.
 import { codePointLength, HermesError, preview, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { stringForm } from "../../message/index.ts";
