@@ -1,4 +1,4 @@
-// Who a session is: its id, the user it belongs to, and the marks in `model_config` that say which session it comes from.
+// The identity of a session: its id, the user it belongs to, and the marks in `model_config` that say which session it comes from.
 import { isDistinctName } from "../home.ts";
 import { codePointLength, hasLoneSurrogate, isRecord, outsideJsonOr, randomHex } from "../lib/index.ts";
 import { sessionError } from "./errors.ts";
@@ -45,7 +45,7 @@ function padded(value: number, width: number): string {
 }
 
 // ---- Users ----
-// Whose sessions a read may see, and who owns a new session. A key that is present without a value means that the caller lost its
+// The user whose sessions a read may see, and the owner of a new session. A key that is present without a value means that the caller lost its
 // user: that is an error, and never means "all users".
 
 /**

@@ -33,7 +33,7 @@ export type ReadResultDeps = {
   /** The directory of kept results. */
   readonly directory: string;
   readonly store: () => SessionStore | undefined;
-  /** Whose sessions may be read; empty for all users. */
+  /** The user whose sessions may be read; empty for all users. */
   readonly scope: Scope;
   /** True when this process kept the file for this conversation. Then no other row has to be checked. */
   readonly isKeptHere?: (id: string) => boolean;

@@ -208,7 +208,7 @@ export interface MessageRecords {
   /** Messages that were not taken back, in the order of `ids`. Unknown and invisible ones are left out. */
   getMessagesById(ids: readonly number[], scope?: Scope): Promise<MessageRow[]>;
   /**
-   * What users see: active messages and those that compactions archived in the session, each once, in order. Messages with
+   * The messages that users see: active messages and those that compactions archived in the session, each once, in order. Messages with
    * `display_kind` hidden are for models only.
    */
   getDisplayHistory(sessionId: string, scope?: Scope): Promise<MessageRow[]>;
@@ -533,7 +533,7 @@ export interface StoreMaintenance {
   pruneSessions(
     options?: SessionFiles & { readonly olderThanDays?: number; readonly source?: string },
   ): Promise<number>;
-  /** What `pruneSessions` would remove. */
+  /** The sessions that `pruneSessions` would remove. */
   listPrunable(options?: {
     readonly olderThanDays?: number;
     readonly source?: string;

@@ -1,4 +1,4 @@
-// What the modes of session_search share: the parsed request, the lookup they work with, and the parts of the JSON answer. Field
+// Shared by the modes of session_search: the parsed request, the lookup they work with, and the parts of the JSON answer. Field
 // names and fixed texts of the answer are read by other programs.
 import { codePointLength, HermesError, preview, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { stringForm } from "../../message/index.ts";
@@ -202,20 +202,9 @@ export function when(value: unknown): string {
 }
 
 const NUMERAL = /^[+-]?(\d+\.?\d*|\.\d+)$/;
-const MONTHS = [
-  "January",
-  "February",
-  "March",
-  "April",
-  "May",
-  "June",
-  "July",
-  "August",
-  "September",
-  "October",
-  "November",
-  "December",
-] as const;
+const MONTHS = "January February March April May June July August September October November December".split(
+  " ",
+);
 
 function padded(value: number): string {
   return String(value).padStart(2, "0");

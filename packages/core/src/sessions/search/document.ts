@@ -1,4 +1,4 @@
-// What is indexed of a message: its readable text, and the FTS5 document made from it. Pure; messages are indexed whole.
+// The indexed part of a message: its readable text, and the FTS5 document made from it. Pure; messages are indexed whole.
 import { isRecord, parseOutsideJson } from "../../lib/index.ts";
 import { decodeUtf8, STRUCTURED_PREFIX } from "../../message/index.ts";
 import { indexText } from "./words.ts";

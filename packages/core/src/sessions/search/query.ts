@@ -236,25 +236,11 @@ function quote(word: string): string {
 // ---- Dates in a question ----
 // Dates such as "in June 2023" or "on 25 May" become time spans. A message from that time is a more likely answer.
 
-const MONTHS = [
-  ...["january", "february", "march", "april", "may", "june"],
-  ...["july", "august", "september", "october", "november", "december"],
-];
+const MONTHS = "january february march april may june july august september october november december".split(
+  " ",
+);
 /** After one of these words, "may" is a month. */
-const BEFORE_MAY = new Set([
-  "in",
-  "on",
-  "of",
-  "since",
-  "until",
-  "by",
-  "during",
-  "early",
-  "mid",
-  "late",
-  "last",
-  "this",
-]);
+const BEFORE_MAY = new Set("in on of since until by during early mid late last this".split(" "));
 const WORD = /[a-z]+|\d+/g;
 const ORDINAL = /\b(\d{1,2})(?:st|nd|rd|th)\b/g;
 

@@ -116,7 +116,7 @@ export function sum(values: readonly number[]): number {
 /** A word of 7 or more letters also matches words with the same first 7 letters, counting this much. */
 const KIN_LETTERS = 7;
 const KIN_COUNT = 0.5;
-/** What a guessed word counts, however often it occurs. */
+/** The count of a guessed word, however often it occurs. */
 const GUESS_COUNT = 0.5;
 /** `서울` at the start of `서울역`, and inside `남서울역`: usually a different word. */
 const BEGINNING_COUNT = 0.6;

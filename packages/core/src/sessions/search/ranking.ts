@@ -21,7 +21,7 @@ type RankedRow = {
   readonly row: RankRow;
   /** Messages are sorted by this. Comparable only within one answer. */
   readonly score: number;
-  /** What the message contributes to its conversation's score; see `groupScore`. */
+  /** The message's contribution to its conversation's score; see `groupScore`. */
   readonly group: number;
   /** Indexes of the terms it contains. */
   readonly matched: readonly number[];
@@ -45,7 +45,7 @@ type Ranking = {
 const FRAME_SHARE = 0.7;
 /** The words of a named date also count through `spans`. */
 const DATE_SHARE = 0.2;
-/** What a word counts that occurs only in a tool call. */
+/** The weight of a word that occurs only in a tool call. */
 const DID_SHARE = 0.4;
 /**
  * A row in which neither user nor assistant says a term keeps this share of its score; the output of a recall tool keeps less.
@@ -95,7 +95,7 @@ const PRIOR = {
   numbers: 0.5,
 };
 
-/** What messages contribute to the score of their conversation. In agent chats, messages are sorted by it as well. */
+/** Contributions of messages to the score of their conversation. In agent chats, messages are sorted by it as well. */
 const GROUP = {
   speakers: {
     k1: 0.7,

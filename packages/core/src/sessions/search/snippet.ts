@@ -12,7 +12,7 @@ const SCORE_OF_REPEAT = 1;
 const SCORE_OF_TEXT_START = 120;
 const SCORE_OF_SENTENCE_START = 100;
 
-/** What is marked: adjacent words, the last of which may be a prefix, or any form of a single word. */
+/** Marked in the text: adjacent words, the last of which may be a prefix, or any form of a single word. */
 export type ShownTerm = {
   readonly words: readonly string[];
   readonly isPrefix: boolean;

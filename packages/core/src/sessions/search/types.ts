@@ -26,7 +26,7 @@ export type SearchOptions = SearchFilters &
     readonly perLineage?: boolean;
   };
 
-/** A message as the original's search shows it. */
+/** A message in the format of Hermes Agent's search. */
 export type SearchRow = {
   readonly id: number;
   readonly session_id: string;

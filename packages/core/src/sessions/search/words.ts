@@ -1,4 +1,4 @@
-// What a word is, in the index and in queries: character classes, splitting a text into words, their spelling, and English stems
+// Words, in the index and in queries: character classes, splitting a text into words, their spelling, and English stems
 // and word lists. Pure.
 // ---- Character classes ----
 // The classes are stored here instead of using `\p{L}` of the running JavaScript: an index is read by programs with other Unicode
@@ -75,38 +75,12 @@ function astralClass(codePoint: number): number {
 /**
  * Lower-case letters that the index spells differently: other shapes of a letter, and letters that people replace when typing.
  */
-const VARIANTS: Readonly<Record<string, string>> = {
-  µ: "μ",
-  ſ: "s",
-  ς: "σ",
-  ϐ: "β",
-  ϑ: "θ",
-  ϕ: "φ",
-  ϖ: "π",
-  ϰ: "κ",
-  ϱ: "ρ",
-  ϵ: "ε",
-  ё: "е",
-  ß: "ss",
-  æ: "ae",
-  œ: "oe",
-  þ: "th",
-  ð: "d",
-  đ: "d",
-  ħ: "h",
-  ı: "i",
-  ł: "l",
-  ø: "o",
-  ŧ: "t",
-  ĳ: "ij",
-  ﬀ: "ff",
-  ﬁ: "fi",
-  ﬂ: "fl",
-  ﬃ: "ffi",
-  ﬄ: "ffl",
-  ﬅ: "st",
-  ﬆ: "st",
-};
+const VARIANTS: Readonly<Record<string, string>> = Object.fromEntries(
+  wordPairs(`
+  µ:μ ſ:s ς:σ ϐ:β ϑ:θ ϕ:φ ϖ:π ϰ:κ ϱ:ρ ϵ:ε ё:е ß:ss æ:ae œ:oe þ:th ð:d đ:d ħ:h ı:i ł:l ø:o ŧ:t ĳ:ij
+  ﬀ:ff ﬁ:fi ﬂ:fl ﬃ:ffi ﬄ:ffl ﬅ:st ﬆ:st
+`),
+);
 
 /** Latin and Greek letters lose their accents. In other scripts (й, が) the mark is part of the letter. */
 const WITH_ACCENTS = /[\u00c0-\u0233\u0370-\u03ff\u1e00-\u1ffc\u212b]/u;
@@ -322,8 +296,7 @@ const IRREGULAR: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-const STOP_WORDS: ReadonlySet<string> = new Set(
-  `
+const STOP_WORDS: ReadonlySet<string> = wordSet(`
   a an the this that these those some any each every both all such other another same own
   i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her hers herself
   it its itself they them their theirs themselves one ones someone anyone everyone something anything everything
@@ -333,10 +306,7 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
   of in on at by for with about against between into through during before after above below to from up down out off over
   under again further once here there very too just also only more most much many few ever yet
   s t d ll m re ve don doesn didn isn aren wasn weren haven hasn hadn wouldn shouldn couldn can ain let
-  `
-    .trim()
-    .split(/\s+/),
-);
+`);
 
 /** Words that frame a question; its answer rarely repeats them. */
 export const FRAME_WORDS: ReadonlySet<string> = wordSet(`
@@ -364,6 +334,14 @@ function wordSet(words: string): ReadonlySet<string> {
   return new Set(words.trim().split(/\s+/));
 }
 
+/** From words such as `from:to`. */
+function wordPairs(text: string): (readonly [from: string, to: string])[] {
+  return [...wordSet(text)].map((pair) => {
+    const [from = "", to = ""] = pair.split(":");
+    return [from, to];
+  });
+}
+
 // ---- English stems ----
 // The published rules of the Snowball English stemmer (Porter2), after a table of irregular forms. Words with digits or letters
 // beyond a-z are their own stem.
@@ -385,95 +363,28 @@ export function isStopWord(word: string): boolean {
   return STOP_WORDS.has(word);
 }
 
-const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
-  ["skis", "ski"],
-  ["skies", "sky"],
-  ["dying", "die"],
-  ["lying", "lie"],
-  ["tying", "tie"],
-  ["idly", "idl"],
-  ["gently", "gentl"],
-  ["ugly", "ugli"],
-  ["early", "earli"],
-  ["only", "onli"],
-  ["singly", "singl"],
-  ["sky", "sky"],
-  ["news", "news"],
-  ["howe", "howe"],
-  ["atlas", "atlas"],
-  ["cosmos", "cosmos"],
-  ["bias", "bias"],
-  ["andes", "andes"],
-]);
+const EXCEPTIONS: ReadonlyMap<string, string> = new Map(
+  wordPairs(`
+  skis:ski skies:sky dying:die lying:lie tying:tie idly:idl gently:gentl ugly:ugli early:earli only:onli
+  singly:singl sky:sky news:news howe:howe atlas:atlas cosmos:cosmos bias:bias andes:andes
+`),
+);
 
 /** Words that are finished once their plural ending is removed. */
-const DONE_AFTER_PLURAL = new Set([
-  "inning",
-  "outing",
-  "canning",
-  "herring",
-  "earring",
-  "proceed",
-  "exceed",
-  "succeed",
-]);
+const DONE_AFTER_PLURAL = wordSet("inning outing canning herring earring proceed exceed succeed");
 
 /** Longer suffixes come before shorter ones with the same ending. */
-const STEP_2: readonly (readonly [suffix: string, replacement: string])[] = [
-  ["ization", "ize"],
-  ["ational", "ate"],
-  ["fulness", "ful"],
-  ["ousness", "ous"],
-  ["iveness", "ive"],
-  ["tional", "tion"],
-  ["biliti", "ble"],
-  ["lessli", "less"],
-  ["entli", "ent"],
-  ["ation", "ate"],
-  ["alism", "al"],
-  ["aliti", "al"],
-  ["ousli", "ous"],
-  ["iviti", "ive"],
-  ["fulli", "ful"],
-  ["enci", "ence"],
-  ["anci", "ance"],
-  ["abli", "able"],
-  ["izer", "ize"],
-  ["ator", "ate"],
-  ["alli", "al"],
-  ["bli", "ble"],
-];
+const STEP_2: readonly (readonly [suffix: string, replacement: string])[] = wordPairs(`
+  ization:ize ational:ate fulness:ful ousness:ous iveness:ive tional:tion biliti:ble lessli:less entli:ent
+  ation:ate alism:al aliti:al ousli:ous iviti:ive fulli:ful enci:ence anci:ance abli:able izer:ize ator:ate
+  alli:al bli:ble
+`);
 
-const STEP_3: readonly (readonly [suffix: string, replacement: string])[] = [
-  ["ational", "ate"],
-  ["tional", "tion"],
-  ["alize", "al"],
-  ["icate", "ic"],
-  ["iciti", "ic"],
-  ["ical", "ic"],
-  ["ness", ""],
-  ["ful", ""],
-];
+const STEP_3: readonly (readonly [suffix: string, replacement: string])[] = wordPairs(`
+  ational:ate tional:tion alize:al icate:ic iciti:ic ical:ic ness: ful:
+`);
 
-const STEP_4 = [
-  "ement",
-  "ance",
-  "ence",
-  "able",
-  "ible",
-  "ment",
-  "ant",
-  "ent",
-  "ism",
-  "ate",
-  "iti",
-  "ous",
-  "ive",
-  "ize",
-  "al",
-  "er",
-  "ic",
-] as const;
+const STEP_4 = "ement ance ence able ible ment ant ent ism ate iti ous ive ize al er ic".split(" ");
 
 const EARLY_REGION = /^(?:gener|commun|arsen)/;
 const REGION = /[aeiouy][^aeiouy]/;

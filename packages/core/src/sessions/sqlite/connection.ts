@@ -41,7 +41,7 @@ type ConnectionOptions = {
   readonly address?: string;
   /** Why writes are refused; undefined when they are allowed. */
   readonly readOnlyBecause?: string;
-  /** What the user can do about that. */
+  /** Advice for the user. */
   readonly hint?: string;
   readonly waitLimitMs?: number;
 };

@@ -1,4 +1,4 @@
-// What every group of store operations gets.
+// The context that every group of store operations gets.
 import type { Clock } from "../../lib/index.ts";
 import type { Connection } from "./connection.ts";
 import type { SearchIndex } from "./index/search-index.ts";

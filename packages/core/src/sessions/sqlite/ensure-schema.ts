@@ -144,7 +144,7 @@ function ensureObjects(db: DatabaseSync, objects: readonly SchemaObject[]): void
   const found = readSchema(db);
   for (const object of objects) {
     if (isAsDeclared(found, object)) continue;
-    // A table keeps its rows, whoever declared it; all other objects can be created again.
+    // A table keeps its rows, even if another program declared it; all other objects can be created again.
     if (object.type === "table" && found.has(object.name)) continue;
     db.exec(`DROP ${object.type.toUpperCase()} IF EXISTS ${object.name}`);
     db.exec(object.sql);

@@ -44,7 +44,7 @@ const CHAIN = byFile(
 `,
 );
 
-/** How an id is compared with the query. SQLite's `lower` converts only ASCII, which is what the original does. */
+/** How an id is compared with the query. SQLite's `lower` converts only ASCII, as in Hermes Agent. */
 const FITS = {
   whole: "lower(h.session_id) = :query",
   beginning: "instr(lower(h.session_id), :query) = 1",

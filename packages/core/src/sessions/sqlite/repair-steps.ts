@@ -1,4 +1,4 @@
-// Repairs a damaged database in place: statements on the schema and on objects without rows of their own, the gentlest first.
+// Repairs a damaged database in place: statements on the schema and on objects that hold no data, the gentlest first.
 // Each is tried on a copy before it is applied to the file.
 import { DatabaseSync } from "node:sqlite";
 import { schemaCookie } from "./connection.ts";

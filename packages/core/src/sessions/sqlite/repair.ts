@@ -1,4 +1,4 @@
-// Repairs a damaged database. First, objects without rows of their own are rebuilt in place, after a trial on a copy. If that
+// Repairs a damaged database. First, objects that hold no data are rebuilt in place, after a trial on a copy. If that
 // does not repair the file, a new one is built from every row that can be read, checked, and put in its place if no other program
 // has the file open. The damaged file is kept as a backup.
 import { chmodSync, chownSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";

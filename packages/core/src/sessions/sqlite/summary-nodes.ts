@@ -78,7 +78,7 @@ export function summaryNodeOperations({ connection, warn }: StoreContext): Summa
   };
 }
 
-/** What the nodes of the affected sessions already cover. */
+/** Messages and nodes that the affected sessions already cover. */
 type Known = {
   readonly covered: Set<number | string>;
   readonly ids: Set<number | string>;

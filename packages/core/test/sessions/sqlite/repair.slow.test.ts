@@ -360,7 +360,7 @@ describe("repairing a database", () => {
     db.exec("CREATE TABLE places (url TEXT)");
     const report = await repairDatabase(path);
     expect(report).toMatchObject({ repaired: false, backup_path: null });
-    expect(report.error).toContain("no session database");
+    expect(report.error).toContain("not a session database");
   });
 
   it("reports a file that is not there, and a folder, without throwing", async () => {

@@ -98,18 +98,8 @@ export const TABLES: readonly SchemaObject[] = [
 ];
 
 /** Columns of `messages` that a document or its key depends on; those after `active` are not in every file. */
-const WATCHED = [
-  "id",
-  "session_id",
-  "role",
-  "content",
-  "tool_name",
-  "tool_calls",
-  "timestamp",
-  "active",
-  "compacted",
-  "display_kind",
-];
+const WATCHED =
+  "id session_id role content tool_name tool_calls timestamp active compacted display_kind".split(" ");
 
 const hasPlatform = (row: string) => `instr(COALESCE(${row}.model_config, ''), '"${USER_PLATFORM}"') > 0`;
 /** The columns that filter tokens depend on: source, user and the user's platform (`userPlatform`). */

@@ -11,7 +11,7 @@ export type Row = { readonly rowid: bigint; readonly values: readonly Value[] };
 export type Tree = {
   /** Pages with rows; in the tree of a table, in order of rowid. */
   readonly pages: number[];
-  /** What could not be read. In the tree of an index, one entry without a range for each page or cell. */
+  /** Unreadable parts. In the tree of an index, one entry without a range for each page or cell. */
   readonly gaps: Gap[];
 };
 

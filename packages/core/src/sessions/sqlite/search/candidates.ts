@@ -439,7 +439,7 @@ export function termsOf(expression: Expression): Term[] {
   }
 }
 
-/** What a message contains of a term: the word itself, or the words it was guessed to be. */
+/** The words of a term that a message contains: the word itself, or the words it was guessed to be. */
 export function nameFound({ words, forms, isGuess }: Term, text: string): string {
   if (isGuess !== true) return words.join(" ");
   const found = new Set(tokenize(text).map(({ term }) => term));

@@ -464,7 +464,7 @@ function isFiltered(options: SearchOptions): boolean {
 type Scored = {
   readonly row: ReadRow;
   readonly score: number;
-  /** What it contributes to the score of its lineage. */
+  /** Its contribution to the score of its lineage. */
   readonly group: number;
   /** Sorted before all others, whatever their score. */
   readonly isFirst: boolean;
