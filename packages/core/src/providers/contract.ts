@@ -6,6 +6,7 @@
 // `prefetch` are skipped while an earlier call of theirs hangs. A member that blocks the event loop blocks the whole process: heavy
 // work belongs into a worker thread.
 
+import { DEFAULT_MEMORY_CONFIG } from "../config/index.ts";
 import type { OpenAiMessage } from "../message/index.ts";
 import type { ToolDefinition } from "../tools/index.ts";
 
@@ -25,8 +26,8 @@ export const DEADLINES_MS = {
   initialize: 10_000,
   toolSchemas: 2_000,
   systemPromptBlock: 2_000,
-  /** `onTurnStart` and `prefetch` together, unless config `memory.prefetch_timeout_s` says otherwise. */
-  turnStart: 3_000,
+  /** `onTurnStart` and `prefetch` together: recall before a turn. The default of `memory.prefetch_timeout_s` (config/keys.ts). */
+  turnStart: DEFAULT_MEMORY_CONFIG.prefetchTimeoutS * 1000,
   toolCall: 120_000,
   preCompress: 10_000,
   sessionEnd: 10_000,

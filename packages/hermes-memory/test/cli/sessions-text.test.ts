@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { LineTooLong, linesOf, lineText } from "../../src/cli/sessions/input-lines.ts";
+import { sessionTable } from "../../src/cli/sessions/list.ts";
 import { progressBar, progressDisplay } from "../../src/cli/sessions/progress.ts";
 import { messageText, originOf, toolCalls } from "../../src/cli/sessions/show.ts";
 import {
@@ -9,7 +10,6 @@ import {
   displayWidth,
   fitToWidth,
   relativeTime,
-  sessionTable,
   withoutLastGrapheme,
 } from "../../src/cli/sessions/text-layout.ts";
 import { listed } from "./sessions-rows.ts";

@@ -12,6 +12,7 @@ import {
 import type { SessionStore } from "../store.ts";
 import { collapseWhitespace } from "../titles.ts";
 import { type SearchRequest, WEAK_ANSWER } from "./answer-parts.ts";
+import { DEFAULT_RESULTS, MAX_RESULTS } from "./settings.ts";
 import { parseCall, type SessionSearchContext, sessionSearchTool } from "./tool.ts";
 
 type OpenedSessions = {
@@ -126,7 +127,10 @@ const WITH_SUMMARIES =
 
 const PROPERTIES = {
   query: { type: "string", description: "DISCOVERY: what to look for. Leave it out to browse or read." },
-  limit: { type: "integer", description: "How many sessions, 1 to 10. Default 3." },
+  limit: {
+    type: "integer",
+    description: `How many sessions, 1 to ${MAX_RESULTS}. Default ${DEFAULT_RESULTS}.`,
+  },
   sort: {
     type: "string",
     enum: ["newest", "oldest"],

@@ -14,6 +14,10 @@ export type SessionSearchSettings = {
   readonly maxResultChars: number;
 };
 
+/** Sessions in one answer, unless the call says otherwise. The tool's schema names both. */
+export const DEFAULT_RESULTS = 3;
+export const MAX_RESULTS = 10;
+
 export const DEFAULT_SESSION_SEARCH_SETTINGS: SessionSearchSettings = Object.freeze({
   summarize: "off",
   summaryTimeoutSeconds: 90,

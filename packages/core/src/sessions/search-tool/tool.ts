@@ -48,7 +48,12 @@ import {
 import { discover } from "./discover.ts";
 import { type Fits, fitAnswer } from "./fit-answer.ts";
 import { browse, read, scroll } from "./session-views.ts";
-import { DEFAULT_SESSION_SEARCH_SETTINGS, type SessionSearchSettings } from "./settings.ts";
+import {
+  DEFAULT_RESULTS,
+  DEFAULT_SESSION_SEARCH_SETTINGS,
+  MAX_RESULTS,
+  type SessionSearchSettings,
+} from "./settings.ts";
 
 export type SessionSearchContext = {
   /** Where the profiles are. Without it, no other profile can be read. */
@@ -271,7 +276,7 @@ function searchRequest(given: Given, now: Date): Result<SearchRequest, string> {
   const filters = parseFilters(given, now);
   if (!filters.ok) return filters;
   const common = {
-    limit: clamp(wholeNumber(given.limit) ?? 3, 1, 10),
+    limit: clamp(wholeNumber(given.limit) ?? DEFAULT_RESULTS, 1, MAX_RESULTS),
     reach: reach.value,
     filters: filters.value,
   };

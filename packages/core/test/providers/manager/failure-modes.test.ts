@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { DEFAULT_MEMORY_CONFIG } from "../../../src/config/index.ts";
 import { buildMemoryContextBlock } from "../../../src/providers/fence/recall-fence.ts";
-import { fitChars, hasContext, hasTools, parseMode } from "../../../src/providers/kit/recall-limits.ts";
+import { fitChars, hasContext, hasTools, parseMode } from "../../../src/providers/kit/provider-mode.ts";
 import { activateProvider } from "../../../src/providers/manager/activate.ts";
 import { readProviderHealth } from "../../../src/providers/manager/health.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";

@@ -1,12 +1,12 @@
 // `hermes sessions list` and `browse`.
 import { systemClock } from "@hermes-memory/core/lib";
 import { INTERNAL_SOURCES, type ListedSession, type ListOptions } from "@hermes-memory/core/sessions";
-import type { CommandBody, CommandInput } from "../command.ts";
+import type { CommandBody, CommandInput, Paint } from "../command.ts";
 import { cancelled } from "../confirm.ts";
 import { noDatabaseNote, numberFlag, openSessions, textFlag } from "./session-command.ts";
 import { promptForSession, runPicker } from "./session-picker.ts";
 import { readTranscript, transcriptLines } from "./show.ts";
-import { flat, sessionTable } from "./text-layout.ts";
+import { fitToWidth, flat, relativeTime } from "./text-layout.ts";
 
 const DEFAULT_LIMIT = 20;
 
@@ -31,6 +31,43 @@ export const list: CommandBody = async (input, context) => {
     notes: total > rows.length ? [more] : [],
   };
 };
+
+type Column = {
+  readonly head: string;
+  readonly width: number;
+  readonly text: (row: ListedSession) => string;
+};
+
+type TableOptions = { readonly now: Date; readonly paint: Paint };
+
+/** Columns: title, preview, activity and id. Without any title, the source replaces that column. */
+export function sessionTable(rows: readonly ListedSession[], { now, paint }: TableOptions): string[] {
+  const active: Column = {
+    head: "Last Active",
+    width: 13,
+    text: ({ last_active }) => relativeTime(last_active, now),
+  };
+  const columns: readonly Column[] = rows.some(({ title }) => title !== null)
+    ? [
+        { head: "Title", width: 30, text: ({ title }) => (title === null ? "-" : flat(title)) },
+        { head: "Preview", width: 38, text: ({ preview }) => flat(preview) },
+        active,
+      ]
+    : [
+        { head: "Preview", width: 48, text: ({ preview }) => flat(preview) },
+        active,
+        { head: "Src", width: 8, text: ({ source }) => flat(source) },
+      ];
+  const head = [...columns.map(({ head: name, width }) => name.padEnd(width)), "ID"].join("  ");
+  return [
+    paint("bold", head),
+    ...rows.map((row) => {
+      const cells = columns.map(({ width, text }) => fitToWidth(text(row), width));
+      const mark = row.archived ? paint("dim", "  (archived)") : "";
+      return `${[...cells, flat(row.id)].join("  ")}${mark}`;
+    }),
+  ];
+}
 
 /** Runs that programs start by themselves are listed only when their source is named. */
 function hiddenSources(input: CommandInput): readonly string[] | undefined {

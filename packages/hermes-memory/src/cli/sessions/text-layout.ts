@@ -1,8 +1,3 @@
-// Text on a terminal: its width in columns (East Asian characters and emoji take two, combining marks none), times, and the table of
-// sessions.
-
-import type { ListedSession } from "@hermes-memory/core/sessions";
-import type { Paint } from "../command.ts";
 import { localTime, printable } from "../printing.ts";
 
 const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
@@ -91,43 +86,6 @@ function dateOf(seconds: number | null | undefined): Date | undefined {
 }
 
 // Sessions.
-
-type Column = {
-  readonly head: string;
-  readonly width: number;
-  readonly text: (row: ListedSession) => string;
-};
-
-type TableOptions = { readonly now: Date; readonly paint: Paint };
-
-/** Columns: title, preview, activity and id. Without any title, the source replaces that column. */
-export function sessionTable(rows: readonly ListedSession[], { now, paint }: TableOptions): string[] {
-  const active: Column = {
-    head: "Last Active",
-    width: 13,
-    text: ({ last_active }) => relativeTime(last_active, now),
-  };
-  const columns: readonly Column[] = rows.some(({ title }) => title !== null)
-    ? [
-        { head: "Title", width: 30, text: ({ title }) => (title === null ? "-" : flat(title)) },
-        { head: "Preview", width: 38, text: ({ preview }) => flat(preview) },
-        active,
-      ]
-    : [
-        { head: "Preview", width: 48, text: ({ preview }) => flat(preview) },
-        active,
-        { head: "Src", width: 8, text: ({ source }) => flat(source) },
-      ];
-  const head = [...columns.map(({ head: name, width }) => name.padEnd(width)), "ID"].join("  ");
-  return [
-    paint("bold", head),
-    ...rows.map((row) => {
-      const cells = columns.map(({ width, text }) => fitToWidth(text(row), width));
-      const mark = row.archived ? paint("dim", "  (archived)") : "";
-      return `${[...cells, flat(row.id)].join("  ")}${mark}`;
-    }),
-  ];
-}
 
 /** A stored text in one line, with control characters escaped. */
 export function flat(text: string): string {

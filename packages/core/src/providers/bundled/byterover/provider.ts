@@ -19,7 +19,7 @@ import {
   type SelfTestReport,
 } from "../../contract.ts";
 import { Breaker } from "../../kit/breaker.ts";
-import { hasContext, hasTools, modeSentence } from "../../kit/recall-limits.ts";
+import { hasContext, hasTools, modeSentence } from "../../kit/provider-mode.ts";
 import { type JobOutcome, SerialQueue } from "../../kit/serial-queue.ts";
 import { readSettings } from "../../kit/settings.ts";
 import {

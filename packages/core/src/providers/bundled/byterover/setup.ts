@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { envFilePath, readEnvFile, setConfigValue } from "../../../config/index.ts";
 import { err, HermesError, ok, pyStrip, type Result } from "../../../lib/index.ts";
 import type { ConfigField, PostSetupOptions } from "../../contract.ts";
-import { PROVIDER_MODES, type ProviderMode, parseMode } from "../../kit/recall-limits.ts";
+import { PROVIDER_MODES, type ProviderMode, parseMode } from "../../kit/provider-mode.ts";
 import { readNumber, readSettings, readText, writeSettings } from "../../kit/settings.ts";
 import {
   type BinaryFinder,

@@ -1,7 +1,7 @@
 // Texts from and for ByteRover: what it found, as text for a prompt or a tool result; and notes for it to remember. Pure.
 import { codePointLength, isRecord, pyStrip, takeCodePoints } from "../../../lib/index.ts";
 import type { OpenAiMessage } from "../../../message/index.ts";
-import { fitChars } from "../../kit/recall-limits.ts";
+import { fitChars } from "../../kit/provider-mode.ts";
 import {
   ANSWER_MIN_CHARS,
   type BrvData,

@@ -23,7 +23,7 @@ import type {
   MemoryWriteReport,
   SelfTestReport,
 } from "../../contract.ts";
-import { fitChars, hasContext, hasTools, modeSentence, type ProviderMode } from "../../kit/recall-limits.ts";
+import { fitChars, hasContext, hasTools, modeSentence, type ProviderMode } from "../../kit/provider-mode.ts";
 import type { FactRow } from "./database.ts";
 import { extractFacts } from "./extract.ts";
 import {

@@ -6,7 +6,7 @@ import { getConfigValue } from "../../../config/index.ts";
 import { userScopeName } from "../../../home.ts";
 import { HermesError, isRecord } from "../../../lib/index.ts";
 import type { ConfigField } from "../../contract.ts";
-import { PROVIDER_MODES, type ProviderMode, parseMode } from "../../kit/recall-limits.ts";
+import { PROVIDER_MODES, type ProviderMode, parseMode } from "../../kit/provider-mode.ts";
 import { readBoolean, readNumber, readText } from "../../kit/settings.ts";
 
 export const SECTION = "plugins.hermes-memory-store";

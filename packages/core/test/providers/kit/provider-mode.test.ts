@@ -9,7 +9,7 @@ import {
   modeSentence,
   PROVIDER_MODES,
   parseMode,
-} from "../../../src/providers/kit/recall-limits.ts";
+} from "../../../src/providers/kit/provider-mode.ts";
 
 describe("budget", () => {
   it("leaves a text alone that fits, counted in code points", () => {
