@@ -1,3 +1,5 @@
+// Files replaced as a whole, files of JSON lines that are appended to, and directory listings.
+// Synchronous on purpose: the steps between reading and renaming must not interleave with other work of this process.
 import { isUtf8 } from "node:buffer";
 import {
   chmodSync,
@@ -23,9 +25,6 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import { randomHex } from "./ids.ts";
 import { describeCause, err, errnoCode, HermesError, ok, type Result } from "./result.ts";
-
-// Files replaced as a whole, files of JSON lines that are appended to, and directory listings.
-// Synchronous on purpose: the steps between reading and renaming must not interleave with other work of this process.
 
 type AtomicWriteOptions = {
   /** Mode of a file that did not exist. An existing file keeps its own. Default 0600. */

@@ -1,8 +1,6 @@
-import { groupThousands } from "./text.ts";
-
-// ----
 // JSON from outside: a model, an MCP server, a plugin, rows of another program. Depth and size are limited here, so that
 // code further in may walk the value recursively. Nothing in this file recurses.
+import { groupThousands } from "./text.ts";
 
 /** An object that is neither an array nor null. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,6 +1,6 @@
+// How much of a bundled provider reaches the model: its mode (recall, tools or both), and texts cut to a number of characters.
 import { codePointLength, takeCodePoints } from "../../lib/index.ts";
 
-// How much of a bundled provider reaches the model: its mode (recall, tools or both), and texts cut to a number of characters.
 export type ProviderMode = "hybrid" | "context" | "tools";
 
 export const PROVIDER_MODES: readonly ProviderMode[] = ["hybrid", "context", "tools"];

@@ -1,3 +1,4 @@
+// Archived skills: moving a skill to skills/.archive, listing the archive, restoring.
 import { join } from "node:path";
 import { err, namesIn, ok, type Result } from "../../lib/index.ts";
 import { loadFrontmatterParser } from "../frontmatter.ts";

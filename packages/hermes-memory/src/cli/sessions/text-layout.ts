@@ -1,3 +1,4 @@
+// Text for the terminal: cutting to a width, times, and names of sessions.
 import { localTime, printable } from "../printing.ts";
 
 const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
