@@ -19,10 +19,10 @@ function inSource(file: string, type: string, pattern: RegExp): string[] {
 const OF_OBJECT = /^ {2}readonly (\w+)\??:/gm;
 
 it.each([
-  ["options", inSource("options.ts", "AgentOptions", OF_OBJECT)],
-  ["hooks", inSource("hooks.ts", "AgentHooks", OF_OBJECT)],
+  ["options", inSource("agent-options.ts", "AgentOptions", OF_OBJECT)],
+  ["hooks", inSource("agent-options.ts", "AgentHooks", OF_OBJECT)],
   ["events", inSource("events.ts", "AgentEvent", /readonly type: "([a-z-]+)"/g)],
-  ["exits", inSource("result.ts", "TurnExit", /\| "(\w+)"/g)],
+  ["exits", inSource("turn-result.ts", "TurnExit", /\| "(\w+)"/g)],
 ])("docs/agent.md names all %s", (_what, names) => {
   expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
 });
