@@ -82,7 +82,7 @@ const memory = section({
   refresh_on_resume: ours(flag(false, "Give a resumed session a new prompt with memory as it is now.")),
   flush_min_turns: accepted(),
   write_mode: renamed("memory.write_approval", (old, current) =>
-    // Before version 29 the gate was `write_mode: approve`. A file that was not migrated keeps its gate.
+    // Before version 29 write approval was `write_mode: approve`. It stays on in a file that was not migrated.
     current == null && wordOf(old) === "approve" ? true : undefined,
   ),
 });
