@@ -1,6 +1,5 @@
 // What keeping a conversation within the window costs beside the model: pruning, boundaries and assembly with a summariser that
 // answers at once, and cache markers. On a short list and on one ten times as long, because the cost has to grow with the list only.
-
 import {
   applyPromptCaching,
   ContextCompressor,

@@ -1,5 +1,4 @@
 // What the made-up user, assistant and tools say in turn.
-
 import { hex, pick, type Random } from "../../packages/core/test/fakes/random.ts";
 import type { CorpusMessage } from "./message.ts";
 import type { TextWriter } from "./text.ts";

@@ -1,6 +1,5 @@
 // A corpus made up from a seed. It follows what full-text indexes are sensitive to: word frequencies like those of a
 // natural language, rare tokens (paths, hashes, numbers), lengths with a long tail, and every tenth message in Chinese.
-
 import { hex, type Random, randomNumbers } from "../../packages/core/test/fakes/random.ts";
 import { conversation } from "./conversation.ts";
 import type { CorpusMessage } from "./message.ts";

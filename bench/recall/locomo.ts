@@ -1,5 +1,4 @@
 // LoCoMo: conversations of two people over many sessions, and questions with the turns that answer them.
-
 import { HermesError } from "@hermes-memory/core/lib";
 import { z } from "zod";
 import type { Database, Meeting, Turn } from "./question-types.ts";

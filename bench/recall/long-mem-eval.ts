@@ -1,5 +1,4 @@
 // LongMemEval: per question its own set of chats of a user with an assistant, with the turns that answer it marked.
-
 import { HermesError } from "@hermes-memory/core/lib";
 import { z } from "zod";
 import type { Database, Meeting } from "./question-types.ts";

@@ -99,8 +99,8 @@ function count(value: unknown): number {
   return typeof number === "number" && Number.isFinite(number) && number > 0 ? Math.trunc(number) : 0;
 }
 
-// ---- Prices, in US dollars per million tokens: from config when it names the model, else from the catalogue that comes with the
-// ---- package. Nothing is fetched.
+// Prices, in US dollars per million tokens: from config when it names the model, else from the catalogue that comes with the
+// package. Nothing is fetched.
 
 export type Prices = {
   readonly input: number;
@@ -206,7 +206,7 @@ function priceAt(value: unknown, promptTokens: number): number | undefined {
   return price;
 }
 
-// ---- What prompt caching saved, and what a frozen memory snapshot adds to it
+// What prompt caching saved, and what a frozen memory snapshot adds to it
 
 export type CacheSavings = {
   /** The part of all prompt tokens that came from the cache: 0 to 1. */

@@ -1,5 +1,4 @@
 // `hermes prompt-size`: the system prompt and the tools that every request of a session starts with, and the size of each part.
-
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";

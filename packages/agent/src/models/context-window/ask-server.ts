@@ -99,7 +99,7 @@ async function readText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-// ---- Reading the answers of the usual model servers (pure). They are JSON from outside: fields of another shape are ignored.
+// Reading the answers of the usual model servers (pure). They are JSON from outside: fields of another shape are ignored.
 
 export type ServerKind = "Ollama" | "LM Studio" | "llama.cpp" | "OpenAI-compatible";
 

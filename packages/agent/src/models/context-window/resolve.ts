@@ -133,7 +133,7 @@ function found(tokens: number, source: WindowSource): ContextWindow {
   return { tokens, source, isProvisional: false };
 }
 
-// ---- Windows of well-known models, in tokens. The longest key that occurs in the model's name counts.
+// Windows of well-known models, in tokens. The longest key that occurs in the model's name counts.
 
 /** For an unknown model. */
 const DEFAULT_WINDOW = 256_000;

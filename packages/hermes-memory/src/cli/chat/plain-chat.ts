@@ -1,5 +1,4 @@
 // A chat without a screen: answers on stdout and everything else on stderr, or with --json every event as a line on stdout.
-
 import { fstatSync } from "node:fs";
 import type { AgentEvent, AgentSurface, CommandReply, TurnResult } from "@hermes-memory/agent/agent";
 import { safeAddress } from "@hermes-memory/agent/models";

@@ -1,5 +1,4 @@
 // `hermes context status`, `engines` and `use`: the engine and the window of the next session, and choosing another engine.
-
 import { resolve } from "node:path";
 import {
   type ContextWindow,
