@@ -211,7 +211,7 @@ function priceAt(value: unknown, promptTokens: number): number | undefined {
   return price;
 }
 
-// What prompt caching saved, and what a frozen memory snapshot adds to it
+// Savings of prompt caching, and of a memory snapshot that stays frozen.
 
 export type CacheSavings = {
   /** The part of all prompt tokens that came from the cache: 0 to 1. */

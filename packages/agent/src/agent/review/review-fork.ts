@@ -117,7 +117,7 @@ function noEngine({ engine, model }: LoopDeps): ContextEngine {
   };
 }
 
-// What a review may do. It runs without the user, so rights are per operation: it may add and correct, but remove nothing.
+// The rights of a review. It runs without the user, so they are per operation: it may add and correct, but remove nothing.
 
 /** `actions`: the allowed values of the argument `action`; undefined for a tool that only reads. */
 type Right = { readonly for: keyof ReviewScope | "either"; readonly actions?: readonly string[] };
