@@ -1,6 +1,5 @@
-// What keeping a conversation within the window costs beside the model: pruning, boundaries and assembly with a summariser that
-// answers at once, and cache markers. On a short list and on one ten times as long, because the cost has to grow with the list only.
-
+// The cost of keeping a conversation within the window, without the model: pruning, boundaries, assembly (with a summariser that
+// answers at once) and cache markers. Measured on a short list and on one ten times as long: the cost must grow linearly.
 import {
   applyPromptCaching,
   ContextCompressor,
@@ -37,7 +36,7 @@ export async function run(flags: Readonly<Record<string, string>>): Promise<Reco
     sampleMs: wholeNumber(flags, "sample-ms", SAMPLE_MS),
   };
   const long = makeHistory(count * TIMES, wholeNumber(flags, "seed", SEED));
-  // Ten different short lists, not one ten times: that one would stay in the processor's caches, and the long one cannot.
+  // Ten different short lists: a single one would stay in the processor's caches, and the long list cannot.
   const shorts = Array.from({ length: TIMES }, (_, part) => long.slice(part * count, (part + 1) * count));
   const measure = async (workOn: WorkOn): Promise<Growth> => {
     const works = shorts.map(workOn);
@@ -69,8 +68,8 @@ export async function run(flags: Readonly<Record<string, string>>): Promise<Reco
 }
 
 /**
- * Markers cost no more than the copy of the array that carries them. That copy does not grow in proportion: an array of more than
- * 128 kB gets memory of its own from the system, which takes longer than to fill it.
+ * Setting markers costs about as much as copying the array. That copy does not grow linearly: an array of more than 128 kB gets its
+ * own memory from the system, which takes longer than filling it.
  */
 function isLikeACopy({ ratio, long }: Growth, copy: Growth): boolean {
   return ratio <= MOST_RATIO || long.cpu_ms <= copy.long.cpu_ms * MOST_OVER_COPY;
@@ -78,7 +77,7 @@ function isLikeACopy({ ratio, long }: Growth, copy: Growth): boolean {
 
 const MOST_OVER_COPY = 1.5;
 
-/** Makes ready what the work needs, and gives the work that is measured. */
+/** Prepares the input, unmeasured, and returns the work to measure. */
 type WorkOn = (messages: readonly Message[]) => Work;
 
 const COMPACTION: Readonly<Record<string, WorkOn>> = {
@@ -91,12 +90,12 @@ const COMPACTION: Readonly<Record<string, WorkOn>> = {
     const { pruned, boundaries } = planCompaction(messages, SETTINGS, BUDGETS);
     return () => assemble(pruned.messages, boundaries, SUMMARY);
   },
-  // The three with all that is decided around them, as `compress` does it before and after the model is asked.
+  // The three steps as `compress` runs them before and after it asks the model.
   without_requests: (messages) => () => {
     const { pruned, boundaries } = planCompaction(messages, SETTINGS, BUDGETS);
     return assemble(pruned.messages, boundaries, SUMMARY);
   },
-  // And the requests for the summary: secrets taken out, cut into what a model can read.
+  // Also builds the summary requests: removes secrets and cuts the text to the model's window.
   compress: (messages) => () => compressor().compress(messages),
 };
 

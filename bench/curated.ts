@@ -1,5 +1,5 @@
-// A durable add against the bare floor: write a temporary file, fsync, rename, fsync the directory, for the same bytes,
-// in the same run and on the same disk. The two take turns in short blocks, so that a busy disk slows both.
+// A durable add compared with the least that any durable write does: write a temporary file with the same bytes, fsync, rename, fsync
+// the directory. The two alternate in short blocks on the same disk, so that a busy disk slows both.
 import {
   closeSync,
   fsyncSync,
@@ -18,7 +18,7 @@ import { median, quantile, round } from "./statistics.ts";
 
 const BLOCK = 20;
 
-/** The first rounds are left out of everything: they load code and fill caches. */
+/** These first rounds are not counted: they load code and fill caches. */
 const FIRST = 60;
 
 export async function run(flags: Readonly<Record<string, string>>): Promise<Record<string, unknown>> {
@@ -28,8 +28,8 @@ export async function run(flags: Readonly<Record<string, string>>): Promise<Reco
   try {
     const { early, steady } = await measureAll(root, rounds, warmUp);
     const scanner = flags.scanner === "false" ? {} : { scanner: await runScanner({}) };
-    // Two figures, because the compiler needs a few thousand writes to be done with this path: a process that runs for
-    // long comes to the second, a short-lived one stays at the first.
+    // Two figures, because the compiler needs a few thousand writes to optimise this path: `early` is for a short-lived process, the
+    // other for one that runs for long.
     return {
       bench: "curated",
       rounds,
@@ -82,7 +82,7 @@ function summary({ addMs, floorMs }: Times): Record<string, unknown> {
   };
 }
 
-/** Milliseconds. About 20 short notes in a file of ordinary size; the oldest goes when the next would not fit. */
+/** Milliseconds. The file has about 20 short notes; the oldest is removed when the next one would not fit. */
 async function timeAdd(store: MemoryStore, i: number): Promise<number> {
   const usage = store.usage("memory");
   if (usage.used > usage.limit - 120) {

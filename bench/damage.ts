@@ -1,5 +1,5 @@
-// Each page of a database damaged in turn: how many files still open, what repair recovers, what is lost. `--pages 60` takes
-// a sample, `--damage zeros|noise`, `--file PATH` another database than the one of 5 MB that is made here.
+// Damages each page of a database in turn and reports how many files still open, what repair recovers and what is lost. Flags:
+// `--pages 60` for a sample, `--damage zeros|noise`, `--file PATH` for another database than the generated one of 5 MB.
 import { copyFileSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ function copyInto(folder: string, file: string): string {
   return path;
 }
 
-/** Spread over the file, with at least one page of every kind that there is. */
+/** Spread over the file, with at least one page of every kind that occurs. */
 export function samplePages(subject: Subject, count: number): number[] {
   if (count >= subject.pages) return Array.from({ length: subject.pages }, (_, at) => at + 1);
   const chosen = new Map<string, number>();

@@ -1,5 +1,5 @@
-// The fact store two ways: how much of a labelled set it finds under the reference's scoring and under ours, and how fast it
-// is with 10,000 facts, against bare tables in the same run.
+// The fact store: how much of a labelled set it finds with the reference's scoring and with ours, and its speed with 10,000 facts
+// compared with bare tables in the same run.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { report } from "./holographic/report.ts";
 import { measureSpeed } from "./holographic/speed.ts";
 import { progress } from "./store/progress.ts";
 
-/** What is compared. The original takes the query as it is for FTS5 syntax; `structural` is the store as shipped. */
+/** The settings to compare. The original passes the query to FTS5 unchanged; `structural` is the default. */
 const SCORINGS: Readonly<Record<string, Settings>> = {
   reference_raw: { scoring: "reference", fts_query: "raw" },
   reference_safe: { scoring: "reference", fts_query: "safe" },

@@ -1,7 +1,7 @@
 // `npm run -s bench -- <name> [--flag value...]`: runs one benchmark and prints its figures as one JSON line, last.
 import { HermesError } from "@hermes-memory/core/lib";
 
-/** A flag with several values has the last of them in `flags`, all of them in `lists`. `words` stand before any flag. */
+/** For a flag that is given several times, `flags` has the last value and `lists` all of them. `words` precede the first flag. */
 type Benchmark = {
   run(
     flags: Readonly<Record<string, string>>,

@@ -1,5 +1,5 @@
-// How much of what answers a question is found by asking it as it is, and how many questions without an answer are
-// noticed: LoCoMo conversations and LongMemEval haystacks, each in its own database.
+// Recall on two published sets, LoCoMo conversations and LongMemEval haystacks, each in its own database: how much of the answer a
+// search for the unchanged question finds, and how many questions without an answer are recognised.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { flaggedAt, hitsAt, mean, recallAt, shareIn } from "./recall/share.ts";
 import { quantile, round } from "./statistics.ts";
 import { progress } from "./store/progress.ts";
 
-/** Message recall among this many is what a threshold of confidence may cost. */
+/** The cost of a confidence threshold is measured as message recall among this many hits. */
 const CONFIDENCE_CUT = 10;
 
 /** `--padding N`: N more messages in each database, so that the row limits of large databases apply. */

@@ -1,5 +1,5 @@
-// Speed of the streaming scrubber by kind of text and size of chunk, against a bare loop that joins the same
-// chunks, and what a character costs late in a long stream as against a short one.
+// Speed of the streaming scrubber by kind of text and chunk size, compared with a loop that only joins the chunks, and the cost of a
+// character late in a long stream compared with a short stream.
 import { StreamingContextScrubber } from "../packages/core/src/providers/fence/recall-fence.ts";
 import { median, round } from "./statistics.ts";
 
@@ -9,14 +9,14 @@ const LONG_STREAM = 64; // megabytes; the short one has one
 
 const WARM_UP = 2; // runs that are not counted
 
-/** What is promised for plain text, in megabytes a second. */
+/** The target for plain text, in megabytes per second. */
 const LEAST_RATE = { 4: 15, 64: 100 } as const;
-/** The same cost for every character, with room for noise. Work that grew with the stream would show as tens. */
+/** The limit for a constant cost per character, with room for noise. A cost that grows with the stream would give a ratio in the tens. */
 const MOST_GROWTH = 1.5;
 
 type Text = { readonly unit: string; readonly opening?: string };
 
-/** All but the hidden ones are shown as they are. ASCII, so a character is a byte. */
+/** All except the hidden ones are shown unchanged. ASCII, so a character is a byte. */
 const TEXTS: Readonly<Record<string, Text>> = {
   prose: {
     unit:
@@ -78,9 +78,9 @@ function joined(chunks: readonly string[], feeder: Feeder): number {
 }
 
 /**
- * What a megabyte in the second half of a long stream costs, as a multiple of one that is a stream of its own. The
- * two are fed in turns; the fastest run of each counts, because other work on the machine only ever adds. Nothing is
- * joined: the memory that takes would be all that grows.
+ * The cost of a megabyte in the second half of a long stream, divided by the cost of a stream of one megabyte. The two alternate,
+ * and the fastest run of each counts, because other work on the machine can only add time. The output is not joined: that memory
+ * would be the only thing that grows.
  */
 function longToShort(text: Text, chunks: readonly string[]): number {
   const longLived = scrubberOf(text);
@@ -98,7 +98,7 @@ function fed(chunks: readonly string[], feeder: Feeder): number {
   return length;
 }
 
-/** Milliseconds of every run of each, run alternately so that a slow moment of the machine meets both. */
+/** Milliseconds of every run. The two alternate, so that a slow moment of the machine affects both. */
 function inTurns<Name extends string>(
   rounds: number,
   runs: Readonly<Record<Name, () => number>>,
@@ -120,7 +120,7 @@ function scrubberOf({ opening }: Text): StreamingContextScrubber {
   return scrubber;
 }
 
-/** A megabyte in chunks. Each is a string of its own, as one read from a socket is, not a view of the whole text. */
+/** A megabyte in chunks. Each is a separate string, like one read from a socket, not a slice of the whole text. */
 function chunksOf(unit: string, size: number): string[] {
   const text = Buffer.from(unit.repeat(Math.ceil(MEGABYTE / unit.length)).slice(0, MEGABYTE), "latin1");
   const count = Math.ceil(MEGABYTE / size);

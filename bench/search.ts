@@ -1,5 +1,5 @@
-// Searching at real sizes, by kind of query: messages directly and conversations through the tool, beside what the
-// Python original needs. Then the same in a session of thousands of messages.
+// Search times at real sizes, by kind of query: for messages directly and for conversations through the tool, beside the times of the
+// Python original. Then the same in a session of thousands of messages.
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { openSessionStore } from "@hermes-memory/core/sessions";

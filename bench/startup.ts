@@ -1,4 +1,4 @@
-// How long `hermes memory show` takes from process start to exit, against `node -e 0`, in turns. Needs `npm run build`.
+// The time of `hermes memory show` from process start to exit, alternating with `node -e 0`. Needs `npm run build`.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -43,7 +43,7 @@ export async function run(flags: Readonly<Record<string, string>>): Promise<Reco
   }
 }
 
-/** An ordinary home: a commented config and both files with a few entries. */
+/** A typical home: a config with comments, and both memory files with a few entries. */
 async function fillHome(home: string): Promise<void> {
   writeFileSync(
     join(home, "config.yaml"),

@@ -1,4 +1,4 @@
-// The few numbers a benchmark reports.
+// Statistics for the reports of benchmarks.
 
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);

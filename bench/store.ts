@@ -1,5 +1,5 @@
-// The session store at its real size: appending, size on disk, browsing and scrolling, against the floor (the same rows
-// in bare tables, same durability, same run) and against what the Python original needs.
+// The session store at real size: appending, size on disk, browsing and scrolling, compared with the floor (the same rows in bare
+// tables, with the same durability, in the same run) and with the Python original.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -35,7 +35,7 @@ export async function run(
   }
 }
 
-/** `--beside SCRIPT`: the file is one that today's Hermes made and keeps its own indexes in; the script plays Hermes. */
+/** `--beside SCRIPT`: the file was made by today's Hermes, which keeps its own indexes in it; the script stands in for Hermes. */
 function makeAsToday(path: string, script: string): void {
   if (!existsSync(script))
     throw new HermesError("usage", `${script} does not exist.`, {
@@ -44,7 +44,7 @@ function makeAsToday(path: string, script: string): void {
   execFileSync("python3", [script, "create", path], { stdio: "ignore" });
 }
 
-/** With what a write-ahead log left behind would hold. */
+/** Includes a write-ahead log that was left behind. */
 function bytesOnDisk(path: string): number {
   return [path, `${path}-wal`].reduce(
     (sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0),

@@ -1,5 +1,5 @@
-// Two conversations that know of each other: what was written to memory is in the next prompt, what was only said is found by
-// search, and the first conversation goes on where it stopped.
+// Two conversations in one home: the second has the memory of the first in its prompt and finds the rest by search. Then the first
+// conversation is resumed.
 //
 // It needs a model that can call tools, named in the environment (see agent.ts). In a checkout:
 //   HERMES_INFERENCE_PROVIDER=ollama HERMES_MODEL=qwen3:8b node examples/agent-sessions.ts
@@ -41,7 +41,7 @@ let first: string;
   console.log("FIRST CONVERSATION");
   await say(agent, "Please remember for good that my kiln is called Vesuvius.");
   await say(agent, "Today I mixed a celadon glaze, two parts ash to one of clay. No need to remember that.");
-  // A prompt stays as it is for the whole conversation, so that the model's server can keep it cached.
+  // A prompt stays unchanged for the whole conversation, so that the model's server can cache it.
   console.log(`its prompt ${isInPrompt(agent)} the kiln's name`);
   await agent.setTitle("Celadon");
 }
@@ -56,7 +56,7 @@ let first: string;
   // By id, by the beginning of one, or by title. `agent.resume("Celadon")` does the same in a running agent.
   await using agent = await open({ resume: "Celadon" });
   console.log(`\nTHE FIRST ONE AGAIN (${agent.sessionId === first}, ${agent.messages.length} messages)`);
-  await say(agent, "And how many parts of ash was that?"); // what was said is still there, word for word
+  await say(agent, "And how many parts of ash was that?"); // the earlier messages are still in the conversation
   const { turns, memory } = await agent.status();
   console.log(`turn ${turns}; memory holds ${memory.memory?.used} of ${memory.memory?.limit} characters`);
 }

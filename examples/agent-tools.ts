@@ -1,4 +1,4 @@
-// Tools and hooks of your own: a kiln that the agent can read and set, and a rule about it that no model can talk its way around.
+// Your own tools and hooks: a kiln that the agent can read and set, and a rule about it that the model cannot bypass.
 //
 // It needs a model that can call tools, named in the environment (see agent.ts). In a checkout:
 //   HERMES_INFERENCE_PROVIDER=ollama HERMES_MODEL=qwen3:8b node examples/agent-tools.ts
@@ -12,7 +12,7 @@ import * as z from "zod";
 
 const kiln = { top: 905, bottom: 880, target: 900 };
 
-// 1. Tools, as the AI SDK has them. Arguments that do not fit the schema never reach `execute`: the model is told and tries again.
+// 1. Tools of the AI SDK. Arguments that do not match the schema never reach `execute`: the model gets an error and tries again.
 const tools = {
   read_sensor: tool({
     description: "Reads one temperature sensor of the kiln, in degrees Celsius.",
@@ -29,7 +29,7 @@ const tools = {
   }),
 };
 
-// 2. Hooks. The first one decides before a tool runs; what it blocks, the model reads as the tool's error.
+// 2. Hooks. The first one decides before a tool runs; for a blocked call, the model gets the reason as the tool's error.
 const hooks: AgentHooks = {
   preToolCall: ({ name, args }) =>
     name === "set_target" && Number(args.degrees) > 1240
@@ -52,7 +52,7 @@ const home = mkdtempSync(join(tmpdir(), "hermes-example-"));
     home,
     tools,
     readOnlyTools: ["read_sensor"], // these change nothing, so several calls of one reply run at the same time
-    toolsets: [], // none of the agent's own tools: it is here for the kiln
+    toolsets: [], // none of the agent's built-in tools
     hooks,
     onEvent: show,
     systemMessage: "You look after a kiln. Use your tools; never guess a temperature.",

@@ -13,19 +13,19 @@ const question = process.argv[2] ?? "How hot does a kiln get for porcelain? One 
 const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent uses the user's home: ~/.hermes
 
 {
-  // Model, memory, tools and sessions as config.yaml of the home says; there is none here, so everything is as it comes.
+  // Model, memory, tools and sessions follow config.yaml of the home; there is none here, so the defaults apply.
   await using agent = await createAgent({
     home,
-    skipContextFiles: true, // an AGENTS.md of the directory this is started in would be part of the prompt
-    titles: false, // one model call less: this conversation needs no name
+    skipContextFiles: true, // otherwise an AGENTS.md in the current directory becomes part of the prompt
+    titles: false, // saves one model call: this conversation needs no title
     onEvent: (event) => {
       if (event.type === "text-delta") process.stdout.write(event.text);
-      if (event.type === "text-discard") process.stdout.write("\n(once more)\n"); // the line broke; the reply begins anew
+      if (event.type === "text-discard") process.stdout.write("\n(once more)\n"); // the connection broke; the reply starts again
     },
   });
   console.log(`${agent.model.model} with a window of ${agent.window.tokens} tokens is asked: ${question}\n`);
 
-  // Whatever the model, a tool, a provider or the database does ends up in the result; `run` does not reject for it.
+  // Failures of the model, a tool, a provider or the database are reported in the result; `run` does not reject for them.
   const result = await agent.run(question);
   console.log(`\n\n${result.exit}, ${result.api_calls} call, ${result.total_tokens} tokens`);
   if (result.failed) console.log(`It failed: ${result.error} ${result.hint ?? ""}`);

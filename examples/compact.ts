@@ -1,4 +1,4 @@
-// A conversation that gets too long: what a compaction keeps, what it summarises, what can be read again, what caching saves.
+// A conversation that gets too long: what a compaction keeps and summarises, how to read the rest again, and what caching saves.
 // Run it in a checkout: node examples/compact.ts
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,10 +17,10 @@ import {
   openSessionStore,
 } from "hermes-memory";
 
-// A window of 16,000 tokens, so that the lists fit a page; compaction starts at 85 % of it, and about 2,700 tokens stay at the end.
+// A window of 16,000 tokens keeps the lists short. Compaction starts at 85 % of it, and keeps about 2,700 tokens at the end.
 const contextLength = 16_000;
 
-// In a real program this asks a language model; the port is one function. Here it knows what to say.
+// In a real program this function asks a language model. Here it returns a fixed summary.
 const summarizer = {
   complete: async ({ prompt }: { prompt: string }) => {
     if (prompt.includes("## Goal"))
@@ -39,7 +39,7 @@ const messages = conversation();
 console.log(`before: ${messages.length} messages, ${estimateMessages(messages)} tokens`);
 show(messages);
 
-// 1. The model's last reply said what the prompt cost, and the engine says whether it is time.
+// 1. The engine decides from the token usage of the model's last reply.
 const engine = new ContextCompressor({ contextLength, summarizer });
 engine.updateFromResponse({ promptTokens: 14_900, completionTokens: 120 });
 console.log(`\ntime to compact: ${engine.shouldCompress()} (from ${engine.thresholdTokens} tokens on)`);
@@ -53,13 +53,13 @@ console.log(`old tool results shortened first: ${prunedResults}; left out: ${lef
 console.log(`\nafter: ${outcome.messages.length} messages, ${outcome.tokensAfter} tokens`);
 show(outcome.messages);
 
-// 3. Without a model nothing is lost in silence either.
+// 3. When the summary model fails, the outcome and its notices say so.
 const broken = { complete: () => Promise.reject(new Error("503 Service Unavailable")) };
 const failed = await new ContextCompressor({ contextLength, summarizer: broken }).compress(messages);
 console.log(`\nwithout a model: ${failed.kind}, ${failed.tokensAfter} tokens, made by: ${failed.method}`);
 for (const { text } of failed.notices) console.log(`notice: ${text}`);
 
-// 4. The lossless engine keeps summaries of rows in the session store, and each leads back to them.
+// 4. The lossless engine stores summaries of rows in the session store; each one refers to its rows.
 const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent uses the user's home: ~/.hermes
 {
   await using store = await openSessionStore({ path: join(home, "state.db") });
@@ -85,7 +85,7 @@ const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent use
 }
 rmSync(home, { recursive: true });
 
-// 5. What is sent is marked, so that the next request finds its beginning in the provider's cache.
+// 5. Cache markers in the request let the next one reuse its beginning from the provider's cache.
 const marked = applyPromptCaching(
   [{ role: "system", content: "You are a kiln engineer." }, ...outcome.messages],
   {
@@ -97,7 +97,7 @@ console.log(
   marked.flatMap((message, at) => (hasMarker(message) ? [at] : [])).join(", "),
 );
 
-// 6. What that saved, by the usage of three calls. A note was written to memory before the third: the prompt stayed as it was.
+// 6. The savings, from the usage of three calls. A note was written to memory before the third; the prompt did not change.
 const calls = [
   { input_tokens: 400, cache_read_input_tokens: 0, cache_creation_input_tokens: 12_000, output_tokens: 200 },
   {
@@ -122,7 +122,7 @@ console.log(
 );
 console.log(`saved by the frozen snapshot: $${frozenSnapshotSavings(calls, [2], prices).toFixed(4)}`);
 
-/** Two questions about a kiln, with what the assistant looked at in between. */
+/** Two questions about a kiln, with the assistant's tool calls in between. */
 function conversation(): readonly OpenAiMessage[] {
   let calls = 0;
   const round = (name: string, args: object, result: string): OpenAiMessage[] => {

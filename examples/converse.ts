@@ -1,4 +1,4 @@
-// Conversations that last: what an agent stores as it talks, how a long one goes on after compaction, and reading it back.
+// Stored conversations: what an agent stores, how a long one continues after a compaction, and how to read it back.
 // Run it in a checkout: node examples/converse.ts
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent use
 {
   await using store = await openSessionStore({ path: join(home, "state.db") });
 
-  // 1. A session, and what is said in it. Each append is on disk and in the search index when it resolves.
+  // 1. A session and its messages. When an append resolves, the message is on disk and in the search index.
   const id = await store.createSession(newSessionId(new Date()), {
     source: "cli",
     userId: "ana",
@@ -25,7 +25,7 @@ const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent use
     { role: "assistant", content: "The limit in src/limits.ts is 1150.", finishReason: "stop" },
   ]);
 
-  // 2. A turn that went wrong is taken back, and can be restored.
+  // 2. Undo a turn, and restore it.
   await store.appendMessage(id, { role: "user", content: "Delete everything" });
   console.log("undone:", await store.undoTurns(id));
 
@@ -34,13 +34,13 @@ const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent use
   const next = await store.continueSession(id, { messages: [summary] });
   console.log("continues as:", next.title);
 
-  // 4. The conversation is one line in a listing, and reads as one from its beginning.
+  // 4. A listing has one line for the whole conversation, and it can be read from its beginning.
   const [listed] = await store.listSessionsRich({ orderByLastActive: true, userId: "ana" });
   console.log("listed:", listed?.title, "-", listed?.preview);
   const whole = await store.getMessagesAsConversation(next.id, { includeAncestors: true });
   for (const { role, content } of whole) console.log(`${role}: ${content}`);
 
-  // 5. Nobody else sees it.
+  // 5. Other users do not see it.
   console.log("for somebody else:", await store.listSessionsRich({ userId: "ben" }));
 }
 rmSync(home, { recursive: true });

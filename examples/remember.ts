@@ -1,4 +1,4 @@
-// Memory in an agent of your own: what goes into the system prompt, what the model may call, and how to look back.
+// Memory in your own agent: the block for the system prompt, the tool for the model, history and undo.
 // Run it in a checkout: node examples/remember.ts
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,17 +11,17 @@ const memory = openMemory({ home }); // opens nothing by itself
 const store = await memory.owner.curated(); // for one user of several: memory.user({ platform: "telegram", id: "7" }).curated()
 if (store === undefined) throw new Error("config.yaml switches memory off");
 
-// 1. Hand the schema to the model, and its calls to memoryTool. The answer is JSON for the model.
+// 1. Pass the schema to the model, and its calls to memoryTool. The answer is JSON for the model.
 console.log("tool:", memoryToolSchema.name, memoryToolSchema.parameters.required);
 const call = { action: "add", target: "user", content: "Lives in Lisbon, prefers metric units" };
 console.log("answer:", await memoryTool(store, call, { home, sessionId: "session-1" }));
 
-// 2. What a session's prompt shows is frozen when it starts, so that its cached prefix stays valid. The next one sees more.
+// 2. A session's prompt is frozen when it starts, so that its cached prefix stays valid. The next session sees the new entry.
 console.log("this session:", store.renderSnapshot("user"));
 await store.load();
 console.log(`next session:\n${store.renderSnapshot("user")}`);
 
-// 3. Several operations as one change, with a reason; and taking it back.
+// 3. Several operations as one change, with a reason; then undo it.
 const outcome = await store.applyAll(
   "user",
   [

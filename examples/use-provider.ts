@@ -1,4 +1,4 @@
-// External memory in an agent of your own: what a provider recalls for a turn, and what it is told about.
+// External memory in your own agent: what a provider recalls for a turn, and the events it gets.
 // Run it in a checkout: node examples/use-provider.ts
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,33 +17,33 @@ import createNotesProvider from "./memory-plugin/index.ts";
 const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent uses the user's home: ~/.hermes
 const session_id = "session-1";
 
-// 1. Register and start. To use whatever provider the user has set up, call openMemory({ home }).owner.provider.activate({ sessionId }).
+// 1. Register and start. To use the provider that the user has set up, call openMemory({ home }).owner.provider.activate({ sessionId }).
 const manager = new MemoryManager({ home });
 manager.addProvider(createNotesProvider());
 await manager.initializeAll(session_id, { platform: "cli", agent_context: "primary" });
 console.log("system prompt:", await manager.buildSystemPrompt());
 console.log("tools:", [...manager.getAllToolNames()]);
 
-// 2. A turn is over. Handing it in costs the user nothing: a background worker stores it.
+// 2. A turn is over. The user does not wait: a background worker stores it.
 manager.finishTurn({ session_id, user: "We fire the kiln at 1240 degrees.", assistant: "Noted." });
 await manager.flushPending(); // only because the next question follows at once
 
-// 3. The next turn: recall, in its fence, goes behind the user's message. It is for this request only, never for the transcript.
+// 3. The next turn: the fenced recall is appended to the user's message, for this request only and never in the transcript.
 const message = "How hot is the kiln?";
 await manager.onTurnStart(2, message);
 const recalled = await manager.prefetchAll(message, { session_id });
 console.log(`request:\n${injectRecall(message, buildMemoryContextBlock(recalled))}`);
 
-// 4. Should the model repeat the fence in its answer, the scrubber takes it out while it streams.
+// 4. If the model repeats the fence in its answer, the scrubber removes it from the stream.
 const scrubber = new StreamingContextScrubber();
 const chunks = ["1240 degrees.\n<memory-", "context>\nAsked: We fire", " the kiln\n</memory-context>\n"];
 console.log("shown:", chunks.map((chunk) => scrubber.feed(chunk)).join("") + scrubber.flush());
 
-// 5. The model calls one of the provider's tools. The answer is JSON, also when something went wrong.
+// 5. The model calls one of the provider's tools. The answer is JSON, also for an error.
 console.log("tool:", await manager.handleToolCall("notes_find", { text: "kiln" }));
 console.log("tool:", await manager.handleToolCall("notes_find", {}));
 
-// 6. What is committed to the built-in memory is mirrored, and nothing else.
+// 6. Only committed writes of the built-in memory are mirrored.
 const memory = openMemory({ home });
 const call = { action: "add", target: "user", content: "Owns a kiln called Vesuvius" };
 await memoryTool(await memory.owner.curated(), call, {
@@ -55,7 +55,7 @@ await memoryTool(await memory.owner.curated(), call, {
   },
 });
 
-// 7. The end. What is still queued is stored first, within five seconds.
+// 7. The end. Queued turns are stored first, within five seconds.
 await manager.onSessionEnd([{ role: "user", content: message }]);
 console.log("tool:", await manager.handleToolCall("notes_find", { text: "Vesuvius" }));
 await manager.shutdownAll();

@@ -1,4 +1,4 @@
-// Checks who imports whom (`npm run check`): names every import that breaks a rule, and exits with 1 if there is one.
+// Checks the import rules (`npm run check`): prints every import that breaks one, and then exits with 1.
 import { resolve } from "node:path";
 import { breaches } from "./architecture/rules.ts";
 import { readWorkspace } from "./architecture/workspace.ts";

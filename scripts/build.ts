@@ -1,4 +1,4 @@
-// Makes packages/<name>/dist: each package as it is published, with a package.json, declarations, README and docs of its own.
+// Makes packages/<name>/dist for each published package: bundle, package.json, declarations, README and docs.
 // `npm pack ./packages/<name>/dist` packs it.
 import { execFileSync } from "node:child_process";
 import {
@@ -30,20 +30,20 @@ type Package = { readonly folder: string; readonly dist: string; readonly manife
 
 const root = resolve(import.meta.dirname, "..");
 
-/** Each after those it depends on: its declarations are made against theirs. */
+/** Each after its dependencies, whose declarations it needs. */
 const packages = ["core", "agent", "hermes-memory"].map(readPackage);
 
-/** On the path of every command, so it is bundled instead of being loaded from a folder of its own. */
+/** Every command loads it, so it is bundled. */
 const BUNDLED = ["commander"];
 
-/** Fields of the source's package.json that are published as they are. */
+/** Fields of the source's package.json that are published unchanged. */
 const PUBLISHED = [
   ...["name", "version", "description", "license", "keywords", "type", "engines", "sideEffects"],
   "optionalDependencies",
 ];
 
-// Importing a built-in as a module reads every property it has, and with them streams, web crypto and more that a short command never
-// uses. Taken from the plain object it is, only the names we use get loaded (docs/decisions/0003-bundled-command-line.md has the times).
+// Importing a built-in as a module reads all its properties, which loads streams, web crypto and more that a short command never uses.
+// `process.getBuiltinModule` loads only the names that we read (times: docs/decisions/0003-bundled-command-line.md).
 const plainBuiltins: Plugin = {
   name: "plain-builtins",
   setup({ onEnd }) {
@@ -53,7 +53,7 @@ const plainBuiltins: Plugin = {
   },
 };
 
-// The one form in which the bundler writes such an import.
+// The bundler writes such an import only in this form.
 const BUILTIN_IMPORT = /\bimport\s*(?:\{([^{}]*)\}|(\w+))\s*from\s*"(node:[\w/]+)";/g;
 
 function takeBuiltin(
@@ -66,7 +66,7 @@ function takeBuiltin(
   return `const ${binding}=process.getBuiltinModule("${name}");`;
 }
 
-/** What nearly every caller loads anyway, by package. */
+/** Modules that nearly every caller loads, by package. */
 const GROUND: Readonly<Record<string, readonly string[]>> = {
   "@hermes-memory/core": [
     "lib/index.ts",
@@ -77,7 +77,7 @@ const GROUND: Readonly<Record<string, readonly string[]>> = {
     "tools/index.ts",
     "version.ts",
   ],
-  // Not main.ts: it waits for the command, and a command that waited for main.ts would never begin.
+  // Not main.ts: it waits for the command, so a command that imports main.ts would never start.
   "hermes-memory": [
     "cli/program.ts",
     "cli/command.ts",
@@ -87,19 +87,19 @@ const GROUND: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-// The bundler makes one file of all modules that the same entries need. With 15 entries of core and 67 parts of the command line that
-// are loaded on demand, that came to a dozen small files in the way of every command, 1 to 2 ms each. Here every entry and every such
-// part names the ground, so the ground is one file.
+// The bundler makes one file for each set of modules that the same entries need. With 15 entries of core and 67 lazily loaded parts of
+// the command line, every command had to load a dozen small files, 1 to 2 ms each. Here every entry and every lazy part imports the
+// modules of GROUND, so that these become one file.
 function sharedGround({ folder, manifest }: Package): Plugin {
   const ground = (GROUND[manifest.name] ?? []).map((name) => join(folder, "src", name));
-  // Entries of the product stay as they are: main.ts has the ground, and index.ts nothing of it.
+  // Entries of the product are unchanged: main.ts imports the ground already, and index.ts needs nothing of it.
   const kinds = manifest.bin ? ["dynamic-import"] : ["dynamic-import", "entry-point"];
   return {
     name: "shared-ground",
     setup({ onResolve, onLoad }) {
       if (ground.length === 0) return;
       onResolve({ filter: /^[./]/ }, ({ path, kind, resolveDir }) =>
-        // From the root, because the bundler writes the path into a comment.
+        // Relative to the root, because the bundler writes the path into a comment.
         kinds.includes(kind)
           ? { path: relative(root, resolve(resolveDir, path)), namespace: "part" }
           : undefined,
@@ -131,14 +131,14 @@ async function bundle({ folder, dist, manifest }: Package): Promise<void> {
     entryPoints: Object.fromEntries([...entries, ...commands]),
     outdir: dist,
     bundle: true,
-    splitting: true, // what a caller does not need stays in a file it does not load
+    splitting: true, // so that a caller loads only what it needs
     chunkNames: "chunks/[name]-[hash]",
     format: "esm",
     platform: "node",
     target: `node${/\d+/.exec(manifest.engines.node)?.[0]}`,
-    // The siblings too: a plugin has to meet the same classes and the same open files as the program that loads it.
+    // Sibling packages too: a plugin must share classes and open files with the program that loads it.
     external: Object.keys(published(manifest)),
-    // The libraries stay readable, in a stack trace and in a debugger; measured, they load as fast.
+    // The libraries are not minified: readable in stack traces and debuggers, and they load as fast (measured).
     minifySyntax: manifest.bin !== undefined,
     minifyWhitespace: manifest.bin !== undefined,
     legalComments: "eof",
@@ -167,7 +167,7 @@ async function bundle({ folder, dist, manifest }: Package): Promise<void> {
 
 function declare({ folder, dist, manifest }: Package): void {
   const config = join(root, "node_modules/.cache/hermes-build", `${outputName(manifest.name)}.json`);
-  // In the checkout the siblings' names lead to their sources; here to the declarations that were just made of them.
+  // In the checkout, the names of sibling packages resolve to sources; here, to the declarations made before.
   const siblings = packages.flatMap((other) =>
     sources(other.manifest).map(([subpath, source]) => [
       subpath.replace(".", other.manifest.name),
@@ -182,7 +182,7 @@ function declare({ folder, dist, manifest }: Package): void {
       declaration: true,
       rewriteRelativeImportExtensions: true,
       allowImportingTsExtensions: false,
-      rootDir: folder, // not src: the contract suites of core are beside it
+      rootDir: folder, // not src, because the contract suites of core are outside it
       outDir: join(dist, "types"),
       paths: Object.fromEntries(siblings),
     },
@@ -222,7 +222,7 @@ function copyPages({ folder, dist, manifest }: Package): void {
     if (page.endsWith(".md")) withoutDeadLinks(join(dist, page));
 }
 
-/** Sources and examples are not published: where a page links to them, the text of the link stays. */
+/** Sources and examples are not published: a link to them is replaced by its text. */
 function withoutDeadLinks(page: string): void {
   const text = readFileSync(page, "utf8");
   const kept = text.replace(
@@ -232,7 +232,7 @@ function withoutDeadLinks(page: string): void {
   if (kept !== text) writeFileSync(page, kept);
 }
 
-/** So that what was built runs where it is. npm leaves node_modules out of a tarball. */
+/** Lets the built packages run in place. npm leaves node_modules out of a tarball. */
 function linkSiblings({ dist, manifest }: Package): void {
   for (const other of packages.filter((each) => each.manifest.name in (manifest.dependencies ?? {}))) {
     const link = join(dist, "node_modules", other.manifest.name);
@@ -241,7 +241,7 @@ function linkSiblings({ dist, manifest }: Package): void {
   }
 }
 
-/** The launcher, and what stands in its former places: entries of `hermes mcp install` before 0.3.0 name `dist/hermes.js`. */
+/** The launcher, and forwarders in its former places: entries of `hermes mcp install` before 0.3.0 point to `dist/hermes.js`. */
 function addCommands({ dist }: Package): void {
   const launcher = join(dist, "hermes.js");
   copyFileSync(join(root, "scripts", "launcher.js"), launcher);
@@ -251,7 +251,7 @@ function addCommands({ dist }: Package): void {
   for (const path of [launcher, ...forwarders]) chmodSync(path, 0o755);
 }
 
-/** `hermes doctor` knows such a file by its second line. */
+/** `hermes doctor` recognises such a file by its second line. */
 function forwarderTo(target: string): string {
   return [
     "#!/usr/bin/env node",
@@ -271,7 +271,7 @@ function readPackage(name: string): Package {
   return { folder, dist: join(folder, "dist"), manifest };
 }
 
-/** `["./curated", "./src/curated/index.ts"]` for everything that can be imported. */
+/** Every importable subpath with its source: `["./curated", "./src/curated/index.ts"]`. */
 function sources({ exports: paths }: Manifest): (readonly [subpath: string, source: string])[] {
   return Object.entries(paths).filter(([, source]) => source.endsWith(".ts"));
 }
@@ -284,7 +284,7 @@ function declarationOf(source: string): string {
   return join("types", source.replace(/\.ts$/, ".d.ts")).replaceAll("\\", "/");
 }
 
-/** What is loaded from other packages, siblings in the version they were built with. */
+/** Dependencies that are not bundled; siblings in the version of this build. */
 function published({ dependencies, optionalDependencies }: Manifest): Record<string, string> {
   const versions = new Map(packages.map(({ manifest }) => [manifest.name, manifest.version]));
   const all = Object.entries({ ...dependencies, ...optionalDependencies });

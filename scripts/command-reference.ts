@@ -1,4 +1,4 @@
-// The reference of all commands in Markdown, made from the table the command line itself is made from.
+// The reference of all commands in Markdown, generated from the command table of the program.
 import type { CommandSpec } from "../packages/hermes-memory/src/cli/command.ts";
 import { GROUPS } from "../packages/hermes-memory/src/cli/program.ts";
 

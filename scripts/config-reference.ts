@@ -1,4 +1,4 @@
-// The table of config keys in docs/config.md, made from the table the program itself reads with.
+// The table of config keys in docs/config.md, generated from the key table of the program.
 import { CONFIG_KEYS } from "../packages/core/src/config/index.ts";
 
 const BEGIN =

@@ -1,4 +1,4 @@
-// How large the code base is and how many files a reader of one flow meets. A report, no gate:
+// Reports the size of the code base and the number of files that take part in each flow. No check fails because of it:
 //   npm run house -- [--root DIR] [--json | --files FLOW]
 // Exit code 0 when everything could be measured, 1 when a checkout or a flow could not, 2 for wrong usage.
 import { existsSync } from "node:fs";
@@ -62,7 +62,7 @@ function readFlags() {
     if (values.files !== undefined && (files === undefined || values.json)) return undefined;
     return { root: values.root, json: values.json, files };
   } catch {
-    return undefined; // an unknown flag; the usage says which there are
+    return undefined; // an unknown flag
   }
 }
 
@@ -149,7 +149,7 @@ function sizes(cycles: readonly (readonly string[])[]): string {
   return cycles.length === 0 ? "none" : cycles.map(({ length }) => length).join(" + ");
 }
 
-/** The first column to the left, the others, which hold numbers, to the right. */
+/** The first column is left-aligned; the others hold numbers and are right-aligned. */
 function table(rows: readonly Row[]): string[] {
   const texts = rows.map((row) =>
     row.map((cell) => (typeof cell === "number" ? cell.toLocaleString("en") : cell)),

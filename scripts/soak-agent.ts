@@ -1,5 +1,5 @@
-// Talks to an agent for a long time and looks at its memory: `npm run -s soak:agent -- 1500 [lcm]`. The agent and the fake model
-// are processes of their own, so that what is measured is the agent's alone. Prints one JSON line.
+// Runs many turns of an agent and measures its memory use: `npm run -s soak:agent -- 1500 [lcm]`. Agent and fake model are separate
+// processes, so that only the agent is measured. Prints one JSON line.
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -48,7 +48,7 @@ function configFor(url: string, engine: string): object {
   return { model: { ...model, base_url: url, context_length: 20_000 }, context: { engine } };
 }
 
-/** Growth over the second half: in the first one code is loaded and caches fill. */
+/** Growth over the second half: in the first half, code is loaded and caches fill. */
 function withSlope(line: string): object {
   const report = JSON.parse(line) as { readonly samples: readonly Sample[] };
   const settled = report.samples.slice(Math.floor(report.samples.length / 2));
@@ -80,7 +80,7 @@ async function serve(turns: number): Promise<void> {
   const facts = plantedFacts(30, 4, turns - 80);
   let before: object | undefined;
   const wire = await startWire("chat", (request) => {
-    // It keeps its requests for tests to look at; nobody does here.
+    // The fake keeps its requests for tests; here they are dropped.
     if (before !== undefined) Object.assign(before, { raw: "", body: {}, messages: [] });
     before = request;
     return longAnswer(request, facts);

@@ -1,6 +1,6 @@
-// `npm run soak:scrubber [-- --cases N --seed N]`: random streams through the scrubber against the whole-text
-// oracle, and as many random replies through the echo scrubber, cut and in one piece. Progress on stderr, one JSON object last; exit code 1 when anything leaked, was lost, or came too early
-// or too late.
+// `npm run soak:scrubber [-- --cases N --seed N]`: compares random streams through the scrubber with the whole-text oracle, and as many
+// random replies through the echo scrubber, in chunks and in one piece. Prints progress on stderr and one JSON object at the end. Exit
+// code 1 when text leaked, was lost, or came too early or too late.
 import { parseArgs } from "node:util";
 import fc from "fast-check";
 import { EchoScrubber } from "../packages/core/src/providers/fence/echo-scrubber.ts";
@@ -58,7 +58,7 @@ function check({ text, chunks }: Stream): void {
   console.error(`wrong: ${JSON.stringify({ chunks, shown, expected })}`);
 }
 
-/** The chunks must not matter, and nothing may be shown that was not in the reply. */
+/** The output must not depend on the chunks, and must contain nothing that is not in the reply. */
 function checkEchoes({ text, chunks }: Stream): void {
   const [cut = "", whole = ""] = [chunks, [text]].map((parts) => {
     const scrubber = new EchoScrubber(RECALL);
@@ -69,7 +69,7 @@ function checkEchoes({ text, chunks }: Stream): void {
   console.error(`wrong: ${JSON.stringify({ chunks, cut, whole })}`);
 }
 
-/** Can `part` be got from `whole` by leaving characters out? */
+/** Whether `part` is `whole` with some characters left out. */
 function isWithin(part: string, whole: string): boolean {
   let matched = 0;
   for (let at = 0; at < whole.length && matched < part.length; at += 1)

@@ -1,6 +1,6 @@
-// `npm run soak:stores [-- --minutes 10 --round-seconds 30]`: eight processes of ours and two that write as today's Hermes does (the replay
-// script of the golden vectors, with Python's SQLite) on one database, with kills. After each round nothing acknowledged is
-// lost, our index equals a scan of the messages, and what belongs to Hermes is unchanged. One JSON line, last.
+// `npm run soak:stores [-- --minutes 10 --round-seconds 30]`: eight of our processes, and two that write like today's Hermes (the replay
+// script of the golden vectors, with Python's SQLite), work on one database; some are killed. After each round, no acknowledged write may
+// be lost, our index must equal a scan of the messages, and the data of Hermes must be unchanged. Prints one JSON line at the end.
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -75,7 +75,7 @@ function startWriter(name: string): { readonly child: ChildProcess; readonly lin
   return { child, lines: linesOf(child, name) };
 }
 
-/** A writer that ends by itself must end well; a killed one is complete up to its last whole line. */
+/** A writer that was not killed must exit with 0. Of a killed one, the last line may be incomplete and is dropped. */
 async function linesOf(child: ChildProcess, name: string): Promise<Line[]> {
   const out: Buffer[] = [];
   const errors: Buffer[] = [];
@@ -88,7 +88,7 @@ async function linesOf(child: ChildProcess, name: string): Promise<Line[]> {
   return lines.map((line) => JSON.parse(line) as Line);
 }
 
-/** Being locked out is no failure (the script waits one second and has no retry); a step that did not hold is one. */
+/** A locked database is not a failure (the script waits one second and does not retry); a wrong result is. */
 async function replayFor(seconds: number): Promise<void> {
   const until = performance.now() + seconds * 1000;
   while (performance.now() < until) {
@@ -133,7 +133,7 @@ function expectAllThere(told: readonly Line[]): void {
   if (complaints.length > 0) throw new Error(`integrity_check: ${complaints.join("; ")}`);
 }
 
-/** Every word and part, with and without the rows that are taken back: the same ids as reading every message. */
+/** A search for every word and part of a word, with and without undone rows, must find the same ids as a scan of all messages. */
 async function expectIndexIsExact(): Promise<void> {
   await using store = await openSessionStore({ path, waitLimitMs: 120_000 });
   using db = new DatabaseSync(path, { readOnly: true });

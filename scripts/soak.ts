@@ -1,4 +1,4 @@
-// Runs the durability tests at their full size, which takes many minutes. `npm run test:slow` runs them small.
+// Runs the durability tests at full size, which takes many minutes. `npm run test:slow` runs them at a small size.
 import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
 

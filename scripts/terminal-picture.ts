@@ -1,5 +1,5 @@
-// Draws what commands print as SVGs, for the README: real output of real runs, in temporary homes. `npm run picture` draws all of
-// them, `npm run picture -- demo` one.
+// Draws the output of commands as SVGs for the README, from real runs in temporary homes. `npm run picture` draws all of them,
+// `npm run picture -- demo` one.
 import { spawnSync } from "node:child_process";
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -66,7 +66,7 @@ function memoryTour(): readonly string[] {
   ];
 }
 
-/** What is typed, and what comes of it. */
+/** The command line and its output. */
 function shown(args: readonly string[]): readonly string[] {
   const typed = args.map((word) => (/^[\w-]+$/.test(word) ? word : `'${word}'`)).join(" ");
   return [`\u001b[1m$ hermes ${typed}\u001b[22m`, ...hermes(args).trimEnd().split("\n")];
@@ -96,7 +96,7 @@ function draw(lines: readonly string[], title: string): string {
   ].join("\n");
 }
 
-/** Each coloured stretch becomes a tspan; the codes that switch a colour off end it. */
+/** Each coloured part becomes a tspan, which the code that resets the colour ends. */
 function spans(text: string): string {
   let isOpen = false;
   const out = text.split(/\u001b\[(\d+)m/).map((part, index) => {

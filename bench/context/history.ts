@@ -6,14 +6,14 @@ import { textWriter } from "../corpus/text.ts";
 
 const REPEATED_SHARE = 0.1;
 const IMAGE_SHARE = 0.02;
-/** How far back a result may be fetched again from. */
+/** A repeated result is one of this many latest ones. */
 const RECENT_RESULTS = 40;
 const IMAGE = {
   type: "image_url",
   image_url: { url: `data:image/png;base64,${"iVBORw0KGgo".repeat(400)}` },
 };
 
-/** A shorter one is the beginning of a longer one. */
+/** With the same seed, a shorter history is the beginning of a longer one. */
 export function makeHistory(count: number, seed: number): readonly Message[] {
   const random = randomNumbers(seed);
   const messages: Message[] = [];

@@ -1,5 +1,5 @@
-// What work costs on a short and on a long list, and how the cost grows. In CPU time of this process, garbage collection
-// included: what a busy machine gives to others does not count.
+// The cost of the same work on a short and on a long list, and its growth. Measured in CPU time of this process with garbage
+// collection, so that other processes on a busy machine do not count.
 import { round } from "../statistics.ts";
 
 export type Work = () => unknown;
@@ -9,7 +9,7 @@ type Cost = { readonly cpu_ms: number; readonly ms: number };
 export type Growth = {
   readonly short: Cost;
   readonly long: Cost;
-  /** CPU time of the long list for one of the short. */
+  /** CPU time of the long list divided by that of the short one. */
   readonly ratio: number;
 };
 
@@ -17,13 +17,13 @@ export type Sampling = {
   /** How many short lists make a long one. */
   readonly times: number;
   readonly rounds: number;
-  /** A sample repeats quick work for at least so long, so that it has its share of collected garbage. */
+  /** A sample repeats quick work for at least this long, so that it includes garbage collection. */
   readonly sampleMs: number;
 };
 
 /**
- * The short list is worked on so much more often that both samples see equally many messages and pay their share of collected
- * garbage. The two are run in turns, and of each the quickest sample counts: other work only ever adds.
+ * The short list is processed `times` as often, so that both samples see the same number of messages and include garbage collection.
+ * The two alternate, and the quickest sample of each counts: other work on the machine can only add time.
  */
 export async function growth(
   short: Work,
@@ -44,13 +44,13 @@ export async function growth(
   };
 }
 
-/** Found by doubling, which also warms up. */
+/** Doubles until a sample is long enough; this also warms up. */
 async function repeatsFor(work: Work, sampleMs: number): Promise<number> {
   for (let repeats = 1; ; repeats *= 2)
     if ((await cost(work, repeats)).cpu_ms * repeats >= sampleMs) return repeats;
 }
 
-/** Of one run, on average. */
+/** The average cost of one run. */
 async function cost(work: Work, runs: number): Promise<Cost> {
   const startedAt = performance.now();
   const before = process.cpuUsage();

@@ -1,12 +1,11 @@
-// What the made-up user, assistant and tools say in turn.
-
+// The generated messages of user, assistant and tools.
 import { hex, pick, type Random } from "../../packages/core/test/fakes/random.ts";
 import type { CorpusMessage } from "./message.ts";
 import type { TextWriter } from "./text.ts";
 
 type Body = Omit<CorpusMessage, "s" | "ts">;
 
-/** Turns without end: a question, some rounds of tool calls with their results, an answer. */
+/** Endless turns: a question, some rounds of tool calls with their results, an answer. */
 export function* conversation(text: TextWriter, random: Random): Generator<Body> {
   for (;;) {
     yield { role: "user", content: text.prose(lengthAround(LENGTHS.user, random)) };
@@ -31,7 +30,7 @@ export function* conversation(text: TextWriter, random: Random): Generator<Body>
   }
 }
 
-/** Means in characters, chosen so that all messages together come to 533. */
+/** Mean lengths in characters, chosen so that the mean over all messages is 533. */
 const LENGTHS = { user: 276, remark: 159, toolOutput: 1062, answer: 658 } as const;
 const LONGEST_MESSAGE = 9000;
 

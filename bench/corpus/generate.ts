@@ -1,12 +1,11 @@
-// A corpus made up from a seed. It follows what full-text indexes are sensitive to: word frequencies like those of a
-// natural language, rare tokens (paths, hashes, numbers), lengths with a long tail, and every tenth message in Chinese.
-
+// Generates a corpus from a seed. It imitates what full-text indexes are sensitive to: word frequencies of a natural language,
+// rare tokens (paths, hashes, numbers), lengths with a long tail, and every tenth message in Chinese.
 import { hex, type Random, randomNumbers } from "../../packages/core/test/fakes/random.ts";
 import { conversation } from "./conversation.ts";
 import type { CorpusMessage } from "./message.ts";
 import { textWriter } from "./text.ts";
 
-/** The seed decides everything; a shorter corpus is the beginning of a longer one. Nothing is kept in memory. */
+/** With the same seed, a shorter corpus is the beginning of a longer one. Nothing is kept in memory. */
 export function* generateCorpus(options: { messages: number; seed: number }): Generator<CorpusMessage> {
   const random = randomNumbers(options.seed);
   const text = textWriter(random);

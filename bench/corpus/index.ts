@@ -1,4 +1,4 @@
-// Agent conversations to fill a session store with: made up from a seed, or read from JSONL files.
+// Agent conversations to fill a session store with: generated from a seed, or read from JSONL files.
 export { generateCorpus } from "./generate.ts";
 export { type CorpusMessage, contentText, textBytesOf } from "./message.ts";
 export { readCorpus } from "./read.ts";

@@ -1,4 +1,4 @@
-// One message of a corpus, as it stands in a line of JSONL, and what counts as its text.
+// One message of a corpus (a line of JSONL), and its text.
 import { z } from "zod";
 
 export type CorpusMessage = z.infer<typeof corpusMessage>;
@@ -14,7 +14,7 @@ export const corpusMessage = z.object({
   finish_reason: z.string().nullish(),
 });
 
-/** What a person would call the text of a message: the yardstick for the size of the database. */
+/** Content, tool calls and tool name. The size of the database is compared with this. */
 export function textBytesOf(message: CorpusMessage): number {
   const calls = message.tool_calls ? Buffer.byteLength(JSON.stringify(message.tool_calls)) : 0;
   return Buffer.byteLength(contentText(message) ?? "") + calls + Buffer.byteLength(message.tool_name ?? "");

@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { describeCause, errnoCode, HermesError } from "@hermes-memory/core/lib";
 import { type CorpusMessage, corpusMessage } from "./message.ts";
 
-/** One message a line, blank lines skipped. A line that is no message is an error that names file and line. */
+/** One message per line; blank lines are skipped. For an invalid line it throws an error with file and line number. */
 export async function* readCorpus(files: readonly string[]): AsyncGenerator<CorpusMessage> {
   for (const file of files) {
     const lines = createInterface({ input: createReadStream(file, "utf8"), crlfDelay: Infinity });

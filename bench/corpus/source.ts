@@ -1,6 +1,6 @@
-// The source of a session, which a corpus does not name.
+// The source of a session, which is not part of a corpus.
 
-/** Where a session came from. The id decides: the same for every run over the same corpus. */
+/** Derived from the id, so that every run over the same corpus gets the same sources. */
 export function sourceOf(sessionId: string): string {
   if (sessionId.startsWith("cron_")) return "cron";
   let hash = 0;
@@ -9,7 +9,7 @@ export function sourceOf(sessionId: string): string {
   return SOURCES[(hash >>> 8) % SOURCES.length] ?? "cli";
 }
 
-/** Cron runs have ids of their own; in the rest, one in seven is the work of another agent or a tool. */
+/** One in seven is a subagent or a tool. Cron runs are recognised by their ids. */
 const SOURCES = [
   ...["cli", "cli", "cli", "cli", "cli", "cli", "cli", "tui", "tui", "acp"],
   ...["telegram", "telegram", "telegram", "telegram", "discord", "discord", "slack", "whatsapp"],

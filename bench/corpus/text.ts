@@ -1,4 +1,4 @@
-// Made-up texts of a given length: prose in English or Chinese, answers, code, commands and the output of tools.
+// Generated texts of a given length: prose in English or Chinese, answers, code, commands and the output of tools.
 import { hex, pick, type Random } from "../../packages/core/test/fakes/random.ts";
 import { capital, type Tokens, tokensFrom } from "./tokens.ts";
 
@@ -29,17 +29,17 @@ export function textWriter(random: Random) {
   };
 }
 
-/** A little over a tenth, because messages that only call tools have no text: a tenth of all comes out Chinese. */
+/** Gives a tenth of all messages in Chinese: messages that only call tools have no text. */
 const CHINESE_SHARE = 0.11;
 
-/** Exactly `length` characters: every character used here is one UTF-16 unit, so that no cut breaks one. */
+/** Exactly `length` characters. Every character used here is one UTF-16 unit, so a cut never splits one. */
 function fill(length: number, piece: () => string): string {
   let out = "";
   while (out.length < length) out += piece();
   return out.slice(0, length);
 }
 
-/** Sentences and lines, each as long as it happens to come out. */
+/** Sentences and lines of random length. */
 function piecesOf({ word, hanWord, number, path, name, rare, words }: Tokens, random: Random) {
   const sentence = () => {
     const list = words(5 + Math.floor(random() * 14));

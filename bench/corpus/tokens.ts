@@ -1,4 +1,4 @@
-// What made-up texts consist of: frequent words, and the names, paths and numbers between them.
+// The tokens of generated texts: frequent words, names, paths and numbers.
 import { hex, pick, type Random, zipf } from "../../packages/core/test/fakes/random.ts";
 import { CHINESE, ENGLISH } from "./words.ts";
 
@@ -14,7 +14,7 @@ export function tokensFrom(random: Random) {
     const second = word();
     return random() < 0.5 ? `${word()}_${second}` : `${word()}${capital(second)}`;
   };
-  /** What a search is often for and what fills an index: tokens that occur once or a few times. */
+  /** A token that occurs once or a few times. Users often search for these, and they fill an index. */
   const rare = () => {
     const kind = random();
     if (kind < 0.35) return name();

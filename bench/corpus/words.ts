@@ -1,4 +1,4 @@
-// The vocabulary of the made-up messages, the most frequent words first.
+// The vocabulary of the generated messages, the most frequent words first.
 import { pick, randomNumbers, zipf } from "../../packages/core/test/fakes/random.ts";
 
 const FUNCTION_WORDS = (
@@ -12,7 +12,7 @@ const FUNCTION_WORDS = (
 export const ENGLISH = [...FUNCTION_WORDS, ...madeUpWords(7000)];
 export const CHINESE = chineseWords(6000);
 
-/** Words that sound like words, the short ones first, as frequent words are. */
+/** Invented words of English sound, short ones first: frequent words are short. */
 function madeUpWords(count: number): string[] {
   const random = randomNumbers(11);
   const syllable = () =>
@@ -30,7 +30,7 @@ function madeUpWords(count: number): string[] {
   return [...words];
 }
 
-/** Mostly of two characters. The first plane of GB 2312 holds the 3,755 common ones, so the decoder has the list. */
+/** Mostly two characters each. The decoder supplies the 3,755 common characters of GB 2312, level 1. */
 function chineseWords(count: number): string[] {
   const random = randomNumbers(12);
   const bytes: number[] = [];

@@ -1,5 +1,5 @@
-// A database of about 5 MB with everything a real one has: sessions of several kinds, long tool results that go on in
-// overflow pages, structured and Chinese content, and tables of another program.
+// Makes a database of about 5 MB with everything a real one has: sessions of several kinds, long tool results in overflow pages,
+// structured and Chinese content, and tables of another program.
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openSessionStore } from "@hermes-memory/core/sessions";
@@ -9,7 +9,7 @@ const WORDS =
     " ",
   );
 
-/** Returns the path. The same content every time, apart from times. */
+/** Returns the path. Only the timestamps differ between runs. */
 export async function makeSubject(folder: string, sessions = 82): Promise<string> {
   const path = join(folder, "subject.db");
   {

@@ -1,5 +1,5 @@
-// One damaged copy of a database: what is done to a page, what repair makes of it, and whether anything is missing that was
-// not on that page. Used by the benchmark (all pages) and by the slow test (a sample).
+// Damages one page in a copy of a database, repairs the copy, and looks for missing rows that were not on that page. Used by the
+// benchmark (all pages) and by the slow test (a sample).
 import {
   chmodSync,
   closeSync,
@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openSessionStore, type RepairReport, repairDatabase } from "@hermes-memory/core/sessions";
 
-/** Rows of every table that is not an index, each as one text with its types, by table. */
+/** The rows of each table except indexes, every row as one text with its types. */
 type Content = ReadonlyMap<string, ReadonlySet<string>>;
 
 type PageFacts = { readonly owner: string; readonly kind: string };
@@ -25,7 +25,7 @@ export type Subject = {
   readonly pages: number;
   readonly pageSize: number;
   readonly content: Content;
-  /** Which rows have a byte on a page; worked out with SQLite's own view of the file before it is damaged. */
+  /** The rows that have a byte on each page, read with SQLite before the damage. */
   rowsOn(page: number): Content;
   factsOf(page: number): PageFacts;
 };
@@ -35,25 +35,25 @@ export type Damage = "zeros" | "noise" | "half";
 export type Trial = {
   readonly page: number;
   readonly facts: PageFacts;
-  /** A writable open without any command, by itself. */
+  /** The store could be opened for writing without a repair. */
   readonly opens: boolean;
   readonly report: RepairReport;
-  /** Rows that are gone although no byte of them was on the page; empty is what is promised. */
+  /** Lost rows that had no byte on the page. The promise is that there are none. */
   readonly missing: readonly string[];
-  /** Rows that were on the page and are gone, by table. */
+  /** Lost rows that were on the page, by table. */
   readonly lost: Readonly<Record<string, number>>;
-  /** What repair says is lost, where it says so exactly, does not match what is. */
+  /** The repair stated an exact loss that is wrong. */
   readonly misreported: readonly string[];
   /**
-   * Rows whose text goes on in an overflow page of zeros (SQLite reads the zeros as text, so nothing that asks SQLite can
-   * notice it), and rows whose key to a lost row was cleared, which the report tells.
+   * Rows whose text continues in an overflow page of zeros (SQLite reads the zeros as text, so no query can detect it), and rows
+   * whose reference to a lost row was cleared, which the report mentions.
    */
   readonly altered: number;
-  /** Rows that are in the repaired file and were not in the other, apart from stand-ins. */
+  /** Rows of the repaired file that the original does not have, except stand-ins. */
   readonly invented: readonly string[];
 };
 
-/** Made anew by the programs they belong to, or worked out again. */
+/** Rebuilt by their programs, or derived again. */
 const NOT_COMPARED = /^(?:messages_fts|hermes_memory_(?!prompts|origin)|sqlite_)/;
 
 export function subjectOf(path: string): Subject {
@@ -76,7 +76,7 @@ export function subjectOf(path: string): Subject {
   };
 }
 
-/** A copy of the subject is damaged and repaired; the subject itself stays as it is. */
+/** Damages and repairs a copy; the subject itself is unchanged. */
 export async function tryPage(subject: Subject, page: number, damage: Damage): Promise<Trial> {
   const folder = mkdtempSync(join(tmpdir(), "hermes-damage-"));
   try {
@@ -89,7 +89,7 @@ export async function tryPage(subject: Subject, page: number, damage: Damage): P
     };
     fresh();
     const opens = await canBeOpened(path);
-    fresh(); // what opening repaired by itself is not to be mistaken for the work of the command
+    fresh(); // the repair command starts from the damaged file, not from one that opening has already repaired
     const report = await repairDatabase(path);
     return {
       page,
@@ -109,7 +109,7 @@ function damageFile(path: string, { pages, pageSize }: Subject, page: number, da
     return;
   }
   const bytes = Buffer.alloc(pageSize);
-  // The same noise in every run: a simple generator, seeded with the page.
+  // A generator seeded with the page number gives the same noise in every run.
   let seed = page;
   if (damage === "noise")
     for (let at = 0; at < pageSize; at += 1) {
@@ -152,7 +152,7 @@ function compare(
   const isSchemaPage = subject.factsOf(page).owner === "sqlite_schema" || damage === "half";
   for (const [table, rows] of subject.content) {
     const left = after.get(table);
-    // A page of the schema holds the declarations of tables: rows of a table without one are kept under another name.
+    // A schema page holds table declarations; rows of a table that lost its declaration are kept under another name.
     if (left === undefined && isSchemaPage) {
       lost[table] = rows.size;
       continue;
@@ -172,7 +172,7 @@ function compare(
     if (unexpected.length > 0) missing.push(`${table}: ${unexpected.length} row(s)`);
     const told = report.lost?.find((loss) => loss.table === table);
     const standIns = table === "sessions" ? (report.stand_ins?.length ?? 0) : 0;
-    // Some stand-ins equal the row that was lost.
+    // Some stand-ins are equal to the lost row.
     if (told?.isExact && (told.rows ?? 0) < gone.length)
       misreported.push(`${table}: ${told.rows} told, ${gone.length} gone`);
     if (gone.length > 0 && told === undefined)
@@ -224,9 +224,8 @@ function contentOf(db: DatabaseSync): Content {
 }
 
 /**
- * Which rows lie on which page, without the reader that is being tried: SQLite's dbstat tells which leaf page is at which
- * place of a tree and how many cells it has, in order of rowid, so counting through the rows finds them. Overflow pages
- * carry the number of their cell in their path.
+ * Finds the rows on each page without the code under test: SQLite's dbstat lists the leaf pages of a tree in order of rowid, with the
+ * number of cells in each, so counting rows is enough. The path of an overflow page contains the number of its cell.
  */
 function locateRows(db: DatabaseSync): ReadonlyMap<number, Content> {
   const located = new Map<number, Map<string, Set<string>>>();

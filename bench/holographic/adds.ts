@@ -1,4 +1,4 @@
-// Adding the facts one by one, in turns with the floor: a disk that is slow for a while is then slow for both.
+// Adds facts one by one, alternating with the floor, so that a slow moment of the disk affects both.
 import { round } from "../statistics.ts";
 import { openFactHome, type Settings } from "./fact-home.ts";
 import { openFloor } from "./floor.ts";
@@ -6,18 +6,18 @@ import type { GeneratedFact } from "./generate.ts";
 import { type AddRates, addRates } from "./rates.ts";
 
 export type Adds = AddRates & {
-  /** As a part of the rate of `full`, which is as durable as the store. */
+  /** The store's rate divided by that of `full`, which is as durable. */
   readonly of_floor: number;
-  /** Bare tables: every commit on the disk (`full`), or only what a checkpoint brings there (`normal`). */
+  /** Bare tables: with an fsync for every commit (`full`), or only for checkpoints (`normal`). */
   readonly floor: { readonly full: AddRates; readonly normal: AddRates };
 };
 
 type AddOne = (fact: GeneratedFact) => unknown;
 
-/** Facts in one turn: long enough to find its caches warm after the first few, short against the ups and downs of a disk. */
+/** Facts per block: enough to warm the caches, and few enough that the disk's speed hardly changes within a block. */
 const TURN = 100;
 
-/** Fills the home, which must be empty. The floor's files stand beside it. */
+/** Fills the home, which must be empty. The floor's files are beside it. */
 export async function measureAdds(
   home: string,
   settings: Settings,

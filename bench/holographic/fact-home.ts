@@ -1,16 +1,16 @@
-// A home of its own with the provider in it, used as an agent uses it: through its tools and its recall.
+// A home with the provider, used as an agent does: through its tools and its recall.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createHolographicProvider } from "../../packages/core/src/providers/bundled/holographic/provider.ts";
 
-/** Keys of the section `plugins.hermes-memory-store`. None means: as shipped. */
+/** Keys of the section `plugins.hermes-memory-store`. Without any, the defaults apply. */
 export type Settings = Readonly<Record<string, string>>;
 
 type Answer = Readonly<Record<string, unknown>>;
 export type Row = Readonly<Record<string, unknown>>;
 
 export type FactHome = AsyncDisposable & {
-  /** One call of `fact_store`. An error in the answer is thrown: a refused call would flatter the figures. */
+  /** One call of `fact_store`. Throws for an error in the answer: a refused call is fast and would falsify the figures. */
   ask(action: string, args?: Readonly<Record<string, unknown>>): Promise<Answer>;
   rows(action: string, args?: Readonly<Record<string, unknown>>): Promise<readonly Row[]>;
   recall(query: string): Promise<string>;

@@ -1,16 +1,16 @@
-// The floor: what each fact costs in bare tables (row with a vector, full-text index, links, the vector of its category),
-// one immediate transaction per fact.
+// The floor: the cost of a fact in bare tables (row with a vector, full-text index, links, the vector of its category), with one
+// immediate transaction per fact.
 import { randomBytes } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import type { GeneratedFact } from "./generate.ts";
 import { ORGANISATIONS, PEOPLE, PROJECTS } from "./names.ts";
 
-/** How much of a power failure a commit survives: `full` waits for the disk, `normal` leaves that to the checkpoint. */
+/** `full`: every commit waits for the disk. `normal`: only a checkpoint does, so a power failure may lose commits. */
 export type Durability = "full" | "normal";
 
 export type Floor = Disposable & { add(fact: GeneratedFact): void };
 
-/** As long as the stored vectors. What is in them makes no difference. */
+/** As long as a stored vector; its content makes no difference. */
 const VECTOR = randomBytes(1024 * 8);
 
 const ENTITY_IDS = new Map([...PEOPLE, ...PROJECTS, ...ORGANISATIONS].map((name, i) => [name, i + 1]));

@@ -1,5 +1,5 @@
-// As many made-up facts as wanted, each text once: about people, projects and organisations from a pool of 500 names, a few
-// of them named far more often than the rest.
+// Generates any number of distinct facts about people, projects and organisations from a pool of 500 names, a few of which occur far
+// more often than the others.
 import { pick, type Random, randomNumbers, zipf } from "../../packages/core/test/fakes/random.ts";
 import { ENGLISH } from "../corpus/words.ts";
 import { ACTIVITIES, MONTHS, ORGANISATIONS, PEOPLE, PROJECTS, THINGS } from "./names.ts";
@@ -8,9 +8,9 @@ export type GeneratedFact = {
   readonly content: string;
   readonly category: "user_pref" | "project" | "tool" | "general";
   readonly tags: string;
-  /** Those of the pool that the text mentions, in that order. */
+  /** Names of the pool in the order in which the text mentions them. */
   readonly names: readonly string[];
-  /** What it is about, as a question would say it. */
+  /** Its subject, in the words of a question. */
   readonly topic: string;
 };
 
@@ -71,7 +71,7 @@ function drawer(random: Random): () => GeneratedFact {
   const person = zipf(PEOPLE, random);
   const project = zipf(PROJECTS, random);
   const organisation = zipf(ORGANISATIONS, random);
-  const word = zipf(ENGLISH.slice(120), random); // past the function words: names of hosts and folders
+  const word = zipf(ENGLISH.slice(120), random); // without function words: for names of hosts and folders
   return () => {
     const names: string[] = [];
     const named = (draw: () => string) => () => {
@@ -94,7 +94,7 @@ function drawer(random: Random): () => GeneratedFact {
   };
 }
 
-/** What makes facts that say nearly the same differ: when, where, how much. */
+/** Details (when, where, how much) that make similar facts differ. */
 function detail(random: Random, word: () => string): string {
   const number = (below: number) => 1 + Math.floor(random() * below);
   return pick(

@@ -1,5 +1,5 @@
-// The labelled set: 200 facts as one person might have them stored, and 100 questions with the facts that answer them.
-// Written before any scoring was looked at; changing a line to suit a scoring would take away what it is good for.
+// The labelled set: 200 facts that one person might store, and 100 questions with the facts that answer them. It was written before
+// any scoring was tried. Do not change a line to suit a scoring: the set would then prove nothing.
 import { readFileSync } from "node:fs";
 
 export type LabelledFact = {
@@ -20,7 +20,7 @@ export type LabelledQuestion = {
   readonly id: string;
   readonly kind: Kind;
   readonly question: string;
-  /** Of `probe` and `reason`. */
+  /** Only for `probe` and `reason`. */
   readonly entities?: readonly string[];
   /** Every fact that answers it. */
   readonly relevant: readonly string[];

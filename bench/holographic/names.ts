@@ -1,4 +1,4 @@
-// What the made-up facts are about. The pools of names add up to 500.
+// The names in the generated facts, 500 in all.
 
 export const PEOPLE = pairs(
   "Maja Elias Ines Tarek Noor Felix Greta Hugo Iris Jakob Karla Leon Mila Nils Olga Paul Rosa Sven Tilda Ulrik",
@@ -33,7 +33,7 @@ export const ACTIVITIES = (
 export const MONTHS =
   "January February March April May June July August September October November December".split(" ");
 
-/** Every first word with every second one, in an order that mixes both. */
+/** Every first word with every second one, in mixed order. */
 function pairs(first: string, second: string): string[] {
   const [firsts, seconds] = [first.split(" "), second.split(" ")];
   return seconds.flatMap((_, shift) =>

@@ -1,12 +1,12 @@
-// What the filled store is asked: drawn from the facts themselves, so that every question has an answer.
+// Questions for the filled store, made from its facts, so that each has an answer.
 import { pick, randomNumbers } from "../../packages/core/test/fakes/random.ts";
 import type { FactHome } from "./fact-home.ts";
 import type { GeneratedFact } from "./generate.ts";
 
-/** Answers how many rows came. */
+/** Returns the number of rows found. */
 export type Query = (store: FactHome) => Promise<number>;
 
-/** The least rare of the rare words is in this many facts. */
+/** A rare word occurs in at most this many facts. */
 const RARE_FACTS = 3;
 const COMMON_WORDS = 20;
 const CATEGORIES = [undefined, "user_pref", "project", "tool", "general"] as const;
@@ -61,7 +61,7 @@ const QUESTIONS: readonly ((name: string, topic: string) => string)[] = [
   (name, topic) => `I'm meeting ${name} tomorrow. What should I know about their ${topic}?`,
 ];
 
-/** In how many facts each word occurs. */
+/** The number of facts with each word. */
 function wordCounts(facts: readonly GeneratedFact[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { content } of facts)

@@ -1,12 +1,12 @@
-// Adding, one fact per call: how many a second, at the beginning, at the end and over all.
+// Facts added per second, one per call: at the beginning, at the end and overall.
 import { quantile, round } from "../statistics.ts";
 
 export type AddRates = {
   readonly per_s: number;
-  /** Of the first and the last thousand, or tenth of fewer than 10,000: a cost that grows with the size shows here. */
+  /** For the first and the last thousand facts (or tenth, of fewer than 10,000): shows a cost that grows with the size. */
   readonly first_per_s: number;
   readonly last_per_s: number;
-  /** By the processor's time instead of the clock: waiting for the disk and for other programs left out. */
+  /** Per second of CPU time, without waiting for the disk and for other programs. */
   readonly per_cpu_s: number;
   readonly p50_ms: number;
   readonly p95_ms: number;

@@ -15,9 +15,9 @@ type Scores = {
 export type RecallFigures = {
   readonly overall: Scores;
   readonly by_kind: Readonly<Record<string, Scores>>;
-  /** Every question as its sentence, searched for, whatever its kind: what a model that knows one action would do. */
+  /** Every question searched for as a sentence, whatever its kind: for a model that uses only one action. */
   readonly as_sentences: Scores;
-  /** Every question as its sentence, through the recall before a turn. It gives five facts at most. */
+  /** Every question as a sentence, through the recall before a turn, which returns at most five facts. */
   readonly before_a_turn: Scores;
   /** Pairs reported as contradicting each other; five are planted. */
   readonly pairs_reported: number;

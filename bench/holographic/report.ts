@@ -1,8 +1,8 @@
-// The figures of a run beside what the Python original needs and what the store has to reach.
+// The figures of a run beside those of the Python original and the targets of the store.
 import type { RecallFigures } from "./recall.ts";
 import type { Speed } from "./speed.ts";
 
-/** The Python original at 10,000 facts. Not measured here: these are the figures of the issue that asked for this store. */
+/** The Python original with 10,000 facts. Not measured here: the figures are from the issue that asked for this store. */
 const ORIGINAL = { first_adds_per_s: 56, adds_per_s_at_10000: 5, search_ms: [4, 33], probe_ms: 40_000 };
 
 const TARGETS = { addsPerSecond: 500, queryMs: 50 };

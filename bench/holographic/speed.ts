@@ -1,4 +1,4 @@
-// The store at size: adding, the first question after opening, and every kind of question when warm.
+// Speed of a large store: adding, the first question after opening, and every kind of question once it is warm.
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { quantile, round } from "../statistics.ts";
@@ -10,7 +10,7 @@ import type { Query } from "./queries.ts";
 
 export type Speed = {
   readonly adds: Adds;
-  /** Opening the filled store, and the first question after that, each with a provider of its own. */
+  /** Opening the filled store and asking the first question, each time with a new provider. */
   readonly first_ms: Readonly<Record<string, number>>;
   readonly queries: Readonly<Record<string, QueryTimes>>;
   readonly rss_mb: { readonly before: number; readonly filled: number; readonly asked: number };
@@ -21,7 +21,7 @@ type QueryTimes = {
   readonly p50_ms: number;
   readonly p95_ms: number;
   readonly max_ms: number;
-  /** Mean of the processor's time. */
+  /** Mean CPU time. */
   readonly cpu_ms: number;
   /** Share of the questions that got at least one row. */
   readonly answered: number;
@@ -40,7 +40,7 @@ export async function measureSpeed(
   const adds = await measureAdds(home, settings, facts);
   const filled = residentMegabytes();
   progress(`${facts.length} facts added, ${adds.per_s} a second`);
-  // Before the warm ones, while the code of the questions has not run yet.
+  // Before the warm questions, while their code has not run yet.
   const first_ms = await firstQueries(home, settings, queries);
   await using store = await openFactHome(home, settings);
   const times: Record<string, QueryTimes> = {};

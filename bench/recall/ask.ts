@@ -1,4 +1,4 @@
-// Every question of a database, exactly as it stands: sessions through the tool a model calls, messages directly.
+// Asks every question of a database unchanged: for sessions through the model's tool, for messages directly.
 import { type SessionStore, sessionSearchTool } from "@hermes-memory/core/sessions";
 import { foundSessions } from "../search/tool-answer.ts";
 import type { Database } from "./question-types.ts";
@@ -8,7 +8,7 @@ type Outcome = {
   readonly sessions: Found<string>;
   readonly messages: Found<string>;
   readonly confidence: Sureness;
-  /** Of each search that was made. */
+  /** Of each search. */
   readonly ms: readonly number[];
 };
 

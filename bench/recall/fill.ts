@@ -1,4 +1,4 @@
-// Conversations in a store: one session per meeting, one message per turn.
+// Fills a store with conversations: one session per meeting, one message per turn.
 import type { SessionStore } from "@hermes-memory/core/sessions";
 import type { Meeting } from "./question-types.ts";
 
@@ -22,7 +22,7 @@ export async function fillStore(
   return turnOf;
 }
 
-/** Messages that no question asks for: a store of this size limits how many rows it ranks. */
+/** Adds messages that no question asks for: a large store limits how many rows it ranks. */
 export async function padStore(store: SessionStore, messages: number): Promise<void> {
   for (let from = 0; from < messages; from += PADDING_PER_SESSION) {
     const id = `padding_${from}`;

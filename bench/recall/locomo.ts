@@ -1,10 +1,9 @@
 // LoCoMo: conversations of two people over many sessions, and questions with the turns that answer them.
-
 import { HermesError } from "@hermes-memory/core/lib";
 import { z } from "zod";
 import type { Database, Meeting, Turn } from "./question-types.ts";
 
-/** Questions of the other conversations that each database is asked. */
+/** How many questions about other conversations each database gets. */
 const FOREIGN_PER_DATABASE = 60;
 
 export function isLocomo(content: readonly unknown[]): boolean {
@@ -29,7 +28,7 @@ export function locomoDatabases(file: string, content: readonly unknown[]): Data
   });
 }
 
-/** `most` of them, at equal distances. */
+/** `most` of them, evenly spaced. */
 function spread<T>(values: readonly T[], most: number): T[] {
   const step = Math.max(1, values.length / most);
   return values.filter((_, at) => Math.floor(at / step) !== Math.floor((at - 1) / step));
@@ -55,10 +54,10 @@ const sampleShape = z.object({
 
 type Sample = z.infer<typeof sampleShape>;
 
-/** The questions that have no answer are of this category. */
+/** The category of questions without an answer. */
 const ADVERSARIAL = 5;
 const SESSION = /^session_(\d+)$/;
-/** Some strings of evidence name several turns. */
+/** An evidence string may name several turns. */
 const TURN_ID = /D\d+:\d+/g;
 
 function toDatabase({ conversation, qa }: Sample): Database {
@@ -97,7 +96,7 @@ function toTurn({ dia_id, speaker, text, blip_caption }: z.infer<typeof turnShap
   return { id: dia_id, role: speaker === user ? "user" : "assistant", content: `${speaker}: ${said}` };
 }
 
-/** Local time, as the search understands a day that a question names. */
+/** Local time, because the search reads a day in a question as local time. */
 function parseDate(written: unknown): number | undefined {
   const match = /^(\d+):(\d+) (am|pm) on (\d+) (\w+), (\d+)$/.exec(String(written).trim());
   if (match === null) return undefined;

@@ -1,10 +1,9 @@
-// LongMemEval: per question its own set of chats of a user with an assistant, with the turns that answer it marked.
-
+// LongMemEval: for each question a separate set of chats between a user and an assistant, with the answering turns marked.
 import { HermesError } from "@hermes-memory/core/lib";
 import { z } from "zod";
 import type { Database, Meeting } from "./question-types.ts";
 
-/** Questions of the next databases that each database is asked. */
+/** How many questions about the following databases each database gets. */
 const FOREIGN_PER_DATABASE = 3;
 
 export function isLongMemEval(content: readonly unknown[]): boolean {
@@ -50,7 +49,7 @@ type Sample = z.infer<typeof sampleShape>;
 function toDatabase(sample: Sample, foreign: readonly string[]): Database {
   const evidence = new Set<string>();
   const wanted = new Set(sample.answer_session_ids);
-  // A session can be in a haystack twice.
+  // A haystack may contain a session twice.
   const ids = sample.haystack_session_ids.map((id, at, all) => (all.indexOf(id) === at ? id : `${id}#${at}`));
   const meetings = sample.haystack_sessions.map((turns, at): Meeting => {
     const id = ids[at] ?? `session#${at}`;

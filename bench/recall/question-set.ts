@@ -1,4 +1,4 @@
-// The two published sets of questions about past conversations, in one shape: databases, and what to ask each of them.
+// Reads the two published sets of questions about past conversations into one form: databases with their questions.
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { describeCause, HermesError } from "@hermes-memory/core/lib";

@@ -1,4 +1,4 @@
-// Databases of conversations, and what to ask each of them.
+// Databases of conversations with their questions.
 
 export type Turn = { readonly id: string; readonly role: "user" | "assistant"; readonly content: string };
 export type Meeting = { readonly id: string; readonly startedAt: number; readonly turns: readonly Turn[] };

@@ -1,5 +1,5 @@
-// Recall: the share of what should be found that is among the first k, as a mean over all questions. Confidence: how many
-// questions without an answer are noticed at which loss of recall.
+// Recall: the share of the wanted items among the first k, averaged over all questions. Confidence: how many questions without an
+// answer are recognised, and how much recall that costs.
 import { round } from "../statistics.ts";
 
 export type Found<T> = {
@@ -15,7 +15,7 @@ export function recallAt<T>(
   return meansAt(cuts, questions, shareIn);
 }
 
-/** The share of questions for which at least one of the wanted is among the first k. */
+/** The share of questions with at least one wanted item among the first k. */
 export function hitsAt<T>(
   cuts: readonly number[],
   questions: readonly Found<T>[],
@@ -38,7 +38,7 @@ export function shareIn<T>({ answers, wanted }: Found<T>, k: number): number {
   return [...wanted].filter((each) => first.has(each)).length / wanted.size;
 }
 
-/** An answer with its recall; the scores of answers to questions that have none. */
+/** Answers with their recall, and the scores of answers to questions that have no answer. */
 export type Scores = {
   readonly answerable: readonly { readonly score: number; readonly recall: number }[];
   readonly unanswerable: readonly number[];
@@ -46,13 +46,13 @@ export type Scores = {
 };
 
 export type Flagged = {
-  /** Answers below it are called weak. */
+  /** Answers with a lower score are weak. */
   readonly threshold: number;
   readonly unanswerable: number | null;
   readonly foreign: number | null;
 };
 
-/** The highest threshold at which weak answers, taken as not given, cost at most `points` of 100 of recall. */
+/** The highest threshold at which dropping the weak answers costs at most `points` percentage points of recall. */
 export function flaggedAt(points: number, { answerable, unanswerable, foreign }: Scores): Flagged {
   const allowed = (points / 100) * answerable.length;
   const sorted = [...answerable].sort((a, b) => a.score - b.score);

@@ -1,4 +1,4 @@
-// What an earlier run on a smaller database has printed, to tell how times grow with size.
+// The output of an earlier run on a smaller database, to see how times grow with size.
 import { z } from "zod";
 import { readJsonFile } from "./json-file.ts";
 

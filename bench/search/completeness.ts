@@ -1,4 +1,4 @@
-// Whether the searches that are timed are also complete: beside a scan of every message, in the same run.
+// Compares the timed searches with a scan of every message, in the same run: they must be complete.
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import type { SessionStore } from "@hermes-memory/core/sessions";
@@ -8,13 +8,13 @@ import type { Queries } from "./query-file.ts";
 
 export type Completeness = {
   readonly queries: number;
-  /** Searches compared: both orders of time, and how many conversations come back. */
+  /** Searches compared: by time in both directions, and the number of conversations found. */
   readonly compared: number;
   /** The first few that differ; a complete search has none. */
   readonly wrong: readonly string[];
 };
 
-/** Questions are widened by word forms, so there is no exact answer to compare with. */
+/** The search adds word forms to questions, so there is no exact result to compare with. */
 const WITHOUT_EXACT_ANSWER = ["question"];
 const CONVERSATIONS = 10;
 const SHOWN = 5;
@@ -50,7 +50,7 @@ export async function checkCompleteness(
   return { queries: expected.length, compared, wrong: wrong.slice(0, SHOWN) };
 }
 
-/** A plain query may be answered by other forms of its words; in quotes it means what it says. */
+/** A plain query also matches other forms of its words; a quoted one does not. */
 function asExplicit(query: string): string {
   return /["*]| OR /.test(query) ? query : `"${query}"`;
 }

@@ -1,15 +1,14 @@
-// The database that is searched: one that exists, or one filled with the corpus.
+// The database to search: an existing one, or one filled with the corpus.
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import type { NewMessage } from "@hermes-memory/core/sessions";
-import { inBatches } from "../store/batches.ts";
-import { type Corpus, chooseCorpus } from "../store/corpus.ts";
+import { chooseCorpus } from "../store/corpus.ts";
 import { intakeFrom } from "../store/intake.ts";
-import { progress } from "../store/progress.ts";
+import { load } from "../store/phases.ts";
 import { storeTarget } from "../store/session-store.ts";
 
-/** What was made in passing goes when it is disposed of; what `--db` names stays. */
+/** Disposing deletes a temporary database; one named by `--db` is kept. */
 export type Database = Disposable & { readonly path: string; readonly corpus: string };
 
 export async function openDatabase(
@@ -25,9 +24,10 @@ export async function openDatabase(
   const remove = () => rmSync(root, { recursive: true, force: true });
   try {
     const path = join(root, "state.db");
-    await fill(path, corpus);
+    const target = await storeTarget(path, []);
+    await load(target, intakeFrom<NewMessage>(corpus), { count: corpus.size, label: "database" });
     if (kept === undefined) return { path, corpus: corpus.name, [Symbol.dispose]: remove };
-    // Last, so that an interrupted run leaves nothing that the next one would take for the whole corpus.
+    // Renamed last, so that the next run does not mistake a partial database for the whole corpus.
     renameSync(path, kept);
     remove();
     return { path: kept, corpus: corpus.name, [Symbol.dispose]: () => {} };
@@ -35,17 +35,4 @@ export async function openDatabase(
     remove();
     throw cause;
   }
-}
-
-async function fill(path: string, corpus: Corpus): Promise<void> {
-  const target = await storeTarget(path, []);
-  const intake = intakeFrom<NewMessage>(corpus);
-  for (let loaded = 0; loaded < corpus.size; ) {
-    const step = Math.min(5_000, corpus.size - loaded);
-    for (const [id, inputs] of await intake.take(target, step))
-      for (const batch of inBatches(inputs)) await target.appendMany(id, batch);
-    loaded += step;
-    progress(`${loaded} of ${corpus.size} messages loaded`);
-  }
-  await target.close();
 }

@@ -1,5 +1,5 @@
-// Child process: prints the queries derived from a database as JSON. In a process of its own, because reading every word
-// of a large database leaves a heap behind whose collection would be measured as search.
+// Child process: prints the queries derived from a database as JSON. It is a separate process because reading every word of a large
+// database leaves a large heap, whose garbage collection would be measured as search time.
 // Argument: path of the database.
 import { deriveQueries } from "./queries.ts";
 

@@ -1,12 +1,12 @@
-// Child process: reads every message once and prints, for each query on stdin, what a complete search must give.
-// In a process of its own, because it leaves a large heap behind. Argument: path of the database.
+// Child process: reads every message once and prints the complete result of each query on stdin. It is a separate process because it
+// leaves a large heap behind. Argument: path of the database.
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { textsOf } from "../../packages/core/src/sessions/search/document.ts";
 import { type Expression, parseQuery } from "../../packages/core/src/sessions/search/query.ts";
 import { containsUnspaced, tokenize } from "../../packages/core/src/sessions/search/words.ts";
 
-/** Ids in order of time, and how many sessions match, up to `MOST_SESSIONS`. */
+/** Ids in order of time, and the number of matching sessions, up to `MOST_SESSIONS`. */
 export type Expected = {
   readonly query: string;
   readonly newest: readonly number[];
@@ -55,7 +55,7 @@ function main(path: string, queries: readonly string[]): Expected[] {
   }));
 }
 
-/** `joined`: the words of a text between blanks; a run of a script without blanks is one of them. */
+/** `joined`: the words of a text, separated by blanks; a run of a script without blanks is one word. */
 function holds(expression: Expression, joined: string): boolean {
   switch (expression.op) {
     case "phrase": {

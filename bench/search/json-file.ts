@@ -1,4 +1,4 @@
-// A file of JSON in a given shape, or an error that says what is wrong with it.
+// Reads a JSON file with a given schema, or throws an error that says what is wrong with it.
 import { readFileSync } from "node:fs";
 import { describeCause, HermesError } from "@hermes-memory/core/lib";
 import { z } from "zod";

@@ -1,5 +1,5 @@
-// A hit inside a session of thousands of messages against the same hit in a short one. Both are added to the database
-// through the store, and gone from it afterwards.
+// A hit in a session of thousands of messages compared with the same hit in a short one. Both sessions are added to the database
+// through the store and removed afterwards.
 import { HermesError } from "@hermes-memory/core/lib";
 import { type SessionStore, sessionSearchTool } from "@hermes-memory/core/sessions";
 import { pick, type Random, randomNumbers } from "../../packages/core/test/fakes/random.ts";
@@ -9,9 +9,9 @@ import { discover, measure, type Timed } from "./measure.ts";
 import { checkScrolled } from "./tool-answer.ts";
 
 export type LongSession = {
-  /** A word that one message holds. */
+  /** A word that one message contains. */
   readonly discover: Pair;
-  /** A word that a hundred messages hold, all of them in the long session, or in as many short ones. */
+  /** A word that a hundred messages contain: all in the long session, or each in a short one. */
   readonly discover_often: Pair;
   readonly scroll: Pair;
 };
@@ -20,9 +20,9 @@ export type Pair = { readonly long: Timed; readonly short: Timed };
 const LONG = 5_000;
 const SHORT = 20;
 const WORDS = 30;
-/** Every so many messages repeat a word. */
+/** A word is repeated once in this many messages. */
 const REPEATED = 50;
-/** Room for the words. */
+/** The fewest messages that have room for the words. */
 const LEAST = 10 * WORDS;
 
 /** `--long-session N`: how many messages a long session has. */
@@ -32,7 +32,7 @@ export function longSessionSize(flags: Readonly<Record<string, string>>): number
   throw new HermesError("usage", `--long-session takes a whole number, at least ${LEAST}.`);
 }
 
-/** As many messages again go into short sessions. */
+/** The same number of messages goes into short sessions. */
 export async function measureLongSession(store: SessionStore, messages: number): Promise<LongSession> {
   const random = randomNumbers(23);
   const created: string[] = [];
@@ -78,7 +78,7 @@ type Plan = {
   readonly created: string[];
 };
 
-/** The same texts at each call, in sessions of `size` messages, with words of their own planted in them. */
+/** The same texts in every call, in sessions of `size` messages, with unique words added. */
 async function addSessions(store: SessionStore, plan: Plan): Promise<Planted> {
   const { name, size, random, created } = plan;
   const step = Math.floor(plan.messages / WORDS);
@@ -95,7 +95,7 @@ async function addSessions(store: SessionStore, plan: Plan): Promise<Planted> {
   for (let from = 0; from < plan.messages; from += size) {
     const sessionId = `hermes_bench_${name}_${from}`;
     const part = messages.slice(from, from + size);
-    await store.deleteSession(sessionId); // left behind by a run that was ended
+    await store.deleteSession(sessionId); // a killed run may have left it
     await store.createSession(sessionId, { source: "cli", startedAt: part[0]?.timestamp ?? 0 });
     created.push(sessionId);
     const ids = await store.appendMany(sessionId, part);
@@ -106,7 +106,7 @@ async function addSessions(store: SessionStore, plan: Plan): Promise<Planted> {
   return { once, often, places };
 }
 
-/** Spread evenly, the first some way in. */
+/** Evenly spaced; the first is not at the beginning. */
 function plantedOnce(words: readonly string[], at: number, step: number): string | undefined {
   return at % step === step >> 1 ? words[Math.floor(at / step)] : undefined;
 }
@@ -116,7 +116,7 @@ async function scroll(store: SessionStore, { sessionId, messageId }: Place): Pro
   return 1;
 }
 
-/** Unlike any word, also in how it begins: words that begin alike are looked up together. */
+/** Shares no beginning with any other word: words with the same beginning are looked up together. */
 function madeUpWord(random: Random): string {
   return Array.from({ length: 9 }, () => pick([..."bcdfghjklmnpqrtvwxz"], random)).join("");
 }

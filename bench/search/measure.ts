@@ -1,4 +1,4 @@
-// How long queries take. Each is run three times; the first run, which loads what the others find loaded, is left out.
+// Measures queries. Each runs three times; the first run, which fills caches, is not counted.
 import { type SessionStore, sessionSearchTool } from "@hermes-memory/core/sessions";
 import { HIDDEN_SOURCES } from "../../packages/core/src/sessions/search-tool/answer-parts.ts";
 import { quantile, round } from "../statistics.ts";
@@ -12,7 +12,7 @@ export type Timed = {
   readonly cpu_p50_ms: number;
   readonly cpu_p95_ms: number;
   readonly queries: number;
-  /** How many of them found something. */
+  /** The number of queries that found something. */
   readonly answered: number;
 };
 
@@ -37,7 +37,7 @@ export function measureDiscover(store: SessionStore, queries: Queries): Promise<
   return measureKinds("discover", queries, (query) => discover(store, query));
 }
 
-/** The compiler has seen every path before anything is measured. */
+/** Runs every path before the measurement, so that it is compiled. */
 export async function warmUp(store: SessionStore, queries: Queries): Promise<void> {
   for (const list of Object.values(queries))
     for (const query of list.slice(0, 5)) {
@@ -46,7 +46,7 @@ export async function warmUp(store: SessionStore, queries: Queries): Promise<voi
     }
 }
 
-/** How many conversations were found. */
+/** Returns the number of conversations found. */
 export async function discover(store: SessionStore, query: string): Promise<number> {
   return foundSessions(await sessionSearchTool(store, { query, limit: 3 })).length;
 }
@@ -55,7 +55,7 @@ async function search(store: SessionStore, query: string): Promise<number> {
   return (await store.searchMessages(query, { limit: 20, excludeSources: HIDDEN_SOURCES })).length;
 }
 
-/** `call` returns how much it found. */
+/** `call` returns the number of hits. */
 export async function measure<T>(items: readonly T[], call: (item: T) => Promise<number>): Promise<Timed> {
   const times: number[] = [];
   const cpuTimes: number[] = [];

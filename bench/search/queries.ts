@@ -1,4 +1,4 @@
-// Queries of every kind that the messages of a database can answer. The same database gives the same queries.
+// Queries of every kind that match messages of a database. The same database gives the same queries.
 import { DatabaseSync } from "node:sqlite";
 import { type Random, randomNumbers } from "../../packages/core/test/fakes/random.ts";
 import type { Queries } from "./query-file.ts";
@@ -8,7 +8,7 @@ import { nearest, type Vocabulary, vocabularyOf } from "./vocabulary.ts";
 
 const PER_KIND = 30;
 
-/** A kind that the messages hold nothing for is left out. */
+/** Leaves out kinds for which no message has text. */
 export function deriveQueries(path: string): Queries {
   using db = new DatabaseSync(path, { readOnly: true });
   const random = randomNumbers(7);
@@ -44,7 +44,7 @@ function textQueries(sample: Sample, random: Random): Queries {
   };
 }
 
-/** The hundred three-letter beginnings that most messages have words with. */
+/** The hundred most frequent three-letter beginnings of words, by number of messages. */
 function frequentBeginnings(words: Vocabulary["words"]): string[] {
   const holders = new Map<string, number>();
   for (const word of words) {
@@ -63,7 +63,7 @@ function inThrees(words: readonly string[]): string[] {
   return out;
 }
 
-/** At most as many as a kind has, each once. */
+/** A random choice of distinct items, at most `PER_KIND`. */
 function some(items: readonly string[], random: Random): string[] {
   return shuffled([...new Set(items)], random).slice(0, PER_KIND);
 }

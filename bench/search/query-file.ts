@@ -1,4 +1,4 @@
-// Queries somebody else has chosen: `{"queries": {"<kind>": ["..."]}}`.
+// Reads a file of queries: `{"queries": {"<kind>": ["..."]}}`.
 import { z } from "zod";
 import { readJsonFile } from "./json-file.ts";
 

@@ -1,4 +1,4 @@
-// The Python original's times. Not measured here: these are the figures given in the issue that asked for this search.
+// The times of the Python original. Not measured here: the figures are from the issue that asked for this search.
 
 type Reference = { readonly messages: number; readonly discover_p50_ms: Readonly<Record<string, number>> };
 
@@ -6,7 +6,7 @@ const SMALL: Reference = {
   messages: 100_000,
   discover_p50_ms: {
     ...{ rare: 3.2, or3: 32, common: 34, very_common: 128, phrase: 13, prefix: 43 },
-    ...{ cjk3: 16, cjk2: 150, cjk1: 150 }, // one character is read through like two
+    ...{ cjk3: 16, cjk2: 150, cjk1: 150 }, // it scans for one character as it does for two
   },
 };
 const LARGE: Reference = {
@@ -20,12 +20,12 @@ const LARGE: Reference = {
 /** In a session of 5,000 messages. */
 export const LONG_REFERENCE = { discover_ms: 212, scroll_ms: 5.7 };
 
-/** The larger of the two databases only for one that is at least as large. */
+/** The figures of the larger database apply only to a database that is at least as large. */
 export function referenceAt(messages: number): Reference {
   return messages >= LARGE.messages ? LARGE : SMALL;
 }
 
-/** The part of the original's time that a kind may take. */
+/** The share of the original's time that a kind of query may take. */
 export function shareAllowed(kind: string): number {
   return SHARES[kind] ?? 1;
 }

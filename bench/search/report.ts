@@ -1,4 +1,4 @@
-// The figures of a run beside the Python original's and what the search has to reach.
+// The figures of a run beside those of the Python original and the targets of the search.
 import { round } from "../statistics.ts";
 import type { Baseline } from "./baseline.ts";
 import type { Completeness } from "./completeness.ts";
@@ -51,10 +51,10 @@ export function report({ corpus, messages, longSession, completeness, baseline, 
 
 const MOST_GROWTH = 1.5;
 const QUICK_MS = 10;
-/** Two equal costs do not measure the same. */
+/** Two measurements of equal costs differ by up to this. */
 const NOISE = { times: 1.25, ms: 0.5 };
 
-/** Null where it takes a run on a smaller database to tell. */
+/** Null without a run on a smaller database. */
 function staysQuick({ p95_ms }: Timed, before: number | undefined): boolean | null {
   if (p95_ms < QUICK_MS) return true;
   return before === undefined ? null : p95_ms <= before * MOST_GROWTH;

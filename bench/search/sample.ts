@@ -1,4 +1,4 @@
-// Some thousand messages from all over a database.
+// A sample of some thousand messages, spread over a database.
 import type { DatabaseSync } from "node:sqlite";
 
 export type Sample = readonly { readonly role: string; readonly text: string }[];

@@ -1,8 +1,8 @@
-// Queries that stand in a text as they are: pairs of words, questions, Chinese, paths, addresses.
+// Queries copied from message texts: pairs of words, questions, Chinese, paths, addresses.
 import { pick, type Random } from "../../packages/core/test/fakes/random.ts";
 import type { Sample } from "./sample.ts";
 
-/** Two words side by side, the pairs of most messages first. */
+/** Adjacent words; pairs that occur in the most messages come first. */
 export function adjacentPairs(sample: Sample): string[] {
   const counts = new Map<string, number>();
   for (const { text } of sample) {
@@ -12,7 +12,7 @@ export function adjacentPairs(sample: Sample): string[] {
   return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([pair]) => pair);
 }
 
-/** Six to ten words that follow each other in what a user said, asked back. */
+/** Six to ten consecutive words of a user's message. */
 export function questions(sample: Sample, random: Random): string[] {
   return sample.flatMap(({ role, text }) => {
     const words = role === "user" ? [...text.matchAll(WORD)].map(([word]) => word) : [];
@@ -38,7 +38,7 @@ export function paths(sample: Sample): string[] {
   return sample.flatMap(({ text }) => text.match(PATH) ?? []);
 }
 
-/** Where nobody has written an address, the name of a file gives one that asks for the same words side by side. */
+/** Without any address in the messages, one is made from a file name: it searches for the same adjacent words. */
 export function emails(sample: Sample): string[] {
   const found = sample.flatMap(({ text }) => text.match(EMAIL) ?? []);
   if (found.length > 0) return found;
@@ -47,7 +47,7 @@ export function emails(sample: Sample): string[] {
   );
 }
 
-/** The second word is looked at only, so that it is also the first of the next pair. */
+/** The second word is matched by a lookahead, so that it is also the first word of the next pair. */
 const PAIR = /\b([a-z]{2,})(?= ([a-z]{2,})\b)/gi;
 const WORD = /(?<![\w/.-])[a-z]{2,20}(?![\w/-])/gi;
 const HAN = /[\u4e00-\u9fff]+/g;

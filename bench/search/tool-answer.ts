@@ -1,4 +1,4 @@
-// What the search tool answered. It never throws, so a benchmark has to look.
+// Reads the answer of the search tool. The tool never throws, so a benchmark has to check for errors.
 import { z } from "zod";
 
 /** The sessions of a `discover`, best first. */

@@ -1,4 +1,4 @@
-// The plain words of a database and how many messages hold each.
+// The plain words of a database, each with the number of messages that contain it.
 import type { DatabaseSync } from "node:sqlite";
 
 export type Word = { readonly term: string; readonly holders: number };
@@ -8,7 +8,7 @@ export type Vocabulary = {
   readonly messages: number;
 };
 
-/** Asked of the index, which has counted already. */
+/** Read from the index, which keeps these counts. */
 export function vocabularyOf(db: DatabaseSync): Vocabulary {
   db.exec("CREATE VIRTUAL TABLE temp.bench_words USING fts5vocab(main, hermes_memory_fts, row)");
   const words: Word[] = [];
@@ -20,7 +20,7 @@ export function vocabularyOf(db: DatabaseSync): Vocabulary {
   return { words: words.sort((a, b) => b.holders - a.holders || byName(a, b)), ...counted };
 }
 
-/** The words whose number of holders is closest to the one wanted. */
+/** The words whose number of messages is closest to the wanted one. */
 export function nearest(words: readonly Word[], holders: number, count: number): string[] {
   return words
     .map((word) => ({ ...word, distance: Math.abs(word.holders - holders) }))
@@ -29,7 +29,7 @@ export function nearest(words: readonly Word[], holders: number, count: number):
     .map(({ term }) => term);
 }
 
-/** Operators are none. */
+/** Operators of the query language are not plain words. */
 const PLAIN_WORD = /^(?!(?:and|or|not|near)$)[a-z]{2,20}$/;
 
 function byName(a: Word, b: Word): number {

@@ -1,8 +1,8 @@
-// The messages of a session in batches of twenty, as `appendMany` gets them.
+// The messages of a session in batches of twenty, for `appendMany`.
 
 export type Batch<Input> = readonly [sessionId: string, inputs: readonly Input[]];
 
-/** Only full batches are measured; a corpus that has none is measured with the short ones. */
+/** Only full batches are measured; if a corpus has none, the short ones are. */
 export function wholeBatches<Input>(bySession: ReadonlyMap<string, readonly Input[]>) {
   const all = [...bySession].flatMap(([id, inputs]) =>
     inBatches(inputs).map((batch): Batch<Input> => [id, batch]),

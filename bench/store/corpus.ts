@@ -1,4 +1,4 @@
-// Which messages a run is over: the generated ones, or those of the files it was given.
+// The messages of a run: generated ones, or those of the given files.
 import { basename } from "node:path";
 import { HermesError } from "@hermes-memory/core/lib";
 import { type CorpusMessage, generateCorpus, readCorpus } from "../corpus/index.ts";
@@ -6,9 +6,9 @@ import { progress } from "./progress.ts";
 
 export type Corpus = {
   readonly name: string;
-  /** How many messages `messages` yields. */
+  /** The number of messages that `messages` yields. */
   readonly size: number;
-  /** From the beginning, at each call. */
+  /** Every call starts at the beginning. */
   messages(): Iterable<CorpusMessage> | AsyncIterable<CorpusMessage>;
 };
 
@@ -16,7 +16,7 @@ export async function chooseCorpus(
   flags: Readonly<Record<string, string>>,
   files: readonly string[] | undefined,
 ): Promise<Corpus> {
-  // All of a corpus that was given; of the generated one, which has no end, the size the yardstick was taken at.
+  // By default all of a given corpus; of the generated one, which is endless, as many as the reference figures are for.
   const wanted = flags.messages === undefined ? undefined : wholeNumber("messages", flags.messages);
   if (files === undefined) {
     const size = wanted ?? 100_000;
@@ -34,7 +34,7 @@ export async function chooseCorpus(
   return { name: files.map((file) => basename(file)).join(", "), size, messages: () => readCorpus(files) };
 }
 
-/** Exactly `size` of them, even where the files hold more. */
+/** Exactly `size` messages, even if the files have more. */
 export async function* messagesOf(corpus: Corpus): AsyncGenerator<CorpusMessage> {
   let left = corpus.size;
   for await (const message of corpus.messages()) {

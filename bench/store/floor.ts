@@ -5,7 +5,7 @@ import type { Target } from "./target.ts";
 
 type Bound = string | number | null;
 
-/** The least that stores the rows durably: the same two tables, no index, no trigger, no counter. */
+/** The minimum that stores the rows durably: the same two tables without index, trigger or counter. */
 export function floorTarget(path: string): Target<Bound[]> {
   const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
   db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ${FLOOR_TABLES}`);

@@ -1,4 +1,4 @@
-// Messages on their way from the corpus into a target: sessions are created as they turn up, texts are counted.
+// Feeds messages of the corpus into a target: creates each session when its first message comes, and counts the text.
 import { codePointLength } from "@hermes-memory/core/lib";
 import { textBytesOf } from "../corpus/index.ts";
 import { type Corpus, messagesOf } from "./corpus.ts";
@@ -9,7 +9,7 @@ export type Totals = { readonly sessions: number; readonly chars: number; readon
 export type Intake<Input> = {
   /** The next `count` messages, prepared for the target and grouped by session. */
   take(target: Target<Input>, count: number): Promise<Map<string, Input[]>>;
-  /** Of everything taken so far. */
+  /** Of all messages taken so far. */
   totals(): Totals;
 };
 

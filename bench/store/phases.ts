@@ -1,4 +1,4 @@
-// Filling a target in three phases: load, append in batches, append one by one. The last two are measured.
+// Fills a target in three phases: load, append in batches, append one by one. The last two are measured.
 import { type Batch, inBatches, wholeBatches } from "./batches.ts";
 import type { Corpus } from "./corpus.ts";
 import { type Intake, intakeFrom, type Totals } from "./intake.ts";
@@ -12,7 +12,7 @@ export type Filled = Totals & {
   readonly appendMany20: Speed;
 };
 
-/** Every phase opens the target anew and ends with closing it, so that each one pays for the checkpoints it causes. */
+/** Every phase opens and closes the target, so that it includes the checkpoints that it causes. */
 export async function fill<Input>(
   open: () => Promise<Target<Input>> | Target<Input>,
   corpus: Corpus,
@@ -29,8 +29,8 @@ export async function fill<Input>(
 }
 
 /**
- * How many messages each phase gets. The database has nearly all of its size before anything is measured. An eighth goes
- * to the batches, because about a fifth of that is left over as batches that are not full.
+ * The number of messages in each phase. The database has nearly its full size before the measurement. The batches get an eighth,
+ * because about a fifth of that remains in batches that are not full.
  */
 function planFor(size: number): { load: number; many: number; one: number } {
   const one = Math.min(Math.max(2_000, Math.ceil(size / 10)), Math.ceil(size / 4));
@@ -38,7 +38,8 @@ function planFor(size: number): { load: number; many: number; one: number } {
   return { load: size - many - one, many, one };
 }
 
-async function load<Input>(
+/** Unmeasured. Closes the target. */
+export async function load<Input>(
   target: Target<Input>,
   intake: Intake<Input>,
   { count, label }: { count: number; label: string },
@@ -63,7 +64,7 @@ async function appendInBatches<Input>(
   return { appendMany20, rest };
 }
 
-/** What the phase before left over is written first, unmeasured. */
+/** Messages left over from the phase before are written first, unmeasured. */
 async function appendOneByOne<Input>(
   target: Target<Input>,
   intake: Intake<Input>,

@@ -1,4 +1,4 @@
-// What is being done meanwhile, on stderr: stdout is for the figures.
+// Progress on stderr; stdout is for the figures.
 
 export function progress(line: string): void {
   process.stderr.write(`${line}\n`);

@@ -1,4 +1,4 @@
-// Browsing, listing and scrolling in a database that is full.
+// Measures browsing, listing and scrolling in a full database.
 import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
 import { progress } from "./progress.ts";
 import { type Milliseconds, repeat } from "./timing.ts";
@@ -13,14 +13,14 @@ export async function measureReads(path: string, anchors: readonly Anchor[]): Pr
   const browsing = (options: Parameters<SessionStore["listSessionsRich"]>[0]) =>
     repeat(50, () => store.listSessionsRich(options));
   const browse = await browsing({ orderByLastActive: true, limit: 20 });
-  // As the search tool does when it is asked nothing.
+  // The same call as the search tool without a query.
   const browseTool = await browsing({
     orderByLastActive: true,
     limit: 10,
     excludeSources: ["subagent", "tool"],
   });
   const list = await browsing({});
-  // A step that shares no factor with most counts goes through the anchors in no order that a cache would like.
+  // A large prime step visits the anchors in an order that does not profit from caches.
   const scroll = await repeat(200, async (i) => {
     const anchor = anchors[(i * 7_919) % anchors.length];
     if (anchor) await store.getMessagesAround(anchor.sessionId, anchor.messageId, { window: 5 });

@@ -1,12 +1,12 @@
-// The figures of a run beside the floor, the Python original and what the store has to reach.
+// The figures of a run beside the floor, the Python original and the targets of the store.
 import { round } from "../statistics.ts";
 import type { Corpus } from "./corpus.ts";
 import type { Filled } from "./phases.ts";
 import type { Reads } from "./reads.ts";
 
 /**
- * The Python original on 100,000 messages. Not measured here: these are the figures given in the issue that asked for
- * this store. Its browsing slows with the size, so there is a second figure for 500,000.
+ * The Python original with 100,000 messages. Not measured here: the figures are from the issue that asked for this store. Its
+ * browsing slows down with the size, so there is a second figure for 500,000.
  */
 const REFERENCE = { per_cpu_s: 690, bytes_per_text_byte: 7.4, browse_ms: 28, browse_ms_at_500000: 130 };
 
@@ -19,7 +19,7 @@ export type Measured = {
   readonly reads: Reads;
   readonly floor: Filled;
   readonly floorBytes: number;
-  /** The file holds the indexes of today's Hermes as well as ours. */
+  /** The file has the indexes of today's Hermes and ours. */
   readonly isShared: boolean;
 };
 
@@ -61,7 +61,7 @@ export function report(measured: Measured): Record<string, unknown> {
     meets: {
       append: append.times_reference >= TARGETS.append,
       appendMany20: appendMany20.times_reference >= TARGETS.appendMany20,
-      // Of a shared file only a part is ours, so there is no target for it.
+      // Only a part of a shared file is ours, so its size has no target.
       bytes: isShared ? null : bytesPerTextByte <= TARGETS.bytesPerTextByte,
       browse: slowestBrowse <= TARGETS.browseMs,
     },

@@ -1,4 +1,4 @@
-// The session store as something to fill.
+// The session store as a target.
 import { type NewMessage, openSessionStore } from "@hermes-memory/core/sessions";
 import { sourceOf } from "../corpus/index.ts";
 import type { Anchor } from "./reads.ts";
@@ -29,5 +29,5 @@ export async function storeTarget(path: string, anchors: Anchor[]): Promise<Targ
   };
 }
 
-/** Anchors for scrolling: one message in so many. */
+/** One message in this many is an anchor for scrolling. */
 const ANCHOR_EVERY = 97;

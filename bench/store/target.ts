@@ -1,7 +1,7 @@
-// What can be filled: the store or the floor.
+// A target that a benchmark fills: the store or the floor.
 import type { CorpusMessage } from "../corpus/index.ts";
 
-/** `Input` is what a message is turned into before the clock runs. */
+/** `Input`: a message in the target's form, converted before the measurement starts. */
 export type Target<Input> = {
   createSession(id: string, startedAt: number): unknown;
   prepare(message: CorpusMessage): Input;

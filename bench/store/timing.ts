@@ -1,4 +1,4 @@
-// How long calls take, one by one and all together.
+// Times of calls, each and in total.
 import { quantile, round } from "../statistics.ts";
 import type { Batch } from "./batches.ts";
 import type { Target } from "./target.ts";
@@ -12,7 +12,7 @@ export type Speed = Milliseconds & {
   readonly per_cpu_s: number;
 };
 
-/** Closing the target counts too. */
+/** Includes closing the target. */
 export async function measureAppends<Input>(
   batches: readonly Batch<Input>[],
   append: (sessionId: string, inputs: readonly Input[]) => unknown,

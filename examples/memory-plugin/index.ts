@@ -1,5 +1,5 @@
-// A whole memory provider: notes in a file, recalled by the words they share with a message. To use it, copy this folder
-// to ~/.hermes/plugins/notes and run: hermes memory setup notes
+// A complete memory provider: notes in a file, recalled by the words they share with a message. To use it, copy this folder to
+// ~/.hermes/plugins/notes and run: hermes memory setup notes
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { MemoryProvider, ToolDefinition } from "hermes-memory";
@@ -24,7 +24,7 @@ export default function createNotesProvider(): MemoryProvider {
       const settings = join(hermes_home, "notes.json");
       if (existsSync(settings)) mode = JSON.parse(readFileSync(settings, "utf8")).mode;
       isPrimary = agent_context === "primary";
-      // One user of several has notes of their own; the same id on another platform is another person.
+      // Each user has separate notes; the same id on another platform is another user.
       const whose = user_id === undefined ? "" : `.${encodeURIComponent(`${platform}:${user_id}`)}`;
       notes = new NotesFile(join(hermes_home, `notes${whose}.jsonl`));
     },
@@ -49,7 +49,7 @@ export default function createNotesProvider(): MemoryProvider {
       return '{"status":"added"}';
     },
     shutdown() {
-      notes = undefined; // nothing is left open, and nothing is written any more
+      notes = undefined; // later calls fail instead of writing
     },
     getConfigSchema: () => [{ key: "mode", choices: ["hybrid", "context", "tools"], default: "hybrid" }],
     saveConfig: (values, home) => writeFileSync(join(home, "notes.json"), JSON.stringify(values)),

@@ -1,5 +1,5 @@
-// Notes in a file, one JSON object a line. It is small and local, so it is read and written at once; anything slower would
-// have to be awaited.
+// Notes in a file, one JSON object per line. The file is small and local, so it is read and written synchronously; slower storage should
+// be asynchronous.
 import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 
 export type Note = { readonly from: string; readonly text: string };
@@ -15,15 +15,15 @@ export class NotesFile {
     appendFileSync(this.#path, `${JSON.stringify(note)}\n`, { mode: 0o600 });
   }
 
-  /** The notes from there that contain the text. */
+  /** Removes the notes from this origin that contain the text. */
   remove({ from, text }: Note): void {
     const rest = this.#read().filter((note) => note.from !== from || !note.text.includes(text));
     const lines = rest.map((note) => `${JSON.stringify(note)}\n`);
     writeFileSync(`${this.#path}.new`, lines.join(""), { mode: 0o600 });
-    renameSync(`${this.#path}.new`, this.#path); // whoever reads meanwhile sees the old file or the new one
+    renameSync(`${this.#path}.new`, this.#path); // a concurrent reader sees either the old file or the new one
   }
 
-  /** All notes that contain the text, from anywhere; they go unless it is only a look. */
+  /** Removes all notes that contain the text, unless `isLook` is set. Returns their number. */
   forget(text: string, isLook: boolean): number {
     const holding = this.#read().filter((note) => note.text.includes(text));
     if (!isLook) for (const note of holding) this.remove(note);

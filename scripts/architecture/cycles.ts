@@ -1,4 +1,4 @@
-// Files that import each other in a cycle: to understand one of them, a reader has to read all. None are allowed.
+// Import cycles. None are allowed: to understand one file of a cycle, a reader has to read all of them.
 import { findCycles } from "./find-cycles.ts";
 import type { Import, ImportKind } from "./workspace.ts";
 

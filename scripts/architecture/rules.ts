@@ -1,10 +1,10 @@
-// The import rules of the workspace. Pure: a workspace goes in, one line for each breach comes out.
+// The import rules of the workspace. Pure: they take a workspace and return one line for each breach.
 import { importCycles } from "./cycles.ts";
 import { type Import, type Package, packageName, packageOf, type Workspace } from "./workspace.ts";
 
 /**
- * From the ground up. Packages by their directory, and the folders and single files of each `src`. A package may import
- * packages before it; a folder may import folders of earlier floors, so those that share a floor keep apart.
+ * Packages by directory, each with the folders and single files of its `src`, lowest first. A package may import the packages before
+ * it; a folder may import folders of lower floors only, so folders on the same floor do not import each other.
  */
 export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   "packages/core": [
@@ -23,7 +23,7 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
 };
 const PACKAGES = Object.keys(FLOORS);
 
-/** The logger stays outside lib's index.ts: hardly any command writes a log, and none should load it unasked. */
+/** Files that may be imported without their folder's index.ts. The logger: few commands write a log, and the others should not load it. */
 const SIDE_DOORS = ["packages/core/src/lib/logger.ts"];
 
 /** Data that tests of several packages read. */

@@ -1,4 +1,4 @@
-// The checkout as the rules see it: packages, files, and who imports whom.
+// Reads the checkout for the rules: packages, files and imports.
 import { globSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 
@@ -58,8 +58,8 @@ export function workspaceOf(packages: readonly Package[], files: readonly Source
   return { packages, files, imports };
 }
 
-// Biome lays out every import the same way: a statement begins its line, specifiers stand in double quotes. So these find
-// all imports, in a tenth of the time a parser takes, and none in the indented scripts that tests write to files.
+// Biome formats every import the same way: it starts its line, and the specifier is in double quotes. So these patterns find all
+// imports in a tenth of the time of a parser, and none in the indented scripts that tests write to files.
 const STATEMENT = /^(?:import|export)\s+(type\s+(?!from\b))?[\w*{][^"'`;]*?\sfrom\s+"([^"\n]+)"/gm;
 const FOR_EFFECT = /^import\s+"([^"\n]+)"/gm;
 const CALL = /^(?!\s*(?:\/\/|\*)).*?\bimport\(\s*"[^"\n]+"\s*\).*$/gm;

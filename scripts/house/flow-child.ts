@@ -1,6 +1,6 @@
-// One library flow, prepared, then run between two readings of V8's coverage counters:
+// Prepares one library flow and runs it between two readings of V8's coverage counters:
 //   node flow-child.ts FLOW DOOR COVERAGE_FOLDER
-// DOOR is the module of the measured checkout that the flow enters by. Types come from this checkout and are erased.
+// DOOR is the module of the measured checkout that the flow imports. Types come from this checkout and are erased.
 import { writeFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ type AgentDoor = typeof import("@hermes-memory/agent/agent");
 type SessionsDoor = typeof import("@hermes-memory/core/sessions");
 type ChatModel = import("@hermes-memory/agent/models").ChatModel;
 
-/** Throws unless the flow did what it is named for: figures of another flow would look just as plausible. */
+/** Throws unless the flow did its work: the figures of a failed flow would look plausible too. */
 type Prepared = { readonly run: () => Promise<void>; readonly close: () => Promise<void> };
 
 const PREPARE: Readonly<Record<string, (door: unknown) => Promise<Prepared>>> = {
@@ -32,7 +32,7 @@ inspector.connect();
 await inspector.post("Profiler.enable");
 await inspector.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
 const flow = await prepare(await import(pathToFileURL(door).href));
-// Work that the preparation started in the background, such as tidying up sessions, is over by then.
+// Wait for background work of the preparation, such as tidying up sessions.
 await wait(300);
 const before = await inspector.post("Profiler.takePreciseCoverage"); // also sets the counters to 0
 await flow.run();

@@ -62,7 +62,7 @@ export type CoverageFile = {
   readonly loadedBefore?: readonly string[];
 };
 
-/** A minute is ten times what the slowest flow takes on a busy machine with 2 cores. */
+/** Ten times the slowest flow on a busy machine with 2 cores. */
 const FLOW_TIMEOUT_MS = 60_000;
 
 export function measureFlow(tree: Tree, name: FlowName): FlowFigures {

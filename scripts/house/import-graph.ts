@@ -148,7 +148,7 @@ export function importsOf(text: string): { readonly specifier: string; readonly 
     for (const { moduleRequest, isType } of entries)
       if (moduleRequest) found.push({ specifier: moduleRequest.value, kind: isType ? "type" : "value" });
   const calls = new Set(module.dynamicImports.map(({ start }) => start));
-  // The parser lists `import("./x.ts")` as an expression but not as a type; whatever looks like one and is not listed is a type.
+  // The parser lists `import("./x.ts")` only where it is an expression, so any other match is a type.
   for (const match of withoutComments(text).matchAll(/\bimport\(\s*(["'])(.+?)\1\s*,?\s*\)/g))
     found.push({ specifier: match[2] as string, kind: calls.has(match.index) ? "dynamic" : "type" });
   return found;

@@ -1,5 +1,5 @@
-// A checkout as the report counts it: its packages, source files, lines and doors. Knows two layouts: a workspace
-// (packages/*/src) and one package at the root (src), which is how the repository was before it became a workspace.
+// Reads a checkout for the report: packages, source files, lines and index files. Supports two layouts: a workspace (packages/*/src),
+// and one package at the root (src), as before the repository became a workspace.
 import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join, posix, resolve, sep } from "node:path";
 import { parseSync } from "vite";

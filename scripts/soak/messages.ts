@@ -1,5 +1,5 @@
-// What the soak test writes: words that can be counted again, in scripts with and without blanks. No structured content:
-// two versions of SQLite tokenize its zero byte differently, which upstream's own check would report.
+// The messages of the soak test: countable words, in scripts with and without blanks. No structured content: two versions of SQLite
+// tokenize its zero byte differently, which upstream's own check would report.
 export const SOAK_WORDS = "harbour crane copper lantern ledger willow anchor quarry thistle beacon".split(
   " ",
 );

@@ -1,5 +1,5 @@
-// Child process of soak-stores.ts: works on a shared database until it is killed or told to stop, and reports every
-// acknowledged change on stdout with a plain write, so that nothing waits in a buffer when the kill comes.
+// Child process of soak-stores.ts: works on a shared database until it is killed or its time is over, and reports every acknowledged
+// change on stdout with a synchronous write, so that no report is still in a buffer when it is killed.
 // Arguments: database, name of this writer, seconds.
 import { writeSync } from "node:fs";
 import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
@@ -9,7 +9,7 @@ const [path = "", name = "", seconds = "10"] = process.argv.slice(2);
 const until = performance.now() + Number(seconds) * 1000;
 const say = (line: object) => writeSync(1, `${JSON.stringify(line)}\n`);
 
-// Ten processes on two cores can keep one of them waiting for long; the wait is not what is tested.
+// With ten processes on two cores, one may wait long for the lock. That is not what this tests.
 await using store = await openSessionStore({ path, waitLimitMs: 120_000 });
 for (let session = 0; performance.now() < until; session += 1) await oneSession(store, `${name}-${session}`);
 

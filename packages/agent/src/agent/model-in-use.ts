@@ -45,6 +45,12 @@ const UNKNOWN_COST: CallCost = { costUsd: null, status: "unknown", source: "none
 
 type Settings = { readonly home: string; readonly config: HermesConfig };
 
+type Server = {
+  /** Without key or password; "" for a vendor's default address. */
+  readonly address: string;
+  readonly isOnThisMachine: boolean;
+};
+
 export class ModelInUse {
   readonly #settings: Settings;
   #main: MainModel;
@@ -58,7 +64,6 @@ export class ModelInUse {
   #mostTaken = 0;
   /** The session in which the vendor refused its own earlier reasoning. */
   #withoutReasoningIn: string | undefined;
-
   #server: Server;
 
   private constructor(
@@ -249,6 +254,11 @@ function windowOf({ model, chosen }: MainModel, settings: Settings): Promise<Con
   return resolveContextWindow({ model: name, provider, baseUrl, apiKey: chosen?.apiKey ?? "" }, settings);
 }
 
+function serverAt(baseUrl: string): Server {
+  const base = parseBaseUrl(baseUrl);
+  return { address: safeAddress(baseUrl), isOnThisMachine: base !== undefined && isLoopback(base) };
+}
+
 /** Summary requests are long, so the server's count of them is as good as that of a turn. */
 export function observedBy(calibration: TokenCalibration): TextModelOptions {
   return {
@@ -317,17 +327,6 @@ export class UsageTotals {
     this.#costUsd = null;
     this.#lastCost = UNKNOWN_COST;
   }
-}
-
-type Server = {
-  /** Without key or password; "" for a vendor's default address. */
-  readonly address: string;
-  readonly isOnThisMachine: boolean;
-};
-
-function serverAt(baseUrl: string): Server {
-  const base = parseBaseUrl(baseUrl);
-  return { address: safeAddress(baseUrl), isOnThisMachine: base !== undefined && isLoopback(base) };
 }
 
 /** The amounts that one call adds to the session's row. */

@@ -7,6 +7,7 @@ import {
   errnoCode,
   isRecord,
   ok,
+  outsideJsonOr,
   type Result,
   withFileLockSync,
   writeFileAtomic,
@@ -73,12 +74,8 @@ function readFields(home: string): Result<Fields, StateProblem> {
     if (errnoCode(cause) === "ENOENT") return ok({});
     return err({ kind: "io", message: `Cannot read ${path}: ${describeCause(cause)}.` });
   }
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isRecord(value)) return ok(value);
-  } catch {
-    // damaged: see below
-  }
+  const value = outsideJsonOr(text, undefined);
+  if (isRecord(value)) return ok(value);
   // Not treated as missing: the user may have paused the curator in this file.
   return err({ kind: "io", message: `${path} is damaged. Repair the JSON, or delete the file.` });
 }

@@ -1,6 +1,5 @@
 // Undoes what the curator did: all changes of one run in memory and skills, also those that the user approved later; or the
 // archiving of one skill.
-
 import { lstatSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { MEMORY_TARGETS, type MemoryTarget } from "@hermes-memory/core/curated";
@@ -151,7 +150,7 @@ function belongsTo({ action, session, approval, undone_by }: HistoryEntry, run: 
   return session === sessionOf(run.id) || (approval !== undefined && run.staged.includes(approval));
 }
 
-// ---- Skills in the archive
+// Skills in the archive
 
 type ArchivedSkill = {
   /** The name of its directory in the archive. */

@@ -144,7 +144,7 @@ async function guarded(
   }
 }
 
-// ---- The scheduled run, for programs that start or notice that the user is idle
+// The scheduled run, for programs that start or notice that the user is idle
 
 export type ScheduledOptions = Omit<CuratorOptions, "mode" | "scope" | "isScheduled"> & {
   /** How long the agent has not been used; absent when unknown. */

@@ -85,8 +85,8 @@ function describe(runner: Runner | undefined): AlreadyRunning {
   return { kind: "running", message, runner };
 }
 
-// ---- Temporary files and incomplete backups of a killed run. A file's age does not show whether its writer still runs, so a file
-// ---- is removed only while we hold the lock that its writer would hold: the run lock, and for each place its own lock.
+// Temporary files and incomplete backups of a killed run. A file's age does not show whether its writer still runs, so a file
+// is removed only while we hold the lock that its writer would hold: the run lock, and for each place its own lock.
 
 /** Below the skills directory. */
 export const BACKUPS = ".curator_backups";

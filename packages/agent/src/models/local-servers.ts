@@ -35,7 +35,7 @@ const USUAL_PORTS: Readonly<Record<LocalServerKind, readonly number[]>> = {
 const TIMEOUT_MS = 500;
 const MOST_BYTES = 1024 * 1024;
 
-/** In the order of the ports above. Rejects only when the signal is aborted. */
+/** In the order of `USUAL_PORTS`. Rejects only when the signal is aborted. */
 export async function findLocalServers(options: LocalServerOptions = {}): Promise<readonly LocalServer[]> {
   const { ports = {}, signal } = options;
   signal?.throwIfAborted();

@@ -99,8 +99,8 @@ function count(value: unknown): number {
   return typeof number === "number" && Number.isFinite(number) && number > 0 ? Math.trunc(number) : 0;
 }
 
-// ---- Prices, in US dollars per million tokens: from config when it names the model, else from the catalogue that comes with the
-// ---- package. Nothing is fetched.
+// Prices, in US dollars per million tokens: from config when it names the model, else from the catalogue that comes with the
+// package. Nothing is fetched.
 
 export type Prices = {
   readonly input: number;
@@ -116,6 +116,8 @@ export type ModelPrices = {
   /** Some vendors charge more for long prompts. */
   at(promptTokens: number): Prices;
 };
+
+type Ttl = "5m" | "1h";
 
 /** Config `models.prices.<model>`, per million tokens. */
 export type PriceOverride = {
@@ -133,20 +135,23 @@ export type PriceQuestion = {
 };
 
 /** Undefined for an unknown model: a local one, or one newer than the catalogue. */
-export async function findPrices(question: PriceQuestion): Promise<ModelPrices | undefined> {
-  const { model, overrides = {} } = question;
+export async function findPrices({
+  model,
+  provider,
+  overrides = {},
+}: PriceQuestion): Promise<ModelPrices | undefined> {
   const override = Object.hasOwn(overrides, model) ? overrides[model] : undefined;
   if (override) {
     const prices = withDefaults(override);
     return { source: "config", at: () => prices };
   }
-  const price = await lookUp(question);
+  const price: CataloguePrice | undefined = (await findInCatalogue(model, provider))?.model_price;
   if (!price) return undefined;
   return { source: "catalogue", at: (promptTokens) => pricesOf(price, promptTokens) };
 }
 
 /** In US dollars. */
-export function costOf(usage: Usage, prices: Prices, ttl: "5m" | "1h" = "5m"): number {
+export function costOf(usage: Usage, prices: Prices, ttl: Ttl = "5m"): number {
   const write = writePrice(prices, ttl);
   const millionths =
     usage.input * prices.input +
@@ -156,19 +161,19 @@ export function costOf(usage: Usage, prices: Prices, ttl: "5m" | "1h" = "5m"): n
   return millionths / 1e6;
 }
 
-function writePrice(prices: Prices, ttl: "5m" | "1h"): number {
+function writePrice(prices: Prices, ttl: Ttl): number {
   return ttl === "1h" ? prices.cacheWrite1h : prices.cacheWrite;
 }
 
 type CataloguePrice = Readonly<Record<string, unknown>>;
 
-async function lookUp({ model, provider }: PriceQuestion): Promise<CataloguePrice | undefined> {
+/** The model in the catalogue that comes with the package. Null when it is not there. */
+export async function findInCatalogue(model: string, provider = "") {
   const { calcPrice } = await import("@pydantic/genai-prices"); // 800 kB, so loaded only when needed
   const usage = { input_tokens: 1 };
   // A gateway sells other vendors' models: its own prices first, then the vendor's.
-  const named = provider ? calcPrice(usage, model, { providerId: provider }) : null;
-  const found = named ?? calcPrice(usage, model) ?? calcPrice(usage, model.slice(model.lastIndexOf("/") + 1));
-  return found?.model_price;
+  const named = provider === "" ? null : calcPrice(usage, model, { providerId: provider });
+  return named ?? calcPrice(usage, model) ?? calcPrice(usage, model.slice(model.lastIndexOf("/") + 1));
 }
 
 function pricesOf(price: CataloguePrice, promptTokens: number): Prices {
@@ -206,7 +211,7 @@ function priceAt(value: unknown, promptTokens: number): number | undefined {
   return price;
 }
 
-// ---- What prompt caching saved, and what a frozen memory snapshot adds to it
+// Savings of prompt caching, and of a memory snapshot that stays frozen.
 
 export type CacheSavings = {
   /** The part of all prompt tokens that came from the cache: 0 to 1. */
@@ -214,8 +219,6 @@ export type CacheSavings = {
   /** In US dollars, compared with the same calls without a cache. Negative when writing cost more than reading saved. */
   readonly saved: number;
 };
-
-type Ttl = "5m" | "1h";
 
 /** Tokens read from the cache are cheaper than others, tokens written to it are dearer; `saved` is the sum over all calls. */
 export function cacheSavings(calls: readonly Usage[], prices: ModelPrices, ttl: Ttl = "5m"): CacheSavings {

@@ -1,5 +1,4 @@
 // `hermes prompt-size`: the system prompt and the tools that every request of a session starts with, and the size of each part.
-
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
@@ -31,6 +30,31 @@ import { definitionOf, errorOutcome, type ToolDefinition, type ToolOutcome } fro
 import type { CommandBody, Paint } from "./command.ts";
 import { inspectTarget } from "./inspect-files.ts";
 import { oneLine, printable } from "./printing.ts";
+
+type PromptReport = {
+  readonly prompt: SystemPrompt;
+  readonly directory: string;
+  readonly tools: readonly ToolDefinition[];
+  readonly files: readonly PromptFile[];
+  /** Entries of curated memory that a notice replaces in the prompt. */
+  readonly blockedEntries: readonly BlockedMemory[];
+  readonly warnings: readonly string[];
+};
+
+type BlockedMemory = {
+  readonly target: MemoryTarget;
+  readonly index: number;
+  readonly ids: readonly string[];
+};
+
+type PromptSettings = {
+  readonly profile: { readonly name: string; readonly root: string };
+  readonly platform: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly launch: string;
+  readonly userHome: string;
+  readonly now: Date;
+};
 
 export const promptSize: CommandBody = async ({ flags }, { home: selected, io, memory }) => {
   const config = await memory.config();
@@ -67,122 +91,7 @@ export const promptSize: CommandBody = async ({ flags }, { home: selected, io, m
   };
 };
 
-type Size = { readonly chars: number; readonly bytes: number; readonly tokens: number };
-
-function sizeOf(text: string): Size {
-  return { chars: codePointLength(text), bytes: Buffer.byteLength(text), tokens: estimateText(text) };
-}
-
-function toJson(report: PromptReport): object {
-  const { prompt, directory, files, blockedEntries } = report;
-  return {
-    directory,
-    hash: prompt.hash,
-    system_prompt: sizeOf(prompt.text),
-    skills_index: sizeOf(partText(prompt.tiers, "skills_index")),
-    memory: sizeOf(partText(prompt.tiers, "memory")),
-    user_profile: sizeOf(partText(prompt.tiers, "user_profile")),
-    tools: { count: report.tools.length, ...toolsSize(report) },
-    sections: prompt.tiers.map(({ name, text, parts }) => ({
-      label: name,
-      ...sizeOf(text),
-      parts: parts.map((part) => ({ label: part.label, ...sizeOf(part.text) })),
-    })),
-    files,
-    blocked_entries: blockedEntries,
-  };
-}
-
-function partText(tiers: readonly PromptTier[], label: PartLabel): string {
-  return tiers.flatMap(({ parts }) => parts).find((part) => part.label === label)?.text ?? "";
-}
-
-/** As every request sends them. */
-function toolsSize({ tools }: PromptReport): { readonly json_bytes: number; readonly tokens: number } {
-  if (tools.length === 0) return { json_bytes: 0, tokens: 0 };
-  const json = JSON.stringify(tools.map((schema) => ({ type: "function", function: schema })));
-  return { json_bytes: Buffer.byteLength(json), tokens: estimateText(json) };
-}
-
-function table({ prompt }: PromptReport, paint: Paint): string[] {
-  return [
-    paint("dim", columns("", "chars", "bytes", "tokens")),
-    ...prompt.tiers.flatMap(({ name, text, parts }) => [
-      measured(name, text),
-      ...parts.map((part) => paint("dim", measured(`  ${part.label}`, part.text))),
-    ]),
-    paint("bold", measured("system prompt", prompt.text)),
-  ];
-}
-
-function measured(label: string, text: string): string {
-  const { chars, bytes, tokens } = sizeOf(text);
-  return columns(label, groupThousands(chars), groupThousands(bytes), groupThousands(tokens));
-}
-
-function columns(label: string, ...figures: readonly string[]): string {
-  return label.padEnd(18) + figures.map((figure) => figure.padStart(9)).join("");
-}
-
-function toolsText(report: PromptReport): string {
-  const { json_bytes: bytes, tokens } = toolsSize(report);
-  const names = report.tools.map(({ name }) => name).join(", ");
-  return names === "" ? "none" : `${names}; ${groupThousands(bytes)} bytes, ${groupThousands(tokens)} tokens`;
-}
-
-function fileText({ path, state, chars, ids }: PromptFile, paint: Paint): string {
-  const size = `${groupThousands(chars)} characters`;
-  switch (state) {
-    case "loaded":
-      return `${printable(path)}, ${size}`;
-    case "cut":
-      return `${printable(path)}, ${size}, ${paint("yellow", "cut")}`;
-    case "blocked":
-      return `${printable(path)}, ${size}, ${paint("red", `blocked: ${ids.join(", ")}`)}`;
-    default:
-      return state satisfies never;
-  }
-}
-
-/** The current directory may have been deleted. */
-function launchDirectory(fallback: string): string {
-  try {
-    return process.cwd();
-  } catch {
-    return fallback;
-  }
-}
-
-function row(name: string, value: string): string {
-  return `${name.padEnd(10)} ${value}`;
-}
-
 // The prompt of the next session, built from the files on disk. Asks no model, provider or plugin, and creates no directory.
-
-type PromptReport = {
-  readonly prompt: SystemPrompt;
-  readonly directory: string;
-  readonly tools: readonly ToolDefinition[];
-  readonly files: readonly PromptFile[];
-  /** Entries of curated memory that a notice replaces in the prompt. */
-  readonly blockedEntries: readonly BlockedMemory[];
-  readonly warnings: readonly string[];
-};
-
-type BlockedMemory = {
-  readonly target: MemoryTarget;
-  readonly index: number;
-  readonly ids: readonly string[];
-};
-
-type PromptSettings = {
-  readonly profile: { readonly name: string; readonly root: string };
-  readonly platform: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly launch: string;
-  readonly userHome: string;
-  readonly now: Date;
-};
 
 async function inspectPrompt(opened: Memory, settings: PromptSettings): Promise<PromptReport> {
   const config = await opened.config();
@@ -295,4 +204,96 @@ async function unused(): Promise<ToolOutcome> {
 
 function byName(one: ToolDefinition, other: ToolDefinition): number {
   return one.name < other.name ? -1 : 1;
+}
+
+// The report as JSON and as lines.
+
+type Size = { readonly chars: number; readonly bytes: number; readonly tokens: number };
+
+function sizeOf(text: string): Size {
+  return { chars: codePointLength(text), bytes: Buffer.byteLength(text), tokens: estimateText(text) };
+}
+
+function toJson(report: PromptReport): object {
+  const { prompt, directory, files, blockedEntries } = report;
+  return {
+    directory,
+    hash: prompt.hash,
+    system_prompt: sizeOf(prompt.text),
+    skills_index: sizeOf(partText(prompt.tiers, "skills_index")),
+    memory: sizeOf(partText(prompt.tiers, "memory")),
+    user_profile: sizeOf(partText(prompt.tiers, "user_profile")),
+    tools: { count: report.tools.length, ...toolsSize(report) },
+    sections: prompt.tiers.map(({ name, text, parts }) => ({
+      label: name,
+      ...sizeOf(text),
+      parts: parts.map((part) => ({ label: part.label, ...sizeOf(part.text) })),
+    })),
+    files,
+    blocked_entries: blockedEntries,
+  };
+}
+
+function partText(tiers: readonly PromptTier[], label: PartLabel): string {
+  return tiers.flatMap(({ parts }) => parts).find((part) => part.label === label)?.text ?? "";
+}
+
+/** As every request sends them. */
+function toolsSize({ tools }: PromptReport): { readonly json_bytes: number; readonly tokens: number } {
+  if (tools.length === 0) return { json_bytes: 0, tokens: 0 };
+  const json = JSON.stringify(tools.map((schema) => ({ type: "function", function: schema })));
+  return { json_bytes: Buffer.byteLength(json), tokens: estimateText(json) };
+}
+
+function table({ prompt }: PromptReport, paint: Paint): string[] {
+  return [
+    paint("dim", columns("", "chars", "bytes", "tokens")),
+    ...prompt.tiers.flatMap(({ name, text, parts }) => [
+      measured(name, text),
+      ...parts.map((part) => paint("dim", measured(`  ${part.label}`, part.text))),
+    ]),
+    paint("bold", measured("system prompt", prompt.text)),
+  ];
+}
+
+function measured(label: string, text: string): string {
+  const { chars, bytes, tokens } = sizeOf(text);
+  return columns(label, groupThousands(chars), groupThousands(bytes), groupThousands(tokens));
+}
+
+function columns(label: string, ...figures: readonly string[]): string {
+  return label.padEnd(18) + figures.map((figure) => figure.padStart(9)).join("");
+}
+
+function toolsText(report: PromptReport): string {
+  const { json_bytes: bytes, tokens } = toolsSize(report);
+  const names = report.tools.map(({ name }) => name).join(", ");
+  return names === "" ? "none" : `${names}; ${groupThousands(bytes)} bytes, ${groupThousands(tokens)} tokens`;
+}
+
+function fileText({ path, state, chars, ids }: PromptFile, paint: Paint): string {
+  const size = `${groupThousands(chars)} characters`;
+  switch (state) {
+    case "loaded":
+      return `${printable(path)}, ${size}`;
+    case "cut":
+      return `${printable(path)}, ${size}, ${paint("yellow", "cut")}`;
+    case "blocked":
+      return `${printable(path)}, ${size}, ${paint("red", `blocked: ${ids.join(", ")}`)}`;
+    default:
+      return state satisfies never;
+  }
+}
+
+/** The current directory may have been deleted. */
+function launchDirectory(fallback: string): string {
+  try {
+    return process.cwd();
+  } catch {
+    return fallback;
+  }
+}
+
+function row(name: string, value: string): string {
+  return `${name.padEnd(10)} ${value}`;
 }

@@ -46,6 +46,8 @@ type ServeOptions = {
   readonly signal?: AbortSignal;
 };
 
+type Offered = { readonly isMemoryOn: boolean; readonly isSearchOn: boolean };
+
 /** The default time that a write waits for its lock, so that accepted writes can finish. */
 const DRAIN_MS = 10_000;
 
@@ -178,8 +180,8 @@ async function reportingFailures<T>({ log }: Dependencies, work: () => Promise<T
 // The tools: those of the opened home, when each is offered, and how a client sees them and their results.
 
 async function listTools(deps: Dependencies): Promise<McpTool[]> {
-  const [memory, search] = [await isMemoryOn(deps), isSearchOffered(deps)];
-  const isOffered = (toolset: string): boolean => (toolset === "session_search" ? search : memory);
+  const { isMemoryOn, isSearchOn } = await offered(deps);
+  const isOffered = (toolset: string): boolean => (toolset === "session_search" ? isSearchOn : isMemoryOn);
   const tools = await serverTools(deps);
   return tools.filter(({ policy }) => isOffered(policy.toolset)).map(toMcpTool);
 }
@@ -245,8 +247,6 @@ function toMcpTool({ name, description, schema, policy }: Tool): McpTool {
 }
 
 // The texts for the client's model: instructions when it connects, and the prompt `memory` on request.
-
-type Offered = { readonly isMemoryOn: boolean; readonly isSearchOn: boolean };
 
 /** Short, because clients put it into each of their requests. */
 function serverInstructions({ isMemoryOn, isSearchOn }: Offered): string {

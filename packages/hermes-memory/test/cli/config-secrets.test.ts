@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { presentable } from "../../src/cli/config/config-values.ts";
+import { presentable } from "../../src/cli/config/presentable.ts";
 
 const servers = {
   lab: { command: "npx", args: ["-y", "--token=tell-0"], env: { ANY: "tell-1", PORT: 80 }, timeout: 9 },

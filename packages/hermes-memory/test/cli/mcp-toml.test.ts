@@ -1,11 +1,7 @@
 import type { Result } from "@hermes-memory/core/lib";
 import { describe, expect, it } from "vitest";
-import {
-  parseTomlDocument,
-  removeTomlServer,
-  setTomlServer,
-  tomlBlock,
-} from "../../src/cli/mcp/toml-servers.ts";
+import { parseTomlDocument } from "../../src/cli/mcp/toml-document.ts";
+import { removeTomlServer, setTomlServer, tomlBlock } from "../../src/cli/mcp/toml-servers.ts";
 
 const NAME = "hermes-memory";
 const SERVER = { command: "/opt/node", args: ["/opt/hermes.js", "mcp"], env: {} };

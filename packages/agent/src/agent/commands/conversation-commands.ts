@@ -23,7 +23,7 @@ import {
   wrongUsage,
 } from "./replies.ts";
 
-// ---- /undo and /retry: take back the newest turns. Their rows stay in the database but no longer belong to the conversation.
+// /undo and /retry: take back the newest turns. Their rows stay in the database but no longer belong to the conversation.
 
 export const undoCommand: SlashCommand = {
   name: "undo",
@@ -95,7 +95,7 @@ function isTextOnly(message: Message): boolean {
   return partsOf(content).every(({ type }) => type === "text") && textOf(content) !== "";
 }
 
-// ---- /compress
+// /compress
 
 /** Fewer messages are cheaper to keep than to summarise. */
 const FEWEST_MESSAGES = 4;
@@ -194,7 +194,7 @@ function troubleOf(kind: CompressReport["kind"]): string | undefined {
   }
 }
 
-// ---- /history and /save
+// /history and /save
 
 const DEFAULT_MESSAGES = 10;
 const TEXT_CHARS = 400;
@@ -299,7 +299,7 @@ function writeNew(directory: string, name: string, text: string): string {
   }
 }
 
-// ---- /queue, /steer and /busy: what happens to a text that the user sends while a turn runs
+// /queue, /steer and /busy: what happens to a text that the user sends while a turn runs
 
 const SHOWN_CHARS = 80;
 

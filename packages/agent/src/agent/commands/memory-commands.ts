@@ -70,7 +70,7 @@ async function overview(call: CommandCall): Promise<CommandReply> {
   return told([...view.lines, ...(waiting.records.length === 0 ? [] : ["", ...waiting.lines])], json);
 }
 
-// ---- /memory show
+// /memory show
 
 const SHOWN_ENTRY_CHARS = 160;
 const TITLES: Readonly<Record<MemoryTarget, string>> = {
@@ -129,8 +129,8 @@ function targetJson(store: MemoryStore, target: MemoryTarget): object {
   };
 }
 
-// ---- /memory add, remove, undo. There is no approval step, because the user who would be asked typed the command. Scanner,
-// ---- budget and journal apply as to every write.
+// /memory add, remove, undo. There is no approval step, because the user who would be asked typed the command. Scanner,
+// budget and journal apply as to every write.
 
 const FROM_NEXT_SESSION = "It counts from the next session on; the prompt of this one stays as it is.";
 const ENTRY_CHARS = 80;
@@ -139,13 +139,13 @@ const HOW_TO_ALLOW =
 const REMOVE_USAGE = "Usage: /memory remove [--user | --target memory|user] text, or --entry and its number";
 
 function add(call: CommandCall, rest: string): Promise<CommandReply> {
-  return write(call, rest, "add", (content) => ({ action: "add", content }));
+  return write(call, rest, "add");
 }
 
 /** `--entry 2` is the second entry that '/memory show' lists. A bare number could mean that or a text, so it is refused. */
 async function remove(call: CommandCall, rest: string): Promise<CommandReply> {
   const [, before = "", number, behind = ""] = /^(.*?)--entry[ =](\d{1,9})(?:\s+(.*))?$/s.exec(rest) ?? [];
-  if (number === undefined) return write(call, rest, "remove", (oldText) => ({ action: "remove", oldText }));
+  if (number === undefined) return write(call, rest, "remove");
   const place = targetOf(`${before}${behind}`.trim());
   const memory = call.agent.memory;
   if (memory === undefined) return noMemory();
@@ -191,26 +191,22 @@ function refusal(error: MemoryError): CommandReply {
   }
 }
 
-async function write(
-  { agent }: CommandCall,
-  rest: string,
-  action: "add" | "remove",
-  toOp: (text: string) => MemoryOp,
-): Promise<CommandReply> {
+async function write({ agent }: CommandCall, rest: string, action: "add" | "remove"): Promise<CommandReply> {
   if (agent.memory === undefined) return noMemory();
   const place = targetOf(rest);
   const text = withoutQuotes(place?.text ?? "");
   if (place === undefined || text === "")
     return failed("usage", `Usage: /memory ${action} [--user | --target memory|user] text`);
-  if (action === "remove" && text === place.text && /^#?\d{1,7}\.?$/.test(text))
-    return failed("usage", `'${text}' is a number, not a text.`, ...numberHint(text.replace(/\D/g, "")));
-  return apply(agent, agent.memory, place.target, toOp(text));
-}
-
-function numberHint(number: string): string[] {
-  return [
-    `'/memory remove --entry ${number}' removes entry ${number} of '/memory show'; '/memory remove "${number}"' the one with this text.`,
-  ];
+  if (action === "add") return apply(agent, agent.memory, place.target, { action, content: text });
+  if (text === place.text && /^#?\d{1,7}\.?$/.test(text)) {
+    const number = text.replace(/\D/g, "");
+    return failed(
+      "usage",
+      `'${text}' is a number, not a text.`,
+      `'/memory remove --entry ${number}' removes entry ${number} of '/memory show'; '/memory remove "${number}"' the one with this text.`,
+    );
+  }
+  return apply(agent, agent.memory, place.target, { action, oldText: text });
 }
 
 async function apply(
@@ -264,7 +260,7 @@ function targetOf(rest: string): Place | undefined {
   return target === "user" || target === "memory" ? { target, text: options.rest } : undefined;
 }
 
-// ---- /memory history
+// /memory history
 
 const DEFAULT_HISTORY = 10;
 
@@ -305,7 +301,7 @@ function changeText({ before, after }: Change): string {
   return after === null ? `- ${text(before)}` : `~ ${text(before)} -> ${text(after)}`;
 }
 
-// ---- /memory pending, approve, reject, approval: writes that wait for the user's decision. Other programs match on these lines.
+// /memory pending, approve, reject, approval: writes that wait for the user's decision. Other programs match on these lines.
 
 const NOTHING = "No pending memory writes.";
 const USAGE = "Usage: /memory approve|reject <id>  (or 'all')";
@@ -426,7 +422,7 @@ async function noteRejection(memory: MemoryStore, agent: AgentSurface, record: P
   const target = MEMORY_TARGETS.find((each) => each === record.payload.target);
   const ops = pendingOperations(record);
   if (target === undefined || ops === undefined) return; // a malformed record cannot be noted
-  const meta = { origin: "cli", sessionId: agent.sessionId, reason: `rejected ${record.id}` } as const;
+  const meta = { ...metaOf(agent), reason: `rejected ${record.id}` };
   for (const op of ops) await memory.noteRefusal(target, op, { kind: "denied", message: "rejected" }, meta);
 }
 

@@ -126,7 +126,7 @@ function addressText(baseUrl: string): string {
   return baseUrl === "" ? "the vendor's own address" : safeAddress(baseUrl);
 }
 
-// ---- /usage, /status, /prompt
+// /usage, /status, /prompt
 
 export const usageCommand: SlashCommand = {
   name: "usage",

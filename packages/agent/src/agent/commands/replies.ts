@@ -43,7 +43,7 @@ export function thrownReply(cause: unknown): CommandReply {
   return failed("internal", `The command failed: ${message}`);
 }
 
-// ---- The question before a command that discards something
+// The question before a command that discards something
 
 type Asked =
   | { readonly isAgreed: true; readonly rest: string }
@@ -76,7 +76,7 @@ export async function isConfirmed(host: CommandHost, question: string): Promise<
   }
 }
 
-// ---- How figures, times and texts are shown
+// How figures, times and texts are shown
 
 /** The beginning of a text, on one line. */
 export function short(text: string, limitChars: number): string {

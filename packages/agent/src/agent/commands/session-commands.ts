@@ -36,7 +36,7 @@ import {
   wrongUsage,
 } from "./replies.ts";
 
-// ---- /new, /clear, /branch, /title
+// /new, /clear, /branch, /title
 
 export const newCommand: SlashCommand = {
   name: "new",
@@ -134,7 +134,7 @@ function titleText({ title }: SessionChange): string {
   return title === null ? "" : ` '${short(title, 60)}'`;
 }
 
-// ---- /resume, /sessions, and a number alone, which chooses from the list that `/resume` has just shown
+// /resume, /sessions, and a number alone, which chooses from the list that `/resume` has just shown
 
 const DEFAULT_LISTED = 10;
 const MOST_LISTED = 100;
@@ -287,7 +287,7 @@ function sessionJson(agent: AgentSurface, sessions: readonly ListedSession[]): o
   }));
 }
 
-// ---- /search: past messages by their words
+// /search: past messages by their words
 
 const MOST_HITS = 6;
 const SNIPPET_CHARS = 240;

@@ -108,7 +108,6 @@ function recordLine({ id, summary, origin }: PendingSkillChange): string {
 }
 
 /** The entrance runs the `hermes curator` commands, so flags and answers are the same as in a shell. */
-
 export const curatorCommand: SlashCommand = {
   name: "curator",
   group: "memory",

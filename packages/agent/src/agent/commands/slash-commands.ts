@@ -224,7 +224,7 @@ export function completeSlash(text: string, engineCommands: readonly string[] = 
     .map((each) => `/${typed} ${each}`);
 }
 
-// ---- /help
+// /help
 
 function listCommands({ engineCommands }: AgentSurface): CommandReply {
   const groups = Object.entries(GROUPS).flatMap(([group, title]) => [

@@ -5,7 +5,13 @@ import { basename, resolve } from "node:path";
 import { type HermesConfig, mcpServerRemarks, useEnvFile } from "@hermes-memory/core/config";
 import type { MemoryStore } from "@hermes-memory/core/curated";
 import { ensureHome, rootOf, sessionFiles } from "@hermes-memory/core/home";
-import { type Clock, describeCause, HermesError, systemClock } from "@hermes-memory/core/lib";
+import {
+  type Clock,
+  describeCause,
+  HermesError,
+  systemClock,
+  withoutUndefined,
+} from "@hermes-memory/core/lib";
 import { type Logger, silentLogger } from "@hermes-memory/core/lib/logger";
 import { type Memory, type MemoryUser, openMemory, type Person } from "@hermes-memory/core/memory";
 import type { Message } from "@hermes-memory/core/message";
@@ -312,9 +318,11 @@ async function openProvider(
       agent_context: "primary",
       agent_workspace: "hermes",
       // Providers get these as an object of their own and may look at its keys.
-      ...(session.title === null ? {} : { session_title: session.title }),
-      ...(options.userName === undefined ? {} : { user_name: options.userName }),
-      ...(session.parentId === undefined ? {} : { parent_session_id: session.parentId }),
+      ...withoutUndefined({
+        session_title: session.title ?? undefined,
+        user_name: options.userName,
+        parent_session_id: session.parentId,
+      }),
       agent_identity: profileOf(home, env).name,
     },
   });

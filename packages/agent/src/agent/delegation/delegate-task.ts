@@ -116,7 +116,7 @@ function report(
   }
 }
 
-// ---- Reading the tasks from the arguments (pure)
+// Reading the tasks from the arguments (pure)
 
 export type ChildTask = {
   readonly goal: string;
@@ -183,7 +183,7 @@ function text(value: unknown): string {
   return typeof value === "string" ? pyStrip(value) : "";
 }
 
-// ---- Running the children side by side. A child that fails, hangs or is stopped affects only its own result.
+// Running the children side by side. A child that fails, hangs or is stopped affects only its own result.
 
 /** The part of a child agent that the parent uses. */
 export type Child = {

@@ -117,7 +117,7 @@ function noEngine({ engine, model }: LoopDeps): ContextEngine {
   };
 }
 
-// ---- What a review may do. It runs without the user, so rights are per operation: it may add and correct, but remove nothing.
+// The rights of a review. It runs without the user, so they are per operation: it may add and correct, but remove nothing.
 
 /** `actions`: the allowed values of the argument `action`; undefined for a tool that only reads. */
 type Right = { readonly for: keyof ReviewScope | "either"; readonly actions?: readonly string[] };
@@ -129,6 +129,8 @@ const RIGHTS: Readonly<Record<string, Right>> = {
   skill_view: { for: "skills" },
   skill_manage: { for: "skills", actions: ["create", "patch", "edit", "write_file"] },
 };
+
+const SHOWN_CHARS = 40;
 
 /** Undefined when the call may run; otherwise the text for the model. */
 export function refusal(name: string, args: ToolArguments, scope: ReviewScope): string | undefined {
@@ -156,9 +158,7 @@ function notAllowed(name: string): string {
   return `Background review denied non-whitelisted tool: ${name}. Only memory/skill tools are allowed.`;
 }
 
-const SHOWN_CHARS = 40;
-
-// ---- The prompt: the newest message, after the whole conversation
+// The prompt: the newest message, after the whole conversation
 
 function reviewPrompt(scope: ReviewScope): string {
   const parts =

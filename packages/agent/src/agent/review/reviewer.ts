@@ -119,7 +119,7 @@ function notificationLevel({ display }: HermesConfig, platform: string): Notific
   return display.platforms[platform]?.memoryNotifications ?? display.memoryNotifications;
 }
 
-// ---- Counters of reviews in this home, for `hermes doctor`
+// Counters of reviews in this home, for `hermes doctor`
 
 /** The key in the session store's metadata. */
 export const REVIEW_COUNTS_KEY = "hermes_memory_review";

@@ -92,10 +92,8 @@ export class SessionPrompt {
       this.#memoryBlocks ??= await this.#readMemory();
       return { text: decision.text, isFresh: false };
     }
-    if (decision.level === "info")
-      log.info(`The system prompt is built anew: ${decision.reason}`, { sessionId });
-    if (decision.level === "warn")
-      log.warn(`The system prompt is built anew: ${decision.reason}`, { sessionId });
+    if (decision.level !== "none")
+      log[decision.level](`The system prompt is built anew: ${decision.reason}`, { sessionId });
     const text = await this.build(sessionId, tools);
     await this.#save(sessionId, text);
     return { text, isFresh: true };

@@ -674,9 +674,10 @@ export class SessionLease {
   async switchTo(sessionId: string): Promise<void> {
     const old = this.#sessionId;
     this.#sessionId = sessionId;
-    await this.#store.releaseSessionLease(old, this.#holder).catch(() => undefined);
+    await this.abandon(old);
   }
 
+  /** A lease that cannot be given back now runs out by itself. */
   async abandon(sessionId: string): Promise<void> {
     await this.#store.releaseSessionLease(sessionId, this.#holder).catch(() => undefined);
   }
@@ -686,7 +687,7 @@ export class SessionLease {
     if (!this.isTaken) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
-    await this.#store.releaseSessionLease(this.#sessionId, this.#holder).catch(() => undefined); // it runs out by itself
+    await this.abandon(this.#sessionId);
   }
 
   /** For good: the work under this lease has to stop. */

@@ -173,8 +173,8 @@ function secretsOf({ env, headers, args, url }: McpServerConfig): readonly strin
   return [...Object.values(env), ...sent, ...given, ...asked];
 }
 
-// ---- Over stdio: the server is a child process, and each line is one message. Used instead of the AI SDK's own transport, which
-// ---- passes on more of our environment, writes the server's log to the user's terminal and does not wait for the child's end.
+// Over stdio: the server is a child process, and each line is one message. Used instead of the AI SDK's own transport, which
+// passes on more of our environment, writes the server's log to the user's terminal and does not wait for the child's end.
 
 type StdioServer = {
   readonly command: string;
@@ -316,7 +316,7 @@ function kill(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
   }
 }
 
-// ---- Limits for what a server sends, over either transport. Documented in docs/agent.md.
+// Limits for what a server sends, over either transport. Documented in docs/agent.md.
 
 /**
  * For one message: a line over stdio, a body or one event of a stream over HTTP. `maxDepth` exceeds the limit for a tool's
@@ -419,7 +419,7 @@ function refusalEvent(id: string | number, message: string): string {
   return `\nevent: too-large\n\ndata: ${JSON.stringify(answer)}\n\n`;
 }
 
-// ---- The environment of a server that we start: where things are, and none of the API keys in ours
+// The environment of a server that we start: where things are, and none of the API keys in ours
 
 const PASSED_ON = ["PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER"];
 /** Programs do not start on Windows without these. */

@@ -150,7 +150,7 @@ function fenced(text: string, source: string | undefined): string {
   return source === undefined ? text : fenceUntrusted(text, source);
 }
 
-// ---- One call: ask the hook, run the tool, and stop waiting for it some time after an interrupt
+// One call: ask the hook, run the tool, and stop waiting for it some time after an interrupt
 
 const GRACE_MS = 500;
 
@@ -260,7 +260,7 @@ function tell({ onEvent }: BatchContext, event: ToolEvent): void {
   }
 }
 
-// ---- Long results: the whole text goes to a file, and the model gets its beginning and how to read the rest
+// Long results: the whole text goes to a file, and the model gets its beginning and how to read the rest
 
 /** One result may take this fraction of the context window. */
 const SHARE_OF_WINDOW = 1 / 4;

@@ -9,6 +9,10 @@ import {
   type ToolArguments,
 } from "@hermes-memory/core/tools";
 
+type TodoStatus = "pending" | "in_progress" | "completed" | "cancelled";
+type TodoItem = { readonly id: string; readonly content: string; readonly status: TodoStatus };
+type TodoSummary = Readonly<Record<"total" | TodoStatus, number>>;
+
 const TODO_STATUSES: readonly TodoStatus[] = ["pending", "in_progress", "completed", "cancelled"];
 
 export const todoToolSchema = {
@@ -82,11 +86,7 @@ function isTrue(value: unknown): boolean {
   return value === true || (typeof value === "string" && value.toLowerCase() === "true");
 }
 
-// ---- The list. Whatever a model writes ends up as a usable list.
-
-type TodoStatus = "pending" | "in_progress" | "completed" | "cancelled";
-type TodoItem = { readonly id: string; readonly content: string; readonly status: TodoStatus };
-type TodoSummary = Readonly<Record<"total" | TodoStatus, number>>;
+// The list. Whatever a model writes ends up as a usable list.
 
 const MAX_TODO_ITEMS = 256;
 const MAX_TODO_CHARS = 4_000;

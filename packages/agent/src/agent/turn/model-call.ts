@@ -1,6 +1,5 @@
 // One call of the model: the request copy with its cache markers, retries, the streamed text, usage. Its outcome is a reply, a
 // failure or an interrupt. Below: the draft of the reply, which holds the text that the user has read so far.
-
 import type { HermesConfig } from "@hermes-memory/core/config";
 import { applyPromptCaching, type ContextEngine, estimateRequest } from "@hermes-memory/core/context";
 import { type Clock, isWhitespaceUnit, type Result } from "@hermes-memory/core/lib";

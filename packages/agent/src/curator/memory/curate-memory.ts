@@ -205,7 +205,7 @@ function withoutMerged(findings: readonly Finding[], decided: readonly Decided[]
   );
 }
 
-// ---- Reading a target. Nothing is written: a dry run leaves no trace, not even in the journal.
+// Reading a target. Nothing is written: a dry run leaves no trace, not even in the journal.
 
 type ViewOptions = {
   readonly directory: string;

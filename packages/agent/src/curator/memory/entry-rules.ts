@@ -102,9 +102,9 @@ function finding(
   return { kind, target, entries, reason, by: "rules" };
 }
 
-// ---- Duplicates: entries that say nothing that another entry does not say. Decided by words alone, so that it can be checked:
-// ---- every word in which the two differ is on a list of words without meaning. Any other word, of any language, may be a "not",
-// ---- and then both entries stay.
+// Duplicates: entries that say nothing that another entry does not say. Decided by words alone, so that it can be checked:
+// every word in which the two differ is on a list of words without meaning. Any other word, of any language, may be a "not",
+// and then both entries stay.
 
 type Redundancy = {
   readonly kind: "duplicate" | "contained" | "near-duplicate";
@@ -201,7 +201,7 @@ function isStatement({ words, key }: Sentence): boolean {
   return words.every(({ raw, folded }) => STATING.has(folded) || hard.has(raw));
 }
 
-// ---- Overlaps: entries about the same thing that do not say the same. The user, or a model, could merge them.
+// Overlaps: entries about the same thing that do not say the same. The user, or a model, could merge them.
 
 /** The part of the shorter entry's topic words that both share; measured together with the threshold for duplicates. */
 const SHARED_TOPIC = 0.6;
@@ -250,7 +250,7 @@ function hardSet(text: string): Set<string> {
   return new Set(words.map(({ word }) => word.toLowerCase()));
 }
 
-// ---- Stale entries: a date long past after a word like "until", or "this week" in an entry that is months old
+// Stale entries: a date long past after a word like "until", or "this week" in an entry that is months old
 
 const DAY_MS = 86_400_000;
 /** A deadline that passed recently may still matter. */

@@ -143,7 +143,7 @@ export const OPENINGS: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-// ---- Splitting a text into words and sentences
+// Splitting a text into words and sentences
 
 export type Word = {
   /** As written, without the punctuation around it. */

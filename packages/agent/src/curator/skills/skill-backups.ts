@@ -249,7 +249,7 @@ function readManifest(path: string): Readonly<Record<string, unknown>> {
   }
 }
 
-// ---- The swap: replaces all skills by renaming, and undoes a swap that was interrupted. Call under the skills' change lock.
+// The swap: replaces all skills by renaming, and undoes a swap that was interrupted. Call under the skills' change lock.
 
 /** Not part of the skills' texts, so never replaced: a pause, pins, the history of changes, the name of the running process. */
 const LIVE: ReadonlySet<string> = new Set([

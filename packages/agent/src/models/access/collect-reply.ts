@@ -175,7 +175,7 @@ function describe(block: Block, metadata: SharedV4ProviderMetadata | undefined):
   }
 }
 
-// ---- The server's own events
+// The server's own events
 
 /**
  * Collects what the SDK leaves out of its parts: the name of the field with the reasoning, OpenRouter's `reasoning_details`, which

@@ -8,6 +8,26 @@ import { findProvider } from "../choice/providers.ts";
 import { countsFromError, limitFromError } from "../context-window/error-limit.ts";
 import { asList, asRecord, someText } from "../json-fields.ts";
 
+/** The server that the message is about. */
+export type FailurePlace = {
+  readonly identity?: ModelIdentity;
+  /** Never shown; masked when a server repeats it. */
+  readonly apiKey?: string;
+  /** `ANTHROPIC_API_KEY`, `config`, `flag`, ... */
+  readonly keySource?: string;
+};
+
+type FailureFacts = {
+  readonly status: number | undefined;
+  /** The server's message on one line; "" when there is none. It may still be long and contain secrets. */
+  readonly sentence: string;
+  /** All texts of the error, in lower case, to search for words. */
+  readonly searchable: string;
+  /** Codes and names of the error and its causes: `ECONNREFUSED`, `AI_JSONParseError`, ... */
+  readonly codes: readonly string[];
+  readonly retryAfterMs: number | undefined;
+};
+
 /** `partialText`: the part of the reply that listeners already have. `place`: the server to name in the message. */
 export function classifyFailure(
   cause: unknown,
@@ -160,18 +180,7 @@ function isOutOfCredit({ searchable, retryAfterMs }: FailureFacts): boolean {
   return QUOTA.test(searchable) && retryAfterMs === undefined;
 }
 
-// ---- The facts in an error, whatever was thrown: an error of the SDK, a server's error event, a broken socket
-
-type FailureFacts = {
-  readonly status: number | undefined;
-  /** The server's message on one line; "" when there is none. It may still be long and contain secrets. */
-  readonly sentence: string;
-  /** All texts of the error, in lower case, to search for words. */
-  readonly searchable: string;
-  /** Codes and names of the error and its causes: `ECONNREFUSED`, `AI_JSONParseError`, ... */
-  readonly codes: readonly string[];
-  readonly retryAfterMs: number | undefined;
-};
+// The facts in an error, whatever was thrown: an error of the SDK, a server's error event, a broken socket
 
 /** Some servers repeat the whole request in their error. */
 const SEARCHED_CHARS = 20_000;
@@ -293,16 +302,7 @@ function json(value: object): string {
   }
 }
 
-// ---- The message: what happened, with the server's own words if there are any, and what to do
-
-/** The server that the message is about. */
-export type FailurePlace = {
-  readonly identity?: ModelIdentity;
-  /** Never shown; masked when a server repeats it. */
-  readonly apiKey?: string;
-  /** `ANTHROPIC_API_KEY`, `config`, `flag`, ... */
-  readonly keySource?: string;
-};
+// The message: what happened, with the server's own words if there are any, and what to do
 
 const SENTENCE_CHARS = 300;
 

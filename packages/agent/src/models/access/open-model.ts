@@ -121,7 +121,7 @@ function addressWith({ baseUrl }: ChosenModel, usual: string, always?: string): 
   return `${plain}/${always ?? "v1"}`;
 }
 
-// ---- The `fetch` of one request: changes the finished body, and never follows a redirect with the key
+// The `fetch` of one request: changes the finished body, and never follows a redirect with the key
 
 type OutgoingOptions = {
   readonly fetch: typeof fetch;
@@ -169,7 +169,7 @@ function changed(
   return JSON.stringify({ ...body, ...marked, ...extraBody });
 }
 
-// ---- From a model object of the AI SDK that a program made
+// From a model object of the AI SDK that a program made
 
 export type SdkModelOptions = {
   readonly log?: Logger;

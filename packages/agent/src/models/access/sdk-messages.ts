@@ -7,7 +7,7 @@ import type {
   LanguageModelV4Prompt,
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider";
-import { isRecord, outsideJsonOr } from "@hermes-memory/core/lib";
+import { isRecord, outsideJsonOr, withoutUndefined } from "@hermes-memory/core/lib";
 import {
   type AssistantMessage,
   type Content,
@@ -32,8 +32,6 @@ type AssistantPart = Assistant["content"][number];
 type UserPart = Extract<LanguageModelV4Message, { role: "user" }>["content"][number];
 type JsonObject = SharedV4ProviderOptions[string];
 type Options = { readonly providerOptions?: SharedV4ProviderOptions };
-
-// ---- What differs between the wires
 
 export type WireTraits = {
   readonly apiMode: ModelIdentity["apiMode"];
@@ -80,7 +78,7 @@ export function isOpenRouter({ provider, baseUrl }: ModelIdentity): boolean {
   return provider === "openrouter" || host === "openrouter.ai" || host.endsWith(".openrouter.ai");
 }
 
-// ---- To the SDK
+// To the SDK
 
 export function toSdkPrompt(messages: readonly Message[], wire: WireTraits): LanguageModelV4Prompt {
   const toolNames = new Map<string, string>();
@@ -171,11 +169,12 @@ function textParts(message: AssistantMessage, wire: WireTraits): AssistantPart[]
   const last = partsOf(message.content).at(-1);
   const items = wire.apiMode === "responses" ? messageItems(message) : [];
   if (items.length > 0 && items.map((item) => item.text).join(wire.textSeparator) === text)
-    return items.map(({ text: each, id, phase }) => {
-      const data = { ...(id === undefined ? {} : { itemId: id }), ...(phase === undefined ? {} : { phase }) };
-      return { type: "text", text: each, ...vendorOptions(wire, data) };
-    });
-  const signature = wire.apiMode === "google" ? thoughtSignature(message, "text") : undefined;
+    return items.map(({ text: each, id: itemId, phase }) => ({
+      type: "text",
+      text: each,
+      ...vendorOptions(wire, withoutUndefined({ itemId, phase })),
+    }));
+  const signature = wire.apiMode === "google" ? textSignature(message) : undefined;
   if (text === "" && signature === undefined) return [];
   const options =
     signature === undefined
@@ -252,9 +251,9 @@ function isSignedThought({ type, part, thought_signature: signature }: Details):
   return type === GOOGLE_SIGNATURE && part === "reasoning" && someText(signature) !== undefined;
 }
 
-function thoughtSignature({ vendor }: AssistantMessage, of: "text"): string | undefined {
+function textSignature({ vendor }: AssistantMessage): string | undefined {
   const entries = asList(vendor?.reasoning_details).map(asRecord);
-  const entry = entries.findLast(({ type, part }) => type === GOOGLE_SIGNATURE && part === of);
+  const entry = entries.findLast(({ type, part }) => type === GOOGLE_SIGNATURE && part === "text");
   return someText(entry?.thought_signature);
 }
 
@@ -336,7 +335,7 @@ function unescaped(text: string): string {
   }
 }
 
-// ---- From the SDK
+// From the SDK
 
 /** From the server's own events: what the SDK leaves out of its parts. */
 export type RawFacts = {

@@ -252,7 +252,7 @@ class Alarm {
   }
 }
 
-// ---- Usage: from the SDK's figures and the vendor's own, because the SDK does not report cache writes on every wire
+// Usage: from the SDK's figures and the vendor's own, because the SDK does not report cache writes on every wire
 
 const WIRES: Readonly<Partial<Record<ApiMode, Wire>>> = {
   anthropic_messages: "anthropic",

@@ -41,6 +41,30 @@ export type ChoiceSources = {
   readonly config: Pick<HermesConfig, "model" | "models">;
 };
 
+/** The values from flags, environment or config; "" for a field that is not set. */
+type Level = { readonly model: string; readonly provider: string; readonly baseUrl: string };
+
+type Sources = {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly own: readonly CustomProvider[];
+};
+
+type Endpoint = {
+  /** Becomes `ModelIdentity.provider`. */
+  readonly name: string;
+  /** Undefined for a server that the user configured. */
+  readonly provider: Provider | undefined;
+  readonly entry: CustomProvider | undefined;
+  /** "" for the vendor's own address. */
+  readonly baseUrl: string;
+  /** The address comes from OPENAI_BASE_URL, so OPENAI_API_KEY belongs to it. */
+  readonly isOpenAiEnv: boolean;
+  /** The model's name without its provider prefix, when that prefix chose the provider. */
+  readonly model: string | undefined;
+  /** Index of the level that decided. Lower levels may be about another endpoint. */
+  readonly level: number;
+};
+
 export function chooseModel(given: ChoiceSources): Result<ChosenModel, ModelChoiceError> {
   const { flags = {}, env, config } = given;
   const sources: Sources = { env, own: config.models.customProviders };
@@ -94,11 +118,8 @@ function modelFor(endpoint: Endpoint, levels: readonly Level[]): string | undefi
   if (!found) return only.length === 1 ? only[0] : undefined;
   const front = withProviderInFront(found.model);
   if (index > endpoint.level) {
-    const home =
-      (found.provider === "" ? undefined : found.provider) ??
-      (front?.provider ?? vendorOf(found.model))?.name;
-    const isElsewhere = home !== undefined && !isSameName(home, endpoint);
-    if (isElsewhere) return only.length === 1 ? only[0] : undefined;
+    const home = found.provider || (front?.provider ?? vendorOf(found.model))?.name;
+    if (home !== undefined && !isSameName(home, endpoint)) return only.length === 1 ? only[0] : undefined;
   }
   // `anthropic/claude-...` with provider anthropic: the prefix goes. At a gateway it is part of the model's name.
   const isRepeated =
@@ -148,32 +169,8 @@ function keyFor(endpoint: Endpoint, keys: Keys): Pick<ChosenModel, "apiKey" | "k
   return isKeyless ? { apiKey: "", keySource: "none needed" } : undefined;
 }
 
-// ---- The endpoint: which server is meant. Flags come before the environment, the environment before config. An address or a
-// ---- provider of a lower level is used only together with the same provider of a higher level.
-
-/** The values from flags, environment or config; "" for a field that is not set. */
-type Level = { readonly model: string; readonly provider: string; readonly baseUrl: string };
-
-type Endpoint = {
-  /** Becomes `ModelIdentity.provider`. */
-  readonly name: string;
-  /** Undefined for a server that the user configured. */
-  readonly provider: Provider | undefined;
-  readonly entry: CustomProvider | undefined;
-  /** "" for the vendor's own address. */
-  readonly baseUrl: string;
-  /** The address comes from OPENAI_BASE_URL, so OPENAI_API_KEY belongs to it. */
-  readonly isOpenAiEnv: boolean;
-  /** The model's name without its provider prefix, when that prefix chose the provider. */
-  readonly model: string | undefined;
-  /** Index of the level that decided. Lower levels may be about another endpoint. */
-  readonly level: number;
-};
-
-type Sources = {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly own: readonly CustomProvider[];
-};
+// The endpoint: which server is meant. Flags come before the environment, the environment before config. An address or a
+// provider of a lower level is used only together with the same provider of a higher level.
 
 type Who = Pick<Endpoint, "name" | "provider" | "entry">;
 
@@ -208,15 +205,6 @@ function decideEndpoint(levels: readonly Level[], sources: Sources): Result<Endp
   }
   const guessed = guess(model, sources);
   return guessed.ok ? placed(guessed.value, Math.max(at.model, 0), { levels, sources }) : guessed;
-}
-
-/** The first of the provider's variables that is set. */
-function keyVariable(provider: Provider, env: Sources["env"]): string | undefined {
-  return provider.envVars.find((name) => text(env[name]) !== "");
-}
-
-function text(value: string | undefined): string {
-  return (value ?? "").trim();
 }
 
 /** By name: a known provider, an entry of config `custom_providers`, or `custom`. */
@@ -265,10 +253,10 @@ function placed(
 }
 
 /** Whether the address of a lower level was given for this provider. */
-function isAbout({ provider, model, baseUrl }: Level, who: Who, sources: Sources): boolean {
+function isAbout({ provider, model }: Level, who: Who, sources: Sources): boolean {
   if (provider === "") return who.name === "custom" && withProviderInFront(model)?.separator !== ":";
   const named = lookUp(provider, sources);
-  return named.ok && named.value.name === who.name && baseUrl !== "";
+  return named.ok && named.value.name === who.name;
 }
 
 function guess(model: string, { env }: Sources): Result<Who, ModelChoiceError> {
@@ -291,7 +279,7 @@ function takesSlashes({ provider }: Who): boolean {
   return provider === undefined || provider.name === "openrouter" || provider.isLocal;
 }
 
-// ---- Protocols and addresses
+// Protocols and addresses
 
 const API_MODES: Readonly<Record<string, ApiMode>> = {
   anthropic_messages: "anthropic_messages",
@@ -300,8 +288,6 @@ const API_MODES: Readonly<Record<string, ApiMode>> = {
   codex_responses: "responses",
   google: "google",
 };
-
-const API_MODE_WORDS: readonly string[] = Object.keys(API_MODES);
 
 function parseApiMode(word: string): ApiMode | undefined {
   const key = word.trim().toLowerCase();
@@ -330,7 +316,16 @@ function isNearby(address: URL): boolean {
   return !host.includes(".") || /\.(?:local|lan|internal|home\.arpa)$/.test(host);
 }
 
-// ---- Errors: why no model could be chosen, and what to do
+/** The first of the provider's variables that is set. */
+function keyVariable(provider: Provider, env: Sources["env"]): string | undefined {
+  return provider.envVars.find((name) => text(env[name]) !== "");
+}
+
+function text(value: string | undefined): string {
+  return (value ?? "").trim();
+}
+
+// Errors: why no model could be chosen, and what to do
 
 const KEYS = PROVIDERS.flatMap(({ envVars }) => envVars.slice(0, 1)).join(", ");
 const SETUP = `Run 'hermes setup', or 'hermes model set <model>' with one of these variables set: ${KEYS}.`;
@@ -382,7 +377,7 @@ function unknownApiMode(word: string): ModelChoiceError {
   return {
     kind: "unknown_provider",
     message: `There is no api_mode called '${word}'.`,
-    hint: `Known are ${API_MODE_WORDS.join(", ")}. Without one, the provider's own is used.`,
+    hint: `Known are ${Object.keys(API_MODES).join(", ")}. Without one, the provider's own is used.`,
   };
 }
 

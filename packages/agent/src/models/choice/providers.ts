@@ -105,7 +105,7 @@ function localServer(name: string, label: string, port: number, aliases: readonl
   return { name, label, aliases, apiMode, envVars: [], isLocal: true, baseUrl, host: "", models: [] };
 }
 
-// ---- Providers in model names
+// Providers in model names
 
 type WrittenModel = {
   /** The provider before the separator. */

@@ -15,6 +15,17 @@ type ServerQuestion = {
   readonly signal?: AbortSignal | undefined;
 };
 
+export type ServerKind = "Ollama" | "LM Studio" | "llama.cpp" | "OpenAI-compatible";
+
+type ServerWindow = {
+  readonly tokens: number;
+  readonly server: ServerKind;
+  /** The maximum of the model; the server has not loaded it yet and may then serve less. */
+  readonly isProvisional: boolean;
+  /** The window with which the model is loaded now, so it overrides everything learnt earlier. */
+  readonly isLoaded: boolean;
+};
+
 /** The list of models of a large gateway has several megabytes. */
 const MOST_ANSWER_BYTES = 16 * 1024 * 1024;
 
@@ -99,18 +110,7 @@ async function readText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-// ---- Reading the answers of the usual model servers (pure). They are JSON from outside: fields of another shape are ignored.
-
-export type ServerKind = "Ollama" | "LM Studio" | "llama.cpp" | "OpenAI-compatible";
-
-type ServerWindow = {
-  readonly tokens: number;
-  readonly server: ServerKind;
-  /** The maximum of the model; the server has not loaded it yet and may then serve less. */
-  readonly isProvisional: boolean;
-  /** The window with which the model is loaded now, so it overrides everything learnt earlier. */
-  readonly isLoaded: boolean;
-};
+// Reading the answers of the usual model servers (pure). They are JSON from outside: fields of another shape are ignored.
 
 /** `/api/ps` lists loaded models with their windows; `/api/show` has the model's maximum and the window its file asks for. */
 function fromOllama(model: string, ps: unknown, show: unknown): ServerWindow | undefined {

@@ -4,6 +4,7 @@
 import type { CustomProvider, HermesConfig } from "@hermes-memory/core/config";
 import { isLoopback, parseBaseUrl } from "../base-url.ts";
 import { isPlausibleWindow } from "../json-fields.ts";
+import { findInCatalogue } from "../usage-and-cost.ts";
 import { askServer, type ServerKind } from "./ask-server.ts";
 import { cachedWindow, rememberWindow, withoutProvider } from "./window-cache.ts";
 
@@ -133,7 +134,7 @@ function found(tokens: number, source: WindowSource): ContextWindow {
   return { tokens, source, isProvisional: false };
 }
 
-// ---- Windows of well-known models, in tokens. The longest key that occurs in the model's name counts.
+// Windows of well-known models, in tokens. The longest key that occurs in the model's name counts.
 
 /** For an unknown model. */
 const DEFAULT_WINDOW = 256_000;
@@ -175,11 +176,6 @@ function each(keys: readonly string[], tokens: number): Record<string, number> {
 
 /** From the catalogue of prices that comes with the package. Nothing is fetched. */
 async function windowFromCatalogue(model: string, provider: string): Promise<number | undefined> {
-  const { calcPrice } = await import("@pydantic/genai-prices"); // 800 kB, so loaded only as the last resort
-  const usage = { input_tokens: 1 };
-  const named = provider === "" ? null : calcPrice(usage, model, { providerId: provider });
-  const bare = model.slice(model.lastIndexOf("/") + 1);
-  const found = named ?? calcPrice(usage, model) ?? calcPrice(usage, bare);
-  const tokens = found?.model.context_window;
+  const tokens = (await findInCatalogue(model, provider))?.model.context_window;
   return isPlausibleWindow(tokens) ? tokens : undefined;
 }

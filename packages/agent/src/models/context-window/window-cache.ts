@@ -78,7 +78,7 @@ function entryName({ model, provider, baseUrl }: CacheKey): string {
   return `${withoutProvider(model.trim())}@${address === "" ? provider.toLowerCase() : address}`;
 }
 
-// ---- Model names with a provider: `anthropic:claude-sonnet-4` has one, `deepseek:7b` is a single name with Ollama's tag
+// Model names with a provider: `anthropic:claude-sonnet-4` has one, `deepseek:7b` is a single name with Ollama's tag
 
 const PROVIDER_PREFIXES: readonly string[] = (
   "alibaba anthropic azure bedrock copilot custom deepseek gemini github google groq huggingface kimi lmstudio local minimax " +

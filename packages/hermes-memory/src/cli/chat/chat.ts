@@ -18,6 +18,7 @@ import {
   type CommandInput,
   type CommandOutcome,
   type Terminal,
+  usageFailure,
 } from "../command.ts";
 import { counted } from "../printing.ts";
 import { untilStopped } from "../until-stopped.ts";
@@ -172,9 +173,9 @@ export function chatRequest({ flags }: CommandInput): ChatRequest {
   };
   const resume = text("resume");
   if (resume !== undefined && flags.continue === true)
-    throw usage("--resume names a session and --continue takes the newest one. Give one of them.");
+    throw usageFailure("--resume names a session and --continue takes the newest one. Give one of them.");
   if (resume?.trim() === "")
-    throw usage("--resume needs a session: its id or its title. 'hermes sessions list' shows them.");
+    throw usageFailure("--resume needs a session: its id or its title. 'hermes sessions list' shows them.");
   const toolsets = text("toolsets");
   const maxTurns = flags["max-turns"];
   return {
@@ -195,10 +196,6 @@ export function chatRequest({ flags }: CommandInput): ChatRequest {
 function namesIn(list: string): string[] {
   const names = list.split(",").map((name) => name.trim());
   return names.filter((name) => name !== "" && name !== "none");
-}
-
-function usage(message: string): CommandFailure {
-  return new CommandFailure(message, { exitCode: 2, details: { kind: "usage" } });
 }
 
 // The agent. Its packages are loaded here and not earlier.

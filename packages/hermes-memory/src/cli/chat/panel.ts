@@ -17,8 +17,7 @@ import {
   withText,
 } from "./editor.ts";
 import { activityOf, chatFooter } from "./footer.ts";
-import type { Span } from "./live-view.ts";
-import { type Footer, LiveView } from "./live-view.ts";
+import { type Footer, LiveView, type Span } from "./live-view.ts";
 import { safe, Transcript } from "./transcript.ts";
 import type { Tty, TtyEvent } from "./tty.ts";
 

@@ -1,9 +1,8 @@
 // A chat without a screen: answers on stdout and everything else on stderr, or with --json every event as a line on stdout.
-
 import { fstatSync } from "node:fs";
 import type { AgentEvent, AgentSurface, CommandReply, TurnResult } from "@hermes-memory/agent/agent";
 import { safeAddress } from "@hermes-memory/agent/models";
-import { CommandFailure, type Terminal } from "../command.ts";
+import { CommandFailure, type Terminal, usageFailure } from "../command.ts";
 import { linesOf, lineText, untilAborted } from "../sessions/input-lines.ts";
 import { type Piece, type StartFacts, safe, statusLine, Transcript } from "./transcript.ts";
 
@@ -198,10 +197,8 @@ export async function readQuestion(
   const piped = isInput || hasInput ? await readInputWithNotice(io) : "";
   const question = isInput ? piped : piped.trim() === "" ? query : `${query}\n\n${piped}`;
   if (question.trim() !== "") return question;
-  throw new CommandFailure(isInput ? "Nothing was piped in." : "The question is empty.", {
-    exitCode: 2,
+  throw usageFailure(isInput ? "Nothing was piped in." : "The question is empty.", {
     hint: 'Ask something: hermes chat -q "..."',
-    details: { kind: "usage" },
   });
 }
 

@@ -49,19 +49,19 @@ export class Transcript {
       case "tool-end":
         return this.#toolEnd(event);
       case "retry":
-        return this.#line("yellow", retryText(event));
+        return this.line("yellow", retryText(event));
       case "compaction-start":
-        return this.#line("dim", compactionStartText(event));
+        return this.line("dim", compactionStartText(event));
       case "compaction-end":
-        return this.#line("dim", compactionEndText(event));
+        return this.line("dim", compactionEndText(event));
       case "notice":
-        return this.#line(event.level === "warn" ? "yellow" : "dim", event.text);
+        return this.line(event.level === "warn" ? "yellow" : "dim", event.text);
       case "title-set":
-        return this.#line("dim", `This session is now called '${oneLine(event.title, PREVIEW_CHARS)}'.`);
+        return this.line("dim", `This session is now called '${oneLine(event.title, PREVIEW_CHARS)}'.`);
       case "turn-end":
         return this.#turnEnd(event.result);
       case "review-end":
-        return event.summary === null ? [] : this.#line("dim", `  ${event.summary}`);
+        return event.summary === null ? [] : this.line("dim", `  ${event.summary}`);
       case "usage":
       case "review-start":
       case "memory-write":
@@ -88,7 +88,7 @@ export class Transcript {
 
   /** A separate line, outside of the current block. */
   line(style: Span["style"], text: string): Piece[] {
-    return this.#line(style, text);
+    return [...this.ended(), { text: safe(text), style, part: "about" }, { text: "\n", part: "about" }];
   }
 
   #answer(text: string): Piece[] {
@@ -112,7 +112,7 @@ export class Transcript {
   #discarded(): Piece[] {
     this.#said = this.#said.slice(0, this.#replyStart);
     if (this.#block !== "answer" && this.#block !== "reasoning") return [];
-    return this.#line("dim", "(the text above is void; the model is asked again)");
+    return this.line("dim", "(the text above is void; the model is asked again)");
   }
 
   #toolStart(callId: string, name: string, preview: string): Piece[] {
@@ -139,7 +139,7 @@ export class Transcript {
         { text: "\n", part: "about" },
       ];
     }
-    return this.#line(style, `  ${event.name}  ${outcome}`);
+    return this.line(style, `  ${event.name}  ${outcome}`);
   }
 
   #turnEnd(result: TurnResult): Piece[] {
@@ -149,19 +149,15 @@ export class Transcript {
     if (isNew && !result.interrupted && !(result.failed && answer === error))
       pieces.push(...this.ended(), ...this.#delta("answer", answer));
     pieces.push(...this.ended());
-    if (result.interrupted) pieces.push(...this.#line("yellow", "Interrupted."));
-    if (error !== null) pieces.push(...this.#line("red", `error: ${error}`));
-    if (hint !== null) pieces.push(...this.#line(undefined, hint));
+    if (result.interrupted) pieces.push(...this.line("yellow", "Interrupted."));
+    if (error !== null) pieces.push(...this.line("red", `error: ${error}`));
+    if (hint !== null) pieces.push(...this.line(undefined, hint));
     else if (result.exit === "max_iterations_reached")
       pieces.push(
-        ...this.#line("yellow", "The limit of model calls for one turn was reached; 'go on' continues."),
+        ...this.line("yellow", "The limit of model calls for one turn was reached; 'go on' continues."),
       );
     this.#said = "";
     return pieces;
-  }
-
-  #line(style: Span["style"], text: string): Piece[] {
-    return [...this.ended(), { text: safe(text), style, part: "about" }, { text: "\n", part: "about" }];
   }
 }
 

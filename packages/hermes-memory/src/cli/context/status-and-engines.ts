@@ -1,5 +1,4 @@
 // `hermes context status`, `engines` and `use`: the engine and the window of the next session, and choosing another engine.
-
 import { resolve } from "node:path";
 import {
   type ContextWindow,
@@ -28,104 +27,6 @@ import { type CommandBody, CommandFailure, type Paint } from "../command.ts";
 import { windowText } from "../model/resolution.ts";
 import { oneLine, printable } from "../printing.ts";
 
-export const status: CommandBody = async (_input, { memory, io }) => {
-  const report = await inspectContext(await memory.config(), memory.home);
-  return {
-    json: toJson(report),
-    lines: linesOf(report, io.paint),
-    notes: report.notices.map((notice) => `note: ${printable(notice)}`),
-  };
-};
-
-function toJson({ config, engine, window, budgets, summary, caching, notices }: ContextReport): object {
-  const { model, compression } = config;
-  const { tokens, source, server, isProvisional } = window;
-  const isBuiltIn = engine?.source !== "plugin";
-  return {
-    engine: config.context.engine,
-    engine_installed: engine !== undefined && engine.problem === undefined,
-    engine_source: engine?.source ?? null,
-    model: model.default || null,
-    provider: model.provider || null,
-    base_url: model.baseUrl === "" ? null : redactSecrets(model.baseUrl),
-    window: { tokens, source, server: server ?? null, provisional: isProvisional },
-    compression: {
-      enabled: compression.enabled,
-      threshold: compression.threshold,
-      threshold_tokens: isBuiltIn ? budgets.thresholdTokens : null,
-      tail_tokens: isBuiltIn ? budgets.tailTokens : null,
-      max_summary_tokens: isBuiltIn ? budgets.maxSummaryTokens : null,
-      protect_first_n: compression.protectFirstN,
-      protect_last_n: compression.protectLastN,
-    },
-    hygiene: {
-      threshold_tokens: Math.trunc(tokens * compression.hygieneThreshold),
-      message_limit: compression.hygieneHardMessageLimit,
-    },
-    summary_model: {
-      model: summary.model ?? (model.default || null),
-      provider: summary.provider,
-      is_main: summary.model === undefined,
-      window: summary.window ?? tokens,
-    },
-    prompt_caching: {
-      enabled: caching?.enabled ?? null,
-      layout: caching?.enabled ? (caching.native ? "native" : "envelope") : null,
-      ttl: config.promptCaching.cacheTtl,
-    },
-    notices,
-  };
-}
-
-function linesOf(report: ContextReport, paint: Paint): string[] {
-  const { config, engine, window, budgets, summary } = report;
-  const { model, compression, context } = config;
-  const isUsable = engine !== undefined && engine.problem === undefined;
-  const source = isUsable ? `, ${engine.source}` : paint("red", ", not usable");
-  const served = [model.provider === "" ? "" : `by ${model.provider}`, redactSecrets(model.baseUrl)];
-  const place = served.filter((part) => part !== "").join(" at ");
-  const count = groupThousands;
-  const share = Math.round((budgets.thresholdTokens / window.tokens) * 100);
-  const compacts = compression.enabled
-    ? `at ${count(budgets.thresholdTokens)} tokens (${share} % of the window)`
-    : "off; only when asked to";
-  const rules = [
-    row("compacts", compacts),
-    row(
-      "keeps",
-      `the first ${count(compression.protectFirstN)} messages and about ${count(budgets.tailTokens)} tokens at the end`,
-    ),
-    row("summaries", `up to ${count(budgets.maxSummaryTokens)} tokens, by ${summaryModel(summary)}`),
-  ];
-  return [
-    row("engine", `${oneLine(context.engine)}${source}`),
-    row(
-      "model",
-      model.default === "" ? "none set" : `${oneLine(model.default)}${place && `, ${oneLine(place, 100)}`}`,
-    ),
-    row("window", windowText(window)),
-    ...(engine?.source === "plugin" && isUsable ? [row("compacts", "by rules of the plugin")] : rules),
-    row("caching", cachingText(report)),
-  ];
-}
-
-function summaryModel({ model, provider }: ContextReport["summary"]): string {
-  if (model === undefined) return "the conversation's own model";
-  return provider === "auto" ? oneLine(model) : `${oneLine(model)} (${oneLine(provider)})`;
-}
-
-function cachingText({ caching, config }: ContextReport): string {
-  if (caching === undefined) return "not known without a model and its provider";
-  if (!caching.enabled) return "not by markers; a server may still cache on its own";
-  return `on, ${caching.native ? "native" : "envelope"} layout, kept ${config.promptCaching.cacheTtl}`;
-}
-
-function row(name: string, value: string): string {
-  return `${name.padEnd(10)} ${value}`;
-}
-
-// The context of the next session, from config, the model's server and the plugins folder.
-
 type ContextReport = {
   readonly config: HermesConfig;
   /** Undefined when the configured engine is not installed. */
@@ -145,6 +46,17 @@ type SummaryReport = {
   readonly provider: string;
   readonly window: number | undefined;
 };
+
+export const status: CommandBody = async (_input, { memory, io }) => {
+  const report = await inspectContext(await memory.config(), memory.home);
+  return {
+    json: toJson(report),
+    lines: linesOf(report, io.paint),
+    notes: report.notices.map((notice) => `note: ${printable(notice)}`),
+  };
+};
+
+// The context of the next session, from config, the model's server and the plugins folder.
 
 async function inspectContext(config: HermesConfig, home: string): Promise<ContextReport> {
   const { engines, warnings } = await listEngines(home);
@@ -240,6 +152,95 @@ function apiModeOf({ model }: HermesConfig): string {
   const isAnthropic =
     model.provider === "anthropic" || /^https?:\/\/api\.anthropic\.com(?:[:/]|$)/i.test(model.baseUrl);
   return isAnthropic ? "anthropic_messages" : "chat_completions";
+}
+
+// The report as JSON and as lines.
+
+function toJson({ config, engine, window, budgets, summary, caching, notices }: ContextReport): object {
+  const { model, compression } = config;
+  const { tokens, source, server, isProvisional } = window;
+  const isBuiltIn = engine?.source !== "plugin";
+  return {
+    engine: config.context.engine,
+    engine_installed: engine !== undefined && engine.problem === undefined,
+    engine_source: engine?.source ?? null,
+    model: model.default || null,
+    provider: model.provider || null,
+    base_url: model.baseUrl === "" ? null : redactSecrets(model.baseUrl),
+    window: { tokens, source, server: server ?? null, provisional: isProvisional },
+    compression: {
+      enabled: compression.enabled,
+      threshold: compression.threshold,
+      threshold_tokens: isBuiltIn ? budgets.thresholdTokens : null,
+      tail_tokens: isBuiltIn ? budgets.tailTokens : null,
+      max_summary_tokens: isBuiltIn ? budgets.maxSummaryTokens : null,
+      protect_first_n: compression.protectFirstN,
+      protect_last_n: compression.protectLastN,
+    },
+    hygiene: {
+      threshold_tokens: Math.trunc(tokens * compression.hygieneThreshold),
+      message_limit: compression.hygieneHardMessageLimit,
+    },
+    summary_model: {
+      model: summary.model ?? (model.default || null),
+      provider: summary.provider,
+      is_main: summary.model === undefined,
+      window: summary.window ?? tokens,
+    },
+    prompt_caching: {
+      enabled: caching?.enabled ?? null,
+      layout: caching?.enabled ? (caching.native ? "native" : "envelope") : null,
+      ttl: config.promptCaching.cacheTtl,
+    },
+    notices,
+  };
+}
+
+function linesOf(report: ContextReport, paint: Paint): string[] {
+  const { config, engine, window, budgets, summary } = report;
+  const { model, compression, context } = config;
+  const isUsable = engine !== undefined && engine.problem === undefined;
+  const source = isUsable ? `, ${engine.source}` : paint("red", ", not usable");
+  const served = [model.provider === "" ? "" : `by ${model.provider}`, redactSecrets(model.baseUrl)];
+  const place = served.filter((part) => part !== "").join(" at ");
+  const count = groupThousands;
+  const share = Math.round((budgets.thresholdTokens / window.tokens) * 100);
+  const compacts = compression.enabled
+    ? `at ${count(budgets.thresholdTokens)} tokens (${share} % of the window)`
+    : "off; only when asked to";
+  const rules = [
+    row("compacts", compacts),
+    row(
+      "keeps",
+      `the first ${count(compression.protectFirstN)} messages and about ${count(budgets.tailTokens)} tokens at the end`,
+    ),
+    row("summaries", `up to ${count(budgets.maxSummaryTokens)} tokens, by ${summaryModel(summary)}`),
+  ];
+  return [
+    row("engine", `${oneLine(context.engine)}${source}`),
+    row(
+      "model",
+      model.default === "" ? "none set" : `${oneLine(model.default)}${place && `, ${oneLine(place, 100)}`}`,
+    ),
+    row("window", windowText(window)),
+    ...(engine?.source === "plugin" && isUsable ? [row("compacts", "by rules of the plugin")] : rules),
+    row("caching", cachingText(report)),
+  ];
+}
+
+function summaryModel({ model, provider }: ContextReport["summary"]): string {
+  if (model === undefined) return "the conversation's own model";
+  return provider === "auto" ? oneLine(model) : `${oneLine(model)} (${oneLine(provider)})`;
+}
+
+function cachingText({ caching, config }: ContextReport): string {
+  if (caching === undefined) return "not known without a model and its provider";
+  if (!caching.enabled) return "not by markers; a server may still cache on its own";
+  return `on, ${caching.native ? "native" : "envelope"} layout, kept ${config.promptCaching.cacheTtl}`;
+}
+
+function row(name: string, value: string): string {
+  return `${name.padEnd(10)} ${value}`;
 }
 
 // The engines, and choosing one.

@@ -1,5 +1,4 @@
 // `hermes curator status`, `pause`, `resume`, `history`, `approve`, `reject` and `rollback`: past runs and what they staged or changed.
-
 import { resolve } from "node:path";
 import {
   type CuratorState,
@@ -285,8 +284,8 @@ export const rollback: CommandBody = async (input, context) => {
       mended: mended.length === 0 ? undefined : mended,
     },
     lines: [
-      ...mended.map((line) => printable(line)),
-      `Run ${plan.run.id} is taken back: ${counted(memory.length, "change")} of memory, ${counted(skills.length, "change")} of skills.`,
+      ...mended.map(printable),
+      `Run ${plan.run.id} is taken back: ${planSummary({ memory, skills })}.`,
       ...removed.map((before) => changeLine({ at: 0, before, after: null }, true)),
       ...exact.map((target) => `The file of '${target}' is what it was before, byte for byte.`),
     ],
@@ -329,7 +328,7 @@ async function fromBackup(id: string, input: CommandInput, context: CommandConte
   return {
     json: { success: true, id, backup: before.id, mended: mended.length === 0 ? undefined : mended },
     lines: [
-      ...mended.map((line) => printable(line)),
+      ...mended.map(printable),
       `The skills are what they were in backup ${id}. What was there before is in ${before.id}.`,
     ],
   };
@@ -343,6 +342,6 @@ function planLines(plan: RollbackPlan): string[] {
   ];
 }
 
-function planSummary({ memory, skills }: RollbackPlan): string {
+function planSummary({ memory, skills }: Record<"memory" | "skills", readonly unknown[]>): string {
   return `${counted(memory.length, "change")} of memory, ${counted(skills.length, "change")} of skills`;
 }

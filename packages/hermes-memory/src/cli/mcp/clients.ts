@@ -1,5 +1,4 @@
 // The clients that `hermes mcp install` can set up, and their config files on disk.
-
 import { isUtf8 } from "node:buffer";
 import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";

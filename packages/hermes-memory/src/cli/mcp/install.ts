@@ -2,7 +2,13 @@
 import { resolve } from "node:path";
 import type { Result } from "@hermes-memory/core/lib";
 import { redactSecrets } from "@hermes-memory/core/security";
-import { type CommandBody, type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
+import {
+  type CommandBody,
+  type CommandContext,
+  CommandFailure,
+  type CommandInput,
+  usageFailure,
+} from "../command.ts";
 import { printable } from "../printing.ts";
 import {
   CLIENT_NAMES,
@@ -44,10 +50,10 @@ type EditRequest = {
 
 function parse({ flags }: CommandInput, { io }: CommandContext): EditRequest {
   const found = findClient(flags.client);
-  if (!found) throw usage(`Say which program to set up: --client ${CLIENT_NAMES.join("|")}.`);
+  if (!found) throw usageFailure(`Say which program to set up: --client ${CLIENT_NAMES.join("|")}.`);
   const name = typeof flags.name === "string" ? flags.name : DEFAULT_SERVER_NAME;
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(name))
-    throw usage("A server's name has 1 to 64 letters, digits, '-' or '_'.");
+    throw usageFailure("A server's name has 1 to 64 letters, digits, '-' or '_'.");
   const { client } = found;
   const path = resolve(typeof flags.config === "string" ? flags.config : client.configPath(io.env));
   return { clientName: found.name, client, name, path, isDryRun: flags["dry-run"] === true };
@@ -122,10 +128,6 @@ function refused(failure: EditFailure, { path, name, client }: EditRequest): Com
     default:
       return failure satisfies never;
   }
-}
-
-function usage(message: string): CommandFailure {
-  return new CommandFailure(message, { exitCode: 2, details: { kind: "usage" } });
 }
 
 // The edit as a unified diff with one hunk: our edits change one place.

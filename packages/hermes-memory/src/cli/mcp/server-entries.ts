@@ -1,5 +1,4 @@
 // The servers in a client's config, in JSON or TOML: list, set and remove them, and repair entries of ours whose program has moved.
-
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, isAbsolute } from "node:path";
 import { isDeepStrictEqual } from "node:util";

@@ -9,8 +9,7 @@ import {
   readPendingWrites,
   rejectPending,
 } from "@hermes-memory/core/curated";
-import type { CommandBody, CommandOutcome } from "../command.ts";
-import { unwrap } from "../command.ts";
+import { type CommandBody, type CommandOutcome, unwrap } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 import { goneLines } from "./entries.ts";
 import {
@@ -64,13 +63,7 @@ export const approve: CommandBody = async (input, context) => {
     });
     if (outcome.ok) {
       const { target, message, warning, changeId, removed, changes, archived } = outcome.value;
-      approved.push({
-        id,
-        target,
-        message,
-        removed,
-        change_id: changeId,
-      });
+      approved.push({ id, target, message, removed, change_id: changeId });
       gone.push(...goneLines(changes ?? [], archived));
       if (warning !== undefined) warnings.add(`warning: ${target}: ${warning}`);
     } else if (!records.some((record) => record.id === id)) {

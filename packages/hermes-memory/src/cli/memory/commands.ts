@@ -203,7 +203,7 @@ export const memoryCommands: readonly CommandSpec[] = [
       yes,
     },
     examples: ["hermes memory forget 'the text'", "hermes memory forget - --yes < secret.txt"],
-    load: async () => (await import("./deletion.ts")).forget,
+    load: async () => (await import("./forget.ts")).forget,
   },
   {
     name: "memory pending",
@@ -236,7 +236,7 @@ export const memoryCommands: readonly CommandSpec[] = [
       purge: { kind: "boolean", summary: "also delete history, archive, backups, pins and staged writes" },
     },
     examples: ["hermes memory reset", "hermes memory reset --target user --yes"],
-    load: async () => (await import("./deletion.ts")).reset,
+    load: async () => (await import("./reset.ts")).reset,
   },
   {
     name: "memory status",

@@ -33,6 +33,39 @@ import {
   resolveSettings,
 } from "./resolution.ts";
 
+/** A setting that is absent keeps its value, unless the server changes. */
+export type RequestedModel = {
+  readonly model: string;
+  readonly provider?: string | undefined;
+  readonly baseUrl?: string | undefined;
+  readonly apiMode?: string | undefined;
+  readonly contextLength?: number | undefined;
+  /** For a server that is no known vendor, and so has no variable for its key. */
+  readonly apiKey?: string | undefined;
+};
+
+type ModelKey = "default" | "provider" | "base_url" | "api_key" | "api_mode" | "context_length";
+
+type SettingsPlan = {
+  /** Removed before anything is set, and a new key is set last, so that no key is ever saved beside another server's address. */
+  readonly unset: readonly ModelKey[];
+  readonly set: readonly (readonly [key: ModelKey, value: string | number])[];
+};
+
+export type ModelChange = {
+  readonly plan: SettingsPlan;
+  /** The model that the settings lead to once they are written. */
+  readonly resolved: Resolved;
+  /** The key of another server is in config.yaml and must be removed. */
+  readonly losesKey: boolean;
+};
+
+export type SavedSettings = {
+  readonly path: string;
+  readonly written: readonly string[];
+  readonly removed: readonly string[];
+};
+
 export const set: CommandBody = async (input, context) => {
   const requested = { ...modelFlagsOf(input), model: (input.args.model ?? "").trim() };
   if (requested.model === "") throw new CommandFailure("The model's name is empty.", { exitCode: 2 });
@@ -126,14 +159,6 @@ function elsewhereNotes(sources: ModelSources, requested: RequestedModel, provid
 
 // From the requested model to the keys that are written
 
-export type ModelChange = {
-  readonly plan: SettingsPlan;
-  /** The model that the settings lead to once they are written. */
-  readonly resolved: Resolved;
-  /** The key of another server is in config.yaml and must be removed. */
-  readonly losesKey: boolean;
-};
-
 /** Writes nothing. Ends the command when no server fits the request. */
 export function planChange(sources: ModelSources, requested: RequestedModel): ModelChange {
   const { config } = sources;
@@ -158,25 +183,6 @@ function pinned(planned: ModelConfig, { identity }: Resolved): ModelConfig {
 function hasLength(section: unknown): boolean {
   return typeof section === "object" && section !== null && "context_length" in section;
 }
-
-/** A setting that is absent keeps its value, unless the server changes. */
-export type RequestedModel = {
-  readonly model: string;
-  readonly provider?: string | undefined;
-  readonly baseUrl?: string | undefined;
-  readonly apiMode?: string | undefined;
-  readonly contextLength?: number | undefined;
-  /** For a server that is no known vendor, and so has no variable for its key. */
-  readonly apiKey?: string | undefined;
-};
-
-type ModelKey = "default" | "provider" | "base_url" | "api_key" | "api_mode" | "context_length";
-
-type SettingsPlan = {
-  /** Removed before anything is set, and a new key is set last, so that no key is ever saved beside another server's address. */
-  readonly unset: readonly ModelKey[];
-  readonly set: readonly (readonly [key: ModelKey, value: string | number])[];
-};
 
 /** True when the current address, key, protocol and window belong to another server than the requested one. */
 export function isOtherServer(
@@ -236,12 +242,6 @@ export function settingsPlan(
     ],
   };
 }
-
-export type SavedSettings = {
-  readonly path: string;
-  readonly written: readonly string[];
-  readonly removed: readonly string[];
-};
 
 const PRIVATE = 0o600;
 

@@ -27,6 +27,22 @@ import {
   windowText,
 } from "./resolution.ts";
 
+type ListedServer = {
+  readonly provider: string;
+  readonly baseUrl: string;
+  readonly isAsked: boolean;
+  /** Undefined when it gave no list. */
+  readonly models: readonly string[] | undefined;
+};
+
+type ListedVendor = Vendor & { readonly keyIn: string | undefined };
+
+type ModelList = {
+  readonly current: ModelIdentity | undefined;
+  readonly servers: readonly ListedServer[];
+  readonly vendors: readonly ListedVendor[];
+};
+
 export const show: CommandBody = async (_input, context) => {
   const sources = await modelSources(context);
   const resolved = resolveModel(sources);
@@ -157,22 +173,6 @@ function toJson({ current, servers, vendors }: ModelList): object {
     })),
   };
 }
-
-type ListedServer = {
-  readonly provider: string;
-  readonly baseUrl: string;
-  readonly isAsked: boolean;
-  /** Undefined when it gave no list. */
-  readonly models: readonly string[] | undefined;
-};
-
-type ListedVendor = Vendor & { readonly keyIn: string | undefined };
-
-type ModelList = {
-  readonly current: ModelIdentity | undefined;
-  readonly servers: readonly ListedServer[];
-  readonly vendors: readonly ListedVendor[];
-};
 
 const NAME_CHARS = 100;
 /** A gateway may have hundreds; `--json` prints them all. */

@@ -35,6 +35,29 @@ import {
 } from "./resolution.ts";
 import { modelFlagsOf } from "./set-model.ts";
 
+export type CallReport = {
+  /** Time to the first text or reasoning; undefined when none came. */
+  readonly firstMs: number | undefined;
+  readonly totalMs: number;
+  readonly usage: Usage | undefined;
+  readonly finish: FinishReason;
+  readonly text: string;
+  /** The name that the server reports. */
+  readonly model: string | undefined;
+};
+
+type TrialFailure =
+  | { readonly step: "answer" | "tool_call"; readonly kind: "failed"; readonly failure: ModelFailure }
+  /** It answered without the requested call. */
+  | { readonly step: "tool_call"; readonly kind: "no_tool_call"; readonly saw: string };
+
+type Trial = {
+  /** Undefined when the first call failed. */
+  readonly answer?: CallReport;
+  readonly toolCall?: CallReport;
+  readonly failure?: TrialFailure;
+};
+
 type Tried = { readonly trial: Trial; readonly window: ContextWindow };
 
 export const test: CommandBody = async (input, context) => {
@@ -78,14 +101,6 @@ export function noting(notes: string[]): Logger {
   return { debug: () => {}, info: () => {}, warn: note, error: note, dropped: 0 };
 }
 
-export function explainFailure(failure: TrialFailure): string {
-  if (failure.kind === "failed") {
-    const place = failure.step === "answer" ? "" : "It answers, but a call with a tool fails. ";
-    return `${place}${failure.failure.message}`;
-  }
-  return `It answers, but did not call the tool it was asked to call: ${failure.saw}. Memory and search need tools.`;
-}
-
 async function tryOut(
   chosen: ChosenModel,
   { home, config }: ModelSources,
@@ -98,94 +113,6 @@ async function tryOut(
   const window = await resolveContextWindow(chosen, { home, config, signal });
   return { trial, window };
 }
-
-function outcomeOf(
-  chosen: ChosenModel,
-  { trial, window }: Tried,
-  { ttl, notes, io }: { readonly ttl: string; readonly notes: readonly string[]; readonly io: Terminal },
-): CommandOutcome {
-  const { answer, toolCall, failure } = trial;
-  const details = {
-    ...identityJson(chosen),
-    key_source: chosen.keySource,
-    answer: answer === undefined ? null : callJson(answer),
-    tool_call: toolCall === undefined ? null : callJson(toolCall),
-    window: windowJson(window),
-    prompt_caching: cachingJson(chosen, ttl),
-  };
-  const lines = [
-    row("model", modelText(chosen)),
-    row("key", printable(chosen.keySource)),
-    ...(answer === undefined ? [] : [row("answer", callText(answer))]),
-    ...(toolCall === undefined ? [] : [row("tool call", callText(toolCall))]),
-    row("window", windowText(window)),
-    row("caching", cachingText(chosen, ttl)),
-  ];
-  if (failure !== undefined) {
-    for (const line of notes) io.note(`${line}\n`);
-    if (answer !== undefined) io.note(`${lines.join("\n")}\n`);
-    const kind = failure.kind === "failed" ? failure.failure.kind : failure.kind;
-    throw new CommandFailure(explainFailure(failure), { details: { kind, step: failure.step, ...details } });
-  }
-  return { json: { success: true, ...details }, lines: [...lines, io.paint("green", "It works.")], notes };
-}
-
-function callJson({ firstMs, totalMs, usage, finish, text, model }: CallReport): object {
-  return {
-    first_token_ms: firstMs ?? null,
-    total_ms: totalMs,
-    usage: usage === undefined ? null : usageJson(usage),
-    finish_reason: finish,
-    text,
-    answered_by: model ?? null,
-  };
-}
-
-function usageJson({ input, output, cacheRead, cacheWrite, reasoning }: Usage): object {
-  return { input, output, cache_read: cacheRead, cache_write: cacheWrite, reasoning };
-}
-
-function callText({ firstMs, totalMs, usage, finish, text }: CallReport): string {
-  const answer = text.trim() === "" ? "" : `"${oneLine(text.trim(), 40)}", `;
-  const first = firstMs === undefined ? "" : `first token after ${groupThousands(firstMs)} ms, `;
-  const cut = finish === "length" ? ", cut off at the limit of this test" : "";
-  return `${answer}${first}${groupThousands(totalMs)} ms in all${cut}; ${usageText(usage)}`;
-}
-
-function usageText(usage: Usage | undefined): string {
-  if (usage === undefined) return "the server does not report tokens";
-  const cached = usage.cacheRead === 0 ? "" : ` (${groupThousands(usage.cacheRead)} from the cache)`;
-  return `${groupThousands(promptTokens(usage))} tokens in${cached}, ${groupThousands(usage.output)} out`;
-}
-
-function row(name: string, value: string): string {
-  return `${name.padEnd(10)} ${value}`;
-}
-
-// The test: one call for a word, one for a tool call
-
-export type CallReport = {
-  /** Time to the first text or reasoning; undefined when none came. */
-  readonly firstMs: number | undefined;
-  readonly totalMs: number;
-  readonly usage: Usage | undefined;
-  readonly finish: FinishReason;
-  readonly text: string;
-  /** The name that the server reports. */
-  readonly model: string | undefined;
-};
-
-type TrialFailure =
-  | { readonly step: "answer" | "tool_call"; readonly kind: "failed"; readonly failure: ModelFailure }
-  /** It answered without the requested call. */
-  | { readonly step: "tool_call"; readonly kind: "no_tool_call"; readonly saw: string };
-
-type Trial = {
-  /** Undefined when the first call failed. */
-  readonly answer?: CallReport;
-  readonly toolCall?: CallReport;
-  readonly failure?: TrialFailure;
-};
 
 /** Enough for a model that reasons first, and a bound for one that does not stop. */
 const MOST_TOKENS = 1_024;
@@ -277,4 +204,77 @@ function asked(text: string): ModelRequest {
 
 function since(startedAt: number): number {
   return Math.round(performance.now() - startedAt);
+}
+
+export function explainFailure(failure: TrialFailure): string {
+  if (failure.kind === "failed") {
+    const place = failure.step === "answer" ? "" : "It answers, but a call with a tool fails. ";
+    return `${place}${failure.failure.message}`;
+  }
+  return `It answers, but did not call the tool it was asked to call: ${failure.saw}. Memory and search need tools.`;
+}
+
+// The report as JSON and as lines.
+
+function outcomeOf(
+  chosen: ChosenModel,
+  { trial, window }: Tried,
+  { ttl, notes, io }: { readonly ttl: string; readonly notes: readonly string[]; readonly io: Terminal },
+): CommandOutcome {
+  const { answer, toolCall, failure } = trial;
+  const details = {
+    ...identityJson(chosen),
+    key_source: chosen.keySource,
+    answer: answer === undefined ? null : callJson(answer),
+    tool_call: toolCall === undefined ? null : callJson(toolCall),
+    window: windowJson(window),
+    prompt_caching: cachingJson(chosen, ttl),
+  };
+  const lines = [
+    row("model", modelText(chosen)),
+    row("key", printable(chosen.keySource)),
+    ...(answer === undefined ? [] : [row("answer", callText(answer))]),
+    ...(toolCall === undefined ? [] : [row("tool call", callText(toolCall))]),
+    row("window", windowText(window)),
+    row("caching", cachingText(chosen, ttl)),
+  ];
+  if (failure !== undefined) {
+    for (const line of notes) io.note(`${line}\n`);
+    if (answer !== undefined) io.note(`${lines.join("\n")}\n`);
+    const kind = failure.kind === "failed" ? failure.failure.kind : failure.kind;
+    throw new CommandFailure(explainFailure(failure), { details: { kind, step: failure.step, ...details } });
+  }
+  return { json: { success: true, ...details }, lines: [...lines, io.paint("green", "It works.")], notes };
+}
+
+function callJson({ firstMs, totalMs, usage, finish, text, model }: CallReport): object {
+  return {
+    first_token_ms: firstMs ?? null,
+    total_ms: totalMs,
+    usage: usage === undefined ? null : usageJson(usage),
+    finish_reason: finish,
+    text,
+    answered_by: model ?? null,
+  };
+}
+
+function usageJson({ input, output, cacheRead, cacheWrite, reasoning }: Usage): object {
+  return { input, output, cache_read: cacheRead, cache_write: cacheWrite, reasoning };
+}
+
+function callText({ firstMs, totalMs, usage, finish, text }: CallReport): string {
+  const answer = text.trim() === "" ? "" : `"${oneLine(text.trim(), 40)}", `;
+  const first = firstMs === undefined ? "" : `first token after ${groupThousands(firstMs)} ms, `;
+  const cut = finish === "length" ? ", cut off at the limit of this test" : "";
+  return `${answer}${first}${groupThousands(totalMs)} ms in all${cut}; ${usageText(usage)}`;
+}
+
+function usageText(usage: Usage | undefined): string {
+  if (usage === undefined) return "the server does not report tokens";
+  const cached = usage.cacheRead === 0 ? "" : ` (${groupThousands(usage.cacheRead)} from the cache)`;
+  return `${groupThousands(promptTokens(usage))} tokens in${cached}, ${groupThousands(usage.output)} out`;
+}
+
+function row(name: string, value: string): string {
+  return `${name.padEnd(10)} ${value}`;
 }

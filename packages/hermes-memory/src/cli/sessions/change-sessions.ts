@@ -1,5 +1,4 @@
 // `hermes sessions rename`, `archive`, `delete` and `prune`.
-
 import {
   findOrphans,
   type OrphanFile,

@@ -1,5 +1,4 @@
 // `hermes sessions export`: one session per line, read and written one at a time. From a damaged database it takes what can be read.
-
 import { statSync } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";

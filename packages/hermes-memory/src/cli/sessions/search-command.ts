@@ -135,14 +135,13 @@ export function answerLines(answer: SearchAnswer, hits: readonly NamedHit[], pai
 /** Field names as in the answer of the `session_search` tool. */
 export function answerJson(query: string, answer: SearchAnswer, hits: readonly NamedHit[]): object {
   const { stage, empty, confidence } = answer;
-  const weak = weakRemark(answer);
   return {
     query,
     stage,
     empty: empty ?? null,
     confidence: confidence && shownConfidence(answer),
     is_weak: confidence?.isWeak,
-    message: weak,
+    message: weakRemark(answer),
     ...notSearchedField(answer),
     ...leftOutField(answer),
     order_note: answer.isPartlyRanked === true ? orderRemark(answer) : undefined,

@@ -1,5 +1,4 @@
 // `hermes sessions show`: a session as text, its facts first and then the conversation.
-
 import { codePointLength, takeCodePoints } from "@hermes-memory/core/lib";
 import {
   callText,

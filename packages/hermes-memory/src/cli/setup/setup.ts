@@ -1,12 +1,6 @@
 // `hermes setup`: asks where the model runs, its key and its name, saves all of it, then tries the model. Until it saves, leaving
 // changes nothing.
-import {
-  isLoopback,
-  type ModelChoiceError,
-  type ModelIdentity,
-  openModel,
-  parseBaseUrl,
-} from "@hermes-memory/agent/models";
+import { isLoopback, type ModelChoiceError, openModel, parseBaseUrl } from "@hermes-memory/agent/models";
 import { envFilePath, setEnvValue } from "@hermes-memory/core/config";
 import { err, groupThousands, ok, pyStrip, type Result } from "@hermes-memory/core/lib";
 import { openMemory } from "@hermes-memory/core/memory";
@@ -253,7 +247,7 @@ function hostLabel(host: ModelHost, { config, env }: ModelSources): string {
 
 function keepLabel(present: Result<Resolved, ModelChoiceError>): string {
   if (!present.ok) return "Nowhere yet";
-  const { model, provider }: ModelIdentity = present.value.identity;
+  const { model, provider } = present.value.identity;
   return `As it is: ${model}, by ${provider}`;
 }
 
@@ -400,9 +394,8 @@ function withKey(sources: ModelSources, key: KeyAnswer): ModelSources {
 
 async function settleModel(host: ModelHost, key: KeyAnswer, run: SetupRun): Promise<RequestedModel> {
   const { request } = run;
-  const server = serverOf(host, request);
   return {
-    ...server,
+    ...serverOf(host, request),
     model: request.model ?? (await chooseName(host, key, run)),
     apiMode: request.apiMode,
     contextLength: request.contextLength,

@@ -1,6 +1,5 @@
 // The external provider in `hermes memory status`, and the list of `hermes memory providers`. Code of a user's plugin does not run
 // here: the result of its last run is shown instead.
-
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { envFilePath, readEnvFile, useEnvFile } from "@hermes-memory/core/config";
@@ -54,6 +53,17 @@ type ActiveProvider = {
   /** For an unavailable bundled provider, every variable it reads; for a user's plugin, those that its `plugin.yaml` requires. */
   readonly variables?: readonly Variable[];
   readonly health: ProviderHealth | null;
+};
+
+type Checked = Pick<ActiveProvider, "availability" | "variables"> & { readonly reported?: Settings };
+
+type ListedProvider = {
+  readonly name: string;
+  readonly source: FoundProvider["source"];
+  readonly description: string;
+  readonly active: boolean;
+  readonly directory?: string;
+  readonly problem?: string;
 };
 
 type ProviderStatus = {
@@ -110,8 +120,6 @@ async function checkBundled(home: string, name: string): Promise<Checked> {
   if (availability.available) return { availability, reported };
   return { availability, reported, variables: variablesOf(home, name, provider) };
 }
-
-type Checked = Pick<ActiveProvider, "availability" | "variables"> & { readonly reported?: Settings };
 
 /** Read from `plugin.yaml`: a status does not run the plugin's code. */
 function requiredVariables(home: string, found: FoundProvider | undefined): Variable[] {
@@ -294,15 +302,6 @@ function readJson(path: string): Settings {
 }
 
 // `hermes memory providers`
-
-type ListedProvider = {
-  readonly name: string;
-  readonly source: FoundProvider["source"];
-  readonly description: string;
-  readonly active: boolean;
-  readonly directory?: string;
-  readonly problem?: string;
-};
 
 export const providers: CommandBody = async (_input, context) => {
   const home = resolve(context.home.home);
