@@ -1,16 +1,15 @@
-// Context engines: the two built-in ones, and plugins of kind `context_engine` in the home's plugins folder. Listing reads only
-// text files; the code of a plugin runs when it is loaded.
-import { statSync } from "node:fs";
 import { join } from "node:path";
 import {
   describeCause,
   err,
-  errnoCode,
+  isDirectory,
+  isFile,
   namesIn,
   ok,
   preview,
   pyStrip,
   type Result,
+  snakeCase,
   type TextModel,
 } from "../lib/index.ts";
 import {
@@ -129,20 +128,6 @@ function pluginFolders(parent: string, warnings: string[]): readonly string[] {
   } catch (cause) {
     warnings.push(`Cannot read ${parent}: ${describeCause(cause)}. Only the built-in engines are known.`);
     return [];
-  }
-}
-
-/** Follows links, because a plugin under development is often linked. A broken link is no plugin. */
-function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-}
-
-function isFile(path: string): boolean {
-  try {
-    return statSync(path).isFile();
-  } catch (cause) {
-    if (["ENOENT", "ENOTDIR"].includes(errnoCode(cause) ?? "")) return false;
-    throw cause;
   }
 }
 
@@ -368,10 +353,6 @@ function faultOf(engine: Readonly<Record<string, unknown>>, member: string, kind
   if (other !== member && typeof engine[other] === "function")
     return `has ${other}(), but the contract calls it ${member}()`;
   return kind === "required" ? `has no ${member}()` : "";
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 // Slash commands that a plugin engine brings.

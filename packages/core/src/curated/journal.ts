@@ -12,6 +12,7 @@ import {
   GrowingLines,
   HermesError,
   isRecord,
+  isStringList,
   parseJsonLines,
   readJsonLines,
   sha256,
@@ -471,10 +472,6 @@ export function isToken(value: unknown): value is string {
 
 export function isTime(value: unknown): value is string {
   return isToken(value) && !Number.isNaN(Date.parse(value));
-}
-
-function isStringList(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
 function stringOrUndefined(value: unknown): string | undefined {

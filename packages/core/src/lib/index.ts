@@ -18,6 +18,8 @@ export {
   type FileOwner,
   type FileVersion,
   GrowingLines,
+  isDirectory,
+  isFile,
   namesIn,
   parseJsonLines,
   type ReadFailure,
@@ -33,6 +35,7 @@ export {
 export { randomHex, sha256 } from "./ids.ts";
 export {
   isRecord,
+  isStringList,
   type JsonLimits,
   JsonNesting,
   type JsonProblem,
@@ -44,16 +47,18 @@ export {
 } from "./json.ts";
 export type { TextModel } from "./ports.ts";
 export { type Clock, distinctSeconds, isTimeZone, systemClock } from "./ports.ts";
-export { describeCause, err, errnoCode, HermesError, ok, type Result } from "./result.ts";
+export { describeCause, err, errnoCode, HermesError, ok, type Result, sqliteCode } from "./result.ts";
 export {
   codePointLength,
   groupThousands,
   hasLoneSurrogate,
   isWhitespaceUnit,
+  lowerAscii,
   normalizeNewlines,
   percentOf,
   preview,
   pyStrip,
   sliceCodePoints,
+  snakeCase,
   takeCodePoints,
 } from "./text.ts";

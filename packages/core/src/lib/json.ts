@@ -7,6 +7,10 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+export function isStringList(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
 /** A copy without the fields that are undefined, for rows and requests where a key must be absent. */
 export function withoutUndefined<T extends object>(value: T): T {
   const copy: Record<string, unknown> = {};

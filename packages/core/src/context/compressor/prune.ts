@@ -209,7 +209,8 @@ function otherLine(given: Arguments, result: string, tool: string): string {
   return `[${tool}]${shown.join("")} (${size(result)} chars result)`;
 }
 
-function parseArguments(argumentsText: string): Arguments {
+/** The arguments of a tool call; none when they are not a JSON object. */
+export function parseArguments(argumentsText: string): Arguments {
   const value = outsideJsonOr(argumentsText, undefined);
   return isRecord(value) ? value : {};
 }

@@ -156,7 +156,8 @@ function usersText(message: Message | undefined, redact: Redact): string {
   return own === undefined ? "" : pyStrip(redact(contentText(own.content)).replace(/\s+/g, " "));
 }
 
-function withEllipsis(text: string, limit: number): string {
+/** At most `limit` code points, the ellipsis included. */
+export function withEllipsis(text: string, limit: number): string {
   return codePointLength(text) > limit ? `${takeCodePoints(text, limit - 1)}…` : text;
 }
 

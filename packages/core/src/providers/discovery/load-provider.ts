@@ -1,7 +1,7 @@
 // Loading one provider: its code is imported (once per process), a new instance is created from its exports, and the instance is checked
 // against the contract.
 import { pathToFileURL } from "node:url";
-import { err, isRecord, ok, pyStrip, type Result } from "../../lib/index.ts";
+import { err, isRecord, ok, pyStrip, type Result, snakeCase } from "../../lib/index.ts";
 import { DEADLINES_MS, type MemoryProvider, PROVIDER_CONTRACT } from "../contract.ts";
 import {
   describeForeign,
@@ -334,10 +334,6 @@ function offersTools(provider: MemoryProvider): boolean {
   } catch {
     return false; // allowed before `initialize`, and means no tools
   }
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function kindOf(value: unknown): string {

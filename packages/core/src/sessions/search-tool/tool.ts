@@ -1,7 +1,7 @@
 // The `session_search` tool: untyped arguments in, JSON out. Parses the call, opens the database of the profile, runs the mode
 // and fits the answer. Never throws, and reads only the home it was given.
 
-import { existsSync, realpathSync, statSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import {
   DEFAULT_PROFILE,
@@ -14,6 +14,7 @@ import {
 import {
   type Clock,
   err,
+  isDirectory,
   isRecord,
   ok,
   pyStrip,
@@ -111,8 +112,11 @@ async function answer(
 ): Promise<object> {
   if (profile !== undefined) {
     const refusal = refusalFor(context, own);
-    const isOwn = own !== undefined && isOwnProfile(context.home, profile, own);
-    if (refusal === undefined || !isOwn) return inProfile(own, { profile, request }, context);
+    const { home } = context;
+    if (refusal === undefined && home !== undefined)
+      return inProfile(await openProfile(home, profile, own), { profile, request }, own, context);
+    const isOwn = own !== undefined && isOwnProfile(home, profile, own);
+    if (!isOwn) return failure(`profile '${shown(profile)}': ${refusal}`);
   }
   if (own === undefined) return failure(sessionDatabaseUnavailable());
   const current = await currentConversation(own, context);
@@ -121,16 +125,11 @@ async function answer(
 
 /** The conversation that the call comes from is in another database, so nothing is excluded here. */
 async function inProfile(
+  opened: Result<OpenProfile, string>,
+  { profile, request }: SearchCall,
   own: SearchableStore | undefined,
-  { profile = "", request }: SearchCall,
   context: SessionSearchContext,
 ): Promise<object> {
-  const refusal = refusalFor(context, own);
-  const opened =
-    refusal === undefined && context.home !== undefined
-      ? await openProfile(context.home, profile, own)
-      : undefined;
-  if (opened === undefined) return failure(`profile '${shown(profile)}': ${refusal}`);
   if (!opened.ok) return failure(`profile '${shown(profile)}': ${opened.error}`);
   await using there = opened.value;
   const lookup = { ...lookupIn(there.store, context, there.name), current: undefined };
@@ -407,9 +406,7 @@ async function openProfile(
   const parsed = parseProfileName(name);
   if (!parsed.ok) return err(parsed.error.message);
   const root = rootOf(home, systemHomeContext());
-  const directory = profileHome(root, parsed.value);
-  const isThere = statSync(directory, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  if (!isThere && parsed.value !== DEFAULT_PROFILE)
+  if (parsed.value !== DEFAULT_PROFILE && !isDirectory(profileHome(root, parsed.value)))
     return err(`there is no such profile. List them with 'hermes profile list'.`);
   return openDatabase(root, parsed.value, own);
 }

@@ -4,7 +4,7 @@ import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
-import { describeCause, errnoCode, HermesError } from "../../../lib/index.ts";
+import { describeCause, errnoCode, HermesError, sqliteCode } from "../../../lib/index.ts";
 
 // ---- Tables. All but those named `hermes_memory_*` are shared with the Python original; we add no triggers or columns to them. ----
 
@@ -348,12 +348,6 @@ function createFile(path: string): void {
   } catch (cause) {
     if (errnoCode(cause) !== "EEXIST") throw cause;
   }
-}
-
-/** The extended result code of an error that came from SQLite. */
-function sqliteCode(cause: unknown): number | undefined {
-  if (typeof cause !== "object" || cause === null || !("errcode" in cause)) return undefined;
-  return typeof cause.errcode === "number" ? cause.errcode : undefined;
 }
 
 function isBusy(cause: unknown): boolean {
