@@ -1,3 +1,5 @@
+// Context engines: the two built-in ones, and plugins of kind `context_engine` in the home's plugins folder. Listing reads only
+// text files; the code of a plugin runs when it is loaded.
 import { join } from "node:path";
 import {
   describeCause,
@@ -246,10 +248,9 @@ async function register(
 }
 
 const IGNORED_REGISTRATIONS = Object.fromEntries(
-  ["Tool", "Hook", "CliCommand", "MemoryProvider"].flatMap((what) => {
-    const snake = what.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    return [`register${what}`, `register${snake}`].map((name) => [name, (): void => {}]);
-  }),
+  ["Tool", "Hook", "CliCommand", "MemoryProvider"].flatMap((what) =>
+    [`register${what}`, `register${snakeCase(what)}`].map((name) => [name, (): void => {}]),
+  ),
 );
 
 /** Ways to get an engine from the exports: the default export first, then the others by name. */

@@ -282,15 +282,15 @@ function curatedSettings(config: MemoryConfig): Omit<MemoryStoreOptions, "dir"> 
 }
 
 function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonProvider {
+  type Layer = typeof import("../providers/index.ts") & {
+    readonly request: { readonly home: string; readonly config: MemoryConfig; readonly user?: MemoryUser };
+  };
   /** Undefined, and the layer is not loaded, if no provider is active. */
   const layer = async (): Promise<Layer | undefined> => {
     const config = await memory.memoryConfig();
     if (config.provider.trim() === "") return undefined;
     const request = { home: memory.home, config, user };
     return { ...(await import("../providers/index.ts")), request };
-  };
-  type Layer = typeof import("../providers/index.ts") & {
-    readonly request: { readonly home: string; readonly config: MemoryConfig; readonly user?: MemoryUser };
   };
   return {
     async activate({ options, ...request }) {
