@@ -45,8 +45,7 @@ export {
   parseOutsideJson,
   withoutUndefined,
 } from "./json.ts";
-export type { TextModel } from "./ports.ts";
-export { type Clock, distinctSeconds, isTimeZone, systemClock } from "./ports.ts";
+export { type Clock, distinctSeconds, isTimeZone, systemClock, type TextModel } from "./ports.ts";
 export { describeCause, err, errnoCode, HermesError, ok, type Result, sqliteCode } from "./result.ts";
 export {
   codePointLength,

@@ -14,8 +14,7 @@ import {
   type ToolDefinition,
   type ToolOutcome,
 } from "../tools/index.ts";
-import type { Scope } from "./identity.ts";
-import { readMarks } from "./identity.ts";
+import { readMarks, type Scope } from "./identity.ts";
 import { type NotedResult, notedResult, RESULT_ID, readKeptResult } from "./session-files.ts";
 import type { SessionStore } from "./store.ts";
 

@@ -61,7 +61,7 @@ export function isPendingId(id: string): boolean {
   return /^[0-9a-f]{8}$/.test(id);
 }
 
-// ---- staging ----
+// ---- Staging ----
 
 /** Start of the names of temporary files that the curator makes among the staged writes. */
 export const CURATOR_TEMP = ".curator-";
@@ -107,7 +107,7 @@ function toFile(record: PendingRecord): object {
   return { ...record, payload: { ...record.payload, curation: { remove, text, keep, archive } } };
 }
 
-// ---- reading ----
+// ---- Reading ----
 
 export type PendingWrites = {
   /** Oldest first. */
@@ -203,7 +203,7 @@ function isDateSeconds(value: unknown): value is number {
   return typeof value === "number" && Math.abs(value) <= 8.64e12;
 }
 
-// ---- claims: one approver at a time ----
+// ---- Claims: one approver at a time ----
 
 export type Claim = {
   readonly record: PendingRecord;

@@ -241,7 +241,8 @@ function isFunction(value: unknown): value is Callable & { readonly prototype?: 
   return typeof value === "function";
 }
 
-// ---- Whether a value is a memory provider: decided by its members, because a plugin has no base class to inherit from ----
+// ---- Whether a value is a memory provider ----
+// Decided by its members, because a plugin has no base class to inherit from.
 
 type StructureFault = {
   readonly kind: "no-provider" | "wrong-contract";

@@ -4,7 +4,7 @@ import { readFileSync, statSync } from "node:fs";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { describeCause, errnoCode, isFile, isRecord, pyStrip } from "../../lib/index.ts";
 
-// ---- plugin.yaml ----
+// ---- Plugin.yaml ----
 
 export type ExternalDependency = {
   readonly name: string;
@@ -130,7 +130,7 @@ function firstLine(message: string): string {
 }
 
 function empty(reason: string): ReadManifest {
-  const warning = `${reason}. The plugin goes without a description, and its dependencies are not known.`;
+  const warning = `${reason}. The plugin is listed without a description, and its dependencies are not known.`;
   return { manifest: EMPTY_MANIFEST, warning };
 }
 

@@ -173,7 +173,7 @@ function endOf(match: RegExpExecArray): number {
   return match.index + match[0].length;
 }
 
-// ---- values in a sentence, below a heading or in a table ----
+// ---- Values in a sentence, below a heading or in a table ----
 
 /** `API_KEY is ...`, `API key:` with the key on the next line, `api key (...)`, `| api_key | ... |` */
 const PROSE_VALUE =
@@ -201,7 +201,7 @@ const PROSE_FORMATS = [
   [FOREIGN_PASSWORD, isForeignPassword],
 ] as const;
 
-// ---- telling secrets from ordinary values ----
+// ---- Telling secrets from ordinary values ----
 
 function isRandom(text: string): boolean {
   return looksRandom(text) && !isPlaceholder(text) && !isMadeOfWords(text);
@@ -331,7 +331,7 @@ function isCamelCase(piece: string): boolean {
   return piece.length / words >= 4;
 }
 
-// ---- private keys ----
+// ---- Private keys ----
 
 /** Start and end of each block that holds a key. The BEGIN and END lines alone, as in a manual, are no block. */
 function keyBlocks(text: string): (readonly [number, number])[] {

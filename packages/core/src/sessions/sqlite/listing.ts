@@ -6,10 +6,10 @@ import type { Scope } from "../identity.ts";
 import type { ActiveSession, ListedSession, SessionRow } from "../rows.ts";
 import type { ListOptions, SessionFilter, SessionRecords, SessionSearch } from "../store.ts";
 import { sessionPreview, withoutSummary } from "../titles.ts";
-import type { Connection } from "./connection.ts";
 import {
   ALL_USERS,
   byFile,
+  type Connection,
   count,
   type FileFeatures,
   featuresOf,

@@ -12,15 +12,14 @@ import {
 } from "../../message/index.ts";
 import { joinLineage } from "../conversation.ts";
 import { sessionError } from "../errors.ts";
-import type { Scope } from "../identity.ts";
-import { readMarks } from "../identity.ts";
+import { readMarks, type Scope } from "../identity.ts";
 import type { MessageKey } from "../rows.ts";
 import type { MessageRecords, SessionMark } from "../store.ts";
 import { userMessagePreview } from "../titles.ts";
 import { refuseIfBusy, requireLease } from "./claims.ts";
-import type { Connection } from "./connection.ts";
 import {
   byFile,
+  type Connection,
   count,
   type FileFeatures,
   featuresOf,

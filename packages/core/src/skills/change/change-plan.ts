@@ -421,7 +421,7 @@ function brokenCondition(
     (time) => typeof time === "string" && Date.parse(time) >= Date.parse(unusedSince),
   );
   if (!isUsed) return undefined;
-  const message = `The skill '${skill.name}' was to go because nobody used it, and has been used since. It was left alone.`;
+  const message = `The skill '${skill.name}' was to be removed because it was unused, but it has been used since. It was left alone.`;
   return { kind: "conflict", message };
 }
 

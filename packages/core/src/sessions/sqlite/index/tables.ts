@@ -6,8 +6,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { holdFileLock, sha256 } from "../../../lib/index.ts";
 import { USER_PLATFORM } from "../../identity.ts";
 import { DOCUMENT_VERSION } from "../../search/document.ts";
-import type { Connection } from "../connection.ts";
-import { schemaCookie } from "../connection.ts";
+import { type Connection, schemaCookie } from "../connection.ts";
 import { otherProcessesWithFileOpen } from "../database-file.ts";
 import {
   isAsDeclared,
