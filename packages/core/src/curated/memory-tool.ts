@@ -5,6 +5,7 @@ import { pendingWritesDirectory } from "../home.ts";
 import {
   describeCause,
   err,
+  isAbsent,
   isRecord,
   ok,
   outsideJsonOr,
@@ -368,7 +369,7 @@ function parseCall(args: unknown): Result<Call, CallError> {
 
 /** Undefined when absent. A list in JSON text is a list: some models send it that way. */
 function operationsIn(value: unknown): unknown {
-  if (value === undefined || value === null || value === "") return undefined;
+  if (isAbsent(value)) return undefined;
   return typeof value === "string" ? outsideJsonOr(value, value) : value;
 }
 

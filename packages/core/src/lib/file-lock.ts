@@ -1,7 +1,6 @@
 // Locks between processes, released by the system when their holder ends. A file lock has two parts: a SQLite mutex, which every
 // process of this library can take, then the kernel's lock on the lock file, which also excludes the Python original but needs
 // koffi or flock(1). Work under a lock is synchronous, so two tasks of this process never hold the same lock.
-
 import { chmodSync, closeSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join, resolve } from "node:path";

@@ -34,6 +34,7 @@ export {
 } from "./files.ts";
 export { randomHex, sha256 } from "./ids.ts";
 export {
+  isAbsent,
   isRecord,
   isStringList,
   type JsonLimits,

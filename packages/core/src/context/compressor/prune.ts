@@ -3,6 +3,7 @@
 import {
   codePointLength,
   groupThousands,
+  isAbsent,
   isRecord,
   outsideJsonOr,
   parseOutsideJson,
@@ -216,7 +217,7 @@ export function parseArguments(argumentsText: string): Arguments {
 }
 
 function text(value: unknown, missing = "?"): string {
-  if (value === undefined || value === null || value === "") return missing;
+  if (isAbsent(value)) return missing;
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 

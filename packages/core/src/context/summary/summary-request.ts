@@ -1,6 +1,5 @@
 // The text of a request for a summary: instructions, source texts, sections to fill. In plain words, because some vendors'
 // filters refuse a request that argues with what the turns might say.
-
 import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import {
   type Content,

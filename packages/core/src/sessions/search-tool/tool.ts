@@ -1,6 +1,5 @@
 // The `session_search` tool: untyped arguments in, JSON out. Parses the call, opens the database of the profile, runs the mode
 // and fits the answer. Never throws, and reads only the home it was given.
-
 import { existsSync, realpathSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import {
@@ -14,6 +13,7 @@ import {
 import {
   type Clock,
   err,
+  isAbsent,
   isDirectory,
   isRecord,
   ok,
@@ -302,7 +302,7 @@ function parseFilters(given: Given, now: Date): Result<SessionFilters, string> {
   const bounds: { after?: number; before?: number } = {};
   for (const name of ["after", "before"] as const) {
     const value = given[name];
-    if (value === undefined || value === null || value === "") continue;
+    if (isAbsent(value)) continue;
     const moment =
       typeof value === "string" || typeof value === "number" ? parseMoment(value, now) : undefined;
     if (moment === undefined) {
@@ -316,7 +316,7 @@ function parseFilters(given: Given, now: Date): Result<SessionFilters, string> {
 }
 
 function parseReach(value: unknown): Result<Reach, string> {
-  if (value === undefined || value === null || value === "") return ok("others");
+  if (isAbsent(value)) return ok("others");
   const word = typeof value === "string" ? pyStrip(value).toLowerCase() : undefined;
   if (word === "others" || word === "lineage" || word === "all") return ok(word);
   if (word === "current") return ok("lineage"); // the name in newer versions of Hermes Agent
@@ -324,7 +324,7 @@ function parseReach(value: unknown): Result<Reach, string> {
 }
 
 function parseDetail(value: unknown): Result<Detail, string> {
-  if (value === undefined || value === null || value === "") return ok("adaptive");
+  if (isAbsent(value)) return ok("adaptive");
   const word = typeof value === "string" ? pyStrip(value).toLowerCase() : undefined;
   if (word === "adaptive" || word === "full") return ok(word);
   return err(`detail must be adaptive or full, but is ${shown(value)}`);
@@ -353,10 +353,6 @@ function wholeNumber(value: unknown): number | undefined {
 
 function clamp(value: number, least: number, most: number): number {
   return Math.min(Math.max(value, least), most);
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null;
 }
 
 // ---- Other profiles ----

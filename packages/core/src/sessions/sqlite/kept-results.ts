@@ -1,5 +1,4 @@
 // Which kept tool results the rows of sessions name.
-
 import type { Scope } from "../identity.ts";
 import type { KeptResult, StoredMessageRow } from "../rows.ts";
 import { NOTE_START, notedResult } from "../session-files.ts";

@@ -1,6 +1,5 @@
 // How sessions are connected, as SQL conditions, and walks along these connections. `child` and `parent` are table aliases;
 // `file` decides which rules apply.
-
 import { RESET_REASONS, type Scope } from "../identity.ts";
 import {
   byFile,

@@ -1,6 +1,5 @@
 // Decides what a call would do and checks it completely: rights, text, scan. Changes nothing. Runs under the lock, so it is
 // synchronous.
-
 import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join, sep } from "node:path";
 import { err, ok, type Result, sha256, takeCodePoints } from "../../lib/index.ts";

@@ -1,5 +1,4 @@
 // The search index of one open store: updated in the background and before searches, and read by searches.
-
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { HermesError } from "../../../lib/index.ts";
 import { type Connection, schemaCookie, type WriteOptions } from "../connection.ts";

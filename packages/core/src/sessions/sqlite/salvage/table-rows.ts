@@ -1,5 +1,4 @@
 // Rows of a damaged table: how they are stored, which table a record may belong to, and inserting them into a new table.
-
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { sqliteCode } from "../../../lib/index.ts";
 import { isConstraintFailure } from "../failures.ts";
