@@ -1,9 +1,18 @@
 // Finds the home directory: the default path, HERMES_HOME, profiles, per-user scopes. Environment and platform are passed in; on
 // disk it reads only `active_profile` and whether a profile's directory exists.
-import { chmodSync, mkdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join, type PlatformPath, posix, resolve, win32 } from "node:path";
-import { describeCause, err, HermesError, ok, pyStrip, type Result, sha256 } from "./lib/index.ts";
+import {
+  describeCause,
+  err,
+  HermesError,
+  isDirectory,
+  ok,
+  pyStrip,
+  type Result,
+  sha256,
+} from "./lib/index.ts";
 
 export type HomeContext = {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -258,8 +267,4 @@ function realOrResolved(location: string, path: PlatformPath): string {
   } catch {
     return resolved; // does not exist yet: compare the path as written
   }
-}
-
-function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }

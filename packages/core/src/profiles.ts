@@ -27,6 +27,8 @@ import {
   err,
   errnoCode,
   HermesError,
+  isDirectory,
+  namesIn,
   ok,
   type Result,
   randomHex,
@@ -127,8 +129,7 @@ function existingProfile(root: string, name: string): Result<{ name: string; hom
   const parsed = parseProfileName(name);
   if (!parsed.ok) return parsed;
   const home = profileHome(root, parsed.value);
-  const isThere = statSync(home, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  if (isThere || parsed.value === DEFAULT_PROFILE) return ok({ name: parsed.value, home });
+  if (parsed.value === DEFAULT_PROFILE || isDirectory(home)) return ok({ name: parsed.value, home });
   const message = `There is no profile '${parsed.value}'. Create it with 'hermes profile create ${parsed.value}', or list the others with 'hermes profile list'.`;
   return err({ kind: "missing-profile", name: parsed.value, path: home, message });
 }
@@ -150,17 +151,17 @@ function namedProfiles(root: string): string[] {
 function isListable(root: string, name: string): boolean {
   const parsed = parseProfileName(name);
   if (!parsed.ok || parsed.value !== name || name === DEFAULT_PROFILE) return false;
-  return statSync(profileHome(root, name), { throwIfNoEntry: false })?.isDirectory() ?? false;
+  return isDirectory(profileHome(root, name));
 }
 
 function hasMemory(home: string): boolean {
-  return ["MEMORY.md", "USER.md"].some((file) => {
-    return (statSync(join(memoriesDirectory(home), file), { throwIfNoEntry: false })?.size ?? 0) > 0;
-  });
+  return ["MEMORY.md", "USER.md"].some(
+    (file) => (statSync(join(memoriesDirectory(home), file), { throwIfNoEntry: false })?.size ?? 0) > 0,
+  );
 }
 
 function copyInto(source: string, target: string, clone: "config" | "all"): string[] {
-  const names = clone === "config" ? CLONED : readdirOrEmpty(source).filter((name) => !isHistory(name));
+  const names = clone === "config" ? CLONED : namesIn(source).filter((name) => !isHistory(name));
   const copied = names.filter((name) => copyTree(join(source, name), join(target, name), { source, name }));
   if (copied.includes(".env")) chmodSync(join(target, ".env"), 0o600);
   return copied;
@@ -214,13 +215,4 @@ function linkTarget(link: string, source: string): string {
   const fromSource = relative(source, target);
   const isInside = !fromSource.startsWith("..") && !isAbsolute(fromSource);
   return isInside && !isAbsolute(text) ? text : target;
-}
-
-function readdirOrEmpty(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch (cause) {
-    if (errnoCode(cause) === "ENOENT") return [];
-    throw cause;
-  }
 }

@@ -1,6 +1,7 @@
 // Every key of config.yaml that this program knows. Types, defaults, checks, `hermes config`, shell completion and the table in
 // docs/config.md (`npm run docs`) are derived from this table. Unknown keys are allowed, because other programs share the file.
 // `ours` marks keys that the Python original does not know.
+import { isStringList } from "../lib/index.ts";
 import {
   accepted,
   anyFields,
@@ -146,7 +147,7 @@ const ENFORCEMENT: Kind<ToolUseEnforcement> = {
   parse: (value, _rules, wrong) => {
     const word = wordOf(value) ?? value;
     if (word === "auto") return word;
-    if (Array.isArray(word) && word.every((item) => typeof item === "string")) return word;
+    if (isStringList(word)) return word;
     return switchOf(word) ?? wrong();
   },
 };

@@ -1,6 +1,5 @@
 // Turns the parsed content of config.yaml into settings, using the table of keys, and collects findings about the values.
 // Loads no YAML library, because `hermes memory show` has to start about as fast as node itself.
-
 import { join } from "node:path";
 import { err, isRecord, type ReadFailure, type Result, readTextFile } from "../lib/index.ts";
 import { type ConfigIssue, type FindingKind, type Note, readNode, shown } from "./key-kinds.ts";

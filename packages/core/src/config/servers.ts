@@ -2,8 +2,7 @@
 // models. Entries that cannot be used are left out with a remark. A remark about an MCP server never repeats a value: environment,
 // headers, addresses and arguments may hold secrets.
 import { isRecord } from "../lib/index.ts";
-import type { ConfigIssue } from "./key-kinds.ts";
-import { countOf, type Kind, type Note } from "./key-kinds.ts";
+import { type ConfigIssue, countOf, type Kind, type Note } from "./key-kinds.ts";
 
 export type McpServerConfig = {
   readonly name: string;

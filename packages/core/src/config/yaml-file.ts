@@ -1,6 +1,5 @@
 // config.yaml as YAML text: parsing with line numbers, and changing one value in place. Loads the YAML library, so it is imported
 // on demand.
-
 import { isDeepStrictEqual } from "node:util";
 import {
   type Document,

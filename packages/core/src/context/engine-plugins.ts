@@ -1,16 +1,17 @@
 // Context engines: the two built-in ones, and plugins of kind `context_engine` in the home's plugins folder. Listing reads only
 // text files; the code of a plugin runs when it is loaded.
-import { statSync } from "node:fs";
 import { join } from "node:path";
 import {
   describeCause,
   err,
-  errnoCode,
+  isDirectory,
+  isFile,
   namesIn,
   ok,
   preview,
   pyStrip,
   type Result,
+  snakeCase,
   type TextModel,
 } from "../lib/index.ts";
 import {
@@ -132,20 +133,6 @@ function pluginFolders(parent: string, warnings: string[]): readonly string[] {
   }
 }
 
-/** Follows links, because a plugin under development is often linked. A broken link is no plugin. */
-function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-}
-
-function isFile(path: string): boolean {
-  try {
-    return statSync(path).isFile();
-  } catch (cause) {
-    if (["ENOENT", "ENOTDIR"].includes(errnoCode(cause) ?? "")) return false;
-    throw cause;
-  }
-}
-
 // Loading: from a plugin's module to an engine. Tried in this order: `register(ctx)`, the default export, then by name all
 // classes and functions called `create...Engine`. All failures are collected for the error message.
 
@@ -261,10 +248,9 @@ async function register(
 }
 
 const IGNORED_REGISTRATIONS = Object.fromEntries(
-  ["Tool", "Hook", "CliCommand", "MemoryProvider"].flatMap((what) => {
-    const snake = what.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    return [`register${what}`, `register${snake}`].map((name) => [name, (): void => {}]);
-  }),
+  ["Tool", "Hook", "CliCommand", "MemoryProvider"].flatMap((what) =>
+    [`register${what}`, `register${snakeCase(what)}`].map((name) => [name, (): void => {}]),
+  ),
 );
 
 /** Ways to get an engine from the exports: the default export first, then the others by name. */
@@ -368,10 +354,6 @@ function faultOf(engine: Readonly<Record<string, unknown>>, member: string, kind
   if (other !== member && typeof engine[other] === "function")
     return `has ${other}(), but the contract calls it ${member}()`;
   return kind === "required" ? `has no ${member}()` : "";
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 // Slash commands that a plugin engine brings.

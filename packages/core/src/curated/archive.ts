@@ -93,7 +93,7 @@ function readLine(value: unknown): ArchiveLine[] {
   ];
 }
 
-// ---- search ----
+// ---- Search ----
 
 /** A tool answer stays in the conversation, so it is bounded. The message counts the entries left out. */
 const MOST_ENTRIES = 20;

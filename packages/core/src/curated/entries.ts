@@ -13,7 +13,7 @@ import {
 } from "../lib/index.ts";
 import type { EntryMatch, MemoryError, MemoryTarget } from "./types.ts";
 
-// ---- file format ----
+// ---- File format ----
 
 export const ENTRY_DELIMITER = "\n§\n";
 
@@ -59,7 +59,7 @@ export function survivesReading(entries: readonly string[]): boolean {
   return entries.every((entry, index) => index === entries.length - 1 || !entry.endsWith("\n§"));
 }
 
-// ---- budget ----
+// ---- Budget ----
 
 export type Budget = { readonly used: number; readonly limit: number };
 
@@ -89,7 +89,7 @@ export function usageWarning(budget: Budget): string | undefined {
   return `${percent}% of the space is used (${formatFraction(budget)} chars). Merge related entries or remove stale ones soon.`;
 }
 
-// ---- ids ----
+// ---- Ids ----
 
 // An id is the start of the SHA-256 of target and text, so the same text in the same target always has the same id.
 const ID_CHARS = 8;
@@ -121,7 +121,7 @@ function entryHash(target: MemoryTarget, text: string): string {
   return sha256(`${target}\0${text}`);
 }
 
-// ---- finding an entry by a piece of its text ----
+// ---- Finding an entry by a piece of its text ----
 
 const PREVIEW_CHARS = 80;
 const ECHO_CHARS = 1000; // the error repeats the search text, which may be megabytes long
@@ -156,7 +156,7 @@ export function findEntry(
   return ok(first.index);
 }
 
-// ---- drift: content that a rewrite would destroy, or that none of our programs would have written ----
+// ---- Drift: content that a rewrite would destroy, or that none of our programs would have written ----
 
 export type Drift =
   | { readonly kind: "oversized"; readonly chars: number; readonly limit: number }

@@ -23,7 +23,7 @@ export function scanOptions(allow: readonly string[] = [], allowSecrets = false)
   return { allow: allowSecrets ? [...allow, ...SECRET_THREAT_IDS] : allow, allowSecrets };
 }
 
-// ---- before a write ----
+// ---- Before a write ----
 
 /** Strips the arguments and refuses texts that may not be stored. The order of the checks is part of the tool's interface. */
 export function checkOp(op: MemoryOp, options: ScanOptions): Result<MemoryOp, MemoryError> {
@@ -115,7 +115,7 @@ function invalid(why: string): MemoryError {
   return { kind: "invalid_content", message: `This text cannot be an entry: ${why}` };
 }
 
-// ---- in a system prompt. Exact to the byte: prompt caches depend on it ----
+// ---- In a system prompt. Exact to the byte: prompt caches depend on it ----
 
 const RULE = "═".repeat(46);
 

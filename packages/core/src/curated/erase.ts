@@ -37,7 +37,7 @@ import { makeNeedle, type Needle, scrubArchive, scrubJournal } from "./scrub.ts"
 import type { TargetStore } from "./target-store.ts";
 import type { MemoryError, MemoryTarget, WriteMeta } from "./types.ts";
 
-// ---- forget ----
+// ---- Forget ----
 
 export type Forgotten = {
   readonly entries: readonly { readonly target: MemoryTarget; readonly entry: string }[];
@@ -278,7 +278,7 @@ function readIfThere(path: string): Uint8Array {
   }
 }
 
-// ---- purge ----
+// ---- Purge ----
 
 export type Purged = {
   readonly files: readonly { readonly path: string; readonly bytes: number }[];

@@ -69,7 +69,7 @@ function describeDrift(drift: Drift): string {
   }
 }
 
-// ---- locks ----
+// ---- Locks ----
 
 export function lockedError(file: string, busy: LockBusy): MemoryError {
   const seconds = (busy.waitedMs / 1000).toFixed(1);
@@ -110,7 +110,7 @@ export function describeGap(gap: LockGap): string {
   return `${message} ${remedy}`;
 }
 
-// ---- backups: byte for byte, private, one per distinct content ----
+// ---- Backups: byte for byte, private, one per distinct content ----
 
 /** Returns the absolute path of the copy, `<file>.bak.<unix seconds>`. Content that has a backup already is not copied again. */
 export function backUp(file: string, bytes: Uint8Array, now: Date): string {

@@ -1,5 +1,5 @@
 // The `memory_history` tool: lists changes from the journal. Reads only; taking changes back is left to the user.
-import { err, isRecord, ok, type Result } from "../lib/index.ts";
+import { err, isAbsent, isRecord, ok, type Result } from "../lib/index.ts";
 import {
   argumentPreview,
   described,
@@ -78,20 +78,16 @@ type Asked = { readonly target?: MemoryTarget; readonly limit: number; readonly 
 function parseHistoryArguments(args: ToolArguments): Result<Asked, string> {
   const { target, limit, id } = isRecord(args) ? args : {};
   const known = MEMORY_TARGETS.find((each) => each === target);
-  if (known === undefined && !isMissing(target)) return err("Invalid target. Use 'memory' or 'user'.");
-  if (typeof id !== "string" && !isMissing(id)) return err("id must be a string, as in an earlier answer.");
+  if (known === undefined && !isAbsent(target)) return err("Invalid target. Use 'memory' or 'user'.");
+  if (typeof id !== "string" && !isAbsent(id)) return err("id must be a string, as in an earlier answer.");
   const count = parseLimit(limit);
   if (count === undefined) return err(`limit must be a whole number from 1 to ${MAX_LIMIT}.`);
-  return ok({ target: known, limit: count, id: isMissing(id) ? undefined : id });
+  return ok({ target: known, limit: count, id: isAbsent(id) ? undefined : id });
 }
 
 /** Accepts a number in text: models often send one. */
 function parseLimit(value: unknown): number | undefined {
-  if (isMissing(value)) return DEFAULT_LIMIT;
+  if (isAbsent(value)) return DEFAULT_LIMIT;
   const number = typeof value === "number" || typeof value === "string" ? Number(value) : Number.NaN;
   return Number.isNaN(number) ? undefined : Math.min(MAX_LIMIT, Math.max(1, Math.trunc(number)));
-}
-
-function isMissing(value: unknown): value is undefined | null | "" {
-  return value === undefined || value === null || value === "";
 }

@@ -3,7 +3,7 @@
 import { randomHex } from "../lib/index.ts";
 import type { Change, MemoryErrorKind, WriteOrigin } from "./types.ts";
 
-// ---- the lines ----
+// ---- The lines ----
 
 export type ChangeAction =
   | "add"
@@ -81,7 +81,7 @@ export type CheckpointRecord = RecordHead & {
 
 export type JournalRecord = ChangeRecord | RefusalRecord | CheckpointRecord;
 
-// ---- replay ----
+// ---- Replay ----
 
 /** `position`: the line's number in its journal. `sequence`: the highest sequence number up to this line. */
 type Placed = { readonly position: number; readonly sequence: number };
@@ -305,7 +305,7 @@ export function difference(previous: readonly string[], next: readonly string[])
   return [...gone.reverse(), ...added];
 }
 
-// ---- compaction: the newest changes stay unchanged, one checkpoint line replaces everything before them ----
+// ---- Compaction: the newest changes stay unchanged, one checkpoint line replaces everything before them ----
 
 /** Keeps the newest `keepChanges` changes undoable, and the refusals among them. */
 export function compactRecords(

@@ -12,6 +12,7 @@ import {
   GrowingLines,
   HermesError,
   isRecord,
+  isStringList,
   parseJsonLines,
   readJsonLines,
   sha256,
@@ -261,7 +262,7 @@ function endIn(text: string): End {
   return { tail: undefined, sequence };
 }
 
-// ---- lines that note edits by other programs ----
+// ---- Lines that note edits by other programs ----
 
 // A longer line would hold a pasted document, not memory. Then only the fact is noted.
 const MAX_TEXT_UNITS = 256 * 1024;
@@ -297,7 +298,7 @@ export function externalRecord(
   return { ...base, changes: previous ? difference(previous, entries) : [], entries };
 }
 
-// ---- the form of a line ----
+// ---- The form of a line ----
 
 /** Keeps findings, length and hash of the refused text, never the text. */
 export function refusalRecord(
@@ -471,10 +472,6 @@ export function isToken(value: unknown): value is string {
 
 export function isTime(value: unknown): value is string {
   return isToken(value) && !Number.isNaN(Date.parse(value));
-}
-
-function isStringList(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
 function stringOrUndefined(value: unknown): string | undefined {

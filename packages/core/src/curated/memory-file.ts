@@ -39,7 +39,7 @@ import { fileNameOf } from "./entries.ts";
 import { describeGap, freeBackupPath, ioError, lockedError } from "./file-errors.ts";
 import type { MemoryError, MemoryTarget } from "./types.ts";
 
-// ---- paths ----
+// ---- Paths ----
 
 export type TargetPaths = {
   readonly file: string;
@@ -80,7 +80,7 @@ function locate(file: string): { readonly real: string; readonly locks: readonly
   return { real, locks: hasSecond ? [ownLock, `${real}.lock`] : [ownLock] };
 }
 
-// ---- the lock of one target ----
+// ---- The lock of one target ----
 
 const loggedGaps = new Set<LockGap["missing"]>();
 
@@ -168,7 +168,7 @@ export class TargetLock {
   }
 }
 
-// ---- reading. Only "does not exist" counts as empty: every other failure must stop the write that follows ----
+// ---- Reading. Only "does not exist" counts as empty: every other failure must stop the write that follows ----
 
 export type MemoryFile =
   | { readonly kind: "missing"; readonly hash: null; readonly text: "" }
@@ -311,7 +311,7 @@ function readToEnd(fd: number): Buffer {
   }
 }
 
-// ---- the old version, held while the new one is put in its place ----
+// ---- The old version, held while the new one is put in its place ----
 
 /** Ends the name of the second link to a file that is being replaced. */
 export const HELD_SUFFIX = ".old.tmp";
@@ -395,7 +395,7 @@ export function moveToBackup(link: string, backup: string, bytes: Uint8Array): v
   }
 }
 
-// ---- temporary files that a killed writer left ----
+// ---- Temporary files that a killed writer left ----
 
 // A writer needs milliseconds. On file systems without locks, another writer may be using a younger file.
 export const STALE_AFTER_MS = 60_000;

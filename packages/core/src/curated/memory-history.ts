@@ -10,7 +10,7 @@ import { isPinned } from "./pins.ts";
 import type { TargetStore } from "./target-store.ts";
 import type { Change, MemoryError, MemoryTarget, WriteOrigin } from "./types.ts";
 
-// ---- the list of changes ----
+// ---- The list of changes ----
 
 /** With the ids of both texts, which other commands accept. */
 export type HistoryChange = Change & { readonly before_id?: string; readonly after_id?: string };
@@ -116,7 +116,7 @@ function refusalLine(refusal: ReplayedRefusal, target: MemoryTarget): HistoryLin
   };
 }
 
-// ---- from an id to the entry that has it, or that replaced the one that had it ----
+// ---- From an id to the entry that has it, or that replaced the one that had it ----
 
 export type FoundById =
   | {
@@ -222,7 +222,7 @@ function noMatch(message: string): MemoryError {
   return { kind: "no_match", message };
 }
 
-// ---- everything about one text ----
+// ---- Everything about one text ----
 
 type Actor = { readonly origin: WriteOrigin; readonly session?: string; readonly change: string };
 

@@ -94,7 +94,7 @@ export class MemoryStore {
     this.#targets = { memory: make("memory"), user: make("user") };
   }
 
-  // ---- reading ----
+  // ---- Reading ----
 
   /** One line each: files that could not be read, entries kept out of the prompt, work done without a lock. */
   get warnings(): readonly string[] {
@@ -160,7 +160,7 @@ export class MemoryStore {
     return { ...budget, warning: usageWarning(budget) };
   }
 
-  // ---- add, replace, remove ----
+  // ---- Add, replace, remove ----
 
   apply(target: MemoryTarget, op: MemoryOp, meta: WriteMeta = {}): Promise<Outcome> {
     return this.applyAll(target, [op], meta);
@@ -259,7 +259,7 @@ export class MemoryStore {
     return op.match === undefined && found.kind === "unknown" ? unchanged : err(found.error);
   }
 
-  // ---- tidying and deleting ----
+  // ---- Tidying and deleting ----
 
   /** A tidying step, as one change. Refused when the entries it is about have changed or are pinned. */
   async curate(
@@ -319,7 +319,7 @@ export class MemoryStore {
     return eraseEverywhere(text, this.#all(), options.pendingDirectory, options.meta ?? {});
   }
 
-  // ---- history, undo ----
+  // ---- History, undo ----
 
   /** Newest first: by the place in the journal, not by the clock. */
   history(options: { target?: MemoryTarget; limit?: number } = {}): HistoryLine[] {
@@ -364,7 +364,7 @@ export class MemoryStore {
     return undoGroup(this.#all(), group, this.#scan, meta);
   }
 
-  // ---- archive, pins ----
+  // ---- Archive, pins ----
 
   /** Archived entries that are not in the file, oldest first. */
   archived(target?: MemoryTarget): ArchivedIn[] {
@@ -431,7 +431,7 @@ export class MemoryStore {
     });
   }
 
-  // ---- targets ----
+  // ---- Targets ----
 
   #all(target?: MemoryTarget): readonly TargetStore[] {
     return (target ? [target] : MEMORY_TARGETS).map((each) => this.#targets[each]);

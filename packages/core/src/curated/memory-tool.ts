@@ -5,6 +5,7 @@ import { pendingWritesDirectory } from "../home.ts";
 import {
   describeCause,
   err,
+  isAbsent,
   isRecord,
   ok,
   outsideJsonOr,
@@ -43,7 +44,7 @@ export type MemoryToolContext = {
   readonly onCommitted?: CommitListener;
 };
 
-// ---- the entry in the tool table ----
+// ---- The entry in the tool table ----
 
 export type OpenedMemory = {
   /** Undefined when memory is switched off; the tools then say so. */
@@ -91,7 +92,7 @@ export function memoryToolPreview(args: unknown): string {
   return `${short(given.action, 25)} ${target}`;
 }
 
-// ---- the call ----
+// ---- The call ----
 
 /** After this many failures in one turn the model is repeating itself. */
 const MOST_FAILURES = 3;
@@ -209,7 +210,7 @@ function recordOrigin(origin: MemoryToolContext["origin"]): string {
   return origin === undefined || origin === "tool" ? "assistant_tool" : origin;
 }
 
-// ---- answers ----
+// ---- Answers ----
 
 /**
  * For a call with one action. Callers of the tool of June 2026 read `entries`; the current tool of Hermes leaves it out and has
@@ -333,7 +334,7 @@ function archiveHint(store: MemoryStore, target: MemoryTarget, error: MemoryErro
   }
 }
 
-// ---- arguments ----
+// ---- Arguments ----
 
 const SHOWN_CHARS = 80;
 
@@ -368,7 +369,7 @@ function parseCall(args: unknown): Result<Call, CallError> {
 
 /** Undefined when absent. A list in JSON text is a list: some models send it that way. */
 function operationsIn(value: unknown): unknown {
-  if (value === undefined || value === null || value === "") return undefined;
+  if (isAbsent(value)) return undefined;
   return typeof value === "string" ? outsideJsonOr(value, value) : value;
 }
 

@@ -1,6 +1,6 @@
 // Pins: entries that overflow never moves to the archive. The pin file holds the SHA-256 of each pinned text.
 import { readFileSync } from "node:fs";
-import { errnoCode, HermesError, sha256, writeFileAtomic } from "../lib/index.ts";
+import { errnoCode, HermesError, isRecord, isStringList, sha256, writeFileAtomic } from "../lib/index.ts";
 import { MEMORY_TARGETS, type MemoryTarget } from "./types.ts";
 
 export type Pins = Readonly<Record<MemoryTarget, ReadonlySet<string>>>;
@@ -39,16 +39,12 @@ export function writePins(path: string, pins: Pins): void {
 function parsePins(text: string): Pins | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-    const { memory = [], user = [] } = value as Record<string, unknown>;
-    return isHashList(memory) && isHashList(user)
+    if (!isRecord(value)) return undefined;
+    const { memory = [], user = [] } = value;
+    return isStringList(memory) && isStringList(user)
       ? { memory: new Set(memory), user: new Set(user) }
       : undefined;
   } catch {
     return undefined;
   }
-}
-
-function isHashList(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === "string");
 }

@@ -51,7 +51,7 @@ function cut(bytes: Uint8Array, where: RegExp, standIn: string): Uint8Array | un
   return after === before ? undefined : Buffer.from(after, "latin1");
 }
 
-// ---- journal and archive. Lines without the text stay byte for byte, unreadable lines too ----
+// ---- Journal and archive. Lines without the text stay byte for byte, unreadable lines too ----
 
 export type Scrubbed = { readonly lines: readonly string[]; readonly hits: number };
 

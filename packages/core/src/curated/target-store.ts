@@ -153,7 +153,7 @@ export class TargetStore {
     this.#noteExternalWhenFree(file);
   }
 
-  // ---- the write ----
+  // ---- The write ----
 
   transact(
     planner: Planner,
@@ -294,7 +294,7 @@ export class TargetStore {
     }
   }
 
-  // ---- pins ----
+  // ---- Pins ----
 
   readPins(): Pins {
     return readPins(pinsPath(this.#dir));
@@ -323,7 +323,7 @@ export class TargetStore {
     if (!outcome.ok) throw new Error(outcome.error.message);
   }
 
-  // ---- the journal ----
+  // ---- The journal ----
 
   /** The journal, with its last line judged by the current file. */
   replay(): Replay {
@@ -361,7 +361,7 @@ export class TargetStore {
     }
   }
 
-  // ---- edits by other programs, which may take no lock ----
+  // ---- Edits by other programs, which may take no lock ----
 
   /** Notes what other programs did to the file since the journal's last line. Call under the lock. */
   #noteExternal(
@@ -430,7 +430,7 @@ export class TargetStore {
     return warning;
   }
 
-  // ---- files that a killed writer left ----
+  // ---- Files that a killed writer left ----
 
   /** Runs before the file is opened: a leftover may be a second name of it, and removing that would look like an edit. */
   #cleanOnce(): void {

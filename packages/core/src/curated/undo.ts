@@ -9,7 +9,7 @@ import type { TargetStore } from "./target-store.ts";
 import type { Change, CommittedWrite, MemoryError, MemoryTarget, WriteMeta } from "./types.ts";
 import { applyChange, checkBudget, committedWrites, type Plan, type Planner } from "./write-plan.ts";
 
-// ---- one change ----
+// ---- One change ----
 
 type UndoOptions = {
   /**
@@ -93,7 +93,7 @@ function quote(text: string): string {
   return `'${preview(text, 40)}'`;
 }
 
-// ---- a group of changes ----
+// ---- A group of changes ----
 
 export type GroupUndone = {
   /** Ids of the changes that were taken back. */

@@ -53,7 +53,7 @@ export function isIdle(plan: Plan, hash: string | null): boolean {
   return !plan.isRewritten || sha256(formatEntries(plan.entries)) === hash;
 }
 
-// ---- add, replace, remove ----
+// ---- Add, replace, remove ----
 
 export type OpsContext = {
   readonly target: MemoryTarget;
@@ -151,7 +151,7 @@ export function atStep<E extends Pick<MemoryError, "message">>(error: E, index: 
   };
 }
 
-// ---- the budget ----
+// ---- The budget ----
 
 /** A change may end over the limit only when the file gets shorter by it. */
 export function checkBudget(
@@ -222,7 +222,7 @@ function archivedMessage(count: number): string {
   return `${moved} moved to the archive to make room (the memory tool's 'search_archive' and 'hermes memory archive list' show them, 'hermes memory archive restore' brings them back).`;
 }
 
-// ---- restore, reset ----
+// ---- Restore, reset ----
 
 export function planRestore(
   entries: readonly string[],
@@ -262,7 +262,7 @@ export function planReset(
   });
 }
 
-// ---- tidying steps of the curator ----
+// ---- Tidying steps of the curator ----
 
 /** The step was proposed earlier, perhaps days ago, so every assumption it rests on is checked again. */
 export function planCuration(
@@ -331,7 +331,7 @@ function outdatedStep(text: string, why: string): MemoryError & { kind: "no_matc
   return { kind: "no_match", message: `The step no longer fits: '${preview(text, 40)}' ${why}.` };
 }
 
-// ---- what a write did ----
+// ---- What a write did ----
 
 /** `changeId` is absent when nothing was written. */
 export function outcomeOf(

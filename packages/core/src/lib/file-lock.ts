@@ -1,14 +1,13 @@
 // Locks between processes, released by the system when their holder ends. A file lock has two parts: a SQLite mutex, which every
 // process of this library can take, then the kernel's lock on the lock file, which also excludes the Python original but needs
 // koffi or flock(1). Work under a lock is synchronous, so two tasks of this process never hold the same lock.
-
 import { chmodSync, closeSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { randomHex } from "./ids.ts";
-import { describeCause, err, errnoCode, ok, type Result } from "./result.ts";
+import { describeCause, err, errnoCode, ok, type Result, sqliteCode } from "./result.ts";
 
 export type LockBusy = { readonly kind: "locked"; readonly path: string; readonly waitedMs: number };
 
@@ -342,7 +341,7 @@ export function tryMutex(lockPath: string): LockAttempt {
     }
     return { kind: "unsupported", reason: keepsVanishing(path) };
   } catch (cause) {
-    if (sqliteCode(cause) === SQLITE_BUSY && canLockIn(dirname(path))) return { kind: "busy" };
+    if (isBusy(cause) && canLockIn(dirname(path))) return { kind: "busy" };
     const handle = handles.get(path);
     if (handle) close(path, handle);
     return { kind: "unsupported", reason: `${path}: ${describeCause(cause)}` };
@@ -446,7 +445,7 @@ function canLockIn(directory: string): boolean {
       db.close();
     }
   } catch (cause) {
-    isPossible = sqliteCode(cause) !== SQLITE_BUSY;
+    isPossible = !isBusy(cause);
   } finally {
     rmSync(path, { force: true });
   }
@@ -483,7 +482,6 @@ function identityOf(path: string): string | undefined {
   return stats && `${stats.dev}:${stats.ino}`;
 }
 
-function sqliteCode(cause: unknown): number | undefined {
-  const code = (cause as { errcode?: unknown } | null)?.errcode;
-  return typeof code === "number" ? code & 0xff : undefined;
+function isBusy(cause: unknown): boolean {
+  return ((sqliteCode(cause) ?? 0) & 0xff) === SQLITE_BUSY;
 }

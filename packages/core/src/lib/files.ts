@@ -185,6 +185,21 @@ function removeQuietly(path: string): void {
   }
 }
 
+/** Follows links. False when it does not exist. */
+export function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+/** Follows links. False when it does not exist, or when a part of the path is a file. */
+export function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile();
+  } catch (cause) {
+    if (["ENOENT", "ENOTDIR"].includes(errnoCode(cause) ?? "")) return false;
+    throw cause;
+  }
+}
+
 /** The names in a directory; none when it does not exist. Throws when it cannot be read. */
 export function namesIn(directory: string): string[] {
   try {

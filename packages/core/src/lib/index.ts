@@ -18,6 +18,8 @@ export {
   type FileOwner,
   type FileVersion,
   GrowingLines,
+  isDirectory,
+  isFile,
   namesIn,
   parseJsonLines,
   type ReadFailure,
@@ -32,7 +34,9 @@ export {
 } from "./files.ts";
 export { randomHex, sha256 } from "./ids.ts";
 export {
+  isAbsent,
   isRecord,
+  isStringList,
   type JsonLimits,
   JsonNesting,
   type JsonProblem,
@@ -42,18 +46,19 @@ export {
   parseOutsideJson,
   withoutUndefined,
 } from "./json.ts";
-export type { TextModel } from "./ports.ts";
-export { type Clock, distinctSeconds, isTimeZone, systemClock } from "./ports.ts";
-export { describeCause, err, errnoCode, HermesError, ok, type Result } from "./result.ts";
+export { type Clock, distinctSeconds, isTimeZone, systemClock, type TextModel } from "./ports.ts";
+export { describeCause, err, errnoCode, HermesError, ok, type Result, sqliteCode } from "./result.ts";
 export {
   codePointLength,
   groupThousands,
   hasLoneSurrogate,
   isWhitespaceUnit,
+  lowerAscii,
   normalizeNewlines,
   percentOf,
   preview,
   pyStrip,
   sliceCodePoints,
+  snakeCase,
   takeCodePoints,
 } from "./text.ts";

@@ -7,6 +7,15 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** For an argument that a model left out: some send null or an empty text instead. */
+export function isAbsent(value: unknown): value is undefined | null | "" {
+  return value === undefined || value === null || value === "";
+}
+
+export function isStringList(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
 /** A copy without the fields that are undefined, for rows and requests where a key must be absent. */
 export function withoutUndefined<T extends object>(value: T): T {
   const copy: Record<string, unknown> = {};

@@ -31,6 +31,12 @@ export function errnoCode(cause: unknown): string | undefined {
   return typeof cause.code === "string" ? cause.code : undefined;
 }
 
+/** The extended result code of an error that came from SQLite; its low byte is the primary code. */
+export function sqliteCode(cause: unknown): number | undefined {
+  if (typeof cause !== "object" || cause === null || !("errcode" in cause)) return undefined;
+  return typeof cause.errcode === "number" ? cause.errcode : undefined;
+}
+
 /** The message of a caught value. */
 export function describeCause(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);

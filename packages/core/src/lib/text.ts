@@ -59,6 +59,11 @@ export function normalizeNewlines(text: string): string {
   return text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text;
 }
 
+/** Changes only A-Z, as SQLite does. */
+export function lowerAscii(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
+
 /** `12345` -> `12,345`, whatever the locale. */
 export function groupThousands(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
@@ -68,6 +73,11 @@ export function groupThousands(value: number): string {
 export function percentOf(current: number, limit: number): number {
   if (limit <= 0) return 0;
   return Math.min(100, Math.trunc((current / limit) * 100));
+}
+
+/** `syncTurn` -> `sync_turn`. */
+export function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 /** True when the text has half a surrogate pair, which UTF-8 cannot encode. */

@@ -73,8 +73,14 @@ class OpenedHome implements Memory {
   readonly options: OpenMemoryOptions;
   readonly #users = new Map<string, Person>();
   readonly #opened = new AsyncDisposableStack();
-  #config: Promise<HermesConfig> | undefined;
-  #memoryConfig: Promise<MemoryConfig> | undefined;
+  readonly #config = kept(async () => {
+    const { loadConfig } = await import("../config/index.ts");
+    return usable(await loadConfig(this.home));
+  });
+  readonly #memoryConfig = kept(async () => {
+    const { loadMemoryConfig } = await import("../config/index.ts");
+    return usable(await loadMemoryConfig(this.home));
+  });
   #database: Promise<SessionDatabase> | undefined;
 
   constructor(options: OpenMemoryOptions) {
@@ -86,30 +92,12 @@ class OpenedHome implements Memory {
 
   config(): Promise<HermesConfig> {
     const given = this.options.config;
-    if (typeof given === "object") return Promise.resolve(given);
-    if (given !== "live" && this.#config !== undefined) return this.#config;
-    const reading = import("../config/index.ts").then(async ({ loadConfig }) =>
-      usable(await loadConfig(this.home)),
-    );
-    this.#config = reading;
-    reading.catch(() => {
-      if (this.#config === reading) this.#config = undefined; // the user may repair the file
-    });
-    return reading;
+    return typeof given === "object" ? Promise.resolve(given) : this.#config(given === "live");
   }
 
   memoryConfig(): Promise<MemoryConfig> {
     const given = this.options.config;
-    if (typeof given === "object") return Promise.resolve(given.memory);
-    if (given !== "live" && this.#memoryConfig !== undefined) return this.#memoryConfig;
-    const reading = import("../config/index.ts").then(async ({ loadMemoryConfig }) =>
-      usable(await loadMemoryConfig(this.home)),
-    );
-    this.#memoryConfig = reading;
-    reading.catch(() => {
-      if (this.#memoryConfig === reading) this.#memoryConfig = undefined;
-    });
-    return reading;
+    return typeof given === "object" ? Promise.resolve(given.memory) : this.#memoryConfig(given === "live");
   }
 
   user({ platform, id }: { readonly platform: unknown; readonly id: unknown }): Person {
@@ -165,6 +153,20 @@ class OpenedHome implements Memory {
     this.refuseIfClosed();
     return this.#opened.use(opened);
   }
+}
+
+/** Reads once, or with `isLive` each time. A failure is not kept: the user may repair the file. */
+function kept<Config>(read: () => Promise<Config>): (isLive: boolean) => Promise<Config> {
+  let last: Promise<Config> | undefined;
+  return (isLive) => {
+    if (!isLive && last !== undefined) return last;
+    const reading = read();
+    last = reading;
+    reading.catch(() => {
+      if (last === reading) last = undefined;
+    });
+    return reading;
+  };
 }
 
 class PersonOfHome implements Person {
@@ -282,15 +284,15 @@ function curatedSettings(config: MemoryConfig): Omit<MemoryStoreOptions, "dir"> 
 }
 
 function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonProvider {
+  type Layer = typeof import("../providers/index.ts") & {
+    readonly request: { readonly home: string; readonly config: MemoryConfig; readonly user?: MemoryUser };
+  };
   /** Undefined, and the layer is not loaded, if no provider is active. */
   const layer = async (): Promise<Layer | undefined> => {
     const config = await memory.memoryConfig();
     if (config.provider.trim() === "") return undefined;
     const request = { home: memory.home, config, user };
     return { ...(await import("../providers/index.ts")), request };
-  };
-  type Layer = typeof import("../providers/index.ts") & {
-    readonly request: { readonly home: string; readonly config: MemoryConfig; readonly user?: MemoryUser };
   };
   return {
     async activate({ options, ...request }) {

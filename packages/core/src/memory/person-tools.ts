@@ -11,7 +11,7 @@ export function toolsOf(person: Person, rules: ToolRules): readonly Tool[] {
   const { memory, scope } = person;
   const { home } = memory;
   const { inOrder = (work) => work(), onWrites, log } = rules;
-  const curated = () => person.curated(log === undefined ? {} : { log });
+  const curated = () => person.curated({ log });
   return [
     ...curatedTools((work) =>
       inOrder(async () => {
@@ -26,11 +26,11 @@ export function toolsOf(person: Person, rules: ToolRules): readonly Tool[] {
     ),
     // Without summaries: outside of a conversation there is no model. Without a database the tool itself says so.
     sessionSearchEntry({ summarize: false }, async (work) => {
-      const config = await memory.config(); // it may forbid to look into other profiles
+      const config = await memory.config(); // it may forbid reading other profiles
       const settings = { ...sessionSearchSettings(config), summarize: "off" as const };
       return person.withSessions((store) => work({ store, context: { home, settings, ...scope } }));
     }),
-    // Reading does not make a home.
+    // Reading must not create the home.
     memoryHistoryEntry((work) =>
       inOrder(async () => work(existsSync(home) ? await curated() : { history: () => [] })),
     ),

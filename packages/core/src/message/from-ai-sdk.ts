@@ -12,6 +12,7 @@ import {
   type ToolCall,
   type ToolMessage,
   type Vendor,
+  vendorField,
 } from "./message.ts";
 
 /**
@@ -44,7 +45,7 @@ function fromSdkMessage(message: AnyAiSdkMessage): readonly Message[] {
   switch (role) {
     case "system":
     case "user":
-      return [newMessage({ role, content: fromContent(content), ...bag(options) })];
+      return [newMessage({ role, content: fromContent(content), ...vendorField(options) })];
     case "assistant":
       return [fromAssistant(content, options)];
     case "tool":
@@ -62,7 +63,7 @@ function fromContent(content: string | readonly object[]): Content {
 
 function fromAssistant(content: string | readonly object[], options: Vendor): AssistantMessage {
   if (typeof content === "string")
-    return newMessage({ role: "assistant", content, toolCalls: [], ...bag(options) });
+    return newMessage({ role: "assistant", content, toolCalls: [], ...vendorField(options) });
   const kinds = content.map(kindOf);
   const of = (...wanted: readonly Kind[]): readonly object[] =>
     content.filter((part) => wanted.includes(kindOf(part)));
@@ -71,7 +72,7 @@ function fromAssistant(content: string | readonly object[], options: Vendor): As
     role: "assistant",
     content: of("content", "result").map(fromPart),
     toolCalls: of("call").map(fromCall),
-    ...bag({
+    ...vendorField({
       ...options,
       ...(reasoning.length === 0 ? {} : { reasoning_details: reasoning }),
       ...(isDeepStrictEqual(kinds, usualOrder(kinds)) ? {} : { ai_sdk_order: kinds }),
@@ -84,12 +85,12 @@ function fromCall(part: object): ToolCall {
   if (typeof toolCallId !== "string" || typeof toolName !== "string")
     throw new Unreadable("has a tool call without an id or a name");
   const given = JSON.stringify(jsonSafe(input)) ?? "";
-  return { id: toolCallId, name: toolName, arguments: given, ...bag(safeFields(others)) };
+  return { id: toolCallId, name: toolName, arguments: given, ...vendorField(safeFields(others)) };
 }
 
 function fromPart(part: object): Part {
   const { type, text, ...others } = part as Fields;
-  if (type === "text" && typeof text === "string") return { type, text, ...bag(safeFields(others)) };
+  if (type === "text" && typeof text === "string") return { type, text, ...vendorField(safeFields(others)) };
   return fromImage(part as Fields) ?? { type: "other", value: jsonSafe(part) };
 }
 
@@ -141,7 +142,7 @@ function fromToolPart(part: object, options: Vendor): ToolMessage {
       role: "tool",
       toolCallId: "",
       content: [{ type: "other", value: jsonSafe(part) }],
-      ...bag(options),
+      ...vendorField(options),
     });
   if (typeof toolCallId !== "string" || typeof toolName !== "string")
     throw new Unreadable("has a tool result without an id or a name");
@@ -152,7 +153,7 @@ function fromToolPart(part: object, options: Vendor): ToolMessage {
     toolCallId,
     toolName,
     content,
-    ...bag({ ...options, ...(Object.keys(result).length === 0 ? {} : { ai_sdk: result }) }),
+    ...vendorField({ ...options, ...(Object.keys(result).length === 0 ? {} : { ai_sdk: result }) }),
   });
 }
 
@@ -195,8 +196,4 @@ function safeFields(fields: Fields, depth = 0): Fields {
       value === undefined ? [] : [[key, jsonSafe(value, depth + 1)]],
     ),
   );
-}
-
-function bag(vendor: Vendor): { readonly vendor?: Vendor } {
-  return Object.keys(vendor).length === 0 ? {} : { vendor };
 }

@@ -105,6 +105,11 @@ export function withMeta<M extends Message>(
   return { ...message, meta: withoutUndefined({ ...message.meta, ...changes }) as Meta };
 }
 
+/** The field `vendor`; no field when there is nothing to keep. */
+export function vendorField(vendor: Vendor): { readonly vendor?: Vendor } {
+  return Object.keys(vendor).length === 0 ? {} : { vendor };
+}
+
 /** A copy without these vendor fields; the same object if it has none of them. */
 export function withoutVendor<M extends Message>(message: M, names: ReadonlySet<string>): M {
   const { vendor, ...rest } = message;

@@ -24,6 +24,7 @@ import {
   roleFor,
   type ToolCall,
   type Vendor,
+  vendorField,
   withMeta,
 } from "./message.ts";
 
@@ -93,7 +94,7 @@ function messageOf(row: Readonly<Record<string, unknown>>, given: Partial<Meta> 
   const role = roleFor(written);
   const meta = { ...metaOf(row), writtenRole: role === written ? undefined : written, ...given };
   const content = parseContent(row.content);
-  const rest = bag(unknownFields(row, role));
+  const rest = vendorField(unknownFields(row, role));
   switch (role) {
     case "assistant":
       return newMessage({ role, content, toolCalls: parseToolCalls(row.tool_calls), ...rest }, meta);
@@ -177,7 +178,7 @@ export function parseToolCalls(value: unknown): readonly ToolCall[] {
     if (rowId !== undefined && rowId !== id) vendor.id = rowId;
     if (callId !== undefined) vendor.call_id = callId;
     if (type !== undefined && type !== "function") vendor.type = type;
-    return [{ id, name, arguments: argumentText(given), ...bag(vendor) }];
+    return [{ id, name, arguments: argumentText(given), ...vendorField(vendor) }];
   });
 }
 
@@ -283,7 +284,11 @@ function parsePart(value: unknown): Part {
   const { type, text: said, ...others } = value;
   // text, input_text, output_text, or no type. The text of other types (reasoning, a document) is not part of the message text.
   if (typeof said === "string" && (type === undefined || (typeof type === "string" && type.endsWith("text"))))
-    return { type: "text", text: said, ...bag(type === "text" ? others : { type: type ?? null, ...others }) };
+    return {
+      type: "text",
+      text: said,
+      ...vendorField(type === "text" ? others : { type: type ?? null, ...others }),
+    };
   return parseImage(value) ?? { type: "other", value };
 }
 
@@ -292,23 +297,27 @@ function parseImage(part: Readonly<Record<string, unknown>>): Part | undefined {
   if ((type === "image_url" || type === "input_image") && at !== undefined && source === undefined) {
     const kept = type === "image_url" ? others : { type, ...others };
     if (typeof at === "string")
-      return { type: "image", url: at, ...bag(type === "image_url" ? { image_url: null, ...kept } : kept) };
+      return {
+        type: "image",
+        url: at,
+        ...vendorField(type === "image_url" ? { image_url: null, ...kept } : kept),
+      };
     if (!isRecord(at) || typeof at.url !== "string") return undefined;
     const { url, ...settings } = at;
     return {
       type: "image",
       url,
-      ...bag(
+      ...vendorField(
         Object.keys(settings).length === 0 && type === "image_url" ? kept : { ...kept, image_url: settings },
       ),
     };
   }
   if (type !== "image" || !isRecord(source) || at !== undefined) return undefined;
   if (source.type === "url" && typeof source.url === "string" && Object.keys(source).length === 2)
-    return { type: "image", url: source.url, ...bag({ type, ...others }) };
+    return { type: "image", url: source.url, ...vendorField({ type, ...others }) };
   const { media_type: mediaType, data } = source;
   if (source.type !== "base64" || typeof mediaType !== "string" || typeof data !== "string") return undefined;
-  return { type: "image", url: `data:${mediaType};base64,${data}`, ...bag({ type, ...others }) };
+  return { type: "image", url: `data:${mediaType};base64,${data}`, ...vendorField({ type, ...others }) };
 }
 
 function renderPart(part: Part): unknown {
@@ -347,10 +356,6 @@ function argumentText(given: unknown): string {
   } catch {
     return ""; // holds itself or a bigint: no model can have written it
   }
-}
-
-function bag(vendor: Vendor): { readonly vendor?: Vendor } {
-  return Object.keys(vendor).length === 0 ? {} : { vendor };
 }
 
 function text(value: unknown): string | undefined {

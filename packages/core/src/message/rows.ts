@@ -1,7 +1,6 @@
 // The database row of a message, and its conversion from and to a message. Pure. A message that was stored and read again produces the
 // same model request. `vendor` of a message has columns for reasoning only, its other fields are not stored; parts and tool calls are
 // stored as JSON, with their `vendor` (ai-sdk.ts lists the consequences for the AI SDK).
-
 import { inspect } from "node:util";
 import {
   hasLoneSurrogate,

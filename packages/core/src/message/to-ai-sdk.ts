@@ -244,7 +244,8 @@ function toOther(value: unknown, place: Place, version: AiSdkVersion): unknown {
     case "file":
     case "reasoning-file": {
       const data = revivedData(part.data, version, place);
-      return data === undefined ? undefined : { ...part, data };
+      const isRefused = data === undefined || (type === "reasoning-file" && !isReasoningData(data));
+      return isRefused ? undefined : { ...part, data };
     }
     case "file-id":
     case "image-file-id":
@@ -281,6 +282,11 @@ function isOptions(value: unknown): boolean {
 /** The id of a file at each vendor. */
 function isReference(value: unknown): boolean {
   return isRecord(value) && Object.values(value).every((id) => typeof id === "string");
+}
+
+/** Files in reasoning are bytes or an address; version 7 refuses texts and references there. */
+function isReasoningData(data: unknown): boolean {
+  return !isRecord(data) || data instanceof URL || data.type === "data" || data.type === "url";
 }
 
 /** For versions without files in reasoning. */

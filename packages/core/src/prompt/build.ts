@@ -1,6 +1,5 @@
 // Builds the system prompt from its parts. Pure: the same parts give the same bytes, because prompt caches and stored sessions
 // depend on them.
-
 import type { ToolUseEnforcement } from "../config/index.ts";
 import { isTimeZone, pyStrip, sha256 } from "../lib/index.ts";
 import {

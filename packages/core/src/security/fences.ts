@@ -171,7 +171,7 @@ class Remainder {
   }
 }
 
-// ---- results of tools that are not ours ----
+// ---- Results of tools that are not ours ----
 
 const UNTRUSTED_TAG = "untrusted_tool_result";
 // Allows any characters but letters and digits between bracket and name, such as invisible ones: a model still reads a tag.

@@ -135,7 +135,7 @@ function isVisibleAscii(unit: number): boolean {
   return (unit >= 0x20 && unit < 0x7f) || unit === 0x09 || unit === 0x0a || unit === 0x0d;
 }
 
-// ---- hidden characters ----
+// ---- Hidden characters ----
 
 const TAG_UNITS = 2;
 const BLACK_FLAG = 0x1f3f4;
@@ -215,7 +215,7 @@ function isSelector(codePoint: number): boolean {
   return (codePoint >= 0xfe00 && codePoint <= 0xfe0f) || (codePoint >= 0xe0100 && codePoint <= 0xe01ef);
 }
 
-// ---- single characters ----
+// ---- Single characters ----
 
 const known = new Map<number, string | undefined>();
 const MOST_KNOWN = 8192; // more than one text uses; then the cache is cleared
@@ -267,8 +267,8 @@ function workOut(codePoint: number): string | undefined {
   return /[\0-\x7f]/.test(plain) ? plain : undefined;
 }
 
-// ---- digits and signs for letters (`1gn0re`, `in$tructi0ns`), and letters that look the same (`lgnore`). Only a run that then is a
-// word of the threat table is read this way; every other digit stays a digit ----
+// ---- Digits, signs and letters that look like other letters (`1gn0re`, `in$tructi0ns`, `lgnore`) ----
+// Only a run that then is a word of the threat table is read this way; every other digit stays a digit.
 
 const LOOKS = new Map([
   ["0", "o"],

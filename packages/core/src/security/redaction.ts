@@ -1,6 +1,5 @@
 // Masks secrets in text that leaves the process: logs, reports, summaries. Every step takes linear time and gives the same result
 // when it runs twice. A mask keeps the public prefix, which tells the kind of secret.
-
 import { isSecretValue, namedValues } from "./secrets/find.ts";
 import {
   AUTHORIZATION,

@@ -2,8 +2,7 @@
 
 export type { MessageInput, NewMessage } from "../message/index.ts";
 export { bindStore } from "./bound-store.ts";
-export type { SessionErrorCode } from "./errors.ts";
-export { describeLoss, sessionDatabaseUnavailable } from "./errors.ts";
+export { describeLoss, type SessionErrorCode, sessionDatabaseUnavailable } from "./errors.ts";
 export {
   checkSessionId,
   newSessionId,
@@ -18,22 +17,22 @@ export { describeHolder, forgetHolder, isDeadHere, newHolder } from "./lease-hol
 export { type Maintained, type MaintenanceSettings, maintainSessions } from "./maintain.ts";
 export { openSessionStore, type SessionStoreOptions } from "./open.ts";
 export { longestStart, READ_RESULT, type ResultLimits, readResultEntry } from "./read-result.ts";
-export type {
-  ActiveSession,
-  AnchoredView,
-  ExportedSession,
-  HandoffState,
-  KeptResult,
-  ListedSession,
-  MessageKey,
-  MessageRow,
-  MessageWindow,
-  SessionRow,
-  SummaryHit,
-  SummaryNode,
-  UserMessagePreview,
+export {
+  type ActiveSession,
+  type AnchoredView,
+  type ExportedSession,
+  type HandoffState,
+  INTERNAL_SOURCES,
+  type KeptResult,
+  type ListedSession,
+  type MessageKey,
+  type MessageRow,
+  type MessageWindow,
+  type SessionRow,
+  type SummaryHit,
+  type SummaryNode,
+  type UserMessagePreview,
 } from "./rows.ts";
-export { INTERNAL_SOURCES } from "./rows.ts";
 export { sanitizeFtsQuery } from "./search/sanitize.ts";
 export { parseMoment } from "./search/time.ts";
 export type {

@@ -1,7 +1,14 @@
 // The `read_result` tool: reads tool results that were too long for the conversation, in parts, or lists the places in one that
 // contain a text. Only results named by rows of this conversation, or by messages that have no row yet, can be read; any other id
 // is unknown. With several users, a row of one user opens no file that a row of another user named first.
-import { codePointLength, groupThousands, preview, sliceCodePoints, takeCodePoints } from "../lib/index.ts";
+import {
+  codePointLength,
+  groupThousands,
+  isAbsent,
+  preview,
+  sliceCodePoints,
+  takeCodePoints,
+} from "../lib/index.ts";
 import type { Message } from "../message/index.ts";
 import { fenceUntrusted, untrustedSourceOf } from "../security/index.ts";
 import {
@@ -14,8 +21,7 @@ import {
   type ToolDefinition,
   type ToolOutcome,
 } from "../tools/index.ts";
-import type { Scope } from "./identity.ts";
-import { readMarks } from "./identity.ts";
+import { readMarks, type Scope } from "./identity.ts";
 import { type NotedResult, notedResult, RESULT_ID, readKeptResult } from "./session-files.ts";
 import type { SessionStore } from "./store.ts";
 
@@ -135,14 +141,14 @@ function parse({ id, offset, limit, find }: ToolArguments): Request | string {
   const wanted = typeof find === "string" && find !== "" ? find : undefined;
   if (wanted !== undefined && codePointLength(wanted) > MOST_FIND_CHARS)
     return `find may have ${MOST_FIND_CHARS} characters at most.`;
-  const named = id === undefined || id === null || id === "" ? undefined : shownText(id);
+  const named = isAbsent(id) ? undefined : shownText(id);
   if (named === undefined && wanted !== undefined) return "find needs an id: the result to search.";
   return { id: named, offset: from, limit: most, find: wanted };
 }
 
 /** Models sometimes write numbers as strings. */
 function wholeNumber(value: unknown, standard: number): number | undefined {
-  if (value === undefined || value === null || value === "") return standard;
+  if (isAbsent(value)) return standard;
   const number = typeof value === "string" ? Number(value) : value;
   return typeof number === "number" && Number.isSafeInteger(number) ? number : undefined;
 }
@@ -333,7 +339,7 @@ function asData(text: string, { source }: View): string {
 }
 
 function previewOf({ id, offset, find }: ToolArguments): string {
-  if (id === undefined || id === null || id === "") return "list kept results";
+  if (isAbsent(id)) return "list kept results";
   const what = typeof find === "string" && find !== "" ? `"${preview(find, 40)}" in ` : "";
   const from = offset === undefined || offset === null || offset === 0 ? "" : ` from ${shownText(offset)}`;
   return onOneLine(`${what}${preview(shownText(id), 64)}${preview(from, 30)}`);

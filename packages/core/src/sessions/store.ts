@@ -4,7 +4,6 @@
 // `session-db-damaged`, `session-db-read-only`, ...) and when the arguments are invalid; the codes are in errors.ts. A read with
 // `userId` sees only the sessions of that user: those of other users, and those without an owner, do not exist. A member that is
 // passed `userId: undefined` rejects with `bad-user-id` (identity.ts). A store for a single user: bound-store.ts.
-
 import type { SessionFiles } from "../home.ts";
 import type { MessageInput, MessageRow, OpenAiMessage } from "../message/index.ts";
 import type { LostRows } from "./errors.ts";

@@ -7,6 +7,7 @@ import {
   distinctSeconds,
   err,
   errnoCode,
+  isRecord,
   namesIn,
   ok,
   type Result,
@@ -17,7 +18,7 @@ import {
 import type { Plan } from "./change/change-plan.ts";
 import { performCall, previewCall, type SkillChanged, underLock } from "./change/change-skill.ts";
 import { parseSkillCall, type SkillCall } from "./change/skill-call.ts";
-import { fieldOf, isFields } from "./frontmatter.ts";
+import { fieldOf } from "./frontmatter.ts";
 import { pendingSkillsDirectory } from "./paths.ts";
 import type { SkillError, SkillOrigin } from "./skill.ts";
 import type { SkillStore } from "./store.ts";
@@ -101,7 +102,7 @@ function readPendingSkill(directory: string, id: string): Result<PendingSkillCha
     if (statSync(path).size > MAX_RECORD_BYTES) return err(damaged(id, path));
     const value: unknown = JSON.parse(readFileSync(path, "utf8"));
     const payload = fieldOf(value, "payload");
-    if (fieldOf(value, "id") !== id || !isFields(payload)) return err(damaged(id, path));
+    if (fieldOf(value, "id") !== id || !isRecord(payload)) return err(damaged(id, path));
     const time = fieldOf(value, "created_at");
     const group = fieldOf(value, "group");
     return ok({

@@ -13,11 +13,10 @@ import {
   statSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { describeCause, errnoCode, writeFileAtomic } from "../lib/index.ts";
+import { describeCause, errnoCode, isRecord, isStringList, writeFileAtomic } from "../lib/index.ts";
 import {
   type FrontmatterParser,
   fieldOf,
-  isFields,
   loadFrontmatterParser,
   readSkillText,
   toHeader,
@@ -348,7 +347,7 @@ function readSnapshot(path: string): HeaderCache {
     if (statSync(path).size > MAX_BYTES) return cache;
     const content: unknown = JSON.parse(readFileSync(path, "utf8"));
     const files = fieldOf(content, "files");
-    if (fieldOf(content, "version") !== VERSION || !isFields(files)) return cache;
+    if (fieldOf(content, "version") !== VERSION || !isRecord(files)) return cache;
     for (const [file, entry] of Object.entries(files)) {
       const cached = toCached(entry);
       if (cached) cache.set(file, cached);
@@ -390,8 +389,5 @@ const LISTS = [
 function isHeader(value: unknown): value is SkillHeader {
   if (typeof fieldOf(value, "name") !== "string" || typeof fieldOf(value, "description") !== "string")
     return false;
-  return LISTS.every((name) => {
-    const list = fieldOf(value, name);
-    return Array.isArray(list) && list.every((item) => typeof item === "string");
-  });
+  return LISTS.every((name) => isStringList(fieldOf(value, name)));
 }

@@ -5,6 +5,7 @@ import {
   err,
   groupThousands,
   hasLoneSurrogate,
+  isRecord,
   normalizeNewlines,
   ok,
   pyStrip,
@@ -59,7 +60,7 @@ export async function loadFrontmatterParser(): Promise<FrontmatterParser> {
       const [mistake] = document.errors;
       if (mistake) return err(firstLine(mistake.message));
       const content: unknown = document.toJS();
-      return isFields(content) ? ok(content) : err("it does not hold keys and values");
+      return isRecord(content) ? ok(content) : err("it does not hold keys and values");
     } catch (cause) {
       return err(firstLine(describeCause(cause))); // for example endless aliases
     }
@@ -78,13 +79,9 @@ export function parseLines(yaml: string): Fields {
   return fields;
 }
 
-export function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** Only own fields, so that names such as `constructor` give undefined. */
 export function fieldOf(fields: unknown, name: string): unknown {
-  return isFields(fields) && Object.hasOwn(fields, name) ? fields[name] : undefined;
+  return isRecord(fields) && Object.hasOwn(fields, name) ? fields[name] : undefined;
 }
 
 function unquoted(text: string): string {

@@ -1,8 +1,8 @@
 // Where a skill comes from (shipped with the program, installed from the hub, external, or made here) and who may change it.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { errnoCode } from "../lib/index.ts";
-import { fieldOf, isFields } from "./frontmatter.ts";
+import { errnoCode, isRecord } from "../lib/index.ts";
+import { fieldOf } from "./frontmatter.ts";
 import type { Skill, SkillAction, SkillError, SkillOrigin } from "./skill.ts";
 import type { SkillStore } from "./store.ts";
 
@@ -49,7 +49,7 @@ function hubNames(text: string): string[] | undefined {
     const content: unknown = JSON.parse(text);
     const installed = fieldOf(content, "installed") ?? content;
     if (Array.isArray(installed)) return installed.flatMap((each) => namesOf("", each));
-    return isFields(installed)
+    return isRecord(installed)
       ? Object.entries(installed).flatMap(([name, entry]) => namesOf(name, entry))
       : undefined;
   } catch {

@@ -1,5 +1,4 @@
 // The skills of one home: which there are, which one a name means, which an agent may see, and their list in the system prompt.
-
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";

@@ -6,8 +6,7 @@ import { draftOf, moveSkill, replaceFile } from "./change/apply-plan.ts";
 import { underLock } from "./change/change-skill.ts";
 
 import { type ChangeDraft, newChange, readBlob, readChanges, type SkillChange } from "./history.ts";
-import type { SkillError, SkillOrigin } from "./skill.ts";
-import { SKILL_FILE } from "./skill.ts";
+import { SKILL_FILE, type SkillError, type SkillOrigin } from "./skill.ts";
 import { exists, parseFilePath, placeInSkill, readIfThere } from "./skill-files.ts";
 import type { SkillStore } from "./store.ts";
 import { changeUsage, markActive, markArchived, NO_USAGE, type UsageChange } from "./usage.ts";

@@ -6,12 +6,13 @@ import {
   describeCause,
   err,
   errnoCode,
+  isRecord,
   ok,
   type Result,
   withFileLocks,
   writeFileAtomic,
 } from "../lib/index.ts";
-import { fieldOf, isFields } from "./frontmatter.ts";
+import { fieldOf } from "./frontmatter.ts";
 import type { SkillError } from "./skill.ts";
 import type { SkillStore } from "./store.ts";
 
@@ -34,7 +35,7 @@ export function readUsage(store: SkillStore): ReadonlyMap<string, SkillUsage> {
   const content = readContent(usagePath(store));
   const records = content.kind === "records" ? content.records : {};
   return new Map(
-    Object.entries(records).flatMap(([name, record]) => (isFields(record) ? [[name, toUsage(record)]] : [])),
+    Object.entries(records).flatMap(([name, record]) => (isRecord(record) ? [[name, toUsage(record)]] : [])),
   );
 }
 
@@ -141,7 +142,7 @@ function readContent(path: string): Content {
   }
   try {
     const content: unknown = JSON.parse(text);
-    return isFields(content) ? { kind: "records", records: content } : { kind: "damaged" };
+    return isRecord(content) ? { kind: "records", records: content } : { kind: "damaged" };
   } catch {
     return { kind: "damaged" };
   }
@@ -164,7 +165,7 @@ function applyChanges(
     const record = records.get(name);
     if (change === null) records.delete(name);
     else {
-      const known = isFields(record) ? record : { created_at: now };
+      const known = isRecord(record) ? record : { created_at: now };
       const usage = { ...toUsage(known), ...change(toUsage(known), now) };
       // Fields of other programs stay. The older field for agent skills must not contradict `created_by`.
       const older = "agent_created" in known ? { agent_created: usage.created_by === "agent" } : {};
@@ -177,7 +178,7 @@ function applyChanges(
 }
 
 function sortFields([name, record]: [string, unknown]): [string, unknown] {
-  if (!isFields(record)) return [name, record];
+  if (!isRecord(record)) return [name, record];
   return [name, Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)))];
 }
 

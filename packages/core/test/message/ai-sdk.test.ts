@@ -687,6 +687,22 @@ describe("messages of chat rows", () => {
     "data:image/png;base64,AA==",
   );
 
+  it.each(VERSIONS)(
+    "with a reference or a text as a file of the reasoning are valid in version %i",
+    (version) => {
+      for (const data of [
+        {},
+        { vendor: "file-1" },
+        { type: "text", text: "x" },
+        { type: "reference", reference: {} },
+      ]) {
+        const content = [{ type: "reasoning-file", data, mediaType: "image/png" }];
+        const { messages } = parseMessages([{ role: "assistant", content }]);
+        for (const message of toAiSdk(messages, { version })) SCHEMAS[version].parse(message);
+      }
+    },
+  );
+
   it("with parts and addresses that only look like the SDK's are valid, too", () => {
     const parts = fc.array(
       fc.oneof(

@@ -1,6 +1,5 @@
 // Plans a compaction of a list before any model is called: which messages stay, which are summarised, and
 // whether that is worth it. Pure.
-
 import { pyStrip } from "../../lib/index.ts";
 import { isResult, type Message, roleOf, textOf, toolCallsOf } from "../../message/index.ts";
 import type { Span } from "../engine.ts";

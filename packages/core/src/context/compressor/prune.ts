@@ -3,6 +3,7 @@
 import {
   codePointLength,
   groupThousands,
+  isAbsent,
   isRecord,
   outsideJsonOr,
   parseOutsideJson,
@@ -209,13 +210,14 @@ function otherLine(given: Arguments, result: string, tool: string): string {
   return `[${tool}]${shown.join("")} (${size(result)} chars result)`;
 }
 
-function parseArguments(argumentsText: string): Arguments {
+/** The arguments of a tool call; none when they are not a JSON object. */
+export function parseArguments(argumentsText: string): Arguments {
   const value = outsideJsonOr(argumentsText, undefined);
   return isRecord(value) ? value : {};
 }
 
 function text(value: unknown, missing = "?"): string {
-  if (value === undefined || value === null || value === "") return missing;
+  if (isAbsent(value)) return missing;
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 

@@ -1,5 +1,4 @@
 // The body of the lossless engine's handoff: one entry for each part of the conversation that is no longer in the list.
-
 import type { Message } from "../../message/index.ts";
 import type { SummaryNode } from "../../sessions/index.ts";
 import { handoffBody, withoutHandoff } from "../compressor/handoff.ts";

@@ -1,8 +1,8 @@
 // Writes the summary of a node: by a model if one answers, otherwise as an excerpt of the sources.
-import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
+import { codePointLength, pyStrip } from "../../lib/index.ts";
 import type { SummaryFailure } from "../engine.ts";
 import type { SummaryModels } from "../summary/summary-models.ts";
-import { type Focus, providerNotes } from "../summary/summary-request.ts";
+import { type Focus, providerNotes, withEllipsis } from "../summary/summary-request.ts";
 import { cutMiddle, estimateText, fairLimit, fitTokens, shortenSections } from "../tokens.ts";
 
 export type NodeText = {
@@ -168,9 +168,12 @@ export function extractOf(texts: readonly string[], limitChars: number): string 
   const room = Math.max(0, limitChars - codePointLength(STATEMENT) - 1);
   const fitting = Math.max(1, Math.floor(room / (LEAST_LINE_CHARS + 3)));
   const shown = lines.length <= fitting ? lines : withGap(lines, fitting - 1);
-  const short = shown.map((line) => (codePointLength(line) > LINE_CHARS ? cut(line, LINE_CHARS) : line));
+  const short = shown.map((line) => withEllipsis(line, LINE_CHARS));
   const limit = fairLimit(short.map(codePointLength), room - 3 * short.length);
-  return [STATEMENT, ...short.map((line) => `- ${cut(line, Math.max(LEAST_LINE_CHARS, limit))}`)].join("\n");
+  return [
+    STATEMENT,
+    ...short.map((line) => `- ${withEllipsis(line, Math.max(LEAST_LINE_CHARS, limit))}`),
+  ].join("\n");
 }
 
 /** All summaries share the room. */
@@ -189,10 +192,6 @@ function withGap(lines: readonly string[], count: number): readonly string[] {
   const tail = Math.max(0, count - head);
   const left = lines.length - head - tail;
   return [...lines.slice(0, head), `(${left} more messages)`, ...lines.slice(lines.length - tail)];
-}
-
-function cut(line: string, limit: number): string {
-  return codePointLength(line) > limit ? `${takeCodePoints(line, limit - 1)}…` : line;
 }
 
 // The prompt: one part of a conversation, or several summaries, become one summary.

@@ -1,8 +1,9 @@
 // The handoff body written without a model: facts read off the turns, under the headings a model would use, and a statement
 // of what is missing and where to find it.
-import { codePointLength, isRecord, outsideJsonOr, pyStrip, takeCodePoints } from "../../lib/index.ts";
+import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { isResult, type Message, roleOf, toolCallsOf } from "../../message/index.ts";
 import { isTaskList } from "../compressor/handoff.ts";
+import { parseArguments } from "../compressor/prune.ts";
 import type { LeftOut, SummaryFailure } from "../engine.ts";
 import { estimateText, fitTokens, lastCodePoints, shortenSections } from "../tokens.ts";
 import { contentText, type Redact } from "./summary-request.ts";
@@ -148,7 +149,7 @@ export function pathsIn(turns: readonly Message[], limit: number): readonly stri
 
 function fromCalls(turn: Message): readonly string[] {
   return toolCallsOf(turn).flatMap((call) => {
-    const given = parsed(call.arguments);
+    const given = parseArguments(call.arguments);
     return ARGUMENTS.flatMap((name) => {
       const value = given[name];
       return typeof value === "string" && value !== "" ? [value] : [];
@@ -158,9 +159,4 @@ function fromCalls(turn: Message): readonly string[] {
 
 function fromText(turn: Message): readonly string[] {
   return takeCodePoints(contentText(turn.content), READ_CHARS).match(PATH_LIKE) ?? [];
-}
-
-function parsed(argumentsText: string): Readonly<Record<string, unknown>> {
-  const value = outsideJsonOr(argumentsText, undefined);
-  return isRecord(value) ? value : {};
 }

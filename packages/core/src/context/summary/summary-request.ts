@@ -1,6 +1,5 @@
 // The text of a request for a summary: instructions, source texts, sections to fill. In plain words, because some vendors'
 // filters refuse a request that argues with what the turns might say.
-
 import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import {
   type Content,
@@ -156,7 +155,8 @@ function usersText(message: Message | undefined, redact: Redact): string {
   return own === undefined ? "" : pyStrip(redact(contentText(own.content)).replace(/\s+/g, " "));
 }
 
-function withEllipsis(text: string, limit: number): string {
+/** At most `limit` code points, the ellipsis included. */
+export function withEllipsis(text: string, limit: number): string {
   return codePointLength(text) > limit ? `${takeCodePoints(text, limit - 1)}…` : text;
 }
 

@@ -12,7 +12,7 @@ import {
   stagePending,
 } from "./pending.ts";
 
-// ---- asking ----
+// ---- Asking ----
 
 /** Asks the user. `once` and `session` mean yes, `deny` means no; after any other answer the write is staged. */
 export type ApprovalCallback = (
@@ -64,7 +64,7 @@ function textOf(op: MemoryOp): string {
   return op.action === "replace" ? `old: ${op.oldText}\nnew: ${op.content}` : op.oldText;
 }
 
-// ---- staging ----
+// ---- Staging ----
 
 /** Several operations are one record, so that they are approved together or not at all. */
 export function stageOperations(
@@ -120,7 +120,7 @@ export function stageCuration(
   return stagePending(directory, { action: "curate", summary, origin: "curator", payload, group }, now);
 }
 
-// ---- approving ----
+// ---- Approving ----
 
 /** Scan, drift check and budget apply as to any write. The record is deleted once its write is committed; after a failure it stays. */
 export async function approvePending(

@@ -7,6 +7,8 @@ import {
   distinctSeconds,
   err,
   errnoCode,
+  isRecord,
+  isStringList,
   namesIn,
   ok,
   type Result,
@@ -59,7 +61,7 @@ export function isPendingId(id: string): boolean {
   return /^[0-9a-f]{8}$/.test(id);
 }
 
-// ---- staging ----
+// ---- Staging ----
 
 /** Start of the names of temporary files that the curator makes among the staged writes. */
 export const CURATOR_TEMP = ".curator-";
@@ -105,7 +107,7 @@ function toFile(record: PendingRecord): object {
   return { ...record, payload: { ...record.payload, curation: { remove, text, keep, archive } } };
 }
 
-// ---- reading ----
+// ---- Reading ----
 
 export type PendingWrites = {
   /** Oldest first. */
@@ -188,16 +190,12 @@ function readSteps(value: unknown): readonly PendingStep[] | undefined {
 
 /** Undefined for anything that is no complete step: half of one would remove entries without their replacement. */
 function readCuration(value: unknown): MemoryCuration | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  const { remove, text, keep, archive } = value as Record<string, unknown>;
-  if (!isTexts(remove) || !(text === undefined || typeof text === "string")) return undefined;
-  if (!(keep === undefined || isTexts(keep)) || !(archive === undefined || typeof archive === "boolean"))
+  if (!isRecord(value)) return undefined;
+  const { remove, text, keep, archive } = value;
+  if (!isStringList(remove) || !(text === undefined || typeof text === "string")) return undefined;
+  if (!(keep === undefined || isStringList(keep)) || !(archive === undefined || typeof archive === "boolean"))
     return undefined;
   return { remove, text, keep, isArchived: archive };
-}
-
-function isTexts(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
 /** Seconds that a Date can hold. */
@@ -205,7 +203,7 @@ function isDateSeconds(value: unknown): value is number {
   return typeof value === "number" && Math.abs(value) <= 8.64e12;
 }
 
-// ---- claims: one approver at a time ----
+// ---- Claims: one approver at a time ----
 
 export type Claim = {
   readonly record: PendingRecord;

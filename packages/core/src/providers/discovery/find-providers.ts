@@ -2,12 +2,11 @@
 // no code of a plugin runs.
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { describeCause, namesIn, pyStrip, takeCodePoints } from "../../lib/index.ts";
+import { describeCause, isFile, namesIn, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { BUNDLED_PROVIDERS, type BundledProvider } from "./bundled.ts";
 import {
   type EntryFile,
   findEntryFile,
-  isFile,
   MANIFEST_FILE,
   type PluginManifest,
   readManifest,

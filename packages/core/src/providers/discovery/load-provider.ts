@@ -1,7 +1,7 @@
 // Loading one provider: its code is imported (once per process), a new instance is created from its exports, and the instance is checked
 // against the contract.
 import { pathToFileURL } from "node:url";
-import { err, isRecord, ok, pyStrip, type Result } from "../../lib/index.ts";
+import { err, isRecord, ok, pyStrip, type Result, snakeCase } from "../../lib/index.ts";
 import { DEADLINES_MS, type MemoryProvider, PROVIDER_CONTRACT } from "../contract.ts";
 import {
   describeForeign,
@@ -241,7 +241,8 @@ function isFunction(value: unknown): value is Callable & { readonly prototype?: 
   return typeof value === "function";
 }
 
-// ---- Whether a value is a memory provider: decided by its members, because a plugin has no base class to inherit from ----
+// ---- Whether a value is a memory provider ----
+// Decided by its members, because a plugin has no base class to inherit from.
 
 type StructureFault = {
   readonly kind: "no-provider" | "wrong-contract";
@@ -334,10 +335,6 @@ function offersTools(provider: MemoryProvider): boolean {
   } catch {
     return false; // allowed before `initialize`, and means no tools
   }
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function kindOf(value: unknown): string {

@@ -2,9 +2,9 @@
 // would be imported. Another author wrote both, so unusable values are left out.
 import { readFileSync, statSync } from "node:fs";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
-import { describeCause, errnoCode, isRecord, pyStrip } from "../../lib/index.ts";
+import { describeCause, errnoCode, isFile, isRecord, pyStrip } from "../../lib/index.ts";
 
-// ---- plugin.yaml ----
+// ---- Plugin.yaml ----
 
 export type ExternalDependency = {
   readonly name: string;
@@ -130,7 +130,7 @@ function firstLine(message: string): string {
 }
 
 function empty(reason: string): ReadManifest {
-  const warning = `${reason}. The plugin goes without a description, and its dependencies are not known.`;
+  const warning = `${reason}. The plugin is listed without a description, and its dependencies are not known.`;
   return { manifest: EMPTY_MANIFEST, warning };
 }
 
@@ -165,15 +165,6 @@ export function findEntryFile(directory: string): EntryFile {
 /** The first of `<base>.ts`, `.mts`, `.js` and `.mjs` that exists. */
 export function findModule(directory: string, base: string): string | undefined {
   return EXTENSIONS.map((extension) => join(directory, base + extension)).find(isFile);
-}
-
-export function isFile(path: string): boolean {
-  try {
-    return statSync(path).isFile();
-  } catch (cause) {
-    if (["ENOENT", "ENOTDIR"].includes(errnoCode(cause) ?? "")) return false;
-    throw cause;
-  }
 }
 
 /** The file that `exports` gives to an `import` of the package itself. */

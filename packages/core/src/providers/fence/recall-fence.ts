@@ -4,7 +4,8 @@ import { isWhitespaceUnit, pyStrip } from "../../lib/index.ts";
 import type { Content } from "../../message/index.ts";
 import { sanitizeContext } from "../../security/index.ts";
 
-// ---- Tags. Compared without case for ASCII only: other case rules change lengths or match foreign letters. ----
+// ---- Tags ----
+// Compared without case for ASCII only: other case rules change lengths or match foreign letters.
 
 const TAG_NAME = "memory-context";
 export const OPEN_TAG = `<${TAG_NAME}>`;
@@ -112,8 +113,8 @@ function withoutOuterLineBreaks(text: string): string {
   return text.slice(start, Math.max(start, text.length - end));
 }
 
-// ---- Removing it from an answer while it streams. Only an open tag that is alone on its line begins a block, as a program would
-// have written it; a tag that is only mentioned stays. ----
+// ---- Removing it from an answer while it streams ----
+// Only an open tag that is alone on its line begins a block, as a program would have written it; a tag that is only mentioned stays.
 
 /**
  * One per stream. The division into chunks does not change the result. At most the length of an open tag is held back, so the cost per

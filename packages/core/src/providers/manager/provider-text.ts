@@ -106,7 +106,8 @@ function blockedNote(ids: readonly string[]): string {
   return `[BLOCKED: a paragraph of recalled memory was left out. Threat pattern(s): ${named}${more}.]`;
 }
 
-// ---- A slash command sends a whole skill as the user's message; providers get only the part that the user typed ----
+// ---- Skills in a user's message ----
+// A slash command sends a whole skill as the user's message; providers get only the part that the user typed.
 
 const INVOKED = "[IMPORTANT: The user has invoked the ";
 const BUNDLE = " skill bundle,";

@@ -20,7 +20,7 @@ const STDERR_SHOWN_CHARS = 200;
 const KEPT_OUTPUT = { outputBytes: 64 * 1024, onOverflow: "ignore" } as const;
 const GRACE_MS = 2_000;
 
-// ---- npm packages ----
+// ---- Npm packages ----
 
 export type InstallFailure = {
   readonly kind: "bad-spec" | "no-directory" | "npm-missing" | "failed" | "timed-out" | "stopped";

@@ -144,34 +144,6 @@ export function findTokens(text: string): FoundSecret[] {
   return found;
 }
 
-// ---- values in a sentence, below a heading or in a table ----
-
-/** `API_KEY is ...`, `API key:` with the key on the next line, `api key (...)`, `| api_key | ... |` */
-const PROSE_VALUE =
-  /(?<![A-Za-z0-9])((?:api|access|secret|private|auth|signing|encryption|master|service|deploy|client)[_ -]?(?:key|token|secret)|token|secret|password|passphrase)["'`*]{0,3}(?:[ \t]{1,4}(?:is|was|equals)[ \t]{0,4}:?[ \t]{1,4}|[ \t]{0,4}[:=]?[ \t]{0,4}\(|[ \t]{0,8}[:=][*]{0,2}[ \t]{0,8}(?:\r?\n){1,2}[ \t>]{0,8}|[ \t]{0,24}\|[ \t]{0,24})["'`*]{0,3}([^\s"'`|()<>]{16,256})/gi;
-
-function isProseValue(value: string, name: string): boolean {
-  if (!/[0-9]/.test(value) || !/[A-Za-z]/.test(value) || !isRandom(value) || isReference(value)) return false;
-  return /key|password|passphrase/i.test(name)
-    ? !value.includes("/") || !/\.\w{1,5}$/.test(value)
-    : isKeyMaterial(value);
-}
-
-/** The word for password in other languages. */
-const FOREIGN_PASSWORD =
-  /(passwort|kennwort|contrase\u00f1a|contrasena|mot de passe|senha|wachtwoord|has\u0142o|\u043f\u0430\u0440\u043e\u043b\u044c|\u5bc6[\u7801\u78bc]|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638)[^\S\n]{0,4}(?:[:=\uff1a\uff1d]|ist|lautet|es|est|\u00e9|jest|\u662f|\u306f|\u2014|-)?[^\S\n]{0,4}[:\uff1a]?[^\S\n]{0,4}["'`\u00ab\u201e\u300c]?([!-~]{16,256})/giu;
-
-function isForeignPassword(value: string): boolean {
-  const content = value.replace(/["'`]+$/, "");
-  if (isNoSecret(content) || isPlaceholder(content) || isReference(content)) return false;
-  return isPassword(content, ":");
-}
-
-const PROSE_FORMATS = [
-  [PROSE_VALUE, isProseValue],
-  [FOREIGN_PASSWORD, isForeignPassword],
-] as const;
-
 /** From left to right. Of those that overlap, the first in the list stays. */
 export function withoutOverlaps<T extends { readonly start: number; readonly end: number }>(
   list: readonly T[],
@@ -201,7 +173,35 @@ function endOf(match: RegExpExecArray): number {
   return match.index + match[0].length;
 }
 
-// ---- telling secrets from ordinary values ----
+// ---- Values in a sentence, below a heading or in a table ----
+
+/** `API_KEY is ...`, `API key:` with the key on the next line, `api key (...)`, `| api_key | ... |` */
+const PROSE_VALUE =
+  /(?<![A-Za-z0-9])((?:api|access|secret|private|auth|signing|encryption|master|service|deploy|client)[_ -]?(?:key|token|secret)|token|secret|password|passphrase)["'`*]{0,3}(?:[ \t]{1,4}(?:is|was|equals)[ \t]{0,4}:?[ \t]{1,4}|[ \t]{0,4}[:=]?[ \t]{0,4}\(|[ \t]{0,8}[:=][*]{0,2}[ \t]{0,8}(?:\r?\n){1,2}[ \t>]{0,8}|[ \t]{0,24}\|[ \t]{0,24})["'`*]{0,3}([^\s"'`|()<>]{16,256})/gi;
+
+function isProseValue(value: string, name: string): boolean {
+  if (!/[0-9]/.test(value) || !/[A-Za-z]/.test(value) || !isRandom(value) || isReference(value)) return false;
+  return /key|password|passphrase/i.test(name)
+    ? !value.includes("/") || !/\.\w{1,5}$/.test(value)
+    : isKeyMaterial(value);
+}
+
+/** The word for password in other languages. */
+const FOREIGN_PASSWORD =
+  /(passwort|kennwort|contrase\u00f1a|contrasena|mot de passe|senha|wachtwoord|has\u0142o|\u043f\u0430\u0440\u043e\u043b\u044c|\u5bc6[\u7801\u78bc]|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638)[^\S\n]{0,4}(?:[:=\uff1a\uff1d]|ist|lautet|es|est|\u00e9|jest|\u662f|\u306f|\u2014|-)?[^\S\n]{0,4}[:\uff1a]?[^\S\n]{0,4}["'`\u00ab\u201e\u300c]?([!-~]{16,256})/giu;
+
+function isForeignPassword(value: string): boolean {
+  const content = value.replace(/["'`]+$/, "");
+  if (isNoSecret(content) || isPlaceholder(content) || isReference(content)) return false;
+  return isPassword(content, ":");
+}
+
+const PROSE_FORMATS = [
+  [PROSE_VALUE, isProseValue],
+  [FOREIGN_PASSWORD, isForeignPassword],
+] as const;
+
+// ---- Telling secrets from ordinary values ----
 
 function isRandom(text: string): boolean {
   return looksRandom(text) && !isPlaceholder(text) && !isMadeOfWords(text);
@@ -331,7 +331,7 @@ function isCamelCase(piece: string): boolean {
   return piece.length / words >= 4;
 }
 
-// ---- private keys ----
+// ---- Private keys ----
 
 /** Start and end of each block that holds a key. The BEGIN and END lines alone, as in a manual, are no block. */
 function keyBlocks(text: string): (readonly [number, number])[] {

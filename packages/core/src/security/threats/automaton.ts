@@ -16,8 +16,6 @@ import {
 } from "./notation.ts";
 import { THREAT_PATTERNS, type ThreatPattern, type ThreatScope } from "./patterns.ts";
 
-// ---- the compiled pattern table: parsed once, in a fraction of a millisecond; automata are built when a text needs them ----
-
 type Found = { readonly id: string; readonly start: number; readonly end: number };
 
 type Matcher = {
@@ -32,6 +30,7 @@ type Matcher = {
 
 type Matchers = { readonly literals: LiteralIndex; readonly matchers: readonly Matcher[] };
 
+/** Parsed once, in a fraction of a millisecond; automata are built when a text needs them. */
 let compiled: Matchers | undefined;
 
 /** For each wanted pattern that matches, in the order of the table, the match that ends first with its leftmost start. */
@@ -81,7 +80,7 @@ function compile(patterns: readonly ThreatPattern[]): Matchers {
   return { literals: new LiteralIndex([...numbers.keys()]), matchers };
 }
 
-// ---- nondeterministic automaton: nodes that refer to each other by index ----
+// ---- Nondeterministic automaton: nodes that refer to each other by index ----
 
 type AutomatonNode =
   | { readonly kind: "read"; readonly set: ClassSet; readonly next: number }
@@ -154,8 +153,9 @@ function read(nodes: AutomatonNode[], set: ClassSet, next: number): number {
   return nodes.push({ kind: "read", set, next }) - 1;
 }
 
-// ---- lazy DFA: a state is the set of nodes alive at once; a transition is computed the first time a text needs it. One table lookup
-// per unit of text, whatever the text ----
+// ---- Lazy DFA ----
+// A state is the set of nodes alive at once; a transition is computed the first time a text needs it. One table lookup per unit of
+// text, whatever the text.
 
 /** The state without live nodes. Only an anchored search can reach it. */
 export const DEAD_ROW = 1 << CLASS_SHIFT;
@@ -248,7 +248,7 @@ export class LazyDfa {
   }
 }
 
-// ---- search: one pass forwards to the end of the match that ends first, one backwards to its leftmost start ----
+// ---- Search: one pass forwards to the end of the match that ends first, one backwards to its leftmost start ----
 
 /** A forward pass: everything before `at` is read, `row` is the current state, `end` is -1 before a match. */
 type Search = { readonly dfa: LazyDfa; at: number; row: number; end: number };
@@ -355,7 +355,8 @@ function build(dfa: LazyDfa, row: number, symbol: number): number {
   return dfa.advance(row, symbol);
 }
 
-// ---- the first occurrence of many literals in one pass (Aho-Corasick). Nearly every text lacks a literal of nearly every pattern ----
+// ---- The first occurrence of many literals in one pass (Aho-Corasick) ----
+// Nearly every text lacks a literal of nearly every pattern.
 
 const ROOT = 0;
 

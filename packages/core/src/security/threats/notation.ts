@@ -10,7 +10,7 @@
 // FILL includes the blank after it: `ignore FILL rules` also matches `ignore rules` with a single blank.
 import { isWhitespaceUnit } from "../../lib/index.ts";
 
-// ---- shapes ----
+// ---- Shapes ----
 
 export type Shape =
   | { readonly kind: "literal"; readonly text: string }
@@ -75,7 +75,7 @@ function leadingLiterals(shape: Shape): readonly string[] {
   }
 }
 
-// ---- parsing ----
+// ---- Parsing ----
 
 export function parseShape(source: string): Shape {
   const cursor = { source, at: 0 };
@@ -187,8 +187,9 @@ function takeUntil(cursor: Cursor, token: string): string {
   return taken;
 }
 
-// ---- the alphabet: each UTF-16 unit of a text becomes one of about fifty classes, so that transition tables stay small. Case, the
-// four extra letters of Python's case folding and Unicode are handled here, once per scan, and nowhere else ----
+// ---- The alphabet ----
+// Each UTF-16 unit of a text becomes one of about fifty classes, so that transition tables stay small. Case, the four extra letters
+// of Python's case folding and Unicode are handled here, once per scan, and nowhere else.
 
 /** Rows of the transition tables are this wide; a power of two, so that a row offset is a shift. */
 export const CLASS_SHIFT = 6;

@@ -74,7 +74,8 @@ function buffer(length: number): Uint8Array {
   return kept.subarray(0, length);
 }
 
-// ---- quick check of short texts: most notes have no word that any pattern needs, and then no automaton has to run ----
+// ---- Quick check of short texts ----
+// Most notes have no word that any pattern needs, and then no automaton has to run.
 
 /**
  * For every pattern, all alternatives at one place of its shape, the rarest place: without any of them the pattern cannot match. A
@@ -100,7 +101,8 @@ export function mayMatch(text: string): boolean {
   return text.length > SHORT || SIGN.test(text) || ODD_LETTER.test(text);
 }
 
-// ---- characters that show nothing and can carry or hide instructions: zero-width ones and bidirectional controls ----
+// ---- Invisible characters ----
+// Zero-width characters and bidirectional controls can carry or hide instructions.
 
 const PREFIX = "invisible_unicode_";
 
@@ -141,7 +143,8 @@ function hexName(unit: number): string {
   return `U+${unit.toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
-// ---- joiners (U+200C, U+200D) belong into emoji sequences and into words of scripts that need them. Elsewhere they only hide text ----
+// ---- Joiners ----
+// U+200C and U+200D belong into emoji sequences and into words of scripts that need them. Elsewhere they only hide text.
 
 const ZERO_WIDTH_JOINER = 0x200d;
 const EMOJI_PRESENTATION = 0xfe0f;

@@ -1,8 +1,7 @@
 // Shortens an answer for a small context window: first its texts, then it drops messages far from the match, then whole results.
 // The result is the same JSON with less text, and says what is missing. Pure.
 import { codePointLength, isRecord, takeCodePoints } from "../../lib/index.ts";
-import type { ToolMessage } from "./answer-parts.ts";
-import { cutMessage } from "./answer-parts.ts";
+import { cutMessage, type ToolMessage } from "./answer-parts.ts";
 import { matchPosition, shortSnippet } from "./discover.ts";
 
 /** True when the text is short enough. */

@@ -1,7 +1,6 @@
 // The `session_search` tool: untyped arguments in, JSON out. Parses the call, opens the database of the profile, runs the mode
 // and fits the answer. Never throws, and reads only the home it was given.
-
-import { existsSync, realpathSync, statSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import {
   DEFAULT_PROFILE,
@@ -14,6 +13,8 @@ import {
 import {
   type Clock,
   err,
+  isAbsent,
+  isDirectory,
   isRecord,
   ok,
   pyStrip,
@@ -111,8 +112,11 @@ async function answer(
 ): Promise<object> {
   if (profile !== undefined) {
     const refusal = refusalFor(context, own);
-    const isOwn = own !== undefined && isOwnProfile(context.home, profile, own);
-    if (refusal === undefined || !isOwn) return inProfile(own, { profile, request }, context);
+    const { home } = context;
+    if (refusal === undefined && home !== undefined)
+      return inProfile(await openProfile(home, profile, own), { profile, request }, own, context);
+    const isOwn = own !== undefined && isOwnProfile(home, profile, own);
+    if (!isOwn) return failure(`profile '${shown(profile)}': ${refusal}`);
   }
   if (own === undefined) return failure(sessionDatabaseUnavailable());
   const current = await currentConversation(own, context);
@@ -121,16 +125,11 @@ async function answer(
 
 /** The conversation that the call comes from is in another database, so nothing is excluded here. */
 async function inProfile(
+  opened: Result<OpenProfile, string>,
+  { profile, request }: SearchCall,
   own: SearchableStore | undefined,
-  { profile = "", request }: SearchCall,
   context: SessionSearchContext,
 ): Promise<object> {
-  const refusal = refusalFor(context, own);
-  const opened =
-    refusal === undefined && context.home !== undefined
-      ? await openProfile(context.home, profile, own)
-      : undefined;
-  if (opened === undefined) return failure(`profile '${shown(profile)}': ${refusal}`);
   if (!opened.ok) return failure(`profile '${shown(profile)}': ${opened.error}`);
   await using there = opened.value;
   const lookup = { ...lookupIn(there.store, context, there.name), current: undefined };
@@ -303,7 +302,7 @@ function parseFilters(given: Given, now: Date): Result<SessionFilters, string> {
   const bounds: { after?: number; before?: number } = {};
   for (const name of ["after", "before"] as const) {
     const value = given[name];
-    if (value === undefined || value === null || value === "") continue;
+    if (isAbsent(value)) continue;
     const moment =
       typeof value === "string" || typeof value === "number" ? parseMoment(value, now) : undefined;
     if (moment === undefined) {
@@ -317,7 +316,7 @@ function parseFilters(given: Given, now: Date): Result<SessionFilters, string> {
 }
 
 function parseReach(value: unknown): Result<Reach, string> {
-  if (value === undefined || value === null || value === "") return ok("others");
+  if (isAbsent(value)) return ok("others");
   const word = typeof value === "string" ? pyStrip(value).toLowerCase() : undefined;
   if (word === "others" || word === "lineage" || word === "all") return ok(word);
   if (word === "current") return ok("lineage"); // the name in newer versions of Hermes Agent
@@ -325,7 +324,7 @@ function parseReach(value: unknown): Result<Reach, string> {
 }
 
 function parseDetail(value: unknown): Result<Detail, string> {
-  if (value === undefined || value === null || value === "") return ok("adaptive");
+  if (isAbsent(value)) return ok("adaptive");
   const word = typeof value === "string" ? pyStrip(value).toLowerCase() : undefined;
   if (word === "adaptive" || word === "full") return ok(word);
   return err(`detail must be adaptive or full, but is ${shown(value)}`);
@@ -354,10 +353,6 @@ function wholeNumber(value: unknown): number | undefined {
 
 function clamp(value: number, least: number, most: number): number {
   return Math.min(Math.max(value, least), most);
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null;
 }
 
 // ---- Other profiles ----
@@ -407,9 +402,7 @@ async function openProfile(
   const parsed = parseProfileName(name);
   if (!parsed.ok) return err(parsed.error.message);
   const root = rootOf(home, systemHomeContext());
-  const directory = profileHome(root, parsed.value);
-  const isThere = statSync(directory, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  if (!isThere && parsed.value !== DEFAULT_PROFILE)
+  if (parsed.value !== DEFAULT_PROFILE && !isDirectory(profileHome(root, parsed.value)))
     return err(`there is no such profile. List them with 'hermes profile list'.`);
   return openDatabase(root, parsed.value, own);
 }

@@ -1,5 +1,4 @@
 // How a message matches a query: how often each term occurs, where, and how close together the words of the query are.
-
 import type { TimeSpan } from "./query.ts";
 import { compose, containsUnspaced, eachWord, foldTerm, isStopWord, spell, tokenize } from "./words.ts";
 

@@ -1,5 +1,6 @@
 // Words, in the index and in queries: character classes, splitting a text into words, their spelling, and English stems
 // and word lists. Pure.
+
 // ---- Character classes ----
 // The classes are stored here instead of using `\p{L}` of the running JavaScript: an index is read by programs with other Unicode
 // versions, and all of them must agree on the words.

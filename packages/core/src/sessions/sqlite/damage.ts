@@ -2,10 +2,10 @@
 // doctor`, and `hermes sessions repair` before and after its work and with `--check-only`.
 import { realpathSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { describeCause } from "../../lib/index.ts";
+import { describeCause, sqliteCode } from "../../lib/index.ts";
 import { schemaCookie } from "./connection.ts";
 import { type Answer, openForRepair, runInThread } from "./database-file.ts";
-import { isBusy, sqliteCode, toSessionError } from "./failures.ts";
+import { isBusy, toSessionError } from "./failures.ts";
 import { DOC, FTS, hasKey, isUsable, keyOfRow, LARGE, QUEUE, stateOf } from "./index/tables.ts";
 import { PageFile } from "./salvage/file-format.ts";
 import { classOfTable } from "./salvage/table-classes.ts";

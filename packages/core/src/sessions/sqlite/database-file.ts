@@ -1,6 +1,5 @@
 // The database as a file on disk: descriptors, processes that have it open, connections for repair, copies, and slow statements
 // in a worker thread.
-
 import {
   type BigIntStats,
   closeSync,

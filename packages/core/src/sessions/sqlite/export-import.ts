@@ -1,5 +1,4 @@
 // Exports sessions as objects, and imports such objects into another database.
-
 import { describeCause, isRecord } from "../../lib/index.ts";
 import { type MessageColumns, type MessageRow, toMessageColumns } from "../../message/index.ts";
 import { checkSessionId, normalMarks, type Scope } from "../identity.ts";

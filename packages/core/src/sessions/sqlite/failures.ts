@@ -1,5 +1,5 @@
 // Translates SQLite's error codes into errors of the session store.
-import { describeCause, HermesError } from "../../lib/index.ts";
+import { describeCause, HermesError, sqliteCode } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 
 const ERROR = 1;
@@ -14,12 +14,6 @@ const CONSTRAINT = 19;
 const NOT_A_DATABASE = 26;
 const CORRUPT_VTAB = 267;
 const FOREIGN_KEY = 787;
-
-/** The extended result code of a SQLite error. */
-export function sqliteCode(cause: unknown): number | undefined {
-  if (typeof cause !== "object" || cause === null || !("errcode" in cause)) return undefined;
-  return typeof cause.errcode === "number" ? cause.errcode : undefined;
-}
 
 /** The SQLite error behind one of our errors. */
 export function sqliteCause(cause: unknown): unknown {

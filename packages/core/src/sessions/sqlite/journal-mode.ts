@@ -1,9 +1,8 @@
 // Puts a database into WAL mode or, if the file system does not support WAL, keeps it in DELETE mode. Programs that share a file
 // must use the same mode, because mixed modes corrupt it; so a temporary error never changes the mode stored in the file.
 import { readSync } from "node:fs";
-import { describeCause, errnoCode } from "../../lib/index.ts";
+import { describeCause, errnoCode, sqliteCode } from "../../lib/index.ts";
 import { rawDescriptor } from "./database-file.ts";
-import { sqliteCode } from "./failures.ts";
 
 export type JournalMode = "wal" | "delete";
 

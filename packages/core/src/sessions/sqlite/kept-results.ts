@@ -1,11 +1,9 @@
 // Which kept tool results the rows of sessions name.
-
 import type { Scope } from "../identity.ts";
 import type { KeptResult, StoredMessageRow } from "../rows.ts";
 import { NOTE_START, notedResult } from "../session-files.ts";
 import type { MessageRecords } from "../store.ts";
-import type { Connection } from "./connection.ts";
-import { byFile, isShown, isVisible, userPlatform, visibleTo } from "./connection.ts";
+import { byFile, type Connection, isShown, isVisible, userPlatform, visibleTo } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { decodeRows } from "./messages.ts";
 import { LARGEST_INTEGER, MESSAGE_SOURCE, messageFields } from "./schema.ts";

@@ -1,8 +1,6 @@
 // How sessions are connected, as SQL conditions, and walks along these connections. `child` and `parent` are table aliases;
 // `file` decides which rules apply.
-
-import type { Scope } from "../identity.ts";
-import { RESET_REASONS } from "../identity.ts";
+import { RESET_REASONS, type Scope } from "../identity.ts";
 import {
   byFile,
   type Connection,

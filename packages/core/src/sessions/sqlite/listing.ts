@@ -1,14 +1,15 @@
 // Listings of sessions. Each walks an index in the requested order and stops when it has enough rows, so a page costs the same in
 // a small database as in one with a million messages.
+import { lowerAscii } from "../../lib/index.ts";
 import { decodeContent } from "../../message/index.ts";
 import type { Scope } from "../identity.ts";
 import type { ActiveSession, ListedSession, SessionRow } from "../rows.ts";
 import type { ListOptions, SessionFilter, SessionRecords, SessionSearch } from "../store.ts";
 import { sessionPreview, withoutSummary } from "../titles.ts";
-import type { Connection } from "./connection.ts";
 import {
   ALL_USERS,
   byFile,
+  type Connection,
   count,
   type FileFeatures,
   featuresOf,
@@ -239,7 +240,7 @@ function listRich(context: StoreContext, options: ListOptions): ListedSession[] 
     const roots = rootsByStart(connection, options, enough);
     return roots.slice(offset).map((row) => present(context, row, options));
   }
-  const query = asciiLower(options.idQuery ?? "");
+  const query = lowerAscii(options.idQuery ?? "");
   const wanted = query === "" ? undefined : ({ query, fit: "part" } as const);
   const ids = rootsByActivity(connection, options, enough, wanted).slice(offset, enough);
   return readRoots(context, ids, options);
@@ -386,7 +387,7 @@ function searchById(
   options: Scope & { readonly limit?: number; readonly includeArchived?: boolean },
 ): ListedSession[] {
   visibleTo(options);
-  const text = asciiLower(query.trim());
+  const text = lowerAscii(query.trim());
   const limit = count(options.limit, 20);
   if (text === "" || limit === 0) return [];
   const { includeArchived = true, ...scope } = options;
@@ -394,7 +395,7 @@ function searchById(
   const { connection } = context;
   /** A listed row matches by its own id or its tip's id. Other ids of the conversation count as a partial match. */
   const goesBy = (fits: (id: string) => boolean) => (root: string) =>
-    fits(asciiLower(root)) || fits(asciiLower(tipOf(connection, root, scope)));
+    fits(lowerAscii(root)) || fits(lowerAscii(tipOf(connection, root, scope)));
   const ways: readonly Wanted[] = [
     { query: text, fit: "whole", accepts: goesBy((id) => id === text) },
     { query: text, fit: "beginning", accepts: goesBy((id) => id.startsWith(text)) },
@@ -406,8 +407,4 @@ function searchById(
     for (const id of rootsByActivity(connection, filter, limit, way)) winners.add(id);
   }
   return readRoots(context, [...winners].slice(0, limit), filter);
-}
-
-function asciiLower(text: string): string {
-  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }

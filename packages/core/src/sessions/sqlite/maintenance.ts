@@ -2,8 +2,7 @@
 import { statSync } from "node:fs";
 import { describeCause } from "../../lib/index.ts";
 import type { Health, LongWork, OptimizeOutcome, StoreMaintenance, StoreStats } from "../store.ts";
-import type { Connection } from "./connection.ts";
-import { featuresOf, seconds } from "./connection.ts";
+import { type Connection, featuresOf, seconds } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { diagnose, problemTexts } from "./damage.ts";
 import { otherProcessesWithFileOpen, runOneInThread } from "./database-file.ts";

@@ -12,15 +12,14 @@ import {
 } from "../../message/index.ts";
 import { joinLineage } from "../conversation.ts";
 import { sessionError } from "../errors.ts";
-import type { Scope } from "../identity.ts";
-import { readMarks } from "../identity.ts";
+import { readMarks, type Scope } from "../identity.ts";
 import type { MessageKey } from "../rows.ts";
 import type { MessageRecords, SessionMark } from "../store.ts";
 import { userMessagePreview } from "../titles.ts";
 import { refuseIfBusy, requireLease } from "./claims.ts";
-import type { Connection } from "./connection.ts";
 import {
   byFile,
+  type Connection,
   count,
   type FileFeatures,
   featuresOf,
@@ -83,20 +82,6 @@ const INSERT = byFile((file) => {
   return `INSERT INTO messages (${columns.join(", ")}) VALUES (${values.join(", ")})`;
 });
 
-/** Flags and texts; values of another type are ignored. */
-function laterValues(
-  file: FileFeatures,
-  given: Partial<Record<string, unknown>>,
-): Record<string, string | number | null> {
-  const values: Record<string, string | number | null> = {};
-  for (const { name, declaration } of LATER_MESSAGE_COLUMNS) {
-    if (!file.messages.has(name)) continue;
-    const value = given[name];
-    if (declaration.startsWith("INTEGER")) values[name] = value === 1 || value === true ? 1 : 0;
-    else values[name] = typeof value === "string" ? value : null;
-  }
-  return values;
-}
 const KEYS = `
   SELECT ${readableField("m.id", "id")}, m.session_id, ${readableField("o.origin_id", "origin_id")}
   FROM json_each(:sessions) j JOIN sessions s ON s.id = j.value JOIN messages m ON m.session_id = s.id
@@ -450,6 +435,21 @@ export function insertMessage(
       cause,
     });
   }
+}
+
+/** Flags and texts; values of another type are ignored. */
+function laterValues(
+  file: FileFeatures,
+  given: Partial<Record<string, unknown>>,
+): Record<string, string | number | null> {
+  const values: Record<string, string | number | null> = {};
+  for (const { name, declaration } of LATER_MESSAGE_COLUMNS) {
+    if (!file.messages.has(name)) continue;
+    const value = given[name];
+    if (declaration.startsWith("INTEGER")) values[name] = value === 1 || value === true ? 1 : 0;
+    else values[name] = typeof value === "string" ? value : null;
+  }
+  return values;
 }
 
 /** A message that compactions copied is stored several times: shows the active row, otherwise the newest. Ordered by first id. */

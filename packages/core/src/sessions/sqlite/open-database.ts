@@ -12,13 +12,13 @@ import {
 import { basename, dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { describeCause, errnoCode } from "../../lib/index.ts";
+import { describeCause, errnoCode, sqliteCode } from "../../lib/index.ts";
 import { rememberOpenFailure, sessionError } from "../errors.ts";
 import { BUSY_TIMEOUT_MS, Connection, LOG_LIMIT_BYTES } from "./connection.ts";
 import { retryWhileBusy } from "./database-file.ts";
 import { rebuildDerivedTables } from "./derived-tables.ts";
 import { ensureSchema, hasFts5, isCurrent } from "./ensure-schema.ts";
-import { isCorrupt, sqliteCause, sqliteCode, toSessionError } from "./failures.ts";
+import { isCorrupt, sqliteCause, toSessionError } from "./failures.ts";
 import { setJournalMode } from "./journal-mode.ts";
 import type { OpenOptions } from "./options.ts";
 import { isMalformed, repairDatabase } from "./repair.ts";

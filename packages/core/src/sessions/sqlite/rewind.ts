@@ -6,8 +6,7 @@ import { sessionError } from "../errors.ts";
 import type { StoredMessageRow } from "../rows.ts";
 import type { MessageRecords, RewindOutcome } from "../store.ts";
 import { refuseIfBusy } from "./claims.ts";
-import type { Connection } from "./connection.ts";
-import { byFile, count, featuresOf, isChangeable, seconds } from "./connection.ts";
+import { byFile, type Connection, count, featuresOf, isChangeable, seconds } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { hasOwnTable, MESSAGE_SOURCE, messageFields, REWOUND } from "./schema.ts";
 

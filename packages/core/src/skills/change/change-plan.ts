@@ -1,6 +1,5 @@
 // Decides what a call would do and checks it completely: rights, text, scan. Changes nothing. Runs under the lock, so it is
 // synchronous.
-
 import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join, sep } from "node:path";
 import { err, ok, type Result, sha256, takeCodePoints } from "../../lib/index.ts";
@@ -421,7 +420,7 @@ function brokenCondition(
     (time) => typeof time === "string" && Date.parse(time) >= Date.parse(unusedSince),
   );
   if (!isUsed) return undefined;
-  const message = `The skill '${skill.name}' was to go because nobody used it, and has been used since. It was left alone.`;
+  const message = `The skill '${skill.name}' was to be removed because it was unused, but it has been used since. It was left alone.`;
   return { kind: "conflict", message };
 }
 

@@ -7,8 +7,7 @@ import type { SkillError, SkillOrigin } from "../skill.ts";
 import type { SkillStore } from "../store.ts";
 import { changeUsage, countPatch, markArchived, markCreated, type UsageChange } from "../usage.ts";
 import { applyPlan, type ChangeContext } from "./apply-plan.ts";
-import type { Plan, Reply } from "./change-plan.ts";
-import { planCall } from "./change-plan.ts";
+import { type Plan, planCall, type Reply } from "./change-plan.ts";
 import { parseSkillCall, type SkillCall } from "./skill-call.ts";
 
 export type SkillChanged = { readonly changeId: string; readonly reply: Reply; readonly warning?: string };

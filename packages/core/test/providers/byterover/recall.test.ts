@@ -108,7 +108,7 @@ describe("recall from ByteRover", () => {
 
   it("fails on a flood", async () => {
     const { provider } = startProvider({ notes: NOTES, plan: { mode: "flood" } });
-    await expect(recall(provider, QUESTION)).rejects.toThrow("more than anybody can use");
+    await expect(recall(provider, QUESTION)).rejects.toThrow("too much output");
   });
 
   it("ends when the caller aborts, which does not count as a failure of brv", async () => {

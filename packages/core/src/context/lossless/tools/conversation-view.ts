@@ -1,7 +1,6 @@
 // Shared by the tools: the part of the database they may read (this conversation and related sessions of the same user), and
 // the parsing of arguments.
-
-import { err, ok, preview, pyStrip, type Result } from "../../../lib/index.ts";
+import { err, isAbsent, ok, preview, pyStrip, type Result } from "../../../lib/index.ts";
 import {
   type Scope,
   type SessionStore,
@@ -96,10 +95,6 @@ export function numberOf(value: unknown): number | undefined {
   const isNumeral = typeof value === "string" && /^[+-]?\d+$/.test(pyStrip(value));
   const number = typeof value === "number" ? Math.trunc(value) : isNumeral ? Number(value) : Number.NaN;
   return Number.isSafeInteger(number) ? number : undefined;
-}
-
-export function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null || value === "";
 }
 
 /** An optional count; an error when it is given but no count. */

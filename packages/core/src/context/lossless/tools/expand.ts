@@ -1,5 +1,5 @@
 // lcm_expand: the messages or summaries a summary was made from, or one message, word for word and page by page.
-import { codePointLength, err, ok, type Result, takeCodePoints } from "../../../lib/index.ts";
+import { codePointLength, err, isAbsent, ok, type Result, takeCodePoints } from "../../../lib/index.ts";
 import type { MessageRow, SummaryNode } from "../../../sessions/index.ts";
 import { estimateText, fitTokens } from "../../tokens.ts";
 import { childIds, childrenOf, type Lineage, messageCount, messageKeys } from "../lineage.ts";
@@ -9,7 +9,6 @@ import {
   countOf,
   expandNodeHint,
   findNode,
-  isAbsent,
   numberOf,
   relatedForest,
   shown,

@@ -1,5 +1,5 @@
 // lcm_grep: finds words in messages and in summaries.
-import { err, ok, pyStrip, type Result } from "../../../lib/index.ts";
+import { err, isAbsent, ok, pyStrip, type Result } from "../../../lib/index.ts";
 import { HIDDEN_SOURCES, type MessageRow, type SearchHit, type SummaryHit } from "../../../sessions/index.ts";
 import { isHandoff, withoutHandoff } from "../../compressor/handoff.ts";
 import { toMessage } from "../leaves.ts";
@@ -10,7 +10,6 @@ import {
   choiceOf,
   expandMessageHint,
   expandNodeHint,
-  isAbsent,
   numberOf,
   relatedForest,
   shown,

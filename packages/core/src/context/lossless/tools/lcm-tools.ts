@@ -1,6 +1,6 @@
 // The tools of the lossless engine: their schemas, the dispatch of a call, and the two small tools lcm_describe and
 // lcm_status.
-import { describeCause, err, isRecord, ok, type Result } from "../../../lib/index.ts";
+import { describeCause, err, isAbsent, isRecord, ok, type Result } from "../../../lib/index.ts";
 import type { SummaryNode } from "../../../sessions/index.ts";
 import type { ToolDefinition } from "../../../tools/index.ts";
 import { childrenOf, type Forest, type Lineage, messageCount, messageKeys, topNodes } from "../lineage.ts";
@@ -9,7 +9,6 @@ import {
   type ConversationView,
   expandNodeHint,
   findNode,
-  isAbsent,
   openView,
   shown,
   type ToolContext,

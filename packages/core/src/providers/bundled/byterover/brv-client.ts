@@ -82,7 +82,7 @@ function outcome(command: BrvCommand, end: ChildEnd): Result<BrvData, BrvFailure
     case "timed-out":
       return failure("timed-out", `brv timed out after ${command.limitMs / 1000}s`);
     case "flooded":
-      return failure("failed", `brv ${command.name} wrote more than anybody can use and was ended`);
+      return failure("failed", `brv ${command.name} wrote too much output and was stopped`);
     case "aborted":
       return failure("aborted", `brv ${command.name} was called off`);
     case "not-started":

@@ -198,7 +198,8 @@ function modelProviderOf(data: BrvData): ModelProvider {
   return { connected: true, id, model: firstText(data.activeModel), hint: firstText(data.warning) };
 }
 
-// ---- Self-test: whether brv answers and search works. Nothing is written, because brv cannot remove a note again. ----
+// ---- Self-test: whether brv answers and search works ----
+// Nothing is written, because brv cannot remove a note again.
 
 /** Any words: the test is that search answers, also for an empty tree. */
 const PROBE = "is there anything about this project";

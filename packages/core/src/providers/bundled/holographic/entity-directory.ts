@@ -1,5 +1,6 @@
 // The entities that facts are about. All of them are in memory by name, because the table has no index that ignores case; a changed data
 // version shows that another process has written. Facts are linked to their entities within the fact's transaction.
+import { lowerAscii } from "../../../lib/index.ts";
 import type { FactDatabase } from "./database.ts";
 import type { Scoring } from "./settings.ts";
 import type { Mentions } from "./words-and-names.ts";
@@ -81,10 +82,6 @@ function append(map: Map<string, number[]>, key: string, id: number): void {
   const ids = map.get(key);
   if (ids === undefined) map.set(key, [id]);
   else if (!ids.includes(id)) ids.push(id);
-}
-
-function lowerAscii(text: string): string {
-  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 // ---- Links between facts and entities ----

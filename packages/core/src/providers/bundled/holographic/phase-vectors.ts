@@ -175,7 +175,8 @@ export function vectorBytes(vector: Float64Array): Uint8Array {
   return new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
 }
 
-// ---- The encoder. An atom needs 16 bits per element and 64 hashes at the usual length, so recently used atoms are kept. ----
+// ---- The encoder ----
+// An atom needs 16 bits per element and 64 hashes at the usual length, so recently used atoms are kept.
 
 const ROLE_CONTENT = "__hrr_role_content__";
 const ROLE_ENTITY = "__hrr_role_entity__";

@@ -110,7 +110,8 @@ export function withoutSyntaxErrors<T>(read: () => T[]): T[] {
   }
 }
 
-// ---- FTS5 queries from a user's text. A sentence taken as FTS5 syntax rarely matches: punctuation is an error, and all words are required. ----
+// ---- FTS5 queries from a user's text ----
+// A sentence taken as FTS5 syntax rarely matches: punctuation is an error, and all words are required.
 
 /** Every word costs time, and in a long text the question is at the beginning or the end. */
 const MAX_WORDS = 32;

@@ -255,7 +255,8 @@ export class FactStore {
   }
 }
 
-// ---- What may become a fact: not empty, not too long, and no instructions or secrets, because facts become part of the prompt ----
+// ---- Checking a text before it becomes a fact ----
+// Not empty, not too long, and no instructions or secrets, because facts become part of the prompt.
 
 const MAX_CONTENT_CHARS = 2000;
 

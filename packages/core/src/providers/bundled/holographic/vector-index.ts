@@ -4,7 +4,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { FactDatabase } from "./database.ts";
 import { COSINES, type Encoder, LEVELS, readVector, toLevels, unbind } from "./phase-vectors.ts";
 
-// ---- A matrix of vectors at 16 bits per element, for a fast scan that selects the facts to compute exactly. Rows are dense. ----
+// ---- A matrix of vectors ----
+// 16 bits per element, for a fast scan that selects the facts to compute exactly. Rows are dense.
 
 const LEVEL_MASK = LEVELS - 1;
 /** 1 MB at the usual length. A new block is added without copying the others. */

@@ -14,6 +14,25 @@ import {
 } from "./vector-index.ts";
 import { vectorWords } from "./words-and-names.ts";
 
+export type VectorRequest = {
+  readonly category: string | undefined;
+  readonly limit: number;
+} & (
+  | { readonly kind: "probe" | "related"; readonly entity: string }
+  | { readonly kind: "reason"; readonly entities: readonly string[] }
+);
+
+export type VectorHit = FactRow & { readonly score: number };
+
+/** How a request is answered. The similarity of a fact is the lowest over all subjects of the highest over the subject's keys. */
+type Plan = {
+  readonly subjects: readonly (readonly Float64Array[])[];
+  /** Facts are measured with their own content unbound. */
+  readonly withoutContent: boolean;
+  /** Tier of each eligible fact: facts of a lower tier come first, whatever their scores. Undefined: all facts, in one tier. */
+  readonly tiers: ReadonlyMap<number, number> | undefined;
+};
+
 /** Up to this many facts are computed exactly at once; more are scanned first. */
 const FEW = 200;
 
@@ -91,25 +110,6 @@ function keepSmaller(values: Float64Array, others: Float64Array): void {
 function measure({ subjects }: Plan, vector: Float64Array): number {
   return Math.min(...subjects.map((keys) => Math.max(...keys.map((key) => similarity(vector, key)))));
 }
-
-// ---- Requests and plans ----
-
-export type VectorRequest = {
-  readonly category: string | undefined;
-  readonly limit: number;
-} & (
-  | { readonly kind: "probe" | "related"; readonly entity: string }
-  | { readonly kind: "reason"; readonly entities: readonly string[] }
-);
-
-/** How a request is answered. The similarity of a fact is the lowest over all subjects of the highest over the subject's keys. */
-type Plan = {
-  readonly subjects: readonly (readonly Float64Array[])[];
-  /** Facts are measured with their own content unbound. */
-  readonly withoutContent: boolean;
-  /** Tier of each eligible fact: facts of a lower tier come first, whatever their scores. Undefined: all facts, in one tier. */
-  readonly tiers: ReadonlyMap<number, number> | undefined;
-};
 
 // ---- Scoring `reference` ----
 //
@@ -202,9 +202,8 @@ function idsOf(rows: readonly { readonly id: number }[]): Set<number> {
   return new Set(rows.map(({ id }) => id));
 }
 
-// ---- Ranking: a scan gives every fact an approximate score; facts that could be among the best are computed exactly ----
-
-export type VectorHit = FactRow & { readonly score: number };
+// ---- Ranking ----
+// A scan gives every fact an approximate score; facts that could be among the best are computed exactly.
 
 /** An eligible fact with its scanned similarity. */
 type Contender = {

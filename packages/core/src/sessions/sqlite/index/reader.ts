@@ -1,6 +1,5 @@
 // Reads the search index: the index in the file, and an overlay in memory with the messages whose indexed version is missing or
 // outdated. A reader is valid inside the transaction it was created for.
-
 import { createHash } from "node:crypto";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { documentText } from "../../search/document.ts";

@@ -1,9 +1,7 @@
 // The search index of one open store: updated in the background and before searches, and read by searches.
-
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { HermesError } from "../../../lib/index.ts";
-import type { Connection, WriteOptions } from "../connection.ts";
-import { schemaCookie } from "../connection.ts";
+import { type Connection, schemaCookie, type WriteOptions } from "../connection.ts";
 import { rebuildDerivedTables } from "../derived-tables.ts";
 import { isBusy, isConstraintFailure, isCorrupt, isCorruptIndex, sqliteCause } from "../failures.ts";
 import { buildStep, catchUpStep, indexOneLarge } from "./indexing.ts";

@@ -1,13 +1,11 @@
 // The search index in the shared file: its tables and triggers, creating and checking them, and removing the layout of 0.1.0 and
 // 0.2.0. The triggers run in the SQLite of other programs (3.40 and later): they only insert keys into a queue, mention no FTS
 // table, and have no conflict clause, because an outer `INSERT OR ...` would override it.
-
 import type { DatabaseSync } from "node:sqlite";
 import { holdFileLock, sha256 } from "../../../lib/index.ts";
 import { USER_PLATFORM } from "../../identity.ts";
 import { DOCUMENT_VERSION } from "../../search/document.ts";
-import type { Connection } from "../connection.ts";
-import { schemaCookie } from "../connection.ts";
+import { type Connection, schemaCookie } from "../connection.ts";
 import { otherProcessesWithFileOpen } from "../database-file.ts";
 import {
   isAsDeclared,

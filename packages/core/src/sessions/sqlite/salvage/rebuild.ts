@@ -69,6 +69,32 @@ export async function rebuild(damaged: string, target: string): Promise<Salvage>
   }
 }
 
+/** An empty database with those settings of the damaged one that are fixed at creation. */
+function createLike({ header }: PageFile, target: string): DatabaseSync {
+  closeSync(openSync(target, "wx", 0o600));
+  const db = new DatabaseSync(target, { defensive: false, enableForeignKeyConstraints: false });
+  db.exec(`PRAGMA page_size = ${header.pageSize}; PRAGMA encoding = '${header.encoding}'`);
+  db.exec(`PRAGMA auto_vacuum = ${header.autoVacuum}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF`);
+  return db;
+}
+
+function finish(db: DatabaseSync, { header }: PageFile): void {
+  db.exec("PRAGMA writable_schema = OFF");
+  db.exec(`PRAGMA user_version = ${header.userVersion}; PRAGMA application_id = ${header.applicationId}`);
+  db.exec(`PRAGMA schema_version = ${header.schemaCookie + 1}`);
+  db.exec(`PRAGMA journal_mode = ${header.isWal ? "WAL" : "DELETE"}`);
+}
+
+function syncFile(path: string): void {
+  try {
+    const fd = openSync(path, "r+");
+    fsyncSync(fd);
+    closeSync(fd);
+  } catch {
+    // The file was not created.
+  }
+}
+
 class Rebuilding {
   readonly #file: PageFile;
   readonly #db: DatabaseSync;
@@ -76,8 +102,17 @@ class Rebuilding {
   readonly #schema: readonly SchemaRow[];
   readonly #isSchemaWhole: boolean;
   readonly #tables = new Map<string, Rebuilt>();
+  readonly #indexTrees = new Map<string, Tree>();
   readonly #leftOut = new Set<string>();
   readonly #notes: string[] = [];
+  /** Rows in the table for rows without a name. */
+  #nameless = 0;
+  /** May be the row of `schema_version`: a table of one row with one small number. */
+  #foundVersion: bigint | undefined;
+  #sequenceRows: ReadonlyMap<string, bigint> | undefined;
+  /** Rows written directly into the schema. */
+  #virtualRows = 0;
+  #lastError = "";
 
   constructor(file: PageFile, db: DatabaseSync) {
     this.#file = file;
@@ -137,23 +172,6 @@ class Rebuilding {
     this.#tables.set(row.name, { row, shape, tree, inserter: new RowInserter(this.#db, shape), refused: 0 });
   }
 
-  /**
-   * Tables whose declaration was lost with a page of the schema: uses the known declaration that fits the most unreachable pages.
-   */
-  #createForgotten(): void {
-    if (this.#isSchemaWhole) return;
-    const leaves = [...this.#forest.unreachableLeaves()];
-    for (const [name, declarations] of POSSIBLE_DECLARATIONS) {
-      if (this.#tables.has(name)) continue;
-      const indexes = this.#schema.filter(({ type, table }) => type === "index" && table === name);
-      const [best] = declarations
-        .map((sql) => ({ sql, ...howWell(name, sql, leaves, indexes) }))
-        .sort((a, b) => b.fitting - a.fitting || b.indexes - a.indexes);
-      if (best !== undefined && (best.fitting > 0 || name === "sessions" || name === "messages"))
-        this.#createTable({ type: "table", name, table: name, root: 0, sql: best.sql });
-    }
-  }
-
   async #copy(table: Rebuilt): Promise<void> {
     const { shape, tree } = table;
     if (!shape.hasRowid) {
@@ -183,10 +201,24 @@ class Rebuilding {
       }
     }
   }
-  readonly #indexTrees = new Map<string, Tree>();
 
   #isIndexRoot(root: number): boolean {
     return this.#file.page(root)?.kind.startsWith("index") ?? false;
+  }
+
+  /** Tables whose declaration was lost with a page of the schema: uses the known one that fits the most unreachable pages. */
+  #createForgotten(): void {
+    if (this.#isSchemaWhole) return;
+    const leaves = [...this.#forest.unreachableLeaves()];
+    for (const [name, declarations] of POSSIBLE_DECLARATIONS) {
+      if (this.#tables.has(name)) continue;
+      const indexes = this.#schema.filter(({ type, table }) => type === "index" && table === name);
+      const [best] = declarations
+        .map((sql) => ({ sql, ...howWell(name, sql, leaves, indexes) }))
+        .sort((a, b) => b.fitting - a.fitting || b.indexes - a.indexes);
+      if (best !== undefined && (best.fitting > 0 || name === "sessions" || name === "messages"))
+        this.#createTable({ type: "table", name, table: name, root: 0, sql: best.sql });
+    }
   }
 
   /** Leaf pages below a lost page. Each is assigned to the table whose gap and columns it fits best. */
@@ -215,10 +247,6 @@ class Rebuilding {
       for (const row of this.#forest.rows(best.table.tree, number)) this.#insert(best.table, row);
     }
   }
-
-  #nameless = 0;
-  /** May be the row of `schema_version`: a table of one row with one small number. */
-  #foundVersion: bigint | undefined;
 
   /** Rows of a table whose name and declaration are lost. They are kept unchanged, in case their program can identify them. */
   #keepNameless(page: number, rows: readonly Row[]): void {
@@ -428,8 +456,6 @@ class Rebuilding {
     this.#db.exec(`INSERT INTO schema_version (version) VALUES (${number})`);
   }
 
-  #sequenceRows: ReadonlyMap<string, bigint> | undefined;
-
   #sequence(): ReadonlyMap<string, bigint> {
     if (this.#sequenceRows !== undefined) return this.#sequenceRows;
     const found = new Map<string, bigint>();
@@ -491,8 +517,6 @@ class Rebuilding {
     if (isWhole) this.#insertSchemaRow(virtual);
   }
 
-  #virtualRows = 0;
-
   /** Like `.dump`: the tables behind the virtual table exist already. It works from the next open on. */
   #insertSchemaRow({ type, name, table, sql }: SchemaRow): void {
     if (this.#virtualRows === 0) this.#db.exec("PRAGMA writable_schema = ON");
@@ -523,8 +547,6 @@ class Rebuilding {
     if (this.#has(row.name) || this.#tryExec(row.sql)) return;
     this.#notes.push(`The ${row.type} ${row.name} could not be made again: ${this.#lastError}.`);
   }
-
-  #lastError = "";
 
   #tryExec(sql: string | null | undefined): boolean {
     if (sql == null) return false;
@@ -608,30 +630,4 @@ function sessionsIn(table: string, rows: readonly Map<string, Value>[]): { id: s
     if (id !== undefined) counts.set(id, (counts.get(id) ?? 0) + 1);
   }
   return [...counts].map(([id, count]) => ({ id, rows: count })).sort((a, b) => (a.id < b.id ? -1 : 1));
-}
-
-/** An empty database with those settings of the damaged one that are fixed at creation. */
-function createLike({ header }: PageFile, target: string): DatabaseSync {
-  closeSync(openSync(target, "wx", 0o600));
-  const db = new DatabaseSync(target, { defensive: false, enableForeignKeyConstraints: false });
-  db.exec(`PRAGMA page_size = ${header.pageSize}; PRAGMA encoding = '${header.encoding}'`);
-  db.exec(`PRAGMA auto_vacuum = ${header.autoVacuum}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF`);
-  return db;
-}
-
-function finish(db: DatabaseSync, { header }: PageFile): void {
-  db.exec("PRAGMA writable_schema = OFF");
-  db.exec(`PRAGMA user_version = ${header.userVersion}; PRAGMA application_id = ${header.applicationId}`);
-  db.exec(`PRAGMA schema_version = ${header.schemaCookie + 1}`);
-  db.exec(`PRAGMA journal_mode = ${header.isWal ? "WAL" : "DELETE"}`);
-}
-
-function syncFile(path: string): void {
-  try {
-    const fd = openSync(path, "r+");
-    fsyncSync(fd);
-    closeSync(fd);
-  } catch {
-    // The file was not created.
-  }
 }

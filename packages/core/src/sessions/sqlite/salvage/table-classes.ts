@@ -1,6 +1,5 @@
 // Classes of tables for a repair: whether its rows exist nowhere else, and what happens when its pages are damaged. Pure;
 // decided by name and declaration.
-
 import type { ObjectClass } from "../../errors.ts";
 
 export type SchemaRow = {

@@ -1,5 +1,6 @@
-// Which messages a search by relevance reads, and the terms of a query with the word forms found in the index.
-
+// Which messages a search by relevance reads, and the terms of a query with the word forms found in the index. First only keys are
+// compared, by how rare the terms are that a message and its neighbours contain. Then the best are checked against the tables
+// until there are enough messages, and enough lineages.
 import { type Expression, type Phrase, type PlainTerm, toMatch } from "../../search/query.ts";
 import { rarity } from "../../search/ranking.ts";
 import type { RankTerm } from "../../search/ranking-reading.ts";
@@ -12,14 +13,9 @@ import {
   tokenize,
 } from "../../search/words.ts";
 import { type Connection, isVisible } from "../connection.ts";
-import type { IndexReader } from "../index/reader.ts";
-import { momentOf } from "../index/reader.ts";
+import { type IndexReader, momentOf } from "../index/reader.ts";
 import { idInKey } from "../index/tables.ts";
 import { type FoundRow, keysOf, passingRows, placeIn, type Search, walkMatches } from "./matches.ts";
-
-// ---- Choosing messages ----
-// First only keys are compared, by how rare the terms are that a message and its neighbours contain. Then the best are checked
-// against the tables until there are enough messages, and enough lineages.
 
 export type Candidates = {
   readonly rows: readonly FoundRow[];
@@ -50,58 +46,6 @@ const BESIDE_SHARE = 0.35;
 const MOST_ORDERED = 1000;
 /** For this many sessions, messages with each term are counted. */
 const SESSIONS_COUNTED = 32;
-
-/** The messages that will be read, and whether they fill the page. */
-class ChosenRows {
-  readonly rows = new Map<number, FoundRow>();
-  readonly #lineages = new Set<string>();
-  /** Copies of a message are shown once. */
-  readonly #originals = new Set<number>();
-  readonly #search: Search;
-  readonly #wanted: Wanted;
-  #size = 0;
-
-  constructor(search: Search, wanted: Wanted) {
-    this.#search = search;
-    this.#wanted = wanted;
-  }
-
-  add(row: FoundRow): void {
-    if (this.rows.has(row.id)) return;
-    this.rows.set(row.id, row);
-    this.#lineages.add(this.#search.rootOf(row));
-    this.#originals.add(row.origin_id ?? row.id);
-    this.#size += row.size;
-  }
-
-  addAll(keys: readonly number[]): void {
-    for (const row of passingRows(this.#search, keys)) this.add(row);
-  }
-
-  /** Adds rows in order while there is room, then only what the page still lacks. */
-  addWhile(keys: readonly number[], hasRoom: (rows: number, size: number) => boolean): void {
-    const { rowsRead } = this.#search.bounds;
-    const isWanted = () => !this.isEnough || hasRoom(this.rows.size, this.#size);
-    for (let at = 0; at < keys.length && isWanted(); at += rowsRead)
-      for (const row of passingRows(this.#search, keys.slice(at, at + rowsRead))) {
-        if (hasRoom(this.rows.size, this.#size)) this.add(row);
-        else if (this.isEnough) break;
-        else if (!this.#wanted.perLineage || this.isNewLineage(row)) this.add(row);
-      }
-  }
-
-  isNewLineage(row: FoundRow): boolean {
-    return !this.#lineages.has(this.#search.rootOf(row));
-  }
-
-  get lineages(): number {
-    return this.#lineages.size;
-  }
-
-  get isEnough(): boolean {
-    return (this.#wanted.perLineage ? this.#lineages : this.#originals).size >= this.#wanted.count;
-  }
-}
 
 /** Messages that contain any of several terms; those with the whole question first. `whole`: an expression for all its words. */
 export function holdersOfAny(
@@ -189,7 +133,7 @@ export function matchesOf(
   const all = highestId(search.connection);
   const lists = terms.map((term): Holders => {
     if (terms.length > 1) return holdersOf(search, toMatch(exactly(term)), bounds.matchesRanked, all);
-    return { keys, weight: weightOf(search, holdersIn(keys, isWhole, all), all), isWhole };
+    return toHolders(search, keys, limit, all);
   });
   const found = [...kept.rows.values()];
   return {
@@ -223,6 +167,58 @@ function addFurther(
   for (const row of further) kept.add(row);
 }
 
+/** The messages that will be read, and whether they fill the page. */
+class ChosenRows {
+  readonly rows = new Map<number, FoundRow>();
+  readonly #lineages = new Set<string>();
+  /** Copies of a message are shown once. */
+  readonly #originals = new Set<number>();
+  readonly #search: Search;
+  readonly #wanted: Wanted;
+  #size = 0;
+
+  constructor(search: Search, wanted: Wanted) {
+    this.#search = search;
+    this.#wanted = wanted;
+  }
+
+  add(row: FoundRow): void {
+    if (this.rows.has(row.id)) return;
+    this.rows.set(row.id, row);
+    this.#lineages.add(this.#search.rootOf(row));
+    this.#originals.add(row.origin_id ?? row.id);
+    this.#size += row.size;
+  }
+
+  addAll(keys: readonly number[]): void {
+    for (const row of passingRows(this.#search, keys)) this.add(row);
+  }
+
+  /** Adds rows in order while there is room, then only what the page still lacks. */
+  addWhile(keys: readonly number[], hasRoom: (rows: number, size: number) => boolean): void {
+    const { rowsRead } = this.#search.bounds;
+    const isWanted = () => !this.isEnough || hasRoom(this.rows.size, this.#size);
+    for (let at = 0; at < keys.length && isWanted(); at += rowsRead)
+      for (const row of passingRows(this.#search, keys.slice(at, at + rowsRead))) {
+        if (hasRoom(this.rows.size, this.#size)) this.add(row);
+        else if (this.isEnough) break;
+        else if (!this.#wanted.perLineage || this.isNewLineage(row)) this.add(row);
+      }
+  }
+
+  isNewLineage(row: FoundRow): boolean {
+    return !this.#lineages.has(this.#search.rootOf(row));
+  }
+
+  get lineages(): number {
+    return this.#lineages.size;
+  }
+
+  get isEnough(): boolean {
+    return (this.#wanted.perLineage ? this.#lineages : this.#originals).size >= this.#wanted.count;
+  }
+}
+
 /** Ranking compares scripts without blanks as text. Of a phrase, it uses the longest run. */
 export function toRankTerm({ words, isPrefix, forms, isGuess = false }: Term, weight: number): RankTerm {
   const runs = words.length > 1 ? words.filter(isUnspacedTerm).sort((a, b) => b.length - a.length) : [];
@@ -246,16 +242,10 @@ function findHolders(search: Search, terms: readonly Term[], all: number): Holde
       const most = rest.reduce((sum, weight) => sum + weight, 0) * (1 + 2 * BESIDE_SHARE);
       const soFar = merge(rarer.flatMap((other) => lists[other] ?? []));
       const better = soFar.scores.reduce((count, score) => count + (score > most ? 1 : 0), 0);
+      const others = rarer.map((other) => matches[other] ?? "");
       lists[at] =
         better >= bounds.rowsRead
-          ? {
-              ...heldBeside(
-                search,
-                match,
-                rarer.map((other) => matches[other] ?? ""),
-              ),
-              weight: list.weight,
-            }
+          ? { ...list, keys: heldBeside(search, match, others) }
           : readOn(search, match, list, all);
     }
     rarer.push(at);
@@ -264,28 +254,26 @@ function findHolders(search: Search, terms: readonly Term[], all: number): Holde
 }
 
 /** Only messages that also contain a rarer term; no other can be among the best. */
-function heldBeside(search: Search, match: string, rarer: readonly string[]): Omit<Holders, "weight"> {
+function heldBeside(search: Search, match: string, rarer: readonly string[]): number[] {
   const both = `(${match}) AND (${rarer.map((each) => `(${each})`).join(" OR ")})`;
-  return { keys: keysOf(search, both, search.bounds.listRows), isWhole: false };
+  return keysOf(search, both, search.bounds.listRows);
 }
 
 function holdersOf(search: Search, match: string, limit: number, all: number): Holders {
-  const keys = keysOf(search, match, limit + 1);
-  const isWhole = keys.length <= limit;
-  return { keys, weight: weightOf(search, holdersIn(keys, isWhole, all), all), isWhole };
+  return toHolders(search, keysOf(search, match, limit + 1), limit, all);
 }
 
 /** Continues a list to its end, or to the length limit. */
 function readOn(search: Search, match: string, { keys: known }: Holders, all: number): Holders {
   const limit = search.bounds.listRows;
   const more = keysOf(search, match, limit + 1 - known.length, (known.at(-1) ?? 0) - 1);
-  const keys = [...known, ...more];
-  const isWhole = keys.length <= limit;
-  return { keys, weight: weightOf(search, holdersIn(keys, isWhole, all), all), isWhole };
+  return toHolders(search, [...known, ...more], limit, all);
 }
 
-function holdersIn(keys: readonly number[], isWhole: boolean, all: number): number {
-  return isWhole ? keys.length : estimate(keys, all);
+/** More keys than `limit` mean that there are others. */
+function toHolders(search: Search, keys: readonly number[], limit: number, all: number): Holders {
+  const isWhole = keys.length <= limit;
+  return { keys, weight: weightOf(search, isWhole ? keys.length : estimate(keys, all), all), isWhole };
 }
 
 /** Estimates the total number of messages with the term from the density of the newest ones. */

@@ -1,6 +1,5 @@
 // Finds matching messages through the index and checks them against the tables; also the filters of a search, and the neighbours
 // and texts of found messages.
-
 import type { Scope } from "../../identity.ts";
 import { filterToken, HIDDEN_TOKEN, personWord, textsOf } from "../../search/document.ts";
 import type { SearchFilters } from "../../search/types.ts";

@@ -147,6 +147,16 @@ type Answered = {
   readonly isPartial?: boolean;
 };
 
+type Scored = {
+  readonly row: ReadRow;
+  readonly score: number;
+  /** Its contribution to the score of its lineage. */
+  readonly group: number;
+  /** Sorted before all others, whatever their score. */
+  readonly isFirst: boolean;
+  readonly matched: readonly string[];
+};
+
 /** `When did Ana read "The Waves"?` is a question that contains a title, not an expression. */
 function wordsOfQuestion(query: string, expression: Expression): PlainTerm[] | undefined {
   if (expression.op !== "and" || expression.parts.length < 3) return undefined;
@@ -171,7 +181,9 @@ function findExpression(search: Search, expression: Expression, options: SearchO
   // Alternatives that are single phrases are weighted by how rare each is.
   const ranked = rarest(search, terms);
   const isList =
-    expression.op === "or" && expression.parts.length === ranked.length && expression.parts.every(isPhrase);
+    expression.op === "or" &&
+    expression.parts.length === ranked.length &&
+    expression.parts.every(({ op }) => op === "phrase");
   const found = isList
     ? holdersOfAny(search, ranked, undefined, wanted)
     : matchesOf(search, match, ranked, wanted);
@@ -179,10 +191,6 @@ function findExpression(search: Search, expression: Expression, options: SearchO
   const isAll = found.isAll && ranked.length === terms.length;
   const scored = isAll ? best.scored : withFurther(search, "", found, best.scored, [match], options);
   return { scored, isPartial: best.isPartial, stage: "exact", match, shown: terms };
-}
-
-function isPhrase({ op }: Expression): boolean {
-  return op === "phrase";
 }
 
 /** If there are more terms, only the rarest that occur are compared: each costs a list of messages. */
@@ -194,8 +202,9 @@ function rarest<T extends Pick<Term, "words">>(search: Search, terms: readonly T
     const { length } = keysOf(search, toMatch(exactly(exactTerm(term.words))), MOST_COMPARED);
     return { term, holders: length === 0 ? Number.POSITIVE_INFINITY : length };
   });
-  const order = counted.sort((a, b) => (a.holders === b.holders ? 0 : a.holders - b.holders));
-  return order.slice(0, MOST_COMPARED).map(({ term }) => term);
+  // Not a plain difference: Infinity - Infinity is NaN.
+  counted.sort((a, b) => (a.holders === b.holders ? 0 : a.holders - b.holders));
+  return counted.slice(0, MOST_COMPARED).map(({ term }) => term);
 }
 
 function findTerms(
@@ -458,18 +467,7 @@ function isFiltered(options: SearchOptions): boolean {
   );
 }
 
-// ---- From ranked messages to hits ----
-// Pages, one hit per lineage if wanted, copies once, snippets, context.
-
-type Scored = {
-  readonly row: ReadRow;
-  readonly score: number;
-  /** Its contribution to the score of its lineage. */
-  readonly group: number;
-  /** Sorted before all others, whatever their score. */
-  readonly isFirst: boolean;
-  readonly matched: readonly string[];
-};
+// ---- From ranked messages to hits: pages, one hit per lineage if wanted, copies once, snippets, context ----
 
 /** A snippet of a text, and whether anything in it is marked. */
 type MakeSnippet = (text: string) => { readonly snippet: string; readonly isMarked: boolean };
