@@ -1,6 +1,6 @@
 // Decides what a write does to the list of entries, and describes afterwards what it did. Pure: no files, no clock. The only
 // code that carries a plan out is TargetStore.transact.
-import { codePointLength, err, ok, preview, type Result, sha256 } from "../lib/index.ts";
+import { codePointLength, err, ok, preview, type Result, sha256, withoutUndefined } from "../lib/index.ts";
 import { findEntry, formatEntries, formatFraction, isOver, measure, usageWarning } from "./entries.ts";
 import { cleanText, newTextProblem, problemComingBack, type ScanOptions } from "./entry-checks.ts";
 import type { ChangeAction } from "./journal-replay.ts";
@@ -343,7 +343,7 @@ export function outcomeOf(
   const budget = measure(plan.entries, limit);
   const warnings = [warning, usageWarning(budget), lockWarning].filter((each) => each !== undefined);
   const removed = changeId === undefined ? [] : removedTexts(plan);
-  return {
+  return withoutUndefined<MemoryOpOutcome>({
     target,
     message: plan.message,
     entries: plan.entries.slice(),
@@ -356,7 +356,7 @@ export function outcomeOf(
     changes: changeId === undefined ? undefined : plan.changes,
     madeRoom: changeId !== undefined && isMakingRoom(plan) ? true : undefined,
     removed: removed.length > 0 ? removed : undefined,
-  };
+  });
 }
 
 /** A tidying step and an undo archive the entries they are about; an ordinary write archives others to make room. */

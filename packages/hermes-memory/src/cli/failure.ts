@@ -19,7 +19,7 @@ export function renderFailure(cause: unknown, isJson: boolean, io: Terminal): nu
   const message = cause instanceof Error ? cause.message : String(cause);
   const { hint, details } = detailsOf(cause);
   if (isJson) {
-    printFailure(message, { ...details, hint }, io);
+    printFailure(message, { ...details, hint: hint ?? details.hint }, io);
   } else {
     io.note(`${io.paint("red", "error:")} ${printable(message)}\n`); // it may quote stored text
     if (hint !== undefined) io.note(`${printable(hint)}\n`);

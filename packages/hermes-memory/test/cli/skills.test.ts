@@ -79,6 +79,8 @@ describe("hermes skills list, view, path", () => {
       kind: "not_found",
       available_skills: ["deploy", "notes"],
     });
+    const empty = await runHere(["skills", "view", "nope", "--json"], { home: tempDirectory() });
+    expect(JSON.parse(empty.stdout)).toMatchObject({ hint: "skills_list shows them all." }); // of the error itself
     expect((await runHere(["skills", "path", "deploy"], { home })).stdout).toBe(
       `${join(home, "skills", "ops", "deploy")}\n`,
     );

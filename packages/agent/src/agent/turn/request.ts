@@ -1,7 +1,7 @@
 // The messages of one request, as a copy of the session's list. Pure: the same list gives the same bytes, whether it is live or
 // was read back from the database.
 import { repairPairs, withoutRefused } from "@hermes-memory/core/context";
-import { isRecord, outsideJsonOr, pyStrip } from "@hermes-memory/core/lib";
+import { isRecord, outsideJsonOr, pyStrip, withoutUndefined } from "@hermes-memory/core/lib";
 import {
   type Content,
   type Message,
@@ -100,15 +100,15 @@ function isEmpty(value: unknown): boolean {
 /** Without the metadata of this process. */
 function cleanMessage(message: Message): Message {
   const { id, writtenRole } = message.meta;
-  const meta = { id, atSeconds: 0, writtenRole };
+  const meta = withoutUndefined({ id, atSeconds: 0, writtenRole });
   const clean = { ...message, content: cleanContent(message), meta };
   if (clean.role !== "tool") return clean;
   const { toolCallId, toolName } = clean;
-  return {
+  return withoutUndefined({
     ...clean,
     toolCallId: asColumn(toolCallId),
     toolName: toolName === undefined ? undefined : asColumn(toolName),
-  };
+  });
 }
 
 /** The text as a column of the database has it. */

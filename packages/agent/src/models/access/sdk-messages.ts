@@ -432,7 +432,8 @@ function codexMessages(content: Reply["content"], wire: WireTraits): readonly De
     const [id, said] = [someText(itemId), someText(phase)];
     if (id === undefined && said === undefined) return [];
     const text = [{ type: "output_text", text: part.text }];
-    return [{ type: "message", role: "assistant", status: "completed", id, phase: said, content: text }];
+    const item = { type: "message", role: "assistant", status: "completed", id, phase: said, content: text };
+    return [withoutUndefined(item)];
   });
 }
 
@@ -447,11 +448,11 @@ function toolCall(call: SdkPart<"tool-call">, index: number, { raw, wire }: Orig
   const data = vendorData(call, wire);
   const itemId = someText(item) ?? (wire.apiMode === "responses" ? someText(data.itemId) : undefined);
   const signature = someText(data.thoughtSignature);
-  const vendor = {
+  const vendor = withoutUndefined({
     call_id: id,
     response_item_id: itemId,
     extra_content: signature === undefined ? undefined : { google: { thought_signature: signature } },
-  };
+  });
   return { id, name, arguments: input, vendor };
 }
 

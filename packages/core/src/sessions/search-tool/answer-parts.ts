@@ -1,6 +1,13 @@
 // Shared by the modes of session_search: the parsed request, the lookup they work with, and the parts of the JSON answer. Field
 // names and fixed texts of the answer are read by other programs.
-import { codePointLength, HermesError, preview, pyStrip, takeCodePoints } from "../../lib/index.ts";
+import {
+  codePointLength,
+  HermesError,
+  preview,
+  pyStrip,
+  takeCodePoints,
+  withoutUndefined,
+} from "../../lib/index.ts";
 import { stringForm } from "../../message/index.ts";
 import type { Scope } from "../identity.ts";
 import type { MessageRow, SessionRow } from "../rows.ts";
@@ -156,7 +163,7 @@ export function explain(cause: unknown): string {
 }
 
 export function toToolMessage(row: MessageRow, anchorId?: number): ToolMessage {
-  return {
+  return withoutUndefined({
     id: row.id,
     role: row.role,
     content: withoutTerminalCodes(row.content),
@@ -165,7 +172,7 @@ export function toToolMessage(row: MessageRow, anchorId?: number): ToolMessage {
     tool_calls: isFilled(row.tool_calls) ? row.tool_calls : undefined,
     tool_call_id: row.tool_call_id ? label(row.tool_call_id) : undefined,
     anchor: row.id === anchorId ? true : undefined,
-  };
+  });
 }
 
 /** Removes terminal codes from a text and from all strings of structured content. */

@@ -1,5 +1,5 @@
 // The discover mode: the sessions that answer a query, each with the messages around its best match.
-import { codePointLength, err, ok, preview, type Result } from "../../lib/index.ts";
+import { codePointLength, err, ok, preview, type Result, withoutUndefined } from "../../lib/index.ts";
 import { contentText } from "../../message/index.ts";
 import { RESET_REASONS } from "../identity.ts";
 import type { AnchoredView, MessageRow, SessionRow } from "../rows.ts";
@@ -290,23 +290,25 @@ function toResults(places: readonly Place[], lookup: Lookup, { detail }: Discove
   ]);
   const snippets = drafts.reduce((sum, { snippet }) => sum + snippet.length, 0);
   const cut = cutterFor(all, lookup.settings, snippets);
-  return drafts.map(({ hit, root, view, isFull, isFolded, snippet, bookendStart, messages, bookendEnd }) => ({
-    ...originOf(hit, root),
-    matched_role: hit.role,
-    match_message_id: hit.id,
-    snippet,
-    bookend_start: bookendStart.map((message) => cut(message, 0, BOOKEND_CHARS)),
-    messages: messages.map((message) =>
-      cut(message, message.anchor ? matchPosition(snippet, message.content) : 0, WINDOW_CHARS),
-    ),
-    bookend_end: bookendEnd.map((message) => cut(message, 0, BOOKEND_CHARS)),
-    messages_before: view.messages_before,
-    messages_after: view.messages_after,
-    detail: isFull ? "full" : "compact",
-    folded: isFolded ? true : undefined,
-    parent_session_id: hit.lineage_root === hit.session_id ? undefined : hit.lineage_root,
-    link: linkTo(lookup, hit.session_id),
-  }));
+  return drafts.map(({ hit, root, view, isFull, isFolded, snippet, bookendStart, messages, bookendEnd }) =>
+    withoutUndefined({
+      ...originOf(hit, root),
+      matched_role: hit.role,
+      match_message_id: hit.id,
+      snippet,
+      bookend_start: bookendStart.map((message) => cut(message, 0, BOOKEND_CHARS)),
+      messages: messages.map((message) =>
+        cut(message, message.anchor ? matchPosition(snippet, message.content) : 0, WINDOW_CHARS),
+      ),
+      bookend_end: bookendEnd.map((message) => cut(message, 0, BOOKEND_CHARS)),
+      messages_before: view.messages_before,
+      messages_after: view.messages_after,
+      detail: isFull ? "full" : "compact",
+      folded: isFolded ? true : undefined,
+      parent_session_id: hit.lineage_root === hit.session_id ? undefined : hit.lineage_root,
+      link: linkTo(lookup, hit.session_id),
+    }),
+  );
 }
 
 /** In compact form, only the matching message: a scroll shows the messages around it. */

@@ -1,6 +1,6 @@
 // Shortens an answer for a small context window: first its texts, then it drops messages far from the match, then whole results.
 // The result is the same JSON with less text, and says what is missing. Pure.
-import { codePointLength, isRecord, takeCodePoints } from "../../lib/index.ts";
+import { codePointLength, isRecord, takeCodePoints, withoutUndefined } from "../../lib/index.ts";
 import { cutMessage, type ToolMessage } from "./answer-parts.ts";
 import { matchPosition, shortSnippet } from "./discover.ts";
 
@@ -65,7 +65,7 @@ function shaped(answer: Json, shape: Shape, most: number): Json {
   const results = listOf(answer.results);
   const kept = results.slice(0, shape.results);
   missing.results = results.length - kept.length;
-  const fitted = {
+  const fitted = withoutUndefined({
     ...answer,
     ...textFields(answer, most, missing),
     results: hasResults
@@ -73,7 +73,7 @@ function shaped(answer: Json, shape: Shape, most: number): Json {
       : undefined,
     count: hasResults && "count" in answer ? kept.length : answer.count,
     ...messageFields(answer, shape, most, missing),
-  };
+  });
   return { ...fitted, shortened: told(missing) };
 }
 

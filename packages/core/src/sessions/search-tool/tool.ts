@@ -21,6 +21,7 @@ import {
   type Result,
   systemClock,
   type TextModel,
+  withoutUndefined,
 } from "../../lib/index.ts";
 import { listProfiles } from "../../profiles.ts";
 import { sessionDatabaseUnavailable } from "../errors.ts";
@@ -90,7 +91,7 @@ export async function sessionSearchTool(
     const call = parseCall(args, (context.clock ?? systemClock).now());
     if (!call.ok) return failure(call.error);
     doing = FAILED[call.value.request.mode];
-    const found = await answer(store, call.value, context);
+    const found = withoutUndefined(await answer(store, call.value, context));
     return context.fits === undefined ? found : fitAnswer(found, context.fits);
   } catch (cause) {
     return failure(`${doing}: ${explain(cause)}`);

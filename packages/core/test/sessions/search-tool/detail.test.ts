@@ -130,7 +130,7 @@ describe("the order of results", () => {
     const unsure = saying(store, { confidence: { score: 0, isWeak: true } });
     const answer = await sessionSearchTool(unsure, { query: "Zanzibar" });
     expect(answer).toMatchObject({ count: 1, confidence: 1, results: [{ matched_role: "session_title" }] });
-    expect(answer).toHaveProperty("message", undefined);
+    expect(answer).not.toHaveProperty("message");
   });
 
   it("hides the runs of task boards like those of subagents and tools", async () => {
@@ -190,7 +190,7 @@ describe("how sure an answer is", () => {
     expect(Object.keys(weak).indexOf("message")).toBeLessThan(Object.keys(weak).indexOf("results"));
     const clear = await of({ score: 0.9, isWeak: false });
     expect(clear).toMatchObject({ confidence: 0.9 });
-    expect(clear).toHaveProperty("message", undefined);
+    expect(clear).not.toHaveProperty("message");
   });
 
   it("says when so much matches that not all of it was compared", async () => {
