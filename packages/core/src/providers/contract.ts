@@ -4,7 +4,7 @@
 // The manager is the only caller. It awaits every member, synchronous or not, catches everything that is thrown, and stops waiting at
 // the deadline named beside the member. The `signal` of an options object is aborted at the deadline and at shutdown. `onTurnStart` and
 // `prefetch` are skipped while an earlier call of theirs hangs. A member that blocks the event loop blocks the whole process: heavy
-// work belongs into a worker thread.
+// work belongs in a worker thread.
 import { DEFAULT_MEMORY_CONFIG } from "../config/index.ts";
 import type { OpenAiMessage } from "../message/index.ts";
 import type { ToolDefinition } from "../tools/index.ts";

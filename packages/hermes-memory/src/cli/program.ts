@@ -327,7 +327,7 @@ function configure(command: Command, io: Terminal): Command {
   return command
     .exitOverride()
     .showSuggestionAfterError(true)
-    .showHelpAfterError("Add --help to see what there is. A text that starts with '-' goes after '--'.")
+    .showHelpAfterError("Add --help for the commands and flags. A text that starts with '-' goes after '--'.")
     .configureOutput({ writeOut: (text) => io.out(text), writeErr: (text) => io.note(text) })
     .allowExcessArguments(false);
 }

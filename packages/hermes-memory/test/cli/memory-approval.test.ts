@@ -42,7 +42,7 @@ describe("hermes memory pending, approve, reject", () => {
       "",
     ]);
     expect(stdout).toContain("hermes memory approve <id>");
-    expect(stderr).toBe("notes.json is no staged write and was skipped.\n");
+    expect(stderr).toBe("notes.json is not a staged write and was skipped.\n");
     expect(await runJson(["memory", "pending"], { home })).toMatchObject({
       pending: [{ id: first, payload: { content: "alpha" } }, { id: second }],
       skipped: ["notes.json"],

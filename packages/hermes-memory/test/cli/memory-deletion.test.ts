@@ -40,7 +40,7 @@ describe("hermes memory forget", () => {
     const refused = await runHere(["memory", "forget", SECRET], { home, answers: [false] });
     expect(refused).toMatchObject({ code: 1, stdout: "Cancelled.\n", questions: ["Forget it everywhere?"] });
     expect(refused.stderr.split("\n")).toEqual([
-      "This goes for good, and cannot be taken back:",
+      "This cannot be undone. It deletes:",
       `  USER.md: ${SECRET}`,
       "  3 lines of the journal",
       "  1 archived entry",

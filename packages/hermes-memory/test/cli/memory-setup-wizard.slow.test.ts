@@ -32,9 +32,9 @@ describe.skipIf(reason !== undefined)(`hermes memory setup in a pseudo terminal 
       ["> cloud", KEYS.space],
       ["Where the vault is: cloud", ""],
       ["Get it at https://vault.example/tokens", ""],
-      ["Vault token (typed unseen): ", KEYS.enter],
+      ["Vault token (input is hidden): ", KEYS.enter],
       ["token must not be empty.", ""],
-      ["Vault token (typed unseen): ", `${SECRET}${KEYS.enter}`],
+      ["Vault token (input is hidden): ", `${SECRET}${KEYS.enter}`],
       ["Address [https://vault.example]: ", KEYS.enter],
       ["Owner: ", KEYS.enter],
       ["owner must not be empty.", ""],
@@ -108,7 +108,7 @@ describe.skipIf(reason !== undefined)(`hermes memory setup in a pseudo terminal 
     [
       "while a secret is typed",
       ["memory", "setup", "vault", "--set", "mode=cloud"],
-      [["(typed unseen): ", `abc${KEYS.interrupt}`]],
+      [["(input is hidden): ", `abc${KEYS.interrupt}`]],
     ],
     [
       "at the last question",

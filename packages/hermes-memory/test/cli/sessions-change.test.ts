@@ -109,7 +109,10 @@ describe("hermes sessions delete", () => {
   it("refuses a beginning that fits several", async () => {
     const home = await homeWithSessions();
     const { code, stderr } = await runHere(["sessions", "delete", "20260102", "-y"], { home });
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("fits several sessions") });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining("matches several sessions"),
+    });
     expect((await runHere(["sessions", "delete", "", "-y"], { home })).code).toBe(1);
     expect(await idsOf(home)).toHaveLength(5);
   });

@@ -183,7 +183,7 @@ describe("hermes sessions show", () => {
     });
     const { stderr, code } = await runHere(["sessions", "show", "20260102"], { home });
     expect(code).toBe(1);
-    expect(stderr).toContain("'20260102' fits several sessions");
+    expect(stderr).toContain("'20260102' matches several sessions");
     expect(stderr).toContain(`  ${CHINESE}\n`);
     expect(stderr).toContain(`  ${PLAIN}`);
     const json = await runHere(["sessions", "show", "20260102", "--json"], { home });

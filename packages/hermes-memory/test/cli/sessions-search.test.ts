@@ -190,7 +190,7 @@ describe("filters of hermes sessions search", () => {
   });
 
   it.each([
-    [["--after", "the day before"], "--after: 'the day before' is no time that can be understood."],
+    [["--after", "the day before"], "--after: 'the day before' is not a time that can be read."],
     [["--sort", "best"], "best"],
     [["--limit", "0"], "0"],
   ])("refuse %j as wrong usage", async (args, message) => {

@@ -224,7 +224,7 @@ describe("hermes sessions import", () => {
 
   it.each([
     ["{broken", "it is not JSON"],
-    ["[1]", "it is no exported session"],
+    ["[1]", "it is not an exported session"],
     ['{"id":"x","started_at":1}', "'messages'"],
     ['{"id":"","started_at":1,"messages":[]}', "'id'"],
     ['{"id":"x","started_at":1,"messages":[{"content":"no role"}]}', "'messages.0.role'"],

@@ -48,9 +48,9 @@ describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reaso
     const home = tempDirectory();
     const pty = await startInPty(["setup", "--provider", "anthropic", "--base-url", wire.url], { home });
     await pty.play([
-      ["Key of Anthropic (typed unseen, empty for none): ", `two words${KEYS.enter}`],
+      ["Key of Anthropic (input is hidden, empty for none): ", `two words${KEYS.enter}`],
       ["The key has a space", ""],
-      ["Key of Anthropic (typed unseen, empty for none): ", `${SECRET}${KEYS.enter}`],
+      ["Key of Anthropic (input is hidden, empty for none): ", `${SECRET}${KEYS.enter}`],
       ["> claude-", LAST],
       ["> Another one, by its name", KEYS.enter],
       ["Name of the model: ", `claude-x${KEYS.enter}`],
@@ -69,7 +69,7 @@ describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reaso
     const home = tempDirectory();
     const args = ["setup", "--provider", "openai", "--model", "gpt-5.5", "--key-stdin", "--no-test", "--yes"];
     const pty = await startInPty(args, { home });
-    await pty.play([["Key (typed unseen): ", `${SECRET}${KEYS.enter}`]]);
+    await pty.play([["Key (input is hidden): ", `${SECRET}${KEYS.enter}`]]);
     expect(await pty.ended()).toBe(0);
     expect(pty.output()).not.toContain(SECRET);
     expect(fileOf(home, ".env")).toBe(`OPENAI_API_KEY=${SECRET}\n`);
@@ -104,7 +104,7 @@ describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reaso
       ["Address of the server, such as", `ftp://x${KEYS.enter}`],
       ["That is no address.", ""],
       ["Address of the server, such as", `${wire.url}${KEYS.enter}`],
-      ["(typed unseen, empty for none): ", KEYS.enter],
+      ["(input is hidden, empty for none): ", KEYS.enter],
       ["> mine", KEYS.enter],
       ["Try it now", KEYS.enter],
       ['it answers "ready"', ""],
@@ -119,7 +119,7 @@ describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reaso
     writeFileSync(join(home, "config.yaml"), config);
     const pty = await startInPty(["setup"], { home, env: await noOllama() });
     await pty.play([
-      ["> As it is: mine, by custom", `${KEYS.up}${KEYS.escape}`],
+      ["> Keep: mine, by custom", `${KEYS.up}${KEYS.escape}`],
       ["Nothing was changed.", ""],
     ]);
     expect(await pty.ended()).toBe(0);
@@ -131,15 +131,15 @@ describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reaso
     [
       "while a key is typed",
       ["setup", "--provider", "openai"],
-      [["(typed unseen): ", `abc${KEYS.interrupt}`]],
+      [["(input is hidden): ", `abc${KEYS.interrupt}`]],
     ],
     [
       "at the model's name",
       ["setup", "--provider", "openrouter"],
       [
-        ["(typed unseen): ", KEYS.enter],
+        ["(input is hidden): ", KEYS.enter],
         ["The key is empty.", ""],
-        ["(typed unseen): ", `${SECRET}${KEYS.enter}`],
+        ["(input is hidden): ", `${SECRET}${KEYS.enter}`],
         ["Name of the model: ", KEYS.interrupt],
       ],
     ],

@@ -156,7 +156,7 @@ describe("hermes setup without a terminal", () => {
   });
 
   it.each([
-    [[], "Say where the model runs: without a terminal, or with --json or --yes, nothing is asked."],
+    [[], "Say where the model runs: without a terminal, or with --json or --yes, no questions are asked."],
     [
       ["--provider", "anthropic", "--model", "m", "--yes"],
       "Anthropic needs a key, and ANTHROPIC_API_KEY is not set.",
@@ -165,7 +165,7 @@ describe("hermes setup without a terminal", () => {
     [["--provider", "anthropic", "--model", "m", "--key-stdin"], "The key from standard input has a space"],
     [
       ["--provider", "anthropic", "--key-env", "MINE"],
-      "Name the model: without a terminal, or with --json or --yes, nothing is asked.",
+      "Name the model: without a terminal, or with --json or --yes, no questions are asked.",
     ],
     [["--provider", "anthropc", "--model", "m"], "There is no provider called 'anthropc'."],
     [["--provider", "custom", "--model", "m"], "The address of the server is missing"],

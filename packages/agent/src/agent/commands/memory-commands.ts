@@ -324,7 +324,7 @@ function pendingLines(agent: AgentSurface): PendingWrites & { readonly lines: re
           "",
           "Save one with '/memory approve <id>', drop it with '/memory reject <id>'. 'all' means every one.",
         ];
-  return { ...writes, lines: [...lines, ...skipped.map((name) => `${name} is no staged write.`)] };
+  return { ...writes, lines: [...lines, ...skipped.map((name) => `${name} is not a staged write.`)] };
 }
 
 async function approve({ agent }: CommandCall, rest: string): Promise<CommandReply> {

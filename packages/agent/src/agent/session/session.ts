@@ -727,5 +727,5 @@ async function acquire(
 
 function busyMessage(sessionId: string, { holder, acquired_at, expires_at }: HeldLease): string {
   const time = (seconds: number) => new Date(seconds * 1000).toLocaleTimeString("en-GB");
-  return `Session ${sessionId} is in use by ${describeHolder(holder)} since ${time(acquired_at)}. Unless it is prolonged, its lease ends at ${time(expires_at)}.`;
+  return `Session ${sessionId} is in use by ${describeHolder(holder)} since ${time(acquired_at)}. Wait until that turn ends, or close that process; its reservation ends at ${time(expires_at)} unless it is renewed.`;
 }

@@ -171,7 +171,7 @@ function usable(name: string, given: unknown): SdkTool {
     );
   if (tool.needsApproval !== undefined && tool.needsApproval !== false)
     throw badTool(
-      `The tool '${name}' asks for approval (needsApproval), which this agent does not do by itself.`,
+      `The tool '${name}' asks for approval (needsApproval), which this agent does not support. Approve or block its calls in hooks.preToolCall.`,
       "Ask in the hook preToolCall of createAgent, and leave needsApproval out.",
     );
   return given as SdkTool;

@@ -241,7 +241,7 @@ function useSmallerWindow({ model, engine, events }: WindowDeps, tokens: number)
   events.notice(
     "warn",
     "smaller-window",
-    `The server of '${model.identity.model}' takes no more than about ${groupThousands(tokens)} tokens, less than the ${groupThousands(known.tokens)} that were known (${known.source}). This session uses the smaller figure. If it is right, set model.context_length to it.`,
+    `The server of '${model.identity.model}' takes no more than about ${groupThousands(tokens)} tokens, less than the ${groupThousands(known.tokens)} known before (${known.source}). This session uses the smaller figure. To keep it for later sessions, set model.context_length to ${tokens}.`,
   );
   model.useSmallerWindow(tokens);
   engine.updateModel?.(model.engineWindow);

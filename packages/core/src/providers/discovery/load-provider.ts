@@ -78,7 +78,7 @@ async function notFound(home: string, name: string): Promise<LoadFailure> {
   const names = (await findProviders(home)).providers.map((provider) => provider.name).join(", ");
   const message =
     `There is no memory provider '${name}'. There are: ${names}. ` +
-    `A plugin of your own belongs into ${pluginsDirectory(home)}, in a directory of its name.`;
+    `Put a plugin of your own into ${pluginsDirectory(home)}, in a directory of its name.`;
   return { kind: "not-found", message };
 }
 

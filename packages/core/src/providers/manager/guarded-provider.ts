@@ -219,7 +219,7 @@ export class GuardedProvider {
   }
 
   #logFailure(hook: Hook, reason: string): void {
-    const message = `The memory provider '${this.name}' failed in ${hook}: ${reason}. The agent goes on without it; 'hermes memory status' counts.`;
+    const message = `The memory provider '${this.name}' failed in ${hook}: ${reason}. The agent goes on without it; 'hermes memory status' shows how often.`;
     if (LOUD_HOOKS.includes(hook)) this.#options.log.error(message, { provider: this.name, hook, reason });
     else this.warnOnce(hook, message, { hook, reason });
   }

@@ -308,7 +308,7 @@ function parseFilters(given: Given, now: Date): Result<SessionFilters, string> {
       typeof value === "string" || typeof value === "number" ? parseMoment(value, now) : undefined;
     if (moment === undefined) {
       return err(
-        `${name} is no time that can be understood: ${shown(value)}. Use a date (2026-01-31), a date with time, or an age such as 12h, 7d, 3mo.`,
+        `${name} is not a time that can be read: ${shown(value)}. Use a date (2026-01-31), a date with time, or an age such as 12h, 7d, 3mo.`,
       );
     }
     bounds[name] = moment;

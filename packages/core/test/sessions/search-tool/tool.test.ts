@@ -119,8 +119,8 @@ describe("filters", () => {
   });
 
   it.each([
-    [{ query: "x", after: "some day" }, "after is no time that can be understood: some day."],
-    [{ before: {} }, "before is no time that can be understood: {}."],
+    [{ query: "x", after: "some day" }, "after is not a time that can be read: some day."],
+    [{ before: {} }, "before is not a time that can be read: {}."],
     [{ query: "x", scope: "mine" }, "scope must be others, lineage or all, but is mine"],
     [{ session_id: "a", around_message_id: 1, scope: 3 }, "scope must be others, lineage or all, but is 3"],
     [{ session_id: ["a"] }, 'session_id must be a string, but is ["a"]'],

@@ -52,7 +52,9 @@ export const chat: CommandBody = async (input, context) => {
     if (!isJson || !(cause instanceof CommandFailure) || cause.exitCode !== 1) throw cause;
     // A program that reads events line by line gets the failure as a line, too.
     const { message, hint, details } = cause;
-    io.out(jsonLine({ type: "error", success: false, error: message, ...details, hint: hint || details.hint }));
+    io.out(
+      jsonLine({ type: "error", success: false, error: message, ...details, hint: hint || details.hint }),
+    );
     return { json: undefined, lines: [], exitCode: 1 };
   }
 };

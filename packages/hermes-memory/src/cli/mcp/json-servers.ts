@@ -95,7 +95,7 @@ function open(text: string): Result<Opened, EditFailure> {
   if (root.value.members === undefined) return err({ kind: "shape", reason: "it holds no JSON object" });
   const servers = memberOf(root.value, SERVERS)?.value;
   if (servers !== undefined && servers.members === undefined)
-    return err({ kind: "shape", reason: `its '${SERVERS}' is no JSON object` });
+    return err({ kind: "shape", reason: `its '${SERVERS}' is not a JSON object` });
   return ok({ source, root: root.value, servers });
 }
 

@@ -139,7 +139,7 @@ function nothingWaits(field: string, skipped: readonly string[]): CommandOutcome
 }
 
 function aboutSkipped(skipped: readonly string[]): string[] {
-  return skipped.map((name) => `${printable(name)} is no staged write and was skipped.`);
+  return skipped.map((name) => `${printable(name)} is not a staged write and was skipped.`);
 }
 
 function line({ id, origin, summary }: PendingRecord): string {

@@ -67,7 +67,7 @@ export const forget: CommandBody = async (input, context) => {
   const refused = await declined(
     {
       list: [
-        "This goes for good, and cannot be taken back:",
+        "This cannot be undone. It deletes:",
         ...places(traces),
         ...providerPlaces(outside.provider),
         ...unreached(outside),

@@ -45,7 +45,8 @@ export const modelCommands: readonly CommandSpec[] = [
   },
   {
     name: "model list",
-    summary: "list the model servers on this machine with their models, and the vendors that a key is set for",
+    summary:
+      "list the model servers on this machine with their models, and the vendors that a key is set for",
     flags: { provider: { ...provider, summary: "only this one, with the models that its server lists" } },
     examples: ["hermes model list", "hermes model list --provider ollama", "hermes model list --json"],
     load: async () => (await import("./show-models.ts")).list,

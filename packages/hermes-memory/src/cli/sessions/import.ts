@@ -151,5 +151,5 @@ function parseExported(value: unknown): ExportedSession | string {
   if (parsed.success) return { source: "unknown", ...parsed.data } as unknown as ExportedSession;
   const [issue] = parsed.error.issues;
   const field = issue?.path.join(".") ?? "";
-  return `it is no exported session (${field === "" ? "" : `'${field}': `}${issue?.message ?? "unknown"})`;
+  return `it is not an exported session (${field === "" ? "" : `'${field}': `}${issue?.message ?? "unknown"})`;
 }

@@ -102,7 +102,7 @@ function momentFlag(input: CommandInput, name: string): number | undefined {
   if (written === undefined) return undefined;
   const moment = parseMoment(written, systemClock.now());
   if (moment !== undefined) return moment;
-  throw new CommandFailure(`--${name}: '${printable(written)}' is no time that can be understood.`, {
+  throw new CommandFailure(`--${name}: '${printable(written)}' is not a time that can be read.`, {
     exitCode: 2,
     hint: "Write a date (2026-01-31), a date with a time (2026-01-31 09:45), or an age (12h, 7d, 3mo).",
   });

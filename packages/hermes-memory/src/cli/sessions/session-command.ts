@@ -95,7 +95,7 @@ export function notFoundAnywhere(asked: string, context: CommandContext): Comman
 
 function ambiguous(asked: string, shown: readonly SessionRow[], hasMore: boolean): CommandFailure {
   const lines = shown.map(({ id, title }) => `  ${oneLine(title === null ? id : `${id}  ${title}`, 80)}`);
-  return new CommandFailure(`'${printable(asked)}' fits several sessions. Type more of the id.`, {
+  return new CommandFailure(`'${printable(asked)}' matches several sessions. Type more of the id.`, {
     hint: [...lines, ...(hasMore ? ["  ..."] : [])].join("\n"),
     details: { kind: "ambiguous", asked, candidates: shown.map(({ id }) => id) },
   });

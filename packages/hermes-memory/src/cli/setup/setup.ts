@@ -248,7 +248,7 @@ function hostLabel(host: ModelHost, { config, env }: ModelSources): string {
 function keepLabel(present: Result<Resolved, ModelChoiceError>): string {
   if (!present.ok) return "Nowhere yet";
   const { model, provider } = present.value.identity;
-  return `As it is: ${model}, by ${provider}`;
+  return `Keep: ${model}, by ${provider}`;
 }
 
 /** A local server with a model, else a vendor whose key is set, else the first row. */
@@ -264,7 +264,7 @@ function easiestHost(hosts: readonly ModelHost[], { env }: ModelSources): number
 function hostMissing(sources: ModelSources): CommandFailure {
   const names = allVendors(sources.config).map(({ name }) => name);
   return usageFailure(
-    "Say where the model runs: without a terminal, or with --json or --yes, nothing is asked.",
+    "Say where the model runs: without a terminal, or with --json or --yes, no questions are asked.",
     {
       hint:
         "Name it: hermes setup --provider <name> --model <model> --key-env <variable> --yes, or hermes setup --local --yes. " +
@@ -296,7 +296,7 @@ async function givenKey({ request: { keyFrom }, sources, io }: SetupRun): Promis
 
 /** With --key-stdin on a terminal, the key is typed without echo. */
 function pipedKey(io: Terminal): Promise<string> {
-  return io.isInteractive ? io.ask("Key (typed unseen): ", { isSecret: true }) : io.readInput();
+  return io.isInteractive ? io.ask("Key (input is hidden): ", { isSecret: true }) : io.readInput();
 }
 
 async function vendorKey(
@@ -363,7 +363,7 @@ async function askKey(
   const aid =
     old !== ""
       ? `[${maskSecret(old)}, empty keeps it]`
-      : `(typed unseen${isOptional ? ", empty for none" : ""})`;
+      : `(input is hidden${isOptional ? ", empty for none" : ""})`;
   for (;;) {
     const typed = await io.ask(`${oneLine(label)} ${aid}: `, { isSecret: true });
     const key = checkedKey(typed);
@@ -474,7 +474,7 @@ function modelMissing(models: readonly string[]): CommandFailure {
   const names = models.slice(0, NAMED_AT_MOST);
   const rest = models.length > names.length ? ` and ${models.length - names.length} more` : "";
   return new CommandFailure(
-    "Name the model: without a terminal, or with --json or --yes, nothing is asked.",
+    "Name the model: without a terminal, or with --json or --yes, no questions are asked.",
     {
       exitCode: 2,
       hint:

@@ -73,7 +73,7 @@ export const skillsCommands: readonly CommandSpec[] = [
   },
   {
     name: "skills undo",
-    summary: "take back a change: the newest, or the one with this id",
+    summary: "undo a change: the newest, or the one with this id",
     arguments: [{ name: "id", summary: "an id from 'hermes skills history'", isOptional: true }],
     examples: ["hermes skills undo", "hermes skills undo 1a2b3c4d"],
     load: async () => (await import("./manage-skills.ts")).undo,

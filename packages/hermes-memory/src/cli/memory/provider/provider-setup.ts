@@ -144,10 +144,13 @@ function answersOfFlags({ flags }: CommandInput): Answers {
 
 async function providerMissing(home: string): Promise<CommandFailure> {
   const names = (await findProviders(home)).providers.map(({ name }) => name);
-  return usageFailure("Name the provider that is to be set up: with --json or --yes nothing is asked.", {
-    hint: `There are: ${names.join(", ")}. 'none' means the built-in memory alone.`,
-    providers: names,
-  });
+  return usageFailure(
+    "Name the provider that is to be set up: with --json or --yes no questions are asked.",
+    {
+      hint: `There are: ${names.join(", ")}. 'none' means the built-in memory alone.`,
+      providers: names,
+    },
+  );
 }
 
 /** Ends the command before a question is asked or a file is written. */
@@ -328,7 +331,7 @@ async function askField(
 /** Of the current secret only the end is printed. The schema's default is not used: it would be printed. */
 async function askSecret(field: ConfigField, current: string, io: Terminal): Promise<string> {
   if (current === "" && field.url) io.note(`Get it at ${shown(field.url)}\n`);
-  const aid = current !== "" ? `[${maskSecret(current)}, empty keeps it]` : "(typed unseen)";
+  const aid = current !== "" ? `[${maskSecret(current)}, empty keeps it]` : "(input is hidden)";
   return untilAccepted(current === "" ? field : { ...field, required: false }, io, () =>
     io.ask(`${shown(labelOf(field))} ${aid}: `, { isSecret: true }),
   );
