@@ -30,7 +30,7 @@ export type TurnResult = {
   readonly interrupted: boolean;
   /** Why the turn failed, for the user; null when it did not. */
   readonly error: string | null;
-  /** What the user can do about the error. */
+  /** Tells the user what to do about the error. */
   readonly hint: string | null;
   /** A hook changed the text after it was stored. */
   readonly response_transformed: boolean;

@@ -1,6 +1,6 @@
 // Converts our messages to those of one version of the AI SDK. A part that the version has no type for becomes text.
 import { isDeepStrictEqual } from "node:util";
-import { isRecord, outsideJsonOr, outsideJsonProblem } from "../lib/index.ts";
+import { isRecord, outsideJsonOr, outsideJsonProblem, withoutUndefined } from "../lib/index.ts";
 import {
   type AiSdkMessage,
   type AiSdkVersion,
@@ -173,12 +173,12 @@ function toImage({ url, vendor = {} }: ImagePart, place: Place, version: AiSdkVe
   const { mediaType: _, ...rest } = about;
   switch (type) {
     case "image":
-      return {
+      return withoutUndefined({
         ...rest,
         type,
         image: data ?? new URL(url),
-        ...(data === undefined && about.mediaType === undefined ? {} : { mediaType: named }),
-      };
+        mediaType: data === undefined && about.mediaType === undefined ? undefined : named,
+      });
     case "file": {
       const bytes =
         place === "output"

@@ -5,7 +5,7 @@ import type { HermesConfig } from "@hermes-memory/core/config";
 import { engineTools, type SelectedEngine } from "@hermes-memory/core/context";
 import { type CommittedWrite, curatedTools, type MemoryStore } from "@hermes-memory/core/curated";
 import { sessionFiles } from "@hermes-memory/core/home";
-import { type Clock, HermesError, type TextModel } from "@hermes-memory/core/lib";
+import { type Clock, HermesError, type TextModel, withoutUndefined } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
 import type { MemoryUser } from "@hermes-memory/core/memory";
 import { type MemoryManager, writeMetadata } from "@hermes-memory/core/providers";
@@ -276,7 +276,7 @@ function childOptions(
     ...NEVER_FOR_CHILDREN,
     ...(task.role === "orchestrator" ? [] : ["delegation"]),
   ];
-  return {
+  return withoutUndefined<AgentOptions>({
     home,
     config: { ...config, agent: { ...config.agent, disabledToolsets } },
     env,
@@ -293,12 +293,12 @@ function childOptions(
     toolsets: task.toolsets ?? options.toolsets ?? null,
     tools: sharesUserTools(task) ? options.tools : undefined,
     readOnlyTools: options.readOnlyTools,
-    ...(user === undefined ? {} : { user }), // `user: undefined` is refused. With its own platform: the child's is `subagent`
+    user, // with its own platform: the child's is `subagent`. `user: undefined` is refused, so the key must be absent
     cwd: options.cwd,
     waitForRetry: options.waitForRetry,
     // Calls that the parent may not make, its child may not make either.
     hooks: { preToolCall: options.hooks?.preToolCall },
-  };
+  });
 }
 
 /** A child that is given certain sets gets the program's own tools only when they are among them. */

@@ -3,7 +3,15 @@
 // process may be working on the session. While the database cannot be used the conversation goes on, and the messages are
 // stored later.
 import { type ContextEngine, estimateRequest, withoutRefused } from "@hermes-memory/core/context";
-import { type Clock, describeCause, err, HermesError, ok, type Result } from "@hermes-memory/core/lib";
+import {
+  type Clock,
+  describeCause,
+  err,
+  HermesError,
+  ok,
+  type Result,
+  withoutUndefined,
+} from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
 import type { MemoryUser } from "@hermes-memory/core/memory";
 import { type Message, toNewMessage, withMeta } from "@hermes-memory/core/message";
@@ -380,13 +388,12 @@ export class Session {
       await store.createSession(this.id, {
         source: platform,
         model: model.identity.model,
-        modelConfig: {
+        modelConfig: withoutUndefined({
           max_iterations: row.maxTurns,
           reasoning_config: null,
           max_tokens: row.maxOutputTokens ?? null,
-          // A key without a value would still be read as a mark of delegation.
-          ...(row.delegatedFrom === undefined ? {} : { _delegate_from: row.delegatedFrom }),
-        },
+          _delegate_from: row.delegatedFrom, // a key without a value would still mark a delegate
+        }),
         ...scopeOfUser(user),
         parentSessionId: this.#parentId,
         cwd: platform === "cli" ? row.cwd : undefined,

@@ -1,6 +1,6 @@
 // Listings of sessions. Each walks an index in the requested order and stops when it has enough rows, so a page costs the same in
 // a small database as in one with a million messages.
-import { lowerAscii } from "../../lib/index.ts";
+import { lowerAscii, withoutUndefined } from "../../lib/index.ts";
 import { decodeContent } from "../../message/index.ts";
 import type { Scope } from "../identity.ts";
 import type { ActiveSession, ListedSession, SessionRow } from "../rows.ts";
@@ -217,12 +217,12 @@ function searchSessions(
   options: Scope & { readonly source?: string; readonly limit?: number; readonly offset?: number },
 ): ActiveSession[] {
   const source = options.source === undefined ? "" : "AND s.source = :source";
-  const values = {
+  const values = withoutUndefined({
     ...visibleTo(options),
     limit: count(options.limit, 20),
     offset: count(options.offset, 0),
-    ...(options.source === undefined ? {} : { source: options.source }),
-  };
+    source: options.source as string, // node:sqlite refuses undefined
+  });
   const conditions = `${source} ${ofUser(options, "a")}`;
   const sql = `${RECENT(conditions, featuresOf(connection))} LIMIT :limit OFFSET :offset`;
   const visible = visibleTo(options);
