@@ -43,7 +43,9 @@ it("a turn of the original keeps ours from beginning, and the answer says whose 
   );
   const busy = await agent.run("second");
   expect(busy).toMatchObject({ exit: "session_busy", failed: true });
-  expect(busy.error).toMatch(/is in use by process 7 on elsewhere since [\d:]+\. .* reservation ends at [\d:]+ unless it is renewed\./);
+  expect(busy.error).toMatch(
+    /is in use by process 7 on elsewhere since [\d:]+\. .* reservation ends at [\d:]+ unless it is renewed\./,
+  );
   expect(await agent.undo()).toMatchObject({ ok: false, error: { kind: "busy" } });
   execute(path, "DELETE FROM session_turn_leases");
   expect(await agent.run("second")).toMatchObject({ exit: "text_response", final_response: "two" });
