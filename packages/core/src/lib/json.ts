@@ -18,8 +18,9 @@ export function isStringList(value: unknown): value is string[] {
 
 /** A copy without the fields that are undefined, for rows and requests where a key must be absent. */
 export function withoutUndefined<T extends object>(value: T): T {
+  const source = value as Readonly<Record<string, unknown>>;
   const copy: Record<string, unknown> = {};
-  for (const [key, field] of Object.entries(value)) if (field !== undefined) copy[key] = field;
+  for (const key of Object.keys(source)) if (source[key] !== undefined) copy[key] = source[key];
   return copy as T;
 }
 

@@ -141,13 +141,14 @@ export function toNewMessage(message: Message): NewMessage & Partial<Record<Thou
 export function toMessageRow(stored: StoredMessageRow, warn?: Warn): MessageRow {
   const { origin_id, _compressed_summary: isSummary, ...columns } = stored;
   const report = warnAbout(stored, warn);
-  return withoutUndefined({
+  const row: { -readonly [K in keyof MessageRow]: MessageRow[K] } = {
     ...columns,
     content: decodeContent(stored.content, report),
     tool_calls: parseJsonColumn(stored.tool_calls, [], report),
-    _compressed_summary: isSummary === 1 ? true : undefined,
-    origin_id: origin_id ?? undefined,
-  });
+  };
+  if (isSummary === 1) row._compressed_summary = true;
+  if (origin_id !== null) row.origin_id = origin_id;
+  return row;
 }
 
 /** The row as a chat row for a model's context, without keys for empty columns. */
