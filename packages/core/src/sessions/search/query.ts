@@ -1,6 +1,7 @@
-// Parses a query: either a literal expression (quotes, operators, stars) or plain words. Every input is valid.
+// Parses a query: either a literal expression (quotes, operators, stars) or plain words. Every input is valid. Below: the terms
+// that a search looks up for it.
 import { takeCodePoints } from "../../lib/index.ts";
-import { containsUnspaced, isUnspacedTerm, phraseTerms, tokenize } from "./words.ts";
+import { containsUnspaced, isStopWord, isUnspacedTerm, phraseTerms, tokenize } from "./words.ts";
 
 /** Adjacent words, spelled as by `tokenize`. A run of a script without blanks counts as one word. */
 export type Phrase = { readonly op: "phrase"; readonly words: readonly string[]; readonly isPrefix: boolean };
@@ -65,9 +66,9 @@ export function toMatch(expression: Expression): string {
   }
 }
 
-type Term = PlainTerm & { readonly kind: "term"; readonly isQuoted: boolean; readonly isPrefix: boolean };
+type Word = PlainTerm & { readonly kind: "term"; readonly isQuoted: boolean; readonly isPrefix: boolean };
 type Operator = { readonly kind: "operator"; readonly name: "AND" | "OR" | "NOT" };
-type Lexeme = Term | Operator;
+type Lexeme = Word | Operator;
 
 // A phrase, a single quote, or a part without quotes. A star belongs to the text directly before it.
 const PIECE = /"([^"]*)"(\*?)|"|([^"]+)/g;
@@ -126,7 +127,7 @@ function toLexemes(word: string): (Lexeme | undefined)[] {
 function toTerm(
   typed: string,
   { isQuoted, isStarred }: { readonly isQuoted: boolean; readonly isStarred: boolean },
-): Term | undefined {
+): Word | undefined {
   const tokens = tokenize(typed);
   const last = tokens.at(-1);
   if (last === undefined) return undefined;
@@ -304,4 +305,88 @@ function isDay(word: string): boolean {
 
 function isYear(word: string): boolean {
   return /^(19|20)\d\d$/.test(word);
+}
+
+// ---- Terms: the words of a query that a search looks up ----
+
+export type Term = {
+  readonly words: readonly string[];
+  readonly isPrefix: boolean;
+  /** Other words that count for a single word. */
+  readonly forms: readonly string[];
+  /** Words that look related; messages with them are found and count less. */
+  readonly kin: readonly string[];
+  /** The word does not occur; the forms are similar words that may have been meant. */
+  readonly isGuess?: boolean;
+};
+
+/** The terms that are not stop words; all terms when there is no other. */
+export function withoutStopWords(terms: readonly PlainTerm[]): readonly PlainTerm[] {
+  const kept = terms
+    .map(withoutEnding)
+    .filter(({ words }) => words.length > 1 || !isStopWord(words[0] ?? ""));
+  return kept.length === 0 ? terms : kept;
+}
+
+/** `Maria's` becomes Maria; `it's` becomes a stop word. */
+function withoutEnding({ words, text }: PlainTerm): PlainTerm {
+  const isContraction = words.length === 2 && /^[\p{L}]+['\u2019](s|t|d|m|re|ve|ll)[\p{P}]*$/iu.test(text);
+  return isContraction ? { words: words.slice(0, 1), text } : { words, text };
+}
+
+export function exactTerm(words: readonly string[], isPrefix = false): Term {
+  return { words, isPrefix, forms: [], kin: [] };
+}
+
+/** The terms that an expression asks for, without those it excludes. */
+export function termsOf(expression: Expression): Term[] {
+  switch (expression.op) {
+    case "phrase":
+      return [exactTerm(expression.words, expression.isPrefix)];
+    case "and":
+    case "or":
+      return expression.parts.flatMap(termsOf);
+    case "not":
+      return termsOf(expression.left);
+    default:
+      return expression satisfies never;
+  }
+}
+
+/** The words of a term that a message contains: the word itself, or the words it was guessed to be. */
+export function nameFound({ words, forms, isGuess }: Term, text: string): string {
+  if (isGuess !== true) return words.join(" ");
+  const found = new Set(tokenize(text).map(({ term }) => term));
+  return forms.filter((form) => found.has(form)).join(" ") || words.join(" ");
+}
+
+export function exactly({ words, isPrefix }: Term): Phrase {
+  return { op: "phrase", words, isPrefix };
+}
+
+export function inAnyForm(term: Term): Expression {
+  const others = [...term.forms, ...term.kin].map(
+    (form): Phrase => ({ op: "phrase", words: [form], isPrefix: false }),
+  );
+  return others.length === 0 ? exactly(term) : { op: "or", parts: [exactly(term), ...others] };
+}
+
+/** A run of a script without blanks that does not occur as a whole is searched by its pairs of characters. */
+export function pairsOf({ words }: Term): Term[] {
+  const [run = ""] = words;
+  if (words.length !== 1 || !isUnspacedTerm(run)) return [];
+  const { terms, isPrefix } = phraseTerms([run], false);
+  return isPrefix || terms.length < 2 ? [] : [...new Set(terms)].map((pair) => exactTerm([pair]));
+}
+
+/** A run at the end of a longer run, or alone: `서울` in `서울 여행`, not in `서울역`. */
+export function atEndOfRun({ words, isPrefix }: Term): string {
+  const last = words.at(-1) ?? "";
+  if (!isUnspacedTerm(last)) return toMatch({ op: "phrase", words, isPrefix });
+  // Adds an empty word after it, so that the run must end with its last character.
+  const { terms } = phraseTerms([...words, ""], false);
+  return terms
+    .slice(0, -1)
+    .map((term) => `"${term}"`)
+    .join(" + ");
 }

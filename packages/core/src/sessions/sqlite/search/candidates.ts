@@ -1,17 +1,10 @@
-// Which messages a search by relevance reads, and the terms of a query with the word forms found in the index. First only keys are
+// Decides which messages a search by relevance reads, from the terms of a query and their forms in the index. First only keys are
 // compared, by how rare the terms are that a message and its neighbours contain. Then the best are checked against the tables
 // until there are enough messages, and enough lineages.
-import { type Expression, type Phrase, type PlainTerm, toMatch } from "../../search/query.ts";
+import { exactly, exactTerm, inAnyForm, type PlainTerm, type Term, toMatch } from "../../search/query.ts";
 import { rarity } from "../../search/ranking.ts";
 import type { RankTerm } from "../../search/ranking-reading.ts";
-import {
-  irregularForms,
-  isStopWord,
-  isUnspacedTerm,
-  phraseTerms,
-  stem,
-  tokenize,
-} from "../../search/words.ts";
+import { irregularForms, isUnspacedTerm, stem } from "../../search/words.ts";
 import { type Connection, isVisible } from "../connection.ts";
 import { type IndexReader, momentOf } from "../index/reader.ts";
 import { idInKey } from "../index/tables.ts";
@@ -381,89 +374,7 @@ export function highestId(connection: Connection): number {
   return connection.get<{ id: number }>("SELECT COALESCE(MAX(id), 0) AS id FROM messages")?.id ?? 0;
 }
 
-// ---- Terms and word forms ----
-
-export type Term = {
-  readonly words: readonly string[];
-  readonly isPrefix: boolean;
-  /** Other words that count for a single word. */
-  readonly forms: readonly string[];
-  /** Words that look related; messages with them are found and count less. */
-  readonly kin: readonly string[];
-  /** The word does not occur; the forms are similar words that may have been meant. */
-  readonly isGuess?: boolean;
-};
-
-/** The terms that are not stop words; all terms when there is no other. */
-export function withoutStopWords(terms: readonly PlainTerm[]): readonly PlainTerm[] {
-  const kept = terms
-    .map(withoutEnding)
-    .filter(({ words }) => words.length > 1 || !isStopWord(words[0] ?? ""));
-  return kept.length === 0 ? terms : kept;
-}
-
-/** `Maria's` becomes Maria; `it's` becomes a stop word. */
-function withoutEnding({ words, text }: PlainTerm): PlainTerm {
-  const isContraction = words.length === 2 && /^[\p{L}]+['\u2019](s|t|d|m|re|ve|ll)[\p{P}]*$/iu.test(text);
-  return isContraction ? { words: words.slice(0, 1), text } : { words, text };
-}
-
-export function exactTerm(words: readonly string[], isPrefix = false): Term {
-  return { words, isPrefix, forms: [], kin: [] };
-}
-
-/** The terms that an expression asks for, without those it excludes. */
-export function termsOf(expression: Expression): Term[] {
-  switch (expression.op) {
-    case "phrase":
-      return [exactTerm(expression.words, expression.isPrefix)];
-    case "and":
-    case "or":
-      return expression.parts.flatMap(termsOf);
-    case "not":
-      return termsOf(expression.left);
-    default:
-      return expression satisfies never;
-  }
-}
-
-/** The words of a term that a message contains: the word itself, or the words it was guessed to be. */
-export function nameFound({ words, forms, isGuess }: Term, text: string): string {
-  if (isGuess !== true) return words.join(" ");
-  const found = new Set(tokenize(text).map(({ term }) => term));
-  return forms.filter((form) => found.has(form)).join(" ") || words.join(" ");
-}
-
-export function exactly({ words, isPrefix }: Term): Phrase {
-  return { op: "phrase", words, isPrefix };
-}
-
-export function inAnyForm(term: Term): Expression {
-  const others = [...term.forms, ...term.kin].map(
-    (form): Phrase => ({ op: "phrase", words: [form], isPrefix: false }),
-  );
-  return others.length === 0 ? exactly(term) : { op: "or", parts: [exactly(term), ...others] };
-}
-
-/** A run of a script without blanks that does not occur as a whole is searched by its pairs of characters. */
-export function pairsOf({ words }: Term): Term[] {
-  const [run = ""] = words;
-  if (words.length !== 1 || !isUnspacedTerm(run)) return [];
-  const { terms, isPrefix } = phraseTerms([run], false);
-  return isPrefix || terms.length < 2 ? [] : [...new Set(terms)].map((pair) => exactTerm([pair]));
-}
-
-/** A run at the end of a longer run, or alone: `서울` in `서울 여행`, not in `서울역`. */
-export function atEndOfRun({ words, isPrefix }: Term): string {
-  const last = words.at(-1) ?? "";
-  if (!isUnspacedTerm(last)) return toMatch({ op: "phrase", words, isPrefix });
-  // Adds an empty word after it, so that the run must end with its last character.
-  const { terms } = phraseTerms([...words, ""], false);
-  return terms
-    .slice(0, -1)
-    .map((term) => `"${term}"`)
-    .join(" + ");
-}
+// ---- Word forms in the index ----
 
 /** How many words of the index are checked to find the forms of one word. */
 const MOST_SEEKS = 80;
@@ -473,6 +384,8 @@ const KIN_LETTERS = 7;
 const MOST_KIN = 24;
 
 type Forms = Pick<Term, "forms" | "kin" | "isGuess">;
+/** The words of the index that begin with a text, sorted. */
+type Words = Pick<IndexReader, "terms">;
 /** Limits known words to the messages of one user: words of other users must not show in answers. */
 export type WordScope = { readonly name: string; occurs(word: string): boolean };
 type Known = { moment: string; readonly byWord: Map<string, Forms> };
@@ -503,7 +416,7 @@ export function withForms(
   return { words, isPrefix: false, ...forms };
 }
 
-function findForms(reader: IndexReader, word: string, { occurs }: WordScope): Forms {
+export function findForms(reader: Words, word: string, { occurs }: Pick<WordScope, "occurs">): Forms {
   const found = formsOf(reader, word);
   const isGuess = !occurs(word) && !found.some(occurs);
   const forms = isGuess ? similarTo(reader, word).filter(occurs) : found;
@@ -519,7 +432,7 @@ function isKinable(word: string): boolean {
 }
 
 /** Other forms of a word in the index: words with the same stem. */
-function formsOf(reader: IndexReader, word: string): string[] {
+function formsOf(reader: Words, word: string): string[] {
   const root = stem(word);
   const beginnings = new Set(
     [word, root].map(beginningOf).filter((text) => text.length >= SHORTEST_BEGINNING),
@@ -533,12 +446,12 @@ function formsOf(reader: IndexReader, word: string): string[] {
 }
 
 /** Words that differ by one typing error. */
-function similarTo(reader: IndexReader, word: string): string[] {
+function similarTo(reader: Words, word: string): string[] {
   if (word.length < 5 || !/^[a-z]+$/.test(word)) return [];
   return reader.terms(word.slice(0, 3), MOST_SEEKS).filter((other) => isOneSlipAway(word, other));
 }
 
-function wordExists(reader: IndexReader, word: string): boolean {
+function wordExists(reader: Words, word: string): boolean {
   return reader.terms(word, 1)[0] === word;
 }
 

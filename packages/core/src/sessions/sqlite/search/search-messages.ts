@@ -5,13 +5,22 @@ import { takeCodePoints } from "../../../lib/index.ts";
 import { contentText, decodeContent } from "../../../message/index.ts";
 import { readScope } from "../../identity.ts";
 import {
+  atEndOfRun,
   type Expression,
+  exactly,
+  exactTerm,
+  inAnyForm,
   MOST_CHARACTERS,
   namedTimes,
+  nameFound,
   type PlainTerm,
+  pairsOf,
   parseQuery,
+  type Term,
   termsLeftOut,
+  termsOf,
   toMatch,
+  withoutStopWords,
 } from "../../search/query.ts";
 import { groupScore, rank } from "../../search/ranking.ts";
 import type { ConversationKind } from "../../search/ranking-reading.ts";
@@ -25,23 +34,14 @@ import type { IndexReader } from "../index/reader.ts";
 import { isHidden, messageColumns } from "../index/tables.ts";
 import { BOUNDS, type Bounds } from "../options.ts";
 import {
-  atEndOfRun,
   type Candidates,
-  exactly,
-  exactTerm,
   highestId,
   holdersOfAny,
-  inAnyForm,
   matchesOf,
-  nameFound,
-  pairsOf,
-  type Term,
-  termsOf,
   toRankTerm,
   type WordScope,
   weightOf,
   withForms,
-  withoutStopWords,
 } from "./candidates.ts";
 import {
   type FoundRow,

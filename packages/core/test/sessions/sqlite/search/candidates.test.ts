@@ -1,53 +1,34 @@
-// The terms of a query, without an index.
+// The forms of a word that a search also accepts, found among the words of the index.
 import { describe, expect, it } from "vitest";
-import { parseQuery } from "../../../../src/sessions/search/query.ts";
-import {
-  atEndOfRun,
-  exactTerm,
-  nameFound,
-  pairsOf,
-  termsOf,
-  withoutStopWords,
-} from "../../../../src/sessions/sqlite/search/candidates.ts";
+import { findForms } from "../../../../src/sessions/sqlite/search/candidates.ts";
 
-function plain(query: string) {
-  const parsed = parseQuery(query);
-  return parsed.kind === "plain" ? withoutStopWords(parsed.terms).map(({ words }) => words.join(" ")) : [];
+/** An index with these words, all of which occur in messages of the user who asks, unless `own` names fewer. */
+function formsIn(indexed: readonly string[], word: string, own: readonly string[] = indexed) {
+  const sorted = [...indexed].sort();
+  const terms = (beginning: string, most: number) =>
+    sorted.filter((each) => each >= beginning && each.startsWith(beginning)).slice(0, most);
+  return findForms({ terms }, word, { occurs: (each) => own.includes(each) });
 }
 
-describe("the terms of a plain query", () => {
-  it("leave out stop words and what an apostrophe cuts off", () => {
-    expect(plain("what is Maria's new kiln")).toEqual(["maria", "new", "kiln"]);
+describe("forms of a word", () => {
+  it("have the same stem, irregular ones included", () => {
+    const { forms } = formsIn(["run", "running", "runs", "ran", "rung", "rural"], "run");
+    expect([...forms].sort()).toEqual(["ran", "running", "runs"]);
   });
 
-  it("are all words when there is nothing else", () => {
-    expect(plain("who is it")).toEqual(["who", "is", "it"]);
-  });
-});
-
-it("the terms of an expression do not include excluded words", () => {
-  const parsed = parseQuery('"kiln glaze" OR ash* NOT copper');
-  const terms = parsed.kind === "explicit" ? termsOf(parsed.expression) : [];
-  expect(terms.map(({ words, isPrefix }) => [words.join(" "), isPrefix])).toEqual([
-    ["kiln glaze", false],
-    ["ash", true],
-  ]);
-});
-
-it("a guessed term is named by the forms that a message contains", () => {
-  const guess = { ...exactTerm(["kilm"]), forms: ["kiln", "kilt"], isGuess: true };
-  expect(nameFound(guess, "the Kiln is hot")).toBe("kiln");
-  expect(nameFound(guess, "nothing here")).toBe("kilm");
-  expect(nameFound({ ...guess, isGuess: false }, "the kiln")).toBe("kilm");
-});
-
-describe("a run of a script without blanks", () => {
-  it("is split into its pairs of characters", () => {
-    expect(pairsOf(exactTerm(["部署方案"])).map(({ words }) => words[0])).toEqual(["部署", "署方", "方案"]);
-    expect(pairsOf(exactTerm(["kiln"]))).toEqual([]);
+  it("are guessed one typing error away, only when no form of the word occurs", () => {
+    expect(formsIn(["kilns", "glaze"], "kilsn")).toEqual({ forms: ["kilns"], kin: [], isGuess: true });
+    expect(formsIn(["kilns", "kilsn"], "kilsn")).toEqual({ forms: [], kin: [] });
   });
 
-  it("is found at the end of a longer run by its last character", () => {
-    expect(atEndOfRun(exactTerm(["서울"]))).toBe('"서울" + "울"');
+  it("are never guessed from words that only other users wrote", () => {
+    expect(formsIn(["kilns"], "kilsn", [])).toEqual({ forms: [], kin: [] });
+  });
+
+  it("of seven letters and more bring words with the same beginning, which count less", () => {
+    expect(formsIn(["deployment", "deploymate"], "deployments")).toEqual({
+      forms: ["deployment"],
+      kin: ["deploymate"],
+    });
   });
 });
