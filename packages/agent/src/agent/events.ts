@@ -110,7 +110,7 @@ export class AgentEvents {
       this.callQuietly(`A listener of ${event.type}`, () => listener(event));
   }
 
-  /** A message for the user. Each cause is told once per session. */
+  /** A message for the user. Each cause is shown once per session. */
   notice(level: "info" | "warn", cause: string, text: string): void {
     if (this.#toldCauses.has(cause)) return;
     this.#toldCauses.add(cause);

@@ -65,6 +65,7 @@ export class ModelInUse {
   /** The session in which the vendor refused its own earlier reasoning. */
   #withoutReasoningIn: string | undefined;
   #server: Server;
+  #caching: CachingPolicy;
 
   private constructor(
     settings: Settings,
@@ -77,6 +78,7 @@ export class ModelInUse {
     this.#window = window;
     this.#calibration = calibration;
     this.#server = serverAt(main.model.identity.baseUrl);
+    this.#caching = cachingPolicy(main.model.identity);
   }
 
   /** Asks config, tables and the server for the window. */
@@ -97,6 +99,7 @@ export class ModelInUse {
     this.#window = await windowOf(main, this.#settings);
     this.#main = main;
     this.#server = serverAt(main.model.identity.baseUrl);
+    this.#caching = cachingPolicy(main.model.identity);
     this.#calibration = TokenCalibration.open(this.#settings.home, main.model.identity);
     this.#prices = undefined;
     this.#windowBefore = undefined;
@@ -125,7 +128,7 @@ export class ModelInUse {
     return this.#main.chosen;
   }
   get caching(): CachingPolicy {
-    return cachingPolicy(this.identity);
+    return this.#caching;
   }
   get cacheTtl(): "5m" | "1h" {
     return cacheTtl(this.#settings.config.promptCaching.cacheTtl);
@@ -181,7 +184,7 @@ export class ModelInUse {
   get windowBefore(): ContextWindow | undefined {
     return this.#windowBefore;
   }
-  /** As context engines are told of it. */
+  /** In the form that context engines take. */
   get engineWindow(): ModelWindow {
     const { model, provider, baseUrl } = this.identity;
     return { model, contextLength: this.#window.tokens, provider, baseUrl };
@@ -191,7 +194,7 @@ export class ModelInUse {
     this.#windowBefore ??= this.#window;
     this.#window = { tokens, source: "server", isProvisional: false };
   }
-  /** True when another session was told the same: then the smaller window is kept for good. */
+  /** True when another session got the same limit: then the smaller window is kept for later sessions. */
   isWindowConfirmed(tokens: number, sessionId: string): boolean {
     if (!this.#calibration.isStatedTwice({ tokens, sessionId })) return false;
     this.#windowBefore = undefined;

@@ -23,7 +23,7 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { randomHex } from "./ids.ts";
+import { randomHex } from "./ports.ts";
 import { describeCause, err, errnoCode, HermesError, ok, type Result } from "./result.ts";
 
 type AtomicWriteOptions = {

@@ -32,7 +32,6 @@ export {
   versionOf,
   writeFileAtomic,
 } from "./files.ts";
-export { randomHex, sha256 } from "./ids.ts";
 export {
   isAbsent,
   isRecord,
@@ -46,7 +45,15 @@ export {
   parseOutsideJson,
   withoutUndefined,
 } from "./json.ts";
-export { type Clock, distinctSeconds, isTimeZone, systemClock, type TextModel } from "./ports.ts";
+export {
+  type Clock,
+  distinctSeconds,
+  isTimeZone,
+  randomHex,
+  sha256,
+  systemClock,
+  type TextModel,
+} from "./ports.ts";
 export { describeCause, err, errnoCode, HermesError, ok, type Result, sqliteCode } from "./result.ts";
 export {
   codePointLength,

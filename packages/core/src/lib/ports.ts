@@ -1,4 +1,5 @@
-// The clock and the text model are passed in, so that tests can replace them.
+// Time, ids and the text model. Clock and text model are passed in, so that tests can replace them.
+import { hash, randomUUID } from "node:crypto";
 
 export type Clock = { now(): Date };
 
@@ -32,4 +33,18 @@ export interface TextModel {
     maxOutputTokens?: number;
     signal?: AbortSignal;
   }): Promise<string>;
+}
+
+/**
+ * `bytes` random bytes in lower-case hex: 4 give the 8-digit ids of pending writes and journal lines.
+ * Cut from a UUID, because Node generates UUIDs from a pool of random bytes; `randomBytes` makes a system call each time.
+ */
+export function randomHex(bytes: 4 | 6): string {
+  const uuid = randomUUID();
+  return `${uuid.slice(0, 8)}${uuid.slice(9, 13)}`.slice(0, bytes * 2); // the twelve digits before the version digit
+}
+
+/** In lower-case hex. */
+export function sha256(data: string | Uint8Array): string {
+  return hash("sha256", data, "hex");
 }

@@ -43,7 +43,7 @@ export type CompactDeps = {
 
 export type CompactionRequest = {
   readonly focusTopic?: string | undefined;
-  /** Also right after a failure, and also when little is to be gained. */
+  /** Compact even right after a failure, and even if it saves little. */
   readonly force?: boolean;
   /** Leave this many of the newest exchanges unchanged. */
   readonly keep?: number | undefined;
@@ -349,7 +349,7 @@ function whereLeft({ session, tools }: CompactDeps): string {
 
 // Notices for the user.
 
-/** The user is told once: by an event, or by the report of the command. */
+/** Shows the notice once: as an event, or in the report of the command. */
 function tell(
   { events, log }: CompactDeps,
   { showsNotices }: CompactionRequest,

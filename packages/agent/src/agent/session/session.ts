@@ -17,9 +17,6 @@ import type { MemoryUser } from "@hermes-memory/core/memory";
 import { type Message, toNewMessage, withMeta } from "@hermes-memory/core/message";
 import type { MemoryManager } from "@hermes-memory/core/providers";
 import {
-  describeHolder,
-  type HeldLease,
-  isDeadHere,
   type NewLineageSession,
   newSessionId,
   type SessionMark,
@@ -31,6 +28,7 @@ import type { ToolTable } from "@hermes-memory/core/tools";
 import type { Usage } from "../../models/index.ts";
 import type { AgentEvents } from "../events.ts";
 import { type CallCost, type ModelInUse, tokenUpdate, UsageTotals } from "../model-in-use.ts";
+import { type Refusal, SessionLease } from "./session-lease.ts";
 import type { SessionPrompt } from "./session-prompt.ts";
 import { Transcript } from "./transcript.ts";
 
@@ -68,9 +66,6 @@ export type SessionStart = {
   readonly parentId?: string | undefined;
   readonly hasRow: boolean;
 };
-
-/** The session is in use by another process, or it was deleted. */
-export type Refusal = { readonly kind: "busy" | "gone"; readonly message: string };
 
 /** `away`: the database could not be asked. */
 export type Hold = { readonly kind: "ours" } | { readonly kind: "away" } | Refusal;
@@ -609,130 +604,4 @@ function rowOf({ id, messageIds }: NewLineageSession, index: number): number {
     "missing-row",
     `The database has ${messageIds.length} messages of session ${id}, which is fewer than it was given.`,
   );
-}
-
-const LEASE_SECONDS = 60;
-
-/**
- * One process at a time works on a session. A turn takes the lease and renews it every 20 seconds; a second process is told who has
- * it. A holder on this machine whose process no longer runs holds nothing.
- */
-export class SessionLease {
-  readonly #store: SessionStore;
-  readonly #holder: string;
-  readonly #ttlSeconds: number;
-  #sessionId: string;
-  /** Runs as long as the lease is taken. */
-  #timer: ReturnType<typeof setInterval> | undefined;
-  #isLost = false;
-  #refusal: string | undefined;
-
-  /** Nothing is asked of the database before `take`. */
-  constructor(store: SessionStore, sessionId: string, holder: string, ttlSeconds = LEASE_SECONDS) {
-    this.#store = store;
-    this.#sessionId = sessionId;
-    this.#holder = holder;
-    this.#ttlSeconds = ttlSeconds;
-  }
-
-  get isTaken(): boolean {
-    return this.#timer !== undefined;
-  }
-
-  /** Another process has taken over, or had it before it could be asked for. */
-  get isLost(): boolean {
-    return this.#isLost;
-  }
-
-  /** Why it was refused. */
-  get refusal(): string | undefined {
-    return this.#refusal;
-  }
-
-  /** Undefined when it is taken; otherwise who has it. Rejects with a `HermesError` when the database cannot be used. */
-  async take(sessionId = this.#sessionId): Promise<string | undefined> {
-    this.#sessionId = sessionId;
-    const busy = await acquire(this.#store, sessionId, this.#holder, this.#ttlSeconds);
-    if (busy !== undefined) return busy;
-    this.#timer ??= setInterval(() => void this.#renew(), (this.#ttlSeconds * 1000) / 3);
-    this.#timer.unref();
-    return undefined;
-  }
-
-  /** False once another process has taken over, as after a long sleep of this one; and before it was taken. */
-  async isHeld(): Promise<boolean> {
-    if (this.#isLost || !this.isTaken) return false;
-    try {
-      // The database is asked, not a clock: the clocks of a process stand still while the machine sleeps.
-      const held = await this.#store.getSessionLease(this.#sessionId);
-      if (held?.holder === this.#holder) return true;
-    } catch {
-      return true; // no other process can take it from a database that cannot be used
-    }
-    await this.#renew(); // it has run out; unless another process has taken it, it can be had again
-    return !this.#isLost;
-  }
-
-  /** Takes a session that is about to be made, before any other process can. `switchTo` or `abandon` follows. */
-  async prepare(sessionId: string): Promise<void> {
-    await this.#store.acquireSessionLease(sessionId, this.#holder, { ttl: this.#ttlSeconds });
-  }
-
-  async switchTo(sessionId: string): Promise<void> {
-    const old = this.#sessionId;
-    this.#sessionId = sessionId;
-    await this.abandon(old);
-  }
-
-  /** A lease that cannot be given back now runs out by itself. */
-  async abandon(sessionId: string): Promise<void> {
-    await this.#store.releaseSessionLease(sessionId, this.#holder).catch(() => undefined);
-  }
-
-  /** Harmless when it is not taken. `take` may follow. */
-  async release(): Promise<void> {
-    if (!this.isTaken) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-    await this.abandon(this.#sessionId);
-  }
-
-  /** For good: the work under this lease has to stop. */
-  async giveUp(refusal: Refusal): Promise<Refusal> {
-    this.#isLost = true;
-    this.#refusal = refusal.message;
-    await this.release();
-    return refusal;
-  }
-
-  async #renew(): Promise<void> {
-    const id = this.#sessionId; // a compaction may switch sessions during the wait
-    try {
-      const isOurs = await this.#store.renewSessionLease(id, this.#holder, { ttl: this.#ttlSeconds });
-      if (!isOurs && this.isTaken && id === this.#sessionId) this.#isLost = true;
-    } catch {
-      // The database is busy or cannot be used. The lease is ours until another process takes it; `isHeld` will tell.
-    }
-  }
-}
-
-/** Undefined when it was taken; otherwise who has it. */
-async function acquire(
-  store: SessionStore,
-  sessionId: string,
-  holder: string,
-  ttl: number,
-): Promise<string | undefined> {
-  for (let attempt = 0; ; attempt += 1) {
-    const lease = await store.acquireSessionLease(sessionId, holder, { ttl });
-    if (lease.acquired) return undefined;
-    const isGone = attempt === 0 && isDeadHere(lease.holder);
-    if (!isGone || !(await store.breakSessionLease(sessionId, lease.holder)))
-      return busyMessage(sessionId, lease);
-  }
-}
-
-function busyMessage(sessionId: string, { holder, acquired_at, expires_at }: HeldLease): string {
-  const time = (seconds: number) => new Date(seconds * 1000).toLocaleTimeString("en-GB");
-  return `Session ${sessionId} is in use by ${describeHolder(holder)} since ${time(acquired_at)}. Wait until that turn ends, or close that process; its reservation ends at ${time(expires_at)} unless it is renewed.`;
 }

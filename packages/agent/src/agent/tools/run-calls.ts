@@ -39,7 +39,7 @@ export type BatchContext = {
   readonly limits: ResultLimits;
   readonly taskId: string;
   readonly turnId?: string | undefined;
-  /** Read anew for each call: a compaction may have moved the conversation to another session. */
+  /** Read again for each call: a compaction may have moved the conversation to another session. */
   readonly sessionId: () => string;
   readonly messages: () => readonly Message[];
   /** Aborted by an interrupt. */

@@ -220,7 +220,7 @@ function learnCount(deps: WindowDeps, turn: Turn, failure: ModelFailure): number
 
 /**
  * A server that states its limit knows better than any table, but a proxy may speak for another model: the limit counts for this
- * session, and is kept for others only when a second session has been told the same. Config is never overruled for good.
+ * session, and is kept for later sessions only when a second session gets the same limit. It never replaces a window from config.
  */
 async function learnWindow(deps: WindowDeps, { limitTokens, message }: ModelFailure): Promise<void> {
   const { model, session, tools, home } = deps;

@@ -123,8 +123,9 @@ function markedMessages(
     withoutReasoning: model.leavesOutReasoning(session.id),
     triedWithout: turn.triedWithout,
   });
-  const { caching, cacheTtl: ttl } = model;
+  const { caching } = model;
   if (!caching.enabled) return { messages };
+  const ttl = model.cacheTtl;
   if (caching.native) return { messages: applyPromptCaching(messages, { native: true, ttl }) };
   const markBody = (body: readonly OpenAiMessage[]): readonly OpenAiMessage[] =>
     applyPromptCaching(body, { native: false, ttl });

@@ -1,5 +1,5 @@
 // Everything the database knows about one conversation, over all sessions it was continued in: its messages, each once even if
-// compaction copied it, and their summaries. Loaded anew each time; nothing is cached.
+// compaction copied it, and their summaries. Loaded again each time; nothing is cached.
 import type { MessageKey, Scope, SessionStore, SummaryNode } from "../../sessions/index.ts";
 
 /** The key of a message is the row id of its original. Copies have other rows and the same key. */

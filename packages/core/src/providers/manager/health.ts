@@ -1,6 +1,6 @@
 // Counts of what happened to a provider's calls, summed over all processes: the manager counts, `hermes memory status` shows. One small
 // file per provider, `<home>/provider-health/<provider>.json`; each process adds its counts under a lock. Counting must never
-// disturb the calls that are counted: an unreadable file is started anew, and a file that cannot be written is left alone.
+// disturb the calls that are counted: an unreadable file is replaced by a new one, and a file that cannot be written is left unchanged.
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import {

@@ -371,7 +371,7 @@ export class MemoryManager {
     return (await this.#queue.drain(timeoutMs)) === 0;
   }
 
-  /** Runs queued work as far as time allows, then shuts the providers down, the last one first. Harmless when called twice. */
+  /** Runs queued work as far as time allows, then shuts the providers down, the last one first. May be called twice. */
   shutdownAll(): Promise<void> {
     this.#shutdown ??= this.#shutDown();
     return this.#shutdown;

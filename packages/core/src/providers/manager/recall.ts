@@ -22,7 +22,7 @@ export class Recall {
   readonly #guarded: GuardedProvider;
   readonly #limits: RecallLimits;
   #late: LateRecall | undefined;
-  /** Aborted when recall for the current session is no longer of use. */
+  /** Aborted when recall for the current session is no longer needed. */
   #session = new AbortController();
 
   constructor(guarded: GuardedProvider, limits: RecallLimits) {

@@ -6,28 +6,25 @@ import type { AnchoredView, MessageRow, SessionRow } from "../rows.ts";
 import type { SearchAnswer, SearchFilters, SearchHit, SearchOptions } from "../search/types.ts";
 import { MAX_TITLE_CHARS, startsWithSummary } from "../titles.ts";
 import {
-  type CurrentConversation,
   cleanSnippet,
   cutterFor,
-  type DiscoverRequest,
   failure,
   foldedSearch,
   HIDDEN_SOURCES,
   hasFilters,
   hiddenSources,
   isEarlierSearch,
-  type Lookup,
   label,
   leftOutField,
   linkTo,
   notSearchedField,
   orderRemark,
-  type Reach,
   shownConfidence,
   toToolMessage,
   weakRemark,
   when,
 } from "./answer-parts.ts";
+import type { CurrentConversation, DiscoverRequest, Lookup, Reach } from "./request.ts";
 
 export async function discover(lookup: Lookup, request: DiscoverRequest): Promise<object> {
   const bounds = await boundsOf(lookup, request.reach);

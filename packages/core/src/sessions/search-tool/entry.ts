@@ -11,7 +11,8 @@ import {
 } from "../../tools/index.ts";
 import type { SessionStore } from "../store.ts";
 import { collapseWhitespace } from "../titles.ts";
-import { type SearchRequest, WEAK_ANSWER } from "./answer-parts.ts";
+import { WEAK_ANSWER } from "./answer-parts.ts";
+import type { SearchRequest } from "./request.ts";
 import { DEFAULT_RESULTS, MAX_RESULTS } from "./settings.ts";
 import { parseCall, type SessionSearchContext, sessionSearchTool } from "./tool.ts";
 

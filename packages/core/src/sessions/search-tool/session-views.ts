@@ -1,24 +1,20 @@
 // The modes of session_search that list or show stored sessions: browse, read and scroll.
 import type { ListedSession, MessageRow, MessageWindow, SessionRow } from "../rows.ts";
 import {
-  type BrowseRequest,
   cutterFor,
   type Failure,
   failure,
   findSession,
   hasFilters,
   hiddenSources,
-  type Lookup,
   linkTo,
   notFound,
-  type ReadRequest,
-  type ScrollRequest,
-  type SessionFilters,
   sessionMeta,
   shown,
   toToolMessage,
 } from "./answer-parts.ts";
 import { hasSchema17Rules, isClosed, NO_CONVERSATION } from "./discover.ts";
+import type { BrowseRequest, Lookup, ReadRequest, ScrollRequest, SessionFilters } from "./request.ts";
 
 // ---- Browse: recent sessions ----
 

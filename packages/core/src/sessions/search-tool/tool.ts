@@ -30,25 +30,22 @@ import { openSessionStore } from "../open.ts";
 import { parseMoment } from "../search/time.ts";
 import type { SessionStore } from "../store.ts";
 import { summarize } from "../summarize/summarize.ts";
-import {
-  type CurrentConversation,
-  type Detail,
-  type DiscoverRequest,
-  explain,
-  failure,
-  type GivenId,
-  type Lookup,
-  notFound,
-  type Reach,
-  type ReadRequest,
-  type SearchableStore,
-  type SearchCall,
-  type SearchRequest,
-  type SessionFilters,
-  shown,
-} from "./answer-parts.ts";
+import { explain, failure, notFound, shown } from "./answer-parts.ts";
 import { discover } from "./discover.ts";
 import { type Fits, fitAnswer } from "./fit-answer.ts";
+import type {
+  CurrentConversation,
+  Detail,
+  DiscoverRequest,
+  GivenId,
+  Lookup,
+  Reach,
+  ReadRequest,
+  SearchableStore,
+  SearchCall,
+  SearchRequest,
+  SessionFilters,
+} from "./request.ts";
 import { browse, read, scroll } from "./session-views.ts";
 import {
   DEFAULT_RESULTS,

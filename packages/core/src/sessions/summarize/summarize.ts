@@ -4,8 +4,7 @@ import { codePointLength, pyStrip, type TextModel, takeCodePoints } from "../../
 import { readMarks, type Scope } from "../identity.ts";
 import type { MessageRow, SessionRow } from "../rows.ts";
 import type { SearchHit } from "../search/types.ts";
-import type { DiscoverRequest } from "../search-tool/answer-parts.ts";
-import { failure, type Lookup, levelFor, linkTo, type SearchableStore } from "../search-tool/answer-parts.ts";
+import { failure, levelFor, linkTo } from "../search-tool/answer-parts.ts";
 import {
   boundsOf,
   emptyAnswer,
@@ -15,6 +14,7 @@ import {
   searchOptions,
   shownQuery,
 } from "../search-tool/discover.ts";
+import type { DiscoverRequest, Lookup, SearchableStore } from "../search-tool/request.ts";
 import { cutAroundQuery, formatTranscript, mark } from "./transcript.ts";
 
 type SummaryModel = Pick<SummaryRun, "model" | "signal" | "sleep">;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Lookup } from "../../../src/sessions/search-tool/answer-parts.ts";
+import type { Lookup } from "../../../src/sessions/search-tool/request.ts";
 import { read } from "../../../src/sessions/search-tool/session-views.ts";
 import { sessionSearchTool } from "../../../src/sessions/search-tool/tool.ts";
 import { column, openHome, talk } from "./support.ts";

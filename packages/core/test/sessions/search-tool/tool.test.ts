@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SearchRequest } from "../../../src/sessions/search-tool/answer-parts.ts";
+import type { SearchRequest } from "../../../src/sessions/search-tool/request.ts";
 import { parseCall } from "../../../src/sessions/search-tool/tool.ts";
 
 const now = new Date(2026, 0, 31, 12, 0, 0);

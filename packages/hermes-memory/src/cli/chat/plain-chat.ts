@@ -184,7 +184,7 @@ function snakeCase(name: string): string {
 
 // Piped input: as a whole, as context of a question, or line by line.
 
-/** After this time the user is told what the command waits for. */
+/** After this time the command prints what it waits for. */
 const WAIT_NOTICE_MS = 3000;
 
 /** `-` stands for the piped input; otherwise piped input is context below the question. */

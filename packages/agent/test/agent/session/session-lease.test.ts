@@ -4,7 +4,7 @@ import { Worker } from "node:worker_threads";
 import { isDeadHere } from "@hermes-memory/core/sessions";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
-import { SessionLease } from "../../../src/agent/session/session.ts";
+import { SessionLease } from "../../../src/agent/session/session-lease.ts";
 import { gate } from "../../fakes/wires/script.ts";
 import { agentHome } from "../agent-home.ts";
 import { alteredStore } from "../altered-store.ts";
