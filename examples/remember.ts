@@ -3,12 +3,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { memoryTool, memoryToolSchema, openMemory } from "hermes-memory";
+import { memoryTool, memoryToolSchema, openHome } from "hermes-memory";
 
 const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent uses the user's home: ~/.hermes
 
-const memory = openMemory({ home }); // opens nothing by itself
-const store = await memory.owner.curated(); // for one user of several: memory.user({ platform: "telegram", id: "7" }).curated()
+const memory = openHome({ home }); // opens nothing by itself
+const store = await memory.administrator.curated(); // for one user of several: memory.user({ platform: "telegram", id: "7" }).curated()
 if (store === undefined) throw new Error("config.yaml switches memory off");
 
 // 1. Pass the schema to the model, and its calls to memoryTool. The answer is JSON for the model.

@@ -8,7 +8,7 @@ import {
   injectRecall,
   MemoryManager,
   memoryTool,
-  openMemory,
+  openHome,
   StreamingContextScrubber,
   writeMetadata,
 } from "hermes-memory";
@@ -17,7 +17,7 @@ import createNotesProvider from "./memory-plugin/index.ts";
 const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent uses the user's home: ~/.hermes
 const session_id = "session-1";
 
-// 1. Register and start. To use the provider that the user has set up, call openMemory({ home }).owner.provider.activate({ sessionId }).
+// 1. Register and start. To use the provider that the user has set up, call openHome({ home }).owner.provider.activate({ sessionId }).
 const manager = new MemoryManager({ home });
 manager.addProvider(createNotesProvider());
 await manager.initializeAll(session_id, { platform: "cli", agent_context: "primary" });
@@ -44,9 +44,9 @@ console.log("tool:", await manager.handleToolCall("notes_find", { text: "kiln" }
 console.log("tool:", await manager.handleToolCall("notes_find", {}));
 
 // 6. Only committed writes of the built-in memory are mirrored.
-const memory = openMemory({ home });
+const memory = openHome({ home });
 const call = { action: "add", target: "user", content: "Owns a kiln called Vesuvius" };
-await memoryTool(await memory.owner.curated(), call, {
+await memoryTool(await memory.administrator.curated(), call, {
   home,
   onCommitted: ({ target, op }) => {
     const content = op.action === "remove" ? "" : op.content;

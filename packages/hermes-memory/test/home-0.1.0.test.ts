@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createAgent } from "@hermes-memory/agent/agent";
 import { ENTRY_DELIMITER } from "@hermes-memory/core/curated";
-import { openMemory } from "@hermes-memory/core/memory";
+import { openHome } from "@hermes-memory/core/memory";
 import { describe, expect, it } from "vitest";
 import { filesOf, fixtureHome } from "../../../test/fixtures/fixture-home.ts";
 import { startWire } from "../../agent/test/fakes/wires/wire-in-test.ts";
@@ -54,14 +54,14 @@ function rowsOf(home: string): { sessions: unknown[]; messages: unknown[]; schem
 describe("a home of version 0.1.0", () => {
   it("is read whole: entries, history, archive, pins, staged writes, conversations", async () => {
     const home = fixtureHome();
-    await using memory = openMemory({ home });
-    const own = await memory.owner.curated();
+    await using memory = openHome({ home });
+    const own = await memory.administrator.curated();
     expect(own?.warnings).toEqual([]);
     expect(own?.entries("memory")).toHaveLength(11);
     expect(own?.entries("user")).toEqual(["Prefers metric units and short answers.", "東京の水車も見たい。"]);
     const bo = await memory.user({ platform: "telegram", id: "bo" }).curated();
     expect(bo?.entries("user")).toEqual(["Bo repairs sluice gates."]);
-    const store = await memory.owner.sessions({ mode: "write", create: true });
+    const store = await memory.administrator.sessions({ mode: "write", create: true });
     expect(await store.sessionCount()).toBe(SESSIONS);
     expect((await store.searchMessages("m7x3", { limit: 5 })).map(({ session_id }) => session_id)).toEqual([
       "20260507_101500_000007",
@@ -105,7 +105,7 @@ describe("a home of version 0.1.0", () => {
     expect(after.messages.slice(0, MESSAGES)).toEqual(rows.messages);
     expect(after.messages.length).toBe(MESSAGES + 2);
     for (const name of rows.schema) expect(after.schema).toContain(name);
-    const memory = await openMemory({ home }).owner.curated();
+    const memory = await openHome({ home }).owner.curated();
     if (memory === undefined) throw new Error("memory is off");
     const archive = readFileSync(join(home, "memories/.archive/memory.jsonl"), "utf8");
     expect(old).toHaveLength(11);

@@ -1,6 +1,6 @@
 // The types of a curator run: what it sees, proposes and reports.
 import type { MemoryCuration, MemoryTarget } from "@hermes-memory/core/curated";
-import type { Memory } from "@hermes-memory/core/memory";
+import type { Home } from "@hermes-memory/core/memory";
 import type { ModelCalls } from "./model-calls.ts";
 
 /** `propose` stages changes of memory and skills; `apply` makes them. */
@@ -9,7 +9,7 @@ export type CuratorScope = "memory" | "skills" | "all";
 
 /** The input of the memory part and the skills part of a run. */
 export type RunContext = {
-  readonly memory: Memory;
+  readonly memory: Home;
   readonly mode: CuratorMode;
   /** The run's id, which its changes carry. */
   readonly group: string;

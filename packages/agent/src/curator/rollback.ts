@@ -4,7 +4,7 @@ import { lstatSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { MEMORY_TARGETS, type MemoryTarget } from "@hermes-memory/core/curated";
 import { describeCause, err, namesIn, ok, type Result, withFileLocks } from "@hermes-memory/core/lib";
-import type { Memory } from "@hermes-memory/core/memory";
+import type { Home } from "@hermes-memory/core/memory";
 import {
   archiveDirectory,
   changeLockPath,
@@ -54,10 +54,10 @@ export type RollbackProblem =
     };
 
 /** Newest first; only runs with changes that are not undone yet. */
-export async function rollbackPlans({ home, owner }: Memory): Promise<RollbackPlan[]> {
-  const curated = await owner.curatedIn(owner.directory, { isLoaded: false });
+export async function rollbackPlans({ home, administrator }: Home): Promise<RollbackPlan[]> {
+  const curated = await administrator.curatedIn(administrator.directory, { isLoaded: false });
   const changes = MEMORY_TARGETS.flatMap((target) => curated.history({ target }));
-  const history = skillHistory(await owner.skills());
+  const history = skillHistory(await administrator.skills());
   return readRuns(home)
     .map(
       (run): RollbackPlan => ({
@@ -77,7 +77,7 @@ export async function rollbackPlans({ home, owner }: Memory): Promise<RollbackPl
 
 /** Without an id: the newest run with changes that are not undone yet. */
 export async function findRollback(
-  memory: Memory,
+  memory: Home,
   id?: string,
 ): Promise<Result<RollbackPlan, RollbackProblem>> {
   const plans = await rollbackPlans(memory);
@@ -95,9 +95,9 @@ export async function findRollback(
 
 export async function rollBack(
   plan: RollbackPlan,
-  opened: Memory,
+  opened: Home,
 ): Promise<Result<RolledBack, RollbackProblem>> {
-  const { home, clock, owner } = opened;
+  const { home, clock, administrator } = opened;
   const lock = takeRunLock(home, "rollback", clock.now());
   if (!lock.ok) return lock;
   using _held = lock.value;
@@ -115,7 +115,7 @@ export async function rollBack(
     mended: mended.value,
     notes: memory?.value.notes ?? [],
   });
-  const skills = await owner.skills();
+  const skills = await administrator.skills();
   for (const { id } of plan.skills) {
     const outcome = await undoSkillChange(skills, id, { origin: "curator" });
     // A change that was interrupted before it took effect needs no undo.
@@ -135,14 +135,14 @@ type MemoryUndone = {
 
 async function undoMemory(
   { run }: RollbackPlan,
-  { owner }: Memory,
+  { administrator }: Home,
 ): Promise<Result<MemoryUndone, RollbackProblem>> {
-  const store = await owner.curatedIn(owner.directory);
+  const store = await administrator.curatedIn(administrator.directory);
   const reason = `rollback of curator run ${run.id}`;
   const outcome = await store.undoGroup(run.id, { origin: "curator", reason });
   if (!outcome.ok) return err({ kind: "conflict", message: outcome.error.message });
   const { changes, removed, exact, writes } = outcome.value;
-  return ok({ changes, removed, exact, notes: await tellProvider(owner, writes) });
+  return ok({ changes, removed, exact, notes: await tellProvider(administrator, writes) });
 }
 
 function belongsTo({ action, session, approval, undone_by }: HistoryEntry, run: RunRecord): boolean {

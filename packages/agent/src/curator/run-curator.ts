@@ -1,7 +1,7 @@
 // One run of the curator: finds what can be tidied in memory and skills, and shows it, stages it or does it. Also the scheduled run.
 import { describeCause, err, ok, type Result, randomHex, type TextModel } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
-import type { Memory } from "@hermes-memory/core/memory";
+import type { Home } from "@hermes-memory/core/memory";
 import { changeState, readState } from "./curator-state.ts";
 import { curateMemory } from "./memory/curate-memory.ts";
 import { MAX_CALLS, ModelCalls } from "./model-calls.ts";
@@ -21,7 +21,7 @@ import { mendRestore } from "./skills/skill-backups.ts";
 
 export type CuratorOptions = {
   /** The home to tidy: the owner's memory, and the skills. */
-  readonly memory: Memory;
+  readonly memory: Home;
   /** Without a model, only the fixed rules apply. */
   readonly model?: TextModel | undefined;
   readonly mode: CuratorMode;

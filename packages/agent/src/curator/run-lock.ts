@@ -23,7 +23,7 @@ import {
   withFileLocks,
   writeFileAtomic,
 } from "@hermes-memory/core/lib";
-import type { Memory } from "@hermes-memory/core/memory";
+import type { Home } from "@hermes-memory/core/memory";
 import { changeLockPath, pendingSkillsDirectory, skillsDirectory } from "@hermes-memory/core/skills";
 import { reportsDirectory } from "./run-report.ts";
 
@@ -94,7 +94,7 @@ export const BACKUPS = ".curator_backups";
 const LEFTOVERS_LOCK_WAIT_MS = 2000;
 
 /** For a caller that does not hold the run lock. Does nothing when no curator ever ran here, or one is running. */
-export async function tidyUp(memory: Memory): Promise<void> {
+export async function tidyUp(memory: Home): Promise<void> {
   const { home, clock } = memory;
   if (!existsSync(runLockPath(home))) return;
   const lock = takeRunLock(home, "tidying up", clock.now());
@@ -104,12 +104,12 @@ export async function tidyUp(memory: Memory): Promise<void> {
 }
 
 /** Call under the run lock. Files that cannot be removed stay; the caller goes on. */
-export async function removeLeftovers({ home, owner }: Memory): Promise<void> {
-  const memories = owner.directory;
+export async function removeLeftovers({ home, administrator }: Home): Promise<void> {
+  const memories = administrator.directory;
   const skills = skillsDirectory(home);
   if (existsSync(memories))
     await (
-      await owner.curatedIn(memories, { isLoaded: false, config: DEFAULT_MEMORY_CONFIG })
+      await administrator.curatedIn(memories, { isLoaded: false, config: DEFAULT_MEMORY_CONFIG })
     ).removeLeftovers();
   const small = [pinsPath(memories), join(skills, ".usage.json"), join(skills, ".curator_state")];
   for (const file of small.filter((path) => tempsBeside(path).length > 0))
@@ -126,7 +126,7 @@ export async function removeLeftovers({ home, owner }: Memory): Promise<void> {
     ...tempsBeside(join(skills, ".curator_running.json")),
     ...tempsBeside(join(home, ".skills_prompt_snapshot.json")),
     ...reports.flatMap((directory) => listTemps(directory, ".")),
-    ...[owner.pendingDirectory, pendingSkillsDirectory(home)].flatMap((directory) =>
+    ...[administrator.pendingDirectory, pendingSkillsDirectory(home)].flatMap((directory) =>
       listTemps(directory, CURATOR_TEMP),
     ),
   ])

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { loadConfig } from "@hermes-memory/core/config";
 import { pendingWritesDirectory, userMemoriesDirectory } from "@hermes-memory/core/home";
-import { openMemory } from "@hermes-memory/core/memory";
+import { openHome } from "@hermes-memory/core/memory";
 import type { InitializeOptions, MemoryProvider } from "@hermes-memory/core/providers";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
@@ -250,7 +250,7 @@ describe("who an agent works for", () => {
 
   it("a store of one user makes the agent that user's", async () => {
     const made = await home();
-    await using memory = openMemory({ home: made.home });
+    await using memory = openHome({ home: made.home });
     const ann = memory.user({ platform: "telegram", id: "7" });
     const store = await ann.sessions({ mode: "write", create: true });
     const agent = await made.another({ store });
@@ -266,7 +266,7 @@ describe("who an agent works for", () => {
 
   it("a store of another user is an error", async () => {
     const made = await home();
-    await using memory = openMemory({ home: made.home });
+    await using memory = openHome({ home: made.home });
     const store = await memory
       .user({ platform: "telegram", id: "7" })
       .sessions({ mode: "write", create: true });

@@ -4,9 +4,9 @@ import { dirname, join } from "node:path";
 import {
   type Clock,
   ENTRY_DELIMITER,
-  type Memory,
+  type Home,
   MemoryStore,
-  openMemory,
+  openHome,
   type TextModel,
 } from "@hermes-memory/core";
 import { type HermesConfig, loadConfig } from "@hermes-memory/core/config";
@@ -70,8 +70,8 @@ export class CuratorHome {
     this.write(path, JSON.stringify({ ...records, [name]: created }));
   }
 
-  opened(clock?: Clock): Memory {
-    return openMemory({ home: this.home, config: this.config, clock });
+  opened(clock?: Clock): Home {
+    return openHome({ home: this.home, config: this.config, clock });
   }
 
   run(options: RunOptions = {}): Promise<CuratorRun> {

@@ -1,124 +1,41 @@
-// Opens a home. The command line, the MCP server, the agent, the curator and programs that use the library all get the layers here,
-// so that they apply the same config, and a user's files always belong to the same user as the sessions. The code of a layer is
-// loaded when the layer is first used.
-import { readdirSync } from "node:fs";
-import { resolve } from "node:path";
-import type { ConfigError, HermesConfig, MemoryConfig } from "../config/index.ts";
-import type { MemoryStore, MemoryStoreOptions, MemoryTarget } from "../curated/index.ts";
-import {
-  isDistinctName,
-  memoriesDirectory,
-  pendingWritesDirectory,
-  sessionDatabasePath,
-  userMemoriesDirectory,
-  usersDirectory,
-} from "../home.ts";
-import { type Clock, HermesError, type Result, systemClock } from "../lib/index.ts";
-import type { Logger } from "../lib/logger.ts";
-import type { Scope, SessionStore } from "../sessions/index.ts";
-import type { SkillStore } from "../skills/index.ts";
-import type { Tool } from "../tools/index.ts";
-import type { SessionDatabase } from "./session-database.ts";
-import type {
-  CuratedInOptions,
-  CuratedOptions,
-  Everyone,
-  Memory,
-  MemoryUser,
-  OpenMemoryOptions,
-  Owner,
-  Person,
-  PersonProvider,
-  SessionsWanted,
-  SkillsWanted,
-  ToolRules,
-} from "./types.ts";
+// The door for programs: opens a home and gives the memory of its owner or of one user. Every member throws a `HermesError`.
+import type { Chats } from "./chats.ts";
+import type { Entries } from "./entries.ts";
+import { openHome } from "./open-home.ts";
+import type { Home, Person } from "./types.ts";
+import type { Memory, OpenMemoryOptions, UserMemory } from "./user-memory.ts";
 
-export function openMemory(options: OpenMemoryOptions): Memory {
-  return new OpenedHome(options);
-}
-
-/** config.yaml cannot be used. */
-export class ConfigFailure extends HermesError {
-  readonly problem: ConfigError;
-
-  constructor(problem: ConfigError) {
-    super("config", problem.message, {
-      hint: `The file is ${problem.path}; 'hermes config check' lists everything that is wrong with it.`,
-    });
-    this.problem = problem;
-  }
-}
-
-/** The value of a config result; throws `ConfigFailure` for an error. */
-export function usable<Config>(read: Result<Config, ConfigError>): Config {
-  if (read.ok) return read.value;
-  throw new ConfigFailure(read.error);
-}
-
-/** For callers that work without config.yaml: undefined if it cannot be used. */
-export async function ifUsable<Config>(reading: Promise<Config>): Promise<Config | undefined> {
+/** Rejects with a `HermesError` if the home or its config.yaml cannot be used. Creates nothing. */
+export async function openMemory(options: OpenMemoryOptions): Promise<Memory> {
+  const home = openHome(options);
   try {
-    return await reading;
+    await home.memoryConfig();
   } catch (cause) {
-    if (cause instanceof ConfigFailure) return undefined;
+    await home.close();
     throw cause;
   }
+  return new OpenedMemory(home);
 }
 
-class OpenedHome implements Memory {
-  readonly home: string;
-  readonly clock: Clock;
-  readonly owner: Owner;
-  readonly options: OpenMemoryOptions;
-  readonly #users = new Map<string, Person>();
-  readonly #opened = new AsyncDisposableStack();
-  readonly #config = kept(async () => {
-    const { loadConfig } = await import("../config/index.ts");
-    return usable(await loadConfig(this.home));
-  });
-  readonly #memoryConfig = kept(async () => {
-    const { loadMemoryConfig } = await import("../config/index.ts");
-    return usable(await loadMemoryConfig(this.home));
-  });
-  #database: Promise<SessionDatabase> | undefined;
+class OpenedMemory implements Memory {
+  readonly administration: Home;
+  readonly owner: UserMemory;
+  readonly #users = new WeakMap<Person, UserMemory>();
 
-  constructor(options: OpenMemoryOptions) {
-    this.home = resolve(homeIn(options));
-    this.clock = options.clock ?? systemClock;
-    this.options = options;
-    this.owner = new OwnerOfHome(this, undefined);
+  constructor(home: Home) {
+    this.administration = home;
+    this.owner = new PersonMemory(home.owner);
   }
 
-  config(): Promise<HermesConfig> {
-    const given = this.options.config;
-    return typeof given === "object" ? Promise.resolve(given) : this.#config(given === "live");
+  get home(): string {
+    return this.administration.home;
   }
 
-  memoryConfig(): Promise<MemoryConfig> {
-    const given = this.options.config;
-    return typeof given === "object" ? Promise.resolve(given.memory) : this.#memoryConfig(given === "live");
-  }
-
-  user({ platform, id }: { readonly platform: unknown; readonly id: unknown }): Person {
-    if (typeof platform !== "string" || platform === "") throw nobody("platform", platform);
-    const userId = idText(id);
-    for (const [field, text] of Object.entries({ platform, id: userId }))
-      if (!isDistinctName(text)) throw indistinct(field);
-    const key = JSON.stringify([platform, userId]);
-    const known = this.#users.get(key) ?? new PersonOfHome(this, { platform, userId });
-    this.#users.set(key, known);
+  user(user: { readonly platform: string; readonly id: string | number | bigint }): UserMemory {
+    const person = this.administration.user(user);
+    const known = this.#users.get(person) ?? new PersonMemory(person);
+    this.#users.set(person, known);
     return known;
-  }
-
-  everyone(): Everyone {
-    const sessions = async (wanted: SessionsWanted): Promise<SessionStore | undefined> =>
-      (await this.database()).open(wanted);
-    return {
-      sessions: sessions as Everyone["sessions"],
-      salvage: async () => (await this.database()).salvage(),
-      userDirectories: () => directoriesIn(usersDirectory(this.home)),
-    };
   }
 
   close(): Promise<void> {
@@ -126,244 +43,59 @@ class OpenedHome implements Memory {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#opened.disposeAsync(); // does nothing the second time
-  }
-
-  refuseIfClosed(): void {
-    if (!this.#opened.disposed) return;
-    throw new HermesError("memory-closed", `The memory of ${this.home} is closed.`, {
-      hint: "Open the home again with openMemory.",
-    });
-  }
-
-  /** One per home, shared by all persons. */
-  database(): Promise<SessionDatabase> {
-    this.#database ??= import("./session-database.ts").then(({ SessionDatabase }) => {
-      const { log } = this.options;
-      const path = sessionDatabasePath(this.home);
-      const warn: Logger["warn"] = (message, fields) => log?.warn(message, fields);
-      return this.closeLater(new SessionDatabase(path, warn, () => this.refuseIfClosed()));
-    });
-    return this.#database;
-  }
-
-  /** Closes `opened` together with the home, or at once if the home is already closed. */
-  async closeLater<Opened extends AsyncDisposable>(opened: Opened): Promise<Opened> {
-    if (this.#opened.disposed) await opened[Symbol.asyncDispose]();
-    this.refuseIfClosed();
-    return this.#opened.use(opened);
+    await this.administration.close();
   }
 }
 
-/** Reads once, or with `isLive` each time. A failure is not kept: the user may repair the file. */
-function kept<Config>(read: () => Promise<Config>): (isLive: boolean) => Promise<Config> {
-  let last: Promise<Config> | undefined;
-  return (isLive) => {
-    if (!isLive && last !== undefined) return last;
-    const reading = read();
-    last = reading;
-    reading.catch(() => {
-      if (last === reading) last = undefined;
-    });
-    return reading;
+/** The layers of a person are loaded with the first member that needs them. */
+class PersonMemory implements UserMemory {
+  readonly layers: Person;
+  #entries: Promise<Entries> | undefined;
+  #chats: Promise<Chats> | undefined;
+
+  constructor(person: Person) {
+    this.layers = person;
+  }
+
+  get user(): UserMemory["user"] {
+    const { user } = this.layers;
+    return user && { platform: user.platform, id: user.userId };
+  }
+
+  readonly context: UserMemory["context"] = async (...args) => (await this.#openChats()).context(...args);
+  readonly remember: UserMemory["remember"] = async (chatId: string, ...args: unknown[]) =>
+    (await this.#openChats()).remember(chatId, args);
+  readonly chats: UserMemory["chats"] = async (...args) => (await this.#openChats()).chats(...args);
+  readonly chat: UserMemory["chat"] = async (...args) => (await this.#openChats()).chat(...args);
+  readonly rename: UserMemory["rename"] = async (...args) => (await this.#openChats()).rename(...args);
+  readonly forgetChat: UserMemory["forgetChat"] = async (...args) =>
+    (await this.#openChats()).forgetChat(...args);
+  readonly compact: UserMemory["compact"] = async (...args) => (await this.#openChats()).compact(...args);
+  readonly extract: UserMemory["extract"] = async (...args) => {
+    const { extractFacts } = await import("./extract.ts");
+    return extractFacts({ chats: await this.#openChats(), entries: await this.#openEntries() }, ...args);
   };
-}
 
-class PersonOfHome implements Person {
-  readonly memory: OpenedHome;
-  readonly user: MemoryUser | undefined;
-  readonly scope: Scope;
-  readonly directory: string;
-  readonly pendingDirectory: string;
-  readonly provider: PersonProvider;
+  readonly add: UserMemory["add"] = async (...args) => (await this.#openEntries()).add(...args);
+  readonly list: UserMemory["list"] = async (...args) => (await this.#openEntries()).list(...args);
+  readonly update: UserMemory["update"] = async (...args) => (await this.#openEntries()).update(...args);
+  readonly remove: UserMemory["remove"] = async (...args) => (await this.#openEntries()).remove(...args);
+  readonly undo: UserMemory["undo"] = async (...args) => (await this.#openEntries()).undo(...args);
+  readonly history: UserMemory["history"] = async (...args) => (await this.#openEntries()).history(...args);
+  readonly explain: UserMemory["explain"] = async (...args) => (await this.#openEntries()).explain(...args);
 
-  constructor(memory: OpenedHome, user: MemoryUser | undefined) {
-    const { home } = memory;
-    this.memory = memory;
-    this.user = user;
-    this.scope = user === undefined ? {} : { userId: user.userId, userPlatform: user.platform };
-    this.directory =
-      user === undefined ? memoriesDirectory(home) : userMemoriesDirectory(home, user.platform, user.userId);
-    this.pendingDirectory = pendingWritesDirectory(home, this.directory);
-    this.provider = providerOf(memory, user);
+  readonly search: UserMemory["search"] = async (...args) =>
+    (await import("./search.ts")).searchMemory(this.layers, ...args);
+  readonly erase: UserMemory["erase"] = async (...args) =>
+    (await import("./erase.ts")).erasePerson(this.layers, ...args);
+
+  #openEntries(): Promise<Entries> {
+    this.#entries ??= import("./entries.ts").then(({ Entries }) => new Entries(this.layers));
+    return this.#entries;
   }
 
-  async curated(options: CuratedOptions = {}): Promise<MemoryStore | undefined> {
-    this.memory.refuseIfClosed();
-    const config = await this.memory.memoryConfig();
-    if (!config.memoryEnabled && !config.userProfileEnabled) return undefined;
-    return openCurated(this.memory, this.directory, { ...options, config });
-  }
-
-  sessions(wanted: SessionsWanted & { readonly create: true }): Promise<SessionStore>;
-  sessions(wanted: SessionsWanted): Promise<SessionStore | undefined>;
-  async sessions(wanted: SessionsWanted): Promise<SessionStore | undefined> {
-    const database = await this.memory.database();
-    return database.boundTo(this.user, await database.open(wanted));
-  }
-
-  async withSessions<T>(work: (store: SessionStore | undefined) => Promise<T>): Promise<T> {
-    const database = await this.memory.database();
-    return database.use((store) => work(database.boundTo(this.user, store)));
-  }
-
-  async skills({ platform, allowSecrets }: SkillsWanted = {}): Promise<SkillStore> {
-    const { home, clock, options } = this.memory;
-    this.memory.refuseIfClosed();
-    const { skills: config } = await this.memory.config();
-    const { SkillStore } = await import("../skills/index.ts");
-    this.memory.refuseIfClosed();
-    const { externalDirs, disabled, platformDisabled, templateVars } = config;
-    return new SkillStore({
-      home,
-      clock,
-      externalDirs,
-      disabled,
-      platformDisabled,
-      templateVars,
-      allowSecrets: allowSecrets === true || config.allowSecrets,
-      platform,
-      env: options.env,
-    });
-  }
-
-  async tools(rules: ToolRules = {}): Promise<readonly Tool[]> {
-    const { memory } = this;
-    memory.refuseIfClosed();
-    const { toolsOf } = await import("./person-tools.ts");
-    return toolsOf(this, rules).map((tool) => ({
-      ...tool,
-      run: async (args, call) => {
-        memory.refuseIfClosed();
-        return tool.run(args, call);
-      },
-    }));
-  }
-}
-
-class OwnerOfHome extends PersonOfHome implements Owner {
-  async curatedIn(directory: string, options: CuratedInOptions = {}): Promise<MemoryStore> {
-    const config = options.config ?? (await this.memory.memoryConfig());
-    return openCurated(this.memory, directory, { ...options, config });
-  }
-}
-
-async function openCurated(
-  memory: OpenedHome,
-  dir: string,
-  { config, allowSecrets, log, isLoaded = true }: CuratedInOptions & { readonly config: MemoryConfig },
-): Promise<MemoryStore> {
-  const { MemoryStore } = await import("../curated/index.ts");
-  memory.refuseIfClosed(); // loading creates the directory
-  const store = new MemoryStore({
-    ...curatedSettings(config),
-    dir,
-    clock: memory.clock,
-    allowSecrets: allowSecrets === true || config.allowSecrets,
-    log,
-  });
-  if (isLoaded) await store.load(); // an unreadable file is reported in `store.warnings`
-  return store;
-}
-
-function curatedSettings(config: MemoryConfig): Omit<MemoryStoreOptions, "dir"> {
-  const disabled: MemoryTarget[] = [];
-  if (!config.memoryEnabled) disabled.push("memory");
-  if (!config.userProfileEnabled) disabled.push("user");
-  return {
-    memoryCharLimit: config.memoryCharLimit,
-    userCharLimit: config.userCharLimit,
-    disabled,
-    overflow: config.overflow,
-    scanAllow: config.scanAllow,
-    allowSecrets: config.allowSecrets,
-    historyMaxBytes: config.historyMaxBytes,
-    historyKeep: config.historyKeep,
-    lockTimeoutMs: config.lockTimeoutSeconds * 1000,
-  };
-}
-
-function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonProvider {
-  type Layer = typeof import("../providers/index.ts") & {
-    readonly request: { readonly home: string; readonly config: MemoryConfig; readonly user?: MemoryUser };
-  };
-  /** Undefined, and the layer is not loaded, if no provider is active. */
-  const layer = async (): Promise<Layer | undefined> => {
-    const config = await memory.memoryConfig();
-    if (config.provider.trim() === "") return undefined;
-    const request = { home: memory.home, config, user };
-    return { ...(await import("../providers/index.ts")), request };
-  };
-  return {
-    async activate({ options, ...request }) {
-      memory.refuseIfClosed();
-      const providers = await layer();
-      if (providers === undefined) return { kind: "none" };
-      const { home, config } = providers.request;
-      const identity = user === undefined ? {} : { platform: user.platform, user_id: user.userId };
-      const activation = await providers.activateProvider({
-        ...request,
-        home,
-        config,
-        options: { ...options, ...identity },
-      });
-      if (activation.kind !== "active") return activation;
-      const { manager } = activation;
-      await memory.closeLater({ [Symbol.asyncDispose]: () => manager.shutdownAll() });
-      return activation;
-    },
-    async mirror(writes, origin) {
-      const providers = writes.length === 0 ? undefined : await layer();
-      return providers?.mirrorWrites({ ...providers.request, writes, origin }) ?? { kind: "none" };
-    },
-    async forget(text, { isDryRun }) {
-      const providers = await layer();
-      return providers?.forgetInProvider({ ...providers.request, text, isDryRun }) ?? { kind: "none" };
-    },
-    async scrub(texts) {
-      const providers = texts.length === 0 ? undefined : await layer();
-      return providers?.scrubInProvider({ ...providers.request, texts }) ?? { kind: "none" };
-    },
-  };
-}
-
-/** An empty text would mean the current directory of the process. */
-function homeIn(options: Partial<OpenMemoryOptions> | undefined): string {
-  const home: unknown = options?.home;
-  if (typeof home === "string" && home !== "" && !home.includes("\0")) return home;
-  const what = home === "" ? "an empty text" : typeof home === "string" ? "a text with U+0000" : typeof home;
-  throw new HermesError("bad-home", `The home was passed as ${what}, which names no directory.`, {
-    hint: "Pass the path of the directory: $HERMES_HOME, or ~/.hermes.",
-  });
-}
-
-/** Accepts numbers, because some platforms number their users. */
-function idText(id: unknown): string {
-  if (typeof id === "string" && id !== "") return id;
-  if (typeof id === "bigint" || (typeof id === "number" && Number.isSafeInteger(id))) return String(id);
-  throw nobody("id", id);
-}
-
-/** A caller without a user id must not get the owner's memory. */
-function nobody(field: string, value: unknown): HermesError {
-  const what = value === "" ? "an empty text" : value === null || value === undefined ? value : typeof value;
-  return new HermesError("bad-user-id", `The user's ${field} was passed as ${what}, which names no user.`, {
-    hint: "Leave the option out for the owner of the home, or pass the user's platform and id.",
-  });
-}
-
-function indistinct(field: string): HermesError {
-  const message = `The user's ${field} contains U+0000 or half of a surrogate pair, so it cannot be told from other ones.`;
-  return new HermesError("bad-user-id", message, {
-    hint: "Pass it as the platform has it, as well-formed text.",
-  });
-}
-
-function directoriesIn(directory: string): string[] {
-  try {
-    const entries = readdirSync(directory, { withFileTypes: true });
-    return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort();
-  } catch {
-    return []; // no user yet, or the folder cannot be read; 'hermes doctor' reports permissions
+  #openChats(): Promise<Chats> {
+    this.#chats ??= import("./chats.ts").then(({ Chats }) => new Chats(this.layers));
+    return this.#chats;
   }
 }

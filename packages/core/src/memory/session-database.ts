@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { describeCause, errnoCode, HermesError } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
 import { bindStore, openSessionStore, type SessionStore, salvageCopy } from "../sessions/index.ts";
-import type { Everyone, MemoryUser, SessionsWanted } from "./types.ts";
+import type { Administrator, MemoryUser, SessionsWanted } from "./types.ts";
 
 /** Opening waits at most twice this long, first for writing, then for reading. A client prefers the error "locked" to a longer wait. */
 const WAIT_LIMIT_MS = 2_500;
@@ -67,7 +67,7 @@ export class SessionDatabase implements AsyncDisposable {
     return user === undefined || store === undefined ? store : bindStore(store, user);
   }
 
-  async salvage(): ReturnType<Everyone["salvage"]> {
+  async salvage(): ReturnType<Administrator["salvage"]> {
     this.#refuseIfClosed();
     await using made = new AsyncDisposableStack(); // deleted at once if the home closes meanwhile
     const loss = made.use(await salvageCopy(this.#path));

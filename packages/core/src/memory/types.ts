@@ -8,7 +8,7 @@ import type { ExportLoss, Scope, SessionStore } from "../sessions/index.ts";
 import type { SkillStore } from "../skills/index.ts";
 import type { Tool } from "../tools/index.ts";
 
-export type OpenMemoryOptions = {
+export type OpenHomeOptions = {
   /** `$HERMES_HOME`. */
   readonly home: string;
   /** Receives warnings of the session database while `withSessions` uses it. */
@@ -27,7 +27,7 @@ export type OpenMemoryOptions = {
 export type MemoryUser = { readonly platform: string; readonly userId: string };
 
 /** Opening a home reads and creates nothing. Each layer is opened on first use; closing the home closes all of them. */
-export interface Memory extends AsyncDisposable {
+export interface Home extends AsyncDisposable {
   /** Absolute. */
   readonly home: string;
   readonly clock: Clock;
@@ -35,14 +35,15 @@ export interface Memory extends AsyncDisposable {
   config(): Promise<HermesConfig>;
   /** The section `memory:` only. Ignores mistakes in other sections, and reads simple files without the YAML library. */
   memoryConfig(): Promise<MemoryConfig>;
-  /** The owner of the home. Sees the sessions of all users; sessions it creates have no user. */
-  readonly owner: Owner;
+  /** The person the home belongs to: the files in `memories/` and the sessions that have no user. */
+  readonly owner: Person;
+  /** The same files, and the sessions of all users together. For whoever runs the home: the command line, the MCP server. */
+  readonly administrator: Administrator;
   /**
    * One user of a shared home. Throws `bad-user-id` if platform or id is missing (a caller without a user id must not get the owner's
    * memory) or contains U+0000 or a lone surrogate. Returns the same object for the same user.
    */
   user(user: { readonly platform: string; readonly id: string | number | bigint }): Person;
-  everyone(): Everyone;
   /** May be called twice. From then on layers and tool calls reject with `memory-closed`, including those already running. */
   close(): Promise<void>;
 }
@@ -50,7 +51,7 @@ export interface Memory extends AsyncDisposable {
 /** The owner or one user. Files, staged writes, sessions and the provider's identity are all derived from the same key. */
 export interface Person {
   /** The home this person belongs to. */
-  readonly memory: Memory;
+  readonly memory: Home;
   /** Undefined: the owner. */
   readonly user: MemoryUser | undefined;
   /** For reading a session store that is not bound to this person; `{}` for the owner. */
@@ -79,15 +80,10 @@ export interface Person {
   readonly provider: PersonProvider;
 }
 
-export interface Owner extends Person {
+/** Sees the sessions of all users; sessions it creates have no user. */
+export interface Administrator extends Person {
   /** The curated files in any directory, even if config disables them: the store then refuses writes. */
   curatedIn(directory: string, options?: CuratedInOptions): Promise<MemoryStore>;
-}
-
-/** Access to the sessions of all users together, for administration. Has no curated files. */
-export interface Everyone {
-  sessions(wanted: SessionsWanted & { readonly create: true }): Promise<SessionStore>;
-  sessions(wanted: SessionsWanted): Promise<SessionStore | undefined>;
   /** A copy with every readable row of a damaged database. Deleted when the home is closed. */
   salvage(): Promise<{ readonly store: SessionStore; readonly loss: ExportLoss }>;
   /** Names of the users' directories below `memories/users`, sorted. They do not reveal the user ids. */

@@ -11,15 +11,15 @@ registerHooks({
     return nextLoad(url, context);
   },
 });
-const { openMemory } = await import("../../src/memory/index.ts");
+const { openHome } = await import("../../src/memory/index.ts");
 const [home = "", ...asked] = process.argv.slice(2);
-const memory = openMemory({ home });
+const memory = openHome({ home });
 for (const name of asked) {
   if (name === "config" || name === "memoryConfig") await memory[name]();
-  if (name === "curated" || name === "skills") await memory.owner[name]();
-  if (name === "sessions") await memory.owner.sessions({ mode: "read" });
+  if (name === "curated" || name === "skills") await memory.administrator[name]();
+  if (name === "sessions") await memory.administrator.sessions({ mode: "read" });
   if (name === "mirror")
-    await memory.owner.provider.mirror(
+    await memory.administrator.provider.mirror(
       [{ target: "memory", op: { action: "add", content: "x" }, changeId: "1" }],
       "cli",
     );

@@ -2,13 +2,13 @@ import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type Memory, openMemory, type SessionStore } from "../../src/index.ts";
+import { type Home, openHome, type SessionStore } from "../../src/index.ts";
 import { SessionDatabase } from "../../src/memory/session-database.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
-function lasting(home: string): { readonly memory: Memory; readonly warnings: string[] } {
+function lasting(home: string): { readonly memory: Home; readonly warnings: string[] } {
   const warnings: string[] = [];
-  const memory = openMemory({ home, log: { warn: (line) => void warnings.push(line) } });
+  const memory = openHome({ home, log: { warn: (line) => void warnings.push(line) } });
   onTestFinished(() => memory.close());
   return { memory, warnings };
 }
@@ -16,8 +16,8 @@ function lasting(home: string): { readonly memory: Memory; readonly warnings: st
 /** A database with one session of this id, in a home of its own. */
 async function databaseWith(id: string): Promise<string> {
   const home = tempDirectory();
-  await using memory = openMemory({ home });
-  const store = await memory.owner.sessions({ mode: "write", create: true });
+  await using memory = openHome({ home });
+  const store = await memory.administrator.sessions({ mode: "write", create: true });
   await store.createSession(id, { source: "cli" });
   await store.appendMessage(id, { role: "user", content: "hello" });
   return join(home, "state.db");
@@ -44,7 +44,7 @@ describe("a database that is used for days", () => {
     const home = tempDirectory();
     const path = join(home, "state.db");
     const { memory } = lasting(home);
-    const look = () => memory.owner.withSessions(idsIn);
+    const look = () => memory.administrator.withSessions(idsIn);
     expect(await look()).toBeUndefined();
     expect(existsSync(path)).toBe(false);
     renameSync(await databaseWith("first"), path);
@@ -65,11 +65,13 @@ describe("a database that is used for days", () => {
     const path = join(home, "state.db");
     renameSync(await databaseWith("first"), path);
     const { memory } = lasting(home);
-    const stores = await Promise.all([1, 2, 3].map(() => memory.owner.withSessions(async (store) => store)));
+    const stores = await Promise.all(
+      [1, 2, 3].map(() => memory.administrator.withSessions(async (store) => store)),
+    );
     expect(new Set(stores).size).toBe(1);
     const next = await databaseWith("second");
     let calls = 0;
-    const seen = await memory.owner.withSessions(async (store) => {
+    const seen = await memory.administrator.withSessions(async (store) => {
       calls += 1;
       if (calls === 1) renameSync(next, path);
       return idsIn(store);
@@ -88,11 +90,14 @@ describe("a database that is used for days", () => {
       `DROP TRIGGER ${holder.prepare("SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'hermes_memory%'").get()?.name}`,
     );
     holder.exec("BEGIN IMMEDIATE");
-    const held = await memory.owner.withSessions(async (store) => [store?.readOnly, await idsIn(store)]);
+    const held = await memory.administrator.withSessions(async (store) => [
+      store?.readOnly,
+      await idsIn(store),
+    ]);
     expect(held).toEqual([true, ["first"]]);
     expect(warnings).toContain("The session database is opened for reading only");
     holder.exec("ROLLBACK");
-    expect(await memory.owner.withSessions(async (store) => store?.readOnly)).toBe(false);
+    expect(await memory.administrator.withSessions(async (store) => store?.readOnly)).toBe(false);
   });
 });
 
@@ -100,8 +105,8 @@ it("what a damaged database still holds is read from a copy, which goes with the
   const home = tempDirectory();
   const path = join(home, "state.db");
   renameSync(await databaseWith("first"), path);
-  const memory = openMemory({ home });
-  const { store, loss } = await memory.everyone().salvage();
+  const memory = openHome({ home });
+  const { store, loss } = await memory.administrator.salvage();
   expect(await idsIn(store)).toEqual(["first"]);
   expect(loss.lost).toEqual([]);
   const copy = store.location;

@@ -1,7 +1,7 @@
 // A command: a spec for help, completion and parsing, and a body that is loaded when the command runs.
 import type { SelectedHome } from "@hermes-memory/core/home";
 import type { Result } from "@hermes-memory/core/lib";
-import type { Memory } from "@hermes-memory/core/memory";
+import type { Home } from "@hermes-memory/core/memory";
 import type { Screen } from "./screen.ts";
 
 export type FlagSpec = {
@@ -70,7 +70,7 @@ export type CommandContext = {
   readonly isJson: boolean;
   readonly io: Terminal;
   /** The opened home, from which config and layers come. It is closed after the command. A broken config.yaml ends the command. */
-  readonly memory: Memory;
+  readonly memory: Home;
   /** Every group of commands, for completion. */
   readonly groups: readonly Group[];
   /** Runs another command of this program in the same home, with `terminal` as its terminal. Resolves to the exit code. */

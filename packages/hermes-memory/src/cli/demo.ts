@@ -1,7 +1,7 @@
 // `hermes demo`: runs the tour (../tour) in a separate home and prints it.
 import { once } from "node:events";
 import type { HistoryLine } from "@hermes-memory/core/curated";
-import { openMemory } from "@hermes-memory/core/memory";
+import { openHome } from "@hermes-memory/core/memory";
 import {
   configure,
   type MemoryCommands,
@@ -155,7 +155,7 @@ function closingLine(steps: readonly Step[], seconds: number): string {
 /** `hermes memory history` and `hermes memory undo`, run in this home: the tour shows the commands themselves. */
 export function memoryCommandsIn(home: string): MemoryCommands {
   const run = async (body: CommandBody, args: Readonly<Record<string, string>> = {}) => {
-    await using memory = openMemory({ home, env: {} });
+    await using memory = openHome({ home, env: {} });
     const selected = { home, root: home, profile: "default" };
     return await body(
       { args, rest: [], flags: {} },

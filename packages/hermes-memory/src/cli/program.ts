@@ -6,7 +6,7 @@ import {
   type SelectedHome,
   selectHome,
 } from "@hermes-memory/core/home";
-import { openMemory } from "@hermes-memory/core/memory";
+import { openHome } from "@hermes-memory/core/memory";
 import { VERSION } from "@hermes-memory/core/version";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import {
@@ -155,7 +155,7 @@ async function runBody(
   { system, ...call }: Pick<CommandContext, "home" | "isJson" | "io"> & { readonly system: HomeContext },
 ): Promise<CommandOutcome> {
   const body = await spec.load();
-  await using memory = openMemory({ home: call.home.home, env: call.io.env });
+  await using memory = openHome({ home: call.home.home, env: call.io.env });
   const runCommand: CommandContext["runCommand"] = (words, terminal) =>
     runInHome(words, terminal, { system, home: call.home });
   return await body(input, { ...call, memory, groups: GROUPS, runCommand });

@@ -13,7 +13,7 @@ import {
   scanOptions,
 } from "@hermes-memory/core/curated";
 import { codePointLength, groupThousands } from "@hermes-memory/core/lib";
-import type { Memory } from "@hermes-memory/core/memory";
+import type { Home } from "@hermes-memory/core/memory";
 import {
   buildSystemPrompt,
   chooseTimeZone,
@@ -93,12 +93,12 @@ export const promptSize: CommandBody = async ({ flags }, { home: selected, io, m
 
 // The prompt of the next session, built from the files on disk. Asks no model, provider or plugin, and creates no directory.
 
-async function inspectPrompt(opened: Memory, settings: PromptSettings): Promise<PromptReport> {
+async function inspectPrompt(opened: Home, settings: PromptSettings): Promise<PromptReport> {
   const config = await opened.config();
   const directory = contextDirectory(settings);
   const files = readPromptFiles({ home: opened.home, directory, maxChars: config.contextFileMaxChars });
   const zone = chooseTimeZone({ env: settings.env, configured: config.timezone });
-  const memory = inspectMemory(config, opened.owner.directory);
+  const memory = inspectMemory(config, opened.administrator.directory);
   const tools = toolsOf(config);
   const prompt = buildSystemPrompt({
     identity: files.identity,
@@ -127,13 +127,13 @@ async function inspectPrompt(opened: Memory, settings: PromptSettings): Promise<
 
 /** Reading skills writes a cache, so without a skills directory nothing is read. */
 async function skillsIndex(
-  opened: Memory,
+  opened: Home,
   { platform }: PromptSettings,
   tools: readonly ToolDefinition[],
 ): Promise<string | undefined> {
   const { skills } = await opened.config();
   if (!existsSync(skillsDirectory(opened.home)) && skills.externalDirs.length === 0) return undefined;
-  const store = await opened.owner.skills({ platform });
+  const store = await opened.administrator.skills({ platform });
   const names = tools.map(({ name }) => name);
   return buildSkillsIndex(store, { available: { tools: names, toolsets: ["memory", "skills"] } });
 }

@@ -1,7 +1,7 @@
 // Commands of the active provider: one group, under its name. Looked for only when the first word is no command of this program, and
 // for `hermes --help`, so other commands do not load it.
 import { useEnvFile } from "@hermes-memory/core/config";
-import { ifUsable, openMemory } from "@hermes-memory/core/memory";
+import { ifUsable, openHome } from "@hermes-memory/core/memory";
 import {
   activeProviderName,
   describeForeign,
@@ -59,7 +59,7 @@ export async function ownCommandsLine(
 
 /** "" when no provider is active, or config.yaml cannot be read. */
 async function activeIn(home: string): Promise<string> {
-  const config = await ifUsable(openMemory({ home }).memoryConfig());
+  const config = await ifUsable(openHome({ home }).memoryConfig());
   return config === undefined ? "" : activeProviderName(config.provider);
 }
 

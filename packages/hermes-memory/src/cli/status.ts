@@ -2,7 +2,7 @@
 import { DEFAULT_MEMORY_CONFIG, type MemoryConfig } from "@hermes-memory/core/config";
 import { formatFraction, type HistoryLine, lookAtPending, MEMORY_TARGETS } from "@hermes-memory/core/curated";
 import { describeCause, groupThousands, percentOf } from "@hermes-memory/core/lib";
-import { ConfigFailure, type Memory } from "@hermes-memory/core/memory";
+import { ConfigFailure, type Home } from "@hermes-memory/core/memory";
 import { VERSION } from "@hermes-memory/core/version";
 import type { CommandBody, CommandSpec, Paint, Terminal } from "./command.ts";
 import { inspectTarget, isDirectory, type TargetFile } from "./inspect-files.ts";
@@ -18,11 +18,11 @@ export const statusCommands: readonly CommandSpec[] = [
 ];
 
 const status: CommandBody = async (_input, { home: selected, io, memory }) => {
-  const { home, owner } = memory;
+  const { home, administrator } = memory;
   const { config, problem } = await configOf(memory);
-  const files = MEMORY_TARGETS.map((target) => inspectTarget(owner.directory, target, config));
+  const files = MEMORY_TARGETS.map((target) => inspectTarget(administrator.directory, target, config));
   const isThere = isDirectory(home);
-  const pending = countPending(owner.pendingDirectory);
+  const pending = countPending(administrator.pendingDirectory);
   const last = await lastChange(memory, config, files);
   const sessions = await countSessions(memory);
   const steps = nextSteps(files, pending, problem !== undefined);
@@ -56,9 +56,7 @@ const status: CommandBody = async (_input, { home: selected, io, memory }) => {
 };
 
 /** The defaults, and what is wrong with the file, where it cannot be used. */
-async function configOf(
-  memory: Memory,
-): Promise<{ readonly config: MemoryConfig; readonly problem?: string }> {
+async function configOf(memory: Home): Promise<{ readonly config: MemoryConfig; readonly problem?: string }> {
   try {
     return { config: await memory.memoryConfig() };
   } catch (cause) {
@@ -69,11 +67,11 @@ async function configOf(
 
 /** The newest change that took effect. Undefined when the journal cannot be read. */
 async function lastChange(
-  { owner }: Memory,
+  { administrator }: Home,
   config: MemoryConfig,
   files: readonly TargetFile[],
 ): Promise<HistoryLine | undefined> {
-  const store = await owner.curatedIn(owner.directory, { config, isLoaded: false });
+  const store = await administrator.curatedIn(administrator.directory, { config, isLoaded: false });
   const newest = files.flatMap(({ target, trouble }) => {
     if (trouble !== undefined) return [];
     try {
@@ -91,9 +89,9 @@ type SessionCounts =
   | { readonly error: string };
 
 /** Null when there is no database yet. */
-async function countSessions(memory: Memory): Promise<SessionCounts | null> {
+async function countSessions(memory: Home): Promise<SessionCounts | null> {
   try {
-    const store = await memory.everyone().sessions({ mode: "read" });
+    const store = await memory.administrator.sessions({ mode: "read" });
     if (store === undefined) return null;
     const { sessions, archived, messages, bytes } = await store.stats();
     return { count: sessions + archived, messages, bytes };

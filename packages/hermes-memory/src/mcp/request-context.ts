@@ -3,14 +3,14 @@ import { existsSync } from "node:fs";
 import { type CommittedWrite, MEMORY_TARGETS, type MemoryTarget } from "@hermes-memory/core/curated";
 import { describeCause, HermesError } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
-import { ifUsable, type Memory } from "@hermes-memory/core/memory";
+import { type Home, ifUsable } from "@hermes-memory/core/memory";
 import { ErrorCode } from "@modelcontextprotocol/sdk/types.js";
 
 export type Log = Pick<Logger, "info" | "warn" | "error">;
 
 export type Dependencies = {
   /** The served home, as its owner sees it. Its config is read again for each request. */
-  readonly memory: Memory;
+  readonly memory: Home;
   readonly log: Log;
   /** Runs all work that reads or writes curated memory. */
   readonly inOrder: InOrder;
@@ -54,7 +54,7 @@ export async function isMemoryOn(deps: Dependencies): Promise<boolean> {
 /** The blocks a system prompt would get. Does not create the home. */
 export async function readBlocks(deps: Dependencies): Promise<ReadonlyMap<MemoryTarget, string>> {
   if (!existsSync(deps.memory.home)) return new Map();
-  const store = await deps.memory.owner.curated({ log: (line) => deps.log.warn(line) });
+  const store = await deps.memory.administrator.curated({ log: (line) => deps.log.warn(line) });
   const blocks = MEMORY_TARGETS.flatMap((target) => {
     const block = store?.renderSnapshot(target);
     return block === undefined ? [] : [[target, block] as const];

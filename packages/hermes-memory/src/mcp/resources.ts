@@ -75,11 +75,15 @@ export async function readResource(uri: string, deps: Dependencies): Promise<Rea
   const id = uri.startsWith(`${SESSIONS}/`) ? decoded(uri.slice(SESSIONS.length + 1)) : undefined;
   if (id === undefined || id === "")
     throw resourceNotFound("There is no such resource. 'resources/list' names those there are.");
-  return text(uri, "text/plain", await deps.memory.owner.withSessions((store) => readSession(store, id)));
+  return text(
+    uri,
+    "text/plain",
+    await deps.memory.administrator.withSessions((store) => readSession(store, id)),
+  );
 }
 
 async function recentSessions({ memory }: Dependencies): Promise<object> {
-  const rows = await memory.owner.withSessions(async (store) =>
+  const rows = await memory.administrator.withSessions(async (store) =>
     store?.listSessionsRich({
       limit: RECENT_SESSIONS,
       orderByLastActive: true,

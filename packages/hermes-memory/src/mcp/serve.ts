@@ -5,7 +5,7 @@ import type { CommittedWrite, MemoryTarget } from "@hermes-memory/core/curated";
 import { logPath } from "@hermes-memory/core/home";
 import { HermesError } from "@hermes-memory/core/lib";
 import { createLogger } from "@hermes-memory/core/lib/logger";
-import { type Memory, openMemory } from "@hermes-memory/core/memory";
+import { type Home, openHome } from "@hermes-memory/core/memory";
 import { redactSecrets } from "@hermes-memory/core/security";
 import { callFromOutside, jsonOutcome, type Tool } from "@hermes-memory/core/tools";
 import { VERSION } from "@hermes-memory/core/version";
@@ -55,7 +55,7 @@ const DRAIN_MS = 10_000;
 export async function serve({ home, input, output, signal }: ServeOptions): Promise<void> {
   const log = openLog(home);
   const transport = new LineTransport(input, output, log);
-  await using memory = openMemory({ home, log, config: "live" });
+  await using memory = openHome({ home, log, config: "live" });
   const mirror = providerMirror(memory, log);
   const server = await createServer({ memory, log, inOrder: inOrder(), mirror });
   await server.connect(transport);
@@ -70,11 +70,11 @@ export async function serve({ home, input, output, signal }: ServeOptions): Prom
 }
 
 /** Calls the provider once per push, one call at a time. */
-function providerMirror({ owner }: Memory, log: Log): ProviderMirror {
+function providerMirror({ administrator }: Home, log: Log): ProviderMirror {
   const queue = inOrder();
   let last: Promise<unknown> = Promise.resolve();
   const tell = async (writes: readonly CommittedWrite[]): Promise<void> => {
-    const outcome = await owner.provider.mirror(writes, "mcp");
+    const outcome = await administrator.provider.mirror(writes, "mcp");
     if (outcome.kind === "failed")
       log.warn(`The memory provider '${outcome.provider}' did not get a change: ${outcome.reason}`);
   };
@@ -213,7 +213,7 @@ function isSearchOffered({ memory }: Pick<Dependencies, "memory">): boolean {
 
 /** The owner's tools without those for skills: clients bring their own skills. */
 async function serverTools({ memory, inOrder, mirror, log }: Dependencies): Promise<readonly Tool[]> {
-  const tools = await memory.owner.tools({
+  const tools = await memory.administrator.tools({
     inOrder,
     log: (line) => log.warn(line),
     onWrites: (writes) => mirror.push(writes), // the client does not wait for the provider

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Agent } from "@hermes-memory/agent/agent";
-import { openMemory } from "@hermes-memory/core/memory";
+import { openHome } from "@hermes-memory/core/memory";
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
@@ -192,7 +192,7 @@ describe("an MCP server in config", () => {
   it("lends its tools to a turn, its results are fenced, and its process ends with the agent", async () => {
     const theirs = tempDirectory();
     const pidFile = join(tempDirectory(), "pid");
-    const notes = await openMemory({ home: theirs }).owner.curated();
+    const notes = await openHome({ home: theirs }).owner.curated();
     await notes?.apply("memory", { action: "add", content: "The harbour crane is painted yellow" });
     const { agent, wire } = await agentHome(
       [{ toolCalls: [{ name: "mcp_notes_memory_history", arguments: {} }] }, { text: "Yellow." }],

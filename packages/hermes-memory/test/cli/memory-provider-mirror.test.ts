@@ -11,7 +11,7 @@ import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { runCurator } from "../../src/cli/chat/chat.ts";
 import type { CommandContext } from "../../src/cli/command.ts";
 import { runCommandLine } from "../../src/cli/program.ts";
-import { memoryTool, openMemory, readPendingWrites } from "../../src/index.ts";
+import { memoryTool, openHome, readPendingWrites } from "../../src/index.ts";
 import { runHere, runHermes } from "./run.ts";
 
 function homeWith(provider: string, more = ""): string {
@@ -68,7 +68,7 @@ describe("the fact store follows the command line", () => {
 
   it("through approvals and what comes back from the archive", async () => {
     const home = homeWith("holographic", "  overflow: archive\n  memory_char_limit: 60\n");
-    const store = await openMemory({ home }).owner.curated();
+    const store = await openHome({ home }).owner.curated();
     const args = { action: "add", target: "user", content: "Plays the oboe" };
     await memoryTool(store, args, { home, writeApproval: true });
     const [staged] = readPendingWrites(pendingWritesDirectory(home)).records;

@@ -19,7 +19,7 @@ import {
   readPendingWrites,
   rejectPending,
 } from "@hermes-memory/core/curated";
-import { ifUsable, openMemory } from "@hermes-memory/core/memory";
+import { ifUsable, openHome } from "@hermes-memory/core/memory";
 import { areSecretIds } from "@hermes-memory/core/security";
 import type { AgentSurface } from "../surface.ts";
 import type { CommandCall, CommandReply, SlashCommand } from "./command.ts";
@@ -380,7 +380,7 @@ const OFF: ReadonlySet<string> = new Set(["off", "false", "no", "0", "disable", 
 async function approval({ agent, host }: CommandCall, rest: string): Promise<CommandReply> {
   const value = rest.toLowerCase();
   if (value === "") {
-    const stored = await ifUsable(openMemory({ home: agent.home }).memoryConfig()); // reads config.yaml again
+    const stored = await ifUsable(openHome({ home: agent.home }).memoryConfig()); // reads config.yaml again
     const now = host.config.memory.writeApproval;
     const isOn = stored?.writeApproval ?? now;
     const lines = [`memory.write_approval = ${word(isOn)}`];

@@ -13,7 +13,7 @@ import {
   withoutUndefined,
 } from "@hermes-memory/core/lib";
 import { type Logger, silentLogger } from "@hermes-memory/core/lib/logger";
-import { type Memory, type MemoryUser, openMemory, type Person } from "@hermes-memory/core/memory";
+import { type Home, type MemoryUser, openHome, type Person } from "@hermes-memory/core/memory";
 import type { Message } from "@hermes-memory/core/message";
 import { contextDirectory } from "@hermes-memory/core/prompt";
 import type { MemoryManager } from "@hermes-memory/core/providers";
@@ -42,7 +42,7 @@ import { openSideModels } from "./side-models.ts";
  */
 export async function createAgent(options: AgentOptions): Promise<Agent> {
   await using cleanup = new AsyncDisposableStack(); // when a later step fails, everything opened so far is closed again
-  const basics = await openHome(options, cleanup);
+  const basics = await openBasics(options, cleanup);
   const { home, config, log } = basics;
 
   const model = await ModelInUse.open(await chooseMainModel(basics), { home, config });
@@ -139,7 +139,7 @@ type Basics = Binding & {
   readonly warn: (text: string) => void;
 };
 
-async function openHome(options: AgentOptions, cleanup: AsyncDisposableStack): Promise<Basics> {
+async function openBasics(options: AgentOptions, cleanup: AsyncDisposableStack): Promise<Basics> {
   const home = resolve(options.home);
   const { log = silentLogger, clock = systemClock } = options;
   const nowSeconds = clock.now().getTime() / 1000;
@@ -153,7 +153,7 @@ async function openHome(options: AgentOptions, cleanup: AsyncDisposableStack): P
   ensureHome(home);
   if (options.env === undefined) useEnvFile(home);
   const env = options.env ?? process.env;
-  const opened = cleanup.use(openMemory({ home, log, clock, env, config: options.config }));
+  const opened = cleanup.use(openHome({ home, log, clock, env, config: options.config }));
   const config = await opened.config();
   for (const { key, message } of mcpServerRemarks(config)) warn(`${key} in config.yaml ${message}`);
   const { platform, person } = bindPerson(options, opened, env.HERMES_SESSION_SOURCE || "cli");
@@ -229,7 +229,7 @@ type Binding = {
  * The user can be given as `userId`, as `user`, or by a store that is bound to one; without any, the agent works for the owner of the
  * home, who sees every session. Throws `bad-user-id` for an option without a value, and `user-mismatch` where two disagree.
  */
-function bindPerson(options: AgentOptions, memory: Memory, defaultPlatform: string): Binding {
+function bindPerson(options: AgentOptions, memory: Home, defaultPlatform: string): Binding {
   const given: Partial<MemoryUser> = options.user ?? {};
   const bound = options.store?.user;
   const asUser = "user" in options ? memory.user(keyOf(given.platform, given.userId)) : undefined;
@@ -237,7 +237,7 @@ function bindPerson(options: AgentOptions, memory: Memory, defaultPlatform: stri
   const platform = options.platform ?? asUser?.user?.platform ?? asStore?.user?.platform ?? defaultPlatform;
   const asId = "userId" in options ? memory.user(keyOf(platform, options.userId)) : undefined;
   const [first, ...others] = [...named("userId", asId), ...named("user", asUser), ...named("store", asStore)];
-  if (first === undefined) return { platform, person: memory.owner };
+  if (first === undefined) return { platform, person: memory.administrator };
   const other = others.find(({ person }) => person !== first.person);
   if (other === undefined) return { platform, person: first.person };
   throw new HermesError("user-mismatch", `The options ${shown(first)} and ${shown(other)} name two users.`, {
@@ -256,8 +256,8 @@ function shown({ option, person: { user } }: Named): string {
 }
 
 /** `memory.user` refuses values of wrong types that an untyped caller passed. */
-function keyOf(platform: string | undefined, id: string | undefined): Parameters<Memory["user"]>[0] {
-  return { platform, id } as Parameters<Memory["user"]>[0];
+function keyOf(platform: string | undefined, id: string | undefined): Parameters<Home["user"]>[0] {
+  return { platform, id } as Parameters<Home["user"]>[0];
 }
 
 type OpenedStore = {
@@ -274,7 +274,7 @@ async function openStore({ options, person, warn }: Basics): Promise<OpenedStore
   const { store: given } = options;
   if (given === null) return { store: undefined };
   if (given !== undefined) return { store: given, whole: given.user === undefined ? given : undefined };
-  const everyone = person.memory.everyone();
+  const everyone = person.memory.administrator;
   try {
     const whole = await everyone.sessions({ mode: "write", create: true });
     const store = await person.sessions({ mode: "write", create: true });

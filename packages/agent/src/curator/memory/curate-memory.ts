@@ -43,16 +43,16 @@ export async function curateMemory(run: RunContext): Promise<MemoryPart> {
   try {
     part = await curateTargets(run, (write) => writes.push(write));
   } finally {
-    trouble = await tellProvider(run.memory.owner, writes); // also after an abort: the writes so far are on disk
+    trouble = await tellProvider(run.memory.administrator, writes); // also after an abort: the writes so far are on disk
   }
   return { ...part, notes: [...part.notes, ...trouble] };
 }
 
 async function curateTargets(run: RunContext, onWrite: (write: CommittedWrite) => void): Promise<MemoryPart> {
-  const { owner, clock } = run.memory;
-  const { directory } = owner;
+  const { administrator, clock } = run.memory;
+  const { directory } = administrator;
   const config = await run.memory.memoryConfig();
-  const store = await owner.curatedIn(directory, { isLoaded: false });
+  const store = await administrator.curatedIn(directory, { isLoaded: false });
   const decided: Decided[] = [];
   const findings: Finding[] = [];
   const dropped: Dropped[] = [];
@@ -160,7 +160,7 @@ async function decide(
 }
 
 function stage(proposal: MemoryProposal, key: string, run: RunContext): Outcome {
-  const directory = run.memory.owner.pendingDirectory;
+  const directory = run.memory.administrator.pendingDirectory;
   const waiting = readPendingWrites(directory).records.find(
     ({ payload }) =>
       payload.curation !== undefined &&

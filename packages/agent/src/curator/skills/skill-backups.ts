@@ -26,7 +26,7 @@ import {
   withFileLocks,
   writeFileAtomic,
 } from "@hermes-memory/core/lib";
-import { openMemory } from "@hermes-memory/core/memory";
+import { openHome } from "@hermes-memory/core/memory";
 import { changeLockPath, skillsDirectory } from "@hermes-memory/core/skills";
 import { type AlreadyRunning, BACKUPS, removeLeftovers, takeRunLock } from "../run-lock.ts";
 import { isSafePath, packTarGz, type TarEntry, unpackTarGz } from "../tar.ts";
@@ -186,7 +186,7 @@ export async function restoreSnapshot(
     const lock = takeRunLock(home, "restore", now);
     if (!lock.ok) return lock;
     using _held = lock.value;
-    await removeLeftovers(openMemory({ home }));
+    await removeLeftovers(openHome({ home }));
     const done = await withFileLocks([changeLockPath(skills)], { timeoutMs: LOCK_WAIT_MS }, (): Restored => {
       const mended = mendSwap(skills);
       const backup = pack(home, { reason: `before rollback to ${id}`, keep, now });

@@ -4,7 +4,7 @@ import { type HermesConfig, loadConfig } from "@hermes-memory/core/config";
 import type { CompressCommand, EngineCommand } from "@hermes-memory/core/context";
 import type { CommittedWrite, MemoryStore } from "@hermes-memory/core/curated";
 import { err, ok, type Result } from "@hermes-memory/core/lib";
-import { type Memory, type MemoryUser, openMemory, type Person } from "@hermes-memory/core/memory";
+import { type Home, type MemoryUser, openHome, type Person } from "@hermes-memory/core/memory";
 import { isMessage, type Message } from "@hermes-memory/core/message";
 import { newSessionId, openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
 import { SkillStore } from "@hermes-memory/core/skills";
@@ -32,7 +32,7 @@ function heard(row: ChatRow): Message {
 }
 
 class FakeAgent implements AgentSurface {
-  opened: Memory;
+  opened: Home;
   readonly platform = "cli";
   sessionId = newSessionId(new Date());
   model: ModelIdentity = { model: "kiln-1", provider: "custom", apiMode: "chat_completions", baseUrl: "" };
@@ -66,12 +66,12 @@ class FakeAgent implements AgentSurface {
 
   get person(): Person {
     return this.user === undefined
-      ? this.opened.owner
+      ? this.opened.administrator
       : this.opened.user({ platform: this.user.platform, id: this.user.userId });
   }
 
   constructor(home: string) {
-    this.opened = openMemory({ home });
+    this.opened = openHome({ home });
     this.skills = new SkillStore({ home });
   }
 
@@ -229,9 +229,9 @@ export async function openChat(
   const store = await openSessionStore({ path: join(home, "state.db") });
   onTestFinished(() => store.close());
   agent.store = store;
-  agent.memory = await agent.opened.owner.curated();
+  agent.memory = await agent.opened.administrator.curated();
   const config = change(unwrapped(await loadConfig(home)));
-  agent.opened = openMemory({ home, config });
+  agent.opened = openHome({ home, config });
   const questions: string[] = [];
   const host: CommandHost = {
     config,

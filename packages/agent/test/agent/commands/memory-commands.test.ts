@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadMemoryConfig } from "@hermes-memory/core/config";
 import { entryId, memoryTool } from "@hermes-memory/core/curated";
-import { openMemory } from "@hermes-memory/core/memory";
+import { openHome } from "@hermes-memory/core/memory";
 import { describe, expect, it } from "vitest";
 import { memoryCommand } from "../../../src/agent/commands/memory-commands.ts";
 import { type Chat, openChat, textOf } from "./fake-agent.ts";
@@ -31,7 +31,7 @@ describe("/memory", () => {
 
   it("shows what another program wrote meanwhile, and leaves the session's snapshot alone", async () => {
     const chat = await openChat();
-    const other = await openMemory({ home: chat.home }).owner.curated();
+    const other = await openHome({ home: chat.home }).owner.curated();
     await other?.apply("memory", { action: "add", content: "written elsewhere" });
     expect(textOf(await chat.expect("/memory show memory", "text"))).toContain("written elsewhere");
     expect(chat.agent.memory?.renderSnapshot("memory")).toBeUndefined();

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ifUsable, openMemory } from "../../../src/memory/index.ts";
+import { ifUsable, openHome } from "../../../src/memory/index.ts";
 import type { ConfigField, MemoryProvider } from "../../../src/providers/contract.ts";
 import {
   checkAnswer,
@@ -240,7 +240,7 @@ it("answers are split: secrets never reach the settings, a setting with a variab
 
 describe("the values of an earlier setup", () => {
   const read = async (home: string, env = {}) => {
-    const config = await ifUsable(openMemory({ home }).config());
+    const config = await ifUsable(openHome({ home }).config());
     const { notes: section } = (config?.raw.memory ?? {}) as Record<string, unknown>;
     return readExisting({ home, name: "notes", fields: FIELDS, env, section });
   };

@@ -1,6 +1,6 @@
 // Whether a model is configured, for `hermes` without a command. Does not check that the model answers.
 import { envFilePath, readEnvFile } from "@hermes-memory/core/config";
-import { ifUsable, openMemory } from "@hermes-memory/core/memory";
+import { ifUsable, openHome } from "@hermes-memory/core/memory";
 
 export async function hasModel(
   home: string,
@@ -9,6 +9,6 @@ export async function hasModel(
   if (env.HERMES_MODEL?.trim()) return true;
   const file = readEnvFile(envFilePath(home));
   if (file.ok && file.value.values.get("HERMES_MODEL")?.trim()) return true;
-  const config = await ifUsable(openMemory({ home }).config());
+  const config = await ifUsable(openHome({ home }).config());
   return config !== undefined && config.model.default !== "";
 }

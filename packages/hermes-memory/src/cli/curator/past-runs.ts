@@ -25,7 +25,7 @@ import {
   readPendingWrites,
   rejectPending,
 } from "@hermes-memory/core/curated";
-import type { Memory } from "@hermes-memory/core/memory";
+import type { Home } from "@hermes-memory/core/memory";
 import {
   approveSkillChange,
   type PendingSkillChange,
@@ -174,7 +174,7 @@ export const approve: CommandBody = async (input, context) => {
     if (outcome.ok) approved.push(id);
     else failed.push({ id, kind: outcome.error.kind, error: outcome.error.message });
   };
-  const directory = context.memory.owner.pendingDirectory;
+  const directory = context.memory.administrator.pendingDirectory;
   const writes: CommittedWrite[] = [];
   const store = memory.length > 0 ? await openStore({ ...input, flags: {} }, context) : undefined;
   const gone: string[] = [];
@@ -207,7 +207,7 @@ export const approve: CommandBody = async (input, context) => {
 export const reject: CommandBody = async (input, context) => {
   const { memory, skills } = stagedOf(input, context);
   const rejected: string[] = [];
-  const directory = context.memory.owner.pendingDirectory;
+  const directory = context.memory.administrator.pendingDirectory;
   for (const { id } of memory) if (rejectPending(directory, id).ok) rejected.push(id);
   const store = skills.length > 0 ? await openSkills(context) : undefined;
   for (const { id } of skills) if (store && (await rejectSkillChange(store, id)).ok) rejected.push(id);
@@ -220,9 +220,11 @@ export type Staged = {
 };
 
 /** Proposals that the curator staged in this home, oldest first. */
-export function allStaged({ home, owner }: Memory): Staged {
+export function allStaged({ home, administrator }: Home): Staged {
   return {
-    memory: readPendingWrites(owner.pendingDirectory).records.filter(({ origin }) => origin === "curator"),
+    memory: readPendingWrites(administrator.pendingDirectory).records.filter(
+      ({ origin }) => origin === "curator",
+    ),
     skills: readPendingSkills(pendingSkillsDirectory(home)).records.filter(
       ({ origin }) => origin === "curator",
     ),
@@ -293,7 +295,7 @@ export const rollback: CommandBody = async (input, context) => {
   };
 };
 
-async function list(memory: Memory): Promise<CommandOutcome> {
+async function list(memory: Home): Promise<CommandOutcome> {
   const plans = await rollbackPlans(memory);
   const backups = listSnapshots(memory.home);
   const lines = [

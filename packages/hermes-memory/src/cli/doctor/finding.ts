@@ -1,12 +1,12 @@
 // Input and findings of the checks of `hermes doctor`. A finding names files and numbers, never stored text.
 import type { MemoryConfig } from "@hermes-memory/core/config";
 import { describeCause } from "@hermes-memory/core/lib";
-import type { Memory } from "@hermes-memory/core/memory";
+import type { Home } from "@hermes-memory/core/memory";
 import type { Terminal } from "../command.ts";
 
 /** Paths are absolute. */
 export type CheckedHome = {
-  readonly memory: Memory;
+  readonly memory: Home;
   readonly home: string;
   readonly root: string;
   readonly config: MemoryConfig;

@@ -46,7 +46,7 @@ export function checkMemoryFiles({ home, config }: CheckedHome): Finding[] {
 /** The files of a gateway's users. Only problems get a line each. */
 export function checkUserScopes({ home, memory, config }: CheckedHome): Finding[] {
   const users = usersDirectory(home);
-  const scopes = memory.everyone().userDirectories();
+  const scopes = memory.administrator.userDirectories();
   if (scopes.length === 0) return [];
   const wrong = scopes.flatMap((scope) =>
     findingsIn(join(users, scope), config)
@@ -250,7 +250,7 @@ function held(file: string): Finding[] {
 // Staged writes, and files that a killed process left
 
 export function checkPending({ home, memory, config }: CheckedHome): Finding[] {
-  const directory = memory.owner.pendingDirectory;
+  const directory = memory.administrator.pendingDirectory;
   const { records, skipped } = lookAtPending(directory);
   const stale = staleClaims(directory);
   const findings = [

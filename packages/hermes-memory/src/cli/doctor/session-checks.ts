@@ -17,7 +17,7 @@ const OTHERS_MAY_READ = 0o077;
 export async function checkSessions({ home, memory }: CheckedHome): Promise<Finding[]> {
   const path = sessionDatabasePath(home);
   try {
-    const store = await memory.everyone().sessions({ mode: "read" });
+    const store = await memory.administrator.sessions({ mode: "read" });
     if (store === undefined) return [fine("sessions", "There is no session database yet.")];
     // Before stats(): counting fails on a damaged table.
     const { problems, indexChecked } = await store.checkHealth();

@@ -57,7 +57,7 @@ export function storedInPending({
   memory: opened,
   config,
 }: Pick<CheckedHome, "home" | "memory" | "config">): Finding[] {
-  const memory = lookAtPending(opened.owner.pendingDirectory).records.map((record) => {
+  const memory = lookAtPending(opened.administrator.pendingDirectory).records.map((record) => {
     const { content, old_text, curation } = record.payload;
     const texts = [content, old_text, record.summary, curation?.text, ...(curation?.remove ?? [])];
     return { id: record.id, texts, group: "memory" };
@@ -91,7 +91,7 @@ function atMost(findings: readonly Finding[], check: string, where: string): Fin
 const MOST_LISTED = 20;
 
 export async function checkSkills({ home, env, memory }: CheckedHome): Promise<Finding[]> {
-  const store = await memory.owner.skills().catch((cause: unknown) => {
+  const store = await memory.administrator.skills().catch((cause: unknown) => {
     if (cause instanceof ConfigFailure) return new SkillStore({ home, env }); // checkSettings reports a broken config.yaml
     throw cause;
   });

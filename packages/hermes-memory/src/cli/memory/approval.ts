@@ -25,7 +25,7 @@ const SUMMARY_CHARS = 200;
 const NOTHING = "No pending memory writes.";
 
 export const pending: CommandBody = (_input, context) => {
-  const { records, skipped } = readPendingWrites(context.memory.owner.pendingDirectory);
+  const { records, skipped } = readPendingWrites(context.memory.administrator.pendingDirectory);
   return {
     json: { pending: records, skipped },
     lines:
@@ -42,7 +42,7 @@ export const pending: CommandBody = (_input, context) => {
 };
 
 export const approve: CommandBody = async (input, context) => {
-  const directory = context.memory.owner.pendingDirectory;
+  const directory = context.memory.administrator.pendingDirectory;
   const { ids, records, skipped } = chosen(directory, input.args.id ?? "");
   if (ids.length === 0) return nothingWaits("approved", skipped);
   const store = await openStore(input, context);
@@ -89,7 +89,7 @@ export const approve: CommandBody = async (input, context) => {
 };
 
 export const reject: CommandBody = async (input, context) => {
-  const directory = context.memory.owner.pendingDirectory;
+  const directory = context.memory.administrator.pendingDirectory;
   const { ids, skipped, records } = chosen(directory, input.args.id ?? "");
   if (ids.length === 0) return nothingWaits("rejected", skipped);
   const store = await openStore(input, context);

@@ -130,7 +130,7 @@ async function askProvider(
   context: CommandContext,
 ): Promise<Forgot> {
   if (!isHomeMemory(input, context)) return { kind: "none" };
-  const outcome = await context.memory.owner.provider.forget(text, { isDryRun });
+  const outcome = await context.memory.administrator.provider.forget(text, { isDryRun });
   if (outcome.kind !== "none") context.io.endWithoutWaiting();
   return outcome;
 }

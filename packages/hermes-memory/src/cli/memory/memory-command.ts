@@ -22,16 +22,16 @@ type Flags = Pick<CommandInput, "flags">;
 /** The files of the home's owner, or those in the directory that --dir names. */
 export function openStore(input: Flags, context: CommandContext): Promise<MemoryStore> {
   const allowSecrets = input.flags["allow-secret"] === true;
-  return context.memory.owner.curatedIn(memoryDirectory(input, context), { allowSecrets });
+  return context.memory.administrator.curatedIn(memoryDirectory(input, context), { allowSecrets });
 }
 
 export function memoryDirectory({ flags: { dir } }: Flags, { memory }: CommandContext): string {
-  return typeof dir === "string" ? resolve(dir) : memory.owner.directory;
+  return typeof dir === "string" ? resolve(dir) : memory.administrator.directory;
 }
 
 /** False when --dir names another directory. Only the home's own memory has a provider that mirrors it. */
 export function isHomeMemory(input: Flags, context: CommandContext): boolean {
-  return memoryDirectory(input, context) === context.memory.owner.directory;
+  return memoryDirectory(input, context) === context.memory.administrator.directory;
 }
 
 /**
@@ -173,7 +173,7 @@ export async function mirrorToProvider(
   writes: readonly CommittedWrite[],
 ): Promise<ProviderReport> {
   if (writes.length === 0 || !(await hasProvider(input, context))) return NO_REPORT;
-  const outcome = await context.memory.owner.provider.mirror(writes, "cli");
+  const outcome = await context.memory.administrator.provider.mirror(writes, "cli");
   context.io.endWithoutWaiting();
   switch (outcome.kind) {
     case "none":

@@ -145,7 +145,7 @@ async function withScrub(
   context: CommandContext,
 ): Promise<CommandOutcome> {
   if (texts.length === 0 || !(await hasProvider(input, context))) return done;
-  const scrubbed = await context.memory.owner.provider.scrub(texts);
+  const scrubbed = await context.memory.administrator.provider.scrub(texts);
   const left = leftInProvider(scrubbed);
   if (left === undefined) return done;
   return {

@@ -15,7 +15,7 @@ export const tool: CommandBody = async (input, context) => {
   const { name: asked } = input.args;
   const args = readArguments(input.rest);
   const writes: CommittedWrite[] = [];
-  const own = await context.memory.owner.tools({ onWrites: (made) => void writes.push(...made) });
+  const own = await context.memory.administrator.tools({ onWrites: (made) => void writes.push(...made) });
   if (asked === undefined) return list(own, context);
   const entry = own.find(({ name }) => name === asked);
   if (entry === undefined) return runOfProvider(asked, args, own, context);

@@ -93,10 +93,7 @@ async function openSource(input: CommandInput, context: CommandContext): Promise
   };
   const fromSalvage = async (cause: unknown): Promise<SessionStore> => {
     if (!isDamage(cause)) throw cause;
-    const copy = await context.memory
-      .everyone()
-      .salvage()
-      .catch(() => Promise.reject(cause));
+    const copy = await context.memory.administrator.salvage().catch(() => Promise.reject(cause));
     onLoss(copy.loss);
     return copy.store;
   };

@@ -22,12 +22,14 @@ export async function openSessions(
   context: CommandContext,
   mode: "read" | "write",
 ): Promise<SessionStore | undefined> {
-  return reportingWarnings(context, () => context.memory.owner.sessions({ mode }));
+  return reportingWarnings(context, () => context.memory.administrator.sessions({ mode }));
 }
 
 /** Creates home and database if needed. */
 export async function openOrMakeSessions(context: CommandContext): Promise<SessionStore> {
-  return reportingWarnings(context, () => context.memory.owner.sessions({ mode: "write", create: true }));
+  return reportingWarnings(context, () =>
+    context.memory.administrator.sessions({ mode: "write", create: true }),
+  );
 }
 
 /** For commands that find no database. */

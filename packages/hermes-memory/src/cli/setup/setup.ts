@@ -3,7 +3,7 @@
 import { isLoopback, type ModelChoiceError, openModel, parseBaseUrl } from "@hermes-memory/agent/models";
 import { envFilePath, setEnvValue } from "@hermes-memory/core/config";
 import { err, groupThousands, ok, pyStrip, type Result } from "@hermes-memory/core/lib";
-import { openMemory } from "@hermes-memory/core/memory";
+import { openHome } from "@hermes-memory/core/memory";
 import { maskSecret } from "@hermes-memory/core/providers";
 import {
   Cancelled,
@@ -531,7 +531,7 @@ async function settleTest(saved: SavedSetup, run: SetupRun, context: CommandCont
   }
   if (io.isInteractive) io.note(`Asking ${saved.resolved.identity.provider} ...\n`);
   // Opened again: the memory of this command was opened before the settings were saved.
-  const sources = await modelSources({ io, memory: openMemory({ home: context.memory.home }) });
+  const sources = await modelSources({ io, memory: openHome({ home: context.memory.home }) });
   const resolved = resolveModel({ ...sources, env: withoutChoice(sources.env) });
   if (!resolved.ok) return testFailed(resolved.error);
   if (!resolved.value.hasKey) return testFailed(resolved.value.problem);

@@ -8,7 +8,7 @@ export function openSkills(
   { memory }: CommandContext,
   flags: CommandInput["flags"] = {},
 ): Promise<SkillStore> {
-  return memory.owner.skills({ platform: "cli", allowSecrets: flags["allow-secret"] === true });
+  return memory.administrator.skills({ platform: "cli", allowSecrets: flags["allow-secret"] === true });
 }
 
 /** The second argument of `unwrap` for results of the skills layer. */

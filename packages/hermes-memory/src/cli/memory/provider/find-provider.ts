@@ -1,7 +1,7 @@
 // The provider that a command is about: the one that was named, or the active one.
 import { nearest } from "@hermes-memory/core/config";
 import { isRecord } from "@hermes-memory/core/lib";
-import { ifUsable, type Memory } from "@hermes-memory/core/memory";
+import { type Home, ifUsable } from "@hermes-memory/core/memory";
 import {
   activeProviderName,
   type FoundProvider,
@@ -70,7 +70,7 @@ async function loadFailure(
 export type Settings = Readonly<Record<string, unknown>>;
 
 /** `memory.<name>` of config.yaml; empty when the file cannot be used. */
-export async function providerSection(memory: Memory, name: string): Promise<Settings> {
+export async function providerSection(memory: Home, name: string): Promise<Settings> {
   const sections = (await ifUsable(memory.config()))?.raw.memory;
   const section = isRecord(sections) && Object.hasOwn(sections, name) ? sections[name] : undefined;
   return isRecord(section) ? section : {};

@@ -2,7 +2,7 @@
 // it saves, leaving changes nothing. `hermes memory off` switches the provider off again.
 import { resolve } from "node:path";
 import { configPath, nearest, useEnvFile } from "@hermes-memory/core/config";
-import { ifUsable, openMemory } from "@hermes-memory/core/memory";
+import { ifUsable, openHome } from "@hermes-memory/core/memory";
 import {
   type Answers,
   type Availability,
@@ -417,7 +417,7 @@ async function ownSetup(
     throw new CommandFailure(`The setup of '${name}' ${outcome.error.message}.`, {
       details: { kind: "setup-failed", provider: name },
     });
-  const after = await ifUsable(openMemory({ home }).config()); // reads the file that the plugin may have changed
+  const after = await ifUsable(openHome({ home }).config()); // reads the file that the plugin may have changed
   return {
     kind: "own",
     isActive: after !== undefined && activeProviderName(after.memory.provider) === name,

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { envFilePath, readEnvFile, useEnvFile } from "@hermes-memory/core/config";
 import { groupThousands, isRecord } from "@hermes-memory/core/lib";
-import type { Memory } from "@hermes-memory/core/memory";
+import type { Home } from "@hermes-memory/core/memory";
 import {
   type Availability,
   checkAvailability,
@@ -87,7 +87,7 @@ export async function providerStatus(context: CommandContext): Promise<ProviderS
 }
 
 async function describeActive(
-  memory: Memory,
+  memory: Home,
   name: string,
   found: FoundProvider | undefined,
 ): Promise<ActiveProvider> {
@@ -269,7 +269,7 @@ const SECRET_WORD =
 const HIDDEN = "[hidden]";
 
 /** `memory.<name>` of config.yaml, overridden by `<name>.json`, overridden by the provider's own report. */
-async function settingsOf(memory: Memory, name: string, reported: Settings = {}): Promise<Settings> {
+async function settingsOf(memory: Home, name: string, reported: Settings = {}): Promise<Settings> {
   const section = await providerSection(memory, name);
   return presentable({ ...section, ...readJson(join(memory.home, `${name}.json`)), ...reported });
 }

@@ -36,7 +36,7 @@ export async function withActiveProvider<T>(
   const notes: string[] = [];
   const sessionId = `${purpose}-${randomHex(6)}`;
   try {
-    const active = await context.memory.owner.provider.activate({ sessionId, log: noting(notes) });
+    const active = await context.memory.administrator.provider.activate({ sessionId, log: noting(notes) });
     if (active.kind !== "active") {
       const reason = active.kind === "unavailable" ? active.reason : "";
       throw new CommandFailure(`'${name}' cannot be asked. ${reason}`, {

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { filesOf, fixtureHome } from "../../../../test/fixtures/fixture-home.ts";
-import { bindStore, ConfigFailure, type Memory, type MemoryStore, openMemory } from "../../src/index.ts";
+import { bindStore, ConfigFailure, type Home, type MemoryStore, openHome } from "../../src/index.ts";
 import { NODE_COMPILE_CACHE } from "../fakes/compile-cache.ts";
 import { done, refused } from "../fakes/memory-home.ts";
 import { registeringPlugin, writePlugin } from "../fakes/plugins.ts";
@@ -24,8 +24,8 @@ function configured(text: string): string {
   return home;
 }
 
-async function curatedOf(memory: Memory): Promise<MemoryStore> {
-  const store = await memory.owner.curated();
+async function curatedOf(memory: Home): Promise<MemoryStore> {
+  const store = await memory.administrator.curated();
   if (store === undefined) throw new Error("memory is off");
   return store;
 }
@@ -33,15 +33,17 @@ async function curatedOf(memory: Memory): Promise<MemoryStore> {
 describe("opening a home", () => {
   it("makes no file and no folder, whatever is looked for in it", async () => {
     const home = join(tempDirectory(), "none");
-    await using memory = openMemory({ home });
+    await using memory = openHome({ home });
     expect(memory.home).toBe(home);
-    expect(await memory.owner.sessions({ mode: "write" })).toBeUndefined();
-    expect(await memory.everyone().sessions({ mode: "read" })).toBeUndefined();
-    expect(await memory.owner.withSessions(async (store) => store)).toBeUndefined();
-    expect(memory.everyone().userDirectories()).toEqual([]);
-    expect(await memory.owner.provider.mirror([], "cli")).toEqual({ kind: "none" });
+    expect(await memory.administrator.sessions({ mode: "write" })).toBeUndefined();
+    expect(await memory.administrator.sessions({ mode: "read" })).toBeUndefined();
+    expect(await memory.administrator.withSessions(async (store) => store)).toBeUndefined();
+    expect(memory.administrator.userDirectories()).toEqual([]);
+    expect(await memory.administrator.provider.mirror([], "cli")).toEqual({ kind: "none" });
     await memory.config();
-    const unloaded = await memory.owner.curatedIn(memory.owner.directory, { isLoaded: false });
+    const unloaded = await memory.administrator.curatedIn(memory.administrator.directory, {
+      isLoaded: false,
+    });
     expect(unloaded.history()).toEqual([]);
     expect(existsSync(home)).toBe(false);
   });
@@ -66,36 +68,36 @@ describe("opening a home", () => {
 
   it("closes what was opened, once, also when another layer could not be opened", async () => {
     const home = tempDirectory();
-    const memory = openMemory({ home });
-    const store = await memory.owner.sessions({ mode: "write", create: true });
-    expect(await memory.owner.sessions({ mode: "read" })).toBe(store); // one connection for all
-    expect(await memory.everyone().sessions({ mode: "write" })).toBe(store);
+    const memory = openHome({ home });
+    const store = await memory.administrator.sessions({ mode: "write", create: true });
+    expect(await memory.administrator.sessions({ mode: "read" })).toBe(store); // one connection for all
+    expect(await memory.administrator.sessions({ mode: "write" })).toBe(store);
     await store.createSession("s1", { source: "cli" });
     writeFileSync(join(home, "config.yaml"), "memory: [");
-    await expect(memory.owner.curated()).rejects.toBeInstanceOf(ConfigFailure);
+    await expect(memory.administrator.curated()).rejects.toBeInstanceOf(ConfigFailure);
     await memory.close();
     await memory.close();
     await expect(store.getSession("s1")).rejects.toThrow();
-    await using again = openMemory({ home });
+    await using again = openHome({ home });
     const reader = await again.owner.sessions({ mode: "read" });
     expect(await reader?.getSession("s1")).toMatchObject({ id: "s1" });
   });
 
   it("opens nothing any more once it is closed", async () => {
-    const memory = openMemory({ home: tempDirectory() });
+    const memory = openHome({ home: tempDirectory() });
     await memory.close();
-    await expect(memory.owner.sessions({ mode: "write", create: true })).rejects.toThrow("is closed");
+    await expect(memory.administrator.sessions({ mode: "write", create: true })).rejects.toThrow("is closed");
     expect(readdirSync(memory.home)).toEqual([]);
   });
 
   it("closed, refuses every layer and makes nothing", async () => {
     const home = tempDirectory();
-    const memory = openMemory({ home });
+    const memory = openHome({ home });
     const ann = memory.user({ platform: "telegram", id: "7" });
-    const tools = await memory.owner.tools();
+    const tools = await memory.administrator.tools();
     await memory.close();
     const refusal = { name: "HermesError", code: "memory-closed", hint: expect.stringContaining("again") };
-    for (const person of [memory.owner, ann])
+    for (const person of [memory.administrator, ann])
       for (const asked of [
         person.sessions({ mode: "read" }),
         person.sessions({ mode: "write", create: true }),
@@ -106,8 +108,8 @@ describe("opening a home", () => {
         person.provider.activate({ sessionId: "s" } as Parameters<typeof person.provider.activate>[0]),
       ])
         await expect(asked).rejects.toMatchObject(refusal);
-    await expect(memory.everyone().salvage()).rejects.toMatchObject(refusal);
-    await expect(memory.owner.curatedIn(home)).rejects.toMatchObject(refusal);
+    await expect(memory.administrator.salvage()).rejects.toMatchObject(refusal);
+    await expect(memory.administrator.curatedIn(home)).rejects.toMatchObject(refusal);
     for (const tool of tools)
       await expect((async () => tool.run({}, callContext()))()).rejects.toMatchObject(refusal);
     expect(readdirSync(home)).toEqual([]);
@@ -116,17 +118,17 @@ describe("opening a home", () => {
   it("closed while layers are being opened, closes and refuses them too", async () => {
     const home = tempDirectory();
     {
-      await using memory = openMemory({ home });
-      await memory.owner.sessions({ mode: "write", create: true });
+      await using memory = openHome({ home });
+      await memory.administrator.sessions({ mode: "write", create: true });
     }
     for (const isWarm of [false, true]) {
-      const memory = openMemory({ home });
-      if (isWarm) expect(await memory.owner.withSessions(async (store) => store)).toBeDefined();
+      const memory = openHome({ home });
+      if (isWarm) expect(await memory.administrator.withSessions(async (store) => store)).toBeDefined();
       const asked = [
-        memory.owner.sessions({ mode: "write" }),
-        memory.owner.withSessions(async (store) => store?.sessionCount()),
-        memory.owner.curated(),
-        memory.everyone().salvage(),
+        memory.administrator.sessions({ mode: "write" }),
+        memory.administrator.withSessions(async (store) => store?.sessionCount()),
+        memory.administrator.curated(),
+        memory.administrator.salvage(),
       ];
       const outcomes = Promise.allSettled(asked);
       await memory.close();
@@ -140,24 +142,24 @@ describe("opening a home", () => {
 
   it("makes a database for one who reads and may make it", async () => {
     const home = tempDirectory();
-    await using memory = openMemory({ home });
-    const store = await memory.owner.sessions({ mode: "read", create: true });
+    await using memory = openHome({ home });
+    const store = await memory.administrator.sessions({ mode: "read", create: true });
     expect(await store.sessionCount()).toBe(0);
     expect(existsSync(join(home, "state.db"))).toBe(true);
   });
 
   it.each([[""], ["a\0b"], [undefined], [null], [5]])("refuses the home %j", (home) => {
-    expect(() => openMemory({ home: home as string })).toThrow(expect.objectContaining({ code: "bad-home" }));
+    expect(() => openHome({ home: home as string })).toThrow(expect.objectContaining({ code: "bad-home" }));
   });
 
   it("in a home that is a file, says so and what to do", async () => {
     const home = join(tempDirectory(), "file");
     writeFileSync(home, "x");
-    await using memory = openMemory({ home });
+    await using memory = openHome({ home });
     for (const asked of [
-      memory.owner.sessions({ mode: "read" }),
-      memory.owner.sessions({ mode: "write", create: true }),
-      memory.owner.withSessions(async (store) => store),
+      memory.administrator.sessions({ mode: "read" }),
+      memory.administrator.sessions({ mode: "write", create: true }),
+      memory.administrator.withSessions(async (store) => store),
     ])
       await expect(asked).rejects.toMatchObject({
         name: "HermesError",
@@ -170,12 +172,12 @@ describe("opening a home", () => {
   it("tries a database again that could not be opened the first time", async () => {
     const home = tempDirectory();
     writeFileSync(join(home, "state.db"), "this is no database ".repeat(500));
-    await using memory = openMemory({ home });
-    await expect(memory.owner.sessions({ mode: "read" })).rejects.toMatchObject({
+    await using memory = openHome({ home });
+    await expect(memory.administrator.sessions({ mode: "read" })).rejects.toMatchObject({
       code: "session-db-not-sqlite",
     });
     writeFileSync(join(home, "state.db"), "");
-    expect(await memory.owner.sessions({ mode: "write" })).toBeDefined();
+    expect(await memory.administrator.sessions({ mode: "write" })).toBeDefined();
   });
 });
 
@@ -184,7 +186,7 @@ describe("the config of a home", () => {
     const home = configured(
       "memory:\n  memory_char_limit: 20\n  user_profile_enabled: false\n  overflow: archive\n",
     );
-    const store = await curatedOf(openMemory({ home }));
+    const store = await curatedOf(openHome({ home }));
     expect(store.dir).toBe(join(home, "memories"));
     done(await store.apply("memory", { action: "add", content: "a note of 17 chars" }));
     const second = done(await store.apply("memory", { action: "add", content: "another" }));
@@ -194,23 +196,23 @@ describe("the config of a home", () => {
   });
 
   it("switches curated memory off; files that are named are opened all the same, and refuse", async () => {
-    const memory = openMemory({
+    const memory = openHome({
       home: configured("memory:\n  memory_enabled: false\n  user_profile_enabled: false\n"),
     });
-    expect(await memory.owner.curated()).toBeUndefined();
+    expect(await memory.administrator.curated()).toBeUndefined();
     expect(await memory.user({ platform: "telegram", id: "7" }).curated()).toBeUndefined();
-    const named = await memory.owner.curatedIn(memory.owner.directory);
+    const named = await memory.administrator.curatedIn(memory.administrator.directory);
     refused(await named.apply("memory", { action: "add", content: "x" }), "disabled");
   });
 
   it("that cannot be used is an error with the key, the file and what to do", async () => {
     const home = configured("memory:\n  memory_char_limit: -1\n");
-    const memory = openMemory({ home });
+    const memory = openHome({ home });
     for (const asked of [
       memory.config(),
       memory.memoryConfig(),
-      memory.owner.curated(),
-      memory.owner.skills(),
+      memory.administrator.curated(),
+      memory.administrator.skills(),
     ])
       await expect(asked).rejects.toMatchObject({
         name: "HermesError",
@@ -224,7 +226,7 @@ describe("the config of a home", () => {
 
   it("holds for the tools of a person: writes wait where they need approval", async () => {
     for (const approval of [false, true]) {
-      const memory = openMemory({ home: configured(`memory:\n  write_approval: ${approval}\n`) });
+      const memory = openHome({ home: configured(`memory:\n  write_approval: ${approval}\n`) });
       const person = memory.user({ platform: "telegram", id: "7" });
       const tool = (await person.tools()).find(({ name }) => name === "memory");
       const args = { action: "add", target: "user", content: "Lives in Lisbon" };
@@ -237,7 +239,7 @@ describe("the config of a home", () => {
 
   it("is read again once it is repaired", async () => {
     const home = configured("memory: [");
-    const memory = openMemory({ home });
+    const memory = openHome({ home });
     await expect(memory.config()).rejects.toBeInstanceOf(ConfigFailure);
     await expect(memory.memoryConfig()).rejects.toBeInstanceOf(ConfigFailure);
     writeFileSync(join(home, "config.yaml"), "memory:\n  memory_char_limit: 100\n");
@@ -247,10 +249,10 @@ describe("the config of a home", () => {
 
   it("is read once, at every question, or not at all", async () => {
     const home = configured("memory:\n  memory_char_limit: 100\n");
-    const once = openMemory({ home });
-    const live = openMemory({ home, config: "live" });
-    const given = openMemory({ home, config: await openMemory({ home }).config() });
-    const limits = async (memory: Memory): Promise<number[]> => [
+    const once = openHome({ home });
+    const live = openHome({ home, config: "live" });
+    const given = openHome({ home, config: await openHome({ home }).config() });
+    const limits = async (memory: Home): Promise<number[]> => [
       (await memory.config()).memory.memoryCharLimit,
       (await memory.memoryConfig()).memoryCharLimit,
       (await curatedOf(memory)).usage("memory").limit,
@@ -273,7 +275,7 @@ describe("the config of a home", () => {
       join(home, "skills/ship/SKILL.md"),
       "---\nname: ship\ndescription: How to ship\n---\n\nGo.\n",
     );
-    const { owner } = openMemory({ home, env: { MORE: join(home, "more") } });
+    const { owner } = openHome({ home, env: { MORE: join(home, "more") } });
     const names = async (platform: string) =>
       (await (await owner.skills({ platform })).visible()).skills.map(({ name }) => name);
     expect(await names("cli")).toEqual(["ship"]);
@@ -287,9 +289,9 @@ describe("two users and the owner of one home", () => {
   const ANN = { platform: "telegram", id: "7" } as const;
 
   it("each have files and staged writes of their own", async () => {
-    const memory = openMemory({ home: tempDirectory() });
+    const memory = openHome({ home: tempDirectory() });
     const persons = [
-      memory.owner,
+      memory.administrator,
       memory.user(ANN),
       memory.user({ platform: "telegram", id: "8" }),
       memory.user({ platform: "discord", id: "7" }),
@@ -302,7 +304,7 @@ describe("two users and the owner of one home", () => {
     }
     for (const [index, person] of persons.entries())
       expect((await person.curated())?.entries("user")).toEqual([`Is number ${index}`]);
-    const users = memory.everyone().userDirectories();
+    const users = memory.administrator.userDirectories();
     expect(users).toHaveLength(4);
     for (const person of persons.slice(1))
       expect(users.map((name) => join(memory.home, "memories/users", name))).toContain(person.directory);
@@ -311,11 +313,11 @@ describe("two users and the owner of one home", () => {
   });
 
   it("each see their own sessions, the owner all of them", async () => {
-    await using memory = openMemory({ home: tempDirectory() });
+    await using memory = openHome({ home: tempDirectory() });
     const ann = memory.user(ANN);
     const bo = memory.user({ platform: "telegram", id: "8" });
     for (const [person, id] of [
-      [memory.owner, "own"],
+      [memory.administrator, "own"],
       [ann, "anns"],
       [bo, "bos"],
     ] as const) {
@@ -340,13 +342,13 @@ describe("two users and the owner of one home", () => {
       ];
     };
     const all = ["anns", "bos", "own"];
-    expect(await seenBy(memory.owner)).toEqual([all, all, ["own", "anns", "bos"], all]);
+    expect(await seenBy(memory.administrator)).toEqual([all, all, ["own", "anns", "bos"], all]);
     expect(await seenBy(ann)).toEqual([["anns"], ["anns"], [null, "anns", null], ["anns"]]);
     expect(await seenBy(bo)).toEqual([["bos"], ["bos"], [null, null, "bos"], ["bos"]]);
     const hers = await ann.sessions({ mode: "write", create: true });
     await expect(hers.listSessionsRich({ ...bo.scope })).rejects.toMatchObject({ code: "bad-user-id" });
     expect(await hers.setSessionTitle("bos", "taken over")).toBe(false);
-    const whole = await memory.everyone().sessions({ mode: "read" });
+    const whole = await memory.administrator.sessions({ mode: "read" });
     expect(await whole?.getSession("anns")).toMatchObject({ user_id: "7", source: "telegram" });
     expect(await whole?.getSession("own")).toMatchObject({ user_id: null });
   });
@@ -362,9 +364,12 @@ describe("two users and the owner of one home", () => {
       "plugin.yaml": "name: sample\nversion: 1\ndescription: notes who it is for\n",
       "index.js": `import fs from "node:fs";\n${registeringPlugin({ more })}`,
     });
-    await using memory = openMemory({ home });
+    await using memory = openHome({ home });
     const write = { target: "user", op: { action: "add", content: "x" }, changeId: "1" } as const;
-    expect(await memory.owner.provider.mirror([write], "cli")).toMatchObject({ kind: "mirrored", writes: 1 });
+    expect(await memory.administrator.provider.mirror([write], "cli")).toMatchObject({
+      kind: "mirrored",
+      writes: 1,
+    });
     expect(await memory.user(ANN).provider.mirror([write], "cli")).toMatchObject({ kind: "mirrored" });
     const options = { platform: "cron", user_id: "8", user_name: "Bo" };
     const active = await memory.user(ANN).provider.activate({ sessionId: "s1", options });
@@ -383,14 +388,14 @@ describe("two users and the owner of one home", () => {
   });
 
   it("is one user by platform and id: numbers are ids, and the same user is the same object", () => {
-    const memory = openMemory({ home: tempDirectory() });
+    const memory = openHome({ home: tempDirectory() });
     expect(memory.user({ platform: "telegram", id: 7 })).toBe(memory.user(ANN));
     expect(memory.user({ platform: "telegram", id: 7n }).user).toEqual({ platform: "telegram", userId: "7" });
     expect(memory.user({ platform: "tele", id: "gram7" })).not.toBe(
       memory.user({ platform: "telegram", id: "7" }),
     );
     expect(memory.user(ANN).scope).toEqual({ userId: "7", userPlatform: "telegram" });
-    expect(memory.owner.scope).toEqual({});
+    expect(memory.administrator.scope).toEqual({});
   });
 
   it.each([
@@ -402,7 +407,7 @@ describe("two users and the owner of one home", () => {
     ["no platform", { id: "7" }],
     ["an empty platform", { platform: "", id: "7" }],
   ])("is nobody with %s", (_name, key) => {
-    const memory = openMemory({ home: tempDirectory() });
+    const memory = openHome({ home: tempDirectory() });
     expect(() => memory.user(key as unknown as typeof ANN)).toThrow(
       expect.objectContaining({
         code: "bad-user-id",
@@ -413,11 +418,11 @@ describe("two users and the owner of one home", () => {
 });
 
 it.each(["\ud800", "a\udc00", "n\0ul"])("%j is no user's platform or id, and leaves no row", async (text) => {
-  await using memory = openMemory({ home: tempDirectory() });
+  await using memory = openHome({ home: tempDirectory() });
   const refusal = expect.objectContaining({ code: "bad-user-id" });
   expect(() => memory.user({ platform: "telegram", id: text })).toThrow(refusal);
   expect(() => memory.user({ platform: text, id: "7" })).toThrow(refusal);
-  const store = await memory.owner.sessions({ mode: "write", create: true });
+  const store = await memory.administrator.sessions({ mode: "write", create: true });
   expect(() => bindStore(store, { platform: "telegram", userId: text })).toThrow(refusal);
   expect(() => bindStore(store, { platform: text, userId: "7" })).toThrow(refusal);
   for (const user of [{ userId: text }, { userId: "7", userPlatform: text }]) {
@@ -430,19 +435,19 @@ it.each(["\ud800", "a\udc00", "n\0ul"])("%j is no user's platform or id, and lea
 it("a home of 0.1.0 opens, is written, and loses nothing", async () => {
   const home = fixtureHome();
   const before = filesOf(home);
-  await using memory = openMemory({ home });
+  await using memory = openHome({ home });
   const own = await curatedOf(memory);
   expect(own.warnings).toEqual([]);
   expect(own.entries("memory")).toHaveLength(11);
   const bo = memory.user({ platform: "telegram", id: "bo" });
   expect((await bo.curated())?.entries("user")).toEqual(["Bo repairs sluice gates."]);
-  expect(memory.everyone().userDirectories()).toHaveLength(1);
-  const store = await memory.owner.sessions({ mode: "write", create: true });
+  expect(memory.administrator.userDirectories()).toHaveLength(1);
+  const store = await memory.administrator.sessions({ mode: "write", create: true });
   expect(await store.sessionCount()).toBe(24);
   const ofBo = await bo.sessions({ mode: "read", create: true });
   const bos = await ofBo.listSessionsRich();
   expect(bos).toMatchObject([{ source: "telegram", user_id: "bo" }]);
-  expect((await (await memory.owner.skills()).contents()).skills.length).toBeGreaterThan(0);
+  expect((await (await memory.administrator.skills()).contents()).skills.length).toBeGreaterThan(0);
   done(await own.apply("user", { action: "add", content: "Keeps a logbook" }));
   await store.createSession("new", { source: "cli" });
   await memory.close();

@@ -1,0 +1,308 @@
+// The types of the door: one opened home, and the memory of one person in it. Members of the door throw a `HermesError` with a hint;
+// names are camelCase. The layers below it, with `Result` and database rows, are in `layers` and `administration` (types.ts).
+import type { Clock, TextModel } from "../lib/index.ts";
+import type { Logger } from "../lib/logger.ts";
+import type { Message, OpenAiMessage } from "../message/index.ts";
+import type { Home, Person } from "./types.ts";
+
+export type OpenMemoryOptions = {
+  /** `$HERMES_HOME`: a directory, created when the first thing is stored in it. */
+  readonly home: string;
+  /** Receives warnings. Never a memory text. */
+  readonly log?: Logger;
+  readonly clock?: Clock;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+};
+
+export interface Memory extends AsyncDisposable {
+  /** Absolute. */
+  readonly home: string;
+  /** The person the home belongs to: its own files, and the sessions that have no user. */
+  readonly owner: UserMemory;
+  /** One user of a shared home. Throws `bad-user-id` if platform or id is missing. */
+  user(user: { readonly platform: string; readonly id: string | number | bigint }): UserMemory;
+  /** The layers of the home, with the memory and the sessions of all users: for whoever runs it. */
+  readonly administration: Home;
+  /** Waits for what is being stored. May be called twice. */
+  close(): Promise<void>;
+}
+
+/**
+ * The memory of one person: curated entries, and conversations ("chats"). Nothing of another person can be read or changed with it.
+ *
+ * `chatId` is any text of yours: two users may use the same one. It names the whole conversation, also after a compaction has
+ * continued it in another session. The id of one of the person's sessions is accepted too.
+ */
+export interface UserMemory {
+  /** Undefined: the owner of the home. */
+  readonly user: { readonly platform: string; readonly id: string } | undefined;
+
+  // ---- Chats ----
+
+  /** What to send to a model for the next turn. The system text stays the same, byte for byte, until the chat is compacted. */
+  context(chatId: string, options?: ContextOptions): Promise<ChatContext>;
+  /**
+   * Stores an exchange: what the user said and what was replied. What the chat already has is not stored twice: an exchange equal to
+   * the newest one counts as the same one, unless `id` differs.
+   */
+  remember(chatId: string, text: string, reply: Reply, options?: RememberOptions): Promise<Remembered>;
+  /** Stores messages: only the new ones, or the whole list of the chat each time. */
+  remember(chatId: string, messages: readonly GivenMessage[], options?: RememberOptions): Promise<Remembered>;
+  /** The newest first. */
+  chats(options?: { readonly limit?: number }): Promise<readonly Chat[]>;
+  /** Undefined: there is no such chat. */
+  chat(chatId: string): Promise<Chat | undefined>;
+  /** False: there is no such chat. */
+  rename(chatId: string, title: string | null): Promise<boolean>;
+  /** Deletes the conversation with everything kept about it. False: there is no such chat. */
+  forgetChat(chatId: string): Promise<boolean>;
+  /** Summarises the older part of a chat with the model, where that is worth it. The chat goes on under the same `chatId`. */
+  compact(chatId: string, options: CompactOptions): Promise<Compacted>;
+  /** Asks the model once for facts worth keeping in the messages that were not looked at before, and adds them. */
+  extract(chatId: string, options: ExtractOptions): Promise<Extracted>;
+
+  // ---- Entries ----
+
+  add(text: string, options?: AddOptions): Promise<Written>;
+  list(options?: { readonly target?: EntryTarget }): Promise<readonly Entry[]>;
+  /** `id`: of the entry, or of one that it has replaced. */
+  update(id: string, text: string, options?: WriteOptions): Promise<Written>;
+  remove(id: string, options?: WriteOptions): Promise<{ readonly change: string }>;
+  /** Takes a change back; also all changes of one extraction, by its id. */
+  undo(change: string): Promise<Undone>;
+  /** The newest first. */
+  history(options?: {
+    readonly limit?: number;
+    readonly target?: EntryTarget;
+  }): Promise<readonly EntryChange[]>;
+  /** Where a text is or was, who wrote it and when; `text` may be an id. */
+  explain(text: string): Promise<EntryExplanation>;
+
+  search(query: string, options?: MemorySearchOptions): Promise<MemorySearchAnswer>;
+
+  /** Everything of this person. Cannot be undone. */
+  erase(options?: { readonly dryRun?: boolean }): Promise<Erased>;
+
+  /** The layers of this person. */
+  readonly layers: Person;
+}
+
+// ---- Chats ----
+
+/** A message in one of the formats this package reads: its own, a row of OpenAI's chat API, an AI SDK message. */
+export type GivenMessage = Message | OpenAiMessage | { readonly role: string; readonly content: unknown };
+
+/** A text, messages, or the result of `generateText` or `streamText`. */
+export type Reply = string | GivenMessage | readonly GivenMessage[] | object;
+
+export type MessageFormat = "ai-sdk" | "openai" | "hermes";
+
+export type ContextOptions = {
+  /** What the user says now: recall looks for it, and it becomes the last message of `request`. */
+  readonly query?: string;
+  /** What a program that keeps its own list would send: the rest of the chat is put in front of it. Instead of `query`. */
+  readonly messages?: readonly GivenMessage[];
+  /** Put in front of the memory in `system`. */
+  readonly identity?: string;
+  /** The most that history may cost, estimated. Default: 24,000. The oldest turns are left out, and `leftOut` says how many. */
+  readonly maxTokens?: number;
+  /** False: no recall. */
+  readonly recall?: boolean;
+  /** The format of `messages`. Default: `ai-sdk`, which versions 5, 6 and 7 accept. */
+  readonly format?: MessageFormat;
+  readonly signal?: AbortSignal;
+};
+
+export type ChatContext = {
+  readonly chatId: string;
+  /** The session that stores the chat now. */
+  readonly sessionId: string;
+  /** `identity`, and the entries as they were when the chat began. */
+  readonly system: string;
+  /** The stored conversation, oldest first, as far as it fits; with `messages`, the new ones at the end. */
+  readonly messages: ChatMessage[];
+  /** What was found about the query in other chats, the archive and the provider, fenced as untrusted. Empty: nothing. */
+  readonly recall: string;
+  /** To spread into a model call: `system`, and `messages` with the query and the recall as the last one. */
+  readonly request: { readonly system: string; readonly messages: ChatMessage[] };
+  /** Stored messages that did not fit. */
+  readonly leftOut: number;
+  /** An estimate for `request`. */
+  readonly tokens: number;
+};
+
+/** Fits `ModelMessage` of the AI SDK 5, 6 and 7; with another `format`, the rows of that format. */
+// biome-ignore lint/suspicious/noExplicitAny: replaced by the narrow union of recipes/ai-sdk
+export type ChatMessage = any;
+
+export type RememberOptions = {
+  /** Names the exchange: one with the same id is stored once, one with another id always. */
+  readonly id?: string;
+  /** The list is the whole chat, and the stored one follows it: rows that it no longer has are taken back. */
+  readonly follow?: boolean;
+  readonly signal?: AbortSignal;
+};
+
+export type Remembered = {
+  readonly chatId: string;
+  readonly sessionId: string;
+  /** How many messages were new. */
+  readonly stored: number;
+  /** How many the chat already had. */
+  readonly known: number;
+  /** Rows that `follow` took back. */
+  readonly takenBack: number;
+  /** The whole chat after it, with the ids of its rows: what a context engine works on. */
+  readonly messages: readonly Message[];
+};
+
+export type Chat = {
+  readonly chatId: string;
+  readonly sessionId: string;
+  readonly title: string | null;
+  readonly messages: number;
+  readonly startedAt: Date;
+  readonly lastActiveAt: Date;
+};
+
+export type CompactOptions = {
+  readonly model: TextModel;
+  /** The context window of the model that answers the chat, in tokens. */
+  readonly contextLength: number;
+  /** What the summary should keep in particular. */
+  readonly focus?: string;
+  /** Also below the threshold. */
+  readonly force?: boolean;
+  readonly signal?: AbortSignal;
+};
+
+export type Compacted = {
+  readonly kind: "compacted" | "pruned" | "unchanged" | "aborted" | "busy";
+  readonly sessionId: string;
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  /** For the user: what was summarised or left out, and why nothing was. */
+  readonly notices: readonly string[];
+};
+
+export type ExtractOptions = {
+  readonly model: TextModel;
+  /** Default: 10. */
+  readonly maxFacts?: number;
+  readonly signal?: AbortSignal;
+};
+
+export type Extracted = {
+  /** For `undo`. Undefined: nothing was added. */
+  readonly id: string | undefined;
+  readonly added: readonly Entry[];
+  readonly skipped: readonly { readonly text: string; readonly reason: string }[];
+  /** Messages that were looked at. */
+  readonly messages: number;
+};
+
+// ---- Entries ----
+
+/** `user`: what is known about the person (USER.md). `memory`: everything else (MEMORY.md). */
+export type EntryTarget = "memory" | "user";
+
+export type WriteOptions = {
+  /** Why, for the history. */
+  readonly reason?: string;
+  readonly chatId?: string;
+};
+
+/** Default target: `memory`. */
+export type AddOptions = WriteOptions & { readonly target?: EntryTarget };
+
+export type Entry = { readonly id: string; readonly target: EntryTarget; readonly text: string };
+
+export type Written = Entry & {
+  /** For `undo`. Undefined: the text was already there. */
+  readonly change: string | undefined;
+  /** From 80 % of the room on, and when a step after the write failed. */
+  readonly warning?: string;
+  /** Entries that moved to the archive to make room. */
+  readonly archived: readonly string[];
+};
+
+export type Undone = { readonly changes: readonly string[]; readonly entries: readonly Entry[] };
+
+export type EntryChange = {
+  readonly change: string;
+  readonly at: Date;
+  readonly target: EntryTarget;
+  readonly action: string;
+  readonly origin: string;
+  readonly status: "committed" | "aborted" | "undone" | "refused";
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+  readonly reason?: string;
+  readonly group?: string;
+  readonly sessionId?: string;
+};
+
+export type EntryExplanation = {
+  readonly text: string;
+  readonly isStored: boolean;
+  /** One sentence each, for people. */
+  readonly lines: readonly string[];
+  readonly changes: readonly EntryChange[];
+};
+
+// ---- Search ----
+
+export type MemorySearchOptions = {
+  /** Default: all three. */
+  readonly in?: readonly ("entries" | "archive" | "sessions")[];
+  /** Of each kind. Default: 10. */
+  readonly limit?: number;
+};
+
+export type MemoryHit =
+  | { readonly kind: "entry"; readonly id: string; readonly target: EntryTarget; readonly text: string }
+  | {
+      readonly kind: "archive";
+      readonly id: string;
+      readonly target: EntryTarget;
+      readonly text: string;
+      readonly archivedAt: Date;
+    }
+  | {
+      readonly kind: "session";
+      readonly chatId: string;
+      readonly sessionId: string;
+      readonly messageId: number;
+      readonly role: string;
+      readonly text: string;
+      readonly at: Date;
+      readonly title: string | null;
+    };
+
+export type MemorySearchAnswer = {
+  readonly hits: readonly MemoryHit[];
+  /** Hits that `limit` left out, at least. */
+  readonly leftOut: number;
+  /** How the sessions were found, and why nothing was: for people. */
+  readonly notes: readonly string[];
+};
+
+// ---- Erasing ----
+
+export type Erased = {
+  readonly entries: number;
+  readonly archived: number;
+  readonly changes: number;
+  readonly pending: number;
+  readonly sessions: number;
+  readonly messages: number;
+  /** Spilled results, snapshots, backups and other files. */
+  readonly files: number;
+  readonly provider: {
+    readonly name: string | undefined;
+    readonly erased: number;
+    readonly remaining?: string;
+  };
+  /** What is left and what to do about it. Empty: nothing is left. */
+  readonly remaining: readonly string[];
+};
