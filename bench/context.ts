@@ -6,9 +6,9 @@ import {
   DEFAULT_SETTINGS,
   deriveBudgets,
   estimateMessages,
-} from "@hermes-memory/core/context";
-import { HermesError } from "@hermes-memory/core/lib";
-import type { Message } from "@hermes-memory/core/message";
+} from "@hermes-memory/core/internal/context";
+import { HermesError } from "@hermes-memory/core/internal/lib";
+import type { Message } from "@hermes-memory/core/internal/message";
 import { assemble } from "../packages/core/src/context/compressor/handoff.ts";
 import { findBoundaries, findHeadEnd, planCompaction } from "../packages/core/src/context/compressor/plan.ts";
 import { pruneToolResults } from "../packages/core/src/context/compressor/prune.ts";

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { HermesError } from "@hermes-memory/core/lib";
+import { HermesError } from "@hermes-memory/core/internal/lib";
 import type { Settings } from "./holographic/fact-home.ts";
 import { generateFacts } from "./holographic/generate.ts";
 import { labelledFacts, labelledQuestions } from "./holographic/labelled.ts";

@@ -1,5 +1,5 @@
 // `npm run -s bench -- <name> [--flag value...]`: runs one benchmark and prints its figures as one JSON line, last.
-import { HermesError } from "@hermes-memory/core/lib";
+import { HermesError } from "@hermes-memory/core/internal/lib";
 
 /** For a flag that is given several times, `flags` has the last value and `lists` all of them. `words` precede the first flag. */
 type Benchmark = {

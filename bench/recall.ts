@@ -3,8 +3,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { HermesError } from "@hermes-memory/core/lib";
-import { openSessionStore } from "@hermes-memory/core/sessions";
+import { HermesError } from "@hermes-memory/core/internal/lib";
+import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { type Answers, ask, type Sureness } from "./recall/ask.ts";
 import { fillStore, padStore } from "./recall/fill.ts";
 import { readQuestionSet } from "./recall/question-set.ts";

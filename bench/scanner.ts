@@ -1,6 +1,6 @@
 // Speed of the threat scan at its widest scope, and of the second gate, on ordinary notes and on texts made to be slow. If the rate does
 // not fall with the length, the time is linear.
-import { scanThreats, secondGate } from "@hermes-memory/core/security";
+import { scanThreats, secondGate } from "@hermes-memory/core/internal/security";
 import { parseShape, requiredLiterals } from "../packages/core/src/security/threats/notation.ts";
 import { THREAT_PATTERNS } from "../packages/core/src/security/threats/patterns.ts";
 

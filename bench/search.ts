@@ -2,7 +2,7 @@
 // Python original. Then the same in a session of thousands of messages.
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { openSessionStore } from "@hermes-memory/core/sessions";
+import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { readBaseline } from "./search/baseline.ts";
 import { checkCompleteness } from "./search/completeness.ts";
 import { openDatabase } from "./search/database.ts";

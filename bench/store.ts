@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { HermesError } from "@hermes-memory/core/lib";
+import { HermesError } from "@hermes-memory/core/internal/lib";
 import { chooseCorpus } from "./store/corpus.ts";
 import { floorTarget } from "./store/floor.ts";
 import { fill } from "./store/phases.ts";

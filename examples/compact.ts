@@ -6,16 +6,18 @@ import { join } from "node:path";
 import {
   applyPromptCaching,
   ContextCompressor,
-  cacheSavings,
-  costOf,
-  estimateMessages,
-  findPrices,
-  frozenSnapshotSavings,
   LosslessEngine,
-  normalizeUsage,
   type OpenAiMessage,
   openSessionStore,
 } from "hermes-memory";
+import { estimateMessages } from "hermes-memory/context";
+import {
+  cacheSavings,
+  costOf,
+  findPrices,
+  frozenSnapshotSavings,
+  normalizeUsage,
+} from "hermes-memory/models";
 
 // A window of 16,000 tokens keeps the lists short. Compaction starts at 85 % of it, and keeps about 2,700 tokens at the end.
 const contextLength = 16_000;

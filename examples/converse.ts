@@ -3,7 +3,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { newSessionId, openSessionStore } from "hermes-memory";
+import { openSessionStore } from "hermes-memory";
+import { newSessionId } from "hermes-memory/sessions";
 
 const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent uses the user's home: ~/.hermes
 

@@ -5,13 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   buildMemoryContextBlock,
-  injectRecall,
   MemoryManager,
   memoryTool,
   openHome,
   StreamingContextScrubber,
-  writeMetadata,
 } from "hermes-memory";
+import { injectRecall, writeMetadata } from "hermes-memory/providers";
 import createNotesProvider from "./memory-plugin/index.ts";
 
 const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent uses the user's home: ~/.hermes

@@ -91,7 +91,7 @@ async function serve(turns: number): Promise<void> {
 
 async function talk(home: string, turns: number): Promise<void> {
   const { jsonSchema, tool } = await import("ai");
-  const { createAgent } = await import("@hermes-memory/agent/agent");
+  const { createAgent } = await import("@hermes-memory/agent/internal/agent");
   const { answerText, plantedFacts, TOOL_NAME, toolResult, userText } = await import(
     "../packages/agent/test/fakes/long-conversation.ts"
   );

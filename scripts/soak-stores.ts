@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { parseArgs } from "node:util";
-import { openSessionStore } from "@hermes-memory/core/sessions";
+import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { referenceReplay30 as replay } from "../packages/core/test/golden/vectors.ts";
 import { SOAK_PARTS, SOAK_WORDS } from "./soak/messages.ts";
 

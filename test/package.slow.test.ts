@@ -13,7 +13,7 @@ import {
 import { createRequire } from "node:module";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
-import { VERSION } from "@hermes-memory/core/version";
+import { VERSION } from "@hermes-memory/core/internal/version";
 import { transformSync } from "esbuild";
 import { publint } from "publint";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -265,7 +265,7 @@ function typescriptOfAttw(): string {
   return attw.resolve("typescript/package.json");
 }
 
-/** `@hermes-memory/core/curated` and all others that can be imported. */
+/** `@hermes-memory/core/internal/curated` and all others that can be imported. */
 function specifiersOf(name: string, manifest: { readonly exports: object }): string[] {
   const subpaths = Object.keys(manifest.exports).filter((each) => each !== "./package.json");
   return subpaths.map((each) => each.replace(".", name));

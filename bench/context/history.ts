@@ -1,5 +1,5 @@
 // One long conversation, made up from a seed: turns and tool rounds, results that are fetched again, now and then an image.
-import { type Message, readRow } from "@hermes-memory/core/message";
+import { type Message, readRow } from "@hermes-memory/core/internal/message";
 import { randomNumbers } from "../../packages/core/test/fakes/random.ts";
 import { conversation } from "../corpus/conversation.ts";
 import { textWriter } from "../corpus/text.ts";

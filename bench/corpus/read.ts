@@ -1,7 +1,7 @@
 // A corpus from JSONL files. Nothing is kept in memory.
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import { describeCause, errnoCode, HermesError } from "@hermes-memory/core/lib";
+import { describeCause, errnoCode, HermesError } from "@hermes-memory/core/internal/lib";
 import { type CorpusMessage, corpusMessage } from "./message.ts";
 
 /** One message per line; blank lines are skipped. For an invalid line it throws an error with file and line number. */

@@ -2,7 +2,7 @@
 // structured and Chinese content, and tables of another program.
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { openSessionStore } from "@hermes-memory/core/sessions";
+import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 
 const WORDS =
   "harbour crane copper lantern ledger willow anchor quarry thistle beacon deploy config router socket branch".split(

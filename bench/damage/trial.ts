@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { openSessionStore, type RepairReport, repairDatabase } from "@hermes-memory/core/sessions";
+import { openSessionStore, type RepairReport, repairDatabase } from "@hermes-memory/core/internal/sessions";
 
 /** The rows of each table except indexes, every row as one text with its types. */
 type Content = ReadonlyMap<string, ReadonlySet<string>>;

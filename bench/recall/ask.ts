@@ -1,5 +1,5 @@
 // Asks every question of a database unchanged: for sessions through the model's tool, for messages directly.
-import { type SessionStore, sessionSearchTool } from "@hermes-memory/core/sessions";
+import { type SessionStore, sessionSearchTool } from "@hermes-memory/core/internal/sessions";
 import { foundSessions } from "../search/tool-answer.ts";
 import type { Database } from "./question-types.ts";
 import type { Found } from "./share.ts";

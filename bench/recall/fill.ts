@@ -1,5 +1,5 @@
 // Fills a store with conversations: one session per meeting, one message per turn.
-import type { SessionStore } from "@hermes-memory/core/sessions";
+import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import type { Meeting } from "./question-types.ts";
 
 const PADDING_PER_SESSION = 500;

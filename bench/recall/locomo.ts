@@ -1,5 +1,5 @@
 // LoCoMo: conversations of two people over many sessions, and questions with the turns that answer them.
-import { HermesError } from "@hermes-memory/core/lib";
+import { HermesError } from "@hermes-memory/core/internal/lib";
 import { z } from "zod";
 import type { Database, Meeting, Turn } from "./question-types.ts";
 

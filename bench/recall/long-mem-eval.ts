@@ -1,5 +1,5 @@
 // LongMemEval: for each question a separate set of chats between a user and an assistant, with the answering turns marked.
-import { HermesError } from "@hermes-memory/core/lib";
+import { HermesError } from "@hermes-memory/core/internal/lib";
 import { z } from "zod";
 import type { Database, Meeting } from "./question-types.ts";
 

@@ -1,7 +1,7 @@
 // Reads the two published sets of questions about past conversations into one form: databases with their questions.
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { describeCause, HermesError } from "@hermes-memory/core/lib";
+import { describeCause, HermesError } from "@hermes-memory/core/internal/lib";
 import { isLocomo, locomoDatabases } from "./locomo.ts";
 import { isLongMemEval, longMemEvalDatabases } from "./long-mem-eval.ts";
 import type { QuestionSet } from "./question-types.ts";

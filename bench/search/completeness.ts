@@ -1,7 +1,7 @@
 // Compares the timed searches with a scan of every message, in the same run: they must be complete.
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import type { SessionStore } from "@hermes-memory/core/sessions";
+import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { progress } from "../store/progress.ts";
 import type { Expected } from "./expect.ts";
 import type { Queries } from "./query-file.ts";

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
-import type { NewMessage } from "@hermes-memory/core/sessions";
+import type { NewMessage } from "@hermes-memory/core/internal/sessions";
 import { chooseCorpus } from "../store/corpus.ts";
 import { intakeFrom } from "../store/intake.ts";
 import { load } from "../store/phases.ts";

@@ -1,6 +1,6 @@
 // Reads a JSON file with a given schema, or throws an error that says what is wrong with it.
 import { readFileSync } from "node:fs";
-import { describeCause, HermesError } from "@hermes-memory/core/lib";
+import { describeCause, HermesError } from "@hermes-memory/core/internal/lib";
 import { z } from "zod";
 
 export function readJsonFile<T>(file: string, shape: z.ZodType<T>, hint: string): T {

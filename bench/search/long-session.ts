@@ -1,7 +1,7 @@
 // A hit in a session of thousands of messages compared with the same hit in a short one. Both sessions are added to the database
 // through the store and removed afterwards.
-import { HermesError } from "@hermes-memory/core/lib";
-import { type SessionStore, sessionSearchTool } from "@hermes-memory/core/sessions";
+import { HermesError } from "@hermes-memory/core/internal/lib";
+import { type SessionStore, sessionSearchTool } from "@hermes-memory/core/internal/sessions";
 import { pick, type Random, randomNumbers } from "../../packages/core/test/fakes/random.ts";
 import { contentText, generateCorpus } from "../corpus/index.ts";
 import { progress } from "../store/progress.ts";

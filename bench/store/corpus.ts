@@ -1,6 +1,6 @@
 // The messages of a run: generated ones, or those of the given files.
 import { basename } from "node:path";
-import { HermesError } from "@hermes-memory/core/lib";
+import { HermesError } from "@hermes-memory/core/internal/lib";
 import { type CorpusMessage, generateCorpus, readCorpus } from "../corpus/index.ts";
 import { progress } from "./progress.ts";
 

@@ -1,5 +1,5 @@
 // Feeds messages of the corpus into a target: creates each session when its first message comes, and counts the text.
-import { codePointLength } from "@hermes-memory/core/lib";
+import { codePointLength } from "@hermes-memory/core/internal/lib";
 import { textBytesOf } from "../corpus/index.ts";
 import { type Corpus, messagesOf } from "./corpus.ts";
 import type { Target } from "./target.ts";

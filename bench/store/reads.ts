@@ -1,5 +1,5 @@
 // Measures browsing, listing and scrolling in a full database.
-import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
+import { openSessionStore, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import { progress } from "./progress.ts";
 import { type Milliseconds, repeat } from "./timing.ts";
 

@@ -1,5 +1,5 @@
 // The session store as a target.
-import { type NewMessage, openSessionStore } from "@hermes-memory/core/sessions";
+import { type NewMessage, openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { sourceOf } from "../corpus/index.ts";
 import type { Anchor } from "./reads.ts";
 import type { Target } from "./target.ts";

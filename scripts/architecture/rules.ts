@@ -16,10 +16,10 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["curated", "providers", "sessions", "skills"],
     ["prompt", "context"],
     ["memory"],
-    ["index"],
+    ["index", "public"],
   ],
-  "packages/agent": [["models"], ["agent", "curator"], ["index"]],
-  "packages/hermes-memory": [["mcp", "tour"], ["cli"], ["index"]],
+  "packages/agent": [["models"], ["agent", "curator"], ["index", "public"]],
+  "packages/hermes-memory": [["mcp", "tour"], ["cli"], ["index", "public"]],
 };
 const PACKAGES = Object.keys(FLOORS);
 
@@ -165,7 +165,9 @@ function floorOf(directory: string, folder: string): number | undefined {
 
 /** An index.ts right below a folder of src, or a file that is a folder's equal. */
 function isDoor(path: string): boolean {
-  return SIDE_DOORS.includes(path) || /^packages\/[^/]+\/src\/(?:[^/]+|[^/]+\/index\.ts)$/.test(path);
+  return (
+    SIDE_DOORS.includes(path) || /^packages\/[^/]+\/src\/(?:[^/]+|[^/]+\/index\.ts|public\/[^/]+)$/.test(path)
+  );
 }
 
 function isOwnFile(from: string, to: string): boolean {

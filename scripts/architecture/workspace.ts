@@ -94,7 +94,7 @@ function resolveImport(packages: readonly Package[], from: string, specifier: st
   return target === undefined || file === undefined ? undefined : posix.join(target.directory, file);
 }
 
-/** "@hermes-memory/core/lib" is of the package "@hermes-memory/core". */
+/** "@hermes-memory/core/internal/lib" is of the package "@hermes-memory/core". */
 export function packageName(specifier: string): string {
   return specifier
     .split("/")

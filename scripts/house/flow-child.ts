@@ -8,9 +8,9 @@ import { setTimeout as wait } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type { CoverageFile } from "./flows.ts";
 
-type AgentDoor = typeof import("@hermes-memory/agent/agent");
-type SessionsDoor = typeof import("@hermes-memory/core/sessions");
-type ChatModel = import("@hermes-memory/agent/models").ChatModel;
+type AgentDoor = typeof import("@hermes-memory/agent/internal/agent");
+type SessionsDoor = typeof import("@hermes-memory/core/internal/sessions");
+type ChatModel = import("@hermes-memory/agent/internal/models").ChatModel;
 
 /** Throws unless the flow did its work: the figures of a failed flow would look plausible too. */
 type Prepared = { readonly run: () => Promise<void>; readonly close: () => Promise<void> };

@@ -2,7 +2,7 @@
 // change on stdout with a synchronous write, so that no report is still in a buffer when it is killed.
 // Arguments: database, name of this writer, seconds.
 import { writeSync } from "node:fs";
-import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
+import { openSessionStore, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import { messageText, SOAK_WORDS } from "./messages.ts";
 
 const [path = "", name = "", seconds = "10"] = process.argv.slice(2);

@@ -1,7 +1,7 @@
 // The corpus of the store benchmark: figures are only worth comparing when it stays what it says it is.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { codePointLength } from "@hermes-memory/core/lib";
+import { codePointLength } from "@hermes-memory/core/internal/lib";
 import { describe, expect, it } from "vitest";
 import { type CorpusMessage, generateCorpus, readCorpus, sourceOf } from "../../bench/corpus/index.ts";
 import { tempDirectory } from "../../packages/core/test/fakes/temp-directory.ts";

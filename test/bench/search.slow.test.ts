@@ -1,7 +1,7 @@
 // The search benchmark on a small corpus. How long anything takes is not looked at.
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openSessionStore } from "@hermes-memory/core/sessions";
+import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
 import { deriveQueries } from "../../bench/search/queries.ts";
 import { report } from "../../bench/search/report.ts";

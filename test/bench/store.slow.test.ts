@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { openSessionStore } from "@hermes-memory/core/sessions";
+import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type CorpusMessage, generateCorpus } from "../../bench/corpus/index.ts";
 import { tempDirectory } from "../../packages/core/test/fakes/temp-directory.ts";

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { ContextCompressor } from "@hermes-memory/core/context";
+import { ContextCompressor } from "@hermes-memory/core/internal/context";
 import { contextEngineContract, memoryProviderContract } from "@hermes-memory/core/testing";
 import createNotesProvider from "../../examples/memory-plugin/index.ts";
 import { expect } from "./node-expect.ts";

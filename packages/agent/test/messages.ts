@@ -1,5 +1,11 @@
 // Messages for tests, written and compared as chat rows.
-import { type Message, type Meta, type OpenAiMessage, readRow, toOpenAi } from "@hermes-memory/core/message";
+import {
+  type Message,
+  type Meta,
+  type OpenAiMessage,
+  readRow,
+  toOpenAi,
+} from "@hermes-memory/core/internal/message";
 
 export type ChatRow = Readonly<Record<string, unknown>> & { readonly role: string };
 

@@ -3,7 +3,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { silentLogger } from "@hermes-memory/core/lib/logger";
+import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { describe, expect, it } from "vitest";
 import { reviewHome } from "../../agent/test/agent/review-home.ts";
 import {

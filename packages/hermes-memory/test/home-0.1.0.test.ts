@@ -2,9 +2,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createAgent } from "@hermes-memory/agent/agent";
-import { ENTRY_DELIMITER } from "@hermes-memory/core/curated";
-import { openHome } from "@hermes-memory/core/memory";
+import { createAgent } from "@hermes-memory/agent/internal/agent";
+import { ENTRY_DELIMITER } from "@hermes-memory/core/internal/curated";
+import { openHome } from "@hermes-memory/core/internal/memory";
 import { describe, expect, it } from "vitest";
 import { filesOf, fixtureHome } from "../../../test/fixtures/fixture-home.ts";
 import { startWire } from "../../agent/test/fakes/wires/wire-in-test.ts";

@@ -3,13 +3,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { loadMemoryConfig } from "@hermes-memory/core/config";
-import { engineTools, LosslessEngine } from "@hermes-memory/core/context";
-import { curatedTools, memoryHistoryEntry } from "@hermes-memory/core/curated";
-import { isRecord } from "@hermes-memory/core/lib";
-import { activateProvider } from "@hermes-memory/core/providers";
-import { openSessionStore, readResultEntry, sessionSearchEntry } from "@hermes-memory/core/sessions";
-import { SkillStore, skillTools } from "@hermes-memory/core/skills";
+import { loadMemoryConfig } from "@hermes-memory/core/internal/config";
+import { engineTools, LosslessEngine } from "@hermes-memory/core/internal/context";
+import { curatedTools, memoryHistoryEntry } from "@hermes-memory/core/internal/curated";
+import { isRecord } from "@hermes-memory/core/internal/lib";
+import { activateProvider } from "@hermes-memory/core/internal/providers";
+import { openSessionStore, readResultEntry, sessionSearchEntry } from "@hermes-memory/core/internal/sessions";
+import { SkillStore, skillTools } from "@hermes-memory/core/internal/skills";
 import {
   callFromOutside,
   definitionOf,
@@ -17,7 +17,7 @@ import {
   TOOL_NAME,
   type Tool,
   type ToolDefinition,
-} from "@hermes-memory/core/tools";
+} from "@hermes-memory/core/internal/tools";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { delegateEntry } from "../../agent/src/agent/delegation/delegate-task.ts";

@@ -1,11 +1,11 @@
 // The options of `createAgent`. Only `home` is needed: the defaults come from its config.yaml and .env.
-import type { HermesConfig } from "@hermes-memory/core/config";
-import type { ApprovalCallback } from "@hermes-memory/core/curated";
-import type { Clock } from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
-import type { MemoryUser } from "@hermes-memory/core/memory";
-import type { Message, OpenAiMessage } from "@hermes-memory/core/message";
-import type { SessionStore } from "@hermes-memory/core/sessions";
+import type { HermesConfig } from "@hermes-memory/core/internal/config";
+import type { ApprovalCallback } from "@hermes-memory/core/internal/curated";
+import type { Clock } from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
+import type { MemoryUser } from "@hermes-memory/core/internal/memory";
+import type { Message, OpenAiMessage } from "@hermes-memory/core/internal/message";
+import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import type { ChatModel, ModelSelection } from "../models/index.ts";
 import type { EventListener } from "./events.ts";
 import type { PreToolCall } from "./tools/run-calls.ts";

@@ -1,7 +1,7 @@
 // The agent: one conversation with a model, its tools and its memory. The stories of a turn, a compaction and a change of session
 // are in turn/ and session/; this class runs one of them at a time and stops them when it is closed.
-import type { CompressCommand, EngineCommand } from "@hermes-memory/core/context";
-import type { CommittedWrite, MemoryStore } from "@hermes-memory/core/curated";
+import type { CompressCommand, EngineCommand } from "@hermes-memory/core/internal/context";
+import type { CommittedWrite, MemoryStore } from "@hermes-memory/core/internal/curated";
 import {
   describeCause,
   err,
@@ -10,11 +10,11 @@ import {
   percentOf,
   pyStrip,
   type Result,
-} from "@hermes-memory/core/lib";
-import type { MemoryUser, Person } from "@hermes-memory/core/memory";
-import type { Message } from "@hermes-memory/core/message";
-import { forgetHolder, type SessionStore } from "@hermes-memory/core/sessions";
-import type { SkillStore } from "@hermes-memory/core/skills";
+} from "@hermes-memory/core/internal/lib";
+import type { MemoryUser, Person } from "@hermes-memory/core/internal/memory";
+import type { Message } from "@hermes-memory/core/internal/message";
+import { forgetHolder, type SessionStore } from "@hermes-memory/core/internal/sessions";
+import type { SkillStore } from "@hermes-memory/core/internal/skills";
 import {
   auxiliaryModel,
   type ContextWindow,

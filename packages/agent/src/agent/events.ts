@@ -1,6 +1,6 @@
 // The events of an agent and how its listeners get them. `hermes chat --json` prints each event on a line, in snake case.
-import { describeCause } from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
+import { describeCause } from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { Usage } from "../models/index.ts";
 import type { TurnResult } from "./turn-result.ts";
 

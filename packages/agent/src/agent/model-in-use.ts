@@ -1,15 +1,15 @@
 // The model of the conversation: the model object, its window, how its server counts tokens, and its prices. A switch of
 // the model, a server that states a smaller window and every reply change it; nothing here is stored in the session.
-import type { HermesConfig } from "@hermes-memory/core/config";
+import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import {
   type CachingPolicy,
   cacheTtl,
   cachingPolicy,
   estimateMessages,
   type ModelWindow,
-} from "@hermes-memory/core/context";
-import type { TextModel } from "@hermes-memory/core/lib";
-import type { ResultLimits, TokenUpdate } from "@hermes-memory/core/sessions";
+} from "@hermes-memory/core/internal/context";
+import type { TextModel } from "@hermes-memory/core/internal/lib";
+import type { ResultLimits, TokenUpdate } from "@hermes-memory/core/internal/sessions";
 import {
   addUsage,
   type CacheSavings,

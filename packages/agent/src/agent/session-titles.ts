@@ -6,12 +6,12 @@ import {
   pyStrip,
   type TextModel,
   takeCodePoints,
-} from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
-import { type Content, isRefused, type Message } from "@hermes-memory/core/message";
-import { flattenContent } from "@hermes-memory/core/providers";
-import { redactSecrets } from "@hermes-memory/core/security";
-import type { SessionStore } from "@hermes-memory/core/sessions";
+} from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
+import { type Content, isRefused, type Message } from "@hermes-memory/core/internal/message";
+import { flattenContent } from "@hermes-memory/core/internal/providers";
+import { redactSecrets } from "@hermes-memory/core/internal/security";
+import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import type { AgentEvents } from "./events.ts";
 import { shownContent } from "./session/transcript.ts";
 import type { TurnResult } from "./turn-result.ts";

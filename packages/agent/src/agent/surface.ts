@@ -4,13 +4,13 @@ import type {
   CompressFeedback,
   ConfirmDigest,
   EngineCommand,
-} from "@hermes-memory/core/context";
-import type { CommittedWrite, MemoryStore } from "@hermes-memory/core/curated";
-import type { Result } from "@hermes-memory/core/lib";
-import type { MemoryUser, Person } from "@hermes-memory/core/memory";
-import type { Message } from "@hermes-memory/core/message";
-import type { SessionStore } from "@hermes-memory/core/sessions";
-import type { SkillStore } from "@hermes-memory/core/skills";
+} from "@hermes-memory/core/internal/context";
+import type { CommittedWrite, MemoryStore } from "@hermes-memory/core/internal/curated";
+import type { Result } from "@hermes-memory/core/internal/lib";
+import type { MemoryUser, Person } from "@hermes-memory/core/internal/memory";
+import type { Message } from "@hermes-memory/core/internal/message";
+import type { SessionStore } from "@hermes-memory/core/internal/sessions";
+import type { SkillStore } from "@hermes-memory/core/internal/skills";
 import type { CacheSavings, ContextWindow, ModelIdentity, ModelSelection, Usage } from "../models/index.ts";
 import type { EventListener } from "./events.ts";
 import type { TurnResult } from "./turn-result.ts";

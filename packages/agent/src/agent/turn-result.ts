@@ -1,5 +1,5 @@
 // The result of a turn. Every exit has all fields. In snake case, because gateways and other programs read it unchanged.
-import type { Message } from "@hermes-memory/core/message";
+import type { Message } from "@hermes-memory/core/internal/message";
 
 export type TurnExit =
   | "text_response"

@@ -11,7 +11,7 @@ import {
   type Result,
   withFileLockSync,
   writeFileAtomic,
-} from "@hermes-memory/core/lib";
+} from "@hermes-memory/core/internal/lib";
 
 export type CuratorState = {
   /** ISO time; null until the first scheduled run was put off. */

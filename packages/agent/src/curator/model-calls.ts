@@ -1,5 +1,12 @@
 // Questions to a model, with limits on their number and time. The reply must be JSON of the expected shape, or it is a failure.
-import { describeCause, err, ok, outsideJsonOr, type Result, type TextModel } from "@hermes-memory/core/lib";
+import {
+  describeCause,
+  err,
+  ok,
+  outsideJsonOr,
+  type Result,
+  type TextModel,
+} from "@hermes-memory/core/internal/lib";
 
 export type AskFailure = {
   readonly kind: "used-up" | "too-late" | "failed" | "nonsense";

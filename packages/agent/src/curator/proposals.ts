@@ -1,6 +1,6 @@
 // The types of a curator run: what it sees, proposes and reports.
-import type { MemoryCuration, MemoryTarget } from "@hermes-memory/core/curated";
-import type { Home } from "@hermes-memory/core/memory";
+import type { MemoryCuration, MemoryTarget } from "@hermes-memory/core/internal/curated";
+import type { Home } from "@hermes-memory/core/internal/memory";
 import type { ModelCalls } from "./model-calls.ts";
 
 /** `propose` stages changes of memory and skills; `apply` makes them. */

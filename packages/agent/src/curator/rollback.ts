@@ -2,9 +2,16 @@
 // archiving of one skill.
 import { lstatSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import { MEMORY_TARGETS, type MemoryTarget } from "@hermes-memory/core/curated";
-import { describeCause, err, namesIn, ok, type Result, withFileLocks } from "@hermes-memory/core/lib";
-import type { Home } from "@hermes-memory/core/memory";
+import { MEMORY_TARGETS, type MemoryTarget } from "@hermes-memory/core/internal/curated";
+import {
+  describeCause,
+  err,
+  namesIn,
+  ok,
+  type Result,
+  withFileLocks,
+} from "@hermes-memory/core/internal/lib";
+import type { Home } from "@hermes-memory/core/internal/memory";
 import {
   archiveDirectory,
   changeLockPath,
@@ -17,7 +24,7 @@ import {
   type SkillStore,
   skillHistory,
   undoSkillChange,
-} from "@hermes-memory/core/skills";
+} from "@hermes-memory/core/internal/skills";
 import { tellProvider } from "./memory/curate-memory.ts";
 import { type AlreadyRunning, removeLeftovers, takeRunLock } from "./run-lock.ts";
 import { type RunRecord, readRuns } from "./run-report.ts";

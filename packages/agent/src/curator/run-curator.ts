@@ -1,7 +1,14 @@
 // One run of the curator: finds what can be tidied in memory and skills, and shows it, stages it or does it. Also the scheduled run.
-import { describeCause, err, ok, type Result, randomHex, type TextModel } from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
-import type { Home } from "@hermes-memory/core/memory";
+import {
+  describeCause,
+  err,
+  ok,
+  type Result,
+  randomHex,
+  type TextModel,
+} from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
+import type { Home } from "@hermes-memory/core/internal/memory";
 import { changeState, readState } from "./curator-state.ts";
 import { curateMemory } from "./memory/curate-memory.ts";
 import { MAX_CALLS, ModelCalls } from "./model-calls.ts";

@@ -11,8 +11,8 @@ import {
   unlinkSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { DEFAULT_MEMORY_CONFIG } from "@hermes-memory/core/config";
-import { CURATOR_TEMP, listTemps, pinsPath } from "@hermes-memory/core/curated";
+import { DEFAULT_MEMORY_CONFIG } from "@hermes-memory/core/internal/config";
+import { CURATOR_TEMP, listTemps, pinsPath } from "@hermes-memory/core/internal/curated";
 import {
   err,
   holdFileLock,
@@ -22,9 +22,9 @@ import {
   type Result,
   withFileLocks,
   writeFileAtomic,
-} from "@hermes-memory/core/lib";
-import type { Home } from "@hermes-memory/core/memory";
-import { changeLockPath, pendingSkillsDirectory, skillsDirectory } from "@hermes-memory/core/skills";
+} from "@hermes-memory/core/internal/lib";
+import type { Home } from "@hermes-memory/core/internal/memory";
+import { changeLockPath, pendingSkillsDirectory, skillsDirectory } from "@hermes-memory/core/internal/skills";
 import { reportsDirectory } from "./run-report.ts";
 
 type Runner = { readonly pid: number; readonly startedAt: string; readonly what: string };

@@ -2,7 +2,7 @@
 // forgets has to be gone everywhere, and the journal and the staged writes have the texts already.
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { errnoCode, namesIn, writeFileAtomic } from "@hermes-memory/core/lib";
+import { errnoCode, namesIn, writeFileAtomic } from "@hermes-memory/core/internal/lib";
 import type { CuratorRun, Decided, Outcome } from "./proposals.ts";
 
 /** A run in the list of runs. */

@@ -1,5 +1,5 @@
 // Whether a scheduled curator run is due. Pure.
-import type { CuratorConfig } from "@hermes-memory/core/config";
+import type { CuratorConfig } from "@hermes-memory/core/internal/config";
 import type { CuratorState } from "./curator-state.ts";
 
 export type Due =

@@ -2,8 +2,8 @@
 // times `factor`. The factor is kept in `token_calibration.json`. Only a cache: if the file is damaged, the factor is learnt again.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { updateTextFile } from "@hermes-memory/core/config";
-import { isRecord, ok } from "@hermes-memory/core/lib";
+import { updateTextFile } from "@hermes-memory/core/internal/config";
+import { isRecord, ok } from "@hermes-memory/core/internal/lib";
 import { safeAddress } from "./base-url.ts";
 import { type CacheKey, withoutProvider } from "./context-window/window-cache.ts";
 import { isPlausibleWindow } from "./json-fields.ts";

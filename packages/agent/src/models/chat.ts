@@ -1,7 +1,7 @@
 // The types for talking to a language model of any vendor. Code outside `models/access` knows these types and none of a vendor.
-import type { Result } from "@hermes-memory/core/lib";
-import type { AssistantMessage, Message, OpenAiMessage } from "@hermes-memory/core/message";
-import type { ToolDefinition } from "@hermes-memory/core/tools";
+import type { Result } from "@hermes-memory/core/internal/lib";
+import type { AssistantMessage, Message, OpenAiMessage } from "@hermes-memory/core/internal/message";
+import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import type { Usage } from "./usage-and-cost.ts";
 
 /** The protocols that are supported. */

@@ -1,5 +1,5 @@
 // Reading fields of JSON that a server sent, of which nothing is known yet.
-import { isRecord } from "@hermes-memory/core/lib";
+import { isRecord } from "@hermes-memory/core/internal/lib";
 
 /** An empty record for anything that is not an object. */
 export function asRecord(value: unknown): Readonly<Record<string, unknown>> {

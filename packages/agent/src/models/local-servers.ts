@@ -1,5 +1,5 @@
 // Finds model servers on this machine by asking on their usual ports.
-import { outsideJsonOr } from "@hermes-memory/core/lib";
+import { outsideJsonOr } from "@hermes-memory/core/internal/lib";
 import { modelListUrl } from "./base-url.ts";
 import { findProvider } from "./choice/providers.ts";
 import { asList, asRecord } from "./json-fields.ts";

@@ -1,7 +1,7 @@
 // Calls a model, and calls it again when that may help: after growing waits, unless a listener already has a part of the reply.
 import { setTimeout as pause } from "node:timers/promises";
-import { err, ok, type Result } from "@hermes-memory/core/lib";
-import { isMessage, parseMessage } from "@hermes-memory/core/message";
+import { err, ok, type Result } from "@hermes-memory/core/internal/lib";
+import { isMessage, parseMessage } from "@hermes-memory/core/internal/message";
 import type { ChatModel, GivenReply, ModelFailure, ModelReply, ModelRequest } from "./chat.ts";
 
 export type Retry = {

@@ -1,7 +1,7 @@
 // Models for small tasks besides the conversation, such as summaries and titles: text in, text out.
-import type { AuxiliaryModel, HermesConfig } from "@hermes-memory/core/config";
-import { HermesError, ok, type Result, type TextModel } from "@hermes-memory/core/lib";
-import { type Message, newMessage, textOf } from "@hermes-memory/core/message";
+import type { AuxiliaryModel, HermesConfig } from "@hermes-memory/core/internal/config";
+import { HermesError, ok, type Result, type TextModel } from "@hermes-memory/core/internal/lib";
+import { type Message, newMessage, textOf } from "@hermes-memory/core/internal/message";
 import { type OpenModelOptions, openModel } from "./access/open-model.ts";
 import type { ChatModel, ModelFailure, ModelReply, ModelRequest } from "./chat.ts";
 import { type ChosenModel, chooseModel, type ModelChoiceError } from "./choice/choose-model.ts";

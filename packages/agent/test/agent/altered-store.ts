@@ -1,7 +1,7 @@
 // A real session database with some members replaced, so that they fail, wait or record their calls.
 import { mkdirSync } from "node:fs";
-import { sessionDatabasePath } from "@hermes-memory/core/home";
-import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
+import { sessionDatabasePath } from "@hermes-memory/core/internal/home";
+import { openSessionStore, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import { onTestFinished } from "vitest";
 
 /** `change` gets the store itself and gives the members to put in place of its own. Closed when the test is over. */

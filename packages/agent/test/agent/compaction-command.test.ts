@@ -1,6 +1,6 @@
 // /compress, from the typed line to the continuation of the session.
 
-import { loadConfig } from "@hermes-memory/core/config";
+import { loadConfig } from "@hermes-memory/core/internal/config";
 import { describe, expect, it } from "vitest";
 import { runSlashCommand } from "../../src/agent/commands/index.ts";
 import { isSummaryRequest } from "../fakes/long-conversation.ts";

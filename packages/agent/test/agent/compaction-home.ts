@@ -2,8 +2,8 @@
 // their order.
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { sessionDatabasePath } from "@hermes-memory/core/home";
-import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
+import { sessionDatabasePath } from "@hermes-memory/core/internal/home";
+import { openSessionStore, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import { onTestFinished } from "vitest";
 import type { MemoryProvider } from "../../../core/src/providers/contract.ts";
 import { engineMembers, writeEngine } from "../../../core/test/fakes/engine-plugins.ts";

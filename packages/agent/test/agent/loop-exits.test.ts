@@ -1,6 +1,6 @@
 // Every exit of a turn gives a complete result, stores the messages, releases the lease and leaves a working agent.
 
-import { openSessionStore } from "@hermes-memory/core/sessions";
+import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
 import type { AgentHooks, TurnExit, TurnResult } from "../../src/agent/index.ts";
 import { badKey, overflow, type Reply, type Step } from "../fakes/wires/script.ts";

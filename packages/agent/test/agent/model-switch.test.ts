@@ -1,6 +1,6 @@
 // A switch of the model in the middle of a conversation: the requests to the new server, and the changes in the session.
 
-import { loadConfig } from "@hermes-memory/core/config";
+import { loadConfig } from "@hermes-memory/core/internal/config";
 import { describe, expect, it } from "vitest";
 import { type Agent, runSlashCommand } from "../../src/agent/index.ts";
 import type { ModelSelection } from "../../src/models/index.ts";

@@ -1,6 +1,6 @@
 // The system prompt of a session: built once, unchanged byte for byte, restored on resume, and rebuilt only where it has to be.
 import { DatabaseSync } from "node:sqlite";
-import { sessionDatabasePath } from "@hermes-memory/core/home";
+import { sessionDatabasePath } from "@hermes-memory/core/internal/home";
 import { describe, expect, it } from "vitest";
 import type { Agent } from "../../src/agent/index.ts";
 import type { Step } from "../fakes/wires/script.ts";

@@ -1,8 +1,8 @@
 // Every case of the decision to restore a stored prompt: the request, the stored prompt, the log and the hooks.
 import { DatabaseSync } from "node:sqlite";
-import { sessionDatabasePath } from "@hermes-memory/core/home";
-import type { Clock } from "@hermes-memory/core/lib";
-import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
+import { sessionDatabasePath } from "@hermes-memory/core/internal/home";
+import type { Clock } from "@hermes-memory/core/internal/lib";
+import { openSessionStore, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
 import { OWN_PROMPTS } from "../../../core/src/sessions/sqlite/schema.ts";
 import { recordingLogger } from "../../../core/test/fakes/providers.ts";

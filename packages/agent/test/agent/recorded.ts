@@ -1,6 +1,6 @@
 // An agent with a provider that records its calls, and functions to read them.
 
-import { loadConfig } from "@hermes-memory/core/config";
+import { loadConfig } from "@hermes-memory/core/internal/config";
 import type { HookCall, HookName } from "../../../core/test/fakes/providers.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { type Agent, type CommandReply, runSlashCommand } from "../../src/agent/index.ts";

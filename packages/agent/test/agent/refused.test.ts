@@ -1,7 +1,7 @@
 // A provider refuses to read a request. The messages that are the cause are left out of later requests, stay stored with a mark,
 // and the user gets a notice.
 
-import { loadConfig } from "@hermes-memory/core/config";
+import { loadConfig } from "@hermes-memory/core/internal/config";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { runSlashCommand } from "../../src/agent/commands/index.ts";

@@ -1,5 +1,5 @@
 // When a review of memory or skills is due.
-import type { Message } from "@hermes-memory/core/message";
+import type { Message } from "@hermes-memory/core/internal/message";
 import { describe, expect, it } from "vitest";
 import { ReviewSchedule } from "../../src/agent/review/review-schedule.ts";
 import { messages } from "../messages.ts";

@@ -1,6 +1,6 @@
 // The line that the user sees after a review, and what a review may do.
 
-import type { Message } from "@hermes-memory/core/message";
+import type { Message } from "@hermes-memory/core/internal/message";
 import { describe, expect, it } from "vitest";
 import { refusal } from "../../src/agent/review/review-fork.ts";
 import { reviewSummary, reviewWrites } from "../../src/agent/review/review-summary.ts";

@@ -1,9 +1,9 @@
 // Titles of sessions.
 import { join } from "node:path";
-import type { TextModel } from "@hermes-memory/core/lib";
-import { silentLogger } from "@hermes-memory/core/lib/logger";
-import { parseContent } from "@hermes-memory/core/message";
-import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
+import type { TextModel } from "@hermes-memory/core/internal/lib";
+import { silentLogger } from "@hermes-memory/core/internal/logger";
+import { parseContent } from "@hermes-memory/core/internal/message";
+import { openSessionStore, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { cleanTitle, shouldTitle, type TitleRequest, titleSession } from "../../src/agent/session-titles.ts";

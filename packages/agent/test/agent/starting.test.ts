@@ -1,10 +1,10 @@
 // How an agent starts: its session, its user's memory, and the first calls to its provider.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { loadConfig } from "@hermes-memory/core/config";
-import { userMemoriesDirectory } from "@hermes-memory/core/home";
-import { ok } from "@hermes-memory/core/lib";
-import { newMessage, type OpenAiMessage } from "@hermes-memory/core/message";
+import { loadConfig } from "@hermes-memory/core/internal/config";
+import { userMemoriesDirectory } from "@hermes-memory/core/internal/home";
+import { ok } from "@hermes-memory/core/internal/lib";
+import { newMessage, type OpenAiMessage } from "@hermes-memory/core/internal/message";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { Agent, AgentOptions } from "../../src/agent/index.ts";

@@ -1,6 +1,6 @@
 // An agent on a database of the original: it waits for the original's turns and follows its compactions.
 
-import { sessionDatabasePath } from "@hermes-memory/core/home";
+import { sessionDatabasePath } from "@hermes-memory/core/internal/home";
 import { expect, it } from "vitest";
 import { execute, query } from "../../../core/test/fakes/session-index.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";

@@ -1,6 +1,6 @@
 // Usage and cost of calls: in the session's row, in the agent's totals, and never counted twice.
 
-import type { SessionRow } from "@hermes-memory/core/sessions";
+import type { SessionRow } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
 import type { Agent } from "../../src/agent/index.ts";
 import type { Script } from "../fakes/wires/script.ts";

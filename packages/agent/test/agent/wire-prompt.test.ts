@@ -2,7 +2,7 @@
 // the provider's text.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { memoriesDirectory } from "@hermes-memory/core/home";
+import { memoriesDirectory } from "@hermes-memory/core/internal/home";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { AgentOptions } from "../../src/agent/index.ts";

@@ -3,7 +3,7 @@
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { sessionDatabasePath } from "@hermes-memory/core/home";
+import { sessionDatabasePath } from "@hermes-memory/core/internal/home";
 import { tool } from "ai";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

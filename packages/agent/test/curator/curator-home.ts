@@ -1,15 +1,9 @@
 // A home for one test of the curator, with short ways to run it and to fake its model.
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import {
-  type Clock,
-  ENTRY_DELIMITER,
-  type Home,
-  MemoryStore,
-  openHome,
-  type TextModel,
-} from "@hermes-memory/core";
-import { type HermesConfig, loadConfig } from "@hermes-memory/core/config";
+import { ENTRY_DELIMITER, type Home, MemoryStore, openHome, type TextModel } from "@hermes-memory/core";
+import { type HermesConfig, loadConfig } from "@hermes-memory/core/internal/config";
+import type { Clock } from "@hermes-memory/core/internal/lib";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { CuratorRun } from "../../src/curator/index.ts";
 import { findRollback, rollBack } from "../../src/curator/rollback.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { readJsonLines } from "@hermes-memory/core/lib";
+import { readJsonLines } from "@hermes-memory/core/internal/lib";
 import { describe, expect, it } from "vitest";
 import { type Child, startChild } from "../../../core/test/fakes/child.ts";
 import { currentRunner, readRuns, runCurator } from "../../src/curator/index.ts";

@@ -1,7 +1,7 @@
 // Child process: runs the curator on a home. Arguments: home, and how: `apply` (memory), `hang`, `apply-all`, `stage-all` (memory
 // and skills, with a model) or `rollback`. With `apply` each look at the clock is told on stdout, which happens at least once per
 // change; with `hang` the model is asked and never answers. A third argument is the reply of the model.
-import { openHome } from "@hermes-memory/core/memory";
+import { openHome } from "@hermes-memory/core/internal/memory";
 import { findRollback, rollBack, runCurator } from "../../src/curator/index.ts";
 
 const [home = "", how = "apply", reply = "{}"] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-import { err, ok } from "@hermes-memory/core/lib";
+import { err, ok } from "@hermes-memory/core/internal/lib";
 import { describe, expect, it } from "vitest";
 import {
   type ChatModel,

@@ -1,5 +1,5 @@
 // Models for small tasks.
-import { HermesError } from "@hermes-memory/core/lib";
+import { HermesError } from "@hermes-memory/core/internal/lib";
 import { describe, expect, it } from "vitest";
 import { openModel } from "../../src/models/index.ts";
 import {

@@ -5,9 +5,9 @@ import {
   type ApprovalCallback,
   approvePending,
   type MemoryToolContext,
-  memoryTool,
   readPendingWrites,
-} from "../../src/index.ts";
+} from "../../src/curated/index.ts";
+import { memoryTool } from "../../src/index.ts";
 import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
 
 const ADD = { action: "add", target: "memory", content: "Prefers oat milk" };

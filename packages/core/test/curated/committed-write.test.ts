@@ -1,6 +1,7 @@
 // A mirror of memory is told about each write that is on disk once, and about nothing else.
 import { describe, expect, it } from "vitest";
-import { approvePending, type CommittedWrite, memoryTool, readPendingWrites } from "../../src/index.ts";
+import { approvePending, type CommittedWrite, readPendingWrites } from "../../src/curated/index.ts";
+import { memoryTool } from "../../src/index.ts";
 import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
 
 async function listening(home = new MemoryHome()) {

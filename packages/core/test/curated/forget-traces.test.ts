@@ -3,7 +3,8 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { claimPending } from "../../src/curated/approval/pending.ts";
-import { approvePending, memoryTool } from "../../src/index.ts";
+import { approvePending } from "../../src/curated/index.ts";
+import { memoryTool } from "../../src/index.ts";
 import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
 
 const SECRET = "door code 4471";

@@ -3,7 +3,8 @@ import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { staleClaims } from "../../src/curated/approval/pending.ts";
-import { MemoryStore, memoryTool, memoryToolPreview, readPendingWrites } from "../../src/index.ts";
+import { memoryToolPreview, readPendingWrites } from "../../src/curated/index.ts";
+import { MemoryStore, memoryTool } from "../../src/index.ts";
 import { addAll, MemoryHome, refused } from "../fakes/memory-home.ts";
 
 describe("a journal or archive that cannot be read", () => {

@@ -3,7 +3,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { describe, expect, it } from "vitest";
 import { placeholder } from "../../src/curated/entry-checks.ts";
 import { listBackups } from "../../src/curated/file-errors.ts";
-import { approvePending, memoryTool, rejectPending, scanThreats } from "../../src/index.ts";
+import { approvePending, rejectPending } from "../../src/curated/index.ts";
+import { memoryTool, scanThreats } from "../../src/index.ts";
 import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
 
 async function homeWith(bytes: string | Uint8Array): Promise<MemoryHome> {

@@ -1,6 +1,7 @@
 // `operations` of the memory tool: several changes of a target in one call, all or nothing.
 import { describe, expect, it } from "vitest";
-import { type CommittedWrite, memoryTool, memoryToolPreview } from "../../src/index.ts";
+import { type CommittedWrite, memoryToolPreview } from "../../src/curated/index.ts";
+import { memoryTool } from "../../src/index.ts";
 import { addAll, MemoryHome } from "../fakes/memory-home.ts";
 
 type Answer = Record<string, unknown>;

@@ -1,6 +1,7 @@
 // The `memory` tool as a model sees it: schema, checks in their order, JSON down to the order of keys.
 import { describe, expect, it } from "vitest";
-import { memoryTool, memoryToolPreview, memoryToolSchema } from "../../src/index.ts";
+import { memoryToolPreview } from "../../src/curated/index.ts";
+import { memoryTool, memoryToolSchema } from "../../src/index.ts";
 import { addAll, MemoryHome } from "../fakes/memory-home.ts";
 
 const json = async (home: MemoryHome, args: unknown): Promise<string> =>

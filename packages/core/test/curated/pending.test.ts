@@ -3,7 +3,8 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { claimPending, isPendingId, stagePending } from "../../src/curated/approval/pending.ts";
-import { approvePending, memoryTool, readPendingWrites, rejectPending } from "../../src/index.ts";
+import { approvePending, readPendingWrites, rejectPending } from "../../src/curated/index.ts";
+import { memoryTool } from "../../src/index.ts";
 import { startScript } from "../fakes/child.ts";
 import { done, MemoryHome, refused } from "../fakes/memory-home.ts";
 

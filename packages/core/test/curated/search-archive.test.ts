@@ -1,7 +1,8 @@
 // The archive as the `memory` tool shows it: found by words, bounded, scanned.
 import { appendFileSync, mkdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { memoryTool, memoryToolPreview } from "../../src/index.ts";
+import { memoryToolPreview } from "../../src/curated/index.ts";
+import { memoryTool } from "../../src/index.ts";
 import { addAll, MemoryHome } from "../fakes/memory-home.ts";
 
 type Answer = {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { TargetStore } from "../../src/curated/target-store.ts";
 import { undoPlanner } from "../../src/curated/undo.ts";
-import type { Clock } from "../../src/index.ts";
+import type { Clock } from "../../src/lib/index.ts";
 import { GrowingLines } from "../../src/lib/index.ts";
 import { addAll, done, MemoryHome } from "../fakes/memory-home.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";

@@ -1,8 +1,8 @@
 // Another program edits a file without taking the lock, between our reading and our replacing it.
 import { appendFileSync, linkSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import type { MemoryStoreOptions } from "../../src/curated/index.ts";
 import { HeldFile, openMemoryFile } from "../../src/curated/memory-file.ts";
-import type { MemoryStoreOptions } from "../../src/index.ts";
 import { sha256, writeFileAtomic } from "../../src/lib/index.ts";
 import { addAll, done, MemoryHome } from "../fakes/memory-home.ts";
 

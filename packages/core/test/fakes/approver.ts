@@ -3,7 +3,8 @@
 
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { approvePending, MemoryStore } from "../../src/index.ts";
+import { approvePending } from "../../src/curated/index.ts";
+import { MemoryStore } from "../../src/index.ts";
 
 const [dir = "", pending = "", id = ""] = process.argv.slice(2);
 const store = new MemoryStore({ dir });

@@ -1,6 +1,8 @@
 // Child process: opens a store, makes the calls named in its arguments, prints each outcome as one line of JSON.
 // Arguments: directory, store options (JSON), calls (JSON).
-import { type MemoryOp, MemoryStore, type MemoryStoreOptions, type MemoryTarget } from "../../src/index.ts";
+
+import type { MemoryStoreOptions } from "../../src/curated/index.ts";
+import { type MemoryOp, MemoryStore, type MemoryTarget } from "../../src/index.ts";
 
 export type MemoryCall =
   | { readonly call: "load" }

@@ -1,16 +1,15 @@
 // A memory directory for one test, with short ways to look at what lies in it.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { MemoryErrorKind, MemoryStoreOptions } from "../../src/curated/index.ts";
 import {
-  type Clock,
   type MemoryError,
-  type MemoryErrorKind,
   type MemoryOpOutcome,
   MemoryStore,
-  type MemoryStoreOptions,
   type MemoryTarget,
   type Result,
 } from "../../src/index.ts";
+import type { Clock } from "../../src/lib/index.ts";
 import { tempDirectory } from "./temp-directory.ts";
 
 type Options = Omit<MemoryStoreOptions, "dir">;

@@ -3,7 +3,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { filesOf, fixtureHome } from "../../../../test/fixtures/fixture-home.ts";
-import { bindStore, ConfigFailure, type Home, type MemoryStore, openHome } from "../../src/index.ts";
+import { type Home, type MemoryStore, openHome } from "../../src/index.ts";
+import { ConfigFailure } from "../../src/memory/index.ts";
+import { bindStore } from "../../src/sessions/index.ts";
 import { NODE_COMPILE_CACHE } from "../fakes/compile-cache.ts";
 import { done, refused } from "../fakes/memory-home.ts";
 import { registeringPlugin, writePlugin } from "../fakes/plugins.ts";

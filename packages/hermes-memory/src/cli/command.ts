@@ -1,7 +1,7 @@
 // A command: a spec for help, completion and parsing, and a body that is loaded when the command runs.
-import type { SelectedHome } from "@hermes-memory/core/home";
-import type { Result } from "@hermes-memory/core/lib";
-import type { Home } from "@hermes-memory/core/memory";
+import type { SelectedHome } from "@hermes-memory/core/internal/home";
+import type { Result } from "@hermes-memory/core/internal/lib";
+import type { Home } from "@hermes-memory/core/internal/memory";
 import type { Screen } from "./screen.ts";
 
 export type FlagSpec = {

@@ -1,7 +1,7 @@
 // `hermes demo`: runs the tour (../tour) in a separate home and prints it.
 import { once } from "node:events";
-import type { HistoryLine } from "@hermes-memory/core/curated";
-import { openHome } from "@hermes-memory/core/memory";
+import type { HistoryLine } from "@hermes-memory/core/internal/curated";
+import { openHome } from "@hermes-memory/core/internal/memory";
 import {
   configure,
   type MemoryCommands,

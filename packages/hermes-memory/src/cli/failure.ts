@@ -1,8 +1,8 @@
 // How a failed command ends: text or JSON, an exit code, and a line in the log unless the user caused it.
 import { existsSync } from "node:fs";
-import { logPath } from "@hermes-memory/core/home";
-import { errnoCode, HermesError } from "@hermes-memory/core/lib";
-import { ConfigFailure } from "@hermes-memory/core/memory";
+import { logPath } from "@hermes-memory/core/internal/home";
+import { errnoCode, HermesError } from "@hermes-memory/core/internal/lib";
+import { ConfigFailure } from "@hermes-memory/core/internal/memory";
 import { CommanderError } from "commander";
 import { CommandFailure, type Terminal } from "./command.ts";
 import { printable } from "./printing.ts";
@@ -52,8 +52,8 @@ export async function logFailure(cause: unknown, home: string): Promise<void> {
   const isExpected = [CommandFailure, ConfigFailure, CommanderError].some((kind) => cause instanceof kind);
   if (isExpected || !existsSync(home)) return;
   const [{ createLogger }, { redactSecrets }] = await Promise.all([
-    import("@hermes-memory/core/lib/logger"),
-    import("@hermes-memory/core/security"),
+    import("@hermes-memory/core/internal/logger"),
+    import("@hermes-memory/core/internal/security"),
   ]);
   const message = cause instanceof Error ? cause.message : String(cause);
   createLogger({ path: logPath(home), redact: redactSecrets }).error(message, { cause });

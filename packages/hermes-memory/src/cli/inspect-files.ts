@@ -1,6 +1,6 @@
 // Reads files of a home without changing anything. Opening a store would make its directory and note changes in the journal.
 import { readdirSync, type Stats, statSync } from "node:fs";
-import type { MemoryConfig } from "@hermes-memory/core/config";
+import type { MemoryConfig } from "@hermes-memory/core/internal/config";
 import {
   type Drift,
   fileNameOf,
@@ -11,8 +11,8 @@ import {
   readMemoryFile,
   targetPaths,
   withoutDuplicates,
-} from "@hermes-memory/core/curated";
-import { errnoCode } from "@hermes-memory/core/lib";
+} from "@hermes-memory/core/internal/curated";
+import { errnoCode } from "@hermes-memory/core/internal/lib";
 
 /** MEMORY.md or USER.md as it is on disk. */
 export type TargetFile = {

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The `hermes` command line: connects program.ts with the process.
-import { systemHomeContext } from "@hermes-memory/core/home";
+import { systemHomeContext } from "@hermes-memory/core/internal/home";
 import { CommandFailure } from "./command.ts";
 import { renderFailure } from "./failure.ts";
 import { runCommandLine } from "./program.ts";

@@ -1,6 +1,6 @@
 // Text for a terminal: no control character of stored text reaches it, and previews stay on one line.
-import type { Change } from "@hermes-memory/core/curated";
-import { preview } from "@hermes-memory/core/lib";
+import type { Change } from "@hermes-memory/core/internal/curated";
+import { preview } from "@hermes-memory/core/internal/lib";
 
 const PREVIEW_CHARS = 60;
 // C0 and C1 control characters, ESC among them, and characters that change the reading direction. Newline and tab stay: they are

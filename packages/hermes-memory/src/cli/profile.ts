@@ -1,7 +1,7 @@
 // `hermes profile`: several homes under one root. These commands need only the root, so they work when the active profile was deleted.
 import { basename, dirname, resolve } from "node:path";
-import { DEFAULT_PROFILE } from "@hermes-memory/core/home";
-import { createProfile, listProfiles, useProfile } from "@hermes-memory/core/profiles";
+import { DEFAULT_PROFILE } from "@hermes-memory/core/internal/home";
+import { createProfile, listProfiles, useProfile } from "@hermes-memory/core/internal/profiles";
 import {
   type CommandBody,
   type CommandContext,

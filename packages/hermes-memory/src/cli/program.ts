@@ -5,9 +5,9 @@ import {
   resolveHome,
   type SelectedHome,
   selectHome,
-} from "@hermes-memory/core/home";
-import { openHome } from "@hermes-memory/core/memory";
-import { VERSION } from "@hermes-memory/core/version";
+} from "@hermes-memory/core/internal/home";
+import { openHome } from "@hermes-memory/core/internal/memory";
+import { VERSION } from "@hermes-memory/core/internal/version";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import {
   type ArgumentSpec,

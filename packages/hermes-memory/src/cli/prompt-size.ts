@@ -2,18 +2,18 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
-import { delegateToolSchema, todoToolSchema } from "@hermes-memory/agent/agent";
-import type { HermesConfig } from "@hermes-memory/core/config";
-import { estimateText } from "@hermes-memory/core/context";
+import { delegateToolSchema, todoToolSchema } from "@hermes-memory/agent/internal/agent";
+import type { HermesConfig } from "@hermes-memory/core/internal/config";
+import { estimateText } from "@hermes-memory/core/internal/context";
 import {
   buildSnapshot,
   curatedTools,
   MEMORY_TARGETS,
   type MemoryTarget,
   scanOptions,
-} from "@hermes-memory/core/curated";
-import { codePointLength, groupThousands } from "@hermes-memory/core/lib";
-import type { Home } from "@hermes-memory/core/memory";
+} from "@hermes-memory/core/internal/curated";
+import { codePointLength, groupThousands } from "@hermes-memory/core/internal/lib";
+import type { Home } from "@hermes-memory/core/internal/memory";
 import {
   buildSystemPrompt,
   chooseTimeZone,
@@ -23,10 +23,15 @@ import {
   type PromptTier,
   readPromptFiles,
   type SystemPrompt,
-} from "@hermes-memory/core/prompt";
-import { readResultEntry, sessionSearchEntry } from "@hermes-memory/core/sessions";
-import { buildSkillsIndex, skillsDirectory, skillTools } from "@hermes-memory/core/skills";
-import { definitionOf, errorOutcome, type ToolDefinition, type ToolOutcome } from "@hermes-memory/core/tools";
+} from "@hermes-memory/core/internal/prompt";
+import { readResultEntry, sessionSearchEntry } from "@hermes-memory/core/internal/sessions";
+import { buildSkillsIndex, skillsDirectory, skillTools } from "@hermes-memory/core/internal/skills";
+import {
+  definitionOf,
+  errorOutcome,
+  type ToolDefinition,
+  type ToolOutcome,
+} from "@hermes-memory/core/internal/tools";
 import type { CommandBody, Paint } from "./command.ts";
 import { inspectTarget } from "./inspect-files.ts";
 import { oneLine, printable } from "./printing.ts";

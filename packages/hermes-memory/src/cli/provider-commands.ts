@@ -1,13 +1,13 @@
 // Commands of the active provider: one group, under its name. Looked for only when the first word is no command of this program, and
 // for `hermes --help`, so other commands do not load it.
-import { useEnvFile } from "@hermes-memory/core/config";
-import { ifUsable, openHome } from "@hermes-memory/core/memory";
+import { useEnvFile } from "@hermes-memory/core/internal/config";
+import { ifUsable, openHome } from "@hermes-memory/core/internal/memory";
 import {
   activeProviderName,
   describeForeign,
   describeProviderCommands,
   loadProviderCommands,
-} from "@hermes-memory/core/providers";
+} from "@hermes-memory/core/internal/providers";
 import type { Command } from "commander";
 import { CommandFailure, type Terminal } from "./command.ts";
 import { printable } from "./printing.ts";

@@ -1,9 +1,14 @@
 // `hermes status`: where memory is and how full it is. Reads only: it does not create a home.
-import { DEFAULT_MEMORY_CONFIG, type MemoryConfig } from "@hermes-memory/core/config";
-import { formatFraction, type HistoryLine, lookAtPending, MEMORY_TARGETS } from "@hermes-memory/core/curated";
-import { describeCause, groupThousands, percentOf } from "@hermes-memory/core/lib";
-import { ConfigFailure, type Home } from "@hermes-memory/core/memory";
-import { VERSION } from "@hermes-memory/core/version";
+import { DEFAULT_MEMORY_CONFIG, type MemoryConfig } from "@hermes-memory/core/internal/config";
+import {
+  formatFraction,
+  type HistoryLine,
+  lookAtPending,
+  MEMORY_TARGETS,
+} from "@hermes-memory/core/internal/curated";
+import { describeCause, groupThousands, percentOf } from "@hermes-memory/core/internal/lib";
+import { ConfigFailure, type Home } from "@hermes-memory/core/internal/memory";
+import { VERSION } from "@hermes-memory/core/internal/version";
 import type { CommandBody, CommandSpec, Paint, Terminal } from "./command.ts";
 import { inspectTarget, isDirectory, type TargetFile } from "./inspect-files.ts";
 import { counted, localTime, printable } from "./printing.ts";

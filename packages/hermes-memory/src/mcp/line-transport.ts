@@ -9,7 +9,7 @@ import {
   isRecord,
   outsideJsonOr,
   outsideJsonProblem,
-} from "@hermes-memory/core/lib";
+} from "@hermes-memory/core/internal/lib";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import {
   ErrorCode,

@@ -1,9 +1,9 @@
 // Shared by the handlers of all MCP requests: their dependencies, curated memory, and errors.
 import { existsSync } from "node:fs";
-import { type CommittedWrite, MEMORY_TARGETS, type MemoryTarget } from "@hermes-memory/core/curated";
-import { describeCause, HermesError } from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
-import { type Home, ifUsable } from "@hermes-memory/core/memory";
+import { type CommittedWrite, MEMORY_TARGETS, type MemoryTarget } from "@hermes-memory/core/internal/curated";
+import { describeCause, HermesError } from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
+import { type Home, ifUsable } from "@hermes-memory/core/internal/memory";
 import { ErrorCode } from "@modelcontextprotocol/sdk/types.js";
 
 export type Log = Pick<Logger, "info" | "warn" | "error">;

@@ -1,6 +1,6 @@
 // The resources of the server: the memory blocks, the list of recent sessions, and each session as text.
-import { MEMORY_TARGETS } from "@hermes-memory/core/curated";
-import { codePointLength, takeCodePoints } from "@hermes-memory/core/lib";
+import { MEMORY_TARGETS } from "@hermes-memory/core/internal/curated";
+import { codePointLength, takeCodePoints } from "@hermes-memory/core/internal/lib";
 import {
   callText,
   type MessageRow,
@@ -8,13 +8,13 @@ import {
   parseToolCalls,
   partName,
   textOf,
-} from "@hermes-memory/core/message";
+} from "@hermes-memory/core/internal/message";
 import {
   HIDDEN_SOURCES,
   type ListedSession,
   type SessionRow,
   type SessionStore,
-} from "@hermes-memory/core/sessions";
+} from "@hermes-memory/core/internal/sessions";
 import type { ReadResourceResult, Resource, ResourceTemplate } from "@modelcontextprotocol/sdk/types.js";
 import { type Dependencies, enabledTargets, readBlocks, resourceNotFound } from "./request-context.ts";
 

@@ -1,14 +1,14 @@
 // The MCP server: its life on one pair of streams, its tools, and the texts a client's model gets.
 import { existsSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
-import type { CommittedWrite, MemoryTarget } from "@hermes-memory/core/curated";
-import { logPath } from "@hermes-memory/core/home";
-import { HermesError } from "@hermes-memory/core/lib";
-import { createLogger } from "@hermes-memory/core/lib/logger";
-import { type Home, openHome } from "@hermes-memory/core/memory";
-import { redactSecrets } from "@hermes-memory/core/security";
-import { callFromOutside, jsonOutcome, type Tool } from "@hermes-memory/core/tools";
-import { VERSION } from "@hermes-memory/core/version";
+import type { CommittedWrite, MemoryTarget } from "@hermes-memory/core/internal/curated";
+import { logPath } from "@hermes-memory/core/internal/home";
+import { HermesError } from "@hermes-memory/core/internal/lib";
+import { createLogger } from "@hermes-memory/core/internal/logger";
+import { type Home, openHome } from "@hermes-memory/core/internal/memory";
+import { redactSecrets } from "@hermes-memory/core/internal/security";
+import { callFromOutside, jsonOutcome, type Tool } from "@hermes-memory/core/internal/tools";
+import { VERSION } from "@hermes-memory/core/internal/version";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import {
   CallToolRequestSchema,

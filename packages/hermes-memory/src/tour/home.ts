@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { err, ok, type Result } from "@hermes-memory/core/lib";
+import { err, ok, type Result } from "@hermes-memory/core/internal/lib";
 import { MODELS } from "./scripted-model.ts";
 
 export type TourHome = { readonly path: string; readonly isKept: boolean };

@@ -3,8 +3,8 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { isRecord } from "@hermes-memory/core/lib";
-import { parseContent, parseToolCalls, textOf } from "@hermes-memory/core/message";
+import { isRecord } from "@hermes-memory/core/internal/lib";
+import { parseContent, parseToolCalls, textOf } from "@hermes-memory/core/internal/message";
 
 export type WireMessage = {
   readonly role: string;

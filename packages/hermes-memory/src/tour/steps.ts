@@ -1,11 +1,17 @@
 // The tour, step by step: three sessions one after the other, then what prompt caching saved in them.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { addUsage, NO_USAGE, promptTokens, type Usage } from "@hermes-memory/agent/models";
-import type { HistoryLine } from "@hermes-memory/core/curated";
-import { memoriesDirectory } from "@hermes-memory/core/home";
-import { codePointLength, groupThousands, percentOf, pyStrip, sha256 } from "@hermes-memory/core/lib";
-import { promptHash } from "@hermes-memory/core/prompt";
+import { addUsage, NO_USAGE, promptTokens, type Usage } from "@hermes-memory/agent/internal/models";
+import type { HistoryLine } from "@hermes-memory/core/internal/curated";
+import { memoriesDirectory } from "@hermes-memory/core/internal/home";
+import {
+  codePointLength,
+  groupThousands,
+  percentOf,
+  pyStrip,
+  sha256,
+} from "@hermes-memory/core/internal/lib";
+import { promptHash } from "@hermes-memory/core/internal/prompt";
 import { EXAMPLE_PRICE, REVIEW_AFTER_TURNS, SMALL_WINDOW } from "./home.ts";
 import { USER_ENTRY } from "./scripted-model.ts";
 import { recordOf } from "./scripted-server.ts";

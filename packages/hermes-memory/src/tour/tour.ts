@@ -6,11 +6,11 @@ import {
   type AgentOptions,
   createAgent,
   type TurnResult,
-} from "@hermes-memory/agent/agent";
-import type { CacheSavings, Usage } from "@hermes-memory/agent/models";
-import type { HistoryLine } from "@hermes-memory/core/curated";
-import { describeCause } from "@hermes-memory/core/lib";
-import { toolCallsOf } from "@hermes-memory/core/message";
+} from "@hermes-memory/agent/internal/agent";
+import type { CacheSavings, Usage } from "@hermes-memory/agent/internal/models";
+import type { HistoryLine } from "@hermes-memory/core/internal/curated";
+import { describeCause } from "@hermes-memory/core/internal/lib";
+import { toolCallsOf } from "@hermes-memory/core/internal/message";
 import { configure } from "./home.ts";
 import { isReview, MODELS } from "./scripted-model.ts";
 import { type Json, jsonIn, type ScriptedServer, type ServedRequest } from "./scripted-server.ts";

@@ -2,7 +2,7 @@
 // can be made to hang.
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { fenceUntrusted } from "@hermes-memory/core/security";
+import { fenceUntrusted } from "@hermes-memory/core/internal/security";
 import { modelSection, writeConfig } from "../../../agent/test/agent/agent-home.ts";
 import type { ScriptedToolCall, WireKind } from "../../../agent/test/fakes/wires/script.ts";
 import { startChild } from "../../../core/test/fakes/child.ts";

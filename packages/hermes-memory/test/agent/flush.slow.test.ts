@@ -2,8 +2,8 @@
 import { mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { newMessage } from "@hermes-memory/core/message";
-import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
+import { newMessage } from "@hermes-memory/core/internal/message";
+import { openSessionStore, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Transcript } from "../../../agent/src/agent/session/transcript.ts";
 import { agentHome } from "../../../agent/test/agent/agent-home.ts";

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { createAgent } from "@hermes-memory/agent/agent";
+import { createAgent } from "@hermes-memory/agent/internal/agent";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { agentHome, modelSection, writeConfig } from "../../../agent/test/agent/agent-home.ts";
 import { ollamaAnswers } from "../../../agent/test/fakes/model-server.ts";

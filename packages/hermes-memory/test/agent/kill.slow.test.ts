@@ -1,8 +1,8 @@
 // kill -9 of `hermes chat` at every step of a turn. What was said and done before the running model call is in the database, and
 // the next process goes on from there at once.
 import { join } from "node:path";
-import { type Agent, createAgent } from "@hermes-memory/agent/agent";
-import { openSessionStore } from "@hermes-memory/core/sessions";
+import { type Agent, createAgent } from "@hermes-memory/agent/internal/agent";
+import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { expectWirePairs } from "../../../agent/test/agent/wire-pairs.ts";
 import type { RecordedRequest, Script, Step, WireKind } from "../../../agent/test/fakes/wires/script.ts";

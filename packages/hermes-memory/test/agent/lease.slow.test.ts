@@ -2,7 +2,7 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
+import { openSessionStore, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { agentHome } from "../../../agent/test/agent/agent-home.ts";
 import { RECORDER, writeRecorder } from "../../../agent/test/fakes/recording-plugin.ts";

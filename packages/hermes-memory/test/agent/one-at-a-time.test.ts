@@ -1,7 +1,7 @@
 // One thing at a time works on a conversation, and what goes wrong on the way to another session leaves this one as it is.
 import { setTimeout } from "node:timers/promises";
-import type { Agent } from "@hermes-memory/agent/agent";
-import type { SessionStore } from "@hermes-memory/core/sessions";
+import type { Agent } from "@hermes-memory/agent/internal/agent";
+import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
 import { agentHome } from "../../../agent/test/agent/agent-home.ts";
 import { alteredStore, locked } from "../../../agent/test/agent/altered-store.ts";

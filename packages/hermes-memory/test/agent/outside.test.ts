@@ -1,7 +1,7 @@
 // What comes from outside and exceeds every bound, in a running agent: the turn ends with a plain answer or error, and the next
 // one works.
 import { join } from "node:path";
-import { openSessionStore } from "@hermes-memory/core/sessions";
+import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";

@@ -1,7 +1,7 @@
 // Skills and the agent: the list in its prompt, the tools in a turn, and the review that writes them.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { readUsage, SkillStore, skillHistory } from "@hermes-memory/core/skills";
+import { readUsage, SkillStore, skillHistory } from "@hermes-memory/core/internal/skills";
 import { describe, expect, it } from "vitest";
 import { type ReviewSetting, reviewHome, toolResults } from "../../../agent/test/agent/review-home.ts";
 import type { Step } from "../../../agent/test/fakes/wires/script.ts";

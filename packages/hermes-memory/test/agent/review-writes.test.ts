@@ -1,7 +1,7 @@
 // What a review leaves behind: in memory, in the journal, in the database, with the provider and with the user.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { SessionRow } from "@hermes-memory/core/sessions";
+import type { SessionRow } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
 import {
   eventsOf,

@@ -1,6 +1,6 @@
 // Two agents on one session: nothing is written, ended, taken back or left behind while the other one works in it.
 
-import type { Agent } from "@hermes-memory/agent/agent";
+import type { Agent } from "@hermes-memory/agent/internal/agent";
 import { tool } from "ai";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";

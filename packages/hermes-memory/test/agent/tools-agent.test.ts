@@ -1,8 +1,8 @@
 // Tools from outside in a running agent: the caller's own, and those of MCP servers.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Agent } from "@hermes-memory/agent/agent";
-import { openHome } from "@hermes-memory/core/memory";
+import type { Agent } from "@hermes-memory/agent/internal/agent";
+import { openHome } from "@hermes-memory/core/internal/memory";
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";

@@ -5,8 +5,8 @@ import type {
   AgentSurface,
   CommandReply,
   TurnResult,
-} from "@hermes-memory/agent/agent";
-import { NO_USAGE } from "@hermes-memory/agent/models";
+} from "@hermes-memory/agent/internal/agent";
+import { NO_USAGE } from "@hermes-memory/agent/internal/models";
 import type { EditorKey } from "../../src/cli/chat/editor.ts";
 import type { Tty, TtyEvent } from "../../src/cli/chat/tty.ts";
 import { FakeTerminal } from "../fakes/vt.ts";

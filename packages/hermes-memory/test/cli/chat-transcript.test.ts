@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { AgentEvent } from "@hermes-memory/agent/agent";
-import { systemClock } from "@hermes-memory/core/lib";
+import type { AgentEvent } from "@hermes-memory/agent/internal/agent";
+import { systemClock } from "@hermes-memory/core/internal/lib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";

@@ -1,4 +1,4 @@
-import type { BusyMode, CommandReply } from "@hermes-memory/agent/agent";
+import type { BusyMode, CommandReply } from "@hermes-memory/agent/internal/agent";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ChatUi, type UiEnd } from "../../src/cli/chat/chat-ui.ts";
 import type { HistoryFile } from "../../src/cli/chat/history-file.ts";

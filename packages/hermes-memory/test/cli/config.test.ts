@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CONFIG_KEYS } from "@hermes-memory/core/config";
+import { CONFIG_KEYS } from "@hermes-memory/core/internal/config";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";

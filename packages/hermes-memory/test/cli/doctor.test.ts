@@ -11,9 +11,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { lookAtPending, staleClaims } from "@hermes-memory/core/curated";
-import { tryWithFileLocks } from "@hermes-memory/core/lib";
-import { openSessionStore } from "@hermes-memory/core/sessions";
+import { lookAtPending, staleClaims } from "@hermes-memory/core/internal/curated";
+import { tryWithFileLocks } from "@hermes-memory/core/internal/lib";
+import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { Finding } from "../../src/cli/doctor/finding.ts";

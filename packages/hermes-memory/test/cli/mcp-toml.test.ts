@@ -1,4 +1,4 @@
-import type { Result } from "@hermes-memory/core/lib";
+import type { Result } from "@hermes-memory/core/internal/lib";
 import { describe, expect, it } from "vitest";
 import { parseTomlDocument } from "../../src/cli/mcp/toml-document.ts";
 import { removeTomlServer, setTomlServer, tomlBlock } from "../../src/cli/mcp/toml-servers.ts";

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { entryId } from "@hermes-memory/core/curated";
+import { entryId } from "@hermes-memory/core/internal/curated";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { runHere, runHermes, runJson } from "./run.ts";

@@ -1,7 +1,7 @@
 // How an entry is named: a bare number is refused as text, --entry takes the number of `show`, --id the id.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { entryId } from "@hermes-memory/core/curated";
+import { entryId } from "@hermes-memory/core/internal/curated";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { runHere, runJson } from "./run.ts";

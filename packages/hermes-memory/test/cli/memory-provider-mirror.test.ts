@@ -3,7 +3,12 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { pendingWritesDirectory, userMemoriesDirectory, userScopeName } from "@hermes-memory/core/home";
+import { readPendingWrites } from "@hermes-memory/core/internal/curated";
+import {
+  pendingWritesDirectory,
+  userMemoriesDirectory,
+  userScopeName,
+} from "@hermes-memory/core/internal/home";
 import { describe, expect, it } from "vitest";
 import { createHolographicProvider } from "../../../core/src/providers/bundled/holographic/provider.ts";
 import { writePlugin } from "../../../core/test/fakes/plugins.ts";
@@ -11,7 +16,7 @@ import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { runCurator } from "../../src/cli/chat/chat.ts";
 import type { CommandContext } from "../../src/cli/command.ts";
 import { runCommandLine } from "../../src/cli/program.ts";
-import { memoryTool, openHome, readPendingWrites } from "../../src/index.ts";
+import { memoryTool, openHome } from "../../src/index.ts";
 import { runHere, runHermes } from "./run.ts";
 
 function homeWith(provider: string, more = ""): string {

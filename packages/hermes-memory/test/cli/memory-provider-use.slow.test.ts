@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readProviderHealth } from "@hermes-memory/core/providers";
+import { readProviderHealth } from "@hermes-memory/core/internal/providers";
 import { describe, expect, it } from "vitest";
 import { writePlugin } from "../../../core/test/fakes/plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";

@@ -1,5 +1,5 @@
-import type { ModelIdentity } from "@hermes-memory/agent/models";
-import type { ModelConfig } from "@hermes-memory/core/config";
+import type { ModelIdentity } from "@hermes-memory/agent/internal/models";
+import type { ModelConfig } from "@hermes-memory/core/internal/config";
 import { describe, expect, it } from "vitest";
 import { message } from "../../../agent/test/messages.ts";
 import { isOtherServer, plannedModel, settingsPlan } from "../../src/cli/model/set-model.ts";

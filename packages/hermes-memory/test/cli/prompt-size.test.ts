@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { estimateText } from "@hermes-memory/core/context";
-import { buildSnapshot } from "@hermes-memory/core/curated";
+import { estimateText } from "@hermes-memory/core/internal/context";
+import { buildSnapshot } from "@hermes-memory/core/internal/curated";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { runHere, runHermes } from "./run.ts";

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { sessionFiles } from "@hermes-memory/core/home";
-import { resultNote, STORED_SNAPSHOT } from "@hermes-memory/core/sessions";
+import { sessionFiles } from "@hermes-memory/core/internal/home";
+import { resultNote, STORED_SNAPSHOT } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
 import { runHere, runHermes, runJson } from "./run.ts";
 import {

@@ -1,7 +1,7 @@
 // A home with a few conversations in its database.
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
+import { openSessionStore, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 
 export const CRANE = "20260101_090000_aaaaaa";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { openSessionStore } from "@hermes-memory/core/sessions";
+import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
 import { duplicateSchemaRow, writeNoDatabase } from "../../../core/test/fakes/broken-database.ts";
 import { makeOldDatabase } from "../../../core/test/fakes/old-database.ts";

@@ -1,6 +1,6 @@
 // How the command line renders an answer: confidence, what was not searched, and cleaned snippets.
 
-import type { SearchAnswer } from "@hermes-memory/core/sessions";
+import type { SearchAnswer } from "@hermes-memory/core/internal/sessions";
 import { expect, it } from "vitest";
 import { answerJson, answerLines, type NamedHit } from "../../src/cli/sessions/search-command.ts";
 

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openSessionStore } from "@hermes-memory/core/sessions";
+import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { exportAll } from "../../../core/testing/session-store/support.ts";

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { SkillStore, skillManageTool } from "@hermes-memory/core/skills";
+import { SkillStore, skillManageTool } from "@hermes-memory/core/internal/skills";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { runHere, runHermes, runJson } from "./run.ts";

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openSessionStore } from "@hermes-memory/core/sessions";
-import { VERSION } from "@hermes-memory/core/version";
+import { openSessionStore } from "@hermes-memory/core/internal/sessions";
+import { VERSION } from "@hermes-memory/core/internal/version";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { runHermes, runJson } from "./run.ts";

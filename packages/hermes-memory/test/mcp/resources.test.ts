@@ -1,5 +1,5 @@
-import type { MessageRow } from "@hermes-memory/core/message";
-import type { SessionRow } from "@hermes-memory/core/sessions";
+import type { MessageRow } from "@hermes-memory/core/internal/message";
+import type { SessionRow } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
 import { conversationText } from "../../src/mcp/resources.ts";
 

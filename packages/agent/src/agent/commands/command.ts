@@ -1,7 +1,7 @@
 // The types of a slash command: what it is given and what it replies. The entrance (terminal chat, pipe, gateway) prints the
 // reply's lines and makes them safe for its output.
-import type { HermesConfig } from "@hermes-memory/core/config";
-import type { Clock } from "@hermes-memory/core/lib";
+import type { HermesConfig } from "@hermes-memory/core/internal/config";
+import type { Clock } from "@hermes-memory/core/internal/lib";
 import type { AgentSurface } from "../surface.ts";
 
 type ReplyOf<Kind extends string> = {

@@ -1,11 +1,18 @@
 // The slash commands about the running conversation: /undo, /retry, /compress, /history, /save, /queue, /steer and /busy.
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setConfigValue } from "@hermes-memory/core/config";
-import { type DigestQuestion, isHandoff, parseCompressCommand } from "@hermes-memory/core/context";
-import { errnoCode, pyStrip, systemClock } from "@hermes-memory/core/lib";
-import { isRefused, type Message, partName, partsOf, textOf, toolCallsOf } from "@hermes-memory/core/message";
-import { scopeOfUser } from "@hermes-memory/core/sessions";
+import { setConfigValue } from "@hermes-memory/core/internal/config";
+import { type DigestQuestion, isHandoff, parseCompressCommand } from "@hermes-memory/core/internal/context";
+import { errnoCode, pyStrip, systemClock } from "@hermes-memory/core/internal/lib";
+import {
+  isRefused,
+  type Message,
+  partName,
+  partsOf,
+  textOf,
+  toolCallsOf,
+} from "@hermes-memory/core/internal/message";
+import { scopeOfUser } from "@hermes-memory/core/internal/sessions";
 import { shownContent, shownRow } from "../session/transcript.ts";
 import type { AgentSurface, CompressReport } from "../surface.ts";
 import type { BusyMode, CommandReply, SlashCommand } from "./command.ts";

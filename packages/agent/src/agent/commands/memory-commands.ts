@@ -1,5 +1,5 @@
 // /memory: curated memory from inside the chat. Changes are on disk at once and in the prompt of the next session.
-import { isApprovalOn, setConfigValue } from "@hermes-memory/core/config";
+import { isApprovalOn, setConfigValue } from "@hermes-memory/core/internal/config";
 import {
   approvePending,
   type Change,
@@ -18,9 +18,9 @@ import {
   pendingOperations,
   readPendingWrites,
   rejectPending,
-} from "@hermes-memory/core/curated";
-import { ifUsable, openHome } from "@hermes-memory/core/memory";
-import { areSecretIds } from "@hermes-memory/core/security";
+} from "@hermes-memory/core/internal/curated";
+import { ifUsable, openHome } from "@hermes-memory/core/internal/memory";
+import { areSecretIds } from "@hermes-memory/core/internal/security";
 import type { AgentSurface } from "../surface.ts";
 import type { CommandCall, CommandReply, SlashCommand } from "./command.ts";
 import { parseCount, takeOptions, withoutQuotes } from "./parse-line.ts";

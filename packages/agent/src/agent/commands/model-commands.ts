@@ -1,7 +1,7 @@
 // The slash commands about the model and its costs: /model, /provider, /usage, /status, /prompt. None of them shows or takes an API key.
-import { estimateText } from "@hermes-memory/core/context";
-import { codePointLength, groupThousands, percentOf } from "@hermes-memory/core/lib";
-import { promptHash } from "@hermes-memory/core/prompt";
+import { estimateText } from "@hermes-memory/core/internal/context";
+import { codePointLength, groupThousands, percentOf } from "@hermes-memory/core/internal/lib";
+import { promptHash } from "@hermes-memory/core/internal/prompt";
 import {
   type CacheSavings,
   type ContextWindow,

@@ -1,5 +1,5 @@
 // Parses a line that the user typed: the command's name, its arguments, options and quotes. Pure.
-import { pyStrip } from "@hermes-memory/core/lib";
+import { pyStrip } from "@hermes-memory/core/internal/lib";
 
 export type TypedCommand = { readonly name: string; readonly args: string };
 

@@ -1,7 +1,13 @@
 // Shared by the slash commands: replies, the question before a command that discards something, and how figures, times and
 // texts are shown.
-import { describeCause, errnoCode, groupThousands, HermesError, preview } from "@hermes-memory/core/lib";
-import { redactSecrets } from "@hermes-memory/core/security";
+import {
+  describeCause,
+  errnoCode,
+  groupThousands,
+  HermesError,
+  preview,
+} from "@hermes-memory/core/internal/lib";
+import { redactSecrets } from "@hermes-memory/core/internal/security";
 import type { SessionProblem } from "../surface.ts";
 import type { CommandCall, CommandHost, CommandReply, SlashCommand } from "./command.ts";
 import { takeConsent } from "./parse-line.ts";

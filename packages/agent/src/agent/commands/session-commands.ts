@@ -20,7 +20,7 @@ import {
   sessionDatabaseUnavailable,
   shownConfidence,
   weakRemark,
-} from "@hermes-memory/core/sessions";
+} from "@hermes-memory/core/internal/sessions";
 import type { AgentSurface, SessionChange } from "../surface.ts";
 import type { CommandCall, CommandReply, SlashCommand } from "./command.ts";
 import { parseCount, withoutOuter, withoutQuotes } from "./parse-line.ts";

@@ -1,5 +1,5 @@
 // /skills and /curator: list skills, decide about staged changes, tidy up.
-import { isApprovalOn } from "@hermes-memory/core/config";
+import { isApprovalOn } from "@hermes-memory/core/internal/config";
 import {
   approveSkillChange,
   diffSkillChange,
@@ -7,7 +7,7 @@ import {
   pendingSkillsDirectory,
   readPendingSkills,
   rejectSkillChange,
-} from "@hermes-memory/core/skills";
+} from "@hermes-memory/core/internal/skills";
 import type { CommandCall, CommandReply, SlashCommand } from "./command.ts";
 import { failed, short, told, wrongUsage } from "./replies.ts";
 

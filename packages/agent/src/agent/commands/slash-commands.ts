@@ -1,7 +1,7 @@
 // All slash commands of a chat: the table in the order of `/help`, how a typed line finds its command and runs it, completion,
 // and the two commands that are about the chat itself, `/help` and `/exit`.
-import { nearest } from "@hermes-memory/core/config";
-import type { EngineCommand } from "@hermes-memory/core/context";
+import { nearest } from "@hermes-memory/core/internal/config";
+import type { EngineCommand } from "@hermes-memory/core/internal/context";
 import type { AgentSurface } from "../surface.ts";
 import type { CommandGroup, CommandHost, CommandReply, SlashCommand } from "./command.ts";
 import {

@@ -2,23 +2,23 @@
 // model there is no agent; every other layer may be missing, and then the user gets a warning.
 import { homedir } from "node:os";
 import { basename, resolve } from "node:path";
-import { type HermesConfig, mcpServerRemarks, useEnvFile } from "@hermes-memory/core/config";
-import type { MemoryStore } from "@hermes-memory/core/curated";
-import { ensureHome, rootOf, sessionFiles } from "@hermes-memory/core/home";
+import { type HermesConfig, mcpServerRemarks, useEnvFile } from "@hermes-memory/core/internal/config";
+import type { MemoryStore } from "@hermes-memory/core/internal/curated";
+import { ensureHome, rootOf, sessionFiles } from "@hermes-memory/core/internal/home";
 import {
   type Clock,
   describeCause,
   HermesError,
   systemClock,
   withoutUndefined,
-} from "@hermes-memory/core/lib";
-import { type Logger, silentLogger } from "@hermes-memory/core/lib/logger";
-import { type Home, type MemoryUser, openHome, type Person } from "@hermes-memory/core/memory";
-import type { Message } from "@hermes-memory/core/message";
-import { contextDirectory } from "@hermes-memory/core/prompt";
-import type { MemoryManager } from "@hermes-memory/core/providers";
-import { maintainSessions, newHolder, type SessionStore } from "@hermes-memory/core/sessions";
-import type { SkillStore } from "@hermes-memory/core/skills";
+} from "@hermes-memory/core/internal/lib";
+import { type Logger, silentLogger } from "@hermes-memory/core/internal/logger";
+import { type Home, type MemoryUser, openHome, type Person } from "@hermes-memory/core/internal/memory";
+import type { Message } from "@hermes-memory/core/internal/message";
+import { contextDirectory } from "@hermes-memory/core/internal/prompt";
+import type { MemoryManager } from "@hermes-memory/core/internal/providers";
+import { maintainSessions, newHolder, type SessionStore } from "@hermes-memory/core/internal/sessions";
+import type { SkillStore } from "@hermes-memory/core/internal/skills";
 import { type ChatModel, chooseModel, fromSdkModel, type MainModel, openModel } from "../../models/index.ts";
 import { Agent } from "../agent.ts";
 import type { AgentOptions } from "../agent-options.ts";

@@ -1,5 +1,5 @@
 // The context engine of an agent: a built-in one, or a plugin behind a guard.
-import type { HermesConfig } from "@hermes-memory/core/config";
+import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import {
   type CompressOptions,
   type CompressOutcome,
@@ -16,13 +16,13 @@ import {
   type SelectedEngine,
   type SessionStartOptions,
   selectEngine,
-} from "@hermes-memory/core/context";
-import { describeCause, isRecord } from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
-import type { MemoryUser } from "@hermes-memory/core/memory";
-import { isMessage, type Message } from "@hermes-memory/core/message";
-import { runForeign } from "@hermes-memory/core/providers";
-import { type SessionStore, scopeOfUser } from "@hermes-memory/core/sessions";
+} from "@hermes-memory/core/internal/context";
+import { describeCause, isRecord } from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
+import type { MemoryUser } from "@hermes-memory/core/internal/memory";
+import { isMessage, type Message } from "@hermes-memory/core/internal/message";
+import { runForeign } from "@hermes-memory/core/internal/providers";
+import { type SessionStore, scopeOfUser } from "@hermes-memory/core/internal/sessions";
 import { RESERVED_COMMANDS } from "../commands/index.ts";
 import type { ModelInUse } from "../model-in-use.ts";
 import type { SummaryModels } from "./side-models.ts";

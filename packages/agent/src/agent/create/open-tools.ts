@@ -1,14 +1,14 @@
 // The tools of an agent: its own, those of provider and engine, of the caller and of MCP servers, as far as toolsets allow. The
 // agent's own are made twice: for the conversation, and for the background review, whose writes have another origin and are
 // not mirrored to providers.
-import type { HermesConfig } from "@hermes-memory/core/config";
-import { engineTools, type SelectedEngine } from "@hermes-memory/core/context";
-import { type CommittedWrite, curatedTools, type MemoryStore } from "@hermes-memory/core/curated";
-import { sessionFiles } from "@hermes-memory/core/home";
-import { type Clock, HermesError, type TextModel, withoutUndefined } from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
-import type { MemoryUser } from "@hermes-memory/core/memory";
-import { type MemoryManager, writeMetadata } from "@hermes-memory/core/providers";
+import type { HermesConfig } from "@hermes-memory/core/internal/config";
+import { engineTools, type SelectedEngine } from "@hermes-memory/core/internal/context";
+import { type CommittedWrite, curatedTools, type MemoryStore } from "@hermes-memory/core/internal/curated";
+import { sessionFiles } from "@hermes-memory/core/internal/home";
+import { type Clock, HermesError, type TextModel, withoutUndefined } from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
+import type { MemoryUser } from "@hermes-memory/core/internal/memory";
+import { type MemoryManager, writeMetadata } from "@hermes-memory/core/internal/providers";
 import {
   READ_RESULT,
   readResultEntry,
@@ -16,9 +16,9 @@ import {
   scopeOfUser,
   sessionSearchEntry,
   sessionSearchSettings,
-} from "@hermes-memory/core/sessions";
-import { type SkillStore, skillTools } from "@hermes-memory/core/skills";
-import { ownerInWords, type Tool, ToolTable } from "@hermes-memory/core/tools";
+} from "@hermes-memory/core/internal/sessions";
+import { type SkillStore, skillTools } from "@hermes-memory/core/internal/skills";
+import { ownerInWords, type Tool, ToolTable } from "@hermes-memory/core/internal/tools";
 import type { Agent } from "../agent.ts";
 import type { AgentOptions } from "../agent-options.ts";
 import { type ChildTask, delegateEntry, type SpawnChild } from "../delegation/delegate-task.ts";

@@ -1,9 +1,9 @@
 // Models for work beside the conversation: summaries, titles, recaps of searches. Where config names none, or one that cannot be
 // used, the model of the conversation does the work.
-import type { HermesConfig } from "@hermes-memory/core/config";
-import { summaryFeasibility } from "@hermes-memory/core/context";
-import type { TextModel } from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
+import type { HermesConfig } from "@hermes-memory/core/internal/config";
+import { summaryFeasibility } from "@hermes-memory/core/internal/context";
+import type { TextModel } from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
 import {
   type AuxiliaryTask,
   auxiliaryModel,

@@ -1,9 +1,17 @@
 // The `delegate_task` tool: reads the tasks, runs a child agent for each, reports the results and adds up the costs.
-import type { HermesConfig } from "@hermes-memory/core/config";
-import { describeCause, err, isRecord, ok, preview, pyStrip, type Result } from "@hermes-memory/core/lib";
-import { toolCallsOf } from "@hermes-memory/core/message";
-import type { MemoryManager } from "@hermes-memory/core/providers";
-import { redactSecrets } from "@hermes-memory/core/security";
+import type { HermesConfig } from "@hermes-memory/core/internal/config";
+import {
+  describeCause,
+  err,
+  isRecord,
+  ok,
+  preview,
+  pyStrip,
+  type Result,
+} from "@hermes-memory/core/internal/lib";
+import { toolCallsOf } from "@hermes-memory/core/internal/message";
+import type { MemoryManager } from "@hermes-memory/core/internal/providers";
+import { redactSecrets } from "@hermes-memory/core/internal/security";
 import {
   described,
   errorOutcome,
@@ -12,7 +20,7 @@ import {
   type Tool,
   type ToolArguments,
   textOutcome,
-} from "@hermes-memory/core/tools";
+} from "@hermes-memory/core/internal/tools";
 import type { Session } from "../session/session.ts";
 import type { TurnResult } from "../turn-result.ts";
 

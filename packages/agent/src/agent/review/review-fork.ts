@@ -1,9 +1,9 @@
 // A fork of the agent for a background review: the same model, prompt and tools on a copy of the conversation, without database,
 // provider or compaction. Prompt, tool schemas and messages are the same bytes as the parent's, so the model's cache serves them.
-import type { ContextEngine } from "@hermes-memory/core/context";
-import { isRecord, preview } from "@hermes-memory/core/lib";
-import { newMessage } from "@hermes-memory/core/message";
-import { errorOutcome, type Tool, type ToolArguments, ToolTable } from "@hermes-memory/core/tools";
+import type { ContextEngine } from "@hermes-memory/core/internal/context";
+import { isRecord, preview } from "@hermes-memory/core/internal/lib";
+import { newMessage } from "@hermes-memory/core/internal/message";
+import { errorOutcome, type Tool, type ToolArguments, ToolTable } from "@hermes-memory/core/internal/tools";
 import type { AgentHooks } from "../agent-options.ts";
 import { AgentEvents } from "../events.ts";
 import { TodoStore } from "../tools/todo.ts";

@@ -1,6 +1,6 @@
 // When a background review is due: of memory after a number of turns without a use of the memory tool, of skills after a number
 // of model calls. It only counts.
-import type { Message } from "@hermes-memory/core/message";
+import type { Message } from "@hermes-memory/core/internal/message";
 
 type Intervals = {
   /** `memory.nudge_interval`: turns. 0: never. */

@@ -1,7 +1,7 @@
 // Which writes a review made, and the one line that tells the user. Pure.
-import type { NotificationLevel } from "@hermes-memory/core/config";
-import { isRecord, outsideJsonOr, preview } from "@hermes-memory/core/lib";
-import { type Message, toolCallsOf } from "@hermes-memory/core/message";
+import type { NotificationLevel } from "@hermes-memory/core/internal/config";
+import { isRecord, outsideJsonOr, preview } from "@hermes-memory/core/internal/lib";
+import { type Message, toolCallsOf } from "@hermes-memory/core/internal/message";
 
 export type ReviewWrite = { readonly tool: string; readonly line: string };
 

@@ -1,10 +1,10 @@
 // The background review: after a reply, when enough has been said, the model looks for what to save in memory and skills. One
 // review runs at a time. The user sees one line about what was written; a failure gives one notice, is counted and logged.
-import type { HermesConfig, NotificationLevel } from "@hermes-memory/core/config";
-import { sessionFiles } from "@hermes-memory/core/home";
-import { describeCause, isRecord, outsideJsonOr, preview } from "@hermes-memory/core/lib";
-import { redactSecrets } from "@hermes-memory/core/security";
-import { removeKeptResults, type SessionStore } from "@hermes-memory/core/sessions";
+import type { HermesConfig, NotificationLevel } from "@hermes-memory/core/internal/config";
+import { sessionFiles } from "@hermes-memory/core/internal/home";
+import { describeCause, isRecord, outsideJsonOr, preview } from "@hermes-memory/core/internal/lib";
+import { redactSecrets } from "@hermes-memory/core/internal/security";
+import { removeKeptResults, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import type { OpenedTools } from "../create/open-tools.ts";
 import { keptResults } from "../session/transcript.ts";
 import { type LoopDeps, runLoop } from "../turn/turn.ts";

@@ -1,11 +1,24 @@
 // From one session to another: new, resume, branch, undo, close. Each story first makes sure that nothing is lost with the session
 // that is left. Everything that can fail comes before it is left.
-import { type Clock, describeCause, err, errnoCode, ok, pyStrip, type Result } from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
-import type { MemoryUser } from "@hermes-memory/core/memory";
-import { fromRow, type Message, renderContent } from "@hermes-memory/core/message";
-import type { MemoryManager } from "@hermes-memory/core/providers";
-import { newSessionId, type SessionStore, scopeOfUser, type UndoOutcome } from "@hermes-memory/core/sessions";
+import {
+  type Clock,
+  describeCause,
+  err,
+  errnoCode,
+  ok,
+  pyStrip,
+  type Result,
+} from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
+import type { MemoryUser } from "@hermes-memory/core/internal/memory";
+import { fromRow, type Message, renderContent } from "@hermes-memory/core/internal/message";
+import type { MemoryManager } from "@hermes-memory/core/internal/providers";
+import {
+  newSessionId,
+  type SessionStore,
+  scopeOfUser,
+  type UndoOutcome,
+} from "@hermes-memory/core/internal/sessions";
 import type { AgentEvents } from "../events.ts";
 import type { ReviewSchedule } from "../review/review-schedule.ts";
 import type { SessionChange, SessionProblem, UndoReport } from "../surface.ts";

@@ -1,7 +1,12 @@
 // Finding a session: by the id or title that a user typed, and the one an agent begins with.
-import { type Clock, err, HermesError, ok, pyStrip, type Result } from "@hermes-memory/core/lib";
-import { fromRow, type Message } from "@hermes-memory/core/message";
-import { checkSessionId, newSessionId, type Scope, type SessionStore } from "@hermes-memory/core/sessions";
+import { type Clock, err, HermesError, ok, pyStrip, type Result } from "@hermes-memory/core/internal/lib";
+import { fromRow, type Message } from "@hermes-memory/core/internal/message";
+import {
+  checkSessionId,
+  newSessionId,
+  type Scope,
+  type SessionStore,
+} from "@hermes-memory/core/internal/sessions";
 import type { AgentOptions } from "../agent-options.ts";
 import type { SessionProblem } from "../surface.ts";
 

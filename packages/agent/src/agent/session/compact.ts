@@ -15,13 +15,13 @@ import {
   rejoin,
   splitForPartial,
   withoutRefused,
-} from "@hermes-memory/core/context";
-import { type Clock, describeCause, err, ok, type Result } from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
-import { type Message, newMessage, withMeta } from "@hermes-memory/core/message";
-import type { MemoryManager } from "@hermes-memory/core/providers";
-import { notedResult, READ_RESULT, type SessionStore } from "@hermes-memory/core/sessions";
-import type { ToolTable } from "@hermes-memory/core/tools";
+} from "@hermes-memory/core/internal/context";
+import { type Clock, describeCause, err, ok, type Result } from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
+import { type Message, newMessage, withMeta } from "@hermes-memory/core/internal/message";
+import type { MemoryManager } from "@hermes-memory/core/internal/providers";
+import { notedResult, READ_RESULT, type SessionStore } from "@hermes-memory/core/internal/sessions";
+import type { ToolTable } from "@hermes-memory/core/internal/tools";
 import type { AgentEvents } from "../events.ts";
 import type { ModelInUse } from "../model-in-use.ts";
 import type { CompressChoices, CompressReport } from "../surface.ts";

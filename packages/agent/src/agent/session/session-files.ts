@@ -2,11 +2,11 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { sessionFiles } from "@hermes-memory/core/home";
-import { type Clock, describeCause, isRecord, writeFileAtomic } from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
-import { removeKeptResults, type SessionStore, STORED_SNAPSHOT } from "@hermes-memory/core/sessions";
-import type { ToolTable } from "@hermes-memory/core/tools";
+import { sessionFiles } from "@hermes-memory/core/internal/home";
+import { type Clock, describeCause, isRecord, writeFileAtomic } from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
+import { removeKeptResults, type SessionStore, STORED_SNAPSHOT } from "@hermes-memory/core/internal/sessions";
+import type { ToolTable } from "@hermes-memory/core/internal/tools";
 import type { ModelInUse } from "../model-in-use.ts";
 import type { Session } from "./session.ts";
 import { keptResults, masked, shownRow } from "./transcript.ts";

@@ -1,6 +1,11 @@
 // The lease of a session: one process at a time works on a session. A turn takes the lease and renews it every 20 seconds; a second
 // process gets a message that names the holder.
-import { describeHolder, type HeldLease, isDeadHere, type SessionStore } from "@hermes-memory/core/sessions";
+import {
+  describeHolder,
+  type HeldLease,
+  isDeadHere,
+  type SessionStore,
+} from "@hermes-memory/core/internal/sessions";
 
 /** The session is in use by another process, or it was deleted. */
 export type Refusal = { readonly kind: "busy" | "gone"; readonly message: string };

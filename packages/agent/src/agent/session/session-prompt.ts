@@ -1,9 +1,9 @@
 // The system prompt of a session: built once, unchanged for the whole session so that the model's cache serves it, stored, and
 // restored when the session is resumed.
-import type { HermesConfig } from "@hermes-memory/core/config";
-import { MEMORY_TARGETS, type MemoryStore, type MemoryTarget } from "@hermes-memory/core/curated";
-import { type Clock, describeCause } from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
+import type { HermesConfig } from "@hermes-memory/core/internal/config";
+import { MEMORY_TARGETS, type MemoryStore, type MemoryTarget } from "@hermes-memory/core/internal/curated";
+import { type Clock, describeCause } from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
 import {
   buildSystemPrompt,
   chooseTimeZone,
@@ -12,11 +12,11 @@ import {
   readPromptFiles,
   restoreDecision,
   type StoredPrompt,
-} from "@hermes-memory/core/prompt";
-import type { MemoryManager } from "@hermes-memory/core/providers";
-import type { SessionStore } from "@hermes-memory/core/sessions";
-import { buildSkillsIndex, type SkillStore } from "@hermes-memory/core/skills";
-import type { ToolTable } from "@hermes-memory/core/tools";
+} from "@hermes-memory/core/internal/prompt";
+import type { MemoryManager } from "@hermes-memory/core/internal/providers";
+import type { SessionStore } from "@hermes-memory/core/internal/sessions";
+import { buildSkillsIndex, type SkillStore } from "@hermes-memory/core/internal/skills";
+import type { ToolTable } from "@hermes-memory/core/internal/tools";
 import type { AgentEvents } from "../events.ts";
 import type { ModelInUse } from "../model-in-use.ts";
 

@@ -2,7 +2,7 @@
 // that a turn, a compaction or a change of session stores goes through here. Without the lease nothing is written: another
 // process may be working on the session. While the database cannot be used the conversation goes on, and the messages are
 // stored later.
-import { type ContextEngine, estimateRequest, withoutRefused } from "@hermes-memory/core/context";
+import { type ContextEngine, estimateRequest, withoutRefused } from "@hermes-memory/core/internal/context";
 import {
   type Clock,
   describeCause,
@@ -11,11 +11,11 @@ import {
   ok,
   type Result,
   withoutUndefined,
-} from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
-import type { MemoryUser } from "@hermes-memory/core/memory";
-import { type Message, toNewMessage, withMeta } from "@hermes-memory/core/message";
-import type { MemoryManager } from "@hermes-memory/core/providers";
+} from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
+import type { MemoryUser } from "@hermes-memory/core/internal/memory";
+import { type Message, toNewMessage, withMeta } from "@hermes-memory/core/internal/message";
+import type { MemoryManager } from "@hermes-memory/core/internal/providers";
 import {
   type NewLineageSession,
   newSessionId,
@@ -23,8 +23,8 @@ import {
   type SessionStore,
   scopeOfUser,
   type TokenUpdate,
-} from "@hermes-memory/core/sessions";
-import type { ToolTable } from "@hermes-memory/core/tools";
+} from "@hermes-memory/core/internal/sessions";
+import type { ToolTable } from "@hermes-memory/core/internal/tools";
 import type { Usage } from "../../models/index.ts";
 import type { AgentEvents } from "../events.ts";
 import { type CallCost, type ModelInUse, tokenUpdate, UsageTotals } from "../model-in-use.ts";

@@ -1,7 +1,13 @@
 // The list of messages and its rows in the database. Messages are stored in order and once. Each message knows its row, so the
 // ones that are not stored yet are found without counting or comparing. Below: messages as a caller gives them, as they are
 // kept (without secrets) and as people see them.
-import { errnoCode, HermesError, isRecord, parseOutsideJson, randomHex } from "@hermes-memory/core/lib";
+import {
+  errnoCode,
+  HermesError,
+  isRecord,
+  parseOutsideJson,
+  randomHex,
+} from "@hermes-memory/core/internal/lib";
 import {
   type AssistantMessage,
   type Content,
@@ -13,9 +19,9 @@ import {
   toNewMessage,
   toOpenAi,
   withMeta,
-} from "@hermes-memory/core/message";
-import { redactSecrets } from "@hermes-memory/core/security";
-import { notedResult, type SessionStore, withoutResultNote } from "@hermes-memory/core/sessions";
+} from "@hermes-memory/core/internal/message";
+import { redactSecrets } from "@hermes-memory/core/internal/security";
+import { notedResult, type SessionStore, withoutResultNote } from "@hermes-memory/core/internal/sessions";
 
 /** The state of the session's rows when this process last read or wrote them. */
 type KnownState = { readonly messages: number; readonly rewinds: number; readonly lastId: number | null };

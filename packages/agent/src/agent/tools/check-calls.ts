@@ -1,8 +1,8 @@
 // Checks the tool calls that a model wrote: either all of them can run, or there is a reason why none does. Pure; whether to
 // ask the model again is decided by turn/judge.ts.
-import { isRecord, outsideJsonOr, parseOutsideJson, pyStrip } from "@hermes-memory/core/lib";
-import { type AssistantMessage, madeUpId, type ToolCall } from "@hermes-memory/core/message";
-import type { ToolArguments } from "@hermes-memory/core/tools";
+import { isRecord, outsideJsonOr, parseOutsideJson, pyStrip } from "@hermes-memory/core/internal/lib";
+import { type AssistantMessage, madeUpId, type ToolCall } from "@hermes-memory/core/internal/message";
+import type { ToolArguments } from "@hermes-memory/core/internal/tools";
 
 export type CheckedCall = {
   readonly id: string;

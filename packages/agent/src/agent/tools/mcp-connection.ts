@@ -4,7 +4,7 @@ import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import type { JSONRPCMessage, ListToolsResult, MCPClient, MCPTransport } from "@ai-sdk/mcp";
-import type { McpServerConfig } from "@hermes-memory/core/config";
+import type { McpServerConfig } from "@hermes-memory/core/internal/config";
 import {
   ByteLines,
   groupThousands,
@@ -12,11 +12,11 @@ import {
   JsonNesting,
   outsideJsonOr,
   parseOutsideJson,
-} from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
-import { describeForeign } from "@hermes-memory/core/providers";
-import { createRedactor } from "@hermes-memory/core/security";
-import { VERSION } from "@hermes-memory/core/version";
+} from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
+import { describeForeign } from "@hermes-memory/core/internal/providers";
+import { createRedactor } from "@hermes-memory/core/internal/security";
+import { VERSION } from "@hermes-memory/core/internal/version";
 
 type McpServerDeps = {
   readonly log: Logger;

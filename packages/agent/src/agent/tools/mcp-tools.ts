@@ -1,8 +1,8 @@
 // The tools of the MCP servers in config. A server that does not work gives a notice, and the agent starts without its tools.
 // Descriptions and answers are untrusted text.
-import type { McpServerConfig } from "@hermes-memory/core/config";
-import { isRecord, outsideJsonProblem } from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
+import type { McpServerConfig } from "@hermes-memory/core/internal/config";
+import { isRecord, outsideJsonProblem } from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
 import {
   argumentPreview,
   described,
@@ -12,7 +12,7 @@ import {
   type Tool,
   type ToolDefinition,
   type ToolOutcome,
-} from "@hermes-memory/core/tools";
+} from "@hermes-memory/core/internal/tools";
 import { McpServer, type OfferedTool } from "./mcp-connection.ts";
 import { mcpToolset } from "./toolsets.ts";
 

@@ -1,11 +1,11 @@
 // Runs the calls of one reply and gives a result for each, in their order, whatever the tools do and whenever the user
 // interrupts. Results that are too long for the conversation are kept in files.
-import { estimateText } from "@hermes-memory/core/context";
-import { sessionFiles } from "@hermes-memory/core/home";
-import { codePointLength, describeCause, takeCodePoints } from "@hermes-memory/core/lib";
-import { type Message, newMessage, type ToolMessage } from "@hermes-memory/core/message";
-import { describeForeign } from "@hermes-memory/core/providers";
-import { fenceUntrusted } from "@hermes-memory/core/security";
+import { estimateText } from "@hermes-memory/core/internal/context";
+import { sessionFiles } from "@hermes-memory/core/internal/home";
+import { codePointLength, describeCause, takeCodePoints } from "@hermes-memory/core/internal/lib";
+import { type Message, newMessage, type ToolMessage } from "@hermes-memory/core/internal/message";
+import { describeForeign } from "@hermes-memory/core/internal/providers";
+import { fenceUntrusted } from "@hermes-memory/core/internal/security";
 import {
   keepResult,
   longestStart,
@@ -14,8 +14,8 @@ import {
   type ResultLimits,
   resultNote,
   withoutResultNote,
-} from "@hermes-memory/core/sessions";
-import type { Tool, ToolArguments, ToolOutcome, ToolTable } from "@hermes-memory/core/tools";
+} from "@hermes-memory/core/internal/sessions";
+import type { Tool, ToolArguments, ToolOutcome, ToolTable } from "@hermes-memory/core/internal/tools";
 import type { AgentEvent } from "../events.ts";
 import type { CheckedCall } from "./check-calls.ts";
 

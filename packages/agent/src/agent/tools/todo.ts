@@ -1,13 +1,19 @@
 // The `todo` tool and the list behind it: the tasks that a model sets itself for this session.
-import { codePointLength, isRecord, outsideJsonOr, pyStrip, takeCodePoints } from "@hermes-memory/core/lib";
-import type { Message } from "@hermes-memory/core/message";
+import {
+  codePointLength,
+  isRecord,
+  outsideJsonOr,
+  pyStrip,
+  takeCodePoints,
+} from "@hermes-memory/core/internal/lib";
+import type { Message } from "@hermes-memory/core/internal/message";
 import {
   described,
   errorOutcome,
   jsonOutcome,
   type Tool,
   type ToolArguments,
-} from "@hermes-memory/core/tools";
+} from "@hermes-memory/core/internal/tools";
 
 type TodoStatus = "pending" | "in_progress" | "completed" | "cancelled";
 type TodoItem = { readonly id: string; readonly content: string; readonly status: TodoStatus };

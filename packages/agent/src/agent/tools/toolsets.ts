@@ -1,5 +1,5 @@
 // Which tools an agent gets: toolsets are enabled by name; disabled ones are removed last.
-import { OWN_TOOLSETS, type Tool } from "@hermes-memory/core/tools";
+import { OWN_TOOLSETS, type Tool } from "@hermes-memory/core/internal/tools";
 
 export type ToolsetChoice = {
   /** Null: everything. An empty list: nothing. */

@@ -1,8 +1,8 @@
 // Tools that a program passes to `createAgent`, made with the AI SDK's `tool()`. A tool that cannot be used is reported when the
 // agent is created, not when a model first calls it.
-import { HermesError } from "@hermes-memory/core/lib";
-import { type Message, renderContent } from "@hermes-memory/core/message";
-import { flattenContent } from "@hermes-memory/core/providers";
+import { HermesError } from "@hermes-memory/core/internal/lib";
+import { type Message, renderContent } from "@hermes-memory/core/internal/message";
+import { flattenContent } from "@hermes-memory/core/internal/providers";
 import {
   argumentPreview,
   errorOutcome,
@@ -13,7 +13,7 @@ import {
   type Tool,
   type ToolCallContext,
   type ToolOutcome,
-} from "@hermes-memory/core/tools";
+} from "@hermes-memory/core/internal/tools";
 
 export type UserToolOptions = {
   /** Names of tools that change nothing: their calls may run side by side. */

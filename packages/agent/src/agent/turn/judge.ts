@@ -1,5 +1,5 @@
 // Decides the next step of a turn from a reply of the model and the troubles so far. Pure: turn.ts carries it out.
-import type { AssistantMessage } from "@hermes-memory/core/message";
+import type { AssistantMessage } from "@hermes-memory/core/internal/message";
 import type { FinishReason } from "../../models/index.ts";
 import type { CallCheck, CheckedCall, RefusedCall } from "../tools/check-calls.ts";
 

@@ -1,10 +1,10 @@
 // Keeps requests within the model's window: refuses a message that can never fit, compacts when a request is or may be too long,
 // and learns from a server that refuses one. Windows are in tokens as the model's server counts them; estimates are multiplied
 // by the calibration factor wherever they meet a window.
-import type { HermesConfig } from "@hermes-memory/core/config";
-import { estimateMessages, estimateText, leastTokens, windowFit } from "@hermes-memory/core/context";
-import { groupThousands } from "@hermes-memory/core/lib";
-import { definitionOf, type Tool, type ToolOwner } from "@hermes-memory/core/tools";
+import type { HermesConfig } from "@hermes-memory/core/internal/config";
+import { estimateMessages, estimateText, leastTokens, windowFit } from "@hermes-memory/core/internal/context";
+import { groupThousands } from "@hermes-memory/core/internal/lib";
+import { definitionOf, type Tool, type ToolOwner } from "@hermes-memory/core/internal/tools";
 import { limitFromError, type ModelFailure, rememberWindow } from "../../models/index.ts";
 import { type CompactDeps, compactSession } from "../session/compact.ts";
 import type { Turn, TurnEnd } from "./turn-state.ts";

@@ -1,8 +1,12 @@
 // One call of the model: the request copy with its cache markers, retries, the streamed text, usage. Its outcome is a reply, a
 // failure or an interrupt. Below: the draft of the reply, which holds the text that the user has read so far.
-import type { HermesConfig } from "@hermes-memory/core/config";
-import { applyPromptCaching, type ContextEngine, estimateRequest } from "@hermes-memory/core/context";
-import { type Clock, isWhitespaceUnit, type Result } from "@hermes-memory/core/lib";
+import type { HermesConfig } from "@hermes-memory/core/internal/config";
+import {
+  applyPromptCaching,
+  type ContextEngine,
+  estimateRequest,
+} from "@hermes-memory/core/internal/context";
+import { type Clock, isWhitespaceUnit, type Result } from "@hermes-memory/core/internal/lib";
 import {
   type AssistantMessage,
   type Message,
@@ -11,9 +15,9 @@ import {
   textOf,
   withMeta,
   withoutVendor,
-} from "@hermes-memory/core/message";
-import { EchoScrubber, StreamingContextScrubber } from "@hermes-memory/core/providers";
-import type { ToolTable } from "@hermes-memory/core/tools";
+} from "@hermes-memory/core/internal/message";
+import { EchoScrubber, StreamingContextScrubber } from "@hermes-memory/core/internal/providers";
+import type { ToolTable } from "@hermes-memory/core/internal/tools";
 import {
   callModel,
   type ModelFailure,

@@ -1,6 +1,6 @@
 // Failed calls of the model: the turn shortens the request, continues a reply that broke off, leaves out messages that the
 // provider refuses to read, or ends.
-import { isRefused, type Message, toolCallsOf } from "@hermes-memory/core/message";
+import { isRefused, type Message, toolCallsOf } from "@hermes-memory/core/internal/message";
 import type { ModelFailure } from "../../models/index.ts";
 import { judge, type Troubles } from "./judge.ts";
 import { shrinkAfterOverflow, type WindowDeps } from "./keep-within-window.ts";

@@ -1,7 +1,7 @@
 // The messages of one request, as a copy of the session's list. Pure: the same list gives the same bytes, whether it is live or
 // was read back from the database.
-import { repairPairs, withoutRefused } from "@hermes-memory/core/context";
-import { isRecord, outsideJsonOr, pyStrip, withoutUndefined } from "@hermes-memory/core/lib";
+import { repairPairs, withoutRefused } from "@hermes-memory/core/internal/context";
+import { isRecord, outsideJsonOr, pyStrip, withoutUndefined } from "@hermes-memory/core/internal/lib";
 import {
   type Content,
   type Message,
@@ -14,9 +14,9 @@ import {
   type Vendor,
   withMeta,
   withoutVendor,
-} from "@hermes-memory/core/message";
-import { injectRecall } from "@hermes-memory/core/providers";
-import { sanitizeContext } from "@hermes-memory/core/security";
+} from "@hermes-memory/core/internal/message";
+import { injectRecall } from "@hermes-memory/core/internal/providers";
+import { sanitizeContext } from "@hermes-memory/core/internal/security";
 
 export type RequestParts = {
   readonly system: string;

@@ -1,5 +1,5 @@
 // One turn while it runs, and the ways it can end before the loop has an answer.
-import type { Content } from "@hermes-memory/core/message";
+import type { Content } from "@hermes-memory/core/internal/message";
 import { goneMessage } from "../session/session.ts";
 import type { TurnExit } from "../turn-result.ts";
 

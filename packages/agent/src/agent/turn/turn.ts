@@ -3,9 +3,9 @@
 // way out passes `finishTurn`.
 import { randomUUID } from "node:crypto";
 import { basename } from "node:path";
-import { estimateMessage, leastTokens } from "@hermes-memory/core/context";
-import type { MemoryStore } from "@hermes-memory/core/curated";
-import { describeCause, HermesError, isRecord, pyStrip } from "@hermes-memory/core/lib";
+import { estimateMessage, leastTokens } from "@hermes-memory/core/internal/context";
+import type { MemoryStore } from "@hermes-memory/core/internal/curated";
+import { describeCause, HermesError, isRecord, pyStrip } from "@hermes-memory/core/internal/lib";
 import {
   type AssistantMessage,
   type Content,
@@ -14,8 +14,8 @@ import {
   parseContent,
   partsOf,
   textOf,
-} from "@hermes-memory/core/message";
-import { buildMemoryContextBlock } from "@hermes-memory/core/providers";
+} from "@hermes-memory/core/internal/message";
+import { buildMemoryContextBlock } from "@hermes-memory/core/internal/providers";
 import { type ModelReply, promptTokens, totalTokens } from "../../models/index.ts";
 import type { AgentHooks } from "../agent-options.ts";
 import type { ReviewSchedule, ReviewScope } from "../review/review-schedule.ts";

@@ -1,6 +1,6 @@
 // Asks a model which entries could be merged, contradict each other or are out of date. `judge.ts` decides what of the answer
 // counts.
-import { err, ok, type Result } from "@hermes-memory/core/lib";
+import { err, ok, type Result } from "@hermes-memory/core/internal/lib";
 import * as z from "zod";
 import type { AskFailure, ModelCalls } from "../model-calls.ts";
 import type { TargetView } from "../proposals.ts";

@@ -1,6 +1,6 @@
 // The memory part of a run: reads the entries, applies the fixed rules, asks the model if there is one, then proposes or makes the
 // changes.
-import type { MemoryConfig } from "@hermes-memory/core/config";
+import type { MemoryConfig } from "@hermes-memory/core/internal/config";
 import {
   type CommittedWrite,
   committedWrites,
@@ -17,9 +17,9 @@ import {
   stageCuration,
   targetPaths,
   withoutDuplicates,
-} from "@hermes-memory/core/curated";
-import { describeCause, err, ok, preview, type Result, sha256 } from "@hermes-memory/core/lib";
-import type { Person } from "@hermes-memory/core/memory";
+} from "@hermes-memory/core/internal/curated";
+import { describeCause, err, ok, preview, type Result, sha256 } from "@hermes-memory/core/internal/lib";
+import type { Person } from "@hermes-memory/core/internal/memory";
 import type { Decided, Finding, MemoryProposal, Outcome, RunContext, TargetView } from "../proposals.ts";
 import { reviewTarget } from "./entry-rules.ts";
 import type { Dropped, Judgement } from "./judge.ts";

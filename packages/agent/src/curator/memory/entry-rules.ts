@@ -1,5 +1,5 @@
 // The fixed rules for one target: duplicates, overlaps, stale entries and sizes, found without a model. Pure.
-import { codePointLength } from "@hermes-memory/core/lib";
+import { codePointLength } from "@hermes-memory/core/internal/lib";
 import type { Finding, MemoryProposal, TargetView } from "../proposals.ts";
 import { hardWords, lostFact } from "./hard-facts.ts";
 import {

@@ -1,5 +1,5 @@
 // Which proposals of the model count. Each is checked against the entries; those that fail are dropped and counted. Pure.
-import { codePointLength, preview, pyStrip } from "@hermes-memory/core/lib";
+import { codePointLength, preview, pyStrip } from "@hermes-memory/core/internal/lib";
 import type { Finding, MemoryProposal, TargetView } from "../proposals.ts";
 import type { Opinion } from "./ask-model.ts";
 import { factProblem } from "./hard-facts.ts";

@@ -1,8 +1,8 @@
 // The skills part of a run: marks, archive, umbrellas. Every change of a skill is made by `skill_manage`, with its checks and its
 // history.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import type { CuratorConfig } from "@hermes-memory/core/config";
-import { describeCause, sha256 } from "@hermes-memory/core/lib";
+import type { CuratorConfig } from "@hermes-memory/core/internal/config";
+import { describeCause, sha256 } from "@hermes-memory/core/internal/lib";
 import {
   changeUsage,
   expectedPath,
@@ -18,7 +18,7 @@ import {
   skillManageTool,
   skillsDirectory,
   type UsageChange,
-} from "@hermes-memory/core/skills";
+} from "@hermes-memory/core/internal/skills";
 import type { CuratorMode, Decided, Outcome, RunContext, SkillMark, SkillProposal } from "../proposals.ts";
 import { takeSnapshot } from "./skill-backups.ts";
 import {

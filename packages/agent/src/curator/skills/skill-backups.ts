@@ -25,9 +25,9 @@ import {
   withFileLockSync,
   withFileLocks,
   writeFileAtomic,
-} from "@hermes-memory/core/lib";
-import { openHome } from "@hermes-memory/core/memory";
-import { changeLockPath, skillsDirectory } from "@hermes-memory/core/skills";
+} from "@hermes-memory/core/internal/lib";
+import { openHome } from "@hermes-memory/core/internal/memory";
+import { changeLockPath, skillsDirectory } from "@hermes-memory/core/internal/skills";
 import { type AlreadyRunning, BACKUPS, removeLeftovers, takeRunLock } from "../run-lock.ts";
 import { isSafePath, packTarGz, type TarEntry, unpackTarGz } from "../tar.ts";
 

@@ -1,7 +1,7 @@
 // Rules for skills: when one becomes stale, archived or active again, and which may become part of another one. Pure.
-import type { CuratorConfig } from "@hermes-memory/core/config";
-import { pyStrip } from "@hermes-memory/core/lib";
-import type { Provenance, SkillUsage } from "@hermes-memory/core/skills";
+import type { CuratorConfig } from "@hermes-memory/core/internal/config";
+import { pyStrip } from "@hermes-memory/core/internal/lib";
+import type { Provenance, SkillUsage } from "@hermes-memory/core/internal/skills";
 
 export type Transition = "seed" | "stale" | "active" | "archive";
 

@@ -1,7 +1,7 @@
 // Several narrow skills become one umbrella skill: the model says which belong together and how to name the umbrella. Its text is
 // put together here from the members' texts, word for word, so that nothing gets lost.
-import { codePointLength, err, ok, pyStrip, type Result } from "@hermes-memory/core/lib";
-import { nameProblem } from "@hermes-memory/core/skills";
+import { codePointLength, err, ok, pyStrip, type Result } from "@hermes-memory/core/internal/lib";
+import { nameProblem } from "@hermes-memory/core/internal/skills";
 import * as z from "zod";
 import type { AskFailure, ModelCalls } from "../model-calls.ts";
 import type { SkillProposal } from "../proposals.ts";

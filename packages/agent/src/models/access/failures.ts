@@ -1,7 +1,7 @@
 // Failed model calls: which kind of failure it was, from what servers say in their different ways; whether a retry can help; and
 // a message that says what happened and what to do. Errors are read by their fields, so that no class of the SDK is needed.
-import { outsideJsonOr, preview, pyStrip } from "@hermes-memory/core/lib";
-import { createRedactor, redactSecrets } from "@hermes-memory/core/security";
+import { outsideJsonOr, preview, pyStrip } from "@hermes-memory/core/internal/lib";
+import { createRedactor, redactSecrets } from "@hermes-memory/core/internal/security";
 import { isLoopback, parseBaseUrl } from "../base-url.ts";
 import type { ModelFailure, ModelFailureKind, ModelIdentity } from "../chat.ts";
 import { findProvider } from "../choice/providers.ts";

@@ -1,9 +1,9 @@
 // Opens a model: from a choice (`openModel`, which loads that vendor's SDK and no other), or from a model object of the AI SDK that
 // a program made (`fromSdkModel`).
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { HermesError } from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
-import type { OpenAiMessage } from "@hermes-memory/core/message";
+import { HermesError } from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
+import type { OpenAiMessage } from "@hermes-memory/core/internal/message";
 import { isLoopback, parseBaseUrl } from "../base-url.ts";
 import type { ApiMode, ChatModel, ModelIdentity, ModelRequest } from "../chat.ts";
 import type { ChosenModel } from "../choice/choose-model.ts";

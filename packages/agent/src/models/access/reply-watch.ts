@@ -1,5 +1,5 @@
 // Watches one answer of a server while it arrives: enforces the limits on its size, and notes whether it ended with `[DONE]`.
-import { groupThousands } from "@hermes-memory/core/lib";
+import { groupThousands } from "@hermes-memory/core/internal/lib";
 
 /** Bytes that are read of an error's body: far more than a message needs, and a limit for a body without an end. */
 const ERROR_BYTES = 256 * 1024;

@@ -7,7 +7,7 @@ import type {
   LanguageModelV4Prompt,
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider";
-import { isRecord, outsideJsonOr, withoutUndefined } from "@hermes-memory/core/lib";
+import { isRecord, outsideJsonOr, withoutUndefined } from "@hermes-memory/core/internal/lib";
 import {
   type AssistantMessage,
   type Content,
@@ -22,7 +22,7 @@ import {
   type ToolCall,
   type ToolMessage,
   type UserMessage,
-} from "@hermes-memory/core/message";
+} from "@hermes-memory/core/internal/message";
 import { parseBaseUrl } from "../base-url.ts";
 import type { ModelIdentity } from "../chat.ts";
 import { asList, asRecord, someText } from "../json-fields.ts";

@@ -6,8 +6,8 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
-import { describeCause, err, ok, type Result } from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
+import { describeCause, err, ok, type Result } from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { ApiMode, FinishReason, ModelDelta, ModelFailure, ModelReply, ModelRequest } from "../chat.ts";
 import { asRecord, someText } from "../json-fields.ts";
 import { normalizeUsage, type Usage, type Wire } from "../usage-and-cost.ts";

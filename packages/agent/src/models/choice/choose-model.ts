@@ -1,7 +1,7 @@
 // Which model is used: flags, then environment, then config. Pure. A key is sent only to the endpoint it was given for.
-import type { CustomProvider, HermesConfig } from "@hermes-memory/core/config";
-import { err, ok, type Result } from "@hermes-memory/core/lib";
-import { redactSecrets } from "@hermes-memory/core/security";
+import type { CustomProvider, HermesConfig } from "@hermes-memory/core/internal/config";
+import { err, ok, type Result } from "@hermes-memory/core/internal/lib";
+import { redactSecrets } from "@hermes-memory/core/internal/security";
 import { isLoopback, parseBaseUrl, safeAddress } from "../base-url.ts";
 import type { ApiMode, ModelIdentity } from "../chat.ts";
 import {

@@ -1,6 +1,6 @@
 // Asks a model's server for the context window. The kind of server is unknown, so all questions go out at once; the answers
 // count in the order of how well they tell what is really served.
-import { outsideJsonOr } from "@hermes-memory/core/lib";
+import { outsideJsonOr } from "@hermes-memory/core/internal/lib";
 import { modelListUrl, serverRoot } from "../base-url.ts";
 import { asList, asRecord, isPlausibleWindow } from "../json-fields.ts";
 

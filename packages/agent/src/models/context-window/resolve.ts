@@ -1,7 +1,7 @@
 // How large a model's context window is. Config comes first. A server on this machine is always asked, because it may serve a
 // smaller window than the model has and cut requests silently; a remote server is asked only if the user allows it. Then the
 // cache, a table of well-known models and the catalogue of prices.
-import type { CustomProvider, HermesConfig } from "@hermes-memory/core/config";
+import type { CustomProvider, HermesConfig } from "@hermes-memory/core/internal/config";
 import { isLoopback, parseBaseUrl } from "../base-url.ts";
 import { isPlausibleWindow } from "../json-fields.ts";
 import { findInCatalogue } from "../usage-and-cost.ts";

@@ -2,8 +2,8 @@
 // cache: a file that cannot be read counts as empty, but it is not overwritten.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { updateTextFile } from "@hermes-memory/core/config";
-import { err, ok, type Result } from "@hermes-memory/core/lib";
+import { updateTextFile } from "@hermes-memory/core/internal/config";
+import { err, ok, type Result } from "@hermes-memory/core/internal/lib";
 import { asRecord, isPlausibleWindow } from "../json-fields.ts";
 
 export type CacheKey = { readonly model: string; readonly provider: string; readonly baseUrl: string };

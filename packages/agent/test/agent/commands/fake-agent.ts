@@ -1,13 +1,13 @@
 // An agent without a model: sessions, undo and memory are real, on a real store; calls for turns, compaction and model switches are only recorded.
 import { join } from "node:path";
-import { type HermesConfig, loadConfig } from "@hermes-memory/core/config";
-import type { CompressCommand, EngineCommand } from "@hermes-memory/core/context";
-import type { CommittedWrite, MemoryStore } from "@hermes-memory/core/curated";
-import { err, ok, type Result } from "@hermes-memory/core/lib";
-import { type Home, type MemoryUser, openHome, type Person } from "@hermes-memory/core/memory";
-import { isMessage, type Message } from "@hermes-memory/core/message";
-import { newSessionId, openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
-import { SkillStore } from "@hermes-memory/core/skills";
+import { type HermesConfig, loadConfig } from "@hermes-memory/core/internal/config";
+import type { CompressCommand, EngineCommand } from "@hermes-memory/core/internal/context";
+import type { CommittedWrite, MemoryStore } from "@hermes-memory/core/internal/curated";
+import { err, ok, type Result } from "@hermes-memory/core/internal/lib";
+import { type Home, type MemoryUser, openHome, type Person } from "@hermes-memory/core/internal/memory";
+import { isMessage, type Message } from "@hermes-memory/core/internal/message";
+import { newSessionId, openSessionStore, type SessionStore } from "@hermes-memory/core/internal/sessions";
+import { SkillStore } from "@hermes-memory/core/internal/skills";
 import { onTestFinished } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
 import { type CommandHost, type CommandReply, runSlashCommand } from "../../../src/agent/commands/index.ts";

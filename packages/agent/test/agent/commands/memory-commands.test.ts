@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { loadMemoryConfig } from "@hermes-memory/core/config";
-import { entryId, memoryTool } from "@hermes-memory/core/curated";
-import { openHome } from "@hermes-memory/core/memory";
+import { loadMemoryConfig } from "@hermes-memory/core/internal/config";
+import { entryId, memoryTool } from "@hermes-memory/core/internal/curated";
+import { openHome } from "@hermes-memory/core/internal/memory";
 import { describe, expect, it } from "vitest";
 import { memoryCommand } from "../../../src/agent/commands/memory-commands.ts";
 import { type Chat, openChat, textOf } from "./fake-agent.ts";

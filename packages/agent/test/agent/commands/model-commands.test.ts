@@ -1,4 +1,4 @@
-import { promptHash } from "@hermes-memory/core/prompt";
+import { promptHash } from "@hermes-memory/core/internal/prompt";
 import { describe, expect, it } from "vitest";
 import { modelCommand } from "../../../src/agent/commands/model-commands.ts";
 import { openChat, textOf } from "./fake-agent.ts";

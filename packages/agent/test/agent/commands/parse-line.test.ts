@@ -1,4 +1,4 @@
-import { pyStrip } from "@hermes-memory/core/lib";
+import { pyStrip } from "@hermes-memory/core/internal/lib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {

@@ -1,4 +1,4 @@
-import { skillManageTool } from "@hermes-memory/core/skills";
+import { skillManageTool } from "@hermes-memory/core/internal/skills";
 import { describe, expect, it } from "vitest";
 import { runSlashCommand } from "../../../src/agent/commands/index.ts";
 import { skillsCommand } from "../../../src/agent/commands/skill-commands.ts";

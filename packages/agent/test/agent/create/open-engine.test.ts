@@ -1,5 +1,5 @@
 // The guard around a plugin's context engine, without an agent.
-import type { ContextEngine } from "@hermes-memory/core/context";
+import type { ContextEngine } from "@hermes-memory/core/internal/context";
 import { expect, it } from "vitest";
 import { recordingLogger } from "../../../../core/test/fakes/providers.ts";
 import { GuardedEngine } from "../../../src/agent/create/open-engine.ts";

@@ -1,5 +1,5 @@
 // Races between a command and another process, which an agent in a test can hardly be brought into.
-import type { Message } from "@hermes-memory/core/message";
+import type { Message } from "@hermes-memory/core/internal/message";
 import { expect, it } from "vitest";
 import { type ChangeDeps, startNewSession, undoTurns } from "../../../src/agent/session/change-session.ts";
 import type { Hold } from "../../../src/agent/session/session.ts";

@@ -1,7 +1,7 @@
 // The lease of a session: renewals, and holders whose process no longer runs.
 import { hostname } from "node:os";
 import { Worker } from "node:worker_threads";
-import { isDeadHere } from "@hermes-memory/core/sessions";
+import { isDeadHere } from "@hermes-memory/core/internal/sessions";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
 import { SessionLease } from "../../../src/agent/session/session-lease.ts";

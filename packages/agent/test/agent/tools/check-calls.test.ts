@@ -1,7 +1,7 @@
 // From an assistant message to calls that can run.
 
-import { type AssistantMessage, renderToolCalls } from "@hermes-memory/core/message";
-import { ToolTable } from "@hermes-memory/core/tools";
+import { type AssistantMessage, renderToolCalls } from "@hermes-memory/core/internal/message";
+import { ToolTable } from "@hermes-memory/core/internal/tools";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type CallCheck, checkCalls } from "../../../src/agent/tools/index.ts";

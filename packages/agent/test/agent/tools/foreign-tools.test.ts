@@ -1,10 +1,10 @@
 // Tools of memory providers and context engines in the agent's table.
 
-import { type ContextEngine, engineTools, LosslessEngine } from "@hermes-memory/core/context";
+import { type ContextEngine, engineTools, LosslessEngine } from "@hermes-memory/core/internal/context";
 
-import { MemoryManager, type MemoryProvider } from "@hermes-memory/core/providers";
-import { openSessionStore } from "@hermes-memory/core/sessions";
-import { type ToolDefinition, ToolTable } from "@hermes-memory/core/tools";
+import { MemoryManager, type MemoryProvider } from "@hermes-memory/core/internal/providers";
+import { openSessionStore } from "@hermes-memory/core/internal/sessions";
+import { type ToolDefinition, ToolTable } from "@hermes-memory/core/internal/tools";
 import { describe, expect, it } from "vitest";
 import { provider, toolSchema } from "../../../../core/test/fakes/providers.ts";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
-import type { McpServerConfig } from "@hermes-memory/core/config";
-import { silentLogger } from "@hermes-memory/core/lib/logger";
+import type { McpServerConfig } from "@hermes-memory/core/internal/config";
+import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { MCP_MESSAGE } from "../../../src/agent/tools/mcp-connection.ts";
 import {

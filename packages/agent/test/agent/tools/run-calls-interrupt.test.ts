@@ -1,5 +1,5 @@
 // Interrupts while tools run.
-import { type Tool, ToolTable } from "@hermes-memory/core/tools";
+import { type Tool, ToolTable } from "@hermes-memory/core/internal/tools";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
 import { type CheckedCall, runBatch } from "../../../src/agent/tools/index.ts";

@@ -2,9 +2,9 @@
 
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { toNewMessage } from "@hermes-memory/core/message";
-import { fenceUntrusted } from "@hermes-memory/core/security";
-import { type Tool, ToolTable } from "@hermes-memory/core/tools";
+import { toNewMessage } from "@hermes-memory/core/internal/message";
+import { fenceUntrusted } from "@hermes-memory/core/internal/security";
+import { type Tool, ToolTable } from "@hermes-memory/core/internal/tools";
 import { describe, expect, it } from "vitest";
 import { notedResult, resultIdFor, resultNote } from "../../../../core/src/sessions/session-files.ts";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";

@@ -1,6 +1,6 @@
 // AI SDK tools in the agent's table.
 
-import type { Tool, ToolOutcome } from "@hermes-memory/core/tools";
+import type { Tool, ToolOutcome } from "@hermes-memory/core/internal/tools";
 import { jsonSchema, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";

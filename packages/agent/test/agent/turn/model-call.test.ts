@@ -1,5 +1,5 @@
-import { pyStrip } from "@hermes-memory/core/lib";
-import { StreamingContextScrubber } from "@hermes-memory/core/providers";
+import { pyStrip } from "@hermes-memory/core/internal/lib";
+import { StreamingContextScrubber } from "@hermes-memory/core/internal/providers";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { echoStream, RECALL } from "../../../../core/test/providers/fence/echoes.ts";

@@ -1,5 +1,5 @@
 // Which messages may be the cause when a provider refuses to read a request.
-import type { Message } from "@hermes-memory/core/message";
+import type { Message } from "@hermes-memory/core/internal/message";
 import { describe, expect, it } from "vitest";
 import { suspects, trials } from "../../../src/agent/turn/model-failure.ts";
 import { message } from "../../messages.ts";

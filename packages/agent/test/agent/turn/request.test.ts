@@ -5,8 +5,8 @@ import {
   type OpenAiMessage,
   toNewMessage,
   toOpenAi,
-} from "@hermes-memory/core/message";
-import { openSessionStore } from "@hermes-memory/core/sessions";
+} from "@hermes-memory/core/internal/message";
+import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { newPath } from "../../../../core/test/fakes/session-index.ts";

@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { approvePending, pendingWritesDirectory, readPendingWrites } from "@hermes-memory/core";
+import { approvePending, readPendingWrites } from "@hermes-memory/core/internal/curated";
+import { pendingWritesDirectory } from "@hermes-memory/core/internal/home";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { done } from "../../../../core/test/fakes/memory-home.ts";

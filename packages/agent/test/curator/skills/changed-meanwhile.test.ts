@@ -9,7 +9,7 @@ import {
   SkillStore,
   setPinned,
   skillViewTool,
-} from "@hermes-memory/core/skills";
+} from "@hermes-memory/core/internal/skills";
 import { describe, expect, it } from "vitest";
 import { CuratorHome, clockAt, fakeModel } from "../curator-home.ts";
 

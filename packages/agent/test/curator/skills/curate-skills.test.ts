@@ -1,6 +1,6 @@
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { approveSkillChange, NO_USAGE, readUsage, SkillStore } from "@hermes-memory/core/skills";
+import { approveSkillChange, NO_USAGE, readUsage, SkillStore } from "@hermes-memory/core/internal/skills";
 import { describe, expect, it } from "vitest";
 import {
   listArchivedSkills,

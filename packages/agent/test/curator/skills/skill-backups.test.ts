@@ -1,7 +1,13 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { changeSkill, readUsage, SkillStore, setPinned, skillHistory } from "@hermes-memory/core/skills";
+import {
+  changeSkill,
+  readUsage,
+  SkillStore,
+  setPinned,
+  skillHistory,
+} from "@hermes-memory/core/internal/skills";
 import { describe, expect, it } from "vitest";
 import {
   changeState,

@@ -1,6 +1,6 @@
 // A model server that counts tokens: the characters of the request's body, divided by a density. It refuses what does not fit its
 // window in the words of one vendor or another, and reports what it counted, or nothing.
-import { codePointLength } from "@hermes-memory/core/lib";
+import { codePointLength } from "@hermes-memory/core/internal/lib";
 import type { Failure, RecordedRequest, Reply, Script, Step } from "./script.ts";
 
 export type CountingOptions = {

@@ -2,7 +2,7 @@
 // without ids.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { applyPromptCaching } from "@hermes-memory/core/context";
+import { applyPromptCaching } from "@hermes-memory/core/internal/context";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openModel } from "../../../src/models/index.ts";
 import { sseServer } from "../../fakes/sse-server.ts";

@@ -1,6 +1,6 @@
 // Converting messages to the SDK's and back.
 import type { LanguageModelV4Message, LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import { type OpenAiMessage, parseMessages } from "@hermes-memory/core/message";
+import { type OpenAiMessage, parseMessages } from "@hermes-memory/core/internal/message";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Collector } from "../../../src/models/access/collect-reply.ts";

@@ -1,5 +1,5 @@
 // One request over each wire, with the vendors' real SDKs and real sockets.
-import type { ToolDefinition } from "@hermes-memory/core/tools";
+import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import { describe, expect, it } from "vitest";
 
 import { type ChatRow, chatRow, message } from "../../messages.ts";

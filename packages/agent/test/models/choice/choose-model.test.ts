@@ -1,6 +1,6 @@
 // Which model, at which address, with which key.
 import { readFileSync } from "node:fs";
-import type { CustomProvider, ModelConfig } from "@hermes-memory/core/config";
+import type { CustomProvider, ModelConfig } from "@hermes-memory/core/internal/config";
 import { describe, expect, it } from "vitest";
 import { chooseModel, knownProviders, type ModelSelection } from "../../../src/models/index.ts";
 

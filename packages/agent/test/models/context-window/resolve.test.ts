@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type HermesConfig, loadConfig } from "@hermes-memory/core/config";
+import { type HermesConfig, loadConfig } from "@hermes-memory/core/internal/config";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
 import { isLoopback, parseBaseUrl } from "../../../src/models/base-url.ts";

@@ -1,7 +1,7 @@
 // The chat on a terminal: a sent line becomes a command, a turn, or a message to the running turn; Ctrl-C stops or leaves.
 import { setTimeout } from "node:timers/promises";
-import type { AgentEvent, AgentSurface, BusyMode, CommandReply } from "@hermes-memory/agent/agent";
-import { describeCause } from "@hermes-memory/core/lib";
+import type { AgentEvent, AgentSurface, BusyMode, CommandReply } from "@hermes-memory/agent/internal/agent";
+import { describeCause } from "@hermes-memory/core/internal/lib";
 import type { Paint } from "../command.ts";
 import type { Answer } from "./editor.ts";
 import { WAITING } from "./footer.ts";

@@ -6,11 +6,11 @@ import type {
   AgentSurface,
   BusyMode,
   CommandReply,
-} from "@hermes-memory/agent/agent";
-import { type HermesConfig, useEnvFile } from "@hermes-memory/core/config";
-import type { ApprovalCallback } from "@hermes-memory/core/curated";
-import { logPath } from "@hermes-memory/core/home";
-import { describeCause, HermesError, systemClock } from "@hermes-memory/core/lib";
+} from "@hermes-memory/agent/internal/agent";
+import { type HermesConfig, useEnvFile } from "@hermes-memory/core/internal/config";
+import type { ApprovalCallback } from "@hermes-memory/core/internal/curated";
+import { logPath } from "@hermes-memory/core/internal/home";
+import { describeCause, HermesError, systemClock } from "@hermes-memory/core/internal/lib";
 import {
   type CommandBody,
   type CommandContext,
@@ -233,9 +233,9 @@ async function openChat(
   useEnvFile(home.home);
   const [{ createAgent, runSlashCommand, completeSlash }, { createLogger }, { redactSecrets }] =
     await Promise.all([
-      import("@hermes-memory/agent/agent"),
-      import("@hermes-memory/core/lib/logger"),
-      import("@hermes-memory/core/security"),
+      import("@hermes-memory/agent/internal/agent"),
+      import("@hermes-memory/core/internal/logger"),
+      import("@hermes-memory/core/internal/security"),
     ]);
   const agent = await createAgent({
     ...request.agent,
@@ -342,7 +342,7 @@ async function runCuratorWhenDue(
   if (!config.curator.enabled) return;
   try {
     await setTimeout(CURATOR_DELAY_MS, undefined, { signal, ref: false });
-    const { curatorDue, maybeRunCurator, readState } = await import("@hermes-memory/agent/curator");
+    const { curatorDue, maybeRunCurator, readState } = await import("@hermes-memory/agent/internal/curator");
     const state = readState(memory.home);
     // The model is resolved only when there is work for it.
     const isDue = state.ok && curatorDue(state.value, config.curator, new Date()).kind === "due";

@@ -1,5 +1,5 @@
 // The input line: text, cursor and history, what each key does, completion, and a yes-or-no question in its place. Pure.
-import { normalizeNewlines } from "@hermes-memory/core/lib";
+import { normalizeNewlines } from "@hermes-memory/core/internal/lib";
 import { graphemesOf } from "../sessions/text-layout.ts";
 import { safe } from "./transcript.ts";
 

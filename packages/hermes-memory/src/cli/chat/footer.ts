@@ -1,5 +1,5 @@
 // The rows below the conversation: completion choices, a question or the running activity, and the input line.
-import type { AgentEvent } from "@hermes-memory/agent/agent";
+import type { AgentEvent } from "@hermes-memory/agent/internal/agent";
 import type { Style } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 import { cutToWidth, displayWidth, graphemesOf } from "../sessions/text-layout.ts";

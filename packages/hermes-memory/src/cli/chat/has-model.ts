@@ -1,6 +1,6 @@
 // Whether a model is configured, for `hermes` without a command. Does not check that the model answers.
-import { envFilePath, readEnvFile } from "@hermes-memory/core/config";
-import { ifUsable, openHome } from "@hermes-memory/core/memory";
+import { envFilePath, readEnvFile } from "@hermes-memory/core/internal/config";
+import { ifUsable, openHome } from "@hermes-memory/core/internal/memory";
 
 export async function hasModel(
   home: string,

@@ -2,7 +2,7 @@
 // then its lines, each after a `+`.
 import { appendFileSync, chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Clock, errnoCode, normalizeNewlines, writeFileAtomic } from "@hermes-memory/core/lib";
+import { type Clock, errnoCode, normalizeNewlines, writeFileAtomic } from "@hermes-memory/core/internal/lib";
 
 export type HistoryFile = {
   readonly entries: readonly string[];

@@ -1,6 +1,6 @@
 // The terminal side of a chat: the conversation above, the input line or a question below. It handles keys and rows, and reports what
 // the user wants to its owner, which talks to the agent.
-import type { AgentEvent } from "@hermes-memory/agent/agent";
+import type { AgentEvent } from "@hermes-memory/agent/internal/agent";
 import type { Paint } from "../command.ts";
 import {
   type Answer,

@@ -1,7 +1,7 @@
 // A chat without a screen: answers on stdout and everything else on stderr, or with --json every event as a line on stdout.
 import { fstatSync } from "node:fs";
-import type { AgentEvent, AgentSurface, CommandReply, TurnResult } from "@hermes-memory/agent/agent";
-import { safeAddress } from "@hermes-memory/agent/models";
+import type { AgentEvent, AgentSurface, CommandReply, TurnResult } from "@hermes-memory/agent/internal/agent";
+import { safeAddress } from "@hermes-memory/agent/internal/models";
 import { CommandFailure, type Terminal, usageFailure } from "../command.ts";
 import { linesOf, lineText, untilAborted } from "../sessions/input-lines.ts";
 import { type Piece, type StartFacts, safe, statusLine, Transcript } from "./transcript.ts";

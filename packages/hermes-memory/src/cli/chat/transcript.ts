@@ -1,7 +1,7 @@
 // The text a user reads in a chat: start lines, the events of the agent as styled pieces, the status line. Pure.
-import type { AgentEvent, AgentStatus, TurnResult } from "@hermes-memory/agent/agent";
-import type { ContextWindow, ModelIdentity } from "@hermes-memory/agent/models";
-import { groupThousands, normalizeNewlines, percentOf } from "@hermes-memory/core/lib";
+import type { AgentEvent, AgentStatus, TurnResult } from "@hermes-memory/agent/internal/agent";
+import type { ContextWindow, ModelIdentity } from "@hermes-memory/agent/internal/models";
+import { groupThousands, normalizeNewlines, percentOf } from "@hermes-memory/core/internal/lib";
 import { counted, oneLine, printable } from "../printing.ts";
 import type { Span } from "./live-view.ts";
 

@@ -1,5 +1,5 @@
 // Specs of the `hermes config` commands. Each body is loaded when its command runs.
-import { CONFIG_KEYS } from "@hermes-memory/core/config";
+import { CONFIG_KEYS } from "@hermes-memory/core/internal/config";
 import type { ArgumentSpec, CommandSpec } from "../command.ts";
 
 const key: ArgumentSpec = {

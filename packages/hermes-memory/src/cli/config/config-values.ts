@@ -14,9 +14,9 @@ import {
   type UnknownKey,
   unknownKey,
   unsetConfigValue,
-} from "@hermes-memory/core/config";
-import { ifUsable } from "@hermes-memory/core/memory";
-import { isFindingId } from "@hermes-memory/core/security";
+} from "@hermes-memory/core/internal/config";
+import { ifUsable } from "@hermes-memory/core/internal/memory";
+import { isFindingId } from "@hermes-memory/core/internal/security";
 import {
   type CommandBody,
   type CommandContext,

@@ -1,5 +1,5 @@
 // Hides secrets in config values before they are printed, also in the settings of other programs that share the file.
-import { redactSecrets } from "@hermes-memory/core/security";
+import { redactSecrets } from "@hermes-memory/core/internal/security";
 
 const HIDDEN = "[hidden]";
 

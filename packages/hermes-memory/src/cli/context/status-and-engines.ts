@@ -5,8 +5,8 @@ import {
   isLoopback,
   parseBaseUrl,
   resolveContextWindow,
-} from "@hermes-memory/agent/models";
-import { type HermesConfig, nearest, setConfigValue } from "@hermes-memory/core/config";
+} from "@hermes-memory/agent/internal/models";
+import { type HermesConfig, nearest, setConfigValue } from "@hermes-memory/core/internal/config";
 import {
   type Budgets,
   type CachingPolicy,
@@ -19,10 +19,10 @@ import {
   type SummaryFeasibility,
   summaryFeasibility,
   windowFit,
-} from "@hermes-memory/core/context";
-import { groupThousands } from "@hermes-memory/core/lib";
-import { usable } from "@hermes-memory/core/memory";
-import { redactSecrets } from "@hermes-memory/core/security";
+} from "@hermes-memory/core/internal/context";
+import { groupThousands } from "@hermes-memory/core/internal/lib";
+import { usable } from "@hermes-memory/core/internal/memory";
+import { redactSecrets } from "@hermes-memory/core/internal/security";
 import { type CommandBody, CommandFailure, type Paint } from "../command.ts";
 import { windowText } from "../model/resolution.ts";
 import { oneLine, printable } from "../printing.ts";

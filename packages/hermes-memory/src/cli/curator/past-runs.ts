@@ -16,23 +16,23 @@ import {
   rollBack,
   rollbackPlans,
   tidyUp,
-} from "@hermes-memory/agent/curator";
-import type { CuratorConfig } from "@hermes-memory/core/config";
+} from "@hermes-memory/agent/internal/curator";
+import type { CuratorConfig } from "@hermes-memory/core/internal/config";
 import {
   approvePending,
   type CommittedWrite,
   type PendingRecord,
   readPendingWrites,
   rejectPending,
-} from "@hermes-memory/core/curated";
-import type { Home } from "@hermes-memory/core/memory";
+} from "@hermes-memory/core/internal/curated";
+import type { Home } from "@hermes-memory/core/internal/memory";
 import {
   approveSkillChange,
   type PendingSkillChange,
   pendingSkillsDirectory,
   readPendingSkills,
   rejectSkillChange,
-} from "@hermes-memory/core/skills";
+} from "@hermes-memory/core/internal/skills";
 import {
   type CommandBody,
   type CommandContext,

@@ -8,16 +8,16 @@ import {
   type Outcome,
   runCurator,
   type SkillMark,
-} from "@hermes-memory/agent/curator";
+} from "@hermes-memory/agent/internal/curator";
 import {
   type AuxiliaryTask,
   auxiliaryModel,
   chooseModel,
   openModel,
   toTextModel,
-} from "@hermes-memory/agent/models";
-import type { HermesConfig } from "@hermes-memory/core/config";
-import type { TextModel } from "@hermes-memory/core/lib";
+} from "@hermes-memory/agent/internal/models";
+import type { HermesConfig } from "@hermes-memory/core/internal/config";
+import type { TextModel } from "@hermes-memory/core/internal/lib";
 import { type CommandBody, CommandFailure, type CommandInput, unwrap } from "../command.ts";
 import { type Environment, modelSources } from "../model/resolution.ts";
 import { counted, indented, oneLine, printable } from "../printing.ts";

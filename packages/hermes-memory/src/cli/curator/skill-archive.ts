@@ -1,6 +1,10 @@
 // `hermes curator pin`, `unpin`, `archive`, `restore`, `list-archived` and `backup`: skills, by hand.
-import { listArchivedSkills, restoreArchivedSkill, takeSnapshot } from "@hermes-memory/agent/curator";
-import { provenanceOf, readOrigins, setPinned, skillManageTool } from "@hermes-memory/core/skills";
+import {
+  listArchivedSkills,
+  restoreArchivedSkill,
+  takeSnapshot,
+} from "@hermes-memory/agent/internal/curator";
+import { provenanceOf, readOrigins, setPinned, skillManageTool } from "@hermes-memory/core/internal/skills";
 import {
   type CommandBody,
   type CommandContext,

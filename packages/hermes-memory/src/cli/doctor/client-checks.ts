@@ -1,5 +1,5 @@
 // The config files that `hermes mcp install` writes for MCP clients: whether the program that an entry starts still exists.
-import { HermesError } from "@hermes-memory/core/lib";
+import { HermesError } from "@hermes-memory/core/internal/lib";
 import {
   CLIENT_NAMES,
   type ClientName,

@@ -1,7 +1,7 @@
 // `hermes doctor`: runs every check and says what to do about each finding. Changes nothing without --fix.
 import { resolve } from "node:path";
-import { DEFAULT_MEMORY_CONFIG } from "@hermes-memory/core/config";
-import { ifUsable } from "@hermes-memory/core/memory";
+import { DEFAULT_MEMORY_CONFIG } from "@hermes-memory/core/internal/config";
+import { ifUsable } from "@hermes-memory/core/internal/memory";
 import type { CommandBody, CommandContext, Paint, Style } from "../command.ts";
 import { isDirectory } from "../inspect-files.ts";
 import { counted, printable } from "../printing.ts";

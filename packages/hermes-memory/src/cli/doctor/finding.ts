@@ -1,7 +1,7 @@
 // Input and findings of the checks of `hermes doctor`. A finding names files and numbers, never stored text.
-import type { MemoryConfig } from "@hermes-memory/core/config";
-import { describeCause } from "@hermes-memory/core/lib";
-import type { Home } from "@hermes-memory/core/memory";
+import type { MemoryConfig } from "@hermes-memory/core/internal/config";
+import { describeCause } from "@hermes-memory/core/internal/lib";
+import type { Home } from "@hermes-memory/core/internal/memory";
 import type { Terminal } from "../command.ts";
 
 /** Paths are absolute. */

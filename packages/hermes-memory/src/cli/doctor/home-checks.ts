@@ -1,18 +1,28 @@
 // Checks of the environment of the stored data: Node.js, the home directory, config.yaml, .env and the external provider.
 import { accessSync, constants, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { checkConfig, configPath, envFilePath, readEnvFile, useEnvFile } from "@hermes-memory/core/config";
-import { memoriesDirectory, pendingWritesDirectory, readActiveProfile } from "@hermes-memory/core/home";
-import { describeCause, randomHex } from "@hermes-memory/core/lib";
-import { listProfiles } from "@hermes-memory/core/profiles";
+import {
+  checkConfig,
+  configPath,
+  envFilePath,
+  readEnvFile,
+  useEnvFile,
+} from "@hermes-memory/core/internal/config";
+import {
+  memoriesDirectory,
+  pendingWritesDirectory,
+  readActiveProfile,
+} from "@hermes-memory/core/internal/home";
+import { describeCause, randomHex } from "@hermes-memory/core/internal/lib";
+import { listProfiles } from "@hermes-memory/core/internal/profiles";
 import {
   activeProviderName,
   checkAvailability,
   findProvider,
   loadProvider,
   readProviderHealth,
-} from "@hermes-memory/core/providers";
-import { isFindingId } from "@hermes-memory/core/security";
+} from "@hermes-memory/core/internal/providers";
+import { isFindingId } from "@hermes-memory/core/internal/security";
 import { issueText, unreadKeyText } from "../config/config-values.ts";
 import { isDirectory, statOf } from "../inspect-files.ts";
 import { counted, localTime } from "../printing.ts";

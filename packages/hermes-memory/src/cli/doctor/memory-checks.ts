@@ -20,8 +20,8 @@ import {
   staleClaims,
   targetPaths,
   usageWarning,
-} from "@hermes-memory/core/curated";
-import { memoriesDirectory, pendingWritesDirectory, usersDirectory } from "@hermes-memory/core/home";
+} from "@hermes-memory/core/internal/curated";
+import { memoriesDirectory, pendingWritesDirectory, usersDirectory } from "@hermes-memory/core/internal/home";
 import {
   describeCause,
   errnoCode,
@@ -31,7 +31,7 @@ import {
   readJsonLines,
   resolveLinks,
   tryWithFileLocks,
-} from "@hermes-memory/core/lib";
+} from "@hermes-memory/core/internal/lib";
 import { inspectTarget, isDirectory, namesIn, statOf, type TargetFile } from "../inspect-files.ts";
 import { counted } from "../printing.ts";
 import { bytes, type CheckedHome, type Finding, fail, fine, guarded, quoted, warn } from "./finding.ts";

@@ -1,14 +1,14 @@
 // The session database: whether it opens, whether its pages and its search index are sound, and files without a session.
 import { statSync } from "node:fs";
-import { REVIEW_COUNTS_KEY, readReviewCounts } from "@hermes-memory/agent/agent";
-import { sessionDatabasePath, sessionFiles } from "@hermes-memory/core/home";
-import { describeCause, HermesError } from "@hermes-memory/core/lib";
+import { REVIEW_COUNTS_KEY, readReviewCounts } from "@hermes-memory/agent/internal/agent";
+import { sessionDatabasePath, sessionFiles } from "@hermes-memory/core/internal/home";
+import { describeCause, HermesError } from "@hermes-memory/core/internal/lib";
 import {
   findOrphans,
   type OrphanFile,
   repairDatabase,
   type SessionStore,
-} from "@hermes-memory/core/sessions";
+} from "@hermes-memory/core/internal/sessions";
 import { counted } from "../printing.ts";
 import { bytes, type CheckedHome, type Finding, fail, fine, warn } from "./finding.ts";
 

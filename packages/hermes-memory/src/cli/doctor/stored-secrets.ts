@@ -1,16 +1,21 @@
 // Stored text that a write would be refused for today: credentials and disguised text. A finding names the place and the kind of
 // text, never the text.
-import { lookAtPending, type MemoryTarget, scanOptions, targetPaths } from "@hermes-memory/core/curated";
-import { readJsonLines } from "@hermes-memory/core/lib";
-import { ConfigFailure } from "@hermes-memory/core/memory";
-import { type GateFinding, secondGate } from "@hermes-memory/core/security";
+import {
+  lookAtPending,
+  type MemoryTarget,
+  scanOptions,
+  targetPaths,
+} from "@hermes-memory/core/internal/curated";
+import { readJsonLines } from "@hermes-memory/core/internal/lib";
+import { ConfigFailure } from "@hermes-memory/core/internal/memory";
+import { type GateFinding, secondGate } from "@hermes-memory/core/internal/security";
 import {
   findingsInSkills,
   pendingSkillsDirectory,
   readPendingSkills,
   SkillStore,
   type StoredFinding,
-} from "@hermes-memory/core/skills";
+} from "@hermes-memory/core/internal/skills";
 import type { TargetFile } from "../inspect-files.ts";
 import { counted } from "../printing.ts";
 import { type CheckedHome, type Finding, fine, warn } from "./finding.ts";

@@ -10,7 +10,7 @@ import {
   resolveLinks,
   systemClock,
   writeFileAtomic,
-} from "@hermes-memory/core/lib";
+} from "@hermes-memory/core/internal/lib";
 
 export const DEFAULT_SERVER_NAME = "hermes-memory";
 

@@ -1,7 +1,7 @@
 // `hermes mcp install` and `uninstall`: edit the config of a client, after a backup.
 import { resolve } from "node:path";
-import type { Result } from "@hermes-memory/core/lib";
-import { redactSecrets } from "@hermes-memory/core/security";
+import type { Result } from "@hermes-memory/core/internal/lib";
+import { redactSecrets } from "@hermes-memory/core/internal/security";
 import {
   type CommandBody,
   type CommandContext,

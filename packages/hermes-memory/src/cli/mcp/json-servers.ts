@@ -1,6 +1,6 @@
 // Edits one entry of `mcpServers` in a JSON config, in the indentation of the file, and leaves every other byte unchanged.
 import { isDeepStrictEqual } from "node:util";
-import { err, isRecord, ok, type Result } from "@hermes-memory/core/lib";
+import { err, isRecord, ok, type Result } from "@hermes-memory/core/internal/lib";
 import type { ServerLaunch } from "./clients.ts";
 import {
   type ConfigEdit,

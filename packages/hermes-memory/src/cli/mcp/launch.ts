@@ -2,7 +2,7 @@
 // because a client started from a desktop may have a short PATH.
 import { realpathSync } from "node:fs";
 import { resolve, sep } from "node:path";
-import { DEFAULT_PROFILE, type HomeContext, selectHome } from "@hermes-memory/core/home";
+import { DEFAULT_PROFILE, type HomeContext, selectHome } from "@hermes-memory/core/internal/home";
 import type { CommandContext } from "../command.ts";
 import { DEFAULT_SERVER_NAME, type Environment, type ServerLaunch, userHome } from "./clients.ts";
 

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, isAbsolute } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { ok, type Result } from "@hermes-memory/core/lib";
+import { ok, type Result } from "@hermes-memory/core/internal/lib";
 import {
   type Client,
   DEFAULT_SERVER_NAME,

@@ -1,6 +1,6 @@
 // A TOML parser that returns statements with their offsets, which is enough to change one table. Numbers and dates are checked for
 // their form and kept as text.
-import { err, ok, type Result } from "@hermes-memory/core/lib";
+import { err, ok, type Result } from "@hermes-memory/core/internal/lib";
 import { DocumentSyntaxError, type SyntaxProblem, type TextRange } from "./config-edit.ts";
 
 export type TomlStatement = {

@@ -1,6 +1,6 @@
 // Edits one table of `mcp_servers` in the TOML config of Codex, and leaves every other byte unchanged.
 import { isDeepStrictEqual } from "node:util";
-import { err, isRecord, ok, type Result } from "@hermes-memory/core/lib";
+import { err, isRecord, ok, type Result } from "@hermes-memory/core/internal/lib";
 import type { ServerLaunch } from "./clients.ts";
 import type { ConfigEdit, EditFailure, WordRanges } from "./config-edit.ts";
 import { isOurs, type NamedLaunch, namedLaunch } from "./launch.ts";

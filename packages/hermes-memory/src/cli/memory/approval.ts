@@ -8,7 +8,7 @@ import {
   pendingOperations,
   readPendingWrites,
   rejectPending,
-} from "@hermes-memory/core/curated";
+} from "@hermes-memory/core/internal/curated";
 import { type CommandBody, type CommandOutcome, unwrap } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 import { goneLines } from "./entries.ts";

@@ -7,7 +7,7 @@ import {
   type MemoryStore,
   type MemoryTarget,
   withAllWords,
-} from "@hermes-memory/core/curated";
+} from "@hermes-memory/core/internal/curated";
 import {
   type CommandBody,
   type CommandContext,

@@ -1,5 +1,5 @@
 // `hermes memory show`, `add`, `replace` and `remove`.
-import type { MemoryConfig } from "@hermes-memory/core/config";
+import type { MemoryConfig } from "@hermes-memory/core/internal/config";
 import {
   type Change,
   committedWrites,
@@ -9,8 +9,8 @@ import {
   type MemoryOpOutcome,
   type MemoryStore,
   type MemoryTarget,
-} from "@hermes-memory/core/curated";
-import { areSecretIds, scanThreats } from "@hermes-memory/core/security";
+} from "@hermes-memory/core/internal/curated";
+import { areSecretIds, scanThreats } from "@hermes-memory/core/internal/security";
 import {
   type CommandBody,
   type CommandContext,

@@ -8,10 +8,10 @@ import {
   looksLikeId,
   type MemoryStore,
   type MemoryTarget,
-} from "@hermes-memory/core/curated";
-import { pendingWritesDirectory, usersDirectory } from "@hermes-memory/core/home";
-import type { Forgot } from "@hermes-memory/core/providers";
-import { pendingSkillsDirectory, skillsDirectory, snapshotPath } from "@hermes-memory/core/skills";
+} from "@hermes-memory/core/internal/curated";
+import { pendingWritesDirectory, usersDirectory } from "@hermes-memory/core/internal/home";
+import type { Forgot } from "@hermes-memory/core/internal/providers";
+import { pendingSkillsDirectory, skillsDirectory, snapshotPath } from "@hermes-memory/core/internal/skills";
 import { type CommandBody, type CommandContext, type CommandInput, unwrap } from "../command.ts";
 import { declined } from "../confirm.ts";
 import { counted, oneLine, printable } from "../printing.ts";
@@ -112,7 +112,7 @@ function isIdOf(
 async function lookOutside(text: string, input: CommandInput, context: CommandContext): Promise<Outside> {
   if (!isHomeMemory(input, context)) return { provider: { kind: "none" }, elsewhere: [], left: [] };
   const { activeProviderName, findTracesElsewhere, findTracesOfUsers } = await import(
-    "@hermes-memory/core/providers"
+    "@hermes-memory/core/internal/providers"
   );
   const active = activeProviderName((await context.memory.memoryConfig()).provider);
   const { home } = context.memory;

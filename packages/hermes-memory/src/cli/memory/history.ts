@@ -5,7 +5,7 @@ import {
   type HistoryChange,
   type HistoryLine,
   type MemoryStore,
-} from "@hermes-memory/core/curated";
+} from "@hermes-memory/core/internal/curated";
 import { type CommandBody, type CommandContext, type CommandInput, unwrap } from "../command.ts";
 import { changeLine, indented, localTime, oneLine, printable } from "../printing.ts";
 import { changed } from "./entries.ts";

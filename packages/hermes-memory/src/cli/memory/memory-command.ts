@@ -8,10 +8,10 @@ import {
   type MemoryError,
   type MemoryStore,
   type MemoryTarget,
-} from "@hermes-memory/core/curated";
-import { pendingWritesDirectory } from "@hermes-memory/core/home";
-import { describeCause, normalizeNewlines, pyStrip } from "@hermes-memory/core/lib";
-import { areSecretIds } from "@hermes-memory/core/security";
+} from "@hermes-memory/core/internal/curated";
+import { pendingWritesDirectory } from "@hermes-memory/core/internal/home";
+import { describeCause, normalizeNewlines, pyStrip } from "@hermes-memory/core/internal/lib";
+import { areSecretIds } from "@hermes-memory/core/internal/security";
 import { type CommandContext, CommandFailure, type CommandInput, type CommandOutcome } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 

@@ -9,8 +9,8 @@ import {
   type MemoryTarget,
   readPendingWrites,
   targetPaths,
-} from "@hermes-memory/core/curated";
-import { groupThousands } from "@hermes-memory/core/lib";
+} from "@hermes-memory/core/internal/curated";
+import { groupThousands } from "@hermes-memory/core/internal/lib";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { counted, printable } from "../printing.ts";
 import { memoryDirectory, openStore, type PinView, stagedWritesOf, viewPins } from "./memory-command.ts";

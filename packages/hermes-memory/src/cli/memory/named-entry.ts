@@ -6,7 +6,7 @@ import {
   MEMORY_TARGETS,
   type MemoryStore,
   type MemoryTarget,
-} from "@hermes-memory/core/curated";
+} from "@hermes-memory/core/internal/curated";
 import { type CommandContext, CommandFailure, type CommandInput, usageFailure } from "../command.ts";
 import { counted } from "../printing.ts";
 import { asStored, targetFlag } from "./memory-command.ts";

@@ -9,9 +9,9 @@ import {
   type MemoryStore,
   type MemoryTarget,
   targetPaths,
-} from "@hermes-memory/core/curated";
-import { groupThousands } from "@hermes-memory/core/lib";
-import type { Scrubbed } from "@hermes-memory/core/providers";
+} from "@hermes-memory/core/internal/curated";
+import { groupThousands } from "@hermes-memory/core/internal/lib";
+import type { Scrubbed } from "@hermes-memory/core/internal/providers";
 import {
   type CommandBody,
   type CommandContext,

@@ -1,8 +1,13 @@
 // `hermes memory tool`: lists the tools of memory, sessions, skills and the active provider, and calls one as a model would. They are
 // the tools that the agent and the MCP server have.
-import type { CommittedWrite } from "@hermes-memory/core/curated";
-import { isRecord, outsideJsonOr } from "@hermes-memory/core/lib";
-import { callFromOutside, definitionOf, type Tool, type ToolOutcome } from "@hermes-memory/core/tools";
+import type { CommittedWrite } from "@hermes-memory/core/internal/curated";
+import { isRecord, outsideJsonOr } from "@hermes-memory/core/internal/lib";
+import {
+  callFromOutside,
+  definitionOf,
+  type Tool,
+  type ToolOutcome,
+} from "@hermes-memory/core/internal/tools";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 import { mirrorToProvider } from "./memory-command.ts";

@@ -6,9 +6,9 @@ import {
   type LocalServer,
   type ModelSelection,
   parseBaseUrl,
-} from "@hermes-memory/agent/models";
-import type { HermesConfig } from "@hermes-memory/core/config";
-import { outsideJsonOr } from "@hermes-memory/core/lib";
+} from "@hermes-memory/agent/internal/models";
+import type { HermesConfig } from "@hermes-memory/core/internal/config";
+import { outsideJsonOr } from "@hermes-memory/core/internal/lib";
 import { type Environment, type ModelSources, resolveModel } from "./resolution.ts";
 
 export type { LocalServer };

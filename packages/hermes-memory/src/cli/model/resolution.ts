@@ -6,11 +6,11 @@ import {
   type ModelChoiceError,
   type ModelIdentity,
   type ModelSelection,
-} from "@hermes-memory/agent/models";
-import { type HermesConfig, type ModelConfig, useEnvFile } from "@hermes-memory/core/config";
-import { type CachingPolicy, cachingPolicy } from "@hermes-memory/core/context";
-import { err, groupThousands, ok, type Result } from "@hermes-memory/core/lib";
-import { redactSecrets } from "@hermes-memory/core/security";
+} from "@hermes-memory/agent/internal/models";
+import { type HermesConfig, type ModelConfig, useEnvFile } from "@hermes-memory/core/internal/config";
+import { type CachingPolicy, cachingPolicy } from "@hermes-memory/core/internal/context";
+import { err, groupThousands, ok, type Result } from "@hermes-memory/core/internal/lib";
+import { redactSecrets } from "@hermes-memory/core/internal/security";
 import { type CommandContext, CommandFailure, type Terminal } from "../command.ts";
 import { oneLine } from "../printing.ts";
 

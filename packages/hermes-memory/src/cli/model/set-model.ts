@@ -1,6 +1,6 @@
 // `hermes model set`: changes the model of new conversations. `hermes setup` plans and saves its change with the same functions.
 import { chmodSync, statSync } from "node:fs";
-import type { ModelIdentity } from "@hermes-memory/agent/models";
+import type { ModelIdentity } from "@hermes-memory/agent/internal/models";
 import {
   type ConfigChange,
   type ConfigError,
@@ -8,8 +8,8 @@ import {
   type ModelConfig,
   setConfigValue,
   unsetConfigValue,
-} from "@hermes-memory/core/config";
-import type { Result } from "@hermes-memory/core/lib";
+} from "@hermes-memory/core/internal/config";
+import type { Result } from "@hermes-memory/core/internal/lib";
 import {
   type CommandBody,
   type CommandContext,

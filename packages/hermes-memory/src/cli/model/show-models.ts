@@ -1,7 +1,7 @@
 // `hermes model`: the model of new conversations. `hermes model list`: the models to choose from.
-import { type ModelIdentity, resolveContextWindow } from "@hermes-memory/agent/models";
-import { configPath, nearest } from "@hermes-memory/core/config";
-import { redactSecrets } from "@hermes-memory/core/security";
+import { type ModelIdentity, resolveContextWindow } from "@hermes-memory/agent/internal/models";
+import { configPath, nearest } from "@hermes-memory/core/internal/config";
+import { redactSecrets } from "@hermes-memory/core/internal/security";
 import { type CommandBody, CommandFailure, type Paint } from "../command.ts";
 import { counted, oneLine, printable } from "../printing.ts";
 import {

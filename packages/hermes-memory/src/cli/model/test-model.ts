@@ -13,12 +13,19 @@ import {
   promptTokens,
   resolveContextWindow,
   type Usage,
-} from "@hermes-memory/agent/models";
-import { err, groupThousands, isRecord, ok, outsideJsonOr, type Result } from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
-import { type AssistantMessage, newMessage, textOf } from "@hermes-memory/core/message";
-import { redactSecrets } from "@hermes-memory/core/security";
-import type { ToolDefinition } from "@hermes-memory/core/tools";
+} from "@hermes-memory/agent/internal/models";
+import {
+  err,
+  groupThousands,
+  isRecord,
+  ok,
+  outsideJsonOr,
+  type Result,
+} from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
+import { type AssistantMessage, newMessage, textOf } from "@hermes-memory/core/internal/message";
+import { redactSecrets } from "@hermes-memory/core/internal/security";
+import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import { type CommandBody, CommandFailure, type CommandOutcome, type Terminal, unwrap } from "../command.ts";
 import { cancelled } from "../confirm.ts";
 import { oneLine, printable } from "../printing.ts";

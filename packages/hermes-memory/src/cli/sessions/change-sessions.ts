@@ -5,7 +5,7 @@ import {
   removeOrphans,
   type SessionRow,
   type SessionStore,
-} from "@hermes-memory/core/sessions";
+} from "@hermes-memory/core/internal/sessions";
 import {
   type CommandBody,
   type CommandContext,

@@ -4,7 +4,7 @@ import {
   type RepairReport,
   repairDatabase,
   type StoreStats,
-} from "@hermes-memory/core/sessions";
+} from "@hermes-memory/core/internal/sessions";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
 import { counted, printable } from "../printing.ts";
 import { progressDisplay } from "./progress.ts";

@@ -2,13 +2,19 @@
 import { statSync } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { errnoCode, HermesError, randomHex, resolveLinks, syncDirectory } from "@hermes-memory/core/lib";
+import {
+  errnoCode,
+  HermesError,
+  randomHex,
+  resolveLinks,
+  syncDirectory,
+} from "@hermes-memory/core/internal/lib";
 import {
   describeLoss,
   type ExportedSession,
   type ExportLoss,
   type SessionStore,
-} from "@hermes-memory/core/sessions";
+} from "@hermes-memory/core/internal/sessions";
 import {
   type CommandBody,
   type CommandContext,

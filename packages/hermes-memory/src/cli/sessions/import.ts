@@ -1,7 +1,7 @@
 // `hermes sessions import`: reads the lines of an export, one session at a time.
 import { type FileHandle, open } from "node:fs/promises";
-import { describeCause, HermesError, parseOutsideJson } from "@hermes-memory/core/lib";
-import type { ExportedSession, ImportOutcome } from "@hermes-memory/core/sessions";
+import { describeCause, HermesError, parseOutsideJson } from "@hermes-memory/core/internal/lib";
+import type { ExportedSession, ImportOutcome } from "@hermes-memory/core/internal/sessions";
 import { z } from "zod";
 import { type CommandBody, CommandFailure, type CommandOutcome } from "../command.ts";
 import { counted, printable } from "../printing.ts";

@@ -1,6 +1,6 @@
 // Lines of a byte stream, one at a time, however its chunks are split.
 import { Readable } from "node:stream";
-import { type ByteLine, ByteLines } from "@hermes-memory/core/lib";
+import { type ByteLine, ByteLines } from "@hermes-memory/core/internal/lib";
 
 export type Line = { readonly number: number; readonly bytes: Uint8Array };
 

@@ -1,6 +1,10 @@
 // `hermes sessions list` and `browse`.
-import { systemClock } from "@hermes-memory/core/lib";
-import { INTERNAL_SOURCES, type ListedSession, type ListOptions } from "@hermes-memory/core/sessions";
+import { systemClock } from "@hermes-memory/core/internal/lib";
+import {
+  INTERNAL_SOURCES,
+  type ListedSession,
+  type ListOptions,
+} from "@hermes-memory/core/internal/sessions";
 import type { CommandBody, CommandInput, Paint } from "../command.ts";
 import { cancelled } from "../confirm.ts";
 import { noDatabaseNote, numberFlag, openSessions, textFlag } from "./session-command.ts";

@@ -1,5 +1,5 @@
 // Progress of long work: a bar on a terminal after half a second; with --verbose, lines where there is no terminal.
-import type { Progress } from "@hermes-memory/core/sessions";
+import type { Progress } from "@hermes-memory/core/internal/sessions";
 import type { Terminal } from "../command.ts";
 import { printable } from "../printing.ts";
 import { cutToWidth } from "./text-layout.ts";

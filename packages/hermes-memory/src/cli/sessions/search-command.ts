@@ -1,5 +1,5 @@
 // `hermes sessions search`: filters from flags, the hits as text or JSON, and why a search found nothing.
-import { systemClock } from "@hermes-memory/core/lib";
+import { systemClock } from "@hermes-memory/core/internal/lib";
 import {
   cleanSnippet,
   cleanText,
@@ -20,7 +20,7 @@ import {
   type SessionStore,
   shownConfidence,
   weakRemark,
-} from "@hermes-memory/core/sessions";
+} from "@hermes-memory/core/internal/sessions";
 import { type CommandBody, CommandFailure, type CommandInput, type Paint } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 import {

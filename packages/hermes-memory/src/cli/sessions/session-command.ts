@@ -1,7 +1,7 @@
 // Shared by the session commands: opening the database, finding the session a user means, reading flags.
-import { type SessionFiles, sessionDatabasePath, sessionFiles } from "@hermes-memory/core/home";
-import { describeCause, HermesError } from "@hermes-memory/core/lib";
-import type { SessionRow, SessionStore } from "@hermes-memory/core/sessions";
+import { type SessionFiles, sessionDatabasePath, sessionFiles } from "@hermes-memory/core/internal/home";
+import { describeCause, HermesError } from "@hermes-memory/core/internal/lib";
+import type { SessionRow, SessionStore } from "@hermes-memory/core/internal/sessions";
 import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 

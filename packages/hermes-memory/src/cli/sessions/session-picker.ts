@@ -1,7 +1,7 @@
 // Choosing a session: with keys and a filter on a screen, or by number from standard input. State and frame are pure; `runPicker` and
 // `promptForSession` do the input and output.
-import type { Clock } from "@hermes-memory/core/lib";
-import type { ListedSession } from "@hermes-memory/core/sessions";
+import type { Clock } from "@hermes-memory/core/internal/lib";
+import type { ListedSession } from "@hermes-memory/core/internal/sessions";
 import type { Terminal } from "../command.ts";
 import {
   cursorAfter,

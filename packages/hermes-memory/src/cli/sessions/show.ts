@@ -1,5 +1,5 @@
 // `hermes sessions show`: a session as text, its facts first and then the conversation.
-import { codePointLength, takeCodePoints } from "@hermes-memory/core/lib";
+import { codePointLength, takeCodePoints } from "@hermes-memory/core/internal/lib";
 import {
   callText,
   type MessageRow,
@@ -7,8 +7,8 @@ import {
   parseToolCalls,
   partName,
   textOf,
-} from "@hermes-memory/core/message";
-import { readMarks, type SessionRow, type SessionStore } from "@hermes-memory/core/sessions";
+} from "@hermes-memory/core/internal/message";
+import { readMarks, type SessionRow, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import type { CommandBody, Paint } from "../command.ts";
 import { counted, oneLine, printable } from "../printing.ts";
 import { findSession, notFoundAnywhere, numberFlag, openSessions } from "./session-command.ts";

@@ -1,10 +1,15 @@
 // `hermes setup`: asks where the model runs, its key and its name, saves all of it, then tries the model. Until it saves, leaving
 // changes nothing.
-import { isLoopback, type ModelChoiceError, openModel, parseBaseUrl } from "@hermes-memory/agent/models";
-import { envFilePath, setEnvValue } from "@hermes-memory/core/config";
-import { err, groupThousands, ok, pyStrip, type Result } from "@hermes-memory/core/lib";
-import { openHome } from "@hermes-memory/core/memory";
-import { maskSecret } from "@hermes-memory/core/providers";
+import {
+  isLoopback,
+  type ModelChoiceError,
+  openModel,
+  parseBaseUrl,
+} from "@hermes-memory/agent/internal/models";
+import { envFilePath, setEnvValue } from "@hermes-memory/core/internal/config";
+import { err, groupThousands, ok, pyStrip, type Result } from "@hermes-memory/core/internal/lib";
+import { openHome } from "@hermes-memory/core/internal/memory";
+import { maskSecret } from "@hermes-memory/core/internal/providers";
 import {
   Cancelled,
   type CommandBody,

@@ -1,7 +1,7 @@
 // `hermes skills list`, `view`, `path`, `new`, `disable`, `enable`, `history` and `undo`.
 import { existsSync } from "node:fs";
-import { setConfigValue } from "@hermes-memory/core/config";
-import { usable } from "@hermes-memory/core/memory";
+import { setConfigValue } from "@hermes-memory/core/internal/config";
+import { usable } from "@hermes-memory/core/internal/memory";
 import {
   changeSkill,
   findUsable,
@@ -16,7 +16,7 @@ import {
   undoSkillChange,
   viewSkill,
   viewSkillFile,
-} from "@hermes-memory/core/skills";
+} from "@hermes-memory/core/internal/skills";
 import {
   type CommandBody,
   type CommandContext,

@@ -1,6 +1,6 @@
 // Shared by the skill commands: opening the skills of the home, and rendering their errors.
-import { areSecretIds } from "@hermes-memory/core/security";
-import type { SkillError, SkillStore } from "@hermes-memory/core/skills";
+import { areSecretIds } from "@hermes-memory/core/internal/security";
+import type { SkillError, SkillStore } from "@hermes-memory/core/internal/skills";
 import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 

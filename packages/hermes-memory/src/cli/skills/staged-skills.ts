@@ -7,7 +7,7 @@ import {
   readPendingSkills,
   rejectSkillChange,
   type SkillStore,
-} from "@hermes-memory/core/skills";
+} from "@hermes-memory/core/internal/skills";
 import type { CommandBody, CommandContext, CommandOutcome } from "../command.ts";
 import { unwrap } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";

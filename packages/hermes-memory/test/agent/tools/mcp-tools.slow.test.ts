@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import type { McpServerConfig } from "@hermes-memory/core/config";
-import { silentLogger } from "@hermes-memory/core/lib/logger";
-import { fenceUntrusted } from "@hermes-memory/core/security";
-import { type Tool, ToolTable } from "@hermes-memory/core/tools";
+import type { McpServerConfig } from "@hermes-memory/core/internal/config";
+import { silentLogger } from "@hermes-memory/core/internal/logger";
+import { fenceUntrusted } from "@hermes-memory/core/internal/security";
+import { type Tool, ToolTable } from "@hermes-memory/core/internal/tools";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import {

@@ -1,7 +1,7 @@
 // The provider that a command is about: the one that was named, or the active one.
-import { nearest } from "@hermes-memory/core/config";
-import { isRecord } from "@hermes-memory/core/lib";
-import { type Home, ifUsable } from "@hermes-memory/core/memory";
+import { nearest } from "@hermes-memory/core/internal/config";
+import { isRecord } from "@hermes-memory/core/internal/lib";
+import { type Home, ifUsable } from "@hermes-memory/core/internal/memory";
 import {
   activeProviderName,
   type FoundProvider,
@@ -14,7 +14,7 @@ import {
   loadProvider,
   recordAvailability,
   setupHint,
-} from "@hermes-memory/core/providers";
+} from "@hermes-memory/core/internal/providers";
 import { type CommandContext, CommandFailure } from "../../command.ts";
 
 /** "" when no provider is active. */

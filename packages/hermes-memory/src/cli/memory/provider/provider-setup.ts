@@ -1,8 +1,8 @@
 // `hermes memory setup`: chooses a provider, installs what it needs, asks for its settings, saves them, and switches it on last. Until
 // it saves, leaving changes nothing. `hermes memory off` switches the provider off again.
 import { resolve } from "node:path";
-import { configPath, nearest, useEnvFile } from "@hermes-memory/core/config";
-import { ifUsable, openHome } from "@hermes-memory/core/memory";
+import { configPath, nearest, useEnvFile } from "@hermes-memory/core/internal/config";
+import { ifUsable, openHome } from "@hermes-memory/core/internal/memory";
 import {
   type Answers,
   type Availability,
@@ -34,7 +34,7 @@ import {
   saveSetup,
   splitAnswers,
   variableOf,
-} from "@hermes-memory/core/providers";
+} from "@hermes-memory/core/internal/providers";
 import {
   Cancelled,
   type CommandBody,

@@ -2,9 +2,9 @@
 // here: the result of its last run is shown instead.
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { envFilePath, readEnvFile, useEnvFile } from "@hermes-memory/core/config";
-import { groupThousands, isRecord } from "@hermes-memory/core/lib";
-import type { Home } from "@hermes-memory/core/memory";
+import { envFilePath, readEnvFile, useEnvFile } from "@hermes-memory/core/internal/config";
+import { groupThousands, isRecord } from "@hermes-memory/core/internal/lib";
+import type { Home } from "@hermes-memory/core/internal/memory";
 import {
   type Availability,
   checkAvailability,
@@ -20,8 +20,8 @@ import {
   pluginsDirectory,
   readProviderHealth,
   variableOf,
-} from "@hermes-memory/core/providers";
-import { redactSecrets } from "@hermes-memory/core/security";
+} from "@hermes-memory/core/internal/providers";
+import { redactSecrets } from "@hermes-memory/core/internal/security";
 import type { CommandBody, CommandContext, Paint } from "../../command.ts";
 import { counted, localTime, oneLine, printable } from "../../printing.ts";
 import { activeName, hintOf, providerSection, type Settings } from "./find-provider.ts";

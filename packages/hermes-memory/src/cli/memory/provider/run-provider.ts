@@ -1,8 +1,8 @@
 // Commands that start a provider: `hermes memory recall` and `test`. `withActiveProvider` starts it for one command and shuts it down.
 import { resolve } from "node:path";
-import { useEnvFile } from "@hermes-memory/core/config";
-import { codePointLength, groupThousands, randomHex } from "@hermes-memory/core/lib";
-import type { Logger } from "@hermes-memory/core/lib/logger";
+import { useEnvFile } from "@hermes-memory/core/internal/config";
+import { codePointLength, groupThousands, randomHex } from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
 import {
   buildMemoryContextBlock,
   checkAvailability,
@@ -11,8 +11,8 @@ import {
   recordAvailability,
   runForeign,
   type SelfTestReport,
-} from "@hermes-memory/core/providers";
-import { redactSecrets } from "@hermes-memory/core/security";
+} from "@hermes-memory/core/internal/providers";
+import { redactSecrets } from "@hermes-memory/core/internal/security";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../../command.ts";
 import { cancelled } from "../../confirm.ts";
 import { oneLine, printable } from "../../printing.ts";

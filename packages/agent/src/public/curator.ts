@@ -1,0 +1,21 @@
+// The curator: keeps memory and skills tidy, and can take back what it did.
+export {
+  type CuratorMode,
+  type CuratorOptions,
+  type CuratorProblem,
+  type CuratorRun,
+  type CuratorScope,
+  type CuratorState,
+  curatorDue,
+  type Due,
+  findRollback,
+  maybeRunCurator,
+  type RollbackPlan,
+  type RollbackProblem,
+  type RolledBack,
+  readState as readCuratorState,
+  rollBack,
+  runCurator,
+  type ScheduledOptions,
+  type ScheduledOutcome,
+} from "../curator/index.ts";
