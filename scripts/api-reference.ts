@@ -9,7 +9,7 @@ const root = resolve(import.meta.dirname, "..");
 const attw = createRequire(createRequire(import.meta.url).resolve("@arethetypeswrong/core/package.json"));
 const ts = attw("typescript") as typeof TypeScript;
 
-export type PublicName = {
+type PublicName = {
   readonly name: string;
   readonly kind: "function" | "class" | "value" | "type";
   /** As TypeScript, without bodies. */
@@ -27,8 +27,15 @@ export type EntryPoint = {
   readonly names: readonly PublicName[];
 };
 
-/** Every entry point that is public: all of `exports` but `./internal/*`. */
+let entryPoints: readonly EntryPoint[] | undefined;
+
+/** Every entry point that is public: all of `exports` but `./internal/*`. Read once: it takes seconds. */
 export function publicEntryPoints(): readonly EntryPoint[] {
+  entryPoints ??= readEntryPoints();
+  return entryPoints;
+}
+
+function readEntryPoints(): readonly EntryPoint[] {
   const entries = ["core", "agent", "hermes-memory"].flatMap(entriesOf);
   const program = ts.createProgram({
     rootNames: entries.map(({ source }) => join(root, source)),

@@ -14,6 +14,7 @@ import {
   sha256,
 } from "./lib/index.ts";
 
+/** The environment that decides where the home is. */
 export type HomeContext = {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** A value of `process.platform`. */
@@ -50,6 +51,7 @@ const PROFILE_NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 const RESERVED_NAMES = new Set(["hermes", "test", "tmp", "root", "sudo"]);
 const HOME_FOLDERS = ["memories", "pending", "skills", "logs"];
 
+/** The environment of this process. */
 export function systemHomeContext(): HomeContext {
   return { env: process.env, platform: process.platform, userHome: homedir() };
 }
@@ -131,6 +133,7 @@ export function readActiveProfile(root: string): string | undefined {
   }
 }
 
+/** Where the owner's curated files are. */
 export function memoriesDirectory(home: string): string {
   return join(home, "memories");
 }
@@ -158,6 +161,7 @@ export type SessionFiles = {
   readonly resultsDir?: string;
 };
 
+/** Where a home keeps files of sessions. */
 export function sessionFiles(home: string): Required<SessionFiles> {
   return { sessionsDir: join(home, "sessions"), resultsDir: join(home, "tool-results") };
 }
@@ -191,6 +195,7 @@ export function userScopeName(platform: string, userId: string): string {
   return `${readable === "" ? "unknown" : readable}-${sha256(`${platform}\0${userId}`).slice(0, 20)}`;
 }
 
+/** Where the curated files of one user are. */
 export function userMemoriesDirectory(home: string, platform: string, userId: string): string {
   return join(usersDirectory(home), userScopeName(platform, userId));
 }

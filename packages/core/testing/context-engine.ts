@@ -10,13 +10,18 @@ import { answering, failing, modelThat } from "./context-engine/summarisers.ts";
 import { unpaired, userContents } from "./context-engine/valid-list.ts";
 import { suiteFor, type TestRunner } from "./runner.ts";
 
-/** @public For authors of an `OpenEngine`. */
+/**
+ * An engine under test, and how lists are prepared for it.
+ *
+ * @public
+ */
 export type OpenedEngine = {
   readonly engine: ContextEngine;
   /** The list as the engine expects it, for example with row ids. */
   prepare(messages: readonly Message[]): Promise<readonly Message[]>;
 };
 
+/** Makes the engine under test. */
 export type OpenEngine = (options: {
   readonly contextLength: number;
   readonly summarizer: TextModel | undefined;
@@ -25,6 +30,7 @@ export type OpenEngine = (options: {
 const WINDOW = 30_000;
 const SUMMARY = "## Goal\nGo on.";
 
+/** Registers the tests that every context engine has to pass. */
 export function contextEngineContract(runner: TestRunner, label: string, openEngine: OpenEngine): void {
   const { describe, it, expect } = suiteFor(runner);
   const open = (summarizer: TextModel | undefined = answering(SUMMARY), contextLength = WINDOW) =>

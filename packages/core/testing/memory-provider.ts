@@ -13,6 +13,7 @@ import { suiteFor, type TestRunner } from "./runner.ts";
 
 export type { ProviderHarness } from "./memory-provider/support.ts";
 
+/** Registers the tests that every memory provider has to pass. */
 export function memoryProviderContract(runner: TestRunner, name: string, harness: ProviderHarness): void {
   const suite = suiteFor(runner);
   const { describe } = suite;

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { format } from "node:util";
 
+/** `describe`, `it` and `expect` of vitest, Jest or Bun; for node:test, the module and an `expect`. */
 export type TestRunner = {
   readonly describe: (name: string, body: () => void) => unknown;
   readonly it: RegisterTest & { readonly skip: RegisterTest };

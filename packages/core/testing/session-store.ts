@@ -51,6 +51,7 @@ const GROUPS = {
   users: scopingContract,
 };
 
+/** A group of tests of the session store contract. */
 export type SessionStoreGroup = keyof typeof GROUPS;
 
 /** `only` runs some of the groups, for a backend that implements part of the contract. */

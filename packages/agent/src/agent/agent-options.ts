@@ -11,6 +11,7 @@ import type { EventListener } from "./events.ts";
 import type { PreToolCall } from "./tools/run-calls.ts";
 import type { TurnResult } from "./turn-result.ts";
 
+/** The options of `createAgent`. */
 export type AgentOptions = {
   /** `$HERMES_HOME`. Created when it does not exist. */
   readonly home: string;

@@ -71,6 +71,7 @@ const CLOSING_MS = 5_000;
 /** On close, wait at most this long for a title. */
 const TITLE_MS = 1_000;
 
+/** A conversation with a model: turns, tools, memory and sessions. Made by `createAgent`; close it, or create it with `await using`. */
 export class Agent implements AgentSurface, AsyncDisposable {
   readonly #deps: AgentDeps;
   readonly #work = new Exclusive();

@@ -4,6 +4,7 @@ import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { Usage } from "../models/index.ts";
 import type { TurnResult } from "./turn-result.ts";
 
+/** What happens during a turn, as it happens. `type` tells the events apart. */
 export type AgentEvent =
   | { readonly type: "turn-start"; readonly sessionId: string; readonly turn: number }
   /** Scrubbed: the text of these events is the text that is stored and returned. */
@@ -86,6 +87,7 @@ export type AgentEvent =
     }
   | { readonly type: "turn-end"; readonly result: TurnResult };
 
+/** Receives events. Must not throw. */
 export type EventListener = (event: AgentEvent) => void;
 
 export class AgentEvents {

@@ -18,6 +18,7 @@ import type { TurnResult } from "./turn-result.ts";
 /** Text, or parts: as chat APIs have them (`{ type: "text", text }`, `{ type: "image_url", image_url }`), or as `content` of a `Message`. */
 export type UserInput = string | readonly Readonly<Record<string, unknown>>[];
 
+/** Options of one turn. */
 export type RunOptions = {
   /** Aborting it interrupts the turn. */
   readonly signal?: AbortSignal;
@@ -36,6 +37,7 @@ export type SessionProblem = {
   readonly message: string;
 };
 
+/** The agent went on in another session. */
 export type SessionChange = {
   readonly from: string;
   readonly to: string;
@@ -43,6 +45,7 @@ export type SessionChange = {
   readonly messages: number;
 };
 
+/** The turns that were taken back. */
 export type UndoReport = {
   readonly turns: number;
   readonly messages: number;
@@ -50,6 +53,7 @@ export type UndoReport = {
   readonly text: string;
 };
 
+/** What `/compress` did, for the user. */
 export type CompressReport = {
   readonly kind: "compacted" | "pruned" | "unchanged" | "aborted" | "busy" | "failed";
   readonly feedback: CompressFeedback;
@@ -57,6 +61,7 @@ export type CompressReport = {
   readonly sessionId: string;
 };
 
+/** How `/compress` asks and reports. */
 export type CompressChoices = {
   /** Asked before a digest made without a model replaces messages that no model could summarise. Absent: it does, with a notice. */
   readonly confirmDigest?: ConfirmDigest;
@@ -95,6 +100,7 @@ export type AgentStatus = {
   readonly savings: CacheSavings | null;
 };
 
+/** The part of an agent that a user interface and its slash commands use. */
 export interface AgentSurface {
   readonly home: string;
   readonly platform: string;

@@ -1,6 +1,7 @@
 // The result of a turn. Every exit has all fields. In snake case, because gateways and other programs read it unchanged.
 import type { Message } from "@hermes-memory/core/internal/message";
 
+/** How a turn ended. */
 export type TurnExit =
   | "text_response"
   | "partial_stream_recovery"
@@ -16,6 +17,7 @@ export type TurnExit =
   | "session_busy"
   | "session_gone";
 
+/** What a turn gave: the reply, the messages, how it ended, and what it used. */
 export type TurnResult = {
   readonly final_response: string;
   /** The newest reasoning of this turn. */

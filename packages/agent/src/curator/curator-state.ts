@@ -13,6 +13,7 @@ import {
   writeFileAtomic,
 } from "@hermes-memory/core/internal/lib";
 
+/** What the curator remembers between runs. */
 export type CuratorState = {
   /** ISO time; null until the first scheduled run was put off. */
   readonly lastRunAt: string | null;

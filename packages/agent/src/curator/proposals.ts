@@ -5,6 +5,7 @@ import type { ModelCalls } from "./model-calls.ts";
 
 /** `propose` stages changes of memory and skills; `apply` makes them. */
 export type CuratorMode = "dry-run" | "propose" | "apply";
+/** What a run tidies. */
 export type CuratorScope = "memory" | "skills" | "all";
 
 /** The input of the memory part and the skills part of a run. */
@@ -80,6 +81,7 @@ export type Decided = { readonly proposal: Proposal; readonly outcome: Outcome }
 
 export type SkillMark = { readonly skill: string; readonly mark: "stale" | "active" | "seed" };
 
+/** What a run proposed, decided and changed. */
 export type CuratorRun = {
   /** The group id of everything the run changed or staged; rollback takes it. */
   readonly id: string;

@@ -39,6 +39,7 @@ export type RollbackPlan = {
   readonly skills: readonly { readonly id: string; readonly skill: string; readonly action: string }[];
 };
 
+/** What taking a run back changed. */
 export type RolledBack = {
   readonly memory: readonly string[];
   /** Entries that the rollback removed from the memory files. */
@@ -52,6 +53,7 @@ export type RolledBack = {
   readonly notes: readonly string[];
 };
 
+/** Why a run could not be taken back. */
 export type RollbackProblem =
   | AlreadyRunning
   | {
@@ -100,6 +102,7 @@ export async function findRollback(
       });
 }
 
+/** Takes back everything one run of the curator changed. */
 export async function rollBack(
   plan: RollbackPlan,
   opened: Home,

@@ -26,6 +26,7 @@ import { curatorDue, type Due } from "./schedule.ts";
 import { curateSkills } from "./skills/curate-skills.ts";
 import { mendRestore } from "./skills/skill-backups.ts";
 
+/** What the curator may tidy, and with which model. */
 export type CuratorOptions = {
   /** The home to tidy: the owner's memory, and the skills. */
   readonly memory: Home;
@@ -45,6 +46,7 @@ export type CuratorOptions = {
   readonly totalMs?: number;
 };
 
+/** Why a run could not start or finish. */
 export type CuratorProblem = AlreadyRunning | { readonly kind: "io"; readonly message: string };
 
 const CALL_TIMEOUT_MS = 120_000;
@@ -153,11 +155,13 @@ async function guarded(
 
 // The scheduled run, for programs that start or notice that the user is idle
 
+/** Options of a run that starts by itself. */
 export type ScheduledOptions = Omit<CuratorOptions, "mode" | "scope" | "isScheduled"> & {
   /** How long the agent has not been used; absent when unknown. */
   readonly idleHours?: number;
 };
 
+/** Whether a scheduled run happened. */
 export type ScheduledOutcome =
   | { readonly kind: "ran"; readonly run: CuratorRun }
   | { readonly kind: "put-off" }

@@ -2,6 +2,7 @@
 import type { CuratorConfig } from "@hermes-memory/core/internal/config";
 import type { CuratorState } from "./curator-state.ts";
 
+/** Whether a scheduled run is due. */
 export type Due =
   | { readonly kind: "due" }
   /** The curator never ran: the first run waits for one interval, so that a new home is not tidied at once. */

@@ -7,6 +7,7 @@ import type { Usage } from "./usage-and-cost.ts";
 /** The protocols that are supported. */
 export type ApiMode = "anthropic_messages" | "chat_completions" | "responses" | "google";
 
+/** Which model answers, and where. */
 export type ModelIdentity = {
   readonly model: string;
   /** `anthropic`, `openai`, `google`, `openrouter`, `ollama`, ..., or `custom` for any other server. */
@@ -16,8 +17,10 @@ export type ModelIdentity = {
   readonly baseUrl: string;
 };
 
+/** A piece of a streaming reply. */
 export type ModelDelta = { readonly kind: "text" | "reasoning"; readonly text: string };
 
+/** One request: messages, tools, limits, and where the stream goes. */
 export type ModelRequest = {
   /** The system message first, if there is one. `vendor.cache_control` of messages and parts is passed to the Anthropic wire unchanged. */
   readonly messages: readonly Message[];
@@ -39,8 +42,10 @@ export type ModelRequest = {
   readonly maxReplyChars?: number | undefined;
 };
 
+/** Why a model stopped. */
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter" | "error" | "other";
 
+/** A finished reply. */
 export type ModelReply = {
   /**
    * For the list of messages. `content` is text, "" when there is none; `vendor` has `reasoning`, `reasoning_content`,
@@ -58,6 +63,7 @@ export type ModelReply = {
 /** A reply of a model object that a program passed in: its message may be a chat row. `callModel` turns it into a `ModelReply`. */
 export type GivenReply = Omit<ModelReply, "message"> & { readonly message: AssistantMessage | OpenAiMessage };
 
+/** The kinds of failure that an agent handles differently. */
 export type ModelFailureKind =
   | "auth"
   | "billing"
@@ -80,6 +86,7 @@ export type ModelFailureKind =
   /** More than `maxReplyChars`: reading stopped there. */
   | "reply_too_long";
 
+/** Why a request failed, and whether trying again can help. */
 export type ModelFailure = {
   readonly kind: ModelFailureKind;
   /** Says what happened, why, and what to do; contains no secrets and no part of the request. */
@@ -97,6 +104,7 @@ export type ModelFailure = {
   readonly outputTokens?: number;
 };
 
+/** A model that an agent can talk to. `fromSdkModel` makes one of an AI SDK model; write your own to use another client. */
 export interface ChatModel {
   readonly identity: ModelIdentity;
   /** One request, no retry. Rejects only with the signal's reason when it is aborted. */

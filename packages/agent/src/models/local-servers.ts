@@ -4,8 +4,10 @@ import { modelListUrl } from "./base-url.ts";
 import { findProvider } from "./choice/providers.ts";
 import { asList, asRecord } from "./json-fields.ts";
 
+/** The servers that are looked for. */
 export type LocalServerKind = "ollama" | "lmstudio" | "llamacpp" | "vllm";
 
+/** A model server on this machine. */
 export type LocalServer = {
   /** A provider's name. */
   readonly kind: LocalServerKind;
@@ -16,6 +18,7 @@ export type LocalServer = {
   readonly models: readonly string[];
 };
 
+/** Where to look, and how long to wait. */
 export type LocalServerOptions = {
   readonly fetch?: typeof fetch;
   /** For each server; all are asked at the same time. Default 500. */

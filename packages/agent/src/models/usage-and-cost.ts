@@ -1,6 +1,7 @@
 // Usage and cost of model calls: token counts in buckets that do not overlap, prices, cost, and what prompt caching saved.
 import { asRecord } from "./json-fields.ts";
 
+/** The protocol a usage was reported in. */
 export type Wire = "anthropic" | "chat" | "responses";
 
 /** Tokens. `input` counts those neither read from a cache nor written to one; `reasoning` is a part of `output`. */
@@ -55,14 +56,17 @@ export function normalizeUsage(raw: unknown, wire: Wire = wireOf(raw)): Usage {
   }
 }
 
+/** All tokens of a prompt: new, read from the cache, written to it. */
 export function promptTokens({ input, cacheRead, cacheWrite }: Usage): number {
   return input + cacheRead + cacheWrite;
 }
 
+/** All tokens of a call. */
 export function totalTokens(usage: Usage): number {
   return promptTokens(usage) + usage.output;
 }
 
+/** Adds two usages. */
 export function addUsage(a: Usage, b: Usage): Usage {
   return {
     input: a.input + b.input,
@@ -102,6 +106,7 @@ function count(value: unknown): number {
 // Prices, in US dollars per million tokens: from config when it names the model, else from the catalogue that comes with the
 // package. Nothing is fetched.
 
+/** US dollars for one million tokens of each kind. */
 export type Prices = {
   readonly input: number;
   readonly output: number;
@@ -111,6 +116,7 @@ export type Prices = {
   readonly cacheWrite1h: number;
 };
 
+/** Prices of a model, where they depend on the length of the prompt. */
 export type ModelPrices = {
   readonly source: "config" | "catalogue";
   /** Some vendors charge more for long prompts. */
@@ -127,6 +133,7 @@ export type PriceOverride = {
   readonly cacheWrite?: number;
 };
 
+/** The model whose prices are wanted. */
 export type PriceQuestion = {
   readonly model: string;
   /** `anthropic`, `openai`, ...; without it the catalogue is searched by the model's name alone. */
@@ -213,6 +220,7 @@ function priceAt(value: unknown, promptTokens: number): number | undefined {
 
 // Savings of prompt caching, and of a memory snapshot that stays frozen.
 
+/** What prompt caching saved. */
 export type CacheSavings = {
   /** The part of all prompt tokens that came from the cache: 0 to 1. */
   readonly hitRate: number;

@@ -452,6 +452,7 @@ export type HermesConfig = Omit<Settings, "customProviders" | "models"> & {
   readonly raw: Readonly<Record<string, unknown>>;
 };
 
+/** The section `memory:` of config.yaml. */
 export type MemoryConfig = HermesConfig["memory"];
 export type CuratorConfig = HermesConfig["curator"];
 export type ModelConfig = HermesConfig["model"];

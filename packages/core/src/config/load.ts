@@ -17,6 +17,7 @@ export async function loadMemoryConfig(home: string): Promise<Result<MemoryConfi
   return fullReadMemoryConfig(text.value, configPath(home));
 }
 
+/** Reads config.yaml of a home. A missing file gives the defaults. */
 export async function loadConfig(home: string): Promise<Result<HermesConfig, ConfigError>> {
   const text = readConfigText(home);
   if (!text.ok) return text;

@@ -112,6 +112,7 @@ function withValue(holder: RawConfig, path: readonly string[], value: unknown): 
 
 // Errors name the key's path, the value found and what is allowed, so that the user can repair the file.
 
+/** Why config.yaml cannot be used, with a line for each mistake. */
 export type ConfigError = {
   readonly kind: "unreadable" | "syntax" | "invalid";
   readonly path: string;

@@ -11,6 +11,7 @@ import {
 
 // The first rule that matches decides.
 
+/** Whether prompt caching is worth marking for an endpoint, and in which protocol. */
 export type CachingPolicy =
   | { readonly enabled: false }
   | { readonly enabled: true; readonly native: boolean };
@@ -31,6 +32,7 @@ const MINIMAX_PROVIDERS = ["minimax", "minimax-cn"];
 const MINIMAX_HOSTS = ["api.minimax.io", "api.minimaxi.com"];
 const QWEN_PROVIDERS = ["opencode", "opencode-zen", "opencode-go", "alibaba"];
 
+/** Decides by model, vendor and address whether `applyPromptCaching` should be used. */
 export function cachingPolicy(endpoint: Endpoint): CachingPolicy {
   const provider = endpoint.provider
     .trim()
@@ -74,6 +76,7 @@ function isHostOrBelow(host: string, domain: string): boolean {
 // Markers go behind the system prompt and behind the newest messages, so that the next request finds everything up to there in
 // the cache. Only messages that get a marker are copied.
 
+/** How long a vendor keeps the marked prefix, and which protocol the markers are for. */
 export type CachingOptions = {
   /** How long the provider keeps the prefix. Default `5m`. */
   readonly ttl?: "5m" | "1h";

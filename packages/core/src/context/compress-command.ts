@@ -4,6 +4,7 @@ import { groupThousands, pyStrip } from "../lib/index.ts";
 import { type Content, type Message, newMessage, partsOf, toolCallsOf } from "../message/index.ts";
 import { isTaskList, withoutHandoff } from "./compressor/handoff.ts";
 
+/** The command `/compress`, parsed. */
 export type CompressCommand =
   | { readonly kind: "full" }
   /** Compact everything; keep this topic in detail. */
@@ -74,6 +75,7 @@ export type CompressFeedback = {
   readonly note: string | null;
 };
 
+/** Describes a finished compaction in sentences for the user. */
 export function compressFeedback(before: CompressFigures, after: CompressFigures): CompressFeedback {
   const count = groupThousands;
   const noop = before.messages === after.messages && before.tokens === after.tokens;

@@ -26,6 +26,7 @@ import {
 } from "../providers/index.ts";
 import { type ContextEngine, ENGINE_CONTRACT } from "./engine.ts";
 
+/** An engine that `context.engine` can select: built in, or a plugin of the home. */
 export type ListedEngine = {
   /** The value of `context.engine` that selects it. */
   readonly name: string;
@@ -60,6 +61,7 @@ const BUILT_IN_ENGINES: readonly ListedEngine[] = [
 
 const KIND = "context_engine";
 
+/** Lists the built-in engines and the engine plugins of a home, without running their code. */
 export async function listEngines(home: string): Promise<ListedEngines> {
   const parent = pluginsDirectory(home);
   const warnings: string[] = [];

@@ -10,6 +10,7 @@ import type { ToolDefinition } from "../tools/index.ts";
  */
 export const ENGINE_CONTRACT = 2;
 
+/** Decides when a conversation is compacted, and makes the shorter list. Implement it for an engine of your own. */
 export interface ContextEngine {
   readonly contract?: number;
   /** The value of `context.engine` that selects this engine. */
@@ -62,6 +63,7 @@ export interface ContextEngine {
   updateModel?(model: ModelWindow): void;
 }
 
+/** What the caller knows about the request, and how hard the engine has to try. */
 export type CompressOptions = {
   /** Tokens the request has now, counted or estimated by the caller. */
   readonly currentTokens?: number;
@@ -85,12 +87,14 @@ export type CompressOptions = {
   readonly signal?: AbortSignal;
 };
 
+/** Asked when no model could summarise: may a digest made without one replace these messages? */
 export type DigestQuestion = {
   readonly failure: SummaryFailure;
   /** How many messages the digest would replace. */
   readonly messages: number;
 };
 
+/** Answers a `DigestQuestion`. False: the conversation stays as it is. */
 export type ConfirmDigest = (question: DigestQuestion) => Promise<boolean>;
 
 /** The counts are disjoint where the host knows them; prompt and completion tokens are always given. */
@@ -105,6 +109,7 @@ export type ResponseUsage = {
   readonly reasoningTokens?: number;
 };
 
+/** What an engine learns about the session that starts. */
 export type SessionStartOptions = {
   readonly hermesHome?: string;
   readonly platform?: string;
@@ -118,6 +123,7 @@ export type SessionStartOptions = {
   readonly carryOverContext?: boolean;
 };
 
+/** A model and the size of its context window, in tokens. */
 export type ModelWindow = {
   readonly model: string;
   readonly contextLength: number;
@@ -163,8 +169,10 @@ export type CompressOutcome<M = Message> = {
   readonly notices: readonly Notice[];
 };
 
+/** Messages by their index in the list, `to` not included. */
 export type Span = { readonly from: number; readonly to: number };
 
+/** Why a compaction left the list as it was. */
 export type UnchangedReason =
   | "too_short"
   | "nothing_to_gain"
@@ -174,6 +182,7 @@ export type UnchangedReason =
   /** Messages that would have to leave are not in the session store, or the store cannot keep summaries. */
   | "not_stored";
 
+/** Messages that are neither in the new list nor in its summary, and why. */
 export type LeftOut = {
   readonly count: number;
   /** `no_call`: tool results that answer no call and fit into no summary. */
@@ -183,6 +192,7 @@ export type LeftOut = {
   readonly lastRowId?: number;
 };
 
+/** Why no summary could be made. */
 export type SummaryFailure = {
   readonly kind:
     | "no_model"
@@ -197,6 +207,7 @@ export type SummaryFailure = {
   readonly message: string;
 };
 
+/** A text for the user about a compaction, with a key for its cause. */
 export type Notice = {
   /** A host may show each cause once. */
   readonly cause: string;

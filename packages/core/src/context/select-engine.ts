@@ -17,6 +17,7 @@ import { onMessages } from "./chat-rows.ts";
 import type { ContextEngine, ModelWindow } from "./engine.ts";
 import { type EngineCommand, findEngine, loadEngine } from "./engine-plugins.ts";
 
+/** The home, the model's window, and how the built-in engines are made. */
 export type SelectEngineOptions = {
   readonly home: string;
   readonly window: ModelWindow;
@@ -34,6 +35,7 @@ export type SelectEngineOptions = {
   readonly onStray?: (cause: unknown) => void;
 };
 
+/** The engine that config selects, or the default with the reason. */
 export type SelectedEngine = {
   readonly engine: ContextEngine;
   readonly source: "built-in" | "plugin";
@@ -47,6 +49,7 @@ export type SelectedEngine = {
 
 const LOAD_TIMEOUT_MS = 10_000;
 
+/** Opens the context engine that config names. Falls back to the compressor, with a warning, if that engine cannot be used. */
 export async function selectEngine(
   { context }: Pick<HermesConfig, "context">,
   options: SelectEngineOptions,

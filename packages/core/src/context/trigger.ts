@@ -97,6 +97,7 @@ export function summaryBudget(windowTokens: number, budgets: Budgets): number {
 
 // Checks a host makes: is the window large enough, can the summary model read the turns, is a stored chat already too long?
 
+/** Whether a model's window is large enough for an agent at all. */
 export type WindowFit =
   | { readonly kind: "fits"; readonly notice?: Notice }
   | { readonly kind: "too_small"; readonly message: string };
@@ -143,6 +144,7 @@ type SummaryQuestion = {
   readonly summary?: { readonly model: string; readonly window: number };
 };
 
+/** Whether the summary model can read what it will have to summarise, and what to do if not. */
 export type SummaryFeasibility =
   | { readonly kind: "fine" }
   | { readonly kind: "no_model"; readonly notice: Notice }
@@ -186,6 +188,7 @@ export function summaryFeasibility(question: SummaryQuestion): SummaryFeasibilit
   return { kind: "lower_threshold", thresholdTokens: window, threshold, notice: { cause, text } };
 }
 
+/** The stored conversation and the limits that `hygieneDecision` compares it with. */
 export type HygieneQuestion = {
   /** `compression.enabled`. */
   readonly enabled: boolean;
@@ -205,6 +208,7 @@ export type HygieneQuestion = {
   readonly hasModel: boolean;
 };
 
+/** Whether a stored conversation should be compacted before its next turn, and why. */
 export type HygieneDecision =
   | { readonly fire: false; readonly why: "disabled" | "too_few_messages" | "below_limits" | "no_model" }
   | {

@@ -7,6 +7,7 @@ import type { ScanOptions } from "./entry-checks.ts";
 import { isTime, isToken } from "./journal.ts";
 import type { MemoryTarget, WriteOrigin } from "./types.ts";
 
+/** An entry that left a full file and is still searchable. */
 export type ArchivedEntry = {
   readonly id: string;
   readonly time: string;

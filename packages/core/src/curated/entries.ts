@@ -15,6 +15,7 @@ import type { EntryMatch, MemoryError, MemoryTarget } from "./types.ts";
 
 // ---- File format ----
 
+/** What separates two entries in a curated file. */
 export const ENTRY_DELIMITER = "\n§\n";
 
 export function fileNameOf(target: MemoryTarget): "MEMORY.md" | "USER.md" {
@@ -94,6 +95,7 @@ export function usageWarning(budget: Budget): string | undefined {
 // An id is the start of the SHA-256 of target and text, so the same text in the same target always has the same id.
 const ID_CHARS = 8;
 
+/** The short id of an entry, derived from its file and text. */
 export function entryId(target: MemoryTarget, text: string): string {
   return entryHash(target, text).slice(0, ID_CHARS);
 }

@@ -124,6 +124,7 @@ const HEADERS: Record<MemoryTarget, string> = {
   user: "USER PROFILE (who the user is)",
 };
 
+/** An entry that is kept out of the prompt, by its index, and the findings that are the reason. */
 export type BlockedEntry = { readonly index: number; readonly ids: readonly string[] };
 
 /** The block that shows one target; undefined without entries. `blocked` lists the entries that a placeholder stands for. */

@@ -39,6 +39,7 @@ import type { MemoryError, MemoryTarget, WriteMeta } from "./types.ts";
 
 // ---- Forget ----
 
+/** Where a text was erased, as counts; the entries themselves for the user who asked. */
 export type Forgotten = {
   readonly entries: readonly { readonly target: MemoryTarget; readonly entry: string }[];
   readonly journalLines: number;
@@ -280,6 +281,7 @@ function readIfThere(path: string): Uint8Array {
 
 // ---- Purge ----
 
+/** What a purge removed: files, pins and staged writes. */
 export type Purged = {
   readonly files: readonly { readonly path: string; readonly bytes: number }[];
   readonly pins: number;

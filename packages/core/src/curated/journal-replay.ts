@@ -86,6 +86,7 @@ export type JournalRecord = ChangeRecord | RefusalRecord | CheckpointRecord;
 /** `position`: the line's number in its journal. `sequence`: the highest sequence number up to this line. */
 type Placed = { readonly position: number; readonly sequence: number };
 
+/** A journal entry, and whether it took effect. */
 export type ReplayedChange = ChangeRecord &
   Placed & {
     /** `aborted`: the line was written, then the process died before the file was replaced. */

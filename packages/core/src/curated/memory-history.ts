@@ -15,6 +15,7 @@ import type { Change, MemoryError, MemoryTarget, WriteOrigin } from "./types.ts"
 /** With the ids of both texts, which other commands accept. */
 export type HistoryChange = Change & { readonly before_id?: string; readonly after_id?: string };
 
+/** One change of a curated file, as `hermes memory history --json` has it. */
 export type HistoryLine = {
   readonly id: string;
   readonly time: string;
@@ -226,6 +227,7 @@ function noMatch(message: string): MemoryError {
 
 type Actor = { readonly origin: WriteOrigin; readonly session?: string; readonly change: string };
 
+/** Where a text is or was: current place, changes on the way, archive. */
 export type Explanation = {
   readonly text: string;
   /** The id in the question; `text` is then the text that has it. */

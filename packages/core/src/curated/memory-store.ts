@@ -67,6 +67,7 @@ type ArchivedIn = ArchivedEntry & { readonly target: MemoryTarget };
 /** Refusals worth a line in the journal. The others are typing mistakes. */
 const NOTED_REFUSALS: ReadonlySet<string> = new Set(["blocked", "drift", "over_limit", "denied"]);
 
+/** The two curated files of a directory: reading, writing, history, undo, archive. Call `load` before anything else. */
 export class MemoryStore {
   readonly dir: string;
   readonly #targets: Readonly<Record<MemoryTarget, TargetStore>>;

@@ -29,6 +29,7 @@ import {
 } from "./types.ts";
 import { announce, atStep, type CommitListener } from "./write-plan.ts";
 
+/** Who calls the memory tool, and whether its writes need approval. */
 export type MemoryToolContext = {
   /** Staged writes go to `<home>/pending/memory`, for a user's store to the user's directory in there. */
   readonly home?: string;
@@ -97,6 +98,10 @@ export function memoryToolPreview(args: unknown): string {
 /** After this many failures in one turn the model is repeating itself. */
 const MOST_FAILURES = 3;
 
+/**
+ * Runs one call of the memory tool with the arguments as the model wrote them. Answers with the tool's JSON; never throws for a bad
+ * argument.
+ */
 export async function memoryTool(
   store: MemoryStore | undefined,
   args: unknown,

@@ -1,5 +1,6 @@
 // The `memory` tool as models see it. A plain object schema: strict backends refuse anything more complex.
 
+/** Name, description and JSON Schema of the memory tool, to offer it to a model. */
 export const memoryToolSchema = {
   name: "memory",
   description: [

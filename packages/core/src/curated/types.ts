@@ -1,6 +1,7 @@
 // The types of curated memory: options, operations, their outcomes and their errors.
 import type { Clock, writeFileAtomic } from "../lib/index.ts";
 
+/** One of the two curated files: `memory` is MEMORY.md (the agent's notes), `user` is USER.md (who the user is). */
 export type MemoryTarget = "memory" | "user";
 
 /** One step on the list: an entry is added (`before` null), removed (`after` null) or replaced in place. */
@@ -14,9 +15,12 @@ export type Change = {
 
 export const MEMORY_TARGETS: readonly MemoryTarget[] = ["memory", "user"];
 
+/** The default room of MEMORY.md, in code points. */
 export const DEFAULT_MEMORY_CHAR_LIMIT = 2200;
+/** The default room of USER.md, in code points. */
 export const DEFAULT_USER_CHAR_LIMIT = 1375;
 
+/** The directory of the curated files, their limits, and what writes may contain. */
 export type MemoryStoreOptions = {
   readonly dir: string;
   readonly memoryCharLimit?: number;
@@ -38,6 +42,7 @@ export type MemoryStoreOptions = {
   readonly writeFile?: typeof writeFileAtomic;
 };
 
+/** One operation on a curated file. `oldText` is a part of the entry that is meant, unless `match` says otherwise. */
 export type MemoryOp =
   | { readonly action: "add"; readonly content: string }
   | {
@@ -60,6 +65,7 @@ export type EntryName = { readonly oldText: string; readonly match?: EntryMatch 
 /** Which part of the program changed memory. `external`: another program or the user wrote the file directly. */
 export type WriteOrigin = "cli" | "tool" | "review" | "curator" | "migration" | "approval" | "external";
 
+/** Who makes a write, in which session, and why: kept in the journal. */
 export type WriteMeta = {
   readonly origin?: WriteOrigin;
   readonly sessionId?: string;
@@ -80,6 +86,7 @@ export type MemoryCuration = {
   readonly isArchived?: boolean;
 };
 
+/** The file after a write: its entries, how full it is, and a warning if there is one. */
 export type MemoryOpOutcome = {
   readonly target: MemoryTarget;
   readonly message: string;
@@ -111,6 +118,7 @@ export type CommittedWrite = {
   readonly changeId: string;
 };
 
+/** Why a curated write was refused. `kind` tells the cases apart; `message` is for people and models. */
 export type MemoryError =
   | { readonly kind: "blocked"; readonly message: string; readonly ids: readonly string[] }
   | {
@@ -148,4 +156,5 @@ export type MemoryError =
       readonly message: string;
     };
 
+/** The cases of `MemoryError`. */
 export type MemoryErrorKind = MemoryError["kind"];

@@ -7,6 +7,7 @@ import { type Clock, systemClock } from "./ports.ts";
 export type LogLevel = "debug" | "info" | "warn" | "error";
 export type LogFields = Readonly<Record<string, unknown>>;
 
+/** Receives lines for a log. Pass an object of your own, or one that writes to a file. */
 export interface Logger {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;

@@ -1,5 +1,6 @@
 // How failures travel: those a caller can expect as a `Result`, a broken environment as a thrown `HermesError`.
 
+/** The outcome of a call that can fail in ways a caller handles. Layers return it; the door throws `HermesError` instead. */
 export type Result<T, E> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: E };

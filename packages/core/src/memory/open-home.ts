@@ -33,6 +33,7 @@ import type {
   ToolRules,
 } from "./types.ts";
 
+/** Opens the layers of a home, for programs that need more than `openMemory` offers. Reads and creates nothing until a layer is used. */
 export function openHome(options: OpenHomeOptions): Home {
   return new OpenedHome(options);
 }

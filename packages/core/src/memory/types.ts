@@ -8,6 +8,7 @@ import type { ExportLoss, Scope, SessionStore } from "../sessions/index.ts";
 import type { SkillStore } from "../skills/index.ts";
 import type { Tool } from "../tools/index.ts";
 
+/** Which home `openHome` opens, and the parts of the environment it uses. */
 export type OpenHomeOptions = {
   /** `$HERMES_HOME`. */
   readonly home: string;
@@ -90,6 +91,7 @@ export interface Administrator extends Person {
   userDirectories(): readonly string[];
 }
 
+/** How a person's curated store is opened. */
 export type CuratedOptions = {
   /** Allows texts that look like credentials in this store, whatever config says. */
   readonly allowSecrets?: boolean;
@@ -97,6 +99,7 @@ export type CuratedOptions = {
   readonly log?: (line: string) => void;
 };
 
+/** How `curatedIn` opens the curated files of a directory. */
 export type CuratedInOptions = CuratedOptions & {
   /** False: for history and paths only. Reads nothing and creates no directory. */
   readonly isLoaded?: boolean;
@@ -107,6 +110,7 @@ export type CuratedInOptions = CuratedOptions & {
 /** `create` also creates a missing file for reading. */
 export type SessionsWanted = { readonly mode: "read" | "write"; readonly create?: boolean };
 
+/** For which platform skills are opened, and whether they may hold secrets. */
 export type SkillsWanted = {
   /** Where the conversation takes place: `cli`, `telegram`, ... */
   readonly platform?: string;
@@ -114,6 +118,7 @@ export type SkillsWanted = {
   readonly allowSecrets?: boolean;
 };
 
+/** How the tools of a person run, and who hears about their writes. */
 export type ToolRules = {
   /** Runs calls on the curated files one after the other. Default: at once. */
   readonly inOrder?: <T>(work: () => Promise<T>) => Promise<T>;

@@ -5,6 +5,7 @@ import type { Logger } from "../lib/logger.ts";
 import type { Message, OpenAiMessage } from "../message/index.ts";
 import type { Home, Person } from "./types.ts";
 
+/** Which home `openMemory` opens, and where its warnings go. */
 export type OpenMemoryOptions = {
   /** `$HERMES_HOME`: a directory, created when the first thing is stored in it. */
   readonly home: string;
@@ -14,6 +15,7 @@ export type OpenMemoryOptions = {
   readonly env?: Readonly<Record<string, string | undefined>>;
 };
 
+/** An opened home: gives the memory of its owner or of one user. Close it, or open it with `await using`. */
 export interface Memory extends AsyncDisposable {
   /** Absolute. */
   readonly home: string;
@@ -95,8 +97,10 @@ export type GivenMessage = Message | OpenAiMessage | { readonly role: string; re
 /** A text, messages, or the result of `generateText` or `streamText`. */
 export type Reply = string | GivenMessage | readonly GivenMessage[] | object;
 
+/** The format of the messages in a `ChatContext`: AI SDK messages, rows of OpenAI's chat API, or `Message` of this package. */
 export type MessageFormat = "ai-sdk" | "openai" | "hermes";
 
+/** What to say next, and how much of the past may come with it. */
 export type ContextOptions = {
   /** What the user says now: recall looks for it, and it becomes the last message of `request`. */
   readonly query?: string;
@@ -113,6 +117,7 @@ export type ContextOptions = {
   readonly signal?: AbortSignal;
 };
 
+/** The next request of a chat: memory, the stored conversation as far as it fits, and what was recalled. */
 export type ChatContext = {
   readonly chatId: string;
   /** The session that stores the chat now. */
@@ -135,6 +140,7 @@ export type ChatContext = {
 // biome-ignore lint/suspicious/noExplicitAny: replaced by the narrow union of recipes/ai-sdk
 export type ChatMessage = any;
 
+/** How an exchange is recognised as already stored. */
 export type RememberOptions = {
   /** Names the exchange: one with the same id is stored once, one with another id always. */
   readonly id?: string;
@@ -143,6 +149,7 @@ export type RememberOptions = {
   readonly signal?: AbortSignal;
 };
 
+/** What a call of `remember` stored, and the whole chat after it. */
 export type Remembered = {
   readonly chatId: string;
   readonly sessionId: string;
@@ -156,6 +163,7 @@ export type Remembered = {
   readonly messages: readonly Message[];
 };
 
+/** A conversation in a listing. */
 export type Chat = {
   readonly chatId: string;
   readonly sessionId: string;
@@ -165,6 +173,7 @@ export type Chat = {
   readonly lastActiveAt: Date;
 };
 
+/** The model that summarises, and the window that the chat has to fit. */
 export type CompactOptions = {
   readonly model: TextModel;
   /** The context window of the model that answers the chat, in tokens. */
@@ -176,6 +185,7 @@ export type CompactOptions = {
   readonly signal?: AbortSignal;
 };
 
+/** What a compaction did. The chat goes on under the same id, in the session `sessionId`. */
 export type Compacted = {
   readonly kind: "compacted" | "pruned" | "unchanged" | "aborted" | "busy";
   readonly sessionId: string;
@@ -185,6 +195,7 @@ export type Compacted = {
   readonly notices: readonly string[];
 };
 
+/** The model that is asked for facts, and how many it may add. */
 export type ExtractOptions = {
   readonly model: TextModel;
   /** Default: 10. */
@@ -192,6 +203,7 @@ export type ExtractOptions = {
   readonly signal?: AbortSignal;
 };
 
+/** The facts that were added, those that were not and why, and the id that takes all of them back. */
 export type Extracted = {
   /** For `undo`. Undefined: nothing was added. */
   readonly id: string | undefined;
@@ -206,6 +218,7 @@ export type Extracted = {
 /** `user`: what is known about the person (USER.md). `memory`: everything else (MEMORY.md). */
 export type EntryTarget = "memory" | "user";
 
+/** Why an entry is written, and in which chat: shown by `history` and `explain`. */
 export type WriteOptions = {
   /** Why, for the history. */
   readonly reason?: string;
@@ -215,8 +228,10 @@ export type WriteOptions = {
 /** Default target: `memory`. */
 export type AddOptions = WriteOptions & { readonly target?: EntryTarget };
 
+/** One curated entry. Its id stays valid for `update` and `remove` until the text changes; then it leads to the new text. */
 export type Entry = { readonly id: string; readonly target: EntryTarget; readonly text: string };
 
+/** The entry as it is stored now, and the change that `undo` takes back. */
 export type Written = Entry & {
   /** For `undo`. Undefined: the text was already there. */
   readonly change: string | undefined;
@@ -226,8 +241,10 @@ export type Written = Entry & {
   readonly archived: readonly string[];
 };
 
+/** The changes that were taken back, and the entries that are there because of it. */
 export type Undone = { readonly changes: readonly string[]; readonly entries: readonly Entry[] };
 
+/** One change of an entry: who made it, when and why, and the texts before and after. */
 export type EntryChange = {
   readonly change: string;
   readonly at: Date;
@@ -242,6 +259,7 @@ export type EntryChange = {
   readonly sessionId?: string;
 };
 
+/** Where a text is or was, in sentences for people and as changes. */
 export type EntryExplanation = {
   readonly text: string;
   readonly isStored: boolean;
@@ -252,6 +270,7 @@ export type EntryExplanation = {
 
 // ---- Search ----
 
+/** Where to search, and how many hits of each kind to return. */
 export type MemorySearchOptions = {
   /** Default: all three. */
   readonly in?: readonly ("entries" | "archive" | "sessions")[];
@@ -259,6 +278,7 @@ export type MemorySearchOptions = {
   readonly limit?: number;
 };
 
+/** One hit: a current entry, an archived entry, or a message of a chat. */
 export type MemoryHit =
   | { readonly kind: "entry"; readonly id: string; readonly target: EntryTarget; readonly text: string }
   | {
@@ -279,6 +299,7 @@ export type MemoryHit =
       readonly title: string | null;
     };
 
+/** Hits, and what the answer leaves out. */
 export type MemorySearchAnswer = {
   readonly hits: readonly MemoryHit[];
   /** Hits that `limit` left out, at least. */
@@ -289,6 +310,7 @@ export type MemorySearchAnswer = {
 
 // ---- Erasing ----
 
+/** What `erase` removed, by kind, and what it could not reach. */
 export type Erased = {
   readonly entries: number;
   readonly archived: number;

@@ -10,6 +10,7 @@ import {
   withoutUndefined,
 } from "../lib/index.ts";
 
+/** A message of a conversation: system, user, assistant or tool, with the ids of its stored row in `meta`. */
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
 
 type Common = {
@@ -19,12 +20,16 @@ type Common = {
   readonly meta: Meta;
 };
 
+/** Instructions for the model. */
 export type SystemMessage = Common & { readonly role: "system" };
+/** What the user said. */
 export type UserMessage = Common & { readonly role: "user" };
+/** A reply of a model, with its tool calls. */
 export type AssistantMessage = Common & {
   readonly role: "assistant";
   readonly toolCalls: readonly ToolCall[];
 };
+/** The result of a tool call. */
 export type ToolMessage = Common & {
   readonly role: "tool";
   /** The call that it answers; "" if the sender named none. */
@@ -35,8 +40,10 @@ export type ToolMessage = Common & {
 /** Null: the sender sent null or no content, as servers do for a reply that only calls tools. */
 export type Content = string | null | readonly Part[];
 
+/** A part of a structured content. */
 export type Part = TextPart | ImagePart | OtherPart;
 
+/** Text in a structured content. */
 export type TextPart = { readonly type: "text"; readonly text: string; readonly vendor?: Vendor };
 
 /** `url`: http, https or data. */
@@ -45,6 +52,7 @@ export type ImagePart = { readonly type: "image"; readonly url: string; readonly
 /** Audio, files and vendor-specific parts, unchanged. */
 export type OtherPart = { readonly type: "other"; readonly value: unknown };
 
+/** A call of a tool in a reply of a model. */
 export type ToolCall = {
   /** `call_id` if the sender sent one beside `id`. Kept unchanged, also `call_1|fc_1`, because results refer to it. Never empty. */
   readonly id: string;
@@ -89,6 +97,7 @@ export type Meta = {
 export type Draft = WithoutMeta<Message>;
 type WithoutMeta<M> = M extends Message ? Omit<M, "meta"> : never;
 
+/** Makes a message from a draft and gives it an id. */
 export function newMessage<const D extends Draft>(
   draft: D,
   meta: Partial<Meta> = {},
@@ -118,6 +127,7 @@ export function withoutVendor<M extends Message>(message: M, names: ReadonlySet<
   return (kept.length === 0 ? rest : { ...rest, vendor: Object.fromEntries(kept) }) as M;
 }
 
+/** Why a value is no message. */
 export type MessageProblem = {
   readonly kind: "no_message" | JsonProblem["kind"];
   /** A predicate to print after "the message". Never quotes the message. */

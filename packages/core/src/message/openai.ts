@@ -28,6 +28,7 @@ import {
   withMeta,
 } from "./message.ts";
 
+/** A row of OpenAI's chat API, as chat programs and Hermes Agent store it. */
 export type OpenAiMessage = {
   readonly role: string;
   readonly content?: string | null | readonly OpenAiPart[];
@@ -37,6 +38,7 @@ export type OpenAiMessage = {
   readonly [vendor: string]: unknown;
 };
 
+/** A part of a structured content in OpenAI's format. */
 export type OpenAiPart =
   | { readonly type: "text" | "input_text" | "output_text"; readonly text: string }
   | {
@@ -47,6 +49,7 @@ export type OpenAiPart =
   | { readonly type: "file"; readonly file: unknown }
   | { readonly type: "refusal"; readonly refusal: string };
 
+/** A tool call in OpenAI's format. */
 export type OpenAiToolCall = {
   readonly id?: string;
   readonly type?: string;

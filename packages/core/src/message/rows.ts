@@ -14,6 +14,7 @@ import { isRefused, type Message, REFUSED_BY_POLICY, type ToolCall, type Vendor 
 import { type OpenAiMessage, parseContent, readRow, renderContent, renderToolCalls } from "./openai.ts";
 import { textOf } from "./text.ts";
 
+/** A message as the database stores it, JSON columns parsed. */
 export type MessageRow = {
   readonly id: number;
   readonly session_id: string;

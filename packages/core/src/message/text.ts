@@ -3,6 +3,7 @@ import { isRecord, pyStrip } from "../lib/index.ts";
 import { type Content, type ImagePart, isImage, type OtherPart, type ToolCall } from "./message.ts";
 import { parseContent, renderContent } from "./openai.ts";
 
+/** How `textOf` joins parts and shows those that are no text. */
 export type TextOptions = {
   /** Placed between two parts. Default: a line break. */
   readonly separator?: string;
@@ -12,6 +13,7 @@ export type TextOptions = {
   readonly other?: (part: OtherPart) => string;
 };
 
+/** The text of a content, without images and other parts unless `options` says how to show them. */
 export function textOf(content: Content, options: TextOptions = {}): string {
   if (typeof content === "string") return content;
   const { separator = "\n", image = "", other = nothing } = options;

@@ -21,6 +21,7 @@ const SKILLS_TOOLS = ["skills_list", "skill_view", "skill_manage"];
 /** This provider's servers give every model the same name. */
 const RENAMING_PROVIDERS = ["alibaba"];
 
+/** Builds the system prompt of an agent in three tiers, the most stable first, so that its beginning can be cached. */
 export function buildSystemPrompt(parts: PromptParts): SystemPrompt {
   const tiers = [
     tier("stable", stableParts(parts)),
@@ -115,6 +116,7 @@ function joined(texts: readonly string[]): string {
 
 // Input and output. The caller has read all files and asked all layers before.
 
+/** Everything a system prompt is made of. */
 export type PromptParts = {
   /** SOUL.md as `readPromptFiles` returns it. Absent or blank: the default identity. */
   readonly identity?: string;
@@ -176,6 +178,7 @@ export type PartLabel =
 
 type PromptPart = { readonly label: PartLabel; readonly text: string };
 
+/** One of the three tiers of a prompt. */
 export type PromptTier = {
   readonly name: TierName;
   readonly text: string;
@@ -183,6 +186,7 @@ export type PromptTier = {
   readonly parts: readonly PromptPart[];
 };
 
+/** A system prompt, its hash and its tiers. */
 export type SystemPrompt = {
   readonly text: string;
   /** See `promptHash`. */

@@ -30,6 +30,7 @@ type PromptFileOptions = {
   readonly uid?: number;
 };
 
+/** The files that belong to a prompt: identity (SOUL.md) and context files. */
 export type PromptFiles = {
   /** For `PromptParts.identity`; undefined: the default identity. */
   readonly identity: string | undefined;
@@ -40,6 +41,7 @@ export type PromptFiles = {
   readonly warnings: readonly PromptWarning[];
 };
 
+/** Reads SOUL.md and the context files for a prompt. */
 export function readPromptFiles(options: PromptFileOptions): PromptFiles {
   const isContextRead = options.skipContextFiles !== true;
   const soul = isContextRead || options.loadSoulIdentity ? readSoul(options.home, options.maxChars) : NO_SOUL;
@@ -121,6 +123,7 @@ export type PromptFile = {
   readonly ids: readonly string[];
 };
 
+/** The section of the prompt with project files such as AGENTS.md. */
 export type ContextFiles = {
   /** With headings, cut to the limit; "" when there is no such file. */
   readonly section: string;
@@ -136,6 +139,7 @@ type ContextFileOptions = {
   readonly uid?: number;
 };
 
+/** Reads the context files of a working directory, cut to their limits and scanned for threats. */
 export function readContextFiles(options: ContextFileOptions): ContextFiles {
   const closed = accessProblem(options.directory);
   if (closed !== undefined) {
@@ -284,6 +288,7 @@ function ancestors(directory: string): string[] {
 
 // Warnings for the user about files that are missing from the prompt or were cut.
 
+/** A file that was cut, refused or not readable. */
 export type PromptWarning = {
   readonly kind: "cut" | "blocked" | "unusable";
   readonly path: string;

@@ -8,10 +8,12 @@ export const PROMPT_VERSION = 1;
 /** Stored with a prompt. Without it, or with another hash, the prompt was written by another program. */
 export type PromptMark = { readonly version: number; readonly hash: string };
 
+/** The mark that is stored with a prompt, to see later whether it can be reused. */
 export function promptMark(text: string): PromptMark {
   return { version: PROMPT_VERSION, hash: promptHash(text) };
 }
 
+/** The prompt that is stored for a session, if there is one. */
 export type StoredPrompt =
   /** No row. */
   | { readonly kind: "missing" }
@@ -40,11 +42,13 @@ type RebuildReason =
   | "stale_runtime"
   | "refresh_on_resume";
 
+/** Whether to reuse the stored prompt or to build a new one, and why. */
 export type RestoreDecision =
   | { readonly action: "reuse"; readonly text: string }
   /** `level`: how the reason is logged. */
   | { readonly action: "build"; readonly reason: RebuildReason; readonly level: "none" | "info" | "warn" };
 
+/** Decides whether a session's stored prompt can be reused. */
 export function restoreDecision(question: RestoreQuestion): RestoreDecision {
   const { stored } = question;
   if (!question.hasHistory) return build("new_session", "none");

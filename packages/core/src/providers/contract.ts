@@ -48,6 +48,10 @@ export type Deadlines = Readonly<Record<keyof typeof DEADLINES_MS, number>>;
 
 export type Awaitable<T> = T | Promise<T>;
 
+/**
+ * An external memory. Only `name`, `isAvailable` and `initialize` are required; each member's comment says when it is called and who
+ * stops it.
+ */
 export interface MemoryProvider {
   readonly contract?: number;
 
@@ -167,11 +171,13 @@ export interface MemoryProvider {
   selfTest?(signal: AbortSignal): Awaitable<SelfTestReport>;
 }
 
+/** Comes with every call of a hook. */
 export type CallOptions = {
   /** Aborted at the deadline: the caller no longer waits for the answer. */
   readonly signal?: AbortSignal;
 };
 
+/** The home, the user and the kind of conversation that a provider starts for. */
 export type InitializeOptions = CallOptions & {
   /** The active home. All storage belongs below it. */
   readonly hermes_home: string;
@@ -199,13 +205,16 @@ export type InitializeOptions = CallOptions & {
   readonly parent_session_id?: string;
 };
 
+/** The session that a recall is for. */
 export type RecallOptions = CallOptions & { readonly session_id: string };
 
+/** The session of a finished turn, and its messages. */
 export type SyncOptions = RecallOptions & {
   /** The list at the end of the turn, tool calls and results included. Absent when the caller has none. */
   readonly messages?: readonly OpenAiMessage[];
 };
 
+/** What is known when a turn starts. */
 export type TurnStartOptions = CallOptions & {
   readonly remaining_tokens?: number;
   readonly model?: string;
@@ -213,6 +222,7 @@ export type TurnStartOptions = CallOptions & {
   readonly tool_count?: number;
 };
 
+/** Why the conversation goes on in another session. */
 export type SessionSwitchOptions = CallOptions & {
   readonly parent_session_id: string;
   /** The old conversation is over for good (`/new`, `/reset`). */
@@ -223,13 +233,16 @@ export type SessionSwitchOptions = CallOptions & {
   readonly reason?: string;
 };
 
+/** Which child session a delegated task ran in. */
 export type DelegationOptions = CallOptions & { readonly child_session_id: string };
 
+/** Whether `forget` only counts. */
 export type ForgetOptions = CallOptions & {
   /** Only count; change nothing. */
   readonly dry_run?: boolean;
 };
 
+/** What a provider erased, and where the text may be left. */
 export type ForgetReport = {
   /** How many facts, notes or documents. */
   readonly erased: number;
@@ -237,6 +250,7 @@ export type ForgetReport = {
   readonly remaining?: string;
 };
 
+/** Whether a provider stored a curated write as well. */
 export type MemoryWriteReport = {
   /** False: the provider did not store the new text. */
   readonly stored: boolean;
@@ -280,6 +294,7 @@ export type ConfigField = {
   readonly when?: Readonly<Record<string, string>>;
 };
 
+/** How a provider's setup step asks questions and prints. */
 export type PostSetupOptions = {
   /** Asks the user at the terminal; undefined where there is none. */
   readonly ask?: (
@@ -292,6 +307,7 @@ export type PostSetupOptions = {
   readonly values: Readonly<Record<string, string>>;
 };
 
+/** The steps of a provider's self-test, with their times. */
 export type SelfTestReport = {
   /** In the order they ran: `write`, `recall`, `clean up`. */
   readonly steps: readonly { readonly name: string; readonly ms: number; readonly detail?: string }[];

@@ -23,6 +23,7 @@ import {
 
 const MASK = "***";
 
+/** Replaces credentials in a text by a mark, for logs and messages. */
 export function redactSecrets(text: string): string {
   const withoutTokens = maskKeyBlocks(text)
     .replace(WEBHOOK, `$1${MASK}`)

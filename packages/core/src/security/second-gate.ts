@@ -17,6 +17,7 @@ import {
 import type { ThreatScope } from "./threats/patterns.ts";
 import { isThreatId, scanThreats, THREAT_IDS } from "./threats/threat-scan.ts";
 
+/** A credential or disguised text that the second gate found. */
 export type GateFinding = {
   readonly id: string;
   readonly kind: "disguised" | "secret";
@@ -27,6 +28,7 @@ export type GateFinding = {
   readonly end: number;
 };
 
+/** What the second gate looks for, and what it lets through. */
 export type GateOptions = {
   /** Scope of the patterns that are tried on the folded text; default `strict`. */
   readonly scope?: ThreatScope;

@@ -2,6 +2,7 @@
 import { HermesError } from "../lib/index.ts";
 import { redactSecrets } from "../security/index.ts";
 
+/** The codes of the `HermesError`s that a session store throws. */
 export type SessionErrorCode =
   | "session-db-locked" // another process held the write lock longer than our wait limit
   | "session-db-full" // no space left, or a quota is reached

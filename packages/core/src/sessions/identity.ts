@@ -64,6 +64,7 @@ export type Scope = {
 /** Which part of a list a read returns. */
 export type Page = { readonly limit?: number; readonly offset?: number };
 
+/** The user a session belongs to: platform and id together. */
 export type SessionUser = { readonly platform: string; readonly userId: string };
 
 /** Undefined stands for the owner of the home, who sees all sessions. */

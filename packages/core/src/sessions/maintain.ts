@@ -4,6 +4,7 @@ import { describeCause } from "../lib/index.ts";
 import { findOrphans, type OrphanFile, removeOrphans } from "./session-files.ts";
 import type { AutoMaintenance, SessionStore } from "./store.ts";
 
+/** What maintenance may remove, and how often it runs. */
 export type MaintenanceSettings = {
   readonly autoPrune: boolean;
   readonly retentionDays: number;
@@ -13,6 +14,7 @@ export type MaintenanceSettings = {
   readonly orphanFileDays?: number;
 };
 
+/** What one round of maintenance removed. */
 export type Maintained = {
   readonly ghosts: number;
   readonly orphans: number;

@@ -3,6 +3,7 @@ import type { MessageRow } from "../message/index.ts";
 
 export type { MessageRow, StoredMessageRow } from "../message/index.ts";
 
+/** A session as the database stores it. */
 export type SessionRow = {
   readonly id: string;
   readonly source: string;
@@ -74,12 +75,14 @@ export type ListedSession = ActiveSession & {
   readonly unread?: boolean;
 };
 
+/** Messages around one message, and how many are before and after. */
 export type MessageWindow = {
   readonly window: readonly MessageRow[];
   readonly messages_before: number;
   readonly messages_after: number;
 };
 
+/** The messages around one message, with the beginning and the end of its session. */
 export type AnchoredView = MessageWindow & {
   readonly bookend_start: readonly MessageRow[];
   readonly bookend_end: readonly MessageRow[];
@@ -128,6 +131,7 @@ export type SummaryNode = {
   readonly created_at: number;
 };
 
+/** A summary that a search found. */
 export type SummaryHit = SummaryNode & {
   /** Text around the match, with `>>>` before and `<<<` after each matched word. */
   readonly snippet: string;
@@ -135,14 +139,17 @@ export type SummaryHit = SummaryNode & {
   readonly score: number;
 };
 
+/** The beginning of a user's message, to choose where to rewind to. */
 export type UserMessagePreview = {
   readonly id: number;
   readonly timestamp: number;
   readonly preview: string;
 };
 
+/** A session with its messages, as it is exported and imported. */
 export type ExportedSession = SessionRow & { readonly messages: readonly MessageRow[] };
 
+/** Where the handoff of a session to another platform stands. */
 export type HandoffState = {
   readonly state: string | null;
   readonly platform: string | null;

@@ -24,6 +24,7 @@ import type {
 } from "./rows.ts";
 import type { SearchAnswer, SearchOptions, SearchRow } from "./search/types.ts";
 
+/** Everything a session database does. Rows have the column names of the database. For one user, bind it with `bindStore`. */
 export interface SessionStore
   extends SessionRecords,
     MessageRecords,
@@ -50,6 +51,7 @@ export interface SessionStore
 
 // ---- 1. Sessions: rows, prompts, titles and flags ----
 
+/** The columns of a new session. */
 export type NewSession = {
   readonly source?: string;
   readonly model?: string | null;
@@ -67,6 +69,7 @@ export type NewSession = {
   readonly startedAt?: number;
 };
 
+/** What a model call used and cost, to add to a session's counters. */
 export type TokenUpdate = {
   readonly inputTokens?: number;
   readonly outputTokens?: number;
@@ -143,6 +146,7 @@ export interface SessionRecords {
 
 // ---- 2. Messages, and taking them back ----
 
+/** What a rewind hid. */
 export type RewindOutcome = {
   readonly rewound_count: number;
   /** As it was before the rewind. */
@@ -150,6 +154,7 @@ export type RewindOutcome = {
   readonly new_head_id: number | null;
 };
 
+/** What undoing turns took back, with the text to send again. */
 export type UndoOutcome = {
   readonly rewound_count: number;
   readonly turns_undone: number;
@@ -261,6 +266,7 @@ export interface MessageRecords {
 
 // ---- 3. Lineage: which session continues where ----
 
+/** The messages and the prompt that a compacted session goes on with. */
 export type ContinueOptions = EditOptions & {
   /** Default: a new id. */
   readonly id?: string;
@@ -273,6 +279,7 @@ export type ContinueOptions = EditOptions & {
   readonly lockHolder?: string;
 };
 
+/** Where a branch leaves its parent, and what it is called. */
 export type BranchOptions = {
   readonly id?: string;
   /** Default: the next free title of the parent's lineage. */
@@ -285,6 +292,7 @@ export type BranchOptions = {
   readonly ownPrompt?: OwnPrompt | undefined;
 };
 
+/** A session that continues or branches from another one. */
 export type NewLineageSession = {
   readonly id: string;
   readonly title: string | null;
@@ -314,6 +322,7 @@ export interface Lineage {
 
 // ---- 4. Summary nodes of the lossless context engine ----
 
+/** A summary that replaces an earlier one of the same messages. */
 export type BetterSummary = Pick<SummaryNode, "summary" | "tokens" | "method">;
 
 export interface SummaryNodes {
@@ -337,6 +346,7 @@ export interface SummaryNodes {
 // ---- 5. Finding sessions and messages ----
 // Options and answers of a search over messages are in search/types.ts.
 
+/** Which sessions are meant. */
 export type SessionFilter = Scope & {
   readonly source?: string;
   readonly excludeSources?: readonly string[];
@@ -348,6 +358,7 @@ export type SessionFilter = Scope & {
   readonly includeHidden?: boolean;
 };
 
+/** Which sessions a listing has, and in which order. */
 export type ListOptions = SessionFilter &
   Page & {
     readonly includeChildren?: boolean;
@@ -436,6 +447,7 @@ export interface SessionClaims {
 
 // ---- 7. Maintenance: deleting, pruning, export and import, the database itself ----
 
+/** What automatic pruning did. */
 export type AutoMaintenance = {
   readonly skipped: boolean;
   readonly pruned: number;
@@ -443,6 +455,7 @@ export type AutoMaintenance = {
   readonly error?: string;
 };
 
+/** Figures about the database. */
 export type StoreStats = {
   /** Without archived ones. */
   readonly sessions: number;
@@ -456,10 +469,13 @@ export type StoreStats = {
   readonly index: "ready" | "building" | "missing";
 };
 
+/** How far long work has come. */
 export type Progress = { readonly step: string; readonly done: number; readonly total: number };
 
+/** For work that takes long: progress and a signal to stop it. */
 export type LongWork = { readonly onProgress?: (progress: Progress) => void; readonly signal?: AbortSignal };
 
+/** The size of the file before and after. */
 export type OptimizeOutcome = {
   readonly bytesBefore: number;
   readonly bytesAfter: number;
@@ -477,6 +493,7 @@ export type ExportLoss = {
   readonly notes: readonly string[];
 };
 
+/** Whether the database passed its checks. */
 export type Health = {
   readonly ok: boolean;
   readonly problems: readonly string[];
@@ -484,6 +501,7 @@ export type Health = {
   readonly indexChecked: boolean;
 };
 
+/** What an import stored, skipped and renamed. */
 export type ImportOutcome = {
   readonly imported: number;
   readonly messages: number;

@@ -2,11 +2,13 @@
 import { codePointLength, preview } from "../lib/index.ts";
 
 export const SKILL_ACTIONS = ["create", "patch", "edit", "delete", "write_file", "remove_file"] as const;
+/** What `skill_manage` can do. */
 export type SkillAction = (typeof SKILL_ACTIONS)[number];
 
 /** `tool`: the agent in a conversation. `review` and `curator` write unattended. `cli`: a user. */
 export type SkillOrigin = "tool" | "review" | "curator" | "cli";
 
+/** A skill in the catalog. */
 export type Skill = {
   /** From the frontmatter, or the directory's name. */
   readonly name: string;
@@ -61,6 +63,7 @@ type SkillErrorKind =
   | "locked"
   | "io";
 
+/** Why a skill could not be read or changed. */
 export type SkillError = {
   readonly kind: SkillErrorKind;
   readonly message: string;

@@ -16,6 +16,7 @@ import { Catalog, type CatalogContents } from "./catalog.ts";
 import { skillsDirectory, snapshotPath } from "./paths.ts";
 import { MAX_NAME_CHARS, type Skill, type SkillError, shownName } from "./skill.ts";
 
+/** Where skills are, and which of them are switched off. */
 export type SkillStoreOptions = {
   readonly home: string;
   /** Config `skills.external_dirs`. */
@@ -40,6 +41,7 @@ export type SkillStoreOptions = {
   readonly clock?: Clock;
 };
 
+/** The skills of a home: the catalog, and where changes go. */
 export class SkillStore {
   readonly home: string;
   /** The home's own skills; new skills are created here. */

@@ -21,6 +21,7 @@ import { findUsable, viewSkill, viewSkillFile } from "./view.ts";
 
 // Schemas. Plain objects, because strict model servers refuse more complex ones.
 
+/** Name, description and JSON Schema of the tool that lists skills. */
 export const skillsListSchema = {
   name: "skills_list",
   description:
@@ -32,6 +33,7 @@ export const skillsListSchema = {
   },
 } as const;
 
+/** Name, description and JSON Schema of the tool that loads a skill. */
 export const skillViewSchema = {
   name: "skill_view",
   description:
@@ -49,6 +51,7 @@ export const skillViewSchema = {
   },
 } as const;
 
+/** Name, description and JSON Schema of the tool that creates and changes skills. */
 export const skillManageSchema = {
   name: "skill_manage",
   description: [
@@ -181,6 +184,7 @@ function byCategory(a: Skill, b: Skill): number {
 
 // skill_view: a skill or one of its files. Counts views.
 
+/** The session that views a skill. */
 export type SkillViewContext = {
   /** For `${HERMES_SESSION_ID}` in a skill. */
   readonly sessionId?: string;
@@ -220,6 +224,7 @@ function pathProblem(name: string): string | undefined {
 
 // skill_manage: untyped arguments in, the tool's JSON out. The caller says who is writing and which actions are allowed.
 
+/** Who changes skills, and whether changes need approval. */
 export type SkillManageContext = {
   /** Default `tool`. */
   readonly origin?: SkillOrigin;

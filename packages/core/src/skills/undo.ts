@@ -23,6 +23,7 @@ export function skillHistory(store: SkillStore): readonly HistoryEntry[] {
   });
 }
 
+/** The change of a skill that was taken back, and the id of the change that did it. */
 export type SkillUndone = { readonly undone: SkillChange; readonly changeId: string };
 
 /** Without an id: the newest change that took effect and was not undone. */

@@ -16,6 +16,7 @@ import { fieldOf } from "./frontmatter.ts";
 import type { SkillError } from "./skill.ts";
 import type { SkillStore } from "./store.ts";
 
+/** How a skill is used, and whether it is pinned or archived. */
 export type SkillUsage = {
   readonly created_by: string | null;
   readonly use_count: number;
@@ -47,6 +48,7 @@ export function usageProblem(store: SkillStore): string | undefined {
   return `${path} ${kind === "damaged" ? "is damaged" : "cannot be read"}, so it is not known which skills are pinned. A person should repair it.`;
 }
 
+/** Computes the fields of a skill's usage that change. */
 export type UsageChange = (current: SkillUsage, now: string) => Partial<SkillUsage>;
 
 /** Reads, changes and writes records under the lock. `null` removes a record. */

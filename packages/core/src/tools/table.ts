@@ -10,6 +10,7 @@ export type LeftOutTool = {
   readonly kept: Tool;
 };
 
+/** The tools of a conversation by name. Finds the tool that a misspelled call means, and lists tools that were left out. */
 export class ToolTable {
   readonly #tools: ReadonlyMap<string, Tool>;
   readonly #definitions: readonly ToolDefinition[];

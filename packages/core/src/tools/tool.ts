@@ -4,6 +4,7 @@ import { outsideJsonOr, preview, randomHex } from "../lib/index.ts";
 import type { Message } from "../message/index.ts";
 import { redactSecrets } from "../security/index.ts";
 
+/** A tool: what a model is told about it, who may use it, and how it runs. */
 export type Tool = {
   readonly name: string;
   readonly description: string;
@@ -25,8 +26,10 @@ export type ToolDefinition = {
   readonly parameters: JsonSchema;
 };
 
+/** A JSON Schema, as an object. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
+/** The arguments of a call, parsed from the model's JSON. */
 export type ToolArguments = Readonly<Record<string, unknown>>;
 
 /** The source of the tool. Of two tools with similar names the one added first wins. */
@@ -38,6 +41,7 @@ export type ToolOwner =
   /** The program that embeds the agent. */
   | { readonly kind: "program" };
 
+/** How a tool may be used: its toolset, its effects, and limits of its results. */
 export type ToolPolicy = {
   /** The toolset that enables and disables it. */
   readonly toolset: string;
@@ -64,6 +68,7 @@ export type ToolCallContext = {
   readonly signal: AbortSignal;
 };
 
+/** The answer of a tool. */
 export type ToolOutcome = {
   /** The text for the model; JSON for our own tools. */
   readonly text: string;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { InitializeOptions, MemoryProvider } from "../../src/providers/index.ts";
 import type { TestScope } from "../runner.ts";
 
+/** How the tests make a provider and look at what it stored. */
 export type ProviderHarness = {
   /** A new instance that has everything it needs in this home and is not initialised. Also called while tests are registered. */
   readonly create: (home: string) => MemoryProvider;

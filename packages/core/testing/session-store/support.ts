@@ -5,6 +5,7 @@ import type { ExportedSession, MessageRow, SessionRow } from "../../src/sessions
 import type { SearchOptions } from "../../src/sessions/search/types.ts";
 import type { NewSession, SessionStore } from "../../src/sessions/store.ts";
 
+/** How the tests open the store under test. */
 export type Harness = {
   /** A new, empty store each time, removed after the test. */
   open(options?: { clock?: Clock }): Promise<SessionStore>;

@@ -11,6 +11,7 @@ type ReplyOf<Kind extends string> = {
   readonly json: unknown;
 };
 
+/** What the program that runs a slash command has to do with its outcome. */
 export type CommandReply =
   | (ReplyOf<"text"> & { readonly clearScreen?: boolean })
   /** The entrance closes the agent, with `deleteSession` when that is set. */

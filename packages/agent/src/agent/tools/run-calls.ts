@@ -28,6 +28,7 @@ export type PreToolCall = (call: {
   readonly taskId: string;
 }) => PreToolCallAnswer | Promise<PreToolCallAnswer>;
 
+/** What the hook before a tool call answers: nothing, or why the call is blocked. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a hook that only watches returns nothing
 export type PreToolCallAnswer = { readonly block: string } | undefined | void;
 

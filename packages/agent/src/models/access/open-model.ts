@@ -12,6 +12,7 @@ import { ReplyWatch } from "./reply-watch.ts";
 import { isOpenRouter, wireTraits } from "./sdk-messages.ts";
 import { replyLimit, streamReply } from "./stream.ts";
 
+/** How requests to the model are sent and logged. */
 export type OpenModelOptions = {
   /** For the SDK's warnings. */
   readonly log?: Logger;
@@ -23,6 +24,7 @@ export type OpenModelOptions = {
 /** Makes the model object for one request, with a `fetch` for that request alone. */
 type Factory = (send: typeof fetch) => LanguageModelV4;
 
+/** Opens the model that `chooseModel` returned. */
 export async function openModel(chosen: ChosenModel, options: OpenModelOptions = {}): Promise<ChatModel> {
   const { model, provider, apiMode, baseUrl, apiKey, keySource } = chosen;
   const identity: ModelIdentity = { model, provider, apiMode, baseUrl };
@@ -171,6 +173,7 @@ function changed(
 
 // From a model object of the AI SDK that a program made
 
+/** What an AI SDK model does not know about itself. */
 export type SdkModelOptions = {
   readonly log?: Logger;
   /** The object does not know these three; they are needed for prices, windows and cache markers. */

@@ -22,6 +22,7 @@ export type ModelSelection = {
   readonly apiMode?: string | undefined;
 };
 
+/** A model with its address and key, for `openModel`. */
 export type ChosenModel = ModelIdentity & {
   /** "" when none is needed. */
   readonly apiKey: string;
@@ -29,12 +30,14 @@ export type ChosenModel = ModelIdentity & {
   readonly keySource: string;
 };
 
+/** Why no model could be chosen. */
 export type ModelChoiceError = {
   readonly kind: "no_model" | "no_key" | "unknown_provider" | "bad_address";
   readonly message: string;
   readonly hint: string;
 };
 
+/** Where `chooseModel` looks, the first wins: flags, environment, config. */
 export type ChoiceSources = {
   readonly flags?: ModelSelection | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -65,6 +68,7 @@ type Endpoint = {
   readonly level: number;
 };
 
+/** Chooses model, vendor, address and key from flags, environment and config. */
 export function chooseModel(given: ChoiceSources): Result<ChosenModel, ModelChoiceError> {
   const { flags = {}, env, config } = given;
   const sources: Sources = { env, own: config.models.customProviders };

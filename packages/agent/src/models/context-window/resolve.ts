@@ -8,6 +8,7 @@ import { findInCatalogue } from "../usage-and-cost.ts";
 import { askServer, type ServerKind } from "./ask-server.ts";
 import { cachedWindow, rememberWindow, withoutProvider } from "./window-cache.ts";
 
+/** The model whose window is wanted. */
 export type WindowQuestion = {
   readonly model: string;
   readonly provider?: string;
@@ -15,6 +16,7 @@ export type WindowQuestion = {
   readonly apiKey?: string;
 };
 
+/** Who said how large the window is. */
 export type WindowSource =
   | "config"
   | "custom_provider"
@@ -24,6 +26,7 @@ export type WindowSource =
   | "catalogue"
   | "default";
 
+/** The size of a model's window, and who said so. */
 export type ContextWindow = {
   readonly tokens: number;
   readonly source: WindowSource;
@@ -33,6 +36,7 @@ export type ContextWindow = {
   readonly isProvisional: boolean;
 };
 
+/** Where `resolveContextWindow` may look, and how long it waits. */
 export type WindowOptions = {
   /** The home with the cache; absent: no cache. */
   readonly home?: string;

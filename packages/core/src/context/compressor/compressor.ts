@@ -38,6 +38,7 @@ import {
 } from "./notices.ts";
 import { type Plan, planCompaction } from "./plan.ts";
 
+/** The window, the model that summarises (`summarizer`), and when and how much to compact. */
 export type ContextCompressorOptions = Pick<CompressorSettings, "contextLength"> &
   Partial<CompressorSettings> &
   SummaryOptions & {
@@ -49,6 +50,7 @@ export type ContextCompressorOptions = Pick<CompressorSettings, "contextLength">
 /** A smaller saving, as a share of the list, is not worth a compaction. */
 const LEAST_GAIN = 0.1;
 
+/** The default context engine: keeps the beginning and the newest part of a conversation and replaces the middle by a summary. */
 export class ContextCompressor extends WatchedEngine implements ContextEngine {
   readonly name: string = "compressor";
   readonly #options: ContextCompressorOptions;

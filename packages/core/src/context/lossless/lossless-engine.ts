@@ -19,6 +19,7 @@ import { type LcmSettings, lcmSettings, settingsInEstimates } from "./settings.t
 import { LCM_TOOLS, lcmTool } from "./tools/lcm-tools.ts";
 import { NodeWriter } from "./writer.ts";
 
+/** The store and session whose messages are summarised, the window, and the model that summarises. */
 export type LosslessEngineOptions = SummaryOptions &
   Partial<LcmSettings> & {
     readonly store: SessionStore;
@@ -38,6 +39,7 @@ const LEAST_GAIN = 0.1;
 const PROVIDER_TOKENS = 4_000;
 const PROVIDER_SHARE = 0.1;
 
+/** A context engine whose summaries can be expanded to the stored messages again. Needs a `SessionStore` that has the messages. */
 export class LosslessEngine extends WatchedEngine implements ContextEngine {
   readonly name = "lcm";
   readonly #options: LosslessEngineOptions;

@@ -38,6 +38,7 @@ export type PendingStep = {
   readonly match?: "entry";
 };
 
+/** A write that waits for approval, as it is stored in `pending/`. */
 export type PendingRecord = {
   readonly id: string;
   readonly subsystem: "memory";
@@ -109,6 +110,7 @@ function toFile(record: PendingRecord): object {
 
 // ---- Reading ----
 
+/** The writes that wait, and files beside them that are none. */
 export type PendingWrites = {
   /** Oldest first. */
   readonly records: readonly PendingRecord[];
@@ -248,6 +250,7 @@ export function claimPending(directory: string, id: string): Result<Claim, Memor
   });
 }
 
+/** Drops a write that waits for approval. */
 export function rejectPending(directory: string, id: string): Result<void, MemoryError> {
   if (!isPendingId(id)) return err(unknownId(id));
   recoverClaims(directory);

@@ -12,6 +12,7 @@ import {
   readManifest,
 } from "./plugin-files.ts";
 
+/** A provider that config can select. */
 export type FoundProvider = {
   /** The name config selects it by; of a plugin, the name of its directory. */
   readonly name: string;
@@ -23,6 +24,7 @@ export type FoundProvider = {
   readonly problem?: string;
 };
 
+/** The providers of a home, and remarks about folders that are none. */
 export type FoundProviders = {
   /** Bundled ones first, each group sorted by name. A plugin with the name of a bundled provider is left out. */
   readonly providers: readonly FoundProvider[];
@@ -39,6 +41,7 @@ export function pluginsDirectory(home: string): string {
   return join(home, "plugins");
 }
 
+/** Lists the bundled providers and the plugins of a home, without running their code. */
 export async function findProviders(home: string): Promise<FoundProviders> {
   const bundled = BUNDLED_PROVIDERS.map(toFound).sort(byName);
   const { directories, warnings } = listDirectories(pluginsDirectory(home));

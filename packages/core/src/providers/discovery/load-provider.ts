@@ -19,6 +19,7 @@ import {
   pluginsDirectory,
 } from "./find-providers.ts";
 
+/** Why a provider could not be loaded. */
 export type LoadFailure = {
   readonly kind:
     | "bad-name"
@@ -31,12 +32,14 @@ export type LoadFailure = {
   readonly message: string;
 };
 
+/** A provider, created and ready for `initialize`. */
 export type LoadedProvider = { readonly found: FoundProvider; readonly provider: MemoryProvider };
 
 export type Availability = { readonly available: boolean; readonly reason?: string };
 
 export type LoadOptions = Partial<ForeignRules>;
 
+/** Imports a provider of a home by name and checks its contract. */
 export async function loadProvider(
   home: string,
   name: string,

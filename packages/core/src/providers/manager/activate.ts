@@ -12,6 +12,7 @@ import { MemoryManager } from "./manager.ts";
 import { type MirroredWrite, type ProviderForgot, writeMetadata } from "./memory-writes.ts";
 import type { InitializeAllOptions } from "./options.ts";
 
+/** The session that the configured provider is started for. */
 export type ActivationRequest = {
   readonly home: string;
   readonly config: MemoryConfig;
@@ -26,6 +27,7 @@ export type ActivationRequest = {
   readonly deadlinesMs?: Partial<Deadlines>;
 };
 
+/** The provider that is active for a session, or why there is none. */
 export type Activation =
   /** `provider` is the external one. */
   | { readonly kind: "active"; readonly manager: MemoryManager; readonly provider: MemoryProvider }

@@ -13,6 +13,7 @@ import {
 } from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 
+/** How often a hook was called, failed and timed out. */
 export type HookCounts = {
   readonly calls: number;
   readonly failures: number;
@@ -23,6 +24,7 @@ export type HookCounts = {
   readonly max_ms: number;
 };
 
+/** Counts of a provider over all processes of a home. */
 export type ProviderHealth = {
   readonly provider: string;
   /** ISO time of the first count. */

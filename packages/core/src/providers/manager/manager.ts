@@ -69,6 +69,7 @@ const MAX_WAITING_TASKS = 100;
 /** No context window holds more, and a cut answer would not be valid JSON. */
 const MAX_RESULT_CHARS = 1_000_000;
 
+/** Runs memory providers: a deadline for each hook, a breaker, a queue for writes, and a fence around what they recall. */
 export class MemoryManager {
   readonly #options: MemoryManagerOptions;
   readonly #log: Logger;

@@ -13,6 +13,7 @@ export type MirroredWrite = {
     | { readonly action: "remove"; readonly oldText: string };
 };
 
+/** Where a curated write came from, for `onMemoryWrite`. */
 export type WriteProvenance = {
   /** The writer outside a conversation: `cli`, `mcp`, `curator`. Absent: the agent. */
   readonly origin?: string;

@@ -4,6 +4,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { Message, OpenAiMessage } from "../../message/index.ts";
 import type { Deadlines, InitializeOptions } from "../contract.ts";
 
+/** Home, log and limits of a manager. */
 export type MemoryManagerOptions = {
   /** Given to providers as `hermes_home`; also where the health files are. */
   readonly home?: string;
@@ -29,10 +30,12 @@ export type MemoryManagerOptions = {
   readonly deadlinesMs?: Partial<Deadlines>;
 };
 
+/** As `InitializeOptions`; the manager adds the home and the signal. */
 export type InitializeAllOptions = Omit<InitializeOptions, "hermes_home" | "signal"> & {
   readonly hermes_home?: string;
 };
 
+/** A turn for `syncAll`: what the user said and what was answered. */
 export type FinishedTurn = {
   readonly session_id: string;
   /** Contents as the model API has them: text, or a list of parts. */
@@ -43,6 +46,7 @@ export type FinishedTurn = {
   readonly failed?: boolean;
 };
 
+/** Why the manager's session changes. */
 export type SwitchOptions = {
   readonly parent_session_id?: string;
   readonly reset?: boolean;

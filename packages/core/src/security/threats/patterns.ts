@@ -1,6 +1,7 @@
 // The threat patterns with their scopes, in reporting order. notation.ts explains the notation; the words of a new pattern also go
 // into SIGNS of threat-scan.ts (a test compares the two).
 
+/** Which patterns `scanThreats` tries: `all` has the fewest (those that matter everywhere), `strict` the most. */
 export type ThreatScope = "all" | "context" | "strict";
 
 export type ThreatPattern = { readonly id: string; readonly scope: ThreatScope; readonly shape: string };

@@ -92,6 +92,7 @@ type SessionSearchSchemaOptions = {
   readonly summarize?: boolean;
 };
 
+/** The definition of the tool `session_search`, with or without its `summarize` argument. */
 export function sessionSearchSchema({ summarize = false }: SessionSearchSchemaOptions = {}): ToolDefinition {
   return {
     name: "session_search",

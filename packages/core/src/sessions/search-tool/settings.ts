@@ -1,6 +1,7 @@
 // Settings of the tool, from two sections of config.yaml.
 import type { HermesConfig, SummarizeMode } from "../../config/index.ts";
 
+/** Limits of the tool `session_search`. */
 export type SessionSearchSettings = {
   readonly summarize: SummarizeMode;
   /** Limit for all summaries of one call together. */
@@ -28,6 +29,7 @@ export const DEFAULT_SESSION_SEARCH_SETTINGS: SessionSearchSettings = Object.fre
   maxResultChars: 60_000,
 });
 
+/** Reads the limits of `session_search` from config. */
 export function sessionSearchSettings(
   config: Pick<HermesConfig, "sessionSearch" | "auxiliary">,
 ): SessionSearchSettings {

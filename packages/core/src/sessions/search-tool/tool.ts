@@ -54,6 +54,7 @@ import {
   type SessionSearchSettings,
 } from "./settings.ts";
 
+/** Who searches, from which conversation, and how much the answer may hold. */
 export type SessionSearchContext = {
   /** Where the profiles are. Without it, no other profile can be read. */
   readonly home?: string | undefined;
@@ -77,6 +78,7 @@ export type SessionSearchContext = {
   readonly signal?: AbortSignal | undefined;
 };
 
+/** Runs one call of the tool `session_search` with the arguments as the model wrote them. Answers with the tool's JSON. */
 export async function sessionSearchTool(
   store: SessionStore | undefined,
   args: unknown,

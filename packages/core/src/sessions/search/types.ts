@@ -18,6 +18,7 @@ export type SearchFilters = Scope & {
   readonly includeInactive?: boolean;
 };
 
+/** Which messages to search, in which order and how many to return. */
 export type SearchOptions = SearchFilters &
   Page & {
     /** `newest` or `oldest`; anything else is by relevance. */
@@ -42,6 +43,7 @@ export type SearchRow = {
   readonly context: readonly { readonly role: string; readonly content: string }[];
 };
 
+/** A message that a search found, with its score. */
 export type SearchHit = SearchRow & {
   /** Comparable within one answer only. */
   readonly score: number;
@@ -60,6 +62,7 @@ export type SearchStage = "exact" | "strict" | "widened" | "none";
 /** Why there are no hits: an empty query, no match, or matches only where the filters exclude them. */
 export type EmptyReason = "blank" | "no-match" | "hidden-sources" | "excluded-sessions" | "filtered";
 
+/** Hits of a search, how they were found, and what was not searched. */
 export type SearchAnswer = {
   readonly hits: readonly SearchHit[];
   readonly stage: SearchStage;

@@ -34,6 +34,7 @@ import { salvageInto } from "./salvage/salvage-copy.ts";
 
 export { isMalformed, isNotSqlite } from "./damage.ts";
 
+/** What was wrong with a database, and what a repair did about it. */
 export type RepairReport = {
   readonly repaired: boolean;
   readonly strategy: RepairStrategy | null;
@@ -56,6 +57,7 @@ export type RepairReport = {
   readonly held_by?: readonly OpenProcess[];
 };
 
+/** What a repair may change and lose. */
 export type RepairOptions = {
   /** Keep a copy of the unrepaired file. Default true. A salvage that loses rows always keeps one. */
   readonly backup?: boolean;

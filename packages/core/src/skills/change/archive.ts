@@ -14,6 +14,7 @@ import { applyPlan, type ChangeContext, draftOf, moveSkill } from "./apply-plan.
 import { cannotMove } from "./change-plan.ts";
 import { underLock } from "./change-skill.ts";
 
+/** A skill in the archive. */
 export type ArchivedSkill = {
   /** Name of its folder in the archive; the argument of `restoreSkill`. */
   readonly name: string;
