@@ -49,6 +49,7 @@ export {
   type Person,
   type Remembered,
   type RememberOptions,
+  type Removed,
   type Reply,
   type Undone,
   type UserMemory,

@@ -1,7 +1,8 @@
 // The `memory` tool as models see it. A plain object schema: strict backends refuse anything more complex.
+import type { ToolDefinition } from "../tools/index.ts";
 
 /** Name, description and JSON Schema of the memory tool, to offer it to a model. */
-export const memoryToolSchema = {
+export const memoryToolSchema: ToolDefinition = {
   name: "memory",
   description: [
     "Keep durable facts that should survive this session. What you save is injected into the system prompt of later sessions, so keep it compact.",
@@ -59,4 +60,4 @@ export const memoryToolSchema = {
     },
     required: ["target"],
   },
-} as const;
+};
