@@ -11,6 +11,7 @@ export {
   type Scope,
   type SessionUser,
   scopeOfUser,
+  WITHOUT_USER,
   userOfSession,
 } from "./identity.ts";
 export { describeHolder, forgetHolder, isDeadHere, newHolder } from "./lease-holders.ts";

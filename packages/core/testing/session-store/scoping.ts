@@ -171,11 +171,21 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
     },
   );
 
-  it.each(reads)("$name hides a session without owner from every user", async ({ read, forStrangers }) => {
+  it.each(reads)(
+    "$name shows a session without a user to the owner of the home, and to no user",
+    async ({ read, forStrangers }) => {
+      await using store = await open();
+      const target = await owned(store, null);
+      expect(await read(store, target, { userId: "ann" })).toEqual(forStrangers(target));
+      expect(await read(store, target, {})).not.toEqual(forStrangers(target));
+      expect(await read(store, target, { withoutUser: true })).toEqual(await read(store, target, {}));
+    },
+  );
+
+  it.each(reads)("$name hides a user's session from the owner of the home", async ({ read, forStrangers }) => {
     await using store = await open();
-    const target = await owned(store, null);
-    expect(await read(store, target, { userId: "ann" })).toEqual(forStrangers(target));
-    expect(await read(store, target, {})).not.toEqual(forStrangers(target));
+    const target = await owned(store, "ann");
+    expect(await read(store, target, { withoutUser: true })).toEqual(forStrangers(target));
   });
 
   it.each(walks)("$name does not walk through another user's sessions", async ({ read, forStrangers }) => {
@@ -191,7 +201,8 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
     await talk(store, "third", ["hello"]);
     for (const id of ["first", "second", "third"]) {
       const target = { id, title: "", message: 0, job: "", node: "" };
-      expect(await read(store, target, { userId: "ann" })).toEqual(forStrangers(target));
+      for (const scope of [{ userId: "ann" }, { withoutUser: true }] as const)
+        expect(await read(store, target, scope)).toEqual(forStrangers(target));
     }
   });
 
@@ -224,11 +235,12 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
     await talk(store, "theirs", ["the thermocouples are ours", "灯塔"]);
     for (const query of ["thermocouple", "thermocuple", "thermo*", "灯", "灯塔", '"are ours"'])
       for (const more of [{}, { excludeSources: ["tool"] }, { excludeSessionIds: ["theirs"] }, { after: 0 }])
-        expect(await store.search(query, { userId: "ann", ...more })).toEqual({
-          hits: [],
-          stage: "none",
-          empty: "no-match",
-        });
+        for (const scope of [{ userId: "ann" }, { withoutUser: true }] as const)
+          expect(await store.search(query, { ...scope, ...more })).toEqual({
+            hits: [],
+            stage: "none",
+            empty: "no-match",
+          });
   });
 
   it("a conversation does not show an ancestor's messages that belong to another user", async () => {
@@ -277,6 +289,10 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
         { userId: {} },
         { userId: "ann", userPlatform: undefined },
         { userPlatform: "cron" },
+        { withoutUser: undefined },
+        { withoutUser: false },
+        { withoutUser: true, userId: "ann" },
+        { withoutUser: true, userId: undefined },
       ] as unknown as readonly Scope[];
       for (const scope of lost) {
         const refused: unknown = await (async () => read(store, target, scope))().catch(
@@ -426,7 +442,7 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
     if (row === undefined) throw new Error("the message is not there");
     for (const [id, origin] of [
       ["ben", undefined],
-      ["nobody's", original],
+      ["nobody's", undefined],
       ["ann again", original],
     ] as const) {
       await store.appendMany(id, [row, { role: "user", content: "a secret", originId: original }]);

@@ -360,10 +360,14 @@ export function userPlatform(session: string): string {
     CASE WHEN ${session}.source = 'subagent' THEN ${ofParent} END, ${session}.source)`;
 }
 
-/** SQL: whether the user may see the session. `:user` NULL means all users, `:platform` NULL every platform. */
+/**
+ * SQL: whether the person may see the session. `:user` NULL means all users, U+0000 the owner of the home (sessions without a
+ * user); `:platform` NULL means every platform.
+ */
 export function isVisible(session: string): string {
   const onPlatform = `(:platform IS NULL OR ${userPlatform(session)} = :platform)`;
-  return `(:user IS NULL OR (${session}.user_id = :user AND ${onPlatform}))`;
+  return `(:user IS NULL OR CASE WHEN :user = char(0) THEN ${session}.user_id IS NULL
+    ELSE ${session}.user_id = :user AND ${onPlatform} END)`;
 }
 
 /** Seconds since 1970 with a fraction, like all times in the database. */
@@ -373,13 +377,21 @@ export function seconds(clock: Clock): number {
 
 /** The values for `:user` and `:platform` of `isVisible`. NULL means all users, and all platforms. */
 export function visibleTo(scope: Scope | undefined): Visible {
-  const { userId = null, userPlatform = null } = readScope(scope);
-  return { user: userId, platform: userPlatform };
+  const { userId = null, userPlatform = null, withoutUser } = readScope(scope);
+  return withoutUser ? OWNER_OF_HOME : { user: userId, platform: userPlatform };
 }
 
 export type Visible = { readonly user: string | null; readonly platform: string | null };
 
 export const ALL_USERS: Visible = { user: null, platform: null };
+
+/** No user can have this id (`isDistinctName`). A query that does not know it finds nothing, where NULL would find everything. */
+const NO_USER = "\0";
+export const OWNER_OF_HOME: Visible = { user: NO_USER, platform: null };
+
+export function isOwnerOfHome(visible: { readonly user?: unknown }): boolean {
+  return visible.user === NO_USER;
+}
 
 /** A count from outside as a whole number of at least 0; `fallback` when it is not a number. */
 export function count(value: number | null | undefined, fallback: number): number {
