@@ -3,7 +3,13 @@
 import { statSync } from "node:fs";
 import { describeCause, errnoCode, HermesError } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
-import { bindStore, openSessionStore, type SessionStore, salvageCopy, WITHOUT_USER } from "../sessions/index.ts";
+import {
+  bindStore,
+  openSessionStore,
+  type SessionStore,
+  salvageCopy,
+  WITHOUT_USER,
+} from "../sessions/index.ts";
 import type { Administrator, MemoryUser, SessionsWanted } from "./types.ts";
 
 /** Opening waits at most twice this long, first for writing, then for reading. A client prefers the error "locked" to a longer wait. */

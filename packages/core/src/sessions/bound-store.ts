@@ -5,7 +5,8 @@
 // - Writes that name a session check first that the person may see it (`own`). If not, they do what they do for an unknown id.
 // - A new session belongs to the person. Its id must be free in the whole file; otherwise it is refused with `bad-session-id`.
 // - Members that affect all users are refused with `not-for-one-user`.
-// If administration has put sessions of two persons into one tree, deleting one end also deletes the subagent runs below it.
+// If administration, or another program, has put sessions of two persons into one tree, deleting or archiving one end may change
+// the other.
 import { HermesError, sha256 } from "../lib/index.ts";
 import { sessionError } from "./errors.ts";
 import {

@@ -11,8 +11,8 @@ export {
   type Scope,
   type SessionUser,
   scopeOfUser,
-  WITHOUT_USER,
   userOfSession,
+  WITHOUT_USER,
 } from "./identity.ts";
 export { describeHolder, forgetHolder, isDeadHere, newHolder } from "./lease-holders.ts";
 export { type Maintained, type MaintenanceSettings, maintainSessions } from "./maintain.ts";

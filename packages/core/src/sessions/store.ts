@@ -118,8 +118,8 @@ export interface SessionRecords {
 
   // Titles
   /**
-   * False for an unknown session, and for a title made by a model (`llm`) when a user has set one. Rejects with `title-too-long`
-   * or `title-taken`.
+   * False for an unknown session, and for a title made by a model (`llm`) when a user has set one. Rejects with `title-too-long`,
+   * and with `title-taken` when another session of the same person has it. Titles of other persons do not matter.
    */
   setSessionTitle(
     id: string,
@@ -127,9 +127,9 @@ export interface SessionRecords {
     options?: { readonly source?: "user" | "llm" },
   ): Promise<boolean>;
   getSessionTitle(id: string, scope?: Scope): Promise<string | null>;
-  /** Free in the whole file; numbered after the titles the caller may see. */
+  /** Free among the titles the caller may see, and numbered after them. */
   getNextTitleInLineage(base: string, scope?: Scope): Promise<string>;
-  /** `ignoreCase`: if no title is equal, also finds one that differs only in case, accents and the like. */
+  /** The newest, if several persons have the title. `ignoreCase`: if no title is equal, also finds one that differs only in case, accents and the like. */
   resolveSessionByTitle(
     title: string,
     options?: Scope & { readonly ignoreCase?: boolean },

@@ -285,12 +285,22 @@ export type FileFeatures = {
    * its parent's end.
    */
   readonly isSchema17: boolean;
+  /** The table of our titles is there, and ours. */
+  readonly hasOwnTitles: boolean;
 };
+
+export const OWN_TITLES = "hermes_memory_titles";
 
 const NONE: ReadonlySet<string> = new Set();
 
 /** A file with exactly the columns of schema 16. */
-export const SCHEMA_16: FileFeatures = { sessions: NONE, messages: NONE, tables: NONE, isSchema17: false };
+export const SCHEMA_16: FileFeatures = {
+  sessions: NONE,
+  messages: NONE,
+  tables: NONE,
+  isSchema17: false,
+  hasOwnTitles: false,
+};
 
 const known = new WeakMap<Connection, { readonly version: number; readonly features: FileFeatures }>();
 
@@ -306,11 +316,15 @@ export function featuresOf(connection: Connection): FileFeatures {
   if (cached?.version === version) return cached.features;
   const names = (sql: string) => new Set(connection.all<{ name: string }>(sql).map(({ name }) => name));
   const messages = names("SELECT name FROM pragma_table_info('messages')");
+  const tables = names("SELECT name FROM main.sqlite_master WHERE type = 'table'");
+  const ofTitles = names(`SELECT name FROM pragma_table_info('${OWN_TITLES}')`);
   const features: FileFeatures = {
     sessions: names("SELECT name FROM pragma_table_info('sessions')"),
     messages,
-    tables: names("SELECT name FROM main.sqlite_master WHERE type = 'table'"),
+    tables,
     isSchema17: messages.has("compacted"),
+    hasOwnTitles:
+      tables.has(OWN_TITLES) && ["session_id", "title", "shared"].every((name) => ofTitles.has(name)),
   };
   known.set(connection, { version, features });
   return features;
@@ -335,6 +349,13 @@ export function isShown(message: string, file: FileFeatures): string {
 /** SQL: rows that can be taken back, restored, replaced and cleared. Archived rows cannot. */
 export function isChangeable(message: string, file: FileFeatures): string {
   return file.isSchema17 ? `${message}.compacted = 0` : "1";
+}
+
+/** SQL: the title of a session. Ours counts until another program has changed the shared column (titles.ts). */
+export function titleOf(session: string, file: FileFeatures): string {
+  if (!file.hasOwnTitles) return `${session}.title`;
+  const own = `SELECT t.title FROM ${OWN_TITLES} t WHERE t.session_id = ${session}.id AND t.shared IS ${session}.title`;
+  return `COALESCE((${own}), ${session}.title)`;
 }
 
 export function hasPromptTable(file: FileFeatures): boolean {

@@ -79,7 +79,10 @@ export function ownerOfSession(connection: Connection, session: string): string 
 }
 
 /** The file belongs to the person of the first row that names it: before that row, nobody else knew the id. */
-function isOf(first: ResultName | undefined, { userId, userPlatform: platform, withoutUser }: Scope): boolean {
+function isOf(
+  first: ResultName | undefined,
+  { userId, userPlatform: platform, withoutUser }: Scope,
+): boolean {
   if (first === undefined || withoutUser) return first?.owner === null;
   if (first.owner === null) return false;
   const [user, on] = JSON.parse(first.owner) as [unknown, unknown];
