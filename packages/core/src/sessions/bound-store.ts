@@ -215,6 +215,10 @@ function storeMaintenance(bound: Binding): StoreMaintenance {
       return store.deleteSessions(seen, options);
     },
     deleteSessionIfEmpty: (id) => bound.own(id, (seen) => store.deleteSessionIfEmpty(seen)),
+    async eraseSessions(of, options) {
+      bound.refuseOthers(of);
+      return store.eraseSessions(of, options);
+    },
     listDelegates: async (ids, scope) => store.listDelegates(ids, bound.scoped(scope)),
     exportSession: async (id, options) => store.exportSession(id, bound.scoped(options)),
     async *exportEach(options) {
@@ -296,6 +300,12 @@ class Binding {
     throw sessionError("bad-user-id", "This store is bound to one user, and another user was passed.", {
       hint: "Leave the user out, or use the store of the whole home.",
     });
+  }
+
+  /** Throws `bad-user-id` for any user but this one, and for the owner of the home. */
+  refuseOthers(user: SessionUser | null): void {
+    this.refuseIfClosed();
+    this.#refuseOthers(user === null ? { userId: "", userPlatform: "" } : readScope(scopeOfUser(user)));
   }
 
   /** True when this is the id of one of the user's sessions. */

@@ -88,6 +88,7 @@ export type {
   BetterSummary,
   BranchOptions,
   ContinueOptions,
+  ErasedSessions,
   ExportLoss,
   Health,
   HeldLease,
