@@ -24,7 +24,7 @@ class OpenedMemory implements Memory {
 
   constructor(home: Home) {
     this.administration = home;
-    this.owner = new PersonMemory(home.owner);
+    this.owner = new PersonMemory(home.owner, home);
   }
 
   get home(): string {
@@ -33,7 +33,7 @@ class OpenedMemory implements Memory {
 
   user(user: { readonly platform: string; readonly id: string | number | bigint }): UserMemory {
     const person = this.administration.user(user);
-    const known = this.#users.get(person) ?? new PersonMemory(person);
+    const known = this.#users.get(person) ?? new PersonMemory(person, this.administration);
     this.#users.set(person, known);
     return known;
   }
@@ -50,11 +50,13 @@ class OpenedMemory implements Memory {
 /** The layers of a person are loaded with the first member that needs them. */
 class PersonMemory implements UserMemory {
   readonly layers: Person;
+  readonly #home: Home;
   #entries: Promise<Entries> | undefined;
   #chats: Promise<Chats> | undefined;
 
-  constructor(person: Person) {
+  constructor(person: Person, home: Home) {
     this.layers = person;
+    this.#home = home;
   }
 
   get user(): UserMemory["user"] {
@@ -87,7 +89,7 @@ class PersonMemory implements UserMemory {
   readonly search: UserMemory["search"] = async (...args) =>
     (await import("./search.ts")).searchMemory(this.layers, ...args);
   readonly erase: UserMemory["erase"] = async (...args) =>
-    (await import("./erase.ts")).erasePerson(this.layers, ...args);
+    (await import("./erase.ts")).erasePerson(this.layers, this.#home, ...args);
 
   #openEntries(): Promise<Entries> {
     this.#entries ??= import("./entries.ts").then(({ Entries }) => new Entries(this.layers));

@@ -60,8 +60,8 @@ export function processesWithFileOpen(path: string): readonly OpenProcess[] | un
   if (file === undefined) return [];
   const isFile = (link: string): boolean => {
     try {
-      // Skips sockets and devices, which cannot be databases, to save time.
-      if (!/^\/(?!dev\/|proc\/|sys\/)/.test(readlinkSync(link))) return false;
+      // Skips sockets and devices, which cannot be databases, to save time. /dev/shm is a RAM disk.
+      if (!/^\/(?!dev\/(?!shm\/)|proc\/|sys\/)/.test(readlinkSync(link))) return false;
       const { dev, ino } = statSync(link, { bigint: true });
       return dev === file.dev && ino === file.ino;
     } catch {

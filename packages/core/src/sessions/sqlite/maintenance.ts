@@ -160,7 +160,7 @@ function sizeOf(file: string): number {
 }
 
 /** Size of the database without its log. */
-async function databaseBytes(connection: Connection): Promise<number> {
+export async function databaseBytes(connection: Connection): Promise<number> {
   return connection.read(() => {
     const pages = connection.get<{ page_count: number }>("PRAGMA page_count")?.page_count ?? 0;
     const size = connection.get<{ page_size: number }>("PRAGMA page_size")?.page_size ?? 0;
@@ -180,11 +180,11 @@ async function stateOfIndex(connection: Connection): Promise<StoreStats["index"]
   }
 }
 
-/** Merges our index into one segment, a few pages at a time. */
-async function mergeIndex(connection: Connection, signal?: AbortSignal): Promise<void> {
+/** Merges an FTS index, by default ours, into one segment, a few pages at a time. */
+export async function mergeIndex(connection: Connection, signal?: AbortSignal, table = FTS): Promise<void> {
   connection.refuseIfReadOnly();
-  if (!(await connection.read(() => featuresOf(connection).tables.has(FTS)))) return;
-  const merge = `INSERT INTO ${FTS}(${FTS}, rank) VALUES('merge', :pages)`;
+  if (!(await connection.read(() => featuresOf(connection).tables.has(table)))) return;
+  const merge = `INSERT INTO ${table}(${table}, rank) VALUES('merge', :pages)`;
   let pages = -PAGES_PER_MERGE; // negative in the first step: merge everything, not only what is due
   for (let isDone = false; !isDone && !signal?.aborted; pages = PAGES_PER_MERGE) {
     isDone = await connection.write(
@@ -202,7 +202,7 @@ async function mergeIndex(connection: Connection, signal?: AbortSignal): Promise
  * VACUUM rewrites the whole file and locks out all other programs. `in-use`: another process has the file open (known only on
  * Linux), and nothing was done.
  */
-async function vacuumIfUnused(connection: Connection): Promise<"done" | "in-use"> {
+export async function vacuumIfUnused(connection: Connection): Promise<"done" | "in-use"> {
   connection.refuseIfReadOnly();
   const { address, path, waitLimitMs } = connection;
   if (otherProcessesWithFileOpen(path).length > 0) return "in-use";
