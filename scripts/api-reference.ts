@@ -21,7 +21,7 @@ type PublicName = {
 };
 
 export type EntryPoint = {
-  /** `@hermes-memory/core/curated` */
+  /** `@hermes-memory/core/internal/curated` */
   readonly specifier: string;
   readonly source: string;
   readonly names: readonly PublicName[];

@@ -2,7 +2,8 @@ import { jsonSchema as jsonSchema7 } from "ai";
 import { jsonSchema as jsonSchema5 } from "ai5";
 import { jsonSchema as jsonSchema6 } from "ai6";
 import { expect, it } from "vitest";
-import { memoryToolSchema, sessionSearchToolSchema } from "../../src/index.ts";
+import { memoryToolSchema } from "../../src/index.ts";
+import { sessionSearchToolSchema } from "../../src/sessions/index.ts";
 
 // A test of types above all: `JSONSchema7` has mutable lists and literal type names. `@types/json-schema` is a devDependency because
 // without it `JSONSchema7` is `any`, and everything would fit.
