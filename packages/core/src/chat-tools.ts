@@ -48,7 +48,7 @@ export function chatTools(
   const open = (name: string) => {
     opened ??= me.layers.tools({
       onWrites: async (writes) => {
-        if (writes.length > 0) await me.layers.provider.mirror(writes, "tool");
+        if (writes.length > 0) await me.layers.provider.mirror(writes, "library");
       },
     });
     return opened.then((entries) => entries.find((entry) => entry.name === name));

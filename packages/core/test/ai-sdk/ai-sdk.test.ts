@@ -224,6 +224,7 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
     const me = await ana();
     const broken = Object.assign(new Error("overloaded"), {
       isRetryable: true,
+      responseHeaders: { "retry-after-ms": "1" },
       [Symbol.for("vercel.ai.error.AI_APICallError")]: true,
       [Symbol.for("vercel.ai.error")]: true,
     });
