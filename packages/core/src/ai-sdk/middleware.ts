@@ -227,7 +227,7 @@ function isAlike(one: Message, other: Message | undefined): boolean {
 
 async function isLarge(
   me: UserMemory,
-  { tokens, leftOut }: ChatContext,
+  { tokens, leftOut }: Pick<ChatContext, "tokens" | "leftOut">,
   { prompt, tools = [] }: CallOptions,
   contextLength: number,
 ): Promise<boolean> {
