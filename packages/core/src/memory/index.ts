@@ -38,6 +38,7 @@ export type {
   OpenMemoryOptions,
   Remembered,
   RememberOptions,
+  Removed,
   Reply,
   Undone,
   UserMemory,

@@ -60,7 +60,7 @@ export interface Person {
   readonly directory: string;
   /** Where writes wait for approval. */
   readonly pendingDirectory: string;
-  /** A new store, already loaded; loading creates the directory. Undefined if config disables both files. */
+  /** A new store, loaded unless `isLoaded` is false; loading creates the directory. Undefined if config disables both files. */
   curated(options?: CuratedOptions): Promise<MemoryStore | undefined>;
   /**
    * The session database, opened once and closed with the home. For a user it is bound: sessions of other users do not exist in it.
@@ -95,11 +95,11 @@ export type CuratedOptions = {
   readonly allowSecrets?: boolean;
   /** Receives every line that is added to the store's `warnings`. */
   readonly log?: (line: string) => void;
+  /** False: for history and paths only. Reads nothing and creates no directory. */
+  readonly isLoaded?: boolean;
 };
 
 export type CuratedInOptions = CuratedOptions & {
-  /** False: for history and paths only. Reads nothing and creates no directory. */
-  readonly isLoaded?: boolean;
   /** Used instead of config.yaml. */
   readonly config?: MemoryConfig;
 };
@@ -127,7 +127,7 @@ export type ToolRules = {
 export interface PersonProvider {
   /** Starts the provider for a session; the home shuts it down. The person's `platform` and `user_id` override the options. */
   activate(request: Omit<ActivationRequest, "home" | "config">): Promise<Activation>;
-  /** Tells the provider about committed writes. `origin`: `cli`, `mcp` or `curator`. Never rejects. */
+  /** Tells the provider about committed writes. `origin`: `cli`, `mcp`, `library` or `curator`. Never rejects. */
   mirror(writes: readonly CommittedWrite[], origin: string): Promise<Mirrored>;
   /** Erases a text in the provider's store; with `isDryRun` only counts the matches. */
   forget(text: string, options: { readonly isDryRun: boolean }): Promise<Forgot>;
