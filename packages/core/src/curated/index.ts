@@ -14,7 +14,7 @@ export {
   rejectPending,
   staleClaims,
 } from "./approval/pending.ts";
-export { type ArchivedEntry, withAllWords } from "./archive.ts";
+export { type ArchivedEntry, rankByWords, withAllWords } from "./archive.ts";
 export {
   type Drift,
   ENTRY_DELIMITER,

@@ -189,7 +189,8 @@ export class Entries implements Members {
 
 // ---- Entries and ids ----
 
-function entriesIn(store: MemoryStore, target: EntryTarget): Entry[] {
+/** Throws `memory-io` if the file exists and cannot be read. */
+export function entriesIn(store: MemoryStore, target: EntryTarget): Entry[] {
   const path = targetPaths(store.dir, target).file;
   const file = readMemoryFile(path);
   if (file.kind === "unreadable")
