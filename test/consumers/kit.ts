@@ -1,6 +1,6 @@
 // What the programs of this folder share: their folder, child processes, servers on loopback, and the count of entries in a home.
 import { spawn } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -37,11 +37,10 @@ export function makeHome(name = "home"): string {
   return home;
 }
 
-/** Entries of MEMORY.md as they are in the file, the way every program that shares it reads them. */
+/** Entries of every MEMORY.md, of the owner and of users, as they are in the files. */
 export function entriesIn(home: string): string[] {
-  return readFileSync(join(home, "memories", "MEMORY.md"), "utf8")
-    .trim()
-    .split("\n§\n");
+  const files = globSync("memories/{,users/*/}MEMORY.md", { cwd: home });
+  return files.flatMap((path) => readFileSync(join(home, path), "utf8").trim().split("\n§\n"));
 }
 
 export type Run = { readonly stdout: string; readonly stderr: string; readonly code: number | null };

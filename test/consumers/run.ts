@@ -5,7 +5,8 @@
 // packages that an earlier run installed. The lockfile here is separate from the root's, so that a plain `npm ci` stays small.
 import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 
 const here = import.meta.dirname;
@@ -23,6 +24,7 @@ const programs = globSync("*/**/*.consumer.ts", { cwd: here, exclude: ["node_mod
 if (programs.length === 0) throw new Error(`No program matches ${words.join(" ")}.`);
 
 rmSync(work, { recursive: true, force: true });
+const userHome = mkdtempSync(join(tmpdir(), "hermes-consumers-"));
 await step("install", installOthers);
 if (!process.argv.includes("--no-build")) {
   await step("build and pack", buildAndPack);
@@ -39,6 +41,7 @@ for (const path of programs) {
   const finding = code === 0 ? (output.trimEnd().split("\n").at(-1) ?? "") : `exit ${code}`;
   console.log(`${code === 0 ? "ok  " : "FAIL"} ${name.padEnd(28)} ${seconds(startedAt)}  ${finding}`);
 }
+rmSync(userHome, { recursive: true, force: true });
 if (failed === 0) rmSync(work, { recursive: true, force: true });
 else console.log(`${failed} of ${programs.length} failed. Their files are in ${work}.`);
 process.exitCode = failed === 0 ? 0 : 1;
@@ -88,7 +91,7 @@ function runProgram(
   );
   const child = spawn(process.execPath, [join(here, path), folder], {
     cwd: folder,
-    env: { ...env, HOME: join(folder, "user"), NO_COLOR: "1", NEXT_TELEMETRY_DISABLED: "1" },
+    env: { ...env, HOME: userHome, NO_COLOR: "1", NEXT_TELEMETRY_DISABLED: "1" },
     stdio: ["ignore", "pipe", "pipe"],
     detached: process.platform !== "win32", // so that its servers end with it
   });
