@@ -35,7 +35,7 @@ export {
 } from "./engine.ts";
 export { type EngineCommand, type ListedEngine, listEngines } from "./engine-plugins.ts";
 export { fitMessages } from "./fit.ts";
-export { refusedCount, repairPairs, withoutRefused } from "./list-repair.ts";
+export { refusedCount, repairPairs, STUB, withoutRefused } from "./list-repair.ts";
 export { LosslessEngine, type LosslessEngineOptions } from "./lossless/lossless-engine.ts";
 export { losslessSettings } from "./lossless/settings.ts";
 export { engineTools, type SelectEngineOptions, type SelectedEngine, selectEngine } from "./select-engine.ts";

@@ -60,6 +60,7 @@ export type {
   MemoryManagerOptions,
   SwitchOptions,
 } from "./manager/options.ts";
+export { toPromptText } from "./manager/provider-text.ts";
 export {
   checkExternal,
   installPackages,
