@@ -53,11 +53,12 @@ describe("one question", () => {
     const turn = await nextTurn();
     turn.emit({ type: "text-delta", text: "Wrong" });
     turn.emit({ type: "text-discard" });
-    turn.emit({ type: "tool-start", callId: "1", name: "session_search", preview: "crane" });
+    turn.emit({ type: "tool-start", callId: "1", name: "session_search", preview: "crane", input: {} });
     turn.emit({
       type: "tool-end",
       callId: "1",
       name: "session_search",
+      output: "found",
       isError: false,
       durationMs: 3,
       resultChars: 9,

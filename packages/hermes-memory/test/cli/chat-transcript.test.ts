@@ -25,11 +25,13 @@ const toolStart = (callId: string, name = "memory"): AgentEvent => ({
   callId,
   name,
   preview: "add: likes tea",
+  input: { content: "likes tea" },
 });
 const toolEnd = (callId: string, name = "memory", isError = false): AgentEvent => ({
   type: "tool-end",
   callId,
   name,
+  output: "",
   isError,
   durationMs: 12,
   resultChars: 5,
