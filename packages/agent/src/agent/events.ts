@@ -17,7 +17,7 @@ export type AgentEvent =
       readonly callId: string;
       readonly name: string;
       readonly preview: string;
-      /** The arguments, with the real values: the stored message has secrets masked. */
+      /** The arguments as they are stored, with secrets masked. The hook `preToolCall` gets the real values. */
       readonly input: ToolArguments;
     }
   | {

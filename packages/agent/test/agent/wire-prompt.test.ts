@@ -62,8 +62,9 @@ describe("the system prompt of a request", () => {
     mkdirSync(memoriesDirectory(home), { recursive: true });
     writeFileSync(join(memoriesDirectory(home), "MEMORY.md"), "The pump is loud.");
     const bare = await firstRequest({ cwd: home, contextFiles: false, skipMemory: true }, { home });
-    for (const text of ["Ada", "roses", "pump", "Session ID:", "`memory` tool"])
+    for (const text of ["roses", "pump", "Session ID:", "`memory` tool"])
       expect(bare.system.includes(text), text).toBe(false);
+    expect(bare.system.startsWith("I am Ada, a gardener.")).toBe(true); // SOUL.md belongs to the home, and not to the directory
     expect(bare.tools).not.toContain("memory");
   });
 

@@ -232,18 +232,19 @@ describe("the flags of hermes chat", () => {
       continueLast: false,
       toolsets: ["memory", "todo"],
       maxTurns: 3,
-      systemMessage: "Be brief.",
+      instructions: "Be brief.",
       skipMemory: true,
     });
   });
 
-  it("are undefined or false when not given", () => {
+  it("leave everything on when not given", () => {
     expect(request({})).toEqual({
       query: undefined,
       isQuiet: false,
       agent: {
         selection: { model: undefined, provider: undefined, baseUrl: undefined },
         continueLast: false,
+        toolsets: null,
         skipMemory: false,
       },
     });

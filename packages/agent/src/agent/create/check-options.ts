@@ -34,11 +34,11 @@ const KINDS: Readonly<Record<keyof AgentOptions, Kind>> = {
   contextFiles: "flag",
   cwd: "text",
   ephemeralSystemPrompt: "text",
-  prefillMessages: "list",
+  prefillMessages: "any", // `givenMessages` checks both lists
   skipMemory: "flag",
   passSessionId: "flag",
   maxTurns: "number",
-  history: "list",
+  history: "any",
   hooks: "object",
   onEvent: "function",
   approve: "function",

@@ -5,7 +5,7 @@ import { sessionFiles } from "@hermes-memory/core/home";
 import { codePointLength, describeCause, parseOutsideJson, takeCodePoints } from "@hermes-memory/core/lib";
 import { type Message, newMessage, type ToolMessage } from "@hermes-memory/core/message";
 import { describeForeign } from "@hermes-memory/core/providers";
-import { fenceUntrusted } from "@hermes-memory/core/security";
+import { fenceUntrusted, masked } from "@hermes-memory/core/security";
 import {
   keepResult,
   longestStart,
@@ -166,8 +166,9 @@ async function runCall(
     interrupted.forget,
   );
   if (context.signal.aborted) return "not started";
-  const { id: callId, name, args: input } = call;
-  tell(context, { type: "tool-start", callId, name, preview: tool.preview(input), input });
+  const { id: callId, name, args } = call;
+  const input = masked(args) as ToolArguments;
+  tell(context, { type: "tool-start", callId, name, preview: tool.preview(args), input });
   const startedAt = performance.now();
   const end =
     refusal === undefined ? await runUntilInterrupt(tool, call, context) : failure("blocked", refusal);
