@@ -2,10 +2,15 @@
 // interrupts. Results that are too long for the conversation are kept in files.
 import { estimateText } from "@hermes-memory/core/internal/context";
 import { sessionFiles } from "@hermes-memory/core/internal/home";
-import { codePointLength, describeCause, takeCodePoints } from "@hermes-memory/core/internal/lib";
+import {
+  codePointLength,
+  describeCause,
+  parseOutsideJson,
+  takeCodePoints,
+} from "@hermes-memory/core/internal/lib";
 import { type Message, newMessage, type ToolMessage } from "@hermes-memory/core/internal/message";
 import { describeForeign } from "@hermes-memory/core/internal/providers";
-import { fenceUntrusted } from "@hermes-memory/core/internal/security";
+import { fenceUntrusted, masked } from "@hermes-memory/core/internal/security";
 import {
   keepResult,
   longestStart,
@@ -30,7 +35,6 @@ export type PreToolCall = (call: {
 
 /** What the hook before a tool call answers: nothing, or why the call is blocked. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a hook that only watches returns nothing
-/** What the hook before a tool call answers: nothing, or why the call is blocked. */
 export type PreToolCallAnswer = { readonly block: string } | undefined | void;
 
 export type ToolEvent = Extract<AgentEvent, { readonly type: "tool-start" | "tool-end" }>;
@@ -168,19 +172,29 @@ async function runCall(
     interrupted.forget,
   );
   if (context.signal.aborted) return "not started";
-  tell(context, { type: "tool-start", callId: call.id, name: call.name, preview: tool.preview(call.args) });
+  const { id: callId, name, args } = call;
+  const input = masked(args) as ToolArguments;
+  tell(context, { type: "tool-start", callId, name, preview: tool.preview(args), input });
   const startedAt = performance.now();
   const end =
     refusal === undefined ? await runUntilInterrupt(tool, call, context) : failure("blocked", refusal);
   tell(context, {
     type: "tool-end",
-    callId: call.id,
-    name: call.name,
+    callId,
+    name,
+    output: outputOf(end.text),
     isError: end.isError,
     durationMs: Math.round(performance.now() - startedAt),
     resultChars: codePointLength(end.text),
   });
   return end;
+}
+
+/** Tools answer with text, most of them with JSON. */
+function outputOf(text: string): unknown {
+  if (!/^\s*[[{]/.test(text)) return text;
+  const parsed = parseOutsideJson(text);
+  return parsed.ok ? parsed.value : text;
 }
 
 /** Undefined when the call may run. A hook that throws refuses the call. */

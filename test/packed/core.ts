@@ -1,12 +1,12 @@
 // A user's program, with only @hermes-memory/core installed: each layer through its subpath. Prints what it saw as JSON.
 // package.slow.test.ts runs it and checks its types; to try another Node, copy it beside an installed package (decision 0006).
-import { loadMemoryConfig } from "@hermes-memory/core/config";
-import { ContextCompressor, LosslessEngine } from "@hermes-memory/core/context";
-import { type MemoryOpOutcome, MemoryStore, memoryTool } from "@hermes-memory/core/curated";
-import type { OpenAiMessage } from "@hermes-memory/core/message";
-import { activateProvider } from "@hermes-memory/core/providers";
-import { newSessionId, openSessionStore, sessionSearchTool } from "@hermes-memory/core/sessions";
-import { SkillStore, skillManageTool, skillsListTool } from "@hermes-memory/core/skills";
+import { loadMemoryConfig } from "@hermes-memory/core/internal/config";
+import { ContextCompressor, LosslessEngine } from "@hermes-memory/core/internal/context";
+import { type MemoryOpOutcome, MemoryStore, memoryTool } from "@hermes-memory/core/internal/curated";
+import type { OpenAiMessage } from "@hermes-memory/core/internal/message";
+import { activateProvider } from "@hermes-memory/core/internal/providers";
+import { newSessionId, openSessionStore, sessionSearchTool } from "@hermes-memory/core/internal/sessions";
+import { SkillStore, skillManageTool, skillsListTool } from "@hermes-memory/core/internal/skills";
 
 const home = process.argv[2] ?? "";
 const seen: Record<string, unknown> = {};
