@@ -2,14 +2,17 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import * as agent from "hermes-memory/agent";
+import * as aiSdk from "hermes-memory/ai-sdk";
 import * as config from "hermes-memory/config";
 import * as context from "hermes-memory/context";
 import * as curated from "hermes-memory/curated";
 import * as curator from "hermes-memory/curator";
 import * as home from "hermes-memory/home";
+import * as langchain from "hermes-memory/langchain";
 import * as memory from "hermes-memory/memory";
 import * as message from "hermes-memory/message";
 import * as models from "hermes-memory/models";
+import * as openaiAgents from "hermes-memory/openai-agents";
 import * as prompt from "hermes-memory/prompt";
 import * as providers from "hermes-memory/providers";
 import * as security from "hermes-memory/security";
@@ -26,14 +29,17 @@ const entries = publicEntryPoints();
 /** Names at run time. `Object.keys` also tells knip that all of them are used. */
 const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   agent: Object.keys(agent),
+  "ai-sdk": Object.keys(aiSdk),
   config: Object.keys(config),
   context: Object.keys(context),
   curated: Object.keys(curated),
   curator: Object.keys(curator),
   home: Object.keys(home),
+  langchain: Object.keys(langchain),
   memory: Object.keys(memory),
   message: Object.keys(message),
   models: Object.keys(models),
+  "openai-agents": Object.keys(openaiAgents),
   prompt: Object.keys(prompt),
   providers: Object.keys(providers),
   security: Object.keys(security),

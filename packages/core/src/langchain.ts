@@ -17,6 +17,7 @@ import {
 } from "./message/index.ts";
 import type { JsonSchema } from "./tools/index.ts";
 
+/** The chat, two functions of LangChain, and how much of the past may come along. */
 export type LangChainOptions<M, T> = ChatToolsOptions & {
   /** Of `@langchain/core/messages`. */
   // biome-ignore lint/suspicious/noExplicitAny: `BaseMessageLike` belongs to LangChain
@@ -32,6 +33,7 @@ export type LangChainOptions<M, T> = ChatToolsOptions & {
   readonly maxTokens?: number;
 };
 
+/** What a program with LangChain.js or LangGraph needs for one chat. */
 export type LangChain<M, T> = {
   /**
    * The messages for the model: identity and memory, the stored history, and those of the state with what is recalled. The state may
@@ -43,6 +45,7 @@ export type LangChain<M, T> = {
   readonly tools: T[];
 };
 
+/** A prompt, a hook that stores, and tools of one chat of this person, for LangChain.js and LangGraph. */
 export function langChain<M extends object, T>(
   me: UserMemory,
   options: LangChainOptions<M, T>,

@@ -23,11 +23,13 @@ import {
 } from "./message/index.ts";
 import type { JsonSchema } from "./tools/index.ts";
 
+/** The chat, and which tools to offer. */
 export type OpenAiAgentsOptions = ChatToolsOptions & {
   /** False: nothing is looked up for the user's message. */
   readonly recall?: boolean;
 };
 
+/** What a program with the OpenAI Agents SDK needs for one chat. */
 export type OpenAiAgents = {
   /** For the option `session` of `run`. */
   readonly session: OpenAiAgentsSession;
@@ -67,6 +69,7 @@ type ToolCallDetails = { readonly toolCall?: { readonly callId?: string }; reado
 
 type Item = Readonly<Record<string, unknown>>;
 
+/** A session, an input filter and tools of one chat of this person, for the OpenAI Agents SDK. */
 export function openAiAgents(me: UserMemory, options: OpenAiAgentsOptions): OpenAiAgents {
   const { chatId } = options;
   return {

@@ -8,8 +8,10 @@ import { type MemoryMiddleware, type MiddlewareOptions, memoryMiddleware } from 
 export type { WantedTools } from "../chat-tools.ts";
 export type { MemoryMiddleware } from "./middleware.ts";
 
+/** The chat, and what the middleware and the tools may do. */
 export type AiSdkOptions = ChatToolsOptions & MiddlewareOptions;
 
+/** What a program with the AI SDK needs for one chat. */
 export type AiSdk = {
   /** To spread into the `tools` of a call. Without `stopWhen` a call ends after the first tool call. */
   readonly tools: Record<string, AiSdkTool>;
@@ -33,6 +35,7 @@ export type AiSdkTool = {
   ): Promise<unknown>;
 };
 
+/** Tools, a middleware and the stored messages of one chat of this person, for the AI SDK 5, 6 and 7. */
 export function aiSdk(me: UserMemory, options: AiSdkOptions): AiSdk {
   const { chatId } = options;
   const tools = chatTools(me, options).map(({ name, description, parameters, run }): [string, AiSdkTool] => [

@@ -159,6 +159,7 @@ export type ChatMessage = WithProviderOptions<
 
 type Json = null | string | number | boolean | Json[] | { [key: string]: Json };
 type WithProviderOptions<T> = T & { providerOptions?: { [provider: string]: { [key: string]: Json } } };
+/** Text in a message for the AI SDK. */
 export type ChatTextPart = WithProviderOptions<{ type: "text"; text: string }>;
 /** `data`: base64, or an address. */
 export type ChatFilePart = WithProviderOptions<{
@@ -167,13 +168,16 @@ export type ChatFilePart = WithProviderOptions<{
   mediaType: string;
   filename?: string;
 }>;
+/** Reasoning in a reply for the AI SDK. */
 export type ChatReasoningPart = WithProviderOptions<{ type: "reasoning"; text: string }>;
+/** A tool call in a reply for the AI SDK. */
 export type ChatToolCallPart = WithProviderOptions<{
   type: "tool-call";
   toolCallId: string;
   toolName: string;
   input: unknown;
 }>;
+/** The result of a tool call for the AI SDK. */
 export type ChatToolResultPart = WithProviderOptions<{
   type: "tool-result";
   toolCallId: string;
@@ -282,6 +286,7 @@ export type Written = Entry & {
   readonly archived: readonly string[];
 };
 
+/** The change that took the entry away, for `undo`. */
 export type Removed = {
   /** For `undo`. */
   readonly change: string;

@@ -50,7 +50,7 @@ export type Deadlines = Readonly<Record<keyof typeof DEADLINES_MS, number>>;
 export type Awaitable<T> = T | Promise<T>;
 
 /**
- * An external memory. Only `name`, `isAvailable` and `initialize` are required; each member's comment says when it is called and who
+ * An external memory. Only `name`, `isAvailable`, `initialize` and `getToolSchemas` are required; each member's comment says when it is called and who
  * stops it.
  */
 export interface MemoryProvider {

@@ -1,10 +1,18 @@
 // One opened home: the door, and the layers of each person below it.
+
+export type { Clock } from "../lib/index.ts";
+export type { LogFields, Logger } from "../lib/logger.ts";
 export {
   type AddOptions,
   type Administrator,
   type Chat,
   type ChatContext,
+  type ChatFilePart,
   type ChatMessage,
+  type ChatReasoningPart,
+  type ChatTextPart,
+  type ChatToolCallPart,
+  type ChatToolResultPart,
   type Compacted,
   type CompactOptions,
   ConfigFailure,
@@ -18,6 +26,7 @@ export {
   type Erased,
   type Extracted,
   type ExtractOptions,
+  type FormattedMessage,
   type GivenMessage,
   type Home,
   type Memory,
@@ -34,6 +43,7 @@ export {
   type PersonProvider,
   type Remembered,
   type RememberOptions,
+  type Removed,
   type Reply,
   type SessionsWanted,
   type SkillsWanted,

@@ -27,6 +27,7 @@ export type UIChunk =
   | { readonly type: "error"; readonly errorText: string }
   | { readonly type: "finish"; readonly finishReason: "stop" | "length" | "error" };
 
+/** What of a turn the stream shows, and the listener of the turn. */
 export type UIStreamOptions = RunOptions & {
   /** Default: true. */
   readonly sendReasoning?: boolean;
@@ -41,6 +42,7 @@ export type UIStreamOptions = RunOptions & {
   readonly onError?: (error: unknown) => string;
 };
 
+/** Headers and status of the response, and what of a turn the stream shows. */
 export type UIResponseOptions = UIStreamOptions & {
   readonly status?: number;
   readonly headers?: ConstructorParameters<typeof Headers>[0];

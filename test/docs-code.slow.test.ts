@@ -7,9 +7,10 @@
 //   no-run: WHY    for reading only
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Script } from "../packages/agent/test/fakes/wires/script.ts";
 import { startWire, type Wire } from "../packages/agent/test/fakes/wires/start-wire.ts";
 
 const root = resolve(import.meta.dirname, "..");
@@ -39,20 +40,17 @@ function blocksOf(text: string): Block[] {
 
 /** Below the root, so that packages are found; not below a node_modules, where Node runs no TypeScript. */
 const folder = mkdtempSync(join(root, ".docs-code-"));
-let wire: Wire;
+/** `responses`: for `openai(...)` of the AI SDK. `chat`: for the model that config.yaml of each home names. */
+let wires: { readonly responses: Wire; readonly chat: Wire };
 
 beforeAll(async () => {
-  wire = await startWire("responses", ({ raw }) => ({
-    // Extraction of facts expects JSON; everything else is answered in a sentence.
-    text: /"?facts"?/i.test(raw)
-      ? '{"facts":[{"text":"Lives in Porto","target":"user"}]}'
-      : "It is 24 degrees in Lisbon.",
-  }));
+  const script: Script = () => ({ text: "It is 24 degrees in Lisbon." });
+  wires = { responses: await startWire("responses", script), chat: await startWire("chat", script) };
   for (const { page, blocks } of pages) write(page, blocks);
 });
 
 afterAll(async () => {
-  await wire.close();
+  await Promise.all([wires.responses.close(), wires.chat.close()]);
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -62,7 +60,8 @@ const placeOf = (page: string): string => join(folder, page.replace(/\.md$/, "")
 function write(page: string, blocks: readonly Block[]): void {
   const place = placeOf(page);
   const home = join(place, "home");
-  mkdirSync(place, { recursive: true });
+  const model = `  default: test-model\n  provider: custom\n  base_url: ${wires.chat.url}\n  context_length: 128000\n`;
+  writeAt(join(home, "config.yaml"), `model:\n${model}`);
   const programs: string[] = [];
   for (const { info, code, line } of blocks) {
     const text = code.replaceAll("/home/me/.hermes", home.replaceAll("\\", "/"));
@@ -137,8 +136,8 @@ function configOf(place: string): string {
 
 function environment(place: string): NodeJS.ProcessEnv {
   const { PATH, TMPDIR } = process.env;
-  const model = { OPENAI_API_KEY: "none", OPENAI_BASE_URL: wire.url };
-  return { PATH, TMPDIR, HOME: place, HERMES_HOME: join(place, basename("home")), ...model };
+  const model = { OPENAI_API_KEY: "none", OPENAI_BASE_URL: wires.responses.url };
+  return { PATH, TMPDIR, HOME: place, HERMES_HOME: join(place, "home"), ...model };
 }
 
 function failed(cause: unknown): { stdout: string; stderr: string; code: number } {
