@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import { type Clock, systemClock } from "./ports.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
+/** Values that belong to a line of a log. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /** Receives lines for a log. Pass an object of your own, or one that writes to a file. */

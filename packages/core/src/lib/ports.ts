@@ -1,6 +1,7 @@
 // Time, ids and the text model. Clock and text model are passed in, so that tests can replace them.
 import { hash, randomUUID } from "node:crypto";
 
+/** Tells the time. Pass one of your own in tests. */
 export type Clock = { now(): Date };
 
 /** True for every name and offset that this Node's `Intl` knows. */

@@ -35,7 +35,6 @@ export type PreToolCall = (call: {
 
 /** What the hook before a tool call answers: nothing, or why the call is blocked. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a hook that only watches returns nothing
-/** What the hook before a tool call answers: nothing, or why the call is blocked. */
 export type PreToolCallAnswer = { readonly block: string } | undefined | void;
 
 export type ToolEvent = Extract<AgentEvent, { readonly type: "tool-start" | "tool-end" }>;
