@@ -187,7 +187,7 @@ describe("@hermes-memory/agent", () => {
     expect(stderr).toBe("");
     expect(JSON.parse(stdout)).toEqual([
       "HELLO",
-      expect.arrayContaining(["memory", "session_search", "todo"]),
+      ["memory", "read_result", "session_search"],
       ["turn-start", "text-delta", "turn-end"],
       2,
     ]);
