@@ -20,6 +20,7 @@ import {
   withoutDuplicates,
 } from "../curated/index.ts";
 import { describeCause, HermesError, normalizeNewlines, pyStrip, type Result } from "../lib/index.ts";
+import { chatSessionId } from "./chat-id.ts";
 import { memoryFailure } from "./memory-failure.ts";
 import type { Person } from "./types.ts";
 import type {
@@ -56,7 +57,7 @@ export class Entries implements Members {
   async addAs(by: AddedBy, text: string, options: AddOptions = {}): Promise<Written> {
     const store = await this.#open();
     const target = options.target ?? "memory";
-    const meta = { ...metaOf(options), ...by };
+    const meta = { ...(await this.#meta(options)), ...by };
     return this.#write(store, target, { action: "add", content: text }, meta);
   }
 
@@ -64,17 +65,37 @@ export class Entries implements Members {
     const store = await this.#open();
     const { target, entry } = findById(store, id);
     const op = { action: "replace", oldText: entry, content: text, match: "entry" } as const;
-    return this.#write(store, target, op, metaOf(options));
+    return this.#write(store, target, op, await this.#meta(options));
   }
 
   async remove(id: string, options: WriteOptions = {}): Promise<Removed> {
     const store = await this.#open();
     const { target, entry } = findById(store, id);
     const op = { action: "remove", oldText: entry, match: "entry" } as const;
-    const outcome = orThrow(await store.apply(target, op, metaOf(options)), target);
+    const outcome = orThrow(await store.apply(target, op, await this.#meta(options)), target);
     const { changeId } = outcome;
     if (changeId === undefined) throw new Error("an entry was removed without a line in the journal");
     return { change: changeId, warning: await this.#mirror(committedWrites(outcome), outcome.warning) };
+  }
+
+  async #meta({ reason, chatId }: WriteOptions): Promise<WriteMeta> {
+    return {
+      origin: "library",
+      reason,
+      sessionId: chatId === undefined ? undefined : await this.#session(chatId),
+    };
+  }
+
+  /** The session in which the chat goes on now, or the one that the chat will get. */
+  async #session(chatId: string): Promise<string> {
+    const first = chatSessionId(this.#person.user, chatId);
+    try {
+      const store = await this.#person.sessions({ mode: "read" });
+      const { findChat } = await import("./chat-session.ts");
+      return (store && (await findChat(store, this.#person, chatId)))?.id ?? first;
+    } catch {
+      return first; // it is only a remark in the history: a database that cannot be opened must not cost the write
+    }
   }
 
   async #write(
@@ -236,10 +257,6 @@ function targetsOf(target: EntryTarget | undefined): readonly EntryTarget[] {
   if (target === undefined) return MEMORY_TARGETS;
   if (MEMORY_TARGETS.includes(target)) return [target];
   throw memoryFailure({ kind: "bad_target", message: `There is no target '${String(target)}'.` });
-}
-
-function metaOf({ reason, chatId }: WriteOptions): WriteMeta {
-  return { origin: "library", reason, sessionId: chatId };
 }
 
 function orThrow<T>(outcome: Result<T, MemoryError>, target?: EntryTarget): T {

@@ -290,6 +290,17 @@ describe("history of entries", () => {
     expect(await me.history({ target: "user" })).toEqual([]);
   });
 
+  it("names the session of a chat, and refuses an id that no chat can have", async () => {
+    const me = await ana();
+    await me.add("Likes tea", { chatId: "lunch" });
+    const { sessionId } = await me.remember("lunch", "Hello", "Hi");
+    await me.add("Likes rain", { chatId: "lunch" });
+    await me.add("Likes snow", { chatId: sessionId });
+    expect((await me.history()).map((line) => line.sessionId)).toEqual([sessionId, sessionId, sessionId]);
+    expect((await failure(me.add("x", { chatId: "" }))).code).toBe("bad-chat-id");
+    expect(await me.list()).toHaveLength(3);
+  });
+
   it("explains a text and an id, whether stored, replaced or removed", async () => {
     const me = await ana();
     const { id, change } = await me.add("Likes tea");
