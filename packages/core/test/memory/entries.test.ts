@@ -339,6 +339,21 @@ describe("writing beside others", () => {
     expect(new Set((await me.list()).map(({ id }) => id))).toEqual(new Set(written.map(({ id }) => id)));
   });
 
+  it("updates of one entry at the same time all reach it, and the last one stays", async () => {
+    const me = await ana();
+    const { id } = await me.add("version 0");
+    const written = await Promise.all(
+      Array.from({ length: 8 }, (_, index) => me.update(id, `version ${index + 1}`, { chatId: `c${index}` })),
+    );
+    expect(written.map(({ text }) => text)).toContain("version 8");
+    const [entry, ...others] = await me.list();
+    expect(others).toEqual([]);
+    expect((await me.history())[0]?.after).toEqual([entry?.text]);
+    await Promise.all([me.update(id, "version 9"), me.remove(id)]).catch((cause: unknown) =>
+      expect(cause).toMatchObject({ code: "memory-no-match" }),
+    );
+  });
+
   it("four processes with 25 adds each lose nothing", async () => {
     const home = tempDirectory();
     const memory = await opened("memory:\n  memory_char_limit: 100000\n  lock_timeout_seconds: 60\n", home);
