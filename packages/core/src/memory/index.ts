@@ -1,4 +1,6 @@
 // The opened home. Importing it loads no layer.
+export { chatSessionId } from "./chat-id.ts";
+export { findChat } from "./chat-session.ts";
 export { ConfigFailure, ifUsable, openHome, usable } from "./open-home.ts";
 export { openMemory } from "./open-memory.ts";
 export type {
@@ -18,7 +20,12 @@ export type {
   AddOptions,
   Chat,
   ChatContext,
+  ChatFilePart,
   ChatMessage,
+  ChatReasoningPart,
+  ChatTextPart,
+  ChatToolCallPart,
+  ChatToolResultPart,
   Compacted,
   CompactOptions,
   ContextOptions,
@@ -29,6 +36,7 @@ export type {
   Erased,
   Extracted,
   ExtractOptions,
+  FormattedMessage,
   GivenMessage,
   Memory,
   MemoryHit,

@@ -3,7 +3,14 @@ import type { HermesConfig, MemoryConfig } from "../config/index.ts";
 import type { CommittedWrite, MemoryStore } from "../curated/index.ts";
 import type { Clock } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
-import type { Activation, ActivationRequest, Forgot, Mirrored, Scrubbed } from "../providers/index.ts";
+import type {
+  Activation,
+  ActivationRequest,
+  Forgot,
+  MemoryManager,
+  Mirrored,
+  Scrubbed,
+} from "../providers/index.ts";
 import type { ExportLoss, Scope, SessionStore } from "../sessions/index.ts";
 import type { SkillStore } from "../skills/index.ts";
 import type { Tool } from "../tools/index.ts";
@@ -125,13 +132,10 @@ export type ToolRules = {
 
 /** The active memory provider, on behalf of one person. If none is active, the layer is not loaded. */
 export interface PersonProvider {
-  /**
-   * Starts the provider for a session; the home shuts it down, or the caller with `isCallersToClose`. The person's `platform` and
-   * `user_id` override the options.
-   */
-  activate(
-    request: Omit<ActivationRequest, "home" | "config"> & { readonly isCallersToClose?: boolean },
-  ): Promise<Activation>;
+  /** Starts the provider for a session; the home shuts it down. The person's `platform` and `user_id` override the options. */
+  activate(request: Omit<ActivationRequest, "home" | "config">): Promise<Activation>;
+  /** Shuts down a provider that `activate` started, before the home is closed. */
+  deactivate(manager: MemoryManager): Promise<void>;
   /** Tells the provider about committed writes. `origin`: `cli`, `mcp` or `curator`. Never rejects. */
   mirror(writes: readonly CommittedWrite[], origin: string): Promise<Mirrored>;
   /** Erases a text in the provider's store; with `isDryRun` only counts the matches. */
