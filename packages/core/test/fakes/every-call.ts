@@ -5,7 +5,7 @@ import { leafOf } from "../../testing/session-store/summary-nodes.ts";
 
 type Method = Exclude<
   keyof SessionStore,
-  "location" | "readOnly" | "rules" | "user" | "warnings" | "close" | symbol
+  "location" | "readOnly" | "rules" | "scope" | "user" | "warnings" | "close" | symbol
 >;
 
 /** Where the calls go: a session, and a message of it with role `user`. */
