@@ -172,7 +172,8 @@ class PersonOfHome implements Person {
     const { home } = memory;
     this.memory = memory;
     this.user = user;
-    this.scope = user === undefined ? {} : { userId: user.userId, userPlatform: user.platform };
+    this.scope =
+      user === undefined ? { withoutUser: true } : { userId: user.userId, userPlatform: user.platform };
     this.directory =
       user === undefined ? memoriesDirectory(home) : userMemoriesDirectory(home, user.platform, user.userId);
     this.pendingDirectory = pendingWritesDirectory(home, this.directory);
@@ -190,12 +191,16 @@ class PersonOfHome implements Person {
   sessions(wanted: SessionsWanted): Promise<SessionStore | undefined>;
   async sessions(wanted: SessionsWanted): Promise<SessionStore | undefined> {
     const database = await this.memory.database();
-    return database.boundTo(this.user, await database.open(wanted));
+    return this.sessionsIn(database, await database.open(wanted));
   }
 
   async withSessions<T>(work: (store: SessionStore | undefined) => Promise<T>): Promise<T> {
     const database = await this.memory.database();
-    return database.use((store) => work(database.boundTo(this.user, store)));
+    return database.use((store) => work(this.sessionsIn(database, store)));
+  }
+
+  protected sessionsIn(database: SessionDatabase, store: SessionStore | undefined): SessionStore | undefined {
+    return database.boundTo(this.user, store);
   }
 
   async skills({ platform, allowSecrets }: SkillsWanted = {}): Promise<SkillStore> {
@@ -233,6 +238,15 @@ class PersonOfHome implements Person {
 }
 
 class AdministratorOfHome extends PersonOfHome implements Administrator {
+  override readonly scope: Scope = {};
+
+  protected override sessionsIn(
+    _database: SessionDatabase,
+    store: SessionStore | undefined,
+  ): SessionStore | undefined {
+    return store;
+  }
+
   async curatedIn(directory: string, options: CuratedInOptions = {}): Promise<MemoryStore> {
     const config = options.config ?? (await this.memory.memoryConfig());
     return openCurated(this.memory, directory, { ...options, config });

@@ -24,7 +24,7 @@ class OpenedMemory implements Memory {
 
   constructor(home: Home) {
     this.administration = home;
-    this.owner = new PersonMemory(home.owner, home);
+    this.owner = new PersonMemory(home.owner);
   }
 
   get home(): string {
@@ -33,7 +33,7 @@ class OpenedMemory implements Memory {
 
   user(user: { readonly platform: string; readonly id: string | number | bigint }): UserMemory {
     const person = this.administration.user(user);
-    const known = this.#users.get(person) ?? new PersonMemory(person, this.administration);
+    const known = this.#users.get(person) ?? new PersonMemory(person);
     this.#users.set(person, known);
     return known;
   }
@@ -50,13 +50,11 @@ class OpenedMemory implements Memory {
 /** The layers of a person are loaded with the first member that needs them. */
 class PersonMemory implements UserMemory {
   readonly layers: Person;
-  readonly #home: Home;
   #entries: Promise<Entries> | undefined;
   #chats: Promise<Chats> | undefined;
 
-  constructor(person: Person, home: Home) {
+  constructor(person: Person) {
     this.layers = person;
-    this.#home = home;
   }
 
   get user(): UserMemory["user"] {
@@ -89,7 +87,7 @@ class PersonMemory implements UserMemory {
   readonly search: UserMemory["search"] = async (...args) =>
     (await import("./search.ts")).searchMemory(this.layers, ...args);
   readonly erase: UserMemory["erase"] = async (...args) =>
-    (await import("./erase.ts")).erasePerson(this.layers, this.#home, ...args);
+    (await import("./erase.ts")).erasePerson(this.layers, ...args);
 
   #openEntries(): Promise<Entries> {
     this.#entries ??= import("./entries.ts").then(({ Entries }) => new Entries(this.layers));

@@ -54,7 +54,7 @@ export interface Person {
   readonly memory: Home;
   /** Undefined: the owner. */
   readonly user: MemoryUser | undefined;
-  /** For reading a session store that is not bound to this person; `{}` for the owner. */
+  /** For reading a session store that is not bound to this person. `{}` for the administrator only. */
   readonly scope: Scope;
   /** Where the curated files are. */
   readonly directory: string;
@@ -63,8 +63,8 @@ export interface Person {
   /** A new store, already loaded; loading creates the directory. Undefined if config disables both files. */
   curated(options?: CuratedOptions): Promise<MemoryStore | undefined>;
   /**
-   * The session database, opened once and closed with the home. For a user it is bound: sessions of other users do not exist in it.
-   * Undefined if there is no database and `create` is not set.
+   * The session database, opened once and closed with the home. It is bound: sessions of others do not exist in it; only the
+   * administrator sees all. Undefined if there is no database and `create` is not set.
    */
   sessions(wanted: SessionsWanted & { readonly create: true }): Promise<SessionStore>;
   sessions(wanted: SessionsWanted): Promise<SessionStore | undefined>;

@@ -5,7 +5,7 @@ import { leafOf } from "../../testing/session-store/summary-nodes.ts";
 
 type Method = Exclude<
   keyof SessionStore,
-  "location" | "readOnly" | "rules" | "user" | "warnings" | "close" | symbol
+  "location" | "readOnly" | "rules" | "scope" | "user" | "warnings" | "close" | symbol
 >;
 
 /** Where the calls go: a session, and a message of it with role `user`. */
@@ -109,7 +109,7 @@ export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>>
     store.improveSummaryNode("lcm_1", { summary: "better", tokens: 2, method: "model" }),
   deleteSession: (store, { session }) => store.deleteSession(session),
   deleteSessions: (store, { session }) => store.deleteSessions([session]),
-  eraseSessions: (store) => store.eraseSessions(null),
+  eraseSessions: (store) => store.eraseSessions(store.scope ?? { userId: "nobody", userPlatform: "cli" }),
   deleteSessionIfEmpty: (store, { session }) => store.deleteSessionIfEmpty(session),
   deleteEmptySessions: (store) => store.deleteEmptySessions(),
   pruneSessions: (store) => store.pruneSessions({ olderThanDays: 1 }),

@@ -72,6 +72,7 @@ describe("a bound store", () => {
         "searchSummaryNodes",
         "improveSummaryNode",
         "resolveSessionByTitle",
+        "getNextTitleInLineage",
       ];
       if (
         name in NOT_FOR_ONE_USER ||

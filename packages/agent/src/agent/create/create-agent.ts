@@ -237,6 +237,7 @@ function bindPerson(options: AgentOptions, memory: Home, defaultPlatform: string
   const platform = options.platform ?? asUser?.user?.platform ?? asStore?.user?.platform ?? defaultPlatform;
   const asId = "userId" in options ? memory.user(keyOf(platform, options.userId)) : undefined;
   const [first, ...others] = [...named("userId", asId), ...named("user", asUser), ...named("store", asStore)];
+  if (first === undefined && options.store?.scope !== undefined) return { platform, person: memory.owner };
   if (first === undefined) return { platform, person: memory.administrator };
   const other = others.find(({ person }) => person !== first.person);
   if (other === undefined) return { platform, person: first.person };
@@ -273,7 +274,7 @@ type OpenedStore = {
 async function openStore({ options, person, warn }: Basics): Promise<OpenedStore> {
   const { store: given } = options;
   if (given === null) return { store: undefined };
-  if (given !== undefined) return { store: given, whole: given.user === undefined ? given : undefined };
+  if (given !== undefined) return { store: given, whole: given.scope === undefined ? given : undefined };
   const everyone = person.memory.administrator;
   try {
     const whole = await everyone.sessions({ mode: "write", create: true });

@@ -13,7 +13,8 @@ import { decodeRows, insertMessage, readMessages } from "./messages.ts";
 import { openDatabase } from "./open-database.ts";
 import { salvageCopy } from "./salvage/salvage-copy.ts";
 import { type Column, columnList, readableField, SESSION_COLUMNS } from "./schema.ts";
-import { findSession, nextTitleInLineage, safeInteger, sessionColumns, storePrompt } from "./sessions.ts";
+import { findSession, safeInteger, sessionColumns, storePrompt } from "./sessions.ts";
+import { freeTitleFor, writeTitle } from "./titles.ts";
 
 const MAX_EXPORTED = 100_000;
 
@@ -84,7 +85,6 @@ const INSERT_SESSION = byFile((file) => {
   const columns = sessionColumns(file);
   return `INSERT INTO sessions (${columnList(columns)}) VALUES (${columnList(columns, ":")})`;
 });
-const TITLE_TAKEN = "SELECT 1 FROM sessions WHERE title = :title";
 const MESSAGE_EXISTS = "SELECT 1 FROM messages WHERE id = :id";
 
 async function importAll(
@@ -137,11 +137,15 @@ function importOne(
     return { kind: "exists", ...pairing };
   }
   const columns = session.messages.map((message) => toMessageColumns(message, { now, mode: "import" }));
-  const title = freeTitle(connection, session.title);
   const file = featuresOf(connection);
   const values = sessionValues(session, columns, now, sessionColumns(file));
   const prompt = hasPromptTable(file) ? keptPrompt(connection, values.system_prompt) : {};
-  connection.run(INSERT_SESSION(connection), { ...values, ...prompt, id, title, parent_session_id: null });
+  const row = { ...values, ...prompt, id, title: null, parent_session_id: null };
+  connection.run(INSERT_SESSION(connection), row);
+  const wanted = typeof session.title === "string" ? fittingTitle(session.title) : null;
+  const title = wanted && freeTitleFor(connection, id, wanted);
+  if (title !== null)
+    writeTitle(connection, id, title, typeof values.title_source === "string" ? values.title_source : null);
   const pairing = insertMessages(connection, session, columns, links);
   links.link(session, pairing);
   return { kind: "imported", title, ...pairing };
@@ -198,12 +202,6 @@ function canKeepIds(connection: Connection, messages: readonly Pick<MessageRow, 
     last = id;
   }
   return true;
-}
-
-function freeTitle(connection: Connection, title: unknown): string | null {
-  const clean = typeof title === "string" ? fittingTitle(title) : null;
-  if (clean === null || connection.get(TITLE_TAKEN, { title: clean }) === undefined) return clean;
-  return nextTitleInLineage(connection, clean);
 }
 
 /** Values of the wrong type become the column's default; missing counters are counted. */

@@ -44,7 +44,8 @@ export function keptResultOperations({ connection, warn }: StoreContext) {
   return {
     async listKeptResults(sessionIds, options = {}) {
       const found = await connection.read(() => keptResults(connection, sessionIds, warn, options));
-      if (!options.ownFilesOnly || options.userId === undefined || found.length === 0) return found;
+      const isOfAll = options.userId === undefined && options.withoutUser === undefined;
+      if (!options.ownFilesOnly || isOfAll || found.length === 0) return found;
       const named = await namesOfResults(connection);
       return found.filter(({ id }) => isOf(named.get(id)?.[0], options));
     },
@@ -77,9 +78,13 @@ export function ownerOfSession(connection: Connection, session: string): string 
   return connection.get<{ owner: string }>(OWNER_OF_SESSION, { session })?.owner ?? null;
 }
 
-/** The file belongs to the user of the first row that names it: before that row, no other user knew the id. */
-function isOf(first: ResultName | undefined, { userId, userPlatform: platform }: Scope): boolean {
-  if (first === undefined || first.owner === null) return false;
+/** The file belongs to the person of the first row that names it: before that row, nobody else knew the id. */
+function isOf(
+  first: ResultName | undefined,
+  { userId, userPlatform: platform, withoutUser }: Scope,
+): boolean {
+  if (first === undefined || withoutUser) return first?.owner === null;
+  if (first.owner === null) return false;
   const [user, on] = JSON.parse(first.owner) as [unknown, unknown];
   return user === userId && (platform === undefined || on === platform);
 }

@@ -25,8 +25,9 @@ import { openDatabase } from "./open-database.ts";
 import type { Bounds, SqliteStoreOptions } from "./options.ts";
 import { rewindOperations } from "./rewind.ts";
 import { searchOperations } from "./search/search-messages.ts";
-import { ownPromptOperations, sessionOperations, titleOperations } from "./sessions.ts";
+import { ownPromptOperations, sessionOperations } from "./sessions.ts";
 import { summaryNodeOperations } from "./summary-nodes.ts";
+import { titleOperations } from "./titles.ts";
 import { windowOperations } from "./windows.ts";
 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SessionStore> {
