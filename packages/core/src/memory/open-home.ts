@@ -301,16 +301,16 @@ function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonPro
     readonly request: { readonly home: string; readonly config: MemoryConfig; readonly user?: MemoryUser };
   };
   /** Undefined, and the layer is not loaded, if no provider is active. */
-  const layer = async (): Promise<Layer | undefined> => {
+  const layer = async (isGiven = false): Promise<Layer | undefined> => {
     const config = await memory.memoryConfig();
-    if (config.provider.trim() === "") return undefined;
+    if (!isGiven && config.provider.trim() === "") return undefined;
     const request = { home: memory.home, config, user };
     return { ...(await import("../providers/index.ts")), request };
   };
   return {
-    async activate({ options, ...request }) {
+    async activate({ options, isCallersToClose, ...request }) {
       memory.refuseIfClosed();
-      const providers = await layer();
+      const providers = await layer(request.provider !== undefined);
       if (providers === undefined) return { kind: "none" };
       const { home, config } = providers.request;
       const identity = user === undefined ? {} : { platform: user.platform, user_id: user.userId };
@@ -320,7 +320,7 @@ function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonPro
         config,
         options: { ...options, ...identity },
       });
-      if (activation.kind !== "active") return activation;
+      if (activation.kind !== "active" || isCallersToClose) return activation;
       const { manager } = activation;
       await memory.closeLater({ [Symbol.asyncDispose]: () => manager.shutdownAll() });
       return activation;

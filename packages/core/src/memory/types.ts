@@ -125,8 +125,13 @@ export type ToolRules = {
 
 /** The active memory provider, on behalf of one person. If none is active, the layer is not loaded. */
 export interface PersonProvider {
-  /** Starts the provider for a session; the home shuts it down. The person's `platform` and `user_id` override the options. */
-  activate(request: Omit<ActivationRequest, "home" | "config">): Promise<Activation>;
+  /**
+   * Starts the provider for a session; the home shuts it down, or the caller with `isCallersToClose`. The person's `platform` and
+   * `user_id` override the options.
+   */
+  activate(
+    request: Omit<ActivationRequest, "home" | "config"> & { readonly isCallersToClose?: boolean },
+  ): Promise<Activation>;
   /** Tells the provider about committed writes. `origin`: `cli`, `mcp` or `curator`. Never rejects. */
   mirror(writes: readonly CommittedWrite[], origin: string): Promise<Mirrored>;
   /** Erases a text in the provider's store; with `isDryRun` only counts the matches. */
