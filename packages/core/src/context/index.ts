@@ -30,12 +30,13 @@ export {
   type ResponseUsage,
   type SessionStartOptions,
   type Span,
+  type StoredMessages,
   type SummaryFailure,
   type UnchangedReason,
 } from "./engine.ts";
 export { checkEngine, type EngineCommand, type ListedEngine, listEngines } from "./engine-plugins.ts";
 export { fitMessages } from "./fit.ts";
-export { refusedCount, repairPairs, withoutRefused } from "./list-repair.ts";
+export { refusedCount, repairPairs, STUB, withoutRefused } from "./list-repair.ts";
 export { LosslessEngine, type LosslessEngineOptions } from "./lossless/lossless-engine.ts";
 export { losslessSettings } from "./lossless/settings.ts";
 export {

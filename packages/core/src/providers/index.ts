@@ -66,6 +66,7 @@ export type {
   MemoryManagerOptions,
   SwitchOptions,
 } from "./manager/options.ts";
+export { toPromptText } from "./manager/provider-text.ts";
 export {
   checkExternal,
   installPackages,
