@@ -1,27 +1,526 @@
-// The chats of a person: from a chat id to its session, what to send to a model, and what to store of its reply.
+// The chats of a person. `context` gives what to send to a model: the memory block as it was when the chat began, the stored history
+// as far as it fits, and recall. `remember` stores what the chat does not have yet.
+import {
+  estimateMessages,
+  estimateRequest,
+  fitMessages,
+  isHandoff,
+  repairPairs,
+  STUB,
+  withoutRefused,
+} from "../context/index.ts";
+import { MEMORY_TARGETS } from "../curated/index.ts";
+import { sessionFiles } from "../home.ts";
+import { describeCause, HermesError, isRecord, pyStrip } from "../lib/index.ts";
+import { type Logger, silentLogger } from "../lib/logger.ts";
+import { type Content, type Message, newMessage, textOf, withMeta } from "../message/index.ts";
+import { injectRecall } from "../providers/index.ts";
+import { sanitizeContext } from "../security/index.ts";
+import { INTERNAL_SOURCES, type SessionRow, type SessionStore } from "../sessions/index.ts";
+import { align, commonStart, exchangeId } from "./align.ts";
+import { chatIdOf, chatSessionId } from "./chat-id.ts";
+import { inFormat, isSpoken, lastUserText, readGiven, readReply } from "./chat-messages.ts";
+import { ChatProviders } from "./chat-providers.ts";
+import { recallFor } from "./chat-recall.ts";
+import { ChatTurns, findChat, type HeldChat, loadChat, loadWholeChat, openChat } from "./chat-session.ts";
 import type { Person } from "./types.ts";
-import type { Remembered, UserMemory } from "./user-memory.ts";
+import type {
+  Chat,
+  ChatContext,
+  ContextOptions,
+  MessageFormat,
+  Remembered,
+  RememberOptions,
+  UserMemory,
+} from "./user-memory.ts";
 
 type Members = Pick<UserMemory, "context" | "chats" | "chat" | "rename" | "forgetChat" | "compact">;
 
+/** Stored with the memory block; the agent's prompts have other versions. */
+const BLOCK_VERSION = 1_001;
+const DEFAULT_MAX_TOKENS = 24_000;
+/** How long `context` waits for another process before it builds a block that is not stored. */
+const BLOCK_WAIT_MS = 2_000;
+const MOST_RECALLS = 200;
+
 export class Chats implements Members {
   readonly #person: Person;
+  readonly #log: Logger;
+  readonly #turns: ChatTurns;
+  readonly #providers: ChatProviders;
+  /** Recall of recent turns, so that every step of a turn sends the same bytes. */
+  readonly #recalls = new Map<string, Promise<string>>();
+  readonly #background = new Set<Promise<unknown>>();
 
-  constructor(person: Person) {
+  constructor(person: Person, log: Logger = silentLogger) {
     this.#person = person;
+    this.#log = log;
+    this.#turns = new ChatTurns(person);
+    this.#providers = new ChatProviders(person, log);
   }
 
-  context: Members["context"] = () => this.#later();
-  remember(_chatId: string, _args: readonly unknown[]): Promise<Remembered> {
-    return this.#later();
+  /** Resolves when nothing is being stored any more. */
+  async settled(): Promise<void> {
+    await this.#turns.settled();
+    await Promise.all(this.#background);
   }
-  chats: Members["chats"] = () => this.#later();
-  chat: Members["chat"] = () => this.#later();
-  rename: Members["rename"] = () => this.#later();
-  forgetChat: Members["forgetChat"] = () => this.#later();
-  compact: Members["compact"] = () => this.#later();
 
-  #later(): never {
-    throw new Error(`not built: ${this.#person.directory}`);
+  // ---- Context ----
+
+  async context<F extends MessageFormat = "ai-sdk">(
+    chatId: string,
+    options: ContextOptions & { readonly format?: F } = {},
+  ): Promise<ChatContext<F>> {
+    const { query, identity, maxTokens = DEFAULT_MAX_TOKENS, signal } = options;
+    const given = options.messages === undefined ? [] : readGiven(options.messages);
+    signal?.throwIfAborted();
+    const { store, row } = await openChat(this.#person, chatId);
+    const block = await this.#block(chatId, store, row.id);
+    const stored = await loadChat(store, row.id);
+
+    const spoken = given.filter(isTold);
+    const fresh = spoken.slice(await this.#knownOf(store, row.id, stored, spoken));
+    const history = repairPairs(cleaned(stored));
+    const fitted = fitTurns(history, maxTokens);
+    const asked = query ?? lastUserText(spoken); // in the middle of a turn, what the user said is stored already
+    const recall = options.recall === false ? "" : await this.#recall(chatId, store, row.id, stored, asked);
+    signal?.throwIfAborted();
+
+    const front = given.filter(({ role }) => role === "system");
+    const messages = [...front, ...repairPairs([...fitted.messages, ...fresh])];
+    const request =
+      query === undefined
+        ? withRecall(messages, recall)
+        : [...messages, newMessage({ role: "user", content: injectRecall(query, recall) })];
+    const system = [identity ?? "", block].filter((text) => pyStrip(text) !== "").join("\n\n");
+    const format = (options.format ?? "ai-sdk") as F;
+    return {
+      chatId,
+      sessionId: row.id,
+      system,
+      messages: inFormat(messages, format),
+      recall,
+      request: { system, messages: inFormat(request, format) },
+      leftOut: fitted.leftOut,
+      tokens: estimateRequest({ system, messages: request }),
+    };
   }
+
+  /** The memory block of the session: stored with the first call, and the same until the chat is compacted. */
+  async #block(chatId: string, store: SessionStore, sessionId: string): Promise<string> {
+    const kept = await storedBlock(store, sessionId);
+    if (kept !== undefined) return kept;
+    try {
+      return await this.#turns.alone(
+        chatId,
+        async (chat) => {
+          const meanwhile = await storedBlock(chat.store, chat.row.id);
+          if (meanwhile !== undefined) return meanwhile;
+          const text = await this.buildBlock(chatId, chat.row.id);
+          await chat.store.saveOwnPrompt(chat.row.id, text, BLOCK_VERSION);
+          return text;
+        },
+        { waitMs: BLOCK_WAIT_MS },
+      );
+    } catch (cause) {
+      if (!(cause instanceof HermesError) || cause.code !== "chat-busy") throw cause;
+      this.#log.warn(`The memory block of a chat was not stored: ${cause.message}`, { sessionId });
+      return this.buildBlock(chatId, sessionId);
+    }
+  }
+
+  /** The entries and the provider's text as they are now. */
+  async buildBlock(chatId: string, sessionId: string): Promise<string> {
+    const curated = await this.#person.curated({ log: (line) => this.#log.warn(line) });
+    const blocks = MEMORY_TARGETS.flatMap((target) => curated?.renderSnapshot(target) ?? []);
+    const manager = await this.#providers.of(sessionId, chatId);
+    return [...blocks, (await manager?.buildSystemPrompt()) ?? ""].filter((text) => text !== "").join("\n\n");
+  }
+
+  /** The same bytes for every step of a turn: the answers to a query are kept until the user says something else. */
+  #recall(
+    chatId: string,
+    store: SessionStore,
+    sessionId: string,
+    stored: readonly Message[],
+    query: string,
+  ): Promise<string> {
+    const users = stored.filter(({ role }) => role === "user");
+    const isStored = pyStrip(textOf(users.at(-1)?.content ?? "")) === pyStrip(query);
+    const turn = users.length + (isStored ? 0 : 1);
+    const key = JSON.stringify([sessionId, turn, query]);
+    const known = this.#recalls.get(key);
+    if (known !== undefined) return known;
+    const recall = recallFor({
+      query,
+      sessionId,
+      person: this.#person,
+      store,
+      manager: this.#providers.of(sessionId, chatId),
+      turn,
+      log: this.#log,
+    });
+    this.#recalls.set(key, recall);
+    for (const oldest of this.#recalls.keys()) {
+      if (this.#recalls.size <= MOST_RECALLS) break;
+      this.#recalls.delete(oldest);
+    }
+    return recall;
+  }
+
+  /** How many messages at the front of the list the chat has. */
+  async #knownOf(
+    store: SessionStore,
+    sessionId: string,
+    stored: readonly Message[],
+    given: readonly Message[],
+    options: { readonly isExchange?: boolean; readonly isNew?: boolean } = {},
+  ): Promise<number> {
+    const newest = align(stored.filter(isTold), given, options);
+    if (newest.isAnchored || !stored.some(isHandoff)) return newest.fresh;
+    // The caller's list may begin before the compaction.
+    const { messages } = await loadWholeChat(store, sessionId, stored);
+    return align(messages.filter(isTold), given, options).fresh;
+  }
+
+  // ---- Remember ----
+
+  /** `args` are those of `UserMemory.remember` after the chat's id. */
+  async remember(chatId: string, args: readonly unknown[]): Promise<Remembered> {
+    const { given, isExchange, options } = await readArguments(args);
+    const { signal } = options;
+    return this.#turns.alone(
+      chatId,
+      async (chat) => {
+        const stored = await loadChat(chat.store, chat.row.id);
+        const change = options.follow
+          ? await this.#following(chat, stored, given)
+          : await this.#appending(chat, stored, given, isExchange, options.id);
+        if (change.takeBackFrom !== undefined || change.add.length > 0) await reopen(chat);
+        const { store, row, holder } = chat;
+        if (change.takeBackFrom !== undefined)
+          await store.rewindToMessage(row.id, change.takeBackFrom, { leaseHolder: holder });
+        const add = asNew(change.add, stored, options.id, this.#person.memory.clock.now());
+        await store.appendMany(row.id, add, { leaseHolder: holder });
+        const messages = await loadChat(store, row.id);
+        if (change.isNew) this.#tellProvider(chatId, row.id, messages, change.add);
+        const { known, takenBack } = change;
+        return { chatId, sessionId: row.id, stored: given.length - known, known, takenBack, messages };
+      },
+      { signal },
+    );
+  }
+
+  async #appending(
+    { store, row }: HeldChat,
+    stored: readonly Message[],
+    given: readonly Message[],
+    isExchange: boolean,
+    id: string | undefined,
+  ): Promise<Change> {
+    const isKnown = id !== undefined && (await hasExchange(store, row.id, stored, id));
+    const known = isKnown
+      ? given.length
+      : await this.#knownOf(store, row.id, stored, given, { isExchange, isNew: id !== undefined });
+    return { known, takenBack: 0, add: given.slice(known), isNew: known < given.length };
+  }
+
+  /** The list is the whole chat: rows after the last common message are taken back, in whole turns. */
+  async #following(
+    { store, row }: HeldChat,
+    stored: readonly Message[],
+    given: readonly Message[],
+  ): Promise<Change> {
+    const all = stored.filter(isTold);
+    const isSummaryGiven = commonStart(all, given) > all.findLastIndex(isHandoff);
+    const whole = isSummaryGiven ? undefined : await loadWholeChat(store, row.id, stored);
+    const list = whole === undefined ? all : whole.messages.filter(isTold);
+    const changeable =
+      whole?.changeable ??
+      new Set(stored.slice(stored.findLastIndex(isHandoff) + 1).flatMap(({ meta }) => meta.rowId ?? []));
+    const common = commonStart(list, given);
+    const isChangeable = ({ meta }: Message): boolean => changeable.has(meta.rowId ?? -1);
+    const takenBack = list.slice(common).filter(isChangeable).length;
+    if (takenBack === 0)
+      return { known: common, takenBack, add: given.slice(common), isNew: common < given.length };
+    const isTurn = (message: Message): boolean => message.role === "user" && isChangeable(message);
+    const before = list.slice(0, common + 1).findLastIndex(isTurn);
+    const from = before >= 0 ? before : list.findIndex(isTurn);
+    const takeBackFrom = list[from]?.meta.rowId;
+    // Only a message of the user can be gone back to: what is still valid of its turn is stored again.
+    const add = given.slice(takeBackFrom === undefined ? common : Math.min(from, common));
+    return { known: common, takenBack, add, isNew: common < given.length, takeBackFrom };
+  }
+
+  /** In the background: the provider's queue keeps the order, and closing the home waits for it. */
+  #tellProvider(
+    chatId: string,
+    sessionId: string,
+    messages: readonly Message[],
+    added: readonly Message[],
+  ): void {
+    const told = this.#providers.of(sessionId, chatId).then((manager) => {
+      for (const { user, assistant } of turnsOf(messages, added))
+        manager?.finishTurn({ session_id: sessionId, user, assistant, messages });
+    });
+    const watched = told
+      .catch((cause: unknown) =>
+        this.#log.warn(`A turn was not handed to the memory provider: ${describeCause(cause)}`, {
+          sessionId,
+        }),
+      )
+      .finally(() => this.#background.delete(watched));
+    this.#background.add(watched);
+  }
+
+  // ---- Listing, naming, deleting ----
+
+  async chats({ limit = 50 }: { readonly limit?: number } = {}): Promise<readonly Chat[]> {
+    const store = await this.#person.sessions({ mode: "read" });
+    if (store === undefined) return [];
+    const listed = await store.listSessionsRich({
+      limit,
+      excludeSources: INTERNAL_SOURCES,
+      projectCompressionTips: true,
+      orderByLastActive: true,
+    });
+    return listed.map((row) =>
+      this.#chatOf(chatIdOf(this.#person.user, row._lineage_root_id ?? row.id), row),
+    );
+  }
+
+  async chat(chatId: string): Promise<Chat | undefined> {
+    chatSessionId(this.#person.user, chatId); // throws `bad-chat-id` also while there is no database
+    const store = await this.#person.sessions({ mode: "read" });
+    const row = store && (await findChat(store, this.#person, chatId));
+    if (store === undefined || row === undefined) return undefined;
+    const last = (await store.getMessages(row.id)).at(-1);
+    return this.#chatOf(chatId, { ...row, last_active: last?.timestamp ?? row.started_at });
+  }
+
+  #chatOf(chatId: string, row: SessionRow & { readonly last_active: number }): Chat {
+    return {
+      chatId,
+      sessionId: row.id,
+      title: row.title,
+      messages: row.message_count,
+      startedAt: new Date(row.started_at * 1000),
+      lastActiveAt: new Date(row.last_active * 1000),
+    };
+  }
+
+  async rename(chatId: string, title: string | null): Promise<boolean> {
+    const found = await this.#existing(chatId);
+    return found === undefined ? false : found.store.setSessionTitle(found.row.id, title, { source: "user" });
+  }
+
+  async forgetChat(chatId: string): Promise<boolean> {
+    const found = await this.#existing(chatId);
+    if (found === undefined) return false;
+    return this.#turns.alone(chatId, async ({ store, row, holder }) => {
+      const chain = await store.listContinued(row.id);
+      const sessions = chain.length === 0 ? [row.id] : chain;
+      await this.#providers.ended(sessions);
+      const files = sessionFiles(this.#person.memory.home);
+      const deleted = await store.deleteSessions(sessions, { ...files, leaseHolder: holder });
+      return deleted > 0;
+    });
+  }
+
+  async #existing(
+    chatId: string,
+  ): Promise<{ readonly store: SessionStore; readonly row: SessionRow } | undefined> {
+    chatSessionId(this.#person.user, chatId);
+    const store = await this.#person.sessions({ mode: "write" });
+    const row = store && (await findChat(store, this.#person, chatId));
+    return store === undefined || row === undefined ? undefined : { store, row };
+  }
+
+  compact: Members["compact"] = () => {
+    throw new Error("not built");
+  };
+}
+
+// ---- The list for a model ----
+
+/** As a model may get it: without refused texts, system rows, empty messages, and recall that was stored by mistake. */
+function cleaned(stored: readonly Message[]): readonly Message[] {
+  return withoutRefused(stored).flatMap((message) => {
+    const clean = { ...message, content: withoutRecall(message) };
+    return isSpoken(clean) ? [clean] : [];
+  });
+}
+
+function withoutRecall({ role, content }: Message): Content {
+  const isDialogue = role === "user" || role === "assistant";
+  return isDialogue && typeof content === "string" ? pyStrip(sanitizeContext(content)) : content;
+}
+
+/** Messages that both sides of an alignment have. A stand-in for a missing result is only in lists made by `context`. */
+function isTold(message: Message): boolean {
+  return isSpoken(message) && !(message.role === "tool" && message.content === STUB);
+}
+
+type FittedTurns = { readonly messages: readonly Message[]; readonly leftOut: number };
+
+/** The newest turns that fit, whole, and the summary of a compaction. A newest turn that is too long alone loses the middle of its texts. */
+function fitTurns(messages: readonly Message[], maxTokens: number): FittedTurns {
+  if (estimateMessages(messages) <= maxTokens) return { messages, leftOut: 0 };
+  const turns = inTurns(messages);
+  const summary = turns.findLastIndex((turn) => turn.some(isHandoff));
+  const pinned = turns[summary];
+  const isPinned = pinned !== undefined && estimateMessages(pinned) <= maxTokens / 2;
+  let room = isPinned ? maxTokens - estimateMessages(pinned) : maxTokens;
+  const kept: (readonly Message[])[] = [];
+  let first = turns.length;
+  for (let at = turns.length - 1; at > (isPinned ? summary : -1); at -= 1) {
+    const turn = turns[at] ?? [];
+    const cost = estimateMessages(turn);
+    if (cost > room && at === turns.length - 1) {
+      const short = fitMessages(turn, room, () => "The whole text is stored.").messages;
+      if (estimateMessages(short) <= room) kept.unshift(short);
+      else break;
+    } else if (cost > room) break;
+    else kept.unshift(turn);
+    room -= Math.min(cost, room);
+    first = at;
+  }
+  const list = [...(isPinned ? pinned : []), ...kept.flat()];
+  const shown = turns.slice(first).flat().length + (isPinned ? pinned.length : 0);
+  return { messages: list, leftOut: messages.length - shown };
+}
+
+/** A turn begins with a message of the user; messages before the first one are a turn of their own. */
+function inTurns(messages: readonly Message[]): readonly (readonly Message[])[] {
+  const turns: Message[][] = [];
+  for (const message of messages) {
+    const last = turns.at(-1);
+    if (last === undefined || message.role === "user") turns.push([message]);
+    else last.push(message);
+  }
+  return turns;
+}
+
+/** Recall belongs to the last message of the user. */
+function withRecall(messages: readonly Message[], recall: string): readonly Message[] {
+  const at = messages.findLastIndex(({ role }) => role === "user");
+  const message = messages[at];
+  if (recall === "" || message === undefined) return messages;
+  return messages.with(at, { ...message, content: injectRecall(message.content, recall) });
+}
+
+// ---- Storing ----
+
+type Change = {
+  readonly known: number;
+  readonly takenBack: number;
+  readonly add: readonly Message[];
+  readonly isNew: boolean;
+  /** A row: it and everything after it is taken back. */
+  readonly takeBackFrom?: number | undefined;
+};
+
+type RememberArguments = {
+  readonly given: readonly Message[];
+  readonly isExchange: boolean;
+  readonly options: RememberOptions;
+};
+
+/** Reads everything before anything is stored. */
+async function readArguments(args: readonly unknown[]): Promise<RememberArguments> {
+  const [first, second, third] = args;
+  if (typeof first !== "string") {
+    const options = readOptions(second);
+    options.signal?.throwIfAborted();
+    return { given: readGiven(first).filter(isTold), isExchange: false, options };
+  }
+  const options = readOptions(third);
+  options.signal?.throwIfAborted();
+  if (options.follow)
+    throw new HermesError("bad-option", "'follow' was set for one exchange, which is not the whole chat.", {
+      hint: "Pass the whole list of messages with 'follow', or leave it out.",
+    });
+  const said = newMessage({ role: "user", content: first });
+  const given = [said, ...(await readReply(second))].filter(isTold);
+  return { given, isExchange: true, options };
+}
+
+function readOptions(value: unknown): RememberOptions {
+  if (value === undefined) return {};
+  if (!isRecord(value))
+    throw new HermesError("bad-option", "The options of remember were not passed as an object.", {
+      hint: "Pass (chatId, text, reply, { id }) or (chatId, messages, { id }).",
+    });
+  const { id, follow, signal } = value as RememberOptions;
+  if (id !== undefined && (typeof id !== "string" || id === ""))
+    throw new HermesError("bad-option", "The id of an exchange must be a text that is not empty.", {
+      hint: "Leave it out, or pass the id of the request.",
+    });
+  return { id, follow, signal };
+}
+
+/** Also in the sessions before a compaction, where a late retry may belong. */
+async function hasExchange(
+  store: SessionStore,
+  sessionId: string,
+  stored: readonly Message[],
+  id: string,
+): Promise<boolean> {
+  const wanted = exchangeId(id);
+  const has = (messages: readonly Message[]): boolean =>
+    messages.some(({ meta }) => meta.platformMessageId === wanted);
+  if (has(stored)) return true;
+  for (const earlier of (await store.listContinued(sessionId)).toReversed())
+    if (earlier !== sessionId && has(await loadChat(store, earlier))) return true;
+  return false;
+}
+
+/** The first message carries the id of the exchange. Rows of other sessions and times of the past are not taken over. */
+function asNew(
+  messages: readonly Message[],
+  stored: readonly Message[],
+  id: string | undefined,
+  now: Date,
+): readonly Message[] {
+  let latest = stored.reduce((time, { meta }) => Math.max(time, meta.atSeconds), 0);
+  return messages.map((message, index) => {
+    const { atSeconds, platformMessageId } = message.meta;
+    const isLater = atSeconds >= latest && atSeconds * 1000 <= now.getTime();
+    if (isLater) latest = atSeconds;
+    return withMeta(message, {
+      rowId: undefined,
+      originId: undefined,
+      atSeconds: isLater ? atSeconds : 0,
+      platformMessageId: id !== undefined && index === 0 ? exchangeId(id) : platformMessageId,
+    });
+  });
+}
+
+/** A chat that somebody archived or ended goes on when something is said in it. */
+async function reopen({ store, row }: HeldChat): Promise<void> {
+  if (row.archived !== 0) await store.setSessionArchived(row.id, false);
+  if (row.ended_at !== null) await store.reopenSession(row.id);
+}
+
+/** The turns that `added` completes: what the user said and the last text of the reply. */
+function turnsOf(
+  messages: readonly Message[],
+  added: readonly Message[],
+): readonly { readonly user: Content; readonly assistant: Content }[] {
+  return inTurns(
+    messages.slice(-Math.max(added.length, 1)).some(({ role }) => role === "user")
+      ? messages.slice(-added.length)
+      : messages.slice(messages.findLastIndex(({ role }) => role === "user")),
+  ).flatMap((turn) => {
+    const user = turn.find(({ role }) => role === "user");
+    const reply = turn.findLast((message) => message.role === "assistant" && textOf(message.content) !== "");
+    return user === undefined || reply === undefined
+      ? []
+      : [{ user: user.content, assistant: reply.content }];
+  });
+}
+
+async function storedBlock(store: SessionStore, sessionId: string): Promise<string | undefined> {
+  const kept = await store.getOwnPrompt(sessionId);
+  return kept?.version === BLOCK_VERSION ? kept.text : undefined;
 }

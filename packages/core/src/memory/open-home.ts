@@ -15,6 +15,7 @@ import {
 } from "../home.ts";
 import { type Clock, HermesError, type Result, systemClock } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
+import type { MemoryManager } from "../providers/index.ts";
 import type { Scope, SessionStore } from "../sessions/index.ts";
 import type { SkillStore } from "../skills/index.ts";
 import type { Tool } from "../tools/index.ts";
@@ -81,6 +82,8 @@ class OpenedHome implements Home {
     const { loadMemoryConfig } = await import("../config/index.ts");
     return usable(await loadMemoryConfig(this.home));
   });
+  /** Providers that run. */
+  #managers: Set<MemoryManager> | undefined;
   #database: Promise<SessionDatabase> | undefined;
 
   constructor(options: OpenHomeOptions) {
@@ -136,6 +139,21 @@ class OpenedHome implements Home {
       return this.closeLater(new SessionDatabase(path, warn, () => this.refuseIfClosed()));
     });
     return this.#database;
+  }
+
+  /** Shuts the manager down together with the home, or at once if the home is already closed. */
+  async shutDownLater(manager: MemoryManager): Promise<void> {
+    if (this.#opened.disposed) await manager.shutdownAll();
+    this.refuseIfClosed();
+    this.#managers ??= this.#opened.adopt(new Set(), async (managers) => {
+      await Promise.all([...managers].map((each) => each.shutdownAll()));
+    });
+    this.#managers.add(manager);
+  }
+
+  async shutDown(manager: MemoryManager): Promise<void> {
+    await manager.shutdownAll();
+    this.#managers?.delete(manager);
   }
 
   /** Closes `opened` together with the home, or at once if the home is already closed. */
@@ -301,16 +319,16 @@ function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonPro
     readonly request: { readonly home: string; readonly config: MemoryConfig; readonly user?: MemoryUser };
   };
   /** Undefined, and the layer is not loaded, if no provider is active. */
-  const layer = async (): Promise<Layer | undefined> => {
+  const layer = async (isGiven = false): Promise<Layer | undefined> => {
     const config = await memory.memoryConfig();
-    if (config.provider.trim() === "") return undefined;
+    if (!isGiven && config.provider.trim() === "") return undefined;
     const request = { home: memory.home, config, user };
     return { ...(await import("../providers/index.ts")), request };
   };
   return {
-    async activate({ options, ...request }) {
+    async activate({ options, isCallersToClose, ...request }) {
       memory.refuseIfClosed();
-      const providers = await layer();
+      const providers = await layer(request.provider !== undefined);
       if (providers === undefined) return { kind: "none" };
       const { home, config } = providers.request;
       const identity = user === undefined ? {} : { platform: user.platform, user_id: user.userId };
@@ -320,11 +338,12 @@ function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonPro
         config,
         options: { ...options, ...identity },
       });
-      if (activation.kind !== "active") return activation;
+      if (activation.kind !== "active" || isCallersToClose) return activation;
       const { manager } = activation;
-      await memory.closeLater({ [Symbol.asyncDispose]: () => manager.shutdownAll() });
+      await memory.shutDownLater(manager);
       return activation;
     },
+    deactivate: (manager) => memory.shutDown(manager),
     async mirror(writes, origin) {
       const providers = writes.length === 0 ? undefined : await layer();
       return providers?.mirrorWrites({ ...providers.request, writes, origin }) ?? { kind: "none" };

@@ -1,4 +1,6 @@
 // The door for programs: opens a home and gives the memory of its owner or of one user. Every member throws a `HermesError`.
+
+import { type Logger, silentLogger } from "../lib/logger.ts";
 import type { Chats } from "./chats.ts";
 import type { Entries } from "./entries.ts";
 import { openHome } from "./open-home.ts";
@@ -14,17 +16,21 @@ export async function openMemory(options: OpenMemoryOptions): Promise<Memory> {
     await home.close();
     throw cause;
   }
-  return new OpenedMemory(home);
+  return new OpenedMemory(home, options.log ?? silentLogger);
 }
 
 class OpenedMemory implements Memory {
   readonly administration: Home;
   readonly owner: UserMemory;
-  readonly #users = new WeakMap<Person, UserMemory>();
+  readonly #log: Logger;
+  readonly #owner: PersonMemory;
+  readonly #users = new Map<Person, PersonMemory>();
 
-  constructor(home: Home) {
+  constructor(home: Home, log: Logger) {
     this.administration = home;
-    this.owner = new PersonMemory(home.owner);
+    this.#log = log;
+    this.#owner = new PersonMemory(home.owner, log);
+    this.owner = this.#owner;
   }
 
   get home(): string {
@@ -33,7 +39,7 @@ class OpenedMemory implements Memory {
 
   user(user: { readonly platform: string; readonly id: string | number | bigint }): UserMemory {
     const person = this.administration.user(user);
-    const known = this.#users.get(person) ?? new PersonMemory(person);
+    const known = this.#users.get(person) ?? new PersonMemory(person, this.#log);
     this.#users.set(person, known);
     return known;
   }
@@ -43,6 +49,7 @@ class OpenedMemory implements Memory {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#owner, ...this.#users.values()].map((person) => person.settled()));
     await this.administration.close();
   }
 }
@@ -50,11 +57,18 @@ class OpenedMemory implements Memory {
 /** The layers of a person are loaded with the first member that needs them. */
 class PersonMemory implements UserMemory {
   readonly layers: Person;
+  readonly #log: Logger;
   #entries: Promise<Entries> | undefined;
   #chats: Promise<Chats> | undefined;
 
-  constructor(person: Person) {
+  constructor(person: Person, log: Logger) {
     this.layers = person;
+    this.#log = log;
+  }
+
+  /** Resolves when nothing is being stored any more. */
+  async settled(): Promise<void> {
+    await (await this.#chats)?.settled();
   }
 
   get user(): UserMemory["user"] {
@@ -62,7 +76,8 @@ class PersonMemory implements UserMemory {
     return user && { platform: user.platform, id: user.userId };
   }
 
-  readonly context: UserMemory["context"] = async (...args) => (await this.#openChats()).context(...args);
+  readonly context: UserMemory["context"] = async (chatId, options) =>
+    (await this.#openChats()).context(chatId, options);
   readonly remember: UserMemory["remember"] = async (chatId: string, ...args: unknown[]) =>
     (await this.#openChats()).remember(chatId, args);
   readonly chats: UserMemory["chats"] = async (...args) => (await this.#openChats()).chats(...args);
@@ -95,7 +110,7 @@ class PersonMemory implements UserMemory {
   }
 
   #openChats(): Promise<Chats> {
-    this.#chats ??= import("./chats.ts").then(({ Chats }) => new Chats(this.layers));
+    this.#chats ??= import("./chats.ts").then(({ Chats }) => new Chats(this.layers, this.#log));
     return this.#chats;
   }
 }

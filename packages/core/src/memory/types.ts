@@ -3,7 +3,14 @@ import type { HermesConfig, MemoryConfig } from "../config/index.ts";
 import type { CommittedWrite, MemoryStore } from "../curated/index.ts";
 import type { Clock } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
-import type { Activation, ActivationRequest, Forgot, Mirrored, Scrubbed } from "../providers/index.ts";
+import type {
+  Activation,
+  ActivationRequest,
+  Forgot,
+  MemoryManager,
+  Mirrored,
+  Scrubbed,
+} from "../providers/index.ts";
 import type { ExportLoss, Scope, SessionStore } from "../sessions/index.ts";
 import type { SkillStore } from "../skills/index.ts";
 import type { Tool } from "../tools/index.ts";
@@ -60,7 +67,7 @@ export interface Person {
   readonly directory: string;
   /** Where writes wait for approval. */
   readonly pendingDirectory: string;
-  /** A new store, already loaded; loading creates the directory. Undefined if config disables both files. */
+  /** A new store, loaded unless `isLoaded` is false; loading creates the directory. Undefined if config disables both files. */
   curated(options?: CuratedOptions): Promise<MemoryStore | undefined>;
   /**
    * The session database, opened once and closed with the home. It is bound: sessions of others do not exist in it; only the
@@ -95,11 +102,11 @@ export type CuratedOptions = {
   readonly allowSecrets?: boolean;
   /** Receives every line that is added to the store's `warnings`. */
   readonly log?: (line: string) => void;
+  /** False: for history and paths only. Reads nothing and creates no directory. */
+  readonly isLoaded?: boolean;
 };
 
 export type CuratedInOptions = CuratedOptions & {
-  /** False: for history and paths only. Reads nothing and creates no directory. */
-  readonly isLoaded?: boolean;
   /** Used instead of config.yaml. */
   readonly config?: MemoryConfig;
 };
@@ -125,9 +132,16 @@ export type ToolRules = {
 
 /** The active memory provider, on behalf of one person. If none is active, the layer is not loaded. */
 export interface PersonProvider {
-  /** Starts the provider for a session; the home shuts it down. The person's `platform` and `user_id` override the options. */
-  activate(request: Omit<ActivationRequest, "home" | "config">): Promise<Activation>;
-  /** Tells the provider about committed writes. `origin`: `cli`, `mcp` or `curator`. Never rejects. */
+  /**
+   * Starts the provider for a session; the home shuts it down, or the caller with `isCallersToClose`. The person's `platform` and
+   * `user_id` override the options.
+   */
+  activate(
+    request: Omit<ActivationRequest, "home" | "config"> & { readonly isCallersToClose?: boolean },
+  ): Promise<Activation>;
+  /** Shuts down a provider that `activate` started, before the home is closed. */
+  deactivate(manager: MemoryManager): Promise<void>;
+  /** Tells the provider about committed writes. `origin`: `cli`, `mcp`, `library` or `curator`. Never rejects. */
   mirror(writes: readonly CommittedWrite[], origin: string): Promise<Mirrored>;
   /** Erases a text in the provider's store; with `isDryRun` only counts the matches. */
   forget(text: string, options: { readonly isDryRun: boolean }): Promise<Forgot>;

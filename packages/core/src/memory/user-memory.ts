@@ -40,7 +40,10 @@ export interface UserMemory {
   // ---- Chats ----
 
   /** What to send to a model for the next turn. The system text stays the same, byte for byte, until the chat is compacted. */
-  context(chatId: string, options?: ContextOptions): Promise<ChatContext>;
+  context<F extends MessageFormat = "ai-sdk">(
+    chatId: string,
+    options?: ContextOptions & { readonly format?: F },
+  ): Promise<ChatContext<F>>;
   /**
    * Stores an exchange: what the user said and what was replied. What the chat already has is not stored twice: an exchange equal to
    * the newest one counts as the same one, unless `id` differs.
@@ -67,7 +70,7 @@ export interface UserMemory {
   list(options?: { readonly target?: EntryTarget }): Promise<readonly Entry[]>;
   /** `id`: of the entry, or of one that it has replaced. */
   update(id: string, text: string, options?: WriteOptions): Promise<Written>;
-  remove(id: string, options?: WriteOptions): Promise<{ readonly change: string }>;
+  remove(id: string, options?: WriteOptions): Promise<Removed>;
   /** Takes a change back; also all changes of one extraction, by its id. */
   undo(change: string): Promise<Undone>;
   /** The newest first. */
@@ -113,27 +116,65 @@ export type ContextOptions = {
   readonly signal?: AbortSignal;
 };
 
-export type ChatContext = {
+export type ChatContext<F extends MessageFormat = "ai-sdk"> = {
   readonly chatId: string;
   /** The session that stores the chat now. */
   readonly sessionId: string;
   /** `identity`, and the entries as they were when the chat began. */
   readonly system: string;
   /** The stored conversation, oldest first, as far as it fits; with `messages`, the new ones at the end. */
-  readonly messages: ChatMessage[];
+  readonly messages: FormattedMessage<F>[];
   /** What was found about the query in other chats, the archive and the provider, fenced as untrusted. Empty: nothing. */
   readonly recall: string;
   /** To spread into a model call: `system`, and `messages` with the query and the recall as the last one. */
-  readonly request: { readonly system: string; readonly messages: ChatMessage[] };
+  readonly request: { readonly system: string; readonly messages: FormattedMessage<F>[] };
   /** Stored messages that did not fit. */
   readonly leftOut: number;
   /** An estimate for `request`. */
   readonly tokens: number;
 };
 
-/** Fits `ModelMessage` of the AI SDK 5, 6 and 7; with another `format`, the rows of that format. */
-// biome-ignore lint/suspicious/noExplicitAny: replaced by the narrow union of recipes/ai-sdk
-export type ChatMessage = any;
+/** The rows of a format. */
+export type FormattedMessage<F extends MessageFormat> = F extends "openai"
+  ? OpenAiMessage
+  : F extends "hermes"
+    ? Message
+    : ChatMessage;
+
+/**
+ * Fits `ModelMessage` of the AI SDK 5, 6 and 7, which share only a part of their types. Files in a reply or in a tool's result, and
+ * calls that the model's provider ran itself, become texts that say what was there; `format: "hermes"` has all of it.
+ */
+export type ChatMessage = WithProviderOptions<
+  | { role: "system"; content: string }
+  | { role: "user"; content: string | (ChatTextPart | ChatFilePart)[] }
+  | { role: "assistant"; content: string | (ChatTextPart | ChatReasoningPart | ChatToolCallPart)[] }
+  | { role: "tool"; content: ChatToolResultPart[] }
+>;
+
+type Json = null | string | number | boolean | Json[] | { [key: string]: Json };
+type WithProviderOptions<T> = T & { providerOptions?: { [provider: string]: { [key: string]: Json } } };
+export type ChatTextPart = WithProviderOptions<{ type: "text"; text: string }>;
+/** `data`: base64, or an address. */
+export type ChatFilePart = WithProviderOptions<{
+  type: "file";
+  data: string | URL;
+  mediaType: string;
+  filename?: string;
+}>;
+export type ChatReasoningPart = WithProviderOptions<{ type: "reasoning"; text: string }>;
+export type ChatToolCallPart = WithProviderOptions<{
+  type: "tool-call";
+  toolCallId: string;
+  toolName: string;
+  input: unknown;
+}>;
+export type ChatToolResultPart = WithProviderOptions<{
+  type: "tool-result";
+  toolCallId: string;
+  toolName: string;
+  output: { type: "text" | "error-text"; value: string } | { type: "json" | "error-json"; value: Json };
+}>;
 
 export type RememberOptions = {
   /** Names the exchange: one with the same id is stored once, one with another id always. */
@@ -226,7 +267,21 @@ export type Written = Entry & {
   readonly archived: readonly string[];
 };
 
-export type Undone = { readonly changes: readonly string[]; readonly entries: readonly Entry[] };
+export type Removed = {
+  /** For `undo`. */
+  readonly change: string;
+  /** As in `Written`. */
+  readonly warning?: string;
+};
+
+export type Undone = {
+  /** The changes that were taken back. */
+  readonly changes: readonly string[];
+  /** The entries that came back by it. */
+  readonly entries: readonly Entry[];
+  /** As in `Written`. */
+  readonly warning?: string;
+};
 
 export type EntryChange = {
   readonly change: string;

@@ -34,7 +34,13 @@ export {
   pluginsDirectory,
 } from "./discovery/find-providers.ts";
 export type { Availability, LoadedProvider, LoadFailure } from "./discovery/load-provider.ts";
-export { checkAvailability, importFile, isOwnFault, loadProvider } from "./discovery/load-provider.ts";
+export {
+  checkAvailability,
+  checkProvider,
+  importFile,
+  isOwnFault,
+  loadProvider,
+} from "./discovery/load-provider.ts";
 export { type EntryFile, findEntryFile, readManifest } from "./discovery/plugin-files.ts";
 export { EchoScrubber } from "./fence/echo-scrubber.ts";
 export { buildMemoryContextBlock, injectRecall, StreamingContextScrubber } from "./fence/recall-fence.ts";
@@ -61,6 +67,7 @@ export type {
   MemoryManagerOptions,
   SwitchOptions,
 } from "./manager/options.ts";
+export { toPromptText } from "./manager/provider-text.ts";
 export {
   checkExternal,
   installPackages,

@@ -1,0 +1,309 @@
+// Messages at the door: reads what a caller passes (our messages, rows of OpenAI's chat API, AI SDK messages, results of model calls)
+// and writes what a caller gets.
+import { describeCause, HermesError, isRecord } from "../lib/index.ts";
+import {
+  type AiSdkMessage,
+  type AnyAiSdkMessage,
+  type Content,
+  callText,
+  fromAiSdk,
+  isResult,
+  type Message,
+  newMessage,
+  type OpenAiMessage,
+  type Part,
+  parseMessage,
+  textOf,
+  toAiSdk,
+  toOpenAi,
+  toolCallsOf,
+  withMeta,
+} from "../message/index.ts";
+import { sanitizeContext } from "../security/index.ts";
+import { responseId, saysSomething } from "./align.ts";
+import type { ChatMessage, FormattedMessage, MessageFormat } from "./user-memory.ts";
+
+// ---- Reading ----
+
+/** All of them or, with `bad-message`, none. `what` names the list in the error. */
+export function readGiven(values: unknown, what = "messages"): readonly Message[] {
+  if (!Array.isArray(values)) throw unreadable(`The ${what} were not passed as a list`);
+  return (values as readonly unknown[]).flatMap((value, index) =>
+    readOne(value, `Entry ${index} of the ${what}`),
+  );
+}
+
+/** A text, a message, messages, or the result of a model call, which is awaited. */
+export async function readReply(reply: unknown): Promise<readonly Message[]> {
+  if (typeof reply === "string") return [newMessage({ role: "assistant", content: reply, toolCalls: [] })];
+  if (Array.isArray(reply)) return readGiven(reply, "reply");
+  if (!isRecord(reply))
+    throw unreadable(`The reply is ${reply === null ? "null" : `of type ${typeof reply}`}`);
+  if (typeof reply.role === "string") return readOne(reply, "The reply");
+  try {
+    return await readResult(reply);
+  } catch (cause) {
+    if (cause instanceof HermesError) throw cause;
+    throw unreadable(`The result of the model call has no reply: ${describeCause(cause)}`, cause);
+  }
+}
+
+/**
+ * `generateText` and `streamText` of the AI SDK: version 7 has the messages of all steps in `responseMessages`, 5 and 6 in
+ * `response.messages`. In a stream the fields are promises. Completions of OpenAI's API have `choices`.
+ */
+async function readResult(result: Readonly<Record<string, unknown>>): Promise<readonly Message[]> {
+  const choice: unknown = Array.isArray(result.choices) ? result.choices[0] : undefined;
+  if (isRecord(choice)) return withResponse(readOne(choice.message, "The reply"), result.id);
+  const steps = await result.responseMessages;
+  const response = await result.response;
+  const answered = isRecord(response) ? response : {};
+  const messages = Array.isArray(steps) ? steps : answered.messages;
+  if (Array.isArray(messages)) return withResponse(readGiven(messages, "reply"), answered.id);
+  const text = await result.text;
+  if (typeof text === "string") return withResponse(await readReply(text), answered.id);
+  throw unreadable("The reply is neither a text, nor messages, nor the result of generateText or streamText");
+}
+
+/** The id of the response, on its last message: it tells two equal replies apart. */
+function withResponse(messages: readonly Message[], id: unknown): readonly Message[] {
+  const last = messages.findLastIndex(({ role }) => role === "assistant");
+  const message = messages[last];
+  if (typeof id !== "string" || id === "" || message?.meta.platformMessageId !== undefined) return messages;
+  return message === undefined
+    ? messages
+    : messages.with(last, withMeta(message, { platformMessageId: responseId(id) }));
+}
+
+function readOne(value: unknown, where: string): readonly Message[] {
+  if (!isRecord(value)) throw unreadable(`${where} is not an object`);
+  const { role, content, parts } = value;
+  if (typeof role !== "string" || !ROLES.has(role))
+    throw unreadable(`${where} has none of the roles system, developer, user, assistant and tool`);
+  if (content === undefined && Array.isArray(parts))
+    throw unreadable(
+      `${where} is a message of a user interface, with 'parts' and no 'content'`,
+      undefined,
+      UI_HINT,
+    );
+  const isList = Array.isArray(content);
+  if (content !== null && typeof content !== "string" && !isList && !isCall(value))
+    throw unreadable(`${where} has a content that is neither text nor a list of parts`);
+  return (isOfAiSdk(value) ? readAiSdk(value, where) : readRow(value, where)).map(withoutRecall);
+}
+
+const ROLES: ReadonlySet<string> = new Set(["system", "developer", "user", "assistant", "tool", "function"]);
+const UI_HINT = "Convert it with convertToModelMessages of the AI SDK, and pass the result.";
+
+function isCall(row: Readonly<Record<string, unknown>>): boolean {
+  return row.content === undefined && Array.isArray(row.tool_calls);
+}
+
+/** Types of parts that only the AI SDK has; and an image, whose bytes have another name elsewhere. */
+const SDK_PARTS: ReadonlySet<unknown> = new Set([
+  ...["tool-call", "tool-result", "tool-approval-request", "tool-approval-response"],
+  ...["reasoning", "reasoning-file", "custom"],
+]);
+
+function isOfAiSdk(value: Readonly<Record<string, unknown>>): value is AnyAiSdkMessage {
+  if (isRecord(value.meta)) return false;
+  if (isRecord(value.providerOptions)) return true;
+  if (!Array.isArray(value.content)) return false;
+  const parts = value.content.filter(isRecord);
+  return parts.some(
+    (part) =>
+      SDK_PARTS.has(part.type) ||
+      (part.type === "image" && part.image !== undefined) ||
+      (part.type === "file" && part.mediaType !== undefined) ||
+      isRecord(part.providerOptions),
+  );
+}
+
+function readAiSdk(value: AnyAiSdkMessage, where: string): readonly Message[] {
+  try {
+    return fromAiSdk([value]).map((message) => withGivenId(message, value));
+  } catch (cause) {
+    if (!(cause instanceof HermesError)) throw cause;
+    throw unreadable(cause.message.replace(/^Entry 0 of the AI SDK's messages/, where).replace(/\.$/, ""));
+  }
+}
+
+function readRow(value: unknown, where: string): readonly Message[] {
+  const parsed = parseMessage(value);
+  if (!parsed.ok) throw unreadable(`${where} ${parsed.error.message}`);
+  return [withGivenId(parsed.value, value)];
+}
+
+function withGivenId(message: Message, given: unknown): Message {
+  const id = isRecord(given) && !isRecord(given.meta) ? given.id : undefined;
+  if (typeof id !== "string" || id === "" || message.meta.platformMessageId !== undefined) return message;
+  return withMeta(message, { platformMessageId: id });
+}
+
+/** Recall that `context` added to the request is not part of the conversation. */
+function withoutRecall(message: Message): Message {
+  if (message.role !== "user" && message.role !== "assistant") return message;
+  const { content } = message;
+  if (content === null) return message;
+  if (typeof content === "string") {
+    const clean = withoutFence(content);
+    return clean === content ? message : { ...message, content: clean };
+  }
+  const isFenced = content.some((part) => part.type === "text" && withoutFence(part.text) !== part.text);
+  if (!isFenced) return message;
+  const kept = content.flatMap((part): Part[] => {
+    if (part.type !== "text") return [part];
+    const text = withoutFence(part.text);
+    return text === "" ? [] : [{ ...part, text }];
+  });
+  return { ...message, content: kept };
+}
+
+function withoutFence(text: string): string {
+  const clean = sanitizeContext(text);
+  return clean === text ? text : clean.trim();
+}
+
+function unreadable(message: string, cause?: unknown, hint?: string): HermesError {
+  return new HermesError("bad-message", `${message}. Nothing was stored.`, {
+    hint:
+      hint ??
+      "Pass messages of this package, rows of OpenAI's chat API, AI SDK messages, or the result of generateText or streamText.",
+    cause,
+  });
+}
+
+// ---- Writing ----
+
+export function inFormat<F extends MessageFormat>(
+  messages: readonly Message[],
+  format: F,
+): FormattedMessage<F>[] {
+  switch (format) {
+    case "openai":
+      return messages.map(toPlainRow) as FormattedMessage<F>[];
+    case "hermes":
+      return [...messages] as FormattedMessage<F>[];
+    default:
+      return toChatMessages(messages) as FormattedMessage<F>[];
+  }
+}
+
+/** Only the fields of OpenAI's API: some servers refuse a row with others. */
+function toPlainRow(message: Message): OpenAiMessage {
+  const { role, content, tool_calls, tool_call_id, name } = toOpenAi(message, { forOthers: true });
+  return {
+    role,
+    content: content ?? (tool_calls === undefined ? "" : null),
+    ...(tool_calls === undefined ? {} : { tool_calls: tool_calls.map(plainCall) }),
+    ...(tool_call_id === undefined ? {} : { tool_call_id }),
+    ...(name === undefined || role === "tool" ? {} : { name }),
+  };
+}
+
+function plainCall({ id, function: called }: NonNullable<OpenAiMessage["tool_calls"]>[number]) {
+  const { name, arguments: given } = called;
+  return { id, type: "function", function: { name, arguments: given } };
+}
+
+/** The common part of the AI SDK's versions. Parts that one of them refuses become text, which says what was there. */
+function toChatMessages(messages: readonly Message[]): ChatMessage[] {
+  return toAiSdk(messages.map(withoutVendorsCalls), { version: 5 }).flatMap((message): ChatMessage[] => {
+    switch (message.role) {
+      case "system":
+        return [message];
+      case "user":
+        return [
+          {
+            ...message,
+            content: typeof message.content === "string" ? message.content : message.content.map(userPart),
+          },
+        ];
+      case "assistant":
+        return [
+          {
+            ...message,
+            content: typeof message.content === "string" ? message.content : message.content.map(replyPart),
+          },
+        ];
+      case "tool":
+        return [{ ...message, content: message.content.flatMap(resultPart) }];
+      default:
+        return message satisfies never;
+    }
+  });
+}
+
+type Sdk<Role> = Extract<AiSdkMessage<5>, { role: Role }>["content"];
+type PartOf<List> = Exclude<List, string> extends (infer Each)[] ? Each : never;
+type Chat<Role> = Extract<ChatMessage, { role: Role }>["content"];
+
+function userPart(part: PartOf<Sdk<"user">>): PartOf<Chat<"user">> {
+  if (part.type !== "image") return part;
+  const { image, mediaType = "image/*", providerOptions } = part;
+  return {
+    type: "file",
+    data: image,
+    mediaType,
+    ...(providerOptions === undefined ? {} : { providerOptions }),
+  };
+}
+
+function replyPart(part: PartOf<Sdk<"assistant">>): PartOf<Chat<"assistant">> {
+  switch (part.type) {
+    case "file":
+      return { type: "text", text: `[file: ${part.mediaType}]` };
+    case "tool-result":
+      return { type: "text", text: `[result of ${part.toolName}: ${outputText(part.output)}]` };
+    default:
+      return part;
+  }
+}
+
+function resultPart(part: PartOf<Sdk<"tool">>): PartOf<Chat<"tool">>[] {
+  const { type, toolCallId, toolName, output } = part;
+  const plain = output.type === "content" ? ({ type: "text", value: outputText(output) } as const) : output;
+  return [{ type, toolCallId, toolName, output: plain }];
+}
+
+type SdkOutput = PartOf<Sdk<"tool">>["output"];
+
+function outputText(output: SdkOutput): string {
+  if (output.type !== "content")
+    return typeof output.value === "string" ? output.value : JSON.stringify(output.value);
+  return output.value
+    .map((part) => (part.type === "text" ? part.text : `[file: ${part.mediaType}]`))
+    .join("\n");
+}
+
+/** A tool that the vendor ran, with its result in the reply: one version's vendors refuse such a call of another's. */
+function withoutVendorsCalls(message: Message): Message {
+  const ran = toolCallsOf(message).filter(({ vendor }) => vendor?.providerExecuted === true);
+  if (message.role !== "assistant" || ran.length === 0) return message;
+  const notes = ran.map(
+    (call): Part => ({ type: "text", text: `[the model's provider ran ${callText(call)}]` }),
+  );
+  const others = message.toolCalls.filter((call) => !ran.includes(call));
+  const said: readonly Part[] = listed(message.content);
+  return { ...message, content: [...notes, ...said], toolCalls: others };
+}
+
+function listed(content: Content): readonly Part[] {
+  if (content === null || content === "") return [];
+  return typeof content === "string" ? [{ type: "text", text: content }] : content;
+}
+
+// ---- What is said ----
+
+/** The text of the last message of the user; "" for none. */
+export function lastUserText(messages: readonly Message[]): string {
+  const last = messages.findLast(({ role }) => role === "user");
+  return last === undefined ? "" : textOf(last.content);
+}
+
+/** Left out of alignment and requests: empty messages, system texts, and results that only fill a gap. */
+export function isSpoken(message: Message): boolean {
+  return (
+    message.role !== "system" && saysSomething(message) && (message.role !== "tool" || isResult(message))
+  );
+}
