@@ -90,9 +90,11 @@ assert.equal(second.finalOutput, "Yes, a kiln.");
 const [step1, step2, turn2] = model.requests;
 assert.match(step1?.systemInstructions ?? "", /^You are a potter\.[\s\S]*Prefers metric units/);
 assert.equal(step2?.systemInstructions, step1?.systemInstructions, "the same bytes in every step");
-const types = (request: ModelRequest | undefined) =>
-  (request?.input as AgentInputItem[]).map((item) => item.type ?? "message").join(" ");
-assert.equal(types(turn2), "message reasoning function_call function_call_result message message");
+const sent = (turn2?.input ?? []) as AgentInputItem[];
+assert.equal(
+  sent.map((item) => item.type ?? "message").join(" "),
+  "message reasoning function_call function_call_result message message",
+);
 
 const stream = await run(agent, "Again", { session, callModelInputFilter, stream: true });
 for await (const _ of stream);

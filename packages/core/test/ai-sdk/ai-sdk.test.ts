@@ -17,9 +17,9 @@ async function ana(): Promise<UserMemory> {
 }
 
 function chat(me: UserMemory, options: Partial<AiSdkOptions> = {}): AiSdk {
-  const onError = (cause: unknown) => {
-    throw cause;
-  };
+  const errors: unknown[] = [];
+  onTestFinished(() => expect(errors).toEqual([]));
+  const onError = (cause: unknown) => void errors.push(cause);
   return aiSdk(me, { chatId: "c1", onError, ...options });
 }
 
@@ -250,6 +250,61 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
       ),
     ).toBe("fine too");
     expect(errors.map(String)).toEqual(["Error: disk full", "Error: disk full"]);
+  });
+
+  it("gives the stored chat to a user interface, which sends it back with the next question", async () => {
+    const me = await ana();
+    const memory = chat(me);
+    const model = sdk.model([
+      [
+        { type: "reasoning", text: "Hm." },
+        call("k1", "memory", { action: "add", target: "user", content: "Has a kiln" }),
+      ],
+      "Noted.",
+      "You have a kiln.",
+      "A kiln!",
+    ]);
+    await sdk.generate({ model, memory, messages: [user("I have a kiln")], steps: 2 });
+    const shown = await memory.uiMessages();
+    expect(shown.map(({ role, parts }) => [role, ...parts.map(({ type }) => type)])).toEqual([
+      ["user", "text"],
+      ["assistant", "step-start", "reasoning", "dynamic-tool", "step-start", "text"],
+    ]);
+    expect(shown[1]?.parts[2]).toMatchObject({ state: "output-available", output: { success: true } });
+    const question = { id: "q", role: "user", parts: [{ type: "text", text: "What do I have?" }] };
+    const ask = async () =>
+      sdk.generate({ model, memory: chat(me), messages: await sdk.fromUi([...shown, question]) });
+    await ask();
+    const lines = await stored(me);
+    expect(lines).toHaveLength(6);
+    expect(said(model.prompts[2]).map((line) => line.split(":")[0])).toEqual([
+      "user",
+      "assistant",
+      "tool",
+      "assistant",
+      "user",
+    ]);
+    await ask(); // regenerate
+    expect(await stored(me)).toEqual([...lines.slice(0, -1), "assistant: A kiln!"]);
+    expect(JSON.stringify(model.prompts[3])).toBe(JSON.stringify(model.prompts[2]));
+  });
+
+  it("keeps both exchanges whole when two programs answer in the same chat", async () => {
+    const home = tempDirectory();
+    const answers = [1, 2].map(async (who) => {
+      const me = (await opened(home)).user({ platform: "web", id: "ana" });
+      for (let turn = 0; turn < 4; turn += 1)
+        await sdk.generate({
+          model: sdk.model([`a${who}${turn}`]),
+          memory: chat(me),
+          messages: [user(`q${who}${turn}`)],
+        });
+    });
+    await Promise.all(answers);
+    const lines = await stored((await opened(home)).user({ platform: "web", id: "ana" }));
+    expect(lines).toHaveLength(16);
+    for (let at = 0; at < lines.length; at += 2)
+      expect(lines[at + 1]).toBe(lines[at]?.replace("user: q", "assistant: a"));
   });
 
   it("summarises a chat that no longer fits, with the same model", async () => {

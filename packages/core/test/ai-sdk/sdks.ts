@@ -28,6 +28,8 @@ export type Sdk = {
   readonly version: 5 | 6 | 7;
   model(replies: readonly Reply[]): ScriptedModel;
   generate(ask: Ask): Promise<string>;
+  /** What a route of `useChat` does with the messages of the user interface. */
+  fromUi(messages: readonly object[]): Promise<readonly object[]>;
   /** The texts as they arrive. */
   stream(ask: Ask): AsyncIterable<string>;
 };
@@ -118,6 +120,7 @@ function sdk(version: Sdk["version"], ai: Any, Mock: Any): Sdk {
   return {
     version,
     model: (replies) => new ScriptedModel((functions) => new Mock(functions), replies, version !== 5),
+    fromUi: async (messages) => ai.convertToModelMessages(messages),
     generate: async (ask) => (await ai.generateText(call(ask))).text,
     stream: (ask) => ai.streamText({ ...call(ask), onError() {} }).textStream,
   };
