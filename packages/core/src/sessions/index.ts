@@ -97,6 +97,7 @@ export type {
   NewLineageSession,
   NewSession,
   OptimizeOutcome,
+  OwnPrompt,
   Progress,
   RewindOutcome,
   SessionFilter,
