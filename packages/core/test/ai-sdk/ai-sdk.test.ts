@@ -307,20 +307,41 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
       expect(lines[at + 1]).toBe(lines[at]?.replace("user: q", "assistant: a"));
   });
 
-  it("summarises a chat that no longer fits, with the same model", async () => {
-    const me = await ana();
-    const memory = chat(me, { contextLength: 8_000 });
-    const long = (name: string) =>
-      `${name} ${"The harbour crane was painted blue again this year. ".repeat(60)}`;
-    const model = sdk.model(Array.from({ length: 40 }, (_, index) => long(`Answer ${index}.`)));
-    for (let turn = 0; turn < 8; turn += 1)
-      await sdk.generate({ model, memory, messages: [user(long(`Question ${turn}?`))] });
-    expect(model.prompts.length).toBeGreaterThan(8);
-    const sessions = await me.layers.sessions({ mode: "read" });
-    expect((await me.chat("c1"))?.sessionId).toBeDefined();
-    expect(sessions).toBeDefined();
-    expect((await me.chats()).map(({ chatId }) => chatId)).toEqual(["c1"]);
-  });
+  it.each(["the new message", "the whole list"])(
+    "summarises a chat that no longer fits, when it is sent %s",
+    async (what) => {
+      const me = await ana();
+      const long = (name: string) =>
+        `${name} ${"The harbour crane was painted blue again this year. ".repeat(60)}`;
+      const isAnswer = (prompt: readonly { role: string; content: unknown }[]) =>
+        /^user: Question \d+\?/.test(said(prompt.slice(-1)).join());
+      let answers = 0;
+      const answer = (prompt: readonly { role: string; content: unknown }[]) =>
+        isAnswer(prompt) ? long(`Answer ${answers++}.`) : "THE SUMMARY";
+      const model = sdk.model(Array.from({ length: 40 }, () => answer));
+      const list: object[] = [];
+      const sessions = new Set<string | undefined>();
+      for (let turn = 0; turn < 12; turn += 1) {
+        list.push(user(long(`Question ${turn}?`)));
+        const messages = what === "the whole list" ? list : list.slice(-1);
+        list.push(
+          assistant(await sdk.generate({ model, memory: chat(me, { contextLength: 16_000 }), messages })),
+        );
+        sessions.add((await me.chat("c1"))?.sessionId);
+      }
+      const asked = model.prompts.filter(isAnswer).map((prompt) => JSON.stringify(prompt));
+      expect(asked).toHaveLength(12);
+      expect(sessions.size).toBeGreaterThan(1);
+      expect(asked.at(-1)).toContain("THE SUMMARY");
+      expect(Math.max(...asked.map(({ length }) => length))).toBeLessThan(16_000 * 4);
+      expect((await me.chats()).map(({ chatId }) => chatId)).toEqual(["c1"]);
+      const lines = await stored(me);
+      expect(lines.slice(-2).map((line) => line.slice(0, 24))).toEqual(
+        ["user: Question 11? The ha", "assistant: Answer 11. Th"].map((line) => line.slice(0, 24)),
+      );
+      expect(new Set(lines).size).toBe(lines.length);
+    },
+  );
 
   it("keeps two users with the same chat id apart while both stream", async () => {
     const memory = await opened();

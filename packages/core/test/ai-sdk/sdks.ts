@@ -7,8 +7,8 @@ import * as ai6 from "ai6";
 import { MockLanguageModelV3 } from "ai6/test";
 import type { AiSdk } from "../../src/ai-sdk/index.ts";
 
-/** A text, parts of a reply, or something to do instead of answering. */
-export type Reply = string | readonly object[] | Error | ((options: CallOptions) => Promise<never>);
+/** A text, parts of a reply, a failure, or a function of the request. */
+export type Reply = string | readonly object[] | Error | ((prompt: CallOptions["prompt"]) => string);
 
 export type CallOptions = {
   readonly prompt: readonly { readonly role: string; readonly content: unknown }[];
@@ -76,8 +76,8 @@ export class ScriptedModel {
     const reply = this.#replies.shift();
     if (reply === undefined) throw new Error("the model has no reply left");
     if (reply instanceof Error) throw reply;
-    if (typeof reply === "function") return reply(options);
-    return typeof reply === "string" ? [{ type: "text", text: reply }] : reply;
+    const content = typeof reply === "function" ? reply(options.prompt) : reply;
+    return typeof content === "string" ? [{ type: "text", text: content }] : content;
   }
 }
 
