@@ -16,6 +16,8 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["curated", "providers", "sessions", "skills"],
     ["prompt", "context"],
     ["memory"],
+    ["chat-tools"],
+    ["ai-sdk", "langchain", "openai-agents"],
     ["index"],
   ],
   "packages/agent": [["models"], ["agent", "curator"], ["index"]],

@@ -1,0 +1,140 @@
+// Memory for programs that use the AI SDK: tools, a middleware for `wrapLanguageModel`, and the stored conversation as its messages.
+// Needs `ai` 5, 6 or 7 in the program and imports nothing of it. Tried with 5.0.277, 6.0.326 and 7.0.169.
+import { type ChatToolsOptions, chatTools } from "../chat-tools.ts";
+import { isRecord, outsideJsonOr } from "../lib/index.ts";
+import type { ChatMessage, UserMemory } from "../memory/index.ts";
+import {
+  isResult,
+  type Message,
+  type Part,
+  partJson,
+  partsOf,
+  type ToolCall,
+  type ToolMessage,
+  textOf,
+  toolCallsOf,
+} from "../message/index.ts";
+import type { JsonSchema } from "../tools/index.ts";
+import { type MemoryMiddleware, type MiddlewareOptions, memoryMiddleware } from "./middleware.ts";
+
+export type { WantedTools } from "../chat-tools.ts";
+export type { MemoryMiddleware } from "./middleware.ts";
+
+export type AiSdkOptions = ChatToolsOptions & MiddlewareOptions;
+
+export type AiSdk = {
+  /** To spread into the `tools` of a call. Without `stopWhen` a call ends after the first tool call. */
+  readonly tools: Record<string, AiSdkTool>;
+  /**
+   * For `wrapLanguageModel`. Callers pass the new message only, or their whole list each time. Use one per chat; it may be made anew for
+   * each request.
+   */
+  readonly middleware: MemoryMiddleware;
+  /** The stored chat, oldest first, as far as it fits: `ModelMessage` of each version. */
+  messages(options?: { readonly maxTokens?: number }): Promise<ChatMessage[]>;
+  /** The same for `useChat` and other user interfaces: `UIMessage` of each version. A turn is one message, with its tools and steps. */
+  uiMessages(options?: { readonly maxTokens?: number }): Promise<ChatUiMessage[]>;
+};
+
+/** Fits `UIMessage` of the AI SDK 5, 6 and 7. */
+export type ChatUiMessage = { id: string; role: "user" | "assistant"; parts: ChatUiPart[] };
+
+export type ChatUiPart =
+  | { type: "text"; text: string }
+  | { type: "reasoning"; text: string }
+  | { type: "file"; url: string; mediaType: string; filename?: string }
+  | { type: "step-start" }
+  | ({ type: "dynamic-tool"; toolName: string; toolCallId: string; input: unknown } & (
+      | { state: "input-available" }
+      | { state: "output-available"; output: unknown }
+    ));
+
+/** Fits a tool of the AI SDK 5, 6 and 7. */
+export type AiSdkTool = {
+  readonly description: string;
+  // biome-ignore lint/suspicious/noExplicitAny: the type of a schema differs between the versions, and each contains private symbols
+  readonly inputSchema: any;
+  execute(
+    input: unknown,
+    options: { readonly toolCallId: string; readonly abortSignal?: AbortSignal | undefined },
+  ): Promise<unknown>;
+};
+
+export function aiSdk(me: UserMemory, options: AiSdkOptions): AiSdk {
+  const { chatId } = options;
+  const tools = chatTools(me, options).map(({ name, description, parameters, run }): [string, AiSdkTool] => [
+    name,
+    {
+      description,
+      inputSchema: sdkSchema(parameters),
+      execute: (input, { toolCallId: id, abortSignal: signal }) => run(input, { id, signal }),
+    },
+  ]);
+  const read = async <F extends "ai-sdk" | "hermes">(format: F, maxTokens: number | undefined) =>
+    (await me.context(chatId, { recall: false, format, maxTokens })).messages;
+  return {
+    tools: Object.fromEntries(tools),
+    middleware: memoryMiddleware(me, options),
+    messages: ({ maxTokens } = {}) => read("ai-sdk", maxTokens),
+    uiMessages: async ({ maxTokens } = {}) => toUiMessages(await read("hermes", maxTokens)),
+  };
+}
+
+/** What `jsonSchema` of each version returns. The tools check their arguments themselves and answer with what is wrong. */
+function sdkSchema(schema: JsonSchema): object {
+  return {
+    [Symbol.for("vercel.ai.schema")]: true,
+    [Symbol.for("vercel.ai.validator")]: true,
+    jsonSchema: schema,
+    validate: (value: unknown) => ({ success: true, value }),
+  };
+}
+
+// ---- Messages for user interfaces ----
+
+function toUiMessages(messages: readonly Message[]): ChatUiMessage[] {
+  const results = new Map(messages.filter(isResult).map((message) => [message.toolCallId, message]));
+  const list: ChatUiMessage[] = [];
+  for (const message of messages) {
+    const { role, meta } = message;
+    if (role !== "user" && role !== "assistant") continue;
+    const last = list.at(-1);
+    const isStep = role === "assistant" && last?.role === "assistant";
+    const target = isStep ? last : { id: String(meta.rowId ?? meta.id), role, parts: [] };
+    if (!isStep) list.push(target);
+    if (role === "assistant") target.parts.push({ type: "step-start" }, ...reasoningOf(message));
+    target.parts.push(...partsOf(message.content).map(uiPart));
+    for (const call of toolCallsOf(message)) target.parts.push(uiTool(call, results.get(call.id)));
+  }
+  return list;
+}
+
+function reasoningOf({ vendor = {} }: Message): ChatUiPart[] {
+  const details = Array.isArray(vendor.reasoning_details) ? vendor.reasoning_details : [];
+  return details.flatMap((entry): ChatUiPart[] => {
+    const text: unknown = isRecord(entry) ? (entry.text ?? entry.thinking) : undefined;
+    return typeof text === "string" && text !== "" ? [{ type: "reasoning", text }] : [];
+  });
+}
+
+function uiPart(part: Part): ChatUiPart {
+  if (part.type === "text") return { type: "text", text: part.text };
+  if (part.type === "image") {
+    const [, mediaType = "image/*"] = /^data:([^;,]+)/.exec(part.url) ?? [];
+    return { type: "file", url: part.url, mediaType };
+  }
+  const { value } = part;
+  if (!isRecord(value) || typeof value.data !== "string" || typeof value.mediaType !== "string")
+    return { type: "text", text: partJson(part) };
+  const { data, mediaType, filename } = value;
+  const url = /^(?:https?|data):/i.test(data) ? data : `data:${mediaType};base64,${data}`;
+  return { type: "file", url, mediaType, ...(typeof filename === "string" ? { filename } : {}) };
+}
+
+function uiTool({ id, name, arguments: given }: ToolCall, result: ToolMessage | undefined): ChatUiPart {
+  const input = outsideJsonOr(given, given);
+  const tool = { type: "dynamic-tool", toolName: name, toolCallId: id, input } as const;
+  if (result === undefined) return { ...tool, state: "input-available" };
+  const text = textOf(result.content);
+  return { ...tool, state: "output-available", output: outsideJsonOr(text, text) };
+}
