@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import * as agent from "hermes-memory/agent";
 import * as aiSdk from "hermes-memory/ai-sdk";
+import * as anthropic from "hermes-memory/anthropic";
 import * as config from "hermes-memory/config";
 import * as context from "hermes-memory/context";
 import * as curated from "hermes-memory/curated";
@@ -30,6 +31,7 @@ const entries = publicEntryPoints();
 const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   agent: Object.keys(agent),
   "ai-sdk": Object.keys(aiSdk),
+  anthropic: Object.keys(anthropic),
   config: Object.keys(config),
   context: Object.keys(context),
   curated: Object.keys(curated),

@@ -1,7 +1,19 @@
 // Memory for programs that use the AI SDK: tools, a middleware for `wrapLanguageModel`, and the stored conversation as its messages.
 // Needs `ai` 5, 6 or 7 in the program and imports nothing of it. Tried with 5.0.277, 6.0.326 and 7.0.169.
 import { type ChatToolsOptions, chatTools } from "../chat-tools.ts";
+import { isRecord, outsideJsonOr } from "../lib/index.ts";
 import type { ChatMessage, UserMemory } from "../memory/index.ts";
+import {
+  isResult,
+  type Message,
+  type Part,
+  partJson,
+  partsOf,
+  type ToolCall,
+  type ToolMessage,
+  textOf,
+  toolCallsOf,
+} from "../message/index.ts";
 import type { JsonSchema } from "../tools/index.ts";
 import { type MemoryMiddleware, type MiddlewareOptions, memoryMiddleware } from "./middleware.ts";
 
@@ -20,9 +32,24 @@ export type AiSdk = {
    * each request.
    */
   readonly middleware: MemoryMiddleware;
-  /** The stored chat, oldest first, as far as it fits. */
+  /** The stored chat, oldest first, as far as it fits: `ModelMessage` of each version. */
   messages(options?: { readonly maxTokens?: number }): Promise<ChatMessage[]>;
+  /** The same for `useChat` and other user interfaces: `UIMessage` of each version. A turn is one message, with its tools and steps. */
+  uiMessages(options?: { readonly maxTokens?: number }): Promise<ChatUiMessage[]>;
 };
+
+/** Fits `UIMessage` of the AI SDK 5, 6 and 7. */
+export type ChatUiMessage = { id: string; role: "user" | "assistant"; parts: ChatUiPart[] };
+
+export type ChatUiPart =
+  | { type: "text"; text: string }
+  | { type: "reasoning"; text: string }
+  | { type: "file"; url: string; mediaType: string; filename?: string }
+  | { type: "step-start" }
+  | ({ type: "dynamic-tool"; toolName: string; toolCallId: string; input: unknown } & (
+      | { state: "input-available" }
+      | { state: "output-available"; output: unknown }
+    ));
 
 /** Fits a tool of the AI SDK 5, 6 and 7. */
 export type AiSdkTool = {
@@ -46,11 +73,13 @@ export function aiSdk(me: UserMemory, options: AiSdkOptions): AiSdk {
       execute: (input, { toolCallId: id, abortSignal: signal }) => run(input, { id, signal }),
     },
   ]);
+  const read = async <F extends "ai-sdk" | "hermes">(format: F, maxTokens: number | undefined) =>
+    (await me.context(chatId, { recall: false, format, maxTokens })).messages;
   return {
     tools: Object.fromEntries(tools),
     middleware: memoryMiddleware(me, options),
-    messages: async ({ maxTokens } = {}) =>
-      (await me.context(chatId, { recall: false, format: "ai-sdk", maxTokens })).messages,
+    messages: ({ maxTokens } = {}) => read("ai-sdk", maxTokens),
+    uiMessages: async ({ maxTokens } = {}) => toUiMessages(await read("hermes", maxTokens)),
   };
 }
 
@@ -62,4 +91,53 @@ function sdkSchema(schema: JsonSchema): object {
     jsonSchema: schema,
     validate: (value: unknown) => ({ success: true, value }),
   };
+}
+
+// ---- Messages for user interfaces ----
+
+function toUiMessages(messages: readonly Message[]): ChatUiMessage[] {
+  const results = new Map(messages.filter(isResult).map((message) => [message.toolCallId, message]));
+  const list: ChatUiMessage[] = [];
+  for (const message of messages) {
+    const { role, meta } = message;
+    if (role !== "user" && role !== "assistant") continue;
+    const last = list.at(-1);
+    const isStep = role === "assistant" && last?.role === "assistant";
+    const target = isStep ? last : { id: String(meta.rowId ?? meta.id), role, parts: [] };
+    if (!isStep) list.push(target);
+    if (role === "assistant") target.parts.push({ type: "step-start" }, ...reasoningOf(message));
+    target.parts.push(...partsOf(message.content).map(uiPart));
+    for (const call of toolCallsOf(message)) target.parts.push(uiTool(call, results.get(call.id)));
+  }
+  return list;
+}
+
+function reasoningOf({ vendor = {} }: Message): ChatUiPart[] {
+  const details = Array.isArray(vendor.reasoning_details) ? vendor.reasoning_details : [];
+  return details.flatMap((entry): ChatUiPart[] => {
+    const text: unknown = isRecord(entry) ? (entry.text ?? entry.thinking) : undefined;
+    return typeof text === "string" && text !== "" ? [{ type: "reasoning", text }] : [];
+  });
+}
+
+function uiPart(part: Part): ChatUiPart {
+  if (part.type === "text") return { type: "text", text: part.text };
+  if (part.type === "image") {
+    const [, mediaType = "image/*"] = /^data:([^;,]+)/.exec(part.url) ?? [];
+    return { type: "file", url: part.url, mediaType };
+  }
+  const { value } = part;
+  if (!isRecord(value) || typeof value.data !== "string" || typeof value.mediaType !== "string")
+    return { type: "text", text: partJson(part) };
+  const { data, mediaType, filename } = value;
+  const url = /^(?:https?|data):/i.test(data) ? data : `data:${mediaType};base64,${data}`;
+  return { type: "file", url, mediaType, ...(typeof filename === "string" ? { filename } : {}) };
+}
+
+function uiTool({ id, name, arguments: given }: ToolCall, result: ToolMessage | undefined): ChatUiPart {
+  const input = outsideJsonOr(given, given);
+  const tool = { type: "dynamic-tool", toolName: name, toolCallId: id, input } as const;
+  if (result === undefined) return { ...tool, state: "input-available" };
+  const text = textOf(result.content);
+  return { ...tool, state: "output-available", output: outsideJsonOr(text, text) };
 }

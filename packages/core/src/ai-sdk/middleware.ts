@@ -64,8 +64,8 @@ type CalledModel = {
 type Turn = {
   readonly id: string;
   readonly system: string;
-  /** The stored conversation in front of the turn; undefined: the caller's own list is sent instead. */
-  readonly front: readonly Message[] | undefined;
+  /** The stored conversation in front of the turn. */
+  readonly front: readonly Message[];
   readonly recall: string;
   /** The caller's list is the whole chat, and the stored one has more: an answer is made again, or a question was changed. */
   readonly follow: boolean;
@@ -79,7 +79,14 @@ type Turn = {
 const MOST_TURNS = 16;
 
 export function memoryMiddleware(me: UserMemory, options: MiddlewareOptions): MemoryMiddleware {
-  const { chatId, onError = warn } = options;
+  const { chatId } = options;
+  const onError = (cause: unknown): void => {
+    try {
+      (options.onError ?? warn)(cause);
+    } catch (failed) {
+      warn(failed); // the answer must not fail because of the report
+    }
+  };
   const turns = new Map<string, Turn>();
   /** From `transformParams` to the `wrap` function of the same request. */
   const requests = new WeakMap<object, { readonly turn: Turn; readonly given: readonly Message[] }>();
@@ -103,7 +110,7 @@ export function memoryMiddleware(me: UserMemory, options: MiddlewareOptions): Me
   /** Resolves when the messages are in the database, or the failure was reported. */
   const store = (params: object, content: readonly object[], isInterrupted: boolean): Promise<void> => {
     const request = requests.get(params);
-    if (request === undefined) return Promise.resolve(); // another program's request
+    if (request === undefined) return stored; // already stored, or being stored
     requests.delete(params);
     stored = stored.then(() => storeStep(me, chatId, { ...request, content, isInterrupted })).catch(onError);
     return stored;
@@ -195,11 +202,16 @@ async function beginTurn(
   const messages = context.messages as readonly Message[];
   const at = lastUser(given);
   const follow = isBehind(messages, given, at);
+  // `context` looks for what is new. A question that the chat already has gets the recall it had.
+  const isKnown = follow || (at >= 0 && at < given.length - 1);
+  const asked = isKnown
+    ? await me.context(chatId, { query: textOf(given[at]?.content ?? ""), recall })
+    : context;
   return {
     id: randomHex(6),
     system: context.system,
-    front: follow ? undefined : at < 0 ? messages : messages.slice(0, lastUser(messages)),
-    recall: context.recall,
+    front: at < 0 ? messages : messages.slice(0, follow ? at : lastUser(messages)),
+    recall: asked.recall,
     follow,
     isStored: false,
     hasFailed: false,
@@ -233,6 +245,7 @@ async function isLarge(
 ): Promise<boolean> {
   const { compression } = await me.layers.memory.config();
   const own = prompt.filter(({ role }) => role === "system");
+  if (!compression.enabled) return false;
   return (
     leftOut > 0 || tokens + estimateText(JSON.stringify([own, tools])) > compression.threshold * contextLength
   );
@@ -263,10 +276,10 @@ function conversation(
   version: ReturnType<typeof versionOf>,
 ): readonly PromptMessage[] {
   const at = rest.findLastIndex(({ role }) => role === "user");
-  if (at < 0) return front === undefined || front.length === 0 ? rest : toPrompt(front, version);
+  if (at < 0) return toPrompt(front, version);
   // The turn itself is sent as the caller wrote it, byte for byte.
   const turn = rest.slice(at).map((message, index) => (index === 0 ? withRecall(message, recall) : message));
-  return [...(front === undefined ? rest.slice(0, at) : toPrompt(front, version)), ...turn];
+  return [...toPrompt(front, version), ...turn];
 }
 
 async function storeStep(

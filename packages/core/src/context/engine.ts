@@ -84,8 +84,13 @@ export type CompressOptions = {
    * notice reports it.
    */
   readonly confirmDigest?: ConfirmDigest;
+  /** Where the messages that leave the list can still be read. Model and user are told so. Absent: nowhere. */
+  readonly stored?: StoredMessages;
   readonly signal?: AbortSignal;
 };
+
+/** `searchable`: in the session store, and the model has the tool `session_search`. `kept`: in the session store only. */
+export type StoredMessages = "searchable" | "kept";
 
 /** Asked when no model could summarise: may a digest made without one replace these messages? */
 export type DigestQuestion = {

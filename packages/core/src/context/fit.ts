@@ -10,10 +10,12 @@ import {
   handoffBody,
   handoffText,
   isHandoff,
+  withOtherBody,
   withoutHandoff,
 } from "./compressor/handoff.ts";
 import { isUsersOwn } from "./compressor/plan.ts";
 import { withoutMedia, withShortCalls } from "./compressor/prune.ts";
+import type { StoredMessages } from "./engine.ts";
 import {
   estimateMessages,
   estimateText,
@@ -38,6 +40,8 @@ export type WhereIs = (message: Message) => string;
 export type FitOptions = {
   /** One sentence for the model: how messages that left the list can be read. */
   readonly whereLeft?: string;
+  /** For the first line of a new handoff. */
+  readonly stored?: StoredMessages;
   /**
    * Set when a server has refused the list: it is then made as short as possible, even if it stays above `limitTokens`.
    * Otherwise messages are removed only if the list fits afterwards, because the limit is an estimate and the server may still
@@ -57,8 +61,9 @@ export function fitMessages(
   messages: readonly Message[],
   limitTokens: number,
   whereIs: WhereIs,
-  { whereLeft = "", isRefused = false }: FitOptions = {},
+  { whereLeft = "", isRefused = false, stored }: FitOptions = {},
 ): Fitted {
+  const write = (body: string): string => handoffText(body, stored);
   const newest = messages.findLast(isUsersOwn);
   const isText = (message: Message): boolean =>
     message !== newest && !isResult(message) && roleOf(message) !== "system" && !isHandoff(message);
@@ -71,7 +76,7 @@ export function fitMessages(
     (list, excess) => list.map((message) => withShortHandoff(message, excess)),
   ]);
   const fewest = untilItFits(cut, limitTokens, [
-    (list) => withoutOldest(list, limitTokens, handoffText, whereLeft),
+    (list) => withoutOldest(list, limitTokens, write, whereLeft),
     // Starts again from the longer list: with a brief handoff, fewer messages may have to leave.
     () => withoutOldest(cut, limitTokens, briefHandoffText, whereLeft),
     (list, excess) => withoutResultTexts(list, excess, whereIs),
@@ -309,5 +314,5 @@ function withShortHandoff(message: Message, excess: number): Message {
   if (shorter === text) return message;
   const own = withoutHandoff(message)?.content;
   const rest = typeof own === "string" && own !== "" ? `\n\n${own}` : "";
-  return { ...message, content: handoffText(shorter + note) + rest };
+  return { ...message, content: withOtherBody(message.content, shorter + note) + rest };
 }

@@ -30,6 +30,7 @@ export {
   type ResponseUsage,
   type SessionStartOptions,
   type Span,
+  type StoredMessages,
   type SummaryFailure,
   type UnchangedReason,
 } from "./engine.ts";

@@ -29,7 +29,7 @@ class OpenedMemory implements Memory {
   constructor(home: Home, log: Logger) {
     this.administration = home;
     this.#log = log;
-    this.#owner = new PersonMemory(home.owner, { home, log });
+    this.#owner = new PersonMemory(home.owner, log);
     this.owner = this.#owner;
   }
 
@@ -39,8 +39,7 @@ class OpenedMemory implements Memory {
 
   user(user: { readonly platform: string; readonly id: string | number | bigint }): UserMemory {
     const person = this.administration.user(user);
-    const known =
-      this.#users.get(person) ?? new PersonMemory(person, { home: this.administration, log: this.#log });
+    const known = this.#users.get(person) ?? new PersonMemory(person, this.#log);
     this.#users.set(person, known);
     return known;
   }
@@ -58,14 +57,12 @@ class OpenedMemory implements Memory {
 /** The layers of a person are loaded with the first member that needs them. */
 class PersonMemory implements UserMemory {
   readonly layers: Person;
-  readonly #home: Home;
   readonly #log: Logger;
   #entries: Promise<Entries> | undefined;
   #chats: Promise<Chats> | undefined;
 
-  constructor(person: Person, { home, log }: { readonly home: Home; readonly log: Logger }) {
+  constructor(person: Person, log: Logger) {
     this.layers = person;
-    this.#home = home;
     this.#log = log;
   }
 
@@ -105,7 +102,7 @@ class PersonMemory implements UserMemory {
   readonly search: UserMemory["search"] = async (...args) =>
     (await import("./search.ts")).searchMemory(this.layers, ...args);
   readonly erase: UserMemory["erase"] = async (...args) =>
-    (await import("./erase.ts")).erasePerson(this.layers, this.#home, ...args);
+    (await import("./erase.ts")).erasePerson(this.layers, ...args);
 
   #openEntries(): Promise<Entries> {
     this.#entries ??= import("./entries.ts").then(({ Entries }) => new Entries(this.layers));

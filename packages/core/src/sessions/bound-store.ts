@@ -24,7 +24,7 @@ import {
   type SessionUser,
   scopeOfUser,
   USER_PLATFORM,
-  WITHOUT_USER,
+  type WITHOUT_USER,
 } from "./identity.ts";
 import type { ExportedSession } from "./rows.ts";
 import type {
@@ -220,10 +220,7 @@ function storeMaintenance(bound: Binding): StoreMaintenance {
       return store.deleteSessions(seen, options);
     },
     deleteSessionIfEmpty: (id) => bound.own(id, (seen) => store.deleteSessionIfEmpty(seen)),
-    async eraseSessions(of, options) {
-      bound.refuseOthers(of);
-      return store.eraseSessions(of, options);
-    },
+    eraseSessions: async (options) => store.eraseSessions(bound.scoped(options)),
     listDelegates: async (ids, scope) => store.listDelegates(ids, bound.scoped(scope)),
     exportSession: async (id, options) => store.exportSession(id, bound.scoped(options)),
     async *exportEach(options) {
@@ -316,12 +313,6 @@ class Binding {
     });
   }
 
-  /** Throws `bad-user-id` for any other person. Null: the owner of the home. */
-  refuseOthers(user: SessionUser | null): void {
-    this.refuseIfClosed();
-    this.#refuseOthers(user === null ? WITHOUT_USER : readScope(scopeOfUser(user)));
-  }
-
   /** True when this is the id of one of the person's sessions. */
   async sees(id: unknown): Promise<boolean> {
     this.refuseIfClosed();
@@ -396,8 +387,9 @@ class Binding {
   }
 
   /**
-   * Removes marks from the settings that name another platform's user or another person's session. A subagent run whose session
-   * does not exist stays a run, marked as orphaned.
+   * Removes the mark that names another platform's user. A subagent run whose session the person does not have stays a run, marked
+   * as orphaned, so that it is not deleted with another person's session. The other marks have no effect without a parent; they
+   * stay as given, because a mark that disappeared would say that the session exists.
    */
   async #ownConfig(
     config: Readonly<Record<string, unknown>> | null,
@@ -410,7 +402,7 @@ class Binding {
     for (const key of Object.values(MARK_KEYS)) {
       const named = own[key];
       if (named === undefined || named === null) continue;
-      if (typeof named !== "string" || (await this.isOthers(named))) delete own[key];
+      if (typeof named !== "string") delete own[key];
       else if (key === MARK_KEYS.delegateFrom && !(await this.sees(named))) own[key] = ORPHANED;
     }
     return own;
@@ -465,7 +457,7 @@ class Binding {
     const config = typeof model_config === "string" ? parseConfig(model_config) : null;
     const named = config?.[MARK_KEYS.delegateFrom];
     if (typeof named !== "string" || named === ORPHANED) return undefined;
-    return (await this.sees(named)) || (await this.isOthers(named)) ? undefined : named;
+    return (await this.sees(named)) ? undefined : named;
   }
 
   async #ownRow(session: ExportedSession): Promise<ExportedSession> {

@@ -17,9 +17,9 @@ async function ana(): Promise<UserMemory> {
 }
 
 function chat(me: UserMemory, options: Partial<AiSdkOptions> = {}): AiSdk {
-  const onError = (cause: unknown) => {
-    throw cause;
-  };
+  const errors: unknown[] = [];
+  onTestFinished(() => expect(errors).toEqual([]));
+  const onError = (cause: unknown) => void errors.push(cause);
   return aiSdk(me, { chatId: "c1", onError, ...options });
 }
 
@@ -252,20 +252,96 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
     expect(errors.map(String)).toEqual(["Error: disk full", "Error: disk full"]);
   });
 
-  it("summarises a chat that no longer fits, with the same model", async () => {
+  it("gives the stored chat to a user interface, which sends it back with the next question", async () => {
     const me = await ana();
-    const memory = chat(me, { contextLength: 8_000 });
-    const long = (name: string) =>
-      `${name} ${"The harbour crane was painted blue again this year. ".repeat(60)}`;
-    const model = sdk.model(Array.from({ length: 40 }, (_, index) => long(`Answer ${index}.`)));
-    for (let turn = 0; turn < 8; turn += 1)
-      await sdk.generate({ model, memory, messages: [user(long(`Question ${turn}?`))] });
-    expect(model.prompts.length).toBeGreaterThan(8);
-    const sessions = await me.layers.sessions({ mode: "read" });
-    expect((await me.chat("c1"))?.sessionId).toBeDefined();
-    expect(sessions).toBeDefined();
-    expect((await me.chats()).map(({ chatId }) => chatId)).toEqual(["c1"]);
+    const memory = chat(me);
+    const model = sdk.model([
+      [
+        { type: "reasoning", text: "Hm." },
+        call("k1", "memory", { action: "add", target: "user", content: "Has a kiln" }),
+      ],
+      "Noted.",
+      "You have a kiln.",
+      "A kiln!",
+    ]);
+    await sdk.generate({ model, memory, messages: [user("I have a kiln")], steps: 2 });
+    const shown = await memory.uiMessages();
+    expect(shown.map(({ role, parts }) => [role, ...parts.map(({ type }) => type)])).toEqual([
+      ["user", "text"],
+      ["assistant", "step-start", "reasoning", "dynamic-tool", "step-start", "text"],
+    ]);
+    expect(shown[1]?.parts[2]).toMatchObject({ state: "output-available", output: { success: true } });
+    const question = { id: "q", role: "user", parts: [{ type: "text", text: "What do I have?" }] };
+    const ask = async () =>
+      sdk.generate({ model, memory: chat(me), messages: await sdk.fromUi([...shown, question]) });
+    await ask();
+    const lines = await stored(me);
+    expect(lines).toHaveLength(6);
+    expect(said(model.prompts[2]).map((line) => line.split(":")[0])).toEqual([
+      "user",
+      "assistant",
+      "tool",
+      "assistant",
+      "user",
+    ]);
+    await ask(); // regenerate
+    expect(await stored(me)).toEqual([...lines.slice(0, -1), "assistant: A kiln!"]);
+    expect(JSON.stringify(model.prompts[3])).toBe(JSON.stringify(model.prompts[2]));
   });
+
+  it("keeps both exchanges whole when two programs answer in the same chat", async () => {
+    const home = tempDirectory();
+    const answers = [1, 2].map(async (who) => {
+      const me = (await opened(home)).user({ platform: "web", id: "ana" });
+      for (let turn = 0; turn < 4; turn += 1)
+        await sdk.generate({
+          model: sdk.model([`a${who}${turn}`]),
+          memory: chat(me),
+          messages: [user(`q${who}${turn}`)],
+        });
+    });
+    await Promise.all(answers);
+    const lines = await stored((await opened(home)).user({ platform: "web", id: "ana" }));
+    expect(lines).toHaveLength(16);
+    for (let at = 0; at < lines.length; at += 2)
+      expect(lines[at + 1]).toBe(lines[at]?.replace("user: q", "assistant: a"));
+  });
+
+  it.each(["the new message", "the whole list"])(
+    "summarises a chat that no longer fits, when it is sent %s",
+    async (what) => {
+      const me = await ana();
+      const long = (name: string) =>
+        `${name} ${"The harbour crane was painted blue again this year. ".repeat(60)}`;
+      const isAnswer = (prompt: readonly { role: string; content: unknown }[]) =>
+        /^user: Question \d+\?/.test(said(prompt.slice(-1)).join());
+      let answers = 0;
+      const answer = (prompt: readonly { role: string; content: unknown }[]) =>
+        isAnswer(prompt) ? long(`Answer ${answers++}.`) : "THE SUMMARY";
+      const model = sdk.model(Array.from({ length: 40 }, () => answer));
+      const list: object[] = [];
+      const sessions = new Set<string | undefined>();
+      for (let turn = 0; turn < 12; turn += 1) {
+        list.push(user(long(`Question ${turn}?`)));
+        const messages = what === "the whole list" ? list : list.slice(-1);
+        list.push(
+          assistant(await sdk.generate({ model, memory: chat(me, { contextLength: 16_000 }), messages })),
+        );
+        sessions.add((await me.chat("c1"))?.sessionId);
+      }
+      const asked = model.prompts.filter(isAnswer).map((prompt) => JSON.stringify(prompt));
+      expect(asked).toHaveLength(12);
+      expect(sessions.size).toBeGreaterThan(1);
+      expect(asked.at(-1)).toContain("THE SUMMARY");
+      expect(Math.max(...asked.map(({ length }) => length))).toBeLessThan(16_000 * 4);
+      expect((await me.chats()).map(({ chatId }) => chatId)).toEqual(["c1"]);
+      const lines = await stored(me);
+      expect(lines.slice(-2).map((line) => line.slice(0, 24))).toEqual(
+        ["user: Question 11? The ha", "assistant: Answer 11. Th"].map((line) => line.slice(0, 24)),
+      );
+      expect(new Set(lines).size).toBe(lines.length);
+    },
+  );
 
   it("keeps two users with the same chat id apart while both stream", async () => {
     const memory = await opened();

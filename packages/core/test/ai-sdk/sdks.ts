@@ -7,8 +7,8 @@ import * as ai6 from "ai6";
 import { MockLanguageModelV3 } from "ai6/test";
 import type { AiSdk } from "../../src/ai-sdk/index.ts";
 
-/** A text, parts of a reply, or something to do instead of answering. */
-export type Reply = string | readonly object[] | Error | ((options: CallOptions) => Promise<never>);
+/** A text, parts of a reply, a failure, or a function of the request. */
+export type Reply = string | readonly object[] | Error | ((prompt: CallOptions["prompt"]) => string);
 
 export type CallOptions = {
   readonly prompt: readonly { readonly role: string; readonly content: unknown }[];
@@ -28,6 +28,8 @@ export type Sdk = {
   readonly version: 5 | 6 | 7;
   model(replies: readonly Reply[]): ScriptedModel;
   generate(ask: Ask): Promise<string>;
+  /** What a route of `useChat` does with the messages of the user interface. */
+  fromUi(messages: readonly object[]): Promise<readonly object[]>;
   /** The texts as they arrive. */
   stream(ask: Ask): AsyncIterable<string>;
 };
@@ -74,8 +76,8 @@ export class ScriptedModel {
     const reply = this.#replies.shift();
     if (reply === undefined) throw new Error("the model has no reply left");
     if (reply instanceof Error) throw reply;
-    if (typeof reply === "function") return reply(options);
-    return typeof reply === "string" ? [{ type: "text", text: reply }] : reply;
+    const content = typeof reply === "function" ? reply(options.prompt) : reply;
+    return typeof content === "string" ? [{ type: "text", text: content }] : content;
   }
 }
 
@@ -118,6 +120,7 @@ function sdk(version: Sdk["version"], ai: Any, Mock: Any): Sdk {
   return {
     version,
     model: (replies) => new ScriptedModel((functions) => new Mock(functions), replies, version !== 5),
+    fromUi: async (messages) => ai.convertToModelMessages(messages),
     generate: async (ask) => (await ai.generateText(call(ask))).text,
     stream: (ask) => ai.streamText({ ...call(ask), onError() {} }).textStream,
   };

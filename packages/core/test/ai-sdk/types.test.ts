@@ -39,5 +39,11 @@ it("fits the tools, the middleware and the messages of each version", () => {
     const seven: ai7.ModelMessage[] = await messages({ maxTokens: 1_000 });
     return [five, six, seven];
   };
-  expect([uses.length, typeof lists]).toEqual([3, "function"]);
+  const uiLists = async ({ uiMessages }: AiSdk) => {
+    const five: ai5.UIMessage[] = await uiMessages();
+    const six: ai6.UIMessage[] = await uiMessages();
+    const seven: ai7.UIMessage[] = await uiMessages();
+    return [five, six, seven];
+  };
+  expect([uses.length, typeof lists, typeof uiLists]).toEqual([3, "function", "function"]);
 });

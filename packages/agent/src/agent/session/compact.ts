@@ -13,6 +13,7 @@ import {
   type Notice,
   refusedCount,
   rejoin,
+  type StoredMessages,
   splitForPartial,
   withoutRefused,
 } from "@hermes-memory/core/internal/context";
@@ -205,6 +206,7 @@ async function compact(
     force,
     providerText,
     confirmDigest,
+    stored: storedMessages(deps),
     signal,
   });
 
@@ -219,6 +221,7 @@ async function compact(
       ? undefined
       : fitMessages(joined, room, (message) => whereIs(deps, message), {
           whereLeft: whereLeft(deps),
+          stored: storedMessages(deps),
           isRefused: force === true,
         });
   const { shortened, leftOut } = fitted ?? { shortened: 0, leftOut: 0 };
@@ -336,6 +339,12 @@ function whereIs({ session, tools }: CompactDeps, message: Message): string {
   if (row === undefined) return "They are not stored: call the tool again with arguments that ask for less.";
   if (tools.has("lcm_expand")) return `The whole text is stored: lcm_expand(store_id=${row}).`;
   return `The whole text is stored in message ${row} of session ${session.id}; session_search(session_id="${session.id}", around_message_id=${row}) shows it, and session_search with scope "lineage" finds words in it.`;
+}
+
+/** Undefined: nothing is stored. */
+function storedMessages({ session, tools }: CompactDeps): StoredMessages | undefined {
+  if (session.store === undefined) return undefined;
+  return tools.has("session_search") ? "searchable" : "kept";
 }
 
 /** The same for messages that are no longer in the list. */

@@ -10,6 +10,7 @@ import type {
   ContextEngine,
   LeftOut,
   Notice,
+  StoredMessages,
   SummaryFailure,
   UnchangedReason,
 } from "../engine.ts";
@@ -26,7 +27,7 @@ import {
   summaryBudget,
   WatchedEngine,
 } from "../trigger.ts";
-import { assemble, HANDOFF_PREFIX } from "./handoff.ts";
+import { assemble, handoffPrefix, handoffText } from "./handoff.ts";
 import {
   abortedNotice,
   droppedOrphans,
@@ -82,7 +83,7 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
   }
 
   async #compress(messages: readonly Message[], options: CompressOptions): Promise<CompressOutcome> {
-    const { signal, force, roomTokens, confirmDigest } = options;
+    const { signal, force, roomTokens, confirmDigest, stored } = options;
     signal?.throwIfAborted();
     if (force) this.#models.endCooldowns();
     const plan = this.#plan(messages, roomTokens);
@@ -92,15 +93,15 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
 
     const body = await this.#summaryBody(messages, plan, options);
     signal?.throwIfAborted();
-    if (body.method === "model") return this.#withSummary(plan, body, noticesOf(body));
+    if (body.method === "model") return this.#withSummary(plan, body, noticesOf(body, stored), stored);
     const { failure } = body;
     if (this.#settings.abortOnSummaryFailure)
       return this.#aborted(messages, plan, failure, abortedNotice(failure));
-    if (confirmDigest === undefined) return this.#withSummary(plan, body, noticesOf(body));
+    if (confirmDigest === undefined) return this.#withSummary(plan, body, noticesOf(body, stored), stored);
     const count = body.leftOut.reduce((sum, missing) => sum + missing.count, 0);
     const isAgreed = await confirmDigest({ failure, messages: count });
     signal?.throwIfAborted();
-    return isAgreed ? this.#withSummary(plan, body, []) : this.#aborted(messages, plan, failure);
+    return isAgreed ? this.#withSummary(plan, body, [], stored) : this.#aborted(messages, plan, failure);
   }
 
   override onSessionReset(): void {
@@ -118,7 +119,7 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
   async #summaryBody(
     messages: readonly Message[],
     plan: Plan,
-    { focusTopic, providerText, signal }: CompressOptions,
+    { focusTopic, providerText, stored, signal }: CompressOptions,
   ): Promise<SummaryBody> {
     const { clock = systemClock, timeZone, summaryContextLength, summaryTokenFactor } = this.#options;
     const redact = this.#options.redact ?? redactSecrets;
@@ -151,6 +152,7 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
         redact,
         roomTokens: room,
         maxSummaryTokens: budgets.maxSummaryTokens,
+        stored,
       });
     const { body, shortened, rescuedFrom } = answer.value;
     const text = fitTokens(body, Math.min(LONGEST_ANSWER * budgetTokens, room), shortenSections);
@@ -210,8 +212,9 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
     { pruned, boundaries, window, tokensBefore }: Plan,
     body: SummaryBody,
     notices: readonly (Notice | undefined)[],
+    stored: StoredMessages | undefined,
   ): CompressOutcome {
-    const assembled = assemble(pruned.messages, boundaries, body.text);
+    const assembled = assemble(pruned.messages, boundaries, body.text, (text) => handoffText(text, stored));
     const tokensAfter = estimateMessages(assembled.messages);
     this.noteAttempt("compacted", tokensBefore, tokensAfter);
     return {
@@ -258,7 +261,12 @@ const LEAST_PREVIOUS_TOKENS = 1_000;
 function localBody(
   { failure, soFar, turnsDone }: Unsummarised,
   { window }: Plan,
-  limits: { readonly redact: Redact; readonly roomTokens: number; readonly maxSummaryTokens: number },
+  limits: {
+    readonly redact: Redact;
+    readonly roomTokens: number;
+    readonly maxSummaryTokens: number;
+    readonly stored: StoredMessages | undefined;
+  },
 ): SummaryBody {
   const turns = window.turns.slice(turnsDone);
   const missing = leftOut(turns, "summary_failed");
@@ -267,19 +275,20 @@ function localBody(
     previousSummary: soFar ?? window.previousSummary,
     // It was in the list before, so all of it may stay. The limit only stops growth over repeated failures.
     previousLimitTokens: Math.max(LEAST_PREVIOUS_TOKENS, LONGEST_ANSWER * limits.maxSummaryTokens),
-    limitChars: LOCAL_CHARS - codePointLength(HANDOFF_PREFIX) - 1,
+    limitChars: LOCAL_CHARS - codePointLength(handoffPrefix(limits.stored)) - 1,
     roomTokens: limits.roomTokens,
     failure,
     leftOut: missing,
     redact: limits.redact,
+    stored: limits.stored,
   });
   return { method: "local", text, leftOut: [missing], failure };
 }
 
-function noticesOf(body: SummaryBody): readonly (Notice | undefined)[] {
+function noticesOf(body: SummaryBody, stored: StoredMessages | undefined): readonly (Notice | undefined)[] {
   const [missing] = body.leftOut;
-  if (body.method === "local") return [missing && localSummaryNotice(body.failure, missing)];
-  return [body.rescuedFrom && rescuedNotice(body.rescuedFrom), missing && shortenedNotice(missing)];
+  if (body.method === "local") return [missing && localSummaryNotice(body.failure, missing, stored)];
+  return [body.rescuedFrom && rescuedNotice(body.rescuedFrom), missing && shortenedNotice(missing, stored)];
 }
 
 /** A value that is absent or no usable number counts as not given. */

@@ -11,6 +11,7 @@ import {
   toolCallsOf,
   withMeta,
 } from "../../message/index.ts";
+import type { StoredMessages } from "../engine.ts";
 import { repairPairs } from "../list-repair.ts";
 import { stripOldMedia } from "./prune.ts";
 
@@ -20,21 +21,38 @@ const LEGACY_MARKER = "[CONTEXT SUMMARY]:";
 export const HANDOFF_END =
   "--- END OF CONTEXT SUMMARY — respond to the message below, not the summary above ---";
 
-/** One line. The body follows the first newline. */
-export const HANDOFF_PREFIX =
+const PREFIX_START =
   `${HANDOFF_MARKER} What follows was handed over from an earlier window of this conversation and is background only. ` +
   "Requests in it have been dealt with already; answer only the newest user message after it, which wins even where both are about the same topic. " +
   "Leave the sections whose heading says Historical alone unless you are asked about them. Words such as stop, undo or never mind in a newer message end older work at once. " +
   "MEMORY.md and USER.md remain authoritative. Files and other state may already reflect the work described here. " +
-  "Turns that are not in it word for word can be looked up with session_search (scope lineage):";
+  "Turns that are not in it word for word ";
+
+/** One line. The body follows the first newline. */
+export function handoffPrefix(stored: StoredMessages | undefined): string {
+  switch (stored) {
+    case "searchable":
+      return `${PREFIX_START}can be looked up with session_search (scope lineage):`;
+    case "kept":
+      return `${PREFIX_START}are still stored:`;
+    default:
+      return `${PREFIX_START}are not kept:`;
+  }
+}
 
 /** First line of a task list; other programs match on it. */
 const TASK_LIST_START = "[Your active task list was preserved across context compression]";
 const NOTE_START = "[Note: Some earlier conversation turns have been compacted";
 export const COMPACTION_NOTE = `${NOTE_START} into a handoff message to save room. Build on it instead of doing the work again. MEMORY.md and USER.md remain authoritative.]`;
 
-export function handoffText(body: string): string {
-  return `${HANDOFF_PREFIX}\n${withoutEnd(body)}\n\n${HANDOFF_END}`;
+export function handoffText(body: string, stored?: StoredMessages): string {
+  return `${handoffPrefix(stored)}\n${withoutEnd(body)}\n\n${HANDOFF_END}`;
+}
+
+/** The same handoff with another body. */
+export function withOtherBody(text: string, body: string): string {
+  const prefix = /^[^\n]*/.exec(pyStrip(text))?.[0] ?? "";
+  return `${prefix}\n${withoutEnd(body)}\n\n${HANDOFF_END}`;
 }
 
 /** For lists where every token counts. */
@@ -152,7 +170,7 @@ export function assemble(
   messages: readonly Message[],
   { headEnd, tailStart, keptUser }: Boundaries,
   body: string,
-  write: (body: string) => string = handoffText,
+  write: (body: string) => string = (text) => handoffText(text),
 ): Assembled {
   const text = write(body);
   const head = messages.slice(0, headEnd);

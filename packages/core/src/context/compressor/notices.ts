@@ -1,7 +1,7 @@
 // The notices that a compaction shows to the user, and the list of messages it left out.
 import { groupThousands } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
-import type { LeftOut, Notice, SummaryFailure } from "../engine.ts";
+import type { LeftOut, Notice, StoredMessages, SummaryFailure } from "../engine.ts";
 import { orphanResults } from "../list-repair.ts";
 import type { TooLarge } from "./plan.ts";
 
@@ -17,12 +17,26 @@ export function droppedOrphans(messages: readonly Message[]): readonly LeftOut[]
   return orphans.length === 0 ? [] : [leftOut(orphans, "no_call")];
 }
 
-const HOW_TO_READ = "They are still stored: look them up with session_search (scope lineage).";
+/** Where messages that left the list can be read, as a sentence. */
+export function whereStored(stored: StoredMessages | undefined): string {
+  switch (stored) {
+    case "searchable":
+      return "They are still stored: look them up with session_search (scope lineage).";
+    case "kept":
+      return "They are still stored.";
+    default:
+      return "They are not kept.";
+  }
+}
 
-export function localSummaryNotice(failure: SummaryFailure, { count }: LeftOut): Notice {
+export function localSummaryNotice(
+  failure: SummaryFailure,
+  { count }: LeftOut,
+  stored: StoredMessages | undefined,
+): Notice {
   return {
     cause: `summary_failed:${failure.kind}`,
-    text: `No model could summarise ${messages(count)} (${failure.message}). A short account made without a model takes their place. ${HOW_TO_READ}`,
+    text: `No model could summarise ${messages(count)} (${failure.message}). A short account made without a model takes their place. ${whereStored(stored)}`,
   };
 }
 
@@ -40,10 +54,10 @@ export function rescuedNotice(failure: SummaryFailure): Notice {
   };
 }
 
-export function shortenedNotice({ count }: LeftOut): Notice {
+export function shortenedNotice({ count }: LeftOut, stored: StoredMessages | undefined): Notice {
   return {
     cause: "summary_shortened",
-    text: `The summary of ${messages(count)} had to be shortened. ${HOW_TO_READ}`,
+    text: `The summary of ${messages(count)} had to be shortened. ${whereStored(stored)}`,
   };
 }
 

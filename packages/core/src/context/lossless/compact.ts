@@ -4,9 +4,16 @@
 import { type Clock, randomHex } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
 import type { Scope, SessionStore, SummaryNode } from "../../sessions/index.ts";
-import { type Assembled, assemble } from "../compressor/handoff.ts";
+import { type Assembled, assemble, handoffText } from "../compressor/handoff.ts";
 import type { TooLarge } from "../compressor/plan.ts";
-import type { ConfirmDigest, DigestQuestion, Span, SummaryFailure, UnchangedReason } from "../engine.ts";
+import type {
+  ConfirmDigest,
+  DigestQuestion,
+  Span,
+  StoredMessages,
+  SummaryFailure,
+  UnchangedReason,
+} from "../engine.ts";
 import type { Redact } from "../summary/summary-request.ts";
 import { estimateMessages } from "../tokens.ts";
 import type { Budgets } from "../trigger.ts";
@@ -66,6 +73,7 @@ export type CompactionJob = {
   readonly clock: Clock;
   readonly providerText: string | undefined;
   readonly confirmDigest: ConfirmDigest | undefined;
+  readonly stored: StoredMessages;
   readonly signal: AbortSignal | undefined;
 };
 
@@ -245,14 +253,15 @@ function withOverview(
   { boundaries }: CompactPlan,
   { forest }: Grown,
   { positionOf }: Lineage,
-  { budgets, settings }: CompactionJob,
+  { budgets, settings, stored }: CompactionJob,
 ): { readonly assembled: Assembled; readonly overview: Overview } {
   const parts = topNodes(forest, positionOf).map((node) => ({ node, messages: messageCount(forest, node) }));
   const bare = assemble(messages, boundaries, "");
   const room = estimateMessages(messages) - estimateMessages(bare.messages);
   const most = Math.max(budgets.maxSummaryTokens, 2 * settings.leafSummaryTokens);
   const overview = overviewOf(parts, Math.max(LEAST_OVERVIEW_TOKENS, Math.min(most, room)));
-  return { assembled: assemble(messages, boundaries, overview.text), overview };
+  const write = (body: string): string => handoffText(body, stored);
+  return { assembled: assemble(messages, boundaries, overview.text, write), overview };
 }
 
 /** Removing two or more messages is always worth it: the caller asked for a shorter list. */

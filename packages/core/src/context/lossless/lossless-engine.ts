@@ -92,7 +92,8 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
     if (options.force) this.#models.endCooldowns();
     const compaction = await this.#compact(messages, options);
     const window = { tokens: this.contextLength, factor: this.tokenFactor };
-    const outcome = toOutcome(messages, compaction, this.newNotices(noticesOf(compaction, window)));
+    const { stored = "kept" } = options; // messages without a row stay in the list
+    const outcome = toOutcome(messages, compaction, this.newNotices(noticesOf(compaction, window, stored)));
     const { kind, reason, tokensBefore, tokensAfter } = outcome;
     if (kind === "compacted") this.noteAttempt("compacted", tokensBefore, tokensAfter);
     else if (reason === "nothing_to_gain") this.noteAttempt("nothing", tokensBefore, tokensAfter);
@@ -153,7 +154,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
 
   #job(
     messages: readonly Message[],
-    { focusTopic, providerText, roomTokens, signal, confirmDigest }: CompressOptions,
+    { focusTopic, providerText, roomTokens, signal, confirmDigest, stored = "kept" }: CompressOptions,
   ): CompactionJob {
     const { store, clock = systemClock, summaryContextLength, summaryTokenFactor } = this.#options;
     const redact = this.#options.redact ?? redactSecrets;
@@ -189,6 +190,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
         ? fitTokens(redact(providerText), providerTokens, shortenSections)
         : undefined,
       confirmDigest,
+      stored,
       signal,
     };
   }

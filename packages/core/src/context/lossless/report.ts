@@ -2,7 +2,7 @@
 import type { HermesError } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
 import { droppedOrphans, localSummaryNotice, rescuedNotice, tooLargeNotice } from "../compressor/notices.ts";
-import type { CompressOutcome, LeftOut, Notice, UnchangedReason } from "../engine.ts";
+import type { CompressOutcome, LeftOut, Notice, StoredMessages, UnchangedReason } from "../engine.ts";
 import { repairPairs } from "../list-repair.ts";
 import type { ReadingWindow } from "../summary/summarise.ts";
 import { estimateMessages } from "../tokens.ts";
@@ -87,6 +87,7 @@ function missing(parts: readonly Part[], reason: LeftOut["reason"]): readonly Le
 export function noticesOf(
   compaction: Compaction | Refusal,
   window: ReadingWindow,
+  stored: StoredMessages,
 ): readonly (Notice | undefined)[] {
   switch (compaction.kind) {
     case "refused":
@@ -100,7 +101,7 @@ export function noticesOf(
       const { excerpts, failure, rescuedFrom, unstored, isAgreed } = compaction;
       const [summary] = missing(excerpts, "summary_failed");
       return [
-        failure && summary && !isAgreed ? localSummaryNotice(failure, summary) : undefined,
+        failure && summary && !isAgreed ? localSummaryNotice(failure, summary, stored) : undefined,
         rescuedFrom && rescuedNotice(rescuedFrom),
         unstored > 0 ? notStored(unstored) : undefined,
       ];

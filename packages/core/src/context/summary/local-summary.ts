@@ -3,8 +3,9 @@
 import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { isResult, type Message, roleOf, toolCallsOf } from "../../message/index.ts";
 import { isTaskList } from "../compressor/handoff.ts";
+import { whereStored } from "../compressor/notices.ts";
 import { parseArguments } from "../compressor/prune.ts";
-import type { LeftOut, SummaryFailure } from "../engine.ts";
+import type { LeftOut, StoredMessages, SummaryFailure } from "../engine.ts";
 import { estimateText, fitTokens, lastCodePoints, shortenSections } from "../tokens.ts";
 import { contentText, type Redact } from "./summary-request.ts";
 
@@ -21,6 +22,7 @@ export type LocalHandoff = {
   readonly failure: SummaryFailure;
   readonly leftOut: LeftOut;
   readonly redact: Redact;
+  readonly stored?: StoredMessages;
 };
 
 const HEADING_AFTER_PREVIOUS = "# Turns compacted later, without a model";
@@ -103,12 +105,12 @@ function droppedTurn({ turn, text }: Said): string {
   return takeCodePoints(`${roleOf(turn).toUpperCase()}: ${said || "(no text)"}`, LAST_TURN_CHARS);
 }
 
-function statement({ failure, leftOut: { count, firstRowId, lastRowId } }: LocalHandoff): string {
+function statement({ failure, stored, leftOut: { count, firstRowId, lastRowId } }: LocalHandoff): string {
   const rows = firstRowId === undefined ? "" : ` (rows ${firstRowId} to ${lastRowId ?? firstRowId})`;
   const messages = count === 1 ? "1 message" : `${count} messages`;
   return (
     `Summary generation was unavailable (${failure.kind}: ${failure.message}). ${messages}${rows} left the context without a summary; ` +
-    "above is what could be read off them. They are still stored: look them up with session_search (scope lineage), or lcm_expand where that tool exists."
+    `above is what could be read off them. ${whereStored(stored)}`
   );
 }
 

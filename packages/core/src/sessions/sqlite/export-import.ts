@@ -5,7 +5,15 @@ import { checkSessionId, normalMarks, type Scope } from "../identity.ts";
 import type { ExportedSession, SessionRow } from "../rows.ts";
 import type { ExportLoss, ImportOutcome, LongWork, StoreMaintenance } from "../store.ts";
 import { fittingTitle } from "../titles.ts";
-import { byFile, type Connection, featuresOf, finite, hasPromptTable, seconds } from "./connection.ts";
+import {
+  byFile,
+  type Connection,
+  featuresOf,
+  finite,
+  hasPromptTable,
+  seconds,
+  userPlatform,
+} from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { isMalformed } from "./damage.ts";
 import { lastActive, listIds } from "./listing.ts";
@@ -158,21 +166,21 @@ function insertMessages(
   links: ImportLinks,
 ): Pairing {
   const keepsIds = canKeepIds(connection, messages);
-  const moved = new Map<number, number>();
+  const stored = new Map<number, number>();
   const origins = new Map<number, number>();
   for (const [at, column] of columns.entries()) {
     const { id: given, ...flags } = messages[at] ?? {};
     const originId = column.originId === null ? null : links.placeOf(column.originId);
-    const stored = insertMessage(
+    const place = insertMessage(
       connection,
       id,
       { ...column, originId },
       { ...flags, id: keepsIds ? given : undefined },
     );
-    if (given !== undefined && Number.isSafeInteger(given) && given !== stored) moved.set(given, stored);
-    if (column.originId !== null) origins.set(stored, column.originId);
+    if (given !== undefined && Number.isSafeInteger(given)) stored.set(given, place);
+    if (column.originId !== null) origins.set(place, column.originId);
   }
-  return { moved, origins };
+  return { stored, origins };
 }
 
 /** One malformed object must not stop the import of the others. */
@@ -249,8 +257,12 @@ const LINK_PARENT = `
   UPDATE sessions SET parent_session_id = :parent
   WHERE id = :id AND parent_session_id IS NULL AND EXISTS (SELECT 1 FROM sessions WHERE id = :parent)
 `;
+/** Like every original, it must belong to the same person as the copy. */
 const SET_ORIGIN = `
-  INSERT INTO hermes_memory_origin (message_id, origin_id) VALUES (:id, :origin)
+  INSERT INTO hermes_memory_origin (message_id, origin_id)
+  SELECT :id, :origin FROM messages c JOIN sessions s ON s.id = c.session_id, messages m JOIN sessions o ON o.id = m.session_id
+  WHERE c.id = :id AND m.id = :origin
+    AND o.user_id IS s.user_id AND (s.user_id IS NULL OR ${userPlatform("o")} IS ${userPlatform("s")})
   ON CONFLICT (message_id) DO UPDATE SET origin_id = :origin
 `;
 const MESSAGES_OF = `
@@ -259,8 +271,8 @@ const MESSAGES_OF = `
 
 /** How the messages of a session in the file correspond to stored ones. */
 type Pairing = {
-  /** File id to stored id, for messages whose id changed. */
-  readonly moved: ReadonlyMap<number, number>;
+  /** File id to stored id. */
+  readonly stored: ReadonlyMap<number, number>;
   /** Stored id of a copy to its original's id in the file. */
   readonly origins: ReadonlyMap<number, number>;
 };
@@ -281,25 +293,25 @@ class ImportLinks {
   }
 
   /** Inside the transaction that stored or found the session. Changes only the database. */
-  link(session: ExportedSession, { moved, origins }: Pairing): void {
+  link(session: ExportedSession, { stored, origins }: Pairing): void {
     const { id, parent_session_id: parent } = session;
     const connection = this.#connection;
     if (typeof parent === "string") connection.run(LINK_PARENT, { id, parent });
     for (const child of this.#children.get(id) ?? []) connection.run(LINK_PARENT, { id: child, parent: id });
     for (const [copy, origin] of origins) {
-      const place = moved.get(origin) ?? this.#moved.get(origin);
+      const place = stored.get(origin) ?? this.#moved.get(origin);
       if (place !== undefined) connection.run(SET_ORIGIN, { id: copy, origin: place });
     }
-    for (const [original, place] of moved)
+    for (const [original, place] of stored)
       for (const copy of this.#copies.get(original) ?? [])
         connection.run(SET_ORIGIN, { id: copy, origin: place });
   }
 
   /** After that transaction. */
-  remember({ id, parent_session_id: parent }: ExportedSession, { moved, origins }: Pairing): void {
+  remember({ id, parent_session_id: parent }: ExportedSession, { stored, origins }: Pairing): void {
     this.#children.delete(id);
     if (typeof parent === "string") this.#children.set(parent, childrenWith(this.#children.get(parent), id));
-    for (const [original, place] of moved) this.#moved.set(original, place);
+    for (const [original, place] of stored) if (original !== place) this.#moved.set(original, place);
     for (const [copy, origin] of origins)
       this.#copies.set(origin, [...(this.#copies.get(origin) ?? []), copy]);
   }
@@ -310,18 +322,18 @@ class ImportLinks {
  * paired when the two lists differ.
  */
 function pairWithStored(connection: Connection, { id, messages }: ExportedSession): Pairing {
-  const moved = new Map<number, number>();
+  const stored = new Map<number, number>();
   const origins = new Map<number, number>();
-  const stored =
+  const rows =
     messages.length === 0 ? [] : connection.all<{ id: number; timestamp: number }>(MESSAGES_OF, { id });
   const isSame =
-    stored.length === messages.length && stored.every((row, at) => row.timestamp === messages[at]?.timestamp);
-  for (const [at, row] of isSame ? stored.entries() : []) {
+    rows.length === messages.length && rows.every((row, at) => row.timestamp === messages[at]?.timestamp);
+  for (const [at, row] of isSame ? rows.entries() : []) {
     const { id: given, origin_id: origin } = messages[at] ?? {};
-    if (Number.isSafeInteger(given) && given !== undefined && given !== row.id) moved.set(given, row.id);
+    if (Number.isSafeInteger(given) && given !== undefined) stored.set(given, row.id);
     if (Number.isSafeInteger(origin) && origin !== undefined) origins.set(row.id, origin);
   }
-  return { moved, origins };
+  return { stored, origins };
 }
 
 function childrenWith(known: Set<string> | undefined, id: string): Set<string> {

@@ -135,7 +135,8 @@ export function maintenanceOperations(
           sources,
         };
       });
-      return { ...counted, bytes: fileBytes(connection.path), index: await stateOfIndex(connection) };
+      const bytes = connection.isInMemory ? await databaseBytes(connection) : fileBytes(connection.path);
+      return { ...counted, bytes, index: await stateOfIndex(connection) };
     },
     getMeta: (key) => connection.read(() => readMeta(connection, key)),
     setMeta: (key, value) => connection.write(() => writeMeta(connection, key, value)),
@@ -205,9 +206,10 @@ export async function mergeIndex(connection: Connection, signal?: AbortSignal, t
 export async function vacuumIfUnused(connection: Connection): Promise<"done" | "in-use"> {
   connection.refuseIfReadOnly();
   const { address, path, waitLimitMs } = connection;
+  const db = connection.isInMemory ? connection.db : undefined;
   if (otherProcessesWithFileOpen(path).length > 0) return "in-use";
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
-  await runOneInThread({ address, readOnly: false, waitLimitMs }, "VACUUM");
+  await runOneInThread({ address, readOnly: false, waitLimitMs, db }, "VACUUM");
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
   return "done";
 }
@@ -215,7 +217,8 @@ export async function vacuumIfUnused(connection: Connection): Promise<"done" | "
 async function checkHealth(connection: Connection): Promise<Health> {
   const { path, address, waitLimitMs } = connection;
   await connection.outside(() => undefined); // the diagnosis uses its own connection; this rejects if the store is closed
-  const diagnosis = await diagnose(path, { address, waitLimitMs });
+  const db = connection.isInMemory ? connection.db : undefined;
+  const diagnosis = await diagnose(path, { address, waitLimitMs, db });
   const problems = diagnosis.kind === "sound" ? [] : problemTexts(diagnosis.problems);
   return { ok: diagnosis.kind === "sound", problems, indexChecked: diagnosis.indexChecked };
 }

@@ -412,7 +412,7 @@ export function insertMessage(
   const { hasOwnTimestamp: _own, toolCallCount: _calls, originId: origin, ...columns } = message;
   const original =
     origin === null ? undefined : connection.get<{ isOwn: number }>(ORIGINAL, { session, origin });
-  const originId = original?.isOwn === 0 ? null : origin;
+  const originId = original?.isOwn === 1 ? origin : null;
   const active = kept.active === 0 ? 0 : 1;
   const file = featuresOf(connection);
   const isLike = LIKE_ORIGINAL.some((name) => file.messages.has(name));

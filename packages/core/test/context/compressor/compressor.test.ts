@@ -383,3 +383,20 @@ describe("odd lists", () => {
     expect(outcome.messages.every((message) => typeof message === "object" && message !== null)).toBe(true);
   });
 });
+
+describe("what model and user are told about messages that left the list", () => {
+  it.each([
+    ["searchable", "session_search"],
+    ["kept", "still stored"],
+    [undefined, "not kept"],
+  ] as const)("stored: %s", async (stored, said) => {
+    const outcome = await compressorWith({ summarizer: undefined }).compress(alternating(60, 4000), {
+      stored,
+    });
+    const text = JSON.stringify([outcome.messages, outcome.notices]);
+    expect(JSON.stringify(outcome.notices)).toContain(said);
+    expect(JSON.stringify(outcome.messages[outcome.summaryIndex ?? -1])).toContain(said);
+    if (stored !== "searchable") expect(text).not.toContain("session_search");
+    if (stored === undefined) expect(text).not.toContain("still stored");
+  });
+});

@@ -5,8 +5,8 @@ import {
   COMPACTION_NOTE,
   HANDOFF_END,
   HANDOFF_MARKER,
-  HANDOFF_PREFIX,
   handoffBody,
+  handoffPrefix,
   handoffText,
   isHandoff,
   withCompactionNote,
@@ -26,19 +26,22 @@ describe("the handoff", () => {
     expect(HANDOFF_END).toBe(
       "--- END OF CONTEXT SUMMARY \u2014 respond to the message below, not the summary above ---",
     );
-    expect(HANDOFF_PREFIX.startsWith(HANDOFF_MARKER)).toBe(true);
-    expect(HANDOFF_PREFIX.endsWith(":")).toBe(true);
-    expect(HANDOFF_PREFIX).not.toContain("\n");
-    for (const word of [
-      "background",
-      "newest user message",
-      "Historical",
-      "undo",
-      "MEMORY.md",
-      "USER.md",
-      "session_search",
-    ])
-      expect(HANDOFF_PREFIX).toContain(word);
+    for (const stored of ["searchable", "kept", undefined] as const) {
+      const prefix = handoffPrefix(stored);
+      expect(prefix.startsWith(HANDOFF_MARKER)).toBe(true);
+      expect(prefix.endsWith(":")).toBe(true);
+      expect(prefix).not.toContain("\n");
+      for (const word of ["background", "newest user message", "Historical", "undo", "MEMORY.md", "USER.md"])
+        expect(prefix).toContain(word);
+    }
+  });
+
+  it("says where the turns can be read only if the caller said that they are stored", () => {
+    expect(handoffPrefix("searchable")).toContain("session_search");
+    expect(handoffPrefix("kept")).toContain("are still stored:");
+    expect(handoffPrefix(undefined)).toContain("are not kept:");
+    for (const stored of ["kept", undefined] as const)
+      expect(handoffPrefix(stored)).not.toContain("session_search");
   });
 
   it("gives back the body it was made of, whatever is in it", () => {

@@ -40,20 +40,21 @@ describe("a list that is not compacted", () => {
 });
 
 it("each cause has its own notice, and sizes are in the server's tokens", () => {
-  expect(causes({ kind: "refused", cause: "read_only" }, WINDOW)).toEqual(["lcm_read_only"]);
-  expect(noticesOf({ kind: "refused", cause: locked }, WINDOW)).toEqual([
+  expect(causes({ kind: "refused", cause: "read_only" }, WINDOW, "kept")).toEqual(["lcm_read_only"]);
+  expect(noticesOf({ kind: "refused", cause: locked }, WINDOW, "kept")).toEqual([
     {
       cause: "lcm_store_failed:db-locked",
       text: "The conversation was not compacted, because its summaries could not be stored: Another process has the lock. Close it.",
     },
   ]);
   const unstored = (count: number) =>
-    causes({ kind: "unchanged", reason: "not_stored", unstored: count }, WINDOW);
+    causes({ kind: "unchanged", reason: "not_stored", unstored: count }, WINDOW, "kept");
   expect([unstored(0), unstored(2)]).toEqual([["lcm_conflict"], ["lcm_not_stored"]]);
   const tooLarge = { role: "tool", tokens: 80_000 };
   const [notice] = noticesOf(
     { kind: "unchanged", reason: "message_too_large", unstored: 0, tooLarge },
     WINDOW,
+    "kept",
   );
   expect(notice?.text).toContain("One tool message has about 160,000 tokens");
 });

@@ -72,7 +72,9 @@ describe("a handoff without a model", () => {
     const text = local(turns);
     expect(text).toContain("Summary generation was unavailable (timeout: No summary within 120 s.)");
     expect(text).toContain("7 messages (rows 12 to 40) left the context");
-    expect(text).toMatch(/session_search \(scope lineage\), or lcm_expand/);
+    expect(text).toContain("They are not kept.");
+    expect(local(turns, { stored: "kept" })).toContain("They are still stored.");
+    expect(local(turns, { stored: "searchable" })).toContain("session_search (scope lineage)");
     expect(local(turns, { leftOut: { count: 1, reason: "summary_failed" } })).toContain(
       "1 message left the context",
     );
@@ -84,7 +86,7 @@ describe("a handoff without a model", () => {
         histories({ maxLength: 25 }),
         fc.integer({ min: 1_500, max: 7_000 }),
         (history, limitChars) => {
-          const text = local(history, { limitChars });
+          const text = local(history, { limitChars, stored: "searchable" });
           expect([...text].length).toBeLessThanOrEqual(limitChars);
           expect(text).toContain("Summary generation was unavailable");
           expect(text).toContain("session_search");
