@@ -8,14 +8,27 @@ const root = resolve(import.meta.dirname, "..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 const pages = [
   "README.md",
-  ...readdirSync(join(root, "docs"))
-    .filter((name) => name.endsWith(".md") && name !== "style.md") // for maintainers: it names internals
-    .map((name) => join("docs", name)),
+  ...["docs", "docs/guides"].flatMap((folder) =>
+    readdirSync(join(root, folder))
+      .filter((name) => name.endsWith(".md") && name !== "style.md") // for maintainers: it names internals
+      .map((name) => join(folder, name)),
+  ),
 ];
 
 /** Every public name of `hermes-memory` and its subpaths, types included. */
 const product = publicEntryPoints().filter(({ specifier }) => specifier.startsWith("hermes-memory"));
 const exported = new Set(product.flatMap(({ names }) => names.map(({ name }) => name)));
+
+const examples = ["examples", "test/consumers"].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.tsx?$/.test(name) && !/node_modules|\.(?:work|next)/.test(name))
+    .map((name) => join(folder, name)),
+);
+
+function isExported(specifier: string, name: string): boolean {
+  const entry = publicEntryPoints().find((each) => each.specifier === specifier);
+  return entry?.names.some((each) => each.name === name) ?? false;
+}
 
 /** What some file of the library exports, whether or not the package does. */
 const declared = new Set(
@@ -66,6 +79,27 @@ describe("the package", () => {
     const advice =
       "Export them in a file of src/public of their package, or add fields and options of the same name to OTHER_THINGS.";
     expect(missing, advice).toEqual([]);
+  });
+
+  it.each([...pages, ...examples])("exports what %s imports from it", (page) => {
+    const imports = [
+      ...read(page).matchAll(
+        /import (?:type )?\{([^}]*)\} from "((?:@hermes-memory\/|hermes-memory)[^"]*)"/g,
+      ),
+    ].flatMap(([, names = "", specifier = ""]) =>
+      names
+        .split(",")
+        .map((name) =>
+          name
+            .replace(/^\s*type\s+/, "")
+            .replace(/ as .*/s, "")
+            .trim(),
+        )
+        .filter((name) => name !== "")
+        .map((name) => ({ name, specifier })),
+    );
+    const missing = imports.filter(({ name, specifier }) => !isExported(specifier, name));
+    expect(missing).toEqual([]);
   });
 
   it("finds names that are not exported", () => {

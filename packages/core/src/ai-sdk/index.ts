@@ -41,6 +41,7 @@ export type AiSdk = {
 /** Fits `UIMessage` of the AI SDK 5, 6 and 7. */
 export type ChatUiMessage = { id: string; role: "user" | "assistant"; parts: ChatUiPart[] };
 
+/** A part of a `ChatUiMessage`. */
 export type ChatUiPart =
   | { type: "text"; text: string }
   | { type: "reasoning"; text: string }
