@@ -99,6 +99,9 @@ const yamlModules: Plugin = {
   },
 };
 
+/** Pages about the sources, which are not published. */
+const FOR_MAINTAINERS = /[/\\]docs[/\\](?:architecture\.md|style\.md|decisions)$/;
+
 /** Modules that nearly every caller loads, by package. */
 const GROUND: Readonly<Record<string, readonly string[]>> = {
   "@hermes-memory/core": [
@@ -249,7 +252,10 @@ function copyPages({ folder, dist, manifest }: Package): void {
   const readme = readFileSync(join(isProduct ? root : folder, "README.md"), "utf8");
   write(join(dist, "README.md"), readme.replaceAll("](../../docs/", "](docs/"));
   copyFileSync(join(root, "LICENSE"), join(dist, "LICENSE"));
-  cpSync(join(root, "docs"), join(dist, "docs"), { recursive: true });
+  cpSync(join(root, "docs"), join(dist, "docs"), {
+    recursive: true,
+    filter: (path) => !FOR_MAINTAINERS.test(path),
+  });
   if (isProduct) copyFileSync(join(root, "CHANGELOG.md"), join(dist, "CHANGELOG.md"));
   for (const page of readdirSync(dist, { recursive: true, encoding: "utf8" }))
     if (page.endsWith(".md")) withoutDeadLinks(join(dist, page));

@@ -26,6 +26,14 @@ describe("the documentation", () => {
     expect(page).toBe(withConfigTable(page));
   });
 
+  /** Those that the packages contain (FOR_MAINTAINERS in scripts/build.ts). */
+  const published = pages.filter((page) => !/^(?:AGENTS|docs\/(?:architecture|style|decisions))/.test(page));
+  it.each(published)("%s sends nobody into the sources", (page) => {
+    const text = readFileSync(join(root, page), "utf8");
+    const links = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map((match) => match[1] as string);
+    expect(links.filter((link) => /(?:^|\/)(?:src|test|testing|scripts|bench)\//.test(link))).toEqual([]);
+  });
+
   it.each(pages)("%s links only to what exists", (page) => {
     const text = readFileSync(join(root, page), "utf8");
     const links = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map((match) => match[1] as string);

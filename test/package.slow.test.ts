@@ -6,6 +6,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
@@ -67,6 +68,25 @@ describe.each(PACKAGES)("the packed package $name", ({ name, source, consumer })
     expect(readFileSync(join(packageIn(consumer, name), "README.md"), "utf8")).not.toContain("](../");
     const files = names.map((each) => join(packageIn(consumer, name), each.slice("package/".length)));
     expect(files.filter((path) => readFileSync(path, "utf8").includes(root))).toEqual([]);
+  });
+
+  it("has no dead link in its pages, and none of the pages for maintainers", () => {
+    const inside = packageIn(consumer, name);
+    const pages = readdirSync(inside, { recursive: true, encoding: "utf8" }).filter((each) =>
+      /^(?!.*node_modules).*\.md$/.test(each),
+    );
+    expect(pages.map((each) => each.replaceAll("\\", "/"))).toEqual(
+      expect.arrayContaining(["README.md", "docs/build.md", "docs/api/README.md", "docs/guides/ai-sdk.md"]),
+    );
+    expect(pages.filter((each) => /architecture|decisions|style/.test(each))).toEqual([]);
+    const dead = pages.flatMap((page) => {
+      const text = readFileSync(join(inside, page), "utf8").replace(/^```[\s\S]*?^```$/gm, "");
+      const links = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map((match) => match[1] as string);
+      return links
+        .filter((link) => !existsSync(resolve(inside, dirname(page), link)))
+        .map((link) => `${page}: ${link}`);
+    });
+    expect(dead).toEqual([]);
   });
 
   it("says what it needs: siblings in one version, nothing for development, no path into the sources", () => {
