@@ -45,7 +45,9 @@ it("the suites import no test runner, no fast-check and nothing of the tests", (
   );
   expect(imports.length).toBeGreaterThan(20);
   expect(
-    imports.filter((line) => !/: (node:(fs|fs\/promises|net|os|path|util)|(\.\.?\/)+(?!.*\btest\/).+\.ts)$/.test(line)),
+    imports.filter(
+      (line) => !/: (node:(fs|fs\/promises|net|os|path|util)|(\.\.?\/)+(?!.*\btest\/).+\.ts)$/.test(line),
+    ),
   ).toEqual([]);
 });
 

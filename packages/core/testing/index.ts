@@ -11,8 +11,6 @@ export {
   openTestMemory,
   type PreparedAnswers,
   type TestClock,
-  type TestEntry,
   type TestMemoryOptions,
-  type TextModelRequest,
   testClock,
 } from "./test-memory.ts";

@@ -14,7 +14,7 @@ export type TestMemoryOptions = Omit<OpenMemoryOptions, "home"> & {
   readonly entries?: readonly (string | TestEntry)[];
 };
 
-export type TestEntry = {
+type TestEntry = {
   readonly text: string;
   readonly target?: EntryTarget;
   readonly user?: { readonly platform: string; readonly id: string };
@@ -67,7 +67,7 @@ function removeHome(home: string): Promise<void> {
   return rm(home, { recursive: true, force: true, maxRetries: 10, retryDelay: 300 });
 }
 
-export type TextModelRequest = Parameters<TextModel["complete"]>[0];
+type TextModelRequest = Parameters<TextModel["complete"]>[0];
 
 /** One answer for every request; or one for each, in this order, where an `Error` makes the request fail; or a function. */
 export type PreparedAnswers =
