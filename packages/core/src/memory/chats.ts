@@ -75,6 +75,13 @@ export class Chats implements Members {
     await Promise.all(this.#background);
   }
 
+  /** Before the person is erased: finishes what is being stored, and drops recall and providers, which start anew with the next turn. */
+  async forgetAll(): Promise<void> {
+    await this.settled();
+    this.#recalls.clear();
+    await this.#providers.endedAll();
+  }
+
   // ---- Context ----
 
   async context<F extends MessageFormat = "ai-sdk">(
