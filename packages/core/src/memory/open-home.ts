@@ -352,6 +352,15 @@ function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonPro
       const providers = await layer();
       return providers?.forgetInProvider({ ...providers.request, text, isDryRun }) ?? { kind: "none" };
     },
+    async erase({ isDryRun }) {
+      const providers = await layer();
+      return providers?.eraseInProvider({ ...providers.request, isDryRun }) ?? { kind: "none" };
+    },
+    async findElsewhere() {
+      const { findStoresElsewhere } = await import("../providers/index.ts");
+      const { provider } = await memory.memoryConfig();
+      return findStoresElsewhere(memory.home, provider.trim(), user);
+    },
     async scrub(texts) {
       const providers = texts.length === 0 ? undefined : await layer();
       return providers?.scrubInProvider({ ...providers.request, texts }) ?? { kind: "none" };

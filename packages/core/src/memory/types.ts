@@ -145,6 +145,10 @@ export interface PersonProvider {
   mirror(writes: readonly CommittedWrite[], origin: string): Promise<Mirrored>;
   /** Erases a text in the provider's store; with `isDryRun` only counts the matches. */
   forget(text: string, options: { readonly isDryRun: boolean }): Promise<Forgot>;
+  /** Erases everything of this person in the provider's store; with `isDryRun` only counts it. */
+  erase(options: { readonly isDryRun: boolean }): Promise<Forgot>;
+  /** One sentence for each bundled provider that is not active but still has records of this person. */
+  findElsewhere(): Promise<readonly { readonly provider: string; readonly found: string }[]>;
   /** Makes the provider overwrite the bytes of deleted texts. */
   scrub(texts: readonly string[]): Promise<Scrubbed>;
 }

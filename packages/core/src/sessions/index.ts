@@ -89,6 +89,7 @@ export type {
   BetterSummary,
   BranchOptions,
   ContinueOptions,
+  ErasedSessions,
   ExportLoss,
   Health,
   HeldLease,

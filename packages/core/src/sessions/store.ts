@@ -496,6 +496,15 @@ export type ImportOutcome = {
   readonly renamed: readonly { readonly id: string; readonly title: string | null }[];
 };
 
+export type ErasedSessions = {
+  readonly sessions: number;
+  readonly messages: number;
+  /** Kept results, snapshots and transcripts. */
+  readonly files: number;
+  /** What is left, why, and what to do about it: one or two sentences each, without any text of a message. */
+  readonly remaining: readonly string[];
+};
+
 export interface StoreMaintenance {
   // Deleting. If directories are passed, the files of deleted sessions are removed after the commit: JSON snapshots, transcripts
   // of Hermes Agent, and kept results that no other row names.
@@ -503,6 +512,15 @@ export interface StoreMaintenance {
   deleteSession(id: string, options?: SessionFiles & EditOptions): Promise<boolean>;
   deleteSessions(ids: readonly unknown[], options?: SessionFiles & EditOptions): Promise<number>;
   deleteSessionIfEmpty(id: string): Promise<boolean>;
+  /**
+   * Erases every session of one user, or with null every session without a user, with all messages, also archived and rewound ones,
+   * and overwrites the bytes of deleted rows. Sessions of others stay, also those that come from one of these. Unlike the members
+   * above it goes on if a session is busy, removes files before their rows, and can be repeated after a failure.
+   */
+  eraseSessions(
+    of: SessionUser | null,
+    options?: SessionFiles & { readonly dryRun?: boolean },
+  ): Promise<ErasedSessions>;
   /** The subagent runs, at any depth, that are deleted with these sessions. */
   listDelegates(ids: readonly string[], scope?: Scope): Promise<string[]>;
 

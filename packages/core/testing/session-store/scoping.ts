@@ -35,7 +35,7 @@ type Scoped = {
 /** Reads that return the id they were asked for when it is unknown. */
 type Walk = "getCompressionTip" | "listLineage" | "resolveResumeSessionId";
 /** Their rules have separate tests. */
-type Special = "createSession" | "getNextTitleInLineage";
+type Special = "createSession" | "eraseSessions" | "getNextTitleInLineage";
 
 const NO_WINDOW = { window: [], messages_before: 0, messages_after: 0 };
 

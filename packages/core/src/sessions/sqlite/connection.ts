@@ -8,6 +8,7 @@ import type { Clock } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import { readScope, type Scope, USER_PLATFORM } from "../identity.ts";
 import { isBusy, isStaleSchema, toSessionError } from "./failures.ts";
+import { IN_MEMORY } from "./options.ts";
 
 /** How long SQLite itself may block the event loop in one attempt. */
 export const BUSY_TIMEOUT_MS = 25;
@@ -132,6 +133,11 @@ export class Connection {
     this.#isClosed = true;
     this.#statements.clear();
     this.db.close();
+  }
+
+  /** No other connection can open it, so work that would run in a worker thread runs here. */
+  get isInMemory(): boolean {
+    return this.path === IN_MEMORY;
   }
 
   get isClosed(): boolean {
@@ -267,6 +273,7 @@ function matchable(values: Values): Values {
 }
 
 function fileAt(path: string): string | undefined {
+  if (path === IN_MEMORY) return undefined; // a file of that name is another database
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found && `${found.dev}:${found.ino}`;
 }

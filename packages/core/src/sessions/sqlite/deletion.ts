@@ -291,7 +291,7 @@ function withDelegates(
 }
 
 /** Messages are deleted before their session, because Hermes Agent's index triggers read the session. */
-function deleteOne(connection: Connection, id: string): void {
+export function deleteOne(connection: Connection, id: string): void {
   const prompt = promptHash(connection, id);
   connection.run(ORPHAN_CHILDREN, { id });
   connection.run(DELETE_MESSAGES, { id });

@@ -91,9 +91,13 @@ function isOf(
 
 /**
  * By result id, the first row of each owner. Rewound rows count too, because they can be restored. Ids only grow, and a copy has
- * a higher id than its original, so a reference that is copied while this runs is found in one place or the other.
+ * a higher id than its original, so a reference that is copied while this runs is found in one place or the other. Rows of the
+ * sessions in `without` do not count.
  */
-export async function namesOfResults(connection: Connection): Promise<Map<string, ResultName[]>> {
+export async function namesOfResults(
+  connection: Connection,
+  without: ReadonlySet<string> = new Set(),
+): Promise<Map<string, ResultName[]>> {
   const names = new Map<string, ResultName[]>();
   for (let after = -LARGEST_INTEGER; ; ) {
     const { last, rows } = await connection.read(() => {
@@ -107,10 +111,11 @@ export async function namesOfResults(connection: Connection): Promise<Map<string
         ),
       };
     });
-    for (const [at, { id: messageId, content, tool_call_id }] of decodeRows(
+    for (const [at, { id: messageId, session_id, content, tool_call_id }] of decodeRows(
       rows,
       () => undefined,
     ).entries()) {
+      if (without.has(session_id)) continue;
       const noted = notedResult(content, tool_call_id);
       const owner = rows[at]?.result_owner ?? null;
       const known = noted && names.get(noted.id);

@@ -135,7 +135,8 @@ export function maintenanceOperations(
           sources,
         };
       });
-      return { ...counted, bytes: fileBytes(connection.path), index: await stateOfIndex(connection) };
+      const bytes = connection.isInMemory ? await databaseBytes(connection) : fileBytes(connection.path);
+      return { ...counted, bytes, index: await stateOfIndex(connection) };
     },
     getMeta: (key) => connection.read(() => readMeta(connection, key)),
     setMeta: (key, value) => connection.write(() => writeMeta(connection, key, value)),
@@ -160,7 +161,7 @@ function sizeOf(file: string): number {
 }
 
 /** Size of the database without its log. */
-async function databaseBytes(connection: Connection): Promise<number> {
+export async function databaseBytes(connection: Connection): Promise<number> {
   return connection.read(() => {
     const pages = connection.get<{ page_count: number }>("PRAGMA page_count")?.page_count ?? 0;
     const size = connection.get<{ page_size: number }>("PRAGMA page_size")?.page_size ?? 0;
@@ -180,11 +181,11 @@ async function stateOfIndex(connection: Connection): Promise<StoreStats["index"]
   }
 }
 
-/** Merges our index into one segment, a few pages at a time. */
-async function mergeIndex(connection: Connection, signal?: AbortSignal): Promise<void> {
+/** Merges an FTS index, by default ours, into one segment, a few pages at a time. */
+export async function mergeIndex(connection: Connection, signal?: AbortSignal, table = FTS): Promise<void> {
   connection.refuseIfReadOnly();
-  if (!(await connection.read(() => featuresOf(connection).tables.has(FTS)))) return;
-  const merge = `INSERT INTO ${FTS}(${FTS}, rank) VALUES('merge', :pages)`;
+  if (!(await connection.read(() => featuresOf(connection).tables.has(table)))) return;
+  const merge = `INSERT INTO ${table}(${table}, rank) VALUES('merge', :pages)`;
   let pages = -PAGES_PER_MERGE; // negative in the first step: merge everything, not only what is due
   for (let isDone = false; !isDone && !signal?.aborted; pages = PAGES_PER_MERGE) {
     isDone = await connection.write(
@@ -202,12 +203,13 @@ async function mergeIndex(connection: Connection, signal?: AbortSignal): Promise
  * VACUUM rewrites the whole file and locks out all other programs. `in-use`: another process has the file open (known only on
  * Linux), and nothing was done.
  */
-async function vacuumIfUnused(connection: Connection): Promise<"done" | "in-use"> {
+export async function vacuumIfUnused(connection: Connection): Promise<"done" | "in-use"> {
   connection.refuseIfReadOnly();
   const { address, path, waitLimitMs } = connection;
+  const db = connection.isInMemory ? connection.db : undefined;
   if (otherProcessesWithFileOpen(path).length > 0) return "in-use";
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
-  await runOneInThread({ address, readOnly: false, waitLimitMs }, "VACUUM");
+  await runOneInThread({ address, readOnly: false, waitLimitMs, db }, "VACUUM");
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
   return "done";
 }
@@ -215,7 +217,8 @@ async function vacuumIfUnused(connection: Connection): Promise<"done" | "in-use"
 async function checkHealth(connection: Connection): Promise<Health> {
   const { path, address, waitLimitMs } = connection;
   await connection.outside(() => undefined); // the diagnosis uses its own connection; this rejects if the store is closed
-  const diagnosis = await diagnose(path, { address, waitLimitMs });
+  const db = connection.isInMemory ? connection.db : undefined;
+  const diagnosis = await diagnose(path, { address, waitLimitMs, db });
   const problems = diagnosis.kind === "sound" ? [] : problemTexts(diagnosis.problems);
   return { ok: diagnosis.kind === "sound", problems, indexChecked: diagnosis.indexChecked };
 }
