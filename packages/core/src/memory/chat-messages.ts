@@ -189,6 +189,18 @@ export function inFormat<F extends MessageFormat>(
   }
 }
 
+const asChatMessage = new WeakMap<Message, Message>();
+
+/** A message with parts as `context` gives it: some parts became text. */
+export function asShown(message: Message): Message | undefined {
+  if (message.content === null || typeof message.content === "string") return undefined;
+  const known = asChatMessage.get(message);
+  if (known !== undefined) return known;
+  const [shown] = fromAiSdk(toChatMessages([message]));
+  if (shown !== undefined) asChatMessage.set(message, shown);
+  return shown;
+}
+
 /** Only the fields of OpenAI's API: some servers refuse a row with others. */
 function toPlainRow(message: Message): OpenAiMessage {
   const { role, content, tool_calls, tool_call_id, name } = toOpenAi(message, { forOthers: true });

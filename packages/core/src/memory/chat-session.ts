@@ -92,7 +92,12 @@ const PAUSE_MS = { least: 20, most: 150 };
 
 export type HeldChat = OpenChat & { readonly holder: string };
 
-type Waiting = { readonly signal?: AbortSignal | undefined; readonly waitMs?: number };
+type Waiting = {
+  readonly signal?: AbortSignal | undefined;
+  readonly waitMs?: number;
+  /** Of the lease. Default: a new one for this call. */
+  readonly holder?: string;
+};
 
 /** The calls that work on a chat now, by its first session. */
 export class ChatTurns {
@@ -104,14 +109,10 @@ export class ChatTurns {
   }
 
   /** Rejects with `chat-busy` if another process works on the chat for longer than the wait. */
-  async alone<T>(
-    chatId: string,
-    work: (chat: HeldChat) => Promise<T>,
-    { signal, waitMs = WAIT_MS }: Waiting = {},
-  ): Promise<T> {
+  async alone<T>(chatId: string, work: (chat: HeldChat) => Promise<T>, waiting: Waiting = {}): Promise<T> {
     const key = chatSessionId(this.#person.user, chatId);
     const before = this.#last.get(key) ?? Promise.resolve();
-    const mine = before.then(() => this.#leased(chatId, work, signal, waitMs));
+    const mine = before.then(() => this.#leased(chatId, work, waiting));
     const ended = mine.catch(() => undefined); // the caller gets the error
     this.#last.set(key, ended);
     try {
@@ -129,10 +130,9 @@ export class ChatTurns {
   async #leased<T>(
     chatId: string,
     work: (chat: HeldChat) => Promise<T>,
-    signal: AbortSignal | undefined,
-    waitMs: number,
+    { signal, waitMs = WAIT_MS, holder: given }: Waiting,
   ): Promise<T> {
-    const holder = newHolder();
+    const holder = given ?? newHolder();
     const until = performance.now() + waitMs;
     try {
       for (;;) {
@@ -155,7 +155,7 @@ export class ChatTurns {
         await sleep(PAUSE_MS.least + Math.random() * (PAUSE_MS.most - PAUSE_MS.least), undefined, { signal });
       }
     } finally {
-      forgetHolder(holder);
+      if (given === undefined) forgetHolder(holder);
     }
   }
 }

@@ -99,6 +99,7 @@ export type {
   NewLineageSession,
   NewSession,
   OptimizeOutcome,
+  OwnPrompt,
   Progress,
   RewindOutcome,
   SessionFilter,

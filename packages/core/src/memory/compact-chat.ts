@@ -1,0 +1,141 @@
+// Compacts a chat: lock, ask the provider and the engine, write the continuation in one transaction, unlock. While the model writes the
+// summary the chat can go on: messages that are stored meanwhile follow the summary. Until the transaction nothing has changed.
+import { ContextCompressor, compressorSettings, estimateRequest, withoutRefused } from "../context/index.ts";
+import type { Clock } from "../lib/index.ts";
+import { type Message, toNewMessage } from "../message/index.ts";
+import type { MemoryManager } from "../providers/index.ts";
+import {
+  forgetHolder,
+  newHolder,
+  newSessionId,
+  type OwnPrompt,
+  type SessionStore,
+} from "../sessions/index.ts";
+import { type ChatTurns, loadChat } from "./chat-session.ts";
+import type { Person } from "./types.ts";
+import type { Compacted, CompactOptions } from "./user-memory.ts";
+
+export type CompactRequest = CompactOptions & {
+  readonly chatId: string;
+  readonly sessionId: string;
+  /** The memory block that the chat has now. */
+  readonly system: string;
+};
+
+export type CompactDeps = {
+  readonly person: Person;
+  readonly store: SessionStore;
+  readonly turns: ChatTurns;
+  readonly manager: MemoryManager | undefined;
+  /** The memory block of the continuation, with the entries as they are now. */
+  readonly newBlock: () => Promise<OwnPrompt>;
+};
+
+const LOCK_SECONDS = 300;
+
+export async function compactChat(deps: CompactDeps, request: CompactRequest): Promise<Compacted> {
+  const { store } = deps;
+  const { sessionId } = request;
+  const holder = newHolder();
+  try {
+    if (!(await store.tryAcquireCompressionLock(sessionId, holder, { ttl: LOCK_SECONDS })))
+      return unchanged(request, await tokensNow(deps, request), "busy", [
+        "Another process compacts this chat right now.",
+      ]);
+    // A summary can take longer than the lock lives. Whether it is still ours is checked by the transaction.
+    const renewal = setInterval(
+      () => void store.renewCompressionLock(sessionId, holder, { ttl: LOCK_SECONDS }).catch(() => undefined),
+      (LOCK_SECONDS * 1000) / 3,
+    ).unref();
+    try {
+      return await whileLocked(deps, request, holder);
+    } finally {
+      clearInterval(renewal);
+      await store.releaseCompressionLock(sessionId, holder);
+    }
+  } finally {
+    forgetHolder(holder);
+  }
+}
+
+async function whileLocked(
+  { person, store, turns, manager, newBlock }: CompactDeps,
+  request: CompactRequest,
+  holder: string,
+): Promise<Compacted> {
+  const { chatId, sessionId, system, model, contextLength, focus, force, signal } = request;
+  const stored = await loadChat(store, sessionId);
+  const whole = withoutRefused(stored);
+  const tokensBefore = estimateRequest({ system, messages: whole });
+  const { clock } = person.memory;
+  const settings = compressorSettings(await person.memory.config(), contextLength);
+  const engine = new ContextCompressor({ ...settings, summarizer: model, clock });
+  if (!force && !engine.shouldCompress(tokensBefore))
+    return unchanged(request, tokensBefore, "unchanged", []);
+
+  const providerText = (await manager?.onPreCompress(whole)) || undefined;
+  const outcome = await engine.compress(whole, {
+    currentTokens: tokensBefore,
+    focusTopic: focus,
+    force,
+    providerText,
+    stored: "kept",
+    signal,
+  });
+  const notices = outcome.notices.map(({ text }) => text);
+  if (outcome.kind === "unchanged" || outcome.kind === "aborted")
+    return unchanged(request, tokensBefore, outcome.kind, notices);
+
+  return turns.alone(
+    chatId,
+    async ({ row }) => {
+      const newest = await loadChat(store, sessionId);
+      const known = new Set(stored.map(rowOf));
+      const added = newest.filter((message) => !known.has(rowOf(message)));
+      if (row.id !== sessionId || newest.length - added.length < stored.length)
+        return unchanged(request, tokensBefore, "unchanged", [
+          ...notices,
+          "The chat was not compacted: messages were taken back or it was continued while the summary was written.",
+        ]);
+      const messages = dated([...outcome.messages, ...added], clock);
+      const ownPrompt = await newBlock();
+      await manager?.onSessionEnd(whole);
+      const { id } = await store.continueSession(sessionId, {
+        id: newSessionId(clock.now()),
+        systemPrompt: ownPrompt.text,
+        ownPrompt,
+        messages: messages.map(toNewMessage),
+        lockHolder: holder,
+        leaseHolder: holder,
+      });
+      const tokensAfter = estimateRequest({ system: ownPrompt.text, messages });
+      return { kind: outcome.kind, sessionId: id, tokensBefore, tokensAfter, notices };
+    },
+    { signal, holder },
+  );
+}
+
+function rowOf({ meta }: Message): number | undefined {
+  return meta.rowId;
+}
+
+/** The summary is new; every other message keeps its time. */
+function dated(messages: readonly Message[], clock: Clock): readonly Message[] {
+  const nowSeconds = clock.now().getTime() / 1000;
+  return messages.map((message) =>
+    message.meta.atSeconds > 0 ? message : { ...message, meta: { ...message.meta, atSeconds: nowSeconds } },
+  );
+}
+
+async function tokensNow({ store }: CompactDeps, { sessionId, system }: CompactRequest): Promise<number> {
+  return estimateRequest({ system, messages: await loadChat(store, sessionId) });
+}
+
+function unchanged(
+  { sessionId }: CompactRequest,
+  tokens: number,
+  kind: "unchanged" | "aborted" | "busy",
+  notices: readonly string[],
+): Compacted {
+  return { kind, sessionId, tokensBefore: tokens, tokensAfter: tokens, notices };
+}
