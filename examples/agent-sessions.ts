@@ -14,8 +14,6 @@ const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent use
 function open(options: Partial<AgentOptions> = {}): Promise<Agent> {
   return createAgent({
     home,
-    skipContextFiles: true,
-    titles: false,
     onEvent: (event) => {
       if (event.type === "tool-start") console.log(`  ${event.preview}`);
       if (event.type === "memory-write") console.log(`  (${event.action} in ${event.target})`);

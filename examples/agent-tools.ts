@@ -55,9 +55,7 @@ const home = mkdtempSync(join(tmpdir(), "hermes-example-"));
     toolsets: [], // none of the agent's built-in tools
     hooks,
     onEvent: show,
-    systemMessage: "You look after a kiln. Use your tools; never guess a temperature.",
-    skipContextFiles: true,
-    titles: false,
+    instructions: "You look after a kiln. Use your tools; never guess a temperature.",
   });
   console.log("tools:", agent.toolNames.join(", "));
   for (const text of ["How hot is it, top and bottom?", "Go to 1300 degrees. If that is refused, to 1240."]) {

@@ -16,8 +16,6 @@ const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent use
   // Model, memory, tools and sessions follow config.yaml of the home; there is none here, so the defaults apply.
   await using agent = await createAgent({
     home,
-    skipContextFiles: true, // otherwise an AGENTS.md in the current directory becomes part of the prompt
-    titles: false, // saves one model call: this conversation needs no title
     onEvent: (event) => {
       if (event.type === "text-delta") process.stdout.write(event.text);
       if (event.type === "text-discard") process.stdout.write("\n(once more)\n"); // the connection broke; the reply starts again

@@ -33,8 +33,8 @@ const root = resolve(import.meta.dirname, "..");
 /** Each after its dependencies, whose declarations it needs. */
 const packages = ["core", "agent", "hermes-memory"].map(readPackage);
 
-/** Every command loads it, so it is bundled. */
-const BUNDLED = ["commander"];
+// commander: every command loads it. yaml: bundlers take its CommonJS build, whose `require("process")` fails in a bundle of ES modules.
+const BUNDLED = ["commander", "yaml"];
 
 /** Fields of the source's package.json that are published unchanged. */
 const PUBLISHED = [
@@ -42,16 +42,38 @@ const PUBLISHED = [
   "optionalDependencies",
 ];
 
+/**
+ * Put in front of every file that imports no other file of ours, because one of those is the first to run. npm only warns about
+ * `engines`, and an older Node would fail later: 20 has no SQLite, and that of 22 cuts texts off at a NUL.
+ */
+function nodeCheck({ name, engines }: Manifest): string {
+  const needed = /\d+/.exec(engines.node)?.[0];
+  const message = `${name} needs Node ${needed} or newer; this is Node \${process.versions.node}. Update Node, then run it again.`;
+  return [
+    `if (Number.parseInt(process.versions.node, 10) < ${needed})`,
+    `  throw Object.assign(new Error(\`${message}\`), { name: "HermesError", code: "unsupported-node" });`,
+    "",
+  ].join("\n");
+}
+
 // Importing a built-in as a module reads all its properties, which loads streams, web crypto and more that a short command never uses.
 // `process.getBuiltinModule` loads only the names that we read (times: docs/decisions/0003-bundled-command-line.md).
-const plainBuiltins: Plugin = {
-  name: "plain-builtins",
-  setup({ onEnd }) {
-    onEnd(({ outputFiles }) => {
-      for (const { path, text } of outputFiles ?? []) write(path, text.replace(BUILTIN_IMPORT, takeBuiltin));
-    });
-  },
-};
+function writeOutput(manifest: Manifest): Plugin {
+  return {
+    name: "write-output",
+    setup({ onEnd }) {
+      onEnd(({ outputFiles, metafile }) => {
+        for (const { path, text } of outputFiles ?? []) {
+          const { imports } = metafile?.outputs[relative(root, path)] ?? { imports: [] };
+          const isFirst = !imports.some(({ kind, external }) => kind === "import-statement" && !external);
+          // The command line has its launcher for this.
+          const check = isFirst && manifest.bin === undefined ? nodeCheck(manifest) : "";
+          write(path, check + text.replace(BUILTIN_IMPORT, takeBuiltin));
+        }
+      });
+    },
+  };
+}
 
 // The bundler writes such an import only in this form.
 const BUILTIN_IMPORT = /\bimport\s*(?:\{([^{}]*)\}|(\w+))\s*from\s*"(node:[\w/]+)";/g;
@@ -65,6 +87,17 @@ function takeBuiltin(
   const binding = names === undefined ? whole : `{${names.replace(/\s+as\s+/g, ":")}}`;
   return `const ${binding}=process.getBuiltinModule("${name}");`;
 }
+
+/** The build of yaml with ES modules. Its `exports` offer that to browsers only; it uses nothing of a browser. */
+const yamlModules: Plugin = {
+  name: "yaml-modules",
+  setup({ onResolve }) {
+    onResolve({ filter: /^yaml$/ }, () => ({
+      path: join(root, "node_modules/yaml/browser/dist/index.js"),
+      sideEffects: false,
+    }));
+  },
+};
 
 /** Modules that nearly every caller loads, by package. */
 const GROUND: Readonly<Record<string, readonly string[]>> = {
@@ -146,7 +179,7 @@ async function bundle({ folder, dist, manifest }: Package): Promise<void> {
     metafile: true,
     write: false,
     logOverride: { "ignored-bare-import": "silent" },
-    plugins: [sharedGround({ folder, dist, manifest }), plainBuiltins],
+    plugins: [sharedGround({ folder, dist, manifest }), yamlModules, writeOutput(manifest)],
   });
   const foreign = Object.keys(metafile.inputs).flatMap(
     (path) => /node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? [],

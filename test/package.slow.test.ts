@@ -44,7 +44,7 @@ beforeAll(() => {
     }
     writeJson(join(folder, consumer, "package.json"), { name: consumer, private: true, type: "module" });
     // Node takes the types out of no file below a node_modules.
-    const script = readFileSync(join(root, "test", "consumers", `${consumer}.ts`), "utf8");
+    const script = readFileSync(join(root, "test", "packed", `${consumer}.ts`), "utf8");
     writeFileSync(join(folder, consumer, `${consumer}.js`), transformSync(script, { loader: "ts" }).code);
   }
 }, 180_000);
@@ -134,7 +134,7 @@ describe("the types of all three", () => {
     const lines = specifiers.map((each, i) => `export * as e${i} from "${each}";\n`);
     writeFileSync(join(project, "every-export.ts"), lines.join(""));
     const scripts = PACKAGES.map(({ consumer }) => `${consumer}.ts`);
-    for (const each of scripts) copyFileSync(join(root, "test", "consumers", each), join(project, each));
+    for (const each of scripts) copyFileSync(join(root, "test", "packed", each), join(project, each));
     writeJson(join(project, "tsconfig.json"), {
       compilerOptions: {
         noEmit: true,

@@ -34,18 +34,20 @@ export type Workspace = {
   readonly imports: readonly Import[];
 };
 
-// The fixture is data: a home of version 0.1.0 with a plugin of its user.
 const FILES = "{packages/*/{src,test,testing},bench,scripts,examples,test}/**/*.ts";
-const FIXTURE = "test/fixtures/home-0.1.0/";
+// The fixture is data: a home of version 0.1.0 with a plugin of its user. The consumers, and examples with a package.json, are projects
+// of their own.
+const FIXTURE = "test/fixtures/home-0.1.0";
+const CONSUMERS = "test/consumers";
 
 export function readWorkspace(root: string): Workspace {
-  const paths = (pattern: string) =>
-    globSync(pattern, { cwd: root }).map((path) => path.replaceAll("\\", "/"));
+  const paths = (pattern: string, exclude: readonly string[] = []) =>
+    globSync(pattern, { cwd: root, exclude }).map((path) => path.replaceAll("\\", "/"));
+  const projects = paths("examples/*/package.json").map((path) => posix.dirname(path));
   const packages = ["package.json", ...paths("packages/*/package.json")].map((path) =>
     parsePackage(path, JSON.parse(readFileSync(join(root, path), "utf8"))),
   );
-  const files = paths(FILES)
-    .filter((path) => !path.startsWith(FIXTURE))
+  const files = paths(FILES, [FIXTURE, CONSUMERS, ...projects])
     .sort()
     .map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
   return workspaceOf(packages, files);

@@ -139,6 +139,7 @@ export {
   type PersonProvider,
   type Remembered,
   type RememberOptions,
+  type Removed,
   type Reply,
   type SessionsWanted,
   type SkillsWanted,

@@ -1,70 +1,106 @@
-// The options of `createAgent`. Only `home` is needed: the defaults come from its config.yaml and .env.
+// The options of `createAgent`. Only `memory` or `home` is needed: model and settings come from its config.yaml and .env.
 import type { HermesConfig } from "@hermes-memory/core/config";
+import type { ContextEngine } from "@hermes-memory/core/context";
 import type { ApprovalCallback } from "@hermes-memory/core/curated";
 import type { Clock } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
-import type { MemoryUser } from "@hermes-memory/core/memory";
-import type { Message, OpenAiMessage } from "@hermes-memory/core/message";
+import type { GivenMessage, UserMemory } from "@hermes-memory/core/memory";
+import type { MemoryProvider } from "@hermes-memory/core/providers";
 import type { SessionStore } from "@hermes-memory/core/sessions";
 import type { ChatModel, ModelSelection } from "../models/index.ts";
 import type { EventListener } from "./events.ts";
 import type { PreToolCall } from "./tools/run-calls.ts";
 import type { TurnResult } from "./turn-result.ts";
 
+/**
+ * Whose memory, which model, which tools. Used as a library, an agent has the tools `memory`, `session_search` and `read_result`, those
+ * of the provider, the context engine and the MCP servers in config.yaml, and the caller's own; it reads no files of the working
+ * directory and makes no model call that the turn does not need. `hermes chat` switches the rest on: `administrator`, `contextFiles`,
+ * `titles`, `review` and `toolsets: null`. An unknown option is refused (`bad-option`).
+ */
 export type AgentOptions = {
-  /** `$HERMES_HOME`. Created when it does not exist. */
-  readonly home: string;
-  /** Default: `<home>/config.yaml`. */
+  /**
+   * The person the agent works for: `memory.owner` or `memory.user(...)` of `openMemory`. The caller closes it, after the agent. Pass
+   * either this or `home`.
+   */
+  readonly memory?: UserMemory;
+  /** `$HERMES_HOME`: opened and closed by the agent, and created when it does not exist. Without `user`: the owner of the home. */
+  readonly home?: string;
+  /**
+   * With `home`: one user of several. Binds everything of theirs together: memory files, staged writes, sessions, search, titles and
+   * the provider's identity. `user: undefined` is an error: a program that lost its user must not get the owner's memory.
+   */
+  readonly user?: { readonly platform: string; readonly id: string | number | bigint };
+  /** With `home`: the owner's memory files, and the sessions of all users. For whoever runs the home, such as `hermes chat`. */
+  readonly administrator?: boolean;
+  /**
+   * The conversation, as in `memory.context(chatId)` and `memory.remember(chatId, ...)`: continued where it stands, or begun. Instead
+   * of `sessionId`, `resume` and `continueLast`.
+   */
+  readonly chatId?: string;
+  /** Default: `<home>/config.yaml`. With `memory`, curated memory and skills follow the config that it was opened with. */
   readonly config?: HermesConfig;
   /** A model object: of the AI SDK (`openai("gpt-5")`), or of this package. Default: chosen by `selection`, environment and config. */
   readonly model?: ChatModel | object;
   /** Overrides the model that config chooses. */
   readonly selection?: ModelSelection;
+  /** Who the agent is, at the beginning of the prompt. Replaces SOUL.md or "You are Hermes ...", and what the prompt says about Hermes. */
+  readonly identity?: string;
+  /** The caller's instructions, part of the stored prompt. */
+  readonly instructions?: string;
   /** More tools, made with the AI SDK's `tool()`. */
   readonly tools?: Readonly<Record<string, unknown>>;
   /** Names of those in `tools` that change nothing, so that their calls may run at the same time. */
   readonly readOnlyTools?: readonly string[];
-  /** The toolsets to offer. Null or absent: all. */
-  readonly toolsets?: readonly string[] | null;
   /**
-   * An open store; it is then the caller's to close. One that is bound to a user makes the agent that user's. Null: none. Default:
-   * `<home>/state.db`.
+   * The toolsets to offer. Absent: all except `skills`, `todo` and `delegation`. Null: all. `[]`: none. `tools` are always offered.
+   */
+  readonly toolsets?: readonly string[] | null;
+  /** External memory: an object for this agent alone, instead of the provider that config selects. False: none. */
+  readonly provider?: MemoryProvider | false;
+  /**
+   * Keeps the conversation within the window: an object for this agent alone, instead of the engine that config selects. It works on
+   * `Message`, or with `contract: 1` on chat rows. Its exceptions cannot break a turn.
+   */
+  readonly contextEngine?: ContextEngine;
+  /**
+   * An open store; it is then the caller's to close. Bound to the person the agent works for; one that is bound to another person is
+   * refused (`user-mismatch`). Null: nothing is stored. Default: `<home>/state.db`.
    */
   readonly store?: SessionStore | null;
   /** Resume this session: its id, a unique beginning of it, or its title. */
   readonly resume?: string;
   /** Resume the newest session of this platform, or begin one. */
   readonly continueLast?: boolean;
-  /** The id of a new session. */
+  /** The id of the session. One that exists is continued. */
   readonly sessionId?: string;
-  /** `cli`, `telegram`, `subagent`, ... Default: that of `user`, then of the store's user, then `HERMES_SESSION_SOURCE`, then `cli`. */
+  /**
+   * Where the conversation takes place, stored as the source of its sessions: `telegram`, `webui`, `subagent`, ... Default: the user's
+   * platform; for the owner `HERMES_SESSION_SOURCE`, then `library`; for the administrator then `cli`.
+   */
   readonly platform?: string;
   /** A hint in the prompt about a platform that the agent does not know. */
   readonly platformHint?: string;
-  /**
-   * One user of several, by the id they have on `platform`. Binds everything of theirs together: memory files, staged writes,
-   * sessions, search, titles and the provider's identity. Neither this nor `user`: the owner of the home. `undefined` is an error.
-   */
-  readonly userId?: string;
-  readonly userName?: string;
-  /** The same as `userId`, with the platform of the id, which is also the default of `platform`. */
-  readonly user?: MemoryUser;
-  /** Searched for context files. Default: the process's directory. */
+  /** Told to the memory provider. */
+  readonly chat?: ChatIdentity;
+  /** AGENTS.md and the other context files of `cwd` become part of the prompt. Default: false. */
+  readonly contextFiles?: boolean;
+  /** With `contextFiles`: where they are searched. Default: the process's directory. */
   readonly cwd?: string;
-  /** The caller's own instructions, part of the stored prompt. */
-  readonly systemMessage?: string;
   /** Instructions added to requests only: neither cached nor stored. */
   readonly ephemeralSystemPrompt?: string;
   /** Messages between the system prompt and the conversation, in requests only; for instance examples. */
-  readonly prefillMessages?: readonly (Message | OpenAiMessage)[];
-  readonly skipContextFiles?: boolean;
+  readonly prefillMessages?: readonly GivenMessage[];
   /** No curated memory and no provider: for subagents and batch runs. */
   readonly skipMemory?: boolean;
   readonly passSessionId?: boolean;
   /** Model calls of one turn. Default: `agent.max_turns`. */
   readonly maxTurns?: number;
-  /** A conversation to begin with, where there is no session to resume. It is stored with the first turn. */
-  readonly history?: readonly (Message | OpenAiMessage)[];
+  /**
+   * A conversation to begin with, where there is no session to resume. It is stored with the first turn. Messages of this package, rows
+   * of OpenAI's chat API, or `ModelMessage`s of the AI SDK 5, 6 and 7.
+   */
+  readonly history?: readonly GivenMessage[];
   readonly hooks?: AgentHooks;
   readonly onEvent?: EventListener;
   /** Asks the user about memory writes, where `memory.write_approval` is on. Without it they become pending writes. */
@@ -82,10 +118,24 @@ export type AgentOptions = {
     /** Names of the tools of that agent: this one gets no others of those they share. Absent: any. */
     readonly tools?: readonly string[];
   };
-  /** Background reviews of memory and skills. Default: true, unless `skipMemory`. */
+  /** Background reviews of memory and skills, which spend model calls of their own. Default: false. */
   readonly review?: boolean;
-  /** Ask the model for a title after the first exchange. Default: true. */
+  /** Ask the model for a title after the first exchange. Default: false. */
   readonly titles?: boolean;
+};
+
+/** The chat a gateway answers in, for memory providers that keep something per chat, thread or gateway session. */
+export type ChatIdentity = {
+  /** Default: `chatId`. */
+  readonly id?: string;
+  readonly name?: string;
+  /** `dm`, `group`, `channel`, ... */
+  readonly type?: string;
+  readonly threadId?: string;
+  readonly gatewaySessionKey?: string;
+  readonly userName?: string;
+  /** Another id of the user, such as a phone number. */
+  readonly userIdAlt?: string;
 };
 
 /**

@@ -31,6 +31,14 @@ import {
   undoTurns,
 } from "./session/change-session.ts";
 import { compressNow } from "./session/compact.ts";
+import { type AgentStream, startStream } from "./stream/event-stream.ts";
+import {
+  type UIChunk,
+  type UIResponseOptions,
+  type UIStreamOptions,
+  uiMessageResponse,
+  uiMessageStream,
+} from "./stream/ui-message-stream.ts";
 import type {
   AgentStatus,
   AgentSurface,
@@ -159,6 +167,32 @@ export class Agent implements AgentSurface, AsyncDisposable {
         this.#steering = undefined;
       }
     });
+  }
+
+  /**
+   * One turn as an async iterable of its events, in order. Leaving the loop early interrupts the turn. The turn starts at once, and
+   * `result` resolves as `run` does. The iteration throws what `run` would reject with; failures of the turn are in its `turn-end`.
+   */
+  stream(input: UserInput, options: RunOptions = {}): AgentStream {
+    return startStream((added) => this.run(input, added), options);
+  }
+
+  /** One turn as chunks of the AI SDK's UI message stream, for `createUIMessageStreamResponse` and other transports. */
+  toUIMessageStream(input: UserInput, options: UIStreamOptions = {}): ReadableStream<UIChunk> {
+    const { hooks, log } = this.#deps;
+    return uiMessageStream(this.stream(input, options), {
+      ...options,
+      holdText: options.holdText ?? hooks.transformOutput !== undefined,
+      log,
+    });
+  }
+
+  /**
+   * One turn as the HTTP response that `useChat` of the AI SDK reads (versions 5, 6 and 7). A client that disconnects interrupts the
+   * turn. What `useChat` posts is read by `lastUserInput(messages)`: the agent has the earlier messages itself.
+   */
+  toUIMessageStreamResponse(input: UserInput, options: UIResponseOptions = {}): Response {
+    return uiMessageResponse(this.toUIMessageStream(input, options), options);
   }
 
   interrupt(message?: string): void {

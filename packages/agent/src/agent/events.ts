@@ -1,6 +1,7 @@
 // The events of an agent and how its listeners get them. `hermes chat --json` prints each event on a line, in snake case.
 import { describeCause } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
+import type { ToolArguments } from "@hermes-memory/core/tools";
 import type { Usage } from "../models/index.ts";
 import type { TurnResult } from "./turn-result.ts";
 
@@ -11,11 +12,20 @@ export type AgentEvent =
   | { readonly type: "reasoning-delta"; readonly text: string }
   /** Drop the text and reasoning shown for the current reply: the model is asked again. */
   | { readonly type: "text-discard" }
-  | { readonly type: "tool-start"; readonly callId: string; readonly name: string; readonly preview: string }
+  | {
+      readonly type: "tool-start";
+      readonly callId: string;
+      readonly name: string;
+      readonly preview: string;
+      /** The arguments as they are stored, with secrets masked. The hook `preToolCall` gets the real values. */
+      readonly input: ToolArguments;
+    }
   | {
       readonly type: "tool-end";
       readonly callId: string;
       readonly name: string;
+      /** The whole result: a value if the tool answered with a JSON object or list, otherwise the text. */
+      readonly output: unknown;
       readonly isError: boolean;
       readonly durationMs: number;
       readonly resultChars: number;

@@ -1,6 +1,6 @@
 // The agent: turns, tools, sessions, slash commands.
 export { Agent } from "./agent.ts";
-export type { AgentHooks, AgentOptions } from "./agent-options.ts";
+export type { AgentHooks, AgentOptions, ChatIdentity } from "./agent-options.ts";
 export {
   type BusyMode,
   type CommandHost,
@@ -12,6 +12,13 @@ export { createAgent } from "./create/create-agent.ts";
 export { delegateToolSchema } from "./delegation/delegate-task.ts";
 export type { AgentEvent, EventListener } from "./events.ts";
 export { REVIEW_COUNTS_KEY, readReviewCounts } from "./review/reviewer.ts";
+export type { AgentStream } from "./stream/event-stream.ts";
+export {
+  lastUserInput,
+  type UIChunk,
+  type UIResponseOptions,
+  type UIStreamOptions,
+} from "./stream/ui-message-stream.ts";
 export type {
   AgentStatus,
   AgentSurface,

@@ -15,7 +15,7 @@ export type AgentSetting = {
   readonly config?: Readonly<Record<string, unknown>>;
   readonly home?: string;
   readonly wire?: TestWireOptions;
-  /** Titles and reviews are off: they would take a step of the script each. */
+  /** As `hermes chat`: for the administrator, unless a person is named. Titles and reviews are off: they take steps of the script. */
   readonly options?: Partial<AgentOptions>;
 };
 
@@ -59,15 +59,17 @@ export async function agentHome(script: Script, setting: AgentSetting = {}): Pro
   writeConfig(home, { ...config, model: { ...modelSection(kind, wire.url), ...(model as object) } });
   const events: AgentEvent[] = [];
   const another = async (options: Partial<AgentOptions> = {}): Promise<Agent> => {
+    const chosen = { ...setting.options, ...options };
+    const isForOne = "user" in chosen || "memory" in chosen;
     const made = await createAgent({
       home,
+      administrator: !isForOne,
       env: {},
       cwd: home,
-      titles: false,
-      review: false,
+      contextFiles: true,
+      toolsets: null,
       onEvent: (event) => events.push(event),
-      ...setting.options,
-      ...options,
+      ...chosen,
     });
     onTestFinished(() => made.close());
     return made;
@@ -77,4 +79,10 @@ export async function agentHome(script: Script, setting: AgentSetting = {}): Pro
 
 export function streamedText(events: readonly AgentEvent[]): string {
   return events.flatMap((event) => (event.type === "text-delta" ? [event.text] : [])).join("");
+}
+
+export async function collected<T>(values: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const value of values) all.push(value);
+  return all;
 }

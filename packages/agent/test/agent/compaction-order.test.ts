@@ -115,7 +115,9 @@ it("memory is read again: an entry of this session is in the prompt of the conti
 });
 
 it("the continuation has summary and tail, says where it comes from, and takes the next number of the title", async () => {
-  const { agent, store, wire } = await compactionHome({ options: { userId: "ada", cwd: "/harbour" } });
+  const { agent, store, wire } = await compactionHome({
+    options: { user: { platform: "cli", id: "ada" }, cwd: "/harbour" },
+  });
   await agent.run("paint it");
   await agent.setTitle("Harbour");
   const ids = [agent.sessionId];

@@ -47,7 +47,7 @@ describe("a fact that a session adds to memory", () => {
 
   it("stays out when the session is resumed by a new agent, which sends the stored prompt byte for byte", async () => {
     const { agent, wire, another } = await agentHome([ADD, ...answers(3)], {
-      options: { systemMessage: "Größe zählt: 大小 👩‍👩‍👧 \u00a0 end" },
+      options: { instructions: "Größe zählt: 大小 👩‍👩‍👧 \u00a0 end" },
     });
     await agent.run("remember the crane");
     await agent.close();
@@ -175,7 +175,7 @@ describe("a prompt that another program stored", () => {
     expect(await rowPrompt(resumed)).toBe(theirs);
     expect(await ownPrompt(resumed)).toBe(wire.systemOf(0));
     await resumed.close();
-    const again = await another({ resume: "20260101_000000_abcdef", systemMessage: "Would be new." });
+    const again = await another({ resume: "20260101_000000_abcdef", instructions: "Would be new." });
     await again.run("and now?");
     expect(wire.systemOf(1)).toBe(wire.systemOf(0));
     expect(await rowPrompt(again)).toBe(theirs);

@@ -54,7 +54,7 @@ async function resumedTurn({ onDisk, changes, options }: Case = {}) {
     resume: agent.sessionId,
     store: seen.store,
     log,
-    systemMessage: "This was not there before.",
+    instructions: "This was not there before.",
     hooks: { sessionStart: (id) => void started.push(id) },
     ...options,
   });

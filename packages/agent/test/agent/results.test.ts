@@ -336,8 +336,8 @@ describe("session_search in a small window", () => {
 });
 
 describe("a result of another user", () => {
-  const ANN = { userId: "7", platform: "telegram" };
-  const BO = { userId: "8", platform: "telegram" };
+  const ANN = { user: { platform: "telegram", id: "7" } };
+  const BO = { user: { platform: "telegram", id: "8" } };
 
   it.each<[string, { readonly store?: null }]>([
     ["is not read through a history that names it", {}],

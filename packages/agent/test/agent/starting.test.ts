@@ -47,9 +47,8 @@ describe("the provider is initialised", () => {
 
   it("with the user of a gateway and the title of a session that goes on", async () => {
     const { agent, recorder, another } = await withRecorder({
-      userId: "u7",
-      userName: "Ana",
-      platform: "telegram",
+      user: { platform: "telegram", id: "u7" },
+      chat: { userName: "Ana" },
     });
     await agent.run("hello");
     await agent.setTitle("Kiln");
@@ -115,12 +114,14 @@ describe("resume", () => {
   });
 
   it("does not reach another user's session", async () => {
-    const { agent, another } = await agentHome(ECHO, { options: { userId: "ana" } });
+    const { agent, another } = await agentHome(ECHO, { options: { user: { platform: "cli", id: "ana" } } });
     await agent.run("hello");
     await agent.setTitle("Kiln");
     for (const resume of [agent.sessionId, "Kiln"])
-      await expect(another({ resume, userId: "ben" })).rejects.toMatchObject({ code: "unknown-session" });
-    const ben = await another({ userId: "ben" });
+      await expect(another({ resume, user: { platform: "cli", id: "ben" } })).rejects.toMatchObject({
+        code: "unknown-session",
+      });
+    const ben = await another({ user: { platform: "cli", id: "ben" } });
     expect(await ben.resume(agent.sessionId)).toMatchObject({ ok: false, error: { kind: "not_found" } });
   });
 });
@@ -141,10 +142,12 @@ describe("continueLast", () => {
   });
 
   it("begins a session where there is none, and does not take another user's", async () => {
-    const { agent, another } = await agentHome(ECHO, { options: { continueLast: true, userId: "ana" } });
+    const { agent, another } = await agentHome(ECHO, {
+      options: { continueLast: true, user: { platform: "cli", id: "ana" } },
+    });
     expect(agent.messages).toEqual([]);
     await agent.run("hello");
-    const ben = await another({ userId: "ben" });
+    const ben = await another({ user: { platform: "cli", id: "ben" } });
     expect(ben.sessionId).not.toBe(agent.sessionId);
     expect(ben.messages).toEqual([]);
   });
@@ -164,9 +167,13 @@ describe("sessionId", () => {
   });
 
   it("of another user's session is refused, and nothing is written to it", async () => {
-    const { agent, another } = await agentHome(ECHO, { options: { sessionId: "chat-42", userId: "ana" } });
+    const { agent, another } = await agentHome(ECHO, {
+      options: { sessionId: "chat-42", user: { platform: "cli", id: "ana" } },
+    });
     await agent.run("hello");
-    await expect(another({ userId: "ben" })).rejects.toMatchObject({ code: "unknown-session" });
+    await expect(another({ user: { platform: "cli", id: "ben" } })).rejects.toMatchObject({
+      code: "unknown-session",
+    });
     expect(await agent.store?.getMessages("chat-42")).toHaveLength(2);
   });
 });
@@ -267,11 +274,11 @@ describe("users", () => {
   };
 
   it("of a gateway have a memory directory of their own", async () => {
-    const user = { platform: "telegram", userId: "u7" };
+    const user = { platform: "telegram", id: "u7" };
     const { agent, another, home, wire } = await agentHome(
       ({ messages }) =>
         messages.at(-1)?.content === "remember it" ? { toolCalls: [remember] } : { text: "ok" },
-      { options: { user, userId: "u7", platform: "telegram" } },
+      { options: { user } },
     );
     await agent.run("remember it");
     const own = join(userMemoriesDirectory(home, "telegram", "u7"), "USER.md");
@@ -280,7 +287,7 @@ describe("users", () => {
 
     await (await another()).run("hello");
     expect(wire.systemOf(-1)).toContain("Plays the oboe");
-    await (await another({ user: { platform: "telegram", userId: "u8" }, userId: "u8" })).run("hello");
+    await (await another({ user: { platform: "telegram", id: "u8" } })).run("hello");
     expect(wire.systemOf(-1)).not.toContain("Plays the oboe");
   });
 
@@ -289,11 +296,11 @@ describe("users", () => {
     const { agent, another } = await agentHome(
       ({ messages }) =>
         messages.at(-1)?.content === "look it up" ? { toolCalls: [search] } : { text: "ok" },
-      { options: { userId: "ana" } },
+      { options: { user: { platform: "cli", id: "ana" } } },
     );
     await agent.run("the zeppelin leaves at noon");
-    const found = async (userId: string): Promise<string> => {
-      const other = await another({ userId });
+    const found = async (id: string): Promise<string> => {
+      const other = await another({ user: { platform: "cli", id } });
       await other.run("look it up");
       return String(other.messages.find(({ role }) => role === "tool")?.content);
     };

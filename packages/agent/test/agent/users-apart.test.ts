@@ -13,25 +13,15 @@ import { plugIn } from "../fakes/plugged-provider.ts";
 import type { ScriptedToolCall } from "../fakes/wires/script.ts";
 import { type AgentHome, type AgentSetting, agentHome } from "./agent-home.ts";
 
-type Who = Pick<AgentOptions, "user" | "userId" | "platform">;
+type Who = Pick<AgentOptions, "user" | "platform">;
+
+function userOf(platform: string, id: string): Who {
+  return { user: { platform, id } };
+}
 
 const FORMS: readonly { readonly form: string; readonly ann: Who; readonly bo: Who }[] = [
-  { form: "userId alone", ann: { userId: "ann" }, bo: { userId: "bo" } },
-  {
-    form: "user alone",
-    ann: { user: { platform: "telegram", userId: "ann" } },
-    bo: { user: { platform: "telegram", userId: "bo" } },
-  },
-  {
-    form: "one id on two platforms, by userId",
-    ann: { platform: "telegram", userId: "7" },
-    bo: { platform: "discord", userId: "7" },
-  },
-  {
-    form: "one id on two platforms, by user",
-    ann: { user: { platform: "telegram", userId: "7" } },
-    bo: { user: { platform: "discord", userId: "7" } },
-  },
+  { form: "two ids", ann: userOf("telegram", "ann"), bo: userOf("telegram", "bo") },
+  { form: "one id on two platforms", ann: userOf("telegram", "7"), bo: userOf("discord", "7") },
 ];
 
 /** Words that only Ann, or only the owner of the home, has said or has in their files. */
@@ -135,47 +125,42 @@ describe.each(FORMS)("users apart: $form", ({ ann: annIs, bo: boIs }) => {
   });
 });
 
-const [BY_ID, , , BY_PLATFORM] = FORMS;
+describe.each(FORMS)("users apart: $form", ({ ann: annIs, bo: boIs }) => {
+  it("what another's agent wants to write waits for that user alone", async () => {
+    const made = await home({ config: { memory: { write_approval: true } } });
+    const ann = await made.another(annIs);
+    await use(ann, "memory", { action: "add", target: "user", content: "Owns a submarine" });
+    const directory = ann.user && userMemoriesDirectory(made.home, ann.user.platform, ann.user.userId);
+    const [staged = ""] = readdirSync(pendingWritesDirectory(made.home, directory));
+    const id = staged.replace(".json", "");
+    const bo = await made.another(boIs);
+    for (const agent of [bo, made.agent]) {
+      expect(await type(agent, "/memory pending")).not.toContain("submarine");
+      expect(await type(agent, "/memory")).not.toContain("submarine");
+      expect(await type(agent, `/memory approve ${id}`)).toContain("no_match");
+      expect(await type(agent, `/memory reject ${id}`)).toContain("no_match");
+      await type(agent, "/memory approve all");
+    }
+    expect(await type(ann, "/memory pending")).toContain("submarine");
+    expect(await type(ann, `/memory approve ${id}`)).toContain('"approved":["');
+    expect(readFileSync(join(directory ?? "", "USER.md"), "utf8")).toContain("Owns a submarine");
+    expect(readFileSync(join(made.home, "memories", "USER.md"), "utf8")).not.toContain("submarine");
+  });
 
-describe.each([BY_ID, BY_PLATFORM].filter((form) => form !== undefined))(
-  "users apart: $form",
-  ({ ann: annIs, bo: boIs }) => {
-    it("what another's agent wants to write waits for that user alone", async () => {
-      const made = await home({ config: { memory: { write_approval: true } } });
-      const ann = await made.another(annIs);
-      await use(ann, "memory", { action: "add", target: "user", content: "Owns a submarine" });
-      const directory = ann.user && userMemoriesDirectory(made.home, ann.user.platform, ann.user.userId);
-      const [staged = ""] = readdirSync(pendingWritesDirectory(made.home, directory));
-      const id = staged.replace(".json", "");
-      const bo = await made.another(boIs);
-      for (const agent of [bo, made.agent]) {
-        expect(await type(agent, "/memory pending")).not.toContain("submarine");
-        expect(await type(agent, "/memory")).not.toContain("submarine");
-        expect(await type(agent, `/memory approve ${id}`)).toContain("no_match");
-        expect(await type(agent, `/memory reject ${id}`)).toContain("no_match");
-        await type(agent, "/memory approve all");
-      }
-      expect(await type(ann, "/memory pending")).toContain("submarine");
-      expect(await type(ann, `/memory approve ${id}`)).toContain('"approved":["');
-      expect(readFileSync(join(directory ?? "", "USER.md"), "utf8")).toContain("Owns a submarine");
-      expect(readFileSync(join(made.home, "memories", "USER.md"), "utf8")).not.toContain("submarine");
-    });
-
-    it("a child agent's run belongs to the user on the user's platform", async () => {
-      const made = await home();
-      const ann = await made.another(annIs);
-      await use(ann, "delegate_task", { goal: "look at the zeppelin at noon" });
-      const theirs = { userId: ann.user?.userId ?? "", userPlatform: ann.user?.platform ?? "" };
-      const [run, ...more] =
-        (await ann.store?.listSessionsRich({ includeChildren: true, source: "subagent", ...theirs })) ?? [];
-      expect(run).toMatchObject({ source: "subagent", user_id: theirs.userId });
-      expect(more).toEqual([]);
-      const bo = await made.another(boIs);
-      for (const args of [{ query: "zeppelin", source_filter: "subagent" }, { session_id: run?.id }])
-        expect(await use(bo, "session_search", args)).not.toMatch(ANNS);
-    });
-  },
-);
+  it("a child agent's run belongs to the user on the user's platform", async () => {
+    const made = await home();
+    const ann = await made.another(annIs);
+    await use(ann, "delegate_task", { goal: "look at the zeppelin at noon" });
+    const theirs = { userId: ann.user?.userId ?? "", userPlatform: ann.user?.platform ?? "" };
+    const [run, ...more] =
+      (await ann.store?.listSessionsRich({ includeChildren: true, source: "subagent", ...theirs })) ?? [];
+    expect(run).toMatchObject({ source: "subagent", user_id: theirs.userId });
+    expect(more).toEqual([]);
+    const bo = await made.another(boIs);
+    for (const args of [{ query: "zeppelin", source_filter: "subagent" }, { session_id: run?.id }])
+      expect(await use(bo, "session_search", args)).not.toMatch(ANNS);
+  });
+});
 
 describe("who an agent works for", () => {
   const INITIALIZED: InitializeOptions[] = [];
@@ -187,13 +172,10 @@ describe("who an agent works for", () => {
   };
 
   it.each([
+    [userOf("telegram", "7"), { platform: "telegram", user_id: "7" }],
+    [{ user: { platform: "telegram", id: 7 } }, { platform: "telegram", user_id: "7" }],
     [
-      { platform: "telegram", userId: "7" },
-      { platform: "telegram", user_id: "7" },
-    ],
-    [{ user: { platform: "telegram", userId: "7" } }, { platform: "telegram", user_id: "7" }],
-    [
-      { platform: "cron", user: { platform: "telegram", userId: "7" } },
+      { platform: "cron", ...userOf("telegram", "7") },
       { platform: "telegram", user_id: "7" },
     ],
   ])("%j is told to the provider as platform and id", async (who, told) => {
@@ -205,76 +187,77 @@ describe("who an agent works for", () => {
 
   it("the facts of one user do not reach another's prompt", async () => {
     const made = await home({ config: { memory: { provider: "holographic" } } });
-    const ann = await made.another({ userId: "ann" });
+    const ann = await made.another(userOf("cli", "ann"));
     await use(ann, "memory", { action: "add", target: "user", content: "Plays the oboe on Tuesdays" });
     await ann.close();
     const ask = async (who: Who): Promise<string> => {
       await (await made.another(who)).run("who plays the oboe on which day?");
       return JSON.stringify(made.wire.wireMessages(-1));
     };
-    expect(await ask({ userId: "ann" })).toContain("Plays the oboe on Tuesdays");
-    expect(await ask({ userId: "bo" })).not.toContain("Tuesdays");
-    expect(await ask({ userId: "ann", platform: "telegram" })).not.toContain("Tuesdays");
+    expect(await ask(userOf("cli", "ann"))).toContain("Plays the oboe on Tuesdays");
+    expect(await ask(userOf("cli", "bo"))).not.toContain("Tuesdays");
+    expect(await ask(userOf("telegram", "ann"))).not.toContain("Tuesdays");
     expect(existsSync(join(made.home, "memory_store.db"))).toBe(true); // the owner's
   });
 
   it("an option without a value is an error, and not the owner", async () => {
     const directory = tempDirectory();
     const lost = [
-      { userId: undefined },
-      { userId: "" },
-      { userId: null },
       { user: undefined },
-      { user: { platform: "telegram", userId: undefined } },
-      { user: { platform: "", userId: "7" } },
+      { user: null },
+      { user: { platform: "telegram", id: undefined } },
+      { user: { platform: "telegram", id: "" } },
+      { user: { platform: "", id: "7" } },
     ] as unknown as readonly Who[];
     for (const who of lost)
       await expect(createAgent({ home: directory, env: {}, ...who })).rejects.toMatchObject({
         code: "bad-user-id",
         hint: expect.stringContaining("Leave the option out"),
       });
+    const former = { user: { platform: "telegram", userId: "7" } } as unknown as Who;
+    await expect(createAgent({ home: directory, env: {}, ...former })).rejects.toMatchObject({
+      code: "bad-option",
+      hint: "Pass user: { platform, id }.",
+    });
+    expect(readdirSync(directory)).toEqual([]);
   });
 
-  it("two options that disagree are an error", async () => {
-    const directory = tempDirectory();
-    const user = { platform: "telegram", userId: "ann" };
-    for (const who of [
-      { user, userId: "bo", platform: "telegram" },
-      { user, userId: "ann", platform: "discord" },
-      { user, userId: "bo" },
-    ])
-      await expect(createAgent({ home: directory, env: {}, ...who })).rejects.toMatchObject({
-        code: "user-mismatch",
-      });
-  });
-
-  it("a store of one user makes the agent that user's", async () => {
+  it("without a user it works for the owner, and as administrator over the sessions of all", async () => {
     const made = await home();
-    await using memory = openHome({ home: made.home });
-    const ann = memory.user({ platform: "telegram", id: "7" });
-    const store = await ann.sessions({ mode: "write", create: true });
-    const agent = await made.another({ store });
-    expect(agent.user).toEqual({ platform: "telegram", userId: "7" });
-    await use(agent, "memory", { action: "add", target: "user", content: "Plays the oboe" });
-    expect(made.wire.systemOf(-1)).not.toMatch(OWNERS);
-    expect(readFileSync(join(ann.directory, "USER.md"), "utf8")).toContain("oboe");
-    expect(readFileSync(join(made.home, "memories", "USER.md"), "utf8")).not.toContain("oboe");
-    expect(await store.getSession(agent.sessionId)).toMatchObject({ source: "telegram", user_id: "7" });
-    const byId = await made.another({ store, userId: "7" });
-    expect(byId.user).toEqual({ platform: "telegram", userId: "7" });
+    await annWasHere(made, userOf("telegram", "ann"));
+    await made.agent.run("the combination of the safe is 4711");
+    const owner = await made.another({ administrator: false });
+    expect(owner.user).toBeUndefined();
+    expect(await use(owner, "session_search", { query: "safe" })).toContain("4711");
+    expect(await use(made.agent, "session_search", { query: "harbour" })).toContain("at dusk");
+    await expect(made.another({ administrator: true, ...userOf("telegram", "ann") })).rejects.toMatchObject({
+      code: "bad-option",
+    });
   });
 
-  it("a store of another user is an error", async () => {
+  it("a store of all users is used for the one that is named", async () => {
+    const made = await home();
+    await annWasHere(made, userOf("telegram", "ann"));
+    await using memory = openHome({ home: made.home });
+    const store = await memory.administrator.sessions({ mode: "write", create: true });
+    const bo = await made.another({ store, ...userOf("telegram", "bo") });
+    expect(await use(bo, "session_search", { query: "harbour" })).not.toMatch(ANNS);
+    expect(await store.getSession(bo.sessionId)).toMatchObject({ source: "telegram", user_id: "bo" });
+  });
+
+  it("a store of another person is an error", async () => {
     const made = await home();
     await using memory = openHome({ home: made.home });
     const store = await memory
       .user({ platform: "telegram", id: "7" })
       .sessions({ mode: "write", create: true });
+    const same = await made.another({ ...userOf("telegram", "7"), store });
+    expect(same.user).toEqual({ platform: "telegram", userId: "7" });
     for (const who of [
-      { userId: "8" },
-      { userId: "8", platform: "telegram" },
-      { userId: "7", platform: "discord" },
-      { user: { platform: "telegram", userId: "8" } },
+      userOf("telegram", "8"),
+      userOf("discord", "7"),
+      { administrator: false },
+      { administrator: true },
     ])
       await expect(made.another({ ...who, store })).rejects.toMatchObject({ code: "user-mismatch" });
   });
@@ -283,9 +266,9 @@ describe("who an agent works for", () => {
     const made = await home();
     await made.agent.run("hello");
     for (const sessionId of ["nosuch", made.agent.sessionId])
-      await expect(made.another({ userId: "8", delegatedBy: { sessionId, depth: 1 } })).rejects.toMatchObject(
-        { code: "unknown-session", message: expect.stringContaining(sessionId) },
-      );
+      await expect(
+        made.another({ ...userOf("cli", "8"), delegatedBy: { sessionId, depth: 1 } }),
+      ).rejects.toMatchObject({ code: "unknown-session", message: expect.stringContaining(sessionId) });
     const child = await made.another({ delegatedBy: { sessionId: made.agent.sessionId, depth: 1 } });
     await child.run("hello");
     expect(await made.agent.store?.getSession(child.sessionId)).not.toBeNull();

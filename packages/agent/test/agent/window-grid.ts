@@ -94,7 +94,7 @@ export async function runCell(cell: Cell): Promise<Outcome> {
     options: {
       toolsets: ["user", "context_engine"],
       skipMemory: true,
-      skipContextFiles: true,
+      contextFiles: false,
       tools: {
         read_log: tool({
           description: "Reads a log.",

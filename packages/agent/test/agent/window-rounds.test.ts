@@ -40,7 +40,7 @@ async function runRounds({ engine, window, rounds, share, refusal, hasUsage }: C
     options: {
       toolsets: ["user", "results"],
       skipMemory: true,
-      skipContextFiles: true,
+      contextFiles: false,
       tools: {
         read_log: tool({
           description: "Reads a log.",

@@ -36,7 +36,7 @@ describe("the system prompt of a request", () => {
     writeFileSync(join(memoriesDirectory(home), "MEMORY.md"), "The pump is loud.");
     writeFileSync(join(memoriesDirectory(home), "USER.md"), "Likes tulips.");
     const { system, agent } = await firstRequest(
-      { cwd, systemMessage: "Speak softly.", passSessionId: true },
+      { cwd, instructions: "Speak softly.", passSessionId: true },
       { home, config: { memory: { provider: RECORDER } } },
     );
     const found = positions(system, [
@@ -61,9 +61,10 @@ describe("the system prompt of a request", () => {
     writeFileSync(join(home, "AGENTS.md"), "Water the roses.\n");
     mkdirSync(memoriesDirectory(home), { recursive: true });
     writeFileSync(join(memoriesDirectory(home), "MEMORY.md"), "The pump is loud.");
-    const bare = await firstRequest({ cwd: home, skipContextFiles: true, skipMemory: true }, { home });
-    for (const text of ["Ada", "roses", "pump", "Session ID:", "`memory` tool"])
+    const bare = await firstRequest({ cwd: home, contextFiles: false, skipMemory: true }, { home });
+    for (const text of ["roses", "pump", "Session ID:", "`memory` tool"])
       expect(bare.system.includes(text), text).toBe(false);
+    expect(bare.system.startsWith("I am Ada, a gardener.")).toBe(true); // SOUL.md belongs to the home, and not to the directory
     expect(bare.tools).not.toContain("memory");
   });
 

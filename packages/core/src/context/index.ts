@@ -34,12 +34,18 @@ export {
   type SummaryFailure,
   type UnchangedReason,
 } from "./engine.ts";
-export { type EngineCommand, type ListedEngine, listEngines } from "./engine-plugins.ts";
+export { checkEngine, type EngineCommand, type ListedEngine, listEngines } from "./engine-plugins.ts";
 export { fitMessages } from "./fit.ts";
 export { refusedCount, repairPairs, STUB, withoutRefused } from "./list-repair.ts";
 export { LosslessEngine, type LosslessEngineOptions } from "./lossless/lossless-engine.ts";
 export { losslessSettings } from "./lossless/settings.ts";
-export { engineTools, type SelectEngineOptions, type SelectedEngine, selectEngine } from "./select-engine.ts";
+export {
+  engineTools,
+  givenEngine,
+  type SelectEngineOptions,
+  type SelectedEngine,
+  selectEngine,
+} from "./select-engine.ts";
 export { estimateMessage, estimateMessages, estimateRequest, estimateText, leastTokens } from "./tokens.ts";
 export {
   type Budgets,

@@ -84,6 +84,20 @@ async function selectByName(
   return ok({ engine: onMessages(engine), source: "plugin", commands, remarks: warnings });
 }
 
+/**
+ * An engine object of the embedding program, treated as a plugin. Its type says that it works on `Message`, so an absent `contract`
+ * means version 2; one with `contract: 1` gets chat rows. `engine` must have passed `checkEngine`.
+ */
+export async function givenEngine(
+  engine: ContextEngine,
+  window: ModelWindow,
+): Promise<Result<SelectedEngine, string>> {
+  const told = await runForeign({ timeoutMs: LOAD_TIMEOUT_MS }, () => engine.updateModel?.(window));
+  if (!told.ok) return err(`updateModel() ${told.error.message}.`);
+  const used = engine.contract === 1 ? onMessages(engine) : engine;
+  return ok({ engine: used, source: "plugin", commands: [], remarks: [] });
+}
+
 async function selectLossless(options: SelectEngineOptions): Promise<Result<SelectedEngine, string>> {
   const { lcm } = options.builtIn;
   if (lcm === undefined) return err("It needs the session database, and there is none.");

@@ -109,11 +109,11 @@ export function withAllWords<Entry extends { readonly text: string }>(
   return entries.filter(({ text }) => countWordsIn(text, words) === words.length);
 }
 
-/** Those with all words, newest first; if there are none, those with some of the words, the most words first. */
-function rankArchived(
-  entries: readonly ArchivedEntry[],
+/** Those with all words, the last ones first; if there are none, those with some of the words, the most words first. */
+export function rankByWords<Entry extends { readonly text: string }>(
+  entries: readonly Entry[],
   query: string,
-): { readonly hits: readonly ArchivedEntry[]; readonly matched: "all" | "some" } {
+): { readonly hits: readonly Entry[]; readonly matched: "all" | "some" } {
   const all = withAllWords(entries, query).reverse();
   const words = wordsOf(query);
   if (all.length > 0 || words.length < 2) return { hits: all, matched: "all" };
@@ -129,7 +129,7 @@ export function archiveJson(
   query: string,
   scan: ScanOptions,
 ): object {
-  const { hits, matched } = rankArchived(archived, query);
+  const { hits, matched } = rankByWords(archived, query);
   const shown: object[] = [];
   let chars = 0;
   for (const entry of hits) {

@@ -4,6 +4,7 @@ export {
   approvePending,
   pendingOperations,
   stageCuration,
+  stageOperations,
 } from "./approval/approve.ts";
 export {
   CURATOR_TEMP,
@@ -14,7 +15,7 @@ export {
   rejectPending,
   staleClaims,
 } from "./approval/pending.ts";
-export { type ArchivedEntry, withAllWords } from "./archive.ts";
+export { type ArchivedEntry, rankByWords, withAllWords } from "./archive.ts";
 export {
   type Drift,
   ENTRY_DELIMITER,
@@ -30,8 +31,14 @@ export {
   usageWarning,
   withoutDuplicates,
 } from "./entries.ts";
-export { type BlockedEntry, buildSnapshot, scanOptions } from "./entry-checks.ts";
-export type { Forgotten, Purged } from "./erase.ts";
+export {
+  type BlockedEntry,
+  buildSnapshot,
+  placeholder,
+  type ScanOptions,
+  scanOptions,
+} from "./entry-checks.ts";
+export { type ErasedFiles, eraseMemoryFiles, type Forgotten, type Purged } from "./erase.ts";
 export { explainGap, listBackups } from "./file-errors.ts";
 export { memoryHistoryEntry } from "./history-tool.ts";
 export { Journal } from "./journal.ts";

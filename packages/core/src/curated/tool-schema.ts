@@ -1,6 +1,7 @@
 // The `memory` tool as models see it. A plain object schema: strict backends refuse anything more complex.
+import type { ToolDefinition } from "../tools/index.ts";
 
-export const memoryToolSchema = {
+export const memoryToolSchema: ToolDefinition = {
   name: "memory",
   description: [
     "Keep durable facts that should survive this session. What you save is injected into the system prompt of later sessions, so keep it compact.",
@@ -58,4 +59,4 @@ export const memoryToolSchema = {
     },
     required: ["target"],
   },
-} as const;
+};

@@ -58,7 +58,18 @@ export type EntryMatch = "entry" | "id";
 export type EntryName = { readonly oldText: string; readonly match?: EntryMatch };
 
 /** Which part of the program changed memory. `external`: another program or the user wrote the file directly. */
-export type WriteOrigin = "cli" | "tool" | "review" | "curator" | "migration" | "approval" | "external";
+export type WriteOrigin =
+  | "cli"
+  | "tool"
+  /** A program that uses the library. */
+  | "library"
+  /** Facts that a model found in a chat. */
+  | "extraction"
+  | "review"
+  | "curator"
+  | "migration"
+  | "approval"
+  | "external";
 
 export type WriteMeta = {
   readonly origin?: WriteOrigin;

@@ -1,8 +1,44 @@
 // The curated entries of a person, by id: what `MemoryStore` does with operations and `Result`, with errors that are thrown.
+// The program writes here, not a model: as with `hermes memory add`, a write takes effect at once, also with `memory.write_approval`.
+import { existsSync } from "node:fs";
+import {
+  type CommittedWrite,
+  committedWrites,
+  type Explanation,
+  entryIds,
+  fileNameOf,
+  type HistoryLine,
+  MEMORY_TARGETS,
+  type MemoryError,
+  type MemoryOp,
+  type MemoryOpOutcome,
+  type MemoryStore,
+  parseEntries,
+  readMemoryFile,
+  targetPaths,
+  type WriteMeta,
+  withoutDuplicates,
+} from "../curated/index.ts";
+import { describeCause, HermesError, normalizeNewlines, pyStrip, type Result } from "../lib/index.ts";
+import { memoryFailure } from "./memory-failure.ts";
 import type { Person } from "./types.ts";
-import type { UserMemory } from "./user-memory.ts";
+import type {
+  AddOptions,
+  Entry,
+  EntryChange,
+  EntryExplanation,
+  EntryTarget,
+  Removed,
+  Undone,
+  UserMemory,
+  WriteOptions,
+  Written,
+} from "./user-memory.ts";
 
 type Members = Pick<UserMemory, "add" | "list" | "update" | "remove" | "undo" | "history" | "explain">;
+
+/** For a part of the library that adds entries on its own, such as the extraction. */
+export type AddedBy = Pick<WriteMeta, "origin" | "group" | "sessionId">;
 
 export class Entries implements Members {
   readonly #person: Person;
@@ -11,15 +47,292 @@ export class Entries implements Members {
     this.#person = person;
   }
 
-  add: Members["add"] = () => this.#later();
-  list: Members["list"] = () => this.#later();
-  update: Members["update"] = () => this.#later();
-  remove: Members["remove"] = () => this.#later();
-  undo: Members["undo"] = () => this.#later();
-  history: Members["history"] = () => this.#later();
-  explain: Members["explain"] = () => this.#later();
+  // ---- Writing ----
 
-  #later(): never {
-    throw new Error(`not built: ${this.#person.directory}`);
+  add(text: string, options: AddOptions = {}): Promise<Written> {
+    return this.addAs({}, text, options);
   }
+
+  async addAs(by: AddedBy, text: string, options: AddOptions = {}): Promise<Written> {
+    const store = await this.#open();
+    const target = options.target ?? "memory";
+    const meta = { ...metaOf(options), ...by };
+    return this.#write(store, target, { action: "add", content: text }, meta);
+  }
+
+  async update(id: string, text: string, options: WriteOptions = {}): Promise<Written> {
+    const store = await this.#open();
+    const { target, entry } = findById(store, id);
+    const op = { action: "replace", oldText: entry, content: text, match: "entry" } as const;
+    return this.#write(store, target, op, metaOf(options));
+  }
+
+  async remove(id: string, options: WriteOptions = {}): Promise<Removed> {
+    const store = await this.#open();
+    const { target, entry } = findById(store, id);
+    const op = { action: "remove", oldText: entry, match: "entry" } as const;
+    const outcome = orThrow(await store.apply(target, op, metaOf(options)), target);
+    const { changeId } = outcome;
+    if (changeId === undefined) throw new Error("an entry was removed without a line in the journal");
+    return { change: changeId, warning: await this.#mirror(committedWrites(outcome), outcome.warning) };
+  }
+
+  async #write(
+    store: MemoryStore,
+    target: EntryTarget,
+    op: Exclude<MemoryOp, { readonly action: "remove" }>,
+    meta: WriteMeta,
+  ): Promise<Written> {
+    const outcome = orThrow(await store.apply(target, op, meta), target);
+    const warning = await this.#mirror(committedWrites(outcome), outcome.warning);
+    const text = pyStrip(normalizeNewlines(op.content));
+    const { changeId: change, archived = [] } = outcome;
+    return { ...entryOf(outcome, text), change, warning, archived };
+  }
+
+  async undo(change: string): Promise<Undone> {
+    const store = await this.#open();
+    const meta = { origin: "library" } as const;
+    const candidate = readable(() => store.undoCandidate({ id: change }));
+    if (candidate !== undefined) {
+      const { id, target } = candidate;
+      const outcome = orThrow(await store.undo({ id, target }, meta), target);
+      return this.#undone(store, [id], committedWrites(outcome), outcome.warning);
+    }
+    if (!readable(() => store.history()).some(({ group }) => group === change))
+      throw memoryFailure({ kind: "no_match", message: `No change has the id '${change}'.` });
+    const { changes, writes } = orThrow(await store.undoGroup(change, meta));
+    return this.#undone(store, changes, writes);
+  }
+
+  async #undone(
+    store: MemoryStore,
+    changes: readonly string[],
+    writes: readonly CommittedWrite[],
+    before?: string,
+  ): Promise<Undone> {
+    const warning = await this.#mirror(writes, before);
+    const isBack = ({ target, text }: Entry): boolean =>
+      writes.some(({ target: at, op }) => at === target && "content" in op && op.content === text);
+    return {
+      changes,
+      entries: MEMORY_TARGETS.flatMap((each) => entriesIn(store, each)).filter(isBack),
+      warning,
+    };
+  }
+
+  /** The file is written by then, so a provider that fails costs a warning, never the write. */
+  async #mirror(writes: readonly CommittedWrite[], warning: string | undefined): Promise<string | undefined> {
+    const mirrored = await this.#person.provider.mirror(writes, "library");
+    const problem =
+      mirrored.kind === "failed"
+        ? `Saved, but the memory provider '${mirrored.provider}' did not get the change: ${mirrored.reason}`
+        : mirrored.kind === "mirrored" && mirrored.refused.length > 0
+          ? `Saved, but the memory provider '${mirrored.provider}' did not take all of it: ${[...new Set(mirrored.refused)].join(" ")}`
+          : undefined;
+    const lines = [warning, problem].filter((line) => line !== undefined);
+    return lines.length === 0 ? undefined : lines.join(" ");
+  }
+
+  // ---- Reading ----
+
+  /** Also entries of a file that config switches off: they are still stored. */
+  async list({ target }: { readonly target?: EntryTarget } = {}): Promise<readonly Entry[]> {
+    const store = await this.#open();
+    return targetsOf(target).flatMap((each) => entriesIn(store, each));
+  }
+
+  async history({
+    limit,
+    target,
+  }: {
+    readonly limit?: number;
+    readonly target?: EntryTarget;
+  } = {}): Promise<readonly EntryChange[]> {
+    if (limit !== undefined && !(Number.isInteger(limit) && limit > 0))
+      throw new HermesError("bad-limit", `The limit ${limit} is not a positive integer.`, {
+        hint: "Leave it out for all changes.",
+      });
+    if (target !== undefined) targetsOf(target);
+    const store = await this.#open();
+    return readable(() => store.history({ limit, target })).map(changeOf);
+  }
+
+  async explain(text: string): Promise<EntryExplanation> {
+    const asked = typeof text === "string" ? pyStrip(normalizeNewlines(text)) : "";
+    if (asked === "") throw memoryFailure({ kind: "empty", message: "" });
+    const store = await this.#open();
+    const { pendingDirectory } = this.#person;
+    return readable(() => {
+      const found = store.explain(asked, { pendingDirectory });
+      const { stored, archived, removed, leads_to: now } = found;
+      const hits = [...stored, ...archived, ...removed, ...(now === undefined ? [] : [now])];
+      const texts = new Set<string | null>([found.text, ...hits.map(({ entry }) => entry)]);
+      const isAbout = ({ changes }: HistoryLine): boolean =>
+        changes.some(({ before, after }) => texts.has(before) || texts.has(after));
+      return {
+        text: found.text,
+        isStored: stored.length > 0 || now !== undefined,
+        lines: sentences(found, store),
+        changes: store.history().filter(isAbout).map(changeOf),
+      };
+    });
+  }
+
+  /** Reading must not create a directory for a user who has no memory yet. */
+  async #open(): Promise<MemoryStore> {
+    const store = await this.#person.curated({ isLoaded: existsSync(this.#person.directory) });
+    if (store !== undefined) return store;
+    throw memoryFailure({ kind: "disabled", message: "config.yaml switches both memory files off." });
+  }
+}
+
+// ---- Entries and ids ----
+
+/** Throws `memory-io` if the file exists and cannot be read. */
+export function entriesIn(store: MemoryStore, target: EntryTarget): Entry[] {
+  const path = targetPaths(store.dir, target).file;
+  const file = readMemoryFile(path);
+  if (file.kind === "unreadable")
+    throw memoryFailure({ kind: "io", message: `Cannot read ${path}: ${file.reason}.` });
+  return named(target, withoutDuplicates(parseEntries(file.text)));
+}
+
+function named(target: EntryTarget, texts: readonly string[]): Entry[] {
+  const ids = entryIds(target, texts);
+  return texts.map((text, index) => ({ id: ids[index] as string, target, text }));
+}
+
+function entryOf({ target, entries }: MemoryOpOutcome, text: string): Entry {
+  const found = named(target, entries).find((entry) => entry.text === text);
+  if (found === undefined) throw new Error("a written entry is not in the list");
+  return found;
+}
+
+type Found = { readonly target: EntryTarget; readonly entry: string };
+
+/** The entry that has the id, or that replaced the one that had it. An id also depends on the target, so it names one of the two. */
+function findById(store: MemoryStore, id: string): Found {
+  const asked = typeof id === "string" ? pyStrip(id) : "";
+  if (asked === "") throw memoryFailure({ kind: "no_match", message: "No id of an entry was given." });
+  const followed: Found[] = [];
+  const errors: MemoryError[] = [];
+  for (const target of MEMORY_TARGETS) {
+    const entries = entriesIn(store, target);
+    const direct = entries.find((entry) => entry.id === asked);
+    if (direct !== undefined) return { target, entry: direct.text };
+    const resolved = store.resolve(target, { oldText: asked, match: "id" });
+    if (!resolved.ok) errors.push(resolved.error);
+    else followed.push({ target, entry: resolved.value.op.oldText });
+  }
+  const [found] = followed;
+  if (found !== undefined) return found;
+  // One target may know how the entry went away, while the other one has never seen the id.
+  const telling = errors.find(({ kind, message }) => kind !== "no_match" || !message.startsWith("No entry"));
+  throw memoryFailure(telling ?? (errors[0] as MemoryError));
+}
+
+function targetsOf(target: EntryTarget | undefined): readonly EntryTarget[] {
+  if (target === undefined) return MEMORY_TARGETS;
+  if (MEMORY_TARGETS.includes(target)) return [target];
+  throw memoryFailure({ kind: "bad_target", message: `There is no target '${String(target)}'.` });
+}
+
+function metaOf({ reason, chatId }: WriteOptions): WriteMeta {
+  return { origin: "library", reason, sessionId: chatId };
+}
+
+function orThrow<T>(outcome: Result<T, MemoryError>, target?: EntryTarget): T {
+  if (outcome.ok) return outcome.value;
+  throw memoryFailure(outcome.error, target);
+}
+
+/** For reading the journal and the archive, which throws what the file system throws. */
+function readable<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    const message = `The journal or the archive of memory could not be read: ${describeCause(cause)}.`;
+    throw memoryFailure({ kind: "io", message });
+  }
+}
+
+// ---- The past, in words ----
+
+function changeOf(line: HistoryLine): EntryChange {
+  const { id, time, target, action, origin, status, changes, reason, group, session } = line;
+  return {
+    change: id,
+    at: new Date(time),
+    target,
+    action,
+    origin,
+    status,
+    before: changes.flatMap(({ before }) => before ?? []),
+    after: changes.flatMap(({ after }) => after ?? []),
+    reason,
+    group,
+    sessionId: session,
+  };
+}
+
+function sentences(explanation: Explanation, store: MemoryStore): string[] {
+  const { text, id, leads_to: now, stored, pending, archived, removed, refused } = explanation;
+  const lines = [
+    ...(id === undefined ? [] : [`The id ${id} is that of '${text}'.`]),
+    ...(now === undefined
+      ? []
+      : [
+          `It was replaced (${now.changes.join(", ")}). The entry is now ${now.id} in ${fileNameOf(now.target)}: '${now.entry}'.`,
+        ]),
+    ...stored.map((hit) => aboutStored(hit, store)),
+    ...pending.map(
+      ({ since, origin, id: pendingId }) =>
+        `A write with it waits for approval since ${since}, from ${origin}: ${pendingId}.`,
+    ),
+    ...archived.map(
+      ({ target, since, origin, entry }) =>
+        `In the archive of ${fileNameOf(target)} since ${since}, moved there by a write of ${origin}: '${entry}'.`,
+    ),
+    ...removed.map(aboutRemoved),
+    ...refused.map(
+      ({ target, time, error, ids, origin }) =>
+        `Refused at ${time} for ${fileNameOf(target)}, from ${origin}: ${[error, ...ids].join(", ")}.`,
+    ),
+  ];
+  const { blocked_ids: blocked } = explanation;
+  return [
+    ...(lines.length > 0 ? lines : ["Never seen here."]),
+    ...(blocked.length > 0 ? [`A write of this text is blocked by the scanner: ${blocked.join(", ")}.`] : []),
+  ];
+}
+
+function aboutStored(hit: Explanation["stored"][number], store: MemoryStore): string {
+  const { target, id, entry, since, origin, change, session, pinned, blocked_ids: blocked } = hit;
+  const file = fileNameOf(target);
+  const when =
+    since === undefined
+      ? "; the journal does not say since when"
+      : origin === "external"
+        ? ` since ${since} or before, written by another program or by hand, change ${change}`
+        : ` since ${since}, added by ${origin}${inSession(session)}, change ${change}`;
+  return [
+    `Stored in ${file} as ${id}${when}: '${entry}'.`,
+    ...(pinned ? ["It is pinned."] : []),
+    ...(blocked.length > 0 ? [`It is kept out of the prompt: ${blocked.join(", ")}.`] : []),
+    ...(store.isEnabled(target) ? [] : [`${file} is switched off, so no prompt shows it.`]),
+  ].join(" ");
+}
+
+function aboutRemoved(hit: Explanation["removed"][number]): string {
+  const { target, entry, time, action, origin, session, change, replaced_by: now } = hit;
+  const verb = now !== undefined ? "Replaced in" : action === "archive" ? "Archived from" : "Removed from";
+  const by = origin === "external" ? "another program or by hand" : `${origin}${inSession(session)}`;
+  const how = action === "undo" ? " (an undo)" : "";
+  const after = now === undefined ? "" : ` The new text: '${now}'.`;
+  return `${verb} ${fileNameOf(target)} at ${time} by ${by}${how}, change ${change}: '${entry}'.${after}`;
+}
+
+function inSession(session: string | undefined): string {
+  return session === undefined ? "" : ` in session ${session}`;
 }

@@ -44,6 +44,7 @@ export type {
   OpenMemoryOptions,
   Remembered,
   RememberOptions,
+  Removed,
   Reply,
   Undone,
   UserMemory,

@@ -70,7 +70,7 @@ export interface UserMemory {
   list(options?: { readonly target?: EntryTarget }): Promise<readonly Entry[]>;
   /** `id`: of the entry, or of one that it has replaced. */
   update(id: string, text: string, options?: WriteOptions): Promise<Written>;
-  remove(id: string, options?: WriteOptions): Promise<{ readonly change: string }>;
+  remove(id: string, options?: WriteOptions): Promise<Removed>;
   /** Takes a change back; also all changes of one extraction, by its id. */
   undo(change: string): Promise<Undone>;
   /** The newest first. */
@@ -267,7 +267,21 @@ export type Written = Entry & {
   readonly archived: readonly string[];
 };
 
-export type Undone = { readonly changes: readonly string[]; readonly entries: readonly Entry[] };
+export type Removed = {
+  /** For `undo`. */
+  readonly change: string;
+  /** As in `Written`. */
+  readonly warning?: string;
+};
+
+export type Undone = {
+  /** The changes that were taken back. */
+  readonly changes: readonly string[];
+  /** The entries that came back by it. */
+  readonly entries: readonly Entry[];
+  /** As in `Written`. */
+  readonly warning?: string;
+};
 
 export type EntryChange = {
   readonly change: string;

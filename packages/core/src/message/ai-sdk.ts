@@ -8,6 +8,7 @@
 // `providerOptions` of a message and of a result, the kind of an output (`json`, `error-text`, `error-json` and `execution-denied` come
 // back as `text` that holds the JSON, the error or the reason), and an order of a reply's parts other than reasoning, content, calls,
 // results.
+import { isRecord } from "../lib/index.ts";
 
 export type AiSdkVersion = 5 | 6 | 7;
 
@@ -106,4 +107,31 @@ export function kindOf(part: object): Kind {
 
 export function usualOrder(kinds: readonly Kind[]): readonly Kind[] {
   return kinds.toSorted((one, other) => KINDS.indexOf(one) - KINDS.indexOf(other));
+}
+
+/** Types of parts that only the AI SDK has. */
+const SDK_PARTS: ReadonlySet<unknown> = new Set([
+  "tool-call",
+  "tool-result",
+  "tool-approval-request",
+  "tool-approval-response",
+  "reasoning",
+  "reasoning-file",
+  "custom",
+]);
+
+/**
+ * Whether a value with a role is an AI SDK message rather than a chat row or a `Message`. A message of plain text is the same in all
+ * of them, and counts as a chat row.
+ */
+export function isAiSdkMessage(value: Fields): boolean {
+  if (isRecord(value.meta)) return false;
+  if (isRecord(value.providerOptions)) return true;
+  return Array.isArray(value.content) && value.content.filter(isRecord).some(isSdkPart);
+}
+
+/** Images and files have the same types elsewhere, but other fields. */
+function isSdkPart({ type, image, mediaType, providerOptions }: Fields): boolean {
+  if (SDK_PARTS.has(type) || isRecord(providerOptions)) return true;
+  return (type === "image" && image !== undefined) || (type === "file" && mediaType !== undefined);
 }

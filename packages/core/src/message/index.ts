@@ -1,6 +1,6 @@
 // Messages: the union, its accessors, and the converters from and to other formats.
 
-export type { AiSdkMessage, AiSdkVersion, AnyAiSdkMessage } from "./ai-sdk.ts";
+export { type AiSdkMessage, type AiSdkVersion, type AnyAiSdkMessage, isAiSdkMessage } from "./ai-sdk.ts";
 export { type MessageColumns, toMessageColumns } from "./columns.ts";
 export { fromAiSdk } from "./from-ai-sdk.ts";
 export {

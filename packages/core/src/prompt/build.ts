@@ -58,7 +58,7 @@ function stableParts(parts: PromptParts): Draft[] {
   const isRenamed = model !== "" && RENAMING_PROVIDERS.includes(singleLine(parts.provider).toLowerCase());
   return [
     { label: "identity", text: clean(parts.identity) || DEFAULT_IDENTITY },
-    { label: "help", text: helpPointer(singleLine(parts.docsAddress)) },
+    { label: "help", text: parts.isEmbedded ? undefined : helpPointer(singleLine(parts.docsAddress)) },
     {
       label: "task_completion",
       text: hasTools && parts.taskCompletionGuidance !== false ? TASK_COMPLETION : undefined,
@@ -77,7 +77,9 @@ function stableParts(parts: PromptParts): Draft[] {
     { label: "environment", text: joined((parts.environment ?? []).map(clean)) },
     {
       label: "profile",
-      text: profileNote({ name: singleLine(parts.profile.name), root: singleLine(parts.profile.root) }),
+      text: parts.isEmbedded
+        ? undefined
+        : profileNote({ name: singleLine(parts.profile.name), root: singleLine(parts.profile.root) }),
     },
     { label: "platform", text: platformHint(parts.platform) ?? parts.platformHint },
   ];
@@ -118,6 +120,8 @@ function joined(texts: readonly string[]): string {
 export type PromptParts = {
   /** SOUL.md as `readPromptFiles` returns it. Absent or blank: the default identity. */
   readonly identity?: string;
+  /** The agent of another program, with an identity of its own: no help about Hermes, and no path of its profile. */
+  readonly isEmbedded?: boolean;
   /** Names of the agent's tools; the order does not matter. */
   readonly tools: readonly string[];
   readonly model?: string;

@@ -20,7 +20,7 @@ export {
   type SyncOptions,
   type TurnStartOptions,
 } from "./contract.ts";
-export { findTracesElsewhere, findTracesOfUsers } from "./discovery/bundled.ts";
+export { findStoresElsewhere, findTracesElsewhere, findTracesOfUsers } from "./discovery/bundled.ts";
 export {
   describeProviderCommands,
   loadProviderCommands,
@@ -34,7 +34,13 @@ export {
   pluginsDirectory,
 } from "./discovery/find-providers.ts";
 export type { Availability, LoadedProvider, LoadFailure } from "./discovery/load-provider.ts";
-export { checkAvailability, importFile, isOwnFault, loadProvider } from "./discovery/load-provider.ts";
+export {
+  checkAvailability,
+  checkProvider,
+  importFile,
+  isOwnFault,
+  loadProvider,
+} from "./discovery/load-provider.ts";
 export { type EntryFile, findEntryFile, readManifest } from "./discovery/plugin-files.ts";
 export { EchoScrubber } from "./fence/echo-scrubber.ts";
 export { buildMemoryContextBlock, injectRecall, StreamingContextScrubber } from "./fence/recall-fence.ts";
@@ -43,6 +49,7 @@ export {
   type Activation,
   type ActivationRequest,
   activateProvider,
+  eraseInProvider,
   type Forgot,
   forgetInProvider,
   type Mirrored,

@@ -1,6 +1,6 @@
 // Keeps dangerous text out of prompts, and secrets out of memory and logs.
 export { fenceUntrusted, sanitizeContext, untrustedSourceOf } from "./fences.ts";
-export { createRedactor, redactSecrets } from "./redaction.ts";
+export { createRedactor, masked, redactSecrets } from "./redaction.ts";
 export {
   areSecretIds,
   disguisedThreats,

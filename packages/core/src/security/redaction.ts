@@ -1,5 +1,6 @@
 // Masks secrets in text that leaves the process: logs, reports, summaries. Every step takes linear time and gives the same result
 // when it runs twice. A mask keeps the public prefix, which tells the kind of secret.
+import { isRecord } from "../lib/index.ts";
 import { isSecretValue, namedValues } from "./secrets/find.ts";
 import {
   AUTHORIZATION,
@@ -77,6 +78,24 @@ function maskAuthorization(whole: string, head: string, value: string): string {
     words.length > 1 && words.every((word) => /^[A-Za-z'.,-]+$/.test(word) && !looksRandom(word));
   const isJsonValue = /["'][ \t]*:[ \t]*$/.test(head) && /^(?:[[{]|-?[0-9]|true|false|null)/.test(value);
   return isProse || isJsonValue ? whole : head + MASK;
+}
+
+/** A JSON value with `***` for secrets: in texts, and for texts whose field name says that they are one. */
+export function masked(value: unknown): unknown {
+  if (typeof value === "string") return redactSecrets(value);
+  if (Array.isArray(value)) return value.map(masked);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [redactSecrets(key), maskedField(key, item)]),
+  );
+}
+
+function maskedField(key: string, value: unknown): unknown {
+  if (typeof value !== "string") return masked(value);
+  const plain = redactSecrets(value);
+  if (plain !== value) return plain;
+  const pair = JSON.stringify({ [key]: value });
+  return redactSecrets(pair) === pair ? value : "***";
 }
 
 function maskKeyBlocks(text: string): string {

@@ -11,6 +11,8 @@ import { expectNoNewRuns, expectPairs } from "./valid-list.ts";
 
 const user = (content: string): Message => newMessage({ role: "user", content });
 const reply = (content: string): Message => newMessage({ role: "assistant", content, toolCalls: [] });
+/** A user message with words. An empty one asks for nothing, so it may leave the list like any other message. */
+const isAsking = ({ role, content }: Message): boolean => role === "user" && content !== "";
 const whereIs = ({ meta }: Message): string => `It is in row ${String(meta.rowId)}.`;
 const call = (id: string, args = "{}"): Message =>
   newMessage({ role: "assistant", content: "", toolCalls: [{ id, name: "read_log", arguments: args }] });
@@ -173,6 +175,20 @@ describe("a list that must cost less", () => {
     }
   });
 
+  it("keeps the newest message in which the user said something, not an empty one behind it", () => {
+    const asked = user("Read the log.");
+    const empty = user("");
+    const list = [user("first"), reply("Yes."), asked, reply("Reading."), empty, ...rounds(3)].map(
+      (message, at) => withMeta(message, { rowId: at }),
+    );
+    const { messages, leftOut } = fitMessages(list, 0, whereIs, { isRefused: true });
+    expect(leftOut).toBeGreaterThan(0);
+    expect(messages.findLast(isAsking)).toBe(list[2]);
+    expect(messages.filter(({ role, content }) => role === "user" && content === "")).toEqual([]);
+    expectNoNewRuns(list, messages);
+    expectPairs(messages);
+  });
+
   it("stays valid for a model, whatever the limit is, and never grows", () => {
     const messages = fc.array(
       fc.oneof(
@@ -193,9 +209,7 @@ describe("a list that must cost less", () => {
           Math.max(limit, estimateMessages(list)),
         );
         expectPairs(fitted.messages);
-        expect(fitted.messages.findLast(({ role }) => role === "user")).toBe(
-          list.findLast(({ role }) => role === "user"),
-        );
+        expect(fitted.messages.findLast(isAsking)).toBe(list.findLast(isAsking));
       }),
       { numRuns: 60 },
     );

@@ -15,21 +15,19 @@ describe("the schema", () => {
     expect(parameters.type).toBe("object");
     for (const key of ["allOf", "anyOf", "oneOf", "not", "enum"]) expect(parameters).not.toHaveProperty(key);
     expect(parameters.required).toEqual(["target"]);
-    expect(Object.keys(parameters.properties)).toEqual([
-      "action",
-      "target",
-      "content",
-      "old_text",
-      "operations",
-      "id",
-      "query",
-    ]);
-    expect(parameters.properties.action.enum).toEqual(["add", "replace", "remove", "search_archive"]);
-    expect(parameters.properties.target.enum).toEqual(["memory", "user"]);
-    const { operations, ...texts } = parameters.properties;
+    const { operations, ...texts } = parameters.properties as Record<string, Record<string, unknown>>;
+    expect(Object.keys(texts)).toEqual(["action", "target", "content", "old_text", "id", "query"]);
+    expect(texts.action?.enum).toEqual(["add", "replace", "remove", "search_archive"]);
+    expect(texts.target?.enum).toEqual(["memory", "user"]);
     for (const property of Object.values(texts)) expect(property.type).toBe("string");
-    expect(operations).toMatchObject({ type: "array", items: { type: "object", required: ["action"] } });
-    expect(operations.items.properties.action.enum).toEqual(["add", "replace", "remove"]);
+    expect(operations).toMatchObject({
+      type: "array",
+      items: {
+        type: "object",
+        properties: { action: { enum: ["add", "replace", "remove"] } },
+        required: ["action"],
+      },
+    });
   });
 
   it("says what to save and what not", () => {

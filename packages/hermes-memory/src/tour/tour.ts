@@ -173,9 +173,12 @@ export class TourSession implements AsyncDisposable {
     const emitter = new EventEmitter();
     const agent = await createAgent({
       home: options.home,
+      administrator: true,
       env: {},
       cwd: options.home,
-      skipContextFiles: true,
+      toolsets: null,
+      titles: true,
+      review: true,
       ...options.agent,
       onEvent: (event) => {
         events.push(event);

@@ -142,7 +142,7 @@ describe("the child's session", () => {
   it("is a row of its own below the parent's, with its owner, and out of the usual lists", async () => {
     const made = await delegationHome({
       parent: [delegate({ tasks: [{ goal: "a" }, { goal: "b" }] })],
-      options: { userId: "ana" },
+      options: { user: { platform: "cli", id: "ana" } },
     });
     await made.agent.run("go");
     const rows = await childRows(made);

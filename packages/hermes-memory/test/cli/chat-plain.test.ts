@@ -53,11 +53,12 @@ describe("one question", () => {
     const turn = await nextTurn();
     turn.emit({ type: "text-delta", text: "Wrong" });
     turn.emit({ type: "text-discard" });
-    turn.emit({ type: "tool-start", callId: "1", name: "session_search", preview: "crane" });
+    turn.emit({ type: "tool-start", callId: "1", name: "session_search", preview: "crane", input: {} });
     turn.emit({
       type: "tool-end",
       callId: "1",
       name: "session_search",
+      output: "found",
       isError: false,
       durationMs: 3,
       resultChars: 9,
@@ -231,18 +232,19 @@ describe("the flags of hermes chat", () => {
       continueLast: false,
       toolsets: ["memory", "todo"],
       maxTurns: 3,
-      systemMessage: "Be brief.",
+      instructions: "Be brief.",
       skipMemory: true,
     });
   });
 
-  it("are undefined or false when not given", () => {
+  it("leave everything on when not given", () => {
     expect(request({})).toEqual({
       query: undefined,
       isQuiet: false,
       agent: {
         selection: { model: undefined, provider: undefined, baseUrl: undefined },
         continueLast: false,
+        toolsets: null,
         skipMemory: false,
       },
     });

@@ -25,11 +25,13 @@ const toolStart = (callId: string, name = "memory"): AgentEvent => ({
   callId,
   name,
   preview: "add: likes tea",
+  input: { content: "likes tea" },
 });
 const toolEnd = (callId: string, name = "memory", isError = false): AgentEvent => ({
   type: "tool-end",
   callId,
   name,
+  output: "",
   isError,
   durationMs: 12,
   resultChars: 5,
@@ -173,12 +175,20 @@ describe("events as JSON", () => {
   it("has snake case keys and the event's own name", () => {
     expect(eventJson(toolEnd("call_1"))).toEqual({
       type: "tool-end",
+      output: "",
       call_id: "call_1",
       name: "memory",
       is_error: false,
       duration_ms: 12,
       result_chars: 5,
     });
+    const input = { note: "use ghp_a1B2c3D4a1B2c3D4a1B2c3D4a1B2c3D4" };
+    expect(eventJson({ ...toolStart("call_1"), input } as AgentEvent)).toMatchObject({
+      input: { note: "use ghp_***" },
+    });
+    const long = eventJson({ ...toolEnd("call_1"), output: { text: "x".repeat(5_000) } } as AgentEvent);
+    expect(long.output).toBe(`{"text":"${"x".repeat(3_991)}`);
+    expect(long.output_left_out_chars).toBe(1_011);
     const usage = { input: 1, cacheRead: 2, cacheWrite: 3, output: 4, reasoning: 5 };
     expect(
       eventJson({ type: "usage", usage, promptTokens: 6, contextLength: 7, costUsd: null }),

@@ -2,6 +2,7 @@
 // model there is no agent; every other layer may be missing, and then the user gets a warning.
 import { homedir } from "node:os";
 import { basename, resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { type HermesConfig, mcpServerRemarks, useEnvFile } from "@hermes-memory/core/config";
 import type { MemoryStore } from "@hermes-memory/core/curated";
 import { ensureHome, rootOf, sessionFiles } from "@hermes-memory/core/home";
@@ -9,6 +10,7 @@ import {
   type Clock,
   describeCause,
   HermesError,
+  isRecord,
   systemClock,
   withoutUndefined,
 } from "@hermes-memory/core/lib";
@@ -17,7 +19,13 @@ import { type Home, type MemoryUser, openHome, type Person } from "@hermes-memor
 import type { Message } from "@hermes-memory/core/message";
 import { contextDirectory } from "@hermes-memory/core/prompt";
 import type { MemoryManager } from "@hermes-memory/core/providers";
-import { maintainSessions, newHolder, type SessionStore } from "@hermes-memory/core/sessions";
+import {
+  bindStore,
+  maintainSessions,
+  newHolder,
+  type SessionStore,
+  WITHOUT_USER,
+} from "@hermes-memory/core/sessions";
 import type { SkillStore } from "@hermes-memory/core/skills";
 import { type ChatModel, chooseModel, fromSdkModel, type MainModel, openModel } from "../../models/index.ts";
 import { Agent } from "../agent.ts";
@@ -32,15 +40,17 @@ import { SessionPrompt } from "../session/session-prompt.ts";
 import { givenMessages } from "../session/transcript.ts";
 import { SessionTitles } from "../session-titles.ts";
 import { TodoStore } from "../tools/todo.ts";
+import { badOption, checkOptions } from "./check-options.ts";
 import { openEngine } from "./open-engine.ts";
 import { mirrorWrite, openTools } from "./open-tools.ts";
 import { openSideModels } from "./side-models.ts";
 
 /**
- * Rejects with a `HermesError` when there is no model to talk to, the config cannot be read, the session to resume is not there, or
- * the options name no user or two.
+ * Rejects with a `HermesError` when an option is unknown or wrong (`bad-option`), there is no model to talk to, the config cannot be
+ * read, the session to resume is not there, or the options name no user or two.
  */
 export async function createAgent(options: AgentOptions): Promise<Agent> {
+  checkOptions(options);
   await using cleanup = new AsyncDisposableStack(); // when a later step fails, everything opened so far is closed again
   const basics = await openBasics(options, cleanup);
   const { home, config, log } = basics;
@@ -59,12 +69,14 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     if (isStarting) basics.warnings.push(text);
     else events.emit({ type: "notice", level: "warn", cause: "provider-trouble", text });
   });
+  cleanup.defer(() => manager?.shutdownAll());
   const { selected, engine } = await openEngine({
     ...basics,
     model,
     summaries: sideModels.summaries,
     store,
     sessionId: start.id,
+    given: options.contextEngine,
   });
   const skills = await basics.person.skills({ platform: basics.platform });
   const session = makeSession(basics, start, { store, model, engine, manager, memory, skills, events });
@@ -101,12 +113,12 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     waitForRetry: options.waitForRetry,
   };
   const reviewer =
-    (options.review ?? !options.skipMemory)
+    options.review && !options.skipMemory
       ? new Reviewer({ ...loop, countersStore: store && whole }, tools.reviewTools)
       : undefined;
   const timeoutMs = config.auxiliary.titleGeneration.timeout * 1000;
   const titles =
-    store === undefined || options.titles === false
+    store === undefined || !options.titles
       ? undefined
       : new SessionTitles({ store, model: sideModels.title, timeoutMs, events, log });
   const owned = cleanup.move();
@@ -121,7 +133,10 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
 }
 
 /** The home, and the person the agent works for: known before any layer is opened. */
-type Basics = Binding & {
+type Basics = {
+  /** Stored as the source of its sessions. */
+  readonly platform: string;
+  readonly person: Person;
   readonly options: AgentOptions;
   readonly home: string;
   readonly config: HermesConfig;
@@ -140,8 +155,10 @@ type Basics = Binding & {
 };
 
 async function openBasics(options: AgentOptions, cleanup: AsyncDisposableStack): Promise<Basics> {
-  const home = resolve(options.home);
-  const { log = silentLogger, clock = systemClock } = options;
+  const { log = silentLogger, memory } = options;
+  const given = memory?.layers;
+  const home = given?.memory.home ?? resolve(options.home ?? "");
+  const clock = options.clock ?? given?.memory.clock ?? systemClock;
   const nowSeconds = clock.now().getTime() / 1000;
   const history = givenMessages("history", options.history ?? [], nowSeconds);
   const prefill = givenMessages("prefillMessages", options.prefillMessages ?? [], nowSeconds);
@@ -150,18 +167,28 @@ async function openBasics(options: AgentOptions, cleanup: AsyncDisposableStack):
     warnings.push(text);
     log.warn(text);
   };
+  const opened =
+    given?.memory ??
+    openHome({ home: options.home ?? "", log, clock, env: options.env, config: options.config });
+  if (given === undefined) cleanup.use(opened); // the caller's memory stays open
+  const person = bindPerson(options, opened);
   ensureHome(home);
   if (options.env === undefined) useEnvFile(home);
   const env = options.env ?? process.env;
-  const opened = cleanup.use(openHome({ home, log, clock, env, config: options.config }));
-  const config = await opened.config();
+  const config = options.config ?? (await opened.config());
   for (const { key, message } of mcpServerRemarks(config)) warn(`${key} in config.yaml ${message}`);
-  const { platform, person } = bindPerson(options, opened, env.HERMES_SESSION_SOURCE || "cli");
   const { user, scope } = person;
+  const platform =
+    options.platform ??
+    user?.platform ??
+    (env.HERMES_SESSION_SOURCE || (options.administrator ? "cli" : LIBRARY));
   const maxTurns = options.maxTurns ?? config.agent.maxTurns;
   const who = { platform, person, user, scope };
   return { ...who, options, home, config, env, maxTurns, history, prefill, log, clock, warnings, warn };
 }
+
+/** Where the program shows the answers is unknown, so the prompt gives no hint about it. */
+const LIBRARY = "library";
 
 type SessionLayers = Pick<SessionDeps, "store" | "model" | "engine" | "manager" | "events"> & {
   readonly memory: MemoryStore | undefined;
@@ -177,12 +204,15 @@ function makeSession(basics: Basics, start: StartingSession, layers: SessionLaye
     profile: profileOf(home, env),
     platformHint: options.platformHint,
     directory: contextDirectory({ session: cwd, env, launch: process.cwd(), userHome: homedir() }),
-    skipContextFiles: options.skipContextFiles ?? false,
-    systemMessage: options.systemMessage,
+    skipContextFiles: !options.contextFiles,
+    // A child gets its whole task from its parent, which has the identity.
+    loadSoulIdentity: delegatedBy === undefined,
+    identity: options.identity,
+    systemMessage: options.instructions,
     passSessionId: options.passSessionId ?? false,
   });
   const row = {
-    cwd: cwd ?? process.cwd(),
+    cwd: options.contextFiles ? (cwd ?? process.cwd()) : cwd,
     maxTurns: basics.maxTurns,
     maxOutputTokens: config.agent.maxOutputTokens,
     delegatedFrom: delegatedBy?.sessionId,
@@ -219,45 +249,42 @@ function isChatModel(model: ChatModel | object): model is ChatModel {
 
 // The person the agent works for, and their layers: session database, curated memory, external memory.
 
-type Binding = {
-  /** Stored as the source of its sessions. */
-  readonly platform: string;
-  readonly person: Person;
-};
-
 /**
- * The user can be given as `userId`, as `user`, or by a store that is bound to one; without any, the agent works for the owner of the
- * home, who sees every session. Throws `bad-user-id` for an option without a value, and `user-mismatch` where two disagree.
+ * The person that `memory` or `user` names, the owner, or the administrator. Throws `bad-user-id` for a user without a value, and
+ * `user-mismatch` or `bad-option` where two options disagree.
  */
-function bindPerson(options: AgentOptions, memory: Home, defaultPlatform: string): Binding {
-  const given: Partial<MemoryUser> = options.user ?? {};
-  const bound = options.store?.user;
-  const asUser = "user" in options ? memory.user(keyOf(given.platform, given.userId)) : undefined;
-  const asStore = bound && memory.user(keyOf(bound.platform, bound.userId));
-  const platform = options.platform ?? asUser?.user?.platform ?? asStore?.user?.platform ?? defaultPlatform;
-  const asId = "userId" in options ? memory.user(keyOf(platform, options.userId)) : undefined;
-  const [first, ...others] = [...named("userId", asId), ...named("user", asUser), ...named("store", asStore)];
-  if (first === undefined) return { platform, person: memory.administrator };
-  const other = others.find(({ person }) => person !== first.person);
-  if (other === undefined) return { platform, person: first.person };
-  throw new HermesError("user-mismatch", `The options ${shown(first)} and ${shown(other)} name two users.`, {
-    hint: "Pass one of them, or the same user in both.",
-  });
+function bindPerson(options: AgentOptions, home: Home): Person {
+  const { memory, store } = options;
+  const asUser = "user" in options ? home.user(keyOf(options.user)) : undefined;
+  const person = memory?.layers ?? asUser ?? (options.administrator ? home.administrator : home.owner);
+  if (asUser !== undefined && asUser !== person) throw mismatch("user", asUser.user, person);
+  if (options.home !== undefined && resolve(options.home) !== home.home)
+    throw badOption(
+      `The memory belongs to ${home.home}, and home is ${resolve(options.home)}.`,
+      "Leave home out: the memory has its own.",
+    );
+  if (store?.scope !== undefined && !isDeepStrictEqual(store.scope, person.scope))
+    throw mismatch("store", store.user, person);
+  return person;
 }
 
-type Named = { readonly option: string; readonly person: Person };
-
-function named(option: string, person: Person | undefined): Named[] {
-  return person === undefined ? [] : [{ option, person }];
+function mismatch(option: string, other: MemoryUser | undefined, person: Person): HermesError {
+  const { administrator } = person.memory;
+  const shown = (who: MemoryUser | undefined): string =>
+    who === undefined ? "the owner of the home" : `'${who.userId}' on ${who.platform}`;
+  return new HermesError(
+    "user-mismatch",
+    `The agent works for ${person === administrator ? "the administrator" : shown(person.user)}, and the option ${option} names ${shown(other)}.`,
+    { hint: `Leave ${option} out, or pass the same person's.` },
+  );
 }
 
-function shown({ option, person: { user } }: Named): string {
-  return `${option} ('${user?.userId}' on ${user?.platform})`;
-}
-
-/** `memory.user` refuses values of wrong types that an untyped caller passed. */
-function keyOf(platform: string | undefined, id: string | undefined): Parameters<Home["user"]>[0] {
-  return { platform, id } as Parameters<Home["user"]>[0];
+/** `home.user` refuses values of wrong types that an untyped caller passed. */
+function keyOf(given: AgentOptions["user"]): Parameters<Home["user"]>[0] {
+  const user: Readonly<Record<string, unknown>> = isRecord(given) ? given : {};
+  if ("userId" in user)
+    throw badOption("The option user has no field 'userId'.", "Pass user: { platform, id }.");
+  return { platform: user.platform, id: user.id } as Parameters<Home["user"]>[0];
 }
 
 type OpenedStore = {
@@ -273,7 +300,11 @@ type OpenedStore = {
 async function openStore({ options, person, warn }: Basics): Promise<OpenedStore> {
   const { store: given } = options;
   if (given === null) return { store: undefined };
-  if (given !== undefined) return { store: given, whole: given.user === undefined ? given : undefined };
+  if (given !== undefined) {
+    if (given.scope !== undefined) return { store: given };
+    const isForAll = person === person.memory.administrator;
+    return { store: isForAll ? given : bindStore(given, person.user ?? WITHOUT_USER), whole: given };
+  }
   const everyone = person.memory.administrator;
   try {
     const whole = await everyone.sessions({ mode: "write", create: true });
@@ -307,8 +338,11 @@ async function openProvider(
   session: StartingSession,
   onTrouble: (text: string) => void,
 ): Promise<MemoryManager | undefined> {
-  if (options.skipMemory) return undefined;
+  const { provider, chat = {} } = options;
+  if (options.skipMemory || provider === false) return undefined;
   const activation = await person.provider.activate({
+    provider,
+    isCallersToClose: true,
     sessionId: session.id,
     log,
     clock,
@@ -320,7 +354,13 @@ async function openProvider(
       // Providers get these as an object of their own and may look at its keys.
       ...withoutUndefined({
         session_title: session.title ?? undefined,
-        user_name: options.userName,
+        user_name: chat.userName,
+        user_id_alt: chat.userIdAlt,
+        chat_id: chat.id ?? options.chatId,
+        chat_name: chat.name,
+        chat_type: chat.type,
+        thread_id: chat.threadId,
+        gateway_session_key: chat.gatewaySessionKey,
         parent_session_id: session.parentId,
       }),
       agent_identity: profileOf(home, env).name,

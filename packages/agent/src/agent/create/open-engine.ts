@@ -8,6 +8,7 @@ import {
   compressorSettings,
   type EngineStatus,
   estimateMessages,
+  givenEngine,
   LosslessEngine,
   losslessSettings,
   type ModelWindow,
@@ -17,7 +18,7 @@ import {
   type SessionStartOptions,
   selectEngine,
 } from "@hermes-memory/core/context";
-import { describeCause, isRecord } from "@hermes-memory/core/lib";
+import { describeCause, HermesError, isRecord } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
 import type { MemoryUser } from "@hermes-memory/core/memory";
 import { isMessage, type Message } from "@hermes-memory/core/message";
@@ -35,6 +36,8 @@ export type EngineInput = {
   readonly store: SessionStore | undefined;
   readonly sessionId: string;
   readonly user: MemoryUser | undefined;
+  /** Of the caller, checked. Undefined: config selects. */
+  readonly given: ContextEngine | undefined;
   readonly log: Logger;
   readonly warn: (text: string) => void;
 };
@@ -43,6 +46,26 @@ export type EngineInput = {
 export type OpenedEngine = { readonly selected: SelectedEngine; readonly engine: ContextEngine };
 
 export async function openEngine(input: EngineInput): Promise<OpenedEngine> {
+  const selected = input.given === undefined ? await fromConfig(input) : await fromCaller(input.given, input);
+  const engine =
+    selected.source === "plugin" ? new GuardedEngine(selected.engine, input.log) : selected.engine;
+  return { selected, engine };
+}
+
+/** The caller chose it, so no other one takes its place. */
+async function fromCaller(given: ContextEngine, { model }: EngineInput): Promise<SelectedEngine> {
+  const selected = await givenEngine(given, model.engineWindow);
+  if (selected.ok) return selected.value;
+  throw new HermesError(
+    "bad-option",
+    `The context engine '${given.name}' cannot be used: ${selected.error}`,
+    {
+      hint: "Repair it, or leave the option contextEngine out for the one that config selects.",
+    },
+  );
+}
+
+async function fromConfig(input: EngineInput): Promise<SelectedEngine> {
   const { home, config, model, summaries, store, sessionId, user, log } = input;
   const tokenFactor = model.currentTokenFactor;
   const contextLength = model.window.tokens;
@@ -77,8 +100,7 @@ export async function openEngine(input: EngineInput): Promise<OpenedEngine> {
   });
   if (selected.warning !== undefined) input.warn(selected.warning);
   for (const remark of selected.remarks) log.warn(remark);
-  const engine = selected.source === "plugin" ? new GuardedEngine(selected.engine, log) : selected.engine;
-  return { selected, engine };
+  return selected;
 }
 
 /** A slow model takes minutes for the summary of a long conversation. */

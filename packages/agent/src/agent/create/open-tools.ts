@@ -70,7 +70,7 @@ export type OpenedTools = {
 
 export async function openTools(input: ToolsInput): Promise<OpenedTools> {
   const { options, session, config, manager, log, env, warn } = input;
-  const choice = { enabled: options.toolsets ?? null, disabled: config.agent.disabledToolsets };
+  const choice = toolsetChoice(options, config);
   const depth = options.delegatedBy?.depth ?? 0;
   const spawn = childSpawner(input, () => table.names); // called when the tool runs, long after the table is made
   const delegation =
@@ -115,6 +115,16 @@ export async function openTools(input: ToolsInput): Promise<OpenedTools> {
     reviewTools: (sessionId) => new Map(ownTools(input, sessionId).map((tool) => [tool.name, tool])),
     close: () => servers.close(),
   };
+}
+
+/** Skills, task lists and delegation serve a person at a terminal; another program asks for them by name. */
+const NOT_BY_DEFAULT = ["skills", "todo", "delegation"];
+
+function toolsetChoice({ toolsets }: AgentOptions, { agent }: HermesConfig): ToolsetChoice {
+  const disabled = agent.disabledToolsets;
+  return toolsets === undefined
+    ? { enabled: null, disabled: [...disabled, ...NOT_BY_DEFAULT] }
+    : { enabled: toolsets, disabled };
 }
 
 /**
@@ -267,7 +277,7 @@ async function storeOfParent({ store, id }: Session): Promise<SessionStore | nul
 }
 
 function childOptions(
-  { options, session, model, home, config, env, log, clock, user }: ToolsInput,
+  { options, session, model, config, env, log, clock }: ToolsInput,
   task: ChildTask,
   toolNames: readonly string[],
 ): AgentOptions {
@@ -277,23 +287,24 @@ function childOptions(
     ...(task.role === "orchestrator" ? [] : ["delegation"]),
   ];
   return withoutUndefined<AgentOptions>({
-    home,
+    // With the person's own platform: the child's is `subagent`. A key without a value would be refused.
+    memory: options.memory,
+    home: options.home,
+    user: options.user,
+    administrator: options.administrator,
     config: { ...config, agent: { ...config.agent, disabledToolsets } },
     env,
     log,
     clock,
     model: model.chat,
+    identity: options.identity,
     platform: "subagent",
     delegatedBy: { sessionId: session.id, depth: (options.delegatedBy?.depth ?? 0) + 1, tools: toolNames },
     skipMemory: true,
-    skipContextFiles: true,
-    titles: false,
-    review: false,
     maxTurns: config.delegation.maxIterations,
     toolsets: task.toolsets ?? options.toolsets ?? null,
     tools: sharesUserTools(task) ? options.tools : undefined,
     readOnlyTools: options.readOnlyTools,
-    user, // with its own platform: the child's is `subagent`. `user: undefined` is refused, so the key must be absent
     cwd: options.cwd,
     waitForRetry: options.waitForRetry,
     // Calls that the parent may not make, its child may not make either.

@@ -5,11 +5,12 @@ import { basename, join } from "node:path";
 import { sessionFiles } from "@hermes-memory/core/home";
 import { type Clock, describeCause, isRecord, writeFileAtomic } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
+import { masked } from "@hermes-memory/core/security";
 import { removeKeptResults, type SessionStore, STORED_SNAPSHOT } from "@hermes-memory/core/sessions";
 import type { ToolTable } from "@hermes-memory/core/tools";
 import type { ModelInUse } from "../model-in-use.ts";
 import type { Session } from "./session.ts";
-import { keptResults, masked, shownRow } from "./transcript.ts";
+import { keptResults, shownRow } from "./transcript.ts";
 
 export type SnapshotDeps = {
   readonly session: Session;

@@ -32,6 +32,10 @@ export type PromptSources = {
   /** Searched for context files. */
   readonly directory: string;
   readonly skipContextFiles: boolean;
+  /** Read SOUL.md also where context files are skipped. */
+  readonly loadSoulIdentity: boolean;
+  /** Instead of SOUL.md. */
+  readonly identity?: string | undefined;
   readonly systemMessage?: string | undefined;
   readonly passSessionId: boolean;
   readonly memory: MemoryStore | undefined;
@@ -153,12 +157,13 @@ export class SessionPrompt {
     tools: ToolTable,
     blocks: ReadonlyMap<MemoryTarget, string>,
   ): Promise<string> {
-    const { home, config, env, directory, skipContextFiles, manager, clock } = this.#sources;
+    const { home, config, env, directory, skipContextFiles, identity, manager, clock } = this.#sources;
     const files = readPromptFiles({
       home,
       directory,
       maxChars: config.contextFileMaxChars,
       skipContextFiles,
+      loadSoulIdentity: this.#sources.loadSoulIdentity,
     });
     const zone = chooseTimeZone({ env, configured: config.timezone });
     for (const { path, message } of files.warnings)
@@ -166,7 +171,8 @@ export class SessionPrompt {
     for (const warning of zone.warnings) this.#sources.events.notice("warn", "timezone", warning);
     const { model, provider } = this.#sources.model.identity;
     return buildSystemPrompt({
-      identity: files.identity,
+      identity: identity ?? files.identity,
+      isEmbedded: identity !== undefined,
       tools: tools.names,
       skillsIndex: await this.#skillsIndex(tools),
       model,

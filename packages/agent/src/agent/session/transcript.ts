@@ -3,9 +3,12 @@
 // kept (without secrets) and as people see them.
 import { errnoCode, HermesError, isRecord, parseOutsideJson, randomHex } from "@hermes-memory/core/lib";
 import {
+  type AnyAiSdkMessage,
   type AssistantMessage,
   type Content,
+  fromAiSdk,
   fromRow,
+  isAiSdkMessage,
   type Message,
   type OpenAiMessage,
   parseMessage,
@@ -14,7 +17,7 @@ import {
   toOpenAi,
   withMeta,
 } from "@hermes-memory/core/message";
-import { redactSecrets } from "@hermes-memory/core/security";
+import { masked, redactSecrets } from "@hermes-memory/core/security";
 import { notedResult, type SessionStore, withoutResultNote } from "@hermes-memory/core/sessions";
 
 /** The state of the session's rows when this process last read or wrote them. */
@@ -190,26 +193,48 @@ function hasNoRow({ meta }: Message): boolean {
 }
 
 /**
- * The messages that a caller passes in the option of this name: chat rows, or messages of another agent. Row ids, ephemeral messages
- * and replaced contents of another agent are dropped, so that the model reads what is stored.
+ * The messages that a caller passes in the option of this name: chat rows, AI SDK messages, or messages of another agent. Row ids,
+ * ephemeral messages and replaced contents of another agent are dropped, so that the model reads what is stored.
  */
 export function givenMessages(option: string, values: unknown, nowSeconds: number): readonly Message[] {
-  if (!Array.isArray(values))
-    throw new HermesError("bad-message", `The option ${option} is not a list of messages.`, {
-      hint: 'Pass messages as chat APIs have them: [{ role: "user", content: "..." }].',
-    });
-  return values.flatMap((value: unknown, index) => {
-    const parsed = parseMessage(value);
-    if (!parsed.ok)
-      throw new HermesError("bad-message", `Entry ${index} of ${option} ${parsed.error.message}.`, {
-        hint: 'Pass messages as chat APIs have them: { role: "user", content: "..." }.',
-      });
-    const { atSeconds, ephemeral } = parsed.value.meta;
-    if (ephemeral !== undefined) return [];
-    const own = { id: randomHex(6), rowId: undefined, originId: undefined, storedContent: undefined };
-    const said = withMeta(parsed.value, { ...own, atSeconds: atSeconds > 0 ? atSeconds : nowSeconds });
-    return [withoutNote(said)];
-  });
+  if (!Array.isArray(values)) throw badMessage(`The option ${option} is not a list of messages.`);
+  return values.flatMap((value: unknown, index) =>
+    givenMessage(value, `Entry ${index} of ${option}`).flatMap((message) => {
+      const { atSeconds, ephemeral } = message.meta;
+      if (ephemeral !== undefined) return [];
+      const own = { id: randomHex(6), rowId: undefined, originId: undefined, storedContent: undefined };
+      const said = withMeta(message, { ...own, atSeconds: atSeconds > 0 ? atSeconds : nowSeconds });
+      return [withoutNote(said)];
+    }),
+  );
+}
+
+/** A tool message of the AI SDK holds several results, and becomes one message each. */
+function givenMessage(value: unknown, where: string): readonly Message[] {
+  const fields = isRecord(value) ? value : {};
+  if (fields.content === undefined && Array.isArray(fields.parts))
+    throw badMessage(
+      `${where} is a message of a user interface, with 'parts' and no 'content'.`,
+      "Convert it with convertToModelMessages of the AI SDK, and pass the result.",
+    );
+  if (isAiSdkMessage(fields)) {
+    try {
+      return fromAiSdk([value as AnyAiSdkMessage]);
+    } catch (cause) {
+      if (!(cause instanceof HermesError)) throw cause;
+      throw badMessage(cause.message.replace("Entry 0 of the AI SDK's messages", where));
+    }
+  }
+  const parsed = parseMessage(value);
+  if (!parsed.ok) throw badMessage(`${where} ${parsed.error.message}.`);
+  return [parsed.value];
+}
+
+function badMessage(
+  message: string,
+  hint = 'Pass messages as chat APIs have them, { role: "user", content: "..." }, or as the AI SDK has them.',
+): HermesError {
+  return new HermesError("bad-message", message, { hint });
 }
 
 /** Only notes of this agent and of the database name files of kept results: a caller's text must not open another user's file. */
@@ -242,24 +267,6 @@ function maskedJson(text: string): string {
   const plain = text.replace(/\\[nrt]/g, "\n");
   // Unreadable or too deep, so the call was refused; dropping the arguments is better than keeping a secret.
   return redactSecrets(plain) === plain ? text : "{}";
-}
-
-/** A JSON value with `***` for secrets: in texts, and for texts whose field name says that they are one. */
-export function masked(value: unknown): unknown {
-  if (typeof value === "string") return redactSecrets(value);
-  if (Array.isArray(value)) return value.map(masked);
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [redactSecrets(key), maskedField(key, item)]),
-  );
-}
-
-function maskedField(key: string, value: unknown): unknown {
-  if (typeof value !== "string") return masked(value);
-  const plain = redactSecrets(value);
-  if (plain !== value) return plain;
-  const pair = JSON.stringify({ [key]: value });
-  return redactSecrets(pair) === pair ? value : "***";
 }
 
 /** The content as it was typed and is stored, without what a platform added for the model. */

@@ -2,10 +2,10 @@
 // interrupts. Results that are too long for the conversation are kept in files.
 import { estimateText } from "@hermes-memory/core/context";
 import { sessionFiles } from "@hermes-memory/core/home";
-import { codePointLength, describeCause, takeCodePoints } from "@hermes-memory/core/lib";
+import { codePointLength, describeCause, parseOutsideJson, takeCodePoints } from "@hermes-memory/core/lib";
 import { type Message, newMessage, type ToolMessage } from "@hermes-memory/core/message";
 import { describeForeign } from "@hermes-memory/core/providers";
-import { fenceUntrusted } from "@hermes-memory/core/security";
+import { fenceUntrusted, masked } from "@hermes-memory/core/security";
 import {
   keepResult,
   longestStart,
@@ -166,19 +166,29 @@ async function runCall(
     interrupted.forget,
   );
   if (context.signal.aborted) return "not started";
-  tell(context, { type: "tool-start", callId: call.id, name: call.name, preview: tool.preview(call.args) });
+  const { id: callId, name, args } = call;
+  const input = masked(args) as ToolArguments;
+  tell(context, { type: "tool-start", callId, name, preview: tool.preview(args), input });
   const startedAt = performance.now();
   const end =
     refusal === undefined ? await runUntilInterrupt(tool, call, context) : failure("blocked", refusal);
   tell(context, {
     type: "tool-end",
-    callId: call.id,
-    name: call.name,
+    callId,
+    name,
+    output: outputOf(end.text),
     isError: end.isError,
     durationMs: Math.round(performance.now() - startedAt),
     resultChars: codePointLength(end.text),
   });
   return end;
+}
+
+/** Tools answer with text, most of them with JSON. */
+function outputOf(text: string): unknown {
+  if (!/^\s*[[{]/.test(text)) return text;
+  const parsed = parseOutsideJson(text);
+  return parsed.ok ? parsed.value : text;
 }
 
 /** Undefined when the call may run. A hook that throws refuses the call. */

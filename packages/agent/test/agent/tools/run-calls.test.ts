@@ -119,7 +119,7 @@ describe("a batch", () => {
     ]);
     await runBatch(table, calls("todo", "bad"), context);
     expect(context.events).toMatchObject([
-      { type: "tool-start", callId: "c1", name: "todo", preview: "todo was called" },
+      { type: "tool-start", callId: "c1", name: "todo", preview: "todo was called", input: {} },
       { type: "tool-end", callId: "c1", name: "todo", isError: false, resultChars: 3 },
       { type: "tool-start", callId: "c2", name: "bad" },
       { type: "tool-end", callId: "c2", name: "bad", isError: true },

@@ -16,6 +16,8 @@ export type ActivationRequest = {
   readonly home: string;
   readonly config: MemoryConfig;
   readonly sessionId: string;
+  /** Used instead of the provider that config selects. */
+  readonly provider?: MemoryProvider;
   /** Passed to the provider's `initialize`. */
   readonly options?: InitializeAllOptions;
   readonly log?: Logger;
@@ -34,7 +36,7 @@ export type Activation =
 
 /** Never rejects. First puts the variables of the home's `.env` into the environment, where providers look for their keys. */
 export async function activateProvider(request: ActivationRequest): Promise<Activation> {
-  const name = activeProviderName(request.config.provider);
+  const name = request.provider?.name ?? activeProviderName(request.config.provider);
   if (name === "") return { kind: "none" };
   const { log = silentLogger } = request;
   useEnvFile(request.home);
@@ -45,19 +47,10 @@ export async function activateProvider(request: ActivationRequest): Promise<Acti
 }
 
 /** A string is the reason why the provider cannot be used. */
-async function attempt(
-  name: string,
-  { home, config, sessionId, options, onTrouble, deadlinesMs, clock = systemClock }: ActivationRequest,
-  log: Logger,
-): Promise<Activation | string> {
-  const loaded = await loadProvider(home, name);
-  if (!loaded.ok) {
-    const { message: reason } = loaded.error;
-    if (isOwnFault(loaded.error))
-      recordAvailability(home, name, { available: false, reason }, "activation", clock);
-    return reason;
-  }
-  const { provider } = loaded.value;
+async function attempt(name: string, request: ActivationRequest, log: Logger): Promise<Activation | string> {
+  const { home, config, sessionId, options, onTrouble, deadlinesMs, clock = systemClock } = request;
+  const provider = request.provider ?? (await load(name, home, clock));
+  if (typeof provider === "string") return provider;
   const found = await checkAvailability(provider);
   recordAvailability(home, name, found, "activation", clock);
   if (!found.available) return found.reason ?? "it says that it is not available.";
@@ -77,6 +70,16 @@ async function attempt(
   if (!manager.addProvider(provider)) return "the manager did not take it; the log says why.";
   await manager.initializeAll(sessionId, { platform: "cli", agent_context: "primary", ...options });
   return { kind: "active", manager, provider };
+}
+
+/** A string is the reason why it cannot be loaded. */
+async function load(name: string, home: string, clock: Clock): Promise<MemoryProvider | string> {
+  const loaded = await loadProvider(home, name);
+  if (loaded.ok) return loaded.value.provider;
+  const { message: reason } = loaded.error;
+  if (isOwnFault(loaded.error))
+    recordAvailability(home, name, { available: false, reason }, "activation", clock);
+  return reason;
 }
 
 // ---- One piece of work outside a conversation: the provider is started for it and shut down afterwards ----
@@ -145,6 +148,17 @@ export async function forgetInProvider(
   const deadlineMs = DEADLINES_MS.forget;
   return withProvider(request, deadlineMs, async (manager, provider): Promise<Forgot> => {
     return { ...(await manager.forget(text, { isDryRun, deadlineMs })), provider };
+  });
+}
+
+/** Erases everything of the user, or of the owner, in the active provider's store; with `isDryRun` only counts it. */
+export async function eraseInProvider(
+  request: OneOffRequest & { readonly isDryRun: boolean },
+): Promise<Forgot> {
+  const { isDryRun } = request;
+  const deadlineMs = DEADLINES_MS.forget;
+  return withProvider(request, deadlineMs, async (manager, provider): Promise<Forgot> => {
+    return { ...(await manager.eraseUser({ isDryRun, deadlineMs })), provider };
   });
 }
 

@@ -164,7 +164,7 @@ type ChatRequest = {
   readonly isQuiet: boolean;
   readonly agent: Pick<
     AgentOptions,
-    "selection" | "resume" | "continueLast" | "toolsets" | "maxTurns" | "systemMessage" | "skipMemory"
+    "selection" | "resume" | "continueLast" | "toolsets" | "maxTurns" | "instructions" | "skipMemory"
   >;
 };
 
@@ -187,9 +187,9 @@ export function chatRequest({ flags }: CommandInput): ChatRequest {
       selection: { model: text("model"), provider: text("provider"), baseUrl: text("base-url") },
       resume,
       continueLast: flags.continue === true,
-      toolsets: toolsets === undefined ? undefined : namesIn(toolsets),
+      toolsets: toolsets === undefined ? null : namesIn(toolsets),
       maxTurns: typeof maxTurns === "number" ? maxTurns : undefined,
-      systemMessage: text("system"),
+      instructions: text("system"),
       skipMemory: flags["no-memory"] === true,
     },
   };
@@ -240,6 +240,10 @@ async function openChat(
   const agent = await createAgent({
     ...request.agent,
     home: home.home,
+    administrator: true, // the sessions of all users, as in the other commands
+    contextFiles: true,
+    titles: true,
+    review: true,
     config,
     env: io.env,
     log: createLogger({ path: logPath(home.home), redact: redactSecrets }),

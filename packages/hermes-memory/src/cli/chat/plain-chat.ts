@@ -2,6 +2,7 @@
 import { fstatSync } from "node:fs";
 import type { AgentEvent, AgentSurface, CommandReply, TurnResult } from "@hermes-memory/agent/agent";
 import { safeAddress } from "@hermes-memory/agent/models";
+import { masked } from "@hermes-memory/core/security";
 import { CommandFailure, type Terminal, usageFailure } from "../command.ts";
 import { linesOf, lineText, untilAborted } from "../sessions/input-lines.ts";
 import { type Piece, type StartFacts, safe, statusLine, Transcript } from "./transcript.ts";
@@ -155,8 +156,24 @@ export function sessionJson(facts: StartFacts, warnings: readonly string[]): Jso
 
 export function eventJson(event: AgentEvent): JsonEvent {
   if (event.type === "turn-end") return { type: event.type, result: resultJson(event.result) };
+  if (event.type === "tool-start")
+    return { ...snakeKeys(event), type: event.type, ...shown("input", event.input) };
+  if (event.type === "tool-end")
+    return { ...snakeKeys(event), type: event.type, ...shown("output", event.output) };
   if (event.type !== "usage") return { ...snakeKeys(event), type: event.type };
   return { ...snakeKeys(event), type: event.type, usage: snakeKeys(event.usage) };
+}
+
+/** A line per event should stay readable; the stored message has the whole value. */
+const MOST_VALUE_CHARS = 4_000;
+
+/** Arguments and results as they are stored: with secrets masked. A longer value becomes the beginning of its JSON, and is marked. */
+function shown(name: "input" | "output", value: unknown): Readonly<Record<string, unknown>> {
+  const safeValue = masked(value);
+  const text = typeof safeValue === "string" ? safeValue : JSON.stringify(safeValue);
+  if (text === undefined || text.length <= MOST_VALUE_CHARS) return { [name]: safeValue };
+  const left = text.length - MOST_VALUE_CHARS;
+  return { [name]: text.slice(0, MOST_VALUE_CHARS).toWellFormed(), [`${name}_left_out_chars`]: left };
 }
 
 /** The number of messages in place of the messages, which would all be repeated with every turn. */

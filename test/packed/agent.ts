@@ -29,8 +29,6 @@ const agent = await createAgent({
   home: process.argv[2] ?? "",
   model,
   hooks,
-  titles: false,
-  skipContextFiles: true,
   onEvent: (event) => void seen.push(event.type),
 });
 const result: TurnResult = await agent.run("hello");
