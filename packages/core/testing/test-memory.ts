@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { Clock, TextModel } from "../src/lib/index.ts";
 import { type EntryTarget, type Memory, type OpenMemoryOptions, openMemory } from "../src/memory/index.ts";
 
+/** What a memory for a test begins with: config, entries, clock. */
 export type TestMemoryOptions = Omit<OpenMemoryOptions, "home"> & {
   /** What config.yaml would have, for example `{ memory: { provider: "holographic" } }`. */
   readonly config?: Readonly<Record<string, unknown>>;
@@ -75,6 +76,7 @@ export type PreparedAnswers =
   | readonly (string | Error)[]
   | ((request: TextModelRequest, number: number) => string | Promise<string>);
 
+/** A `TextModel` for tests that records what it was asked. */
 export type FakeTextModel = TextModel & {
   /** What was asked, in order. */
   readonly requests: readonly TextModelRequest[];
@@ -101,6 +103,7 @@ export function fakeTextModel(answers: PreparedAnswers): FakeTextModel {
   };
 }
 
+/** A clock for tests that moves when it is told to. */
 export type TestClock = Clock & {
   /** Moves the clock forward, or back if negative. */
   tick(ms: number): void;
