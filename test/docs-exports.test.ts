@@ -102,6 +102,15 @@ describe("the package", () => {
     expect(missing).toEqual([]);
   });
 
+  it("exports every name that docs/upgrading.md says has moved from where it says", () => {
+    const rows = [...read("docs/upgrading.md").matchAll(/^\| `(hermes-memory\/[\w-]+)` \| (.*) \|$/gm)];
+    const moved = rows.flatMap(([, specifier = "", names = ""]) =>
+      [...names.matchAll(/`(\w+)`/g)].map(([, name = ""]) => ({ specifier, name })),
+    );
+    expect(moved.length).toBeGreaterThan(300);
+    expect(moved.filter(({ specifier, name }) => !isExported(specifier, name))).toEqual([]);
+  });
+
   it("finds names that are not exported", () => {
     expect(declared.has("requestMessages") && !exported.has("requestMessages")).toBe(true);
     expect(namesIn("docs/skills.md")).toContain("undoSkillChange");
