@@ -61,6 +61,12 @@ describe("a value of a wrong type", () => {
   });
 });
 
+it("a model that is only a name is refused with the way out", async () => {
+  expect(await refusal({ home: tempDirectory(), env: {}, model: "gpt-5" })).toMatchObject({
+    code: "bad-model",
+  });
+});
+
 describe("whose agent it is", () => {
   it("has to be said, and said once", async () => {
     const home = tempDirectory();
