@@ -50,6 +50,7 @@ describe("a value of a wrong type", () => {
     [{ tools: [] }, "The option tools is a list."],
     [{ onEvent: {} }, "The option onEvent is object."],
     [{ identity: null }, "The option identity is null."],
+    [{ identity: " " }, "The option identity is empty."],
     [{ chat: { userName: 7 } }, "The option chat.userName is number."],
     [{ provider: {} }, "The option provider has no 'name'."],
     [{ contextEngine: { name: "x" } }, expect.stringContaining("The option contextEngine has no")],
