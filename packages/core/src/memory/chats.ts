@@ -18,25 +18,15 @@ import { injectRecall } from "../providers/index.ts";
 import { sanitizeContext } from "../security/index.ts";
 import { INTERNAL_SOURCES, type SessionRow, type SessionStore } from "../sessions/index.ts";
 import { align, commonStart, exchangeId } from "./align.ts";
-import { chatIdOf, chatSessionId } from "./chat-id.ts";
-import { asShown, inFormat, isSpoken, lastUserText, readGiven, readReply } from "./chat-messages.ts";
+import { chatIdOf, chatSessionId, findChat } from "./chat-id.ts";
+import { inFormat, isSpoken, lastUserText, readGiven, readReply } from "./chat-messages.ts";
 import { ChatProviders } from "./chat-providers.ts";
 import { recallFor } from "./chat-recall.ts";
-import {
-  ChatTurns,
-  findChat,
-  type HeldChat,
-  loadChat,
-  loadWholeChat,
-  openChat,
-  type WholeChat,
-} from "./chat-session.ts";
+import { ChatTurns, type HeldChat, loadChat, loadWholeChat, openChat } from "./chat-session.ts";
 import type { Person } from "./types.ts";
 import type {
   Chat,
   ChatContext,
-  Compacted,
-  CompactOptions,
   ContextOptions,
   MessageFormat,
   Remembered,
@@ -73,13 +63,6 @@ export class Chats implements Members {
   async settled(): Promise<void> {
     await this.#turns.settled();
     await Promise.all(this.#background);
-  }
-
-  /** Before the person is erased: finishes what is being stored, and drops recall and providers, which start anew with the next turn. */
-  async forgetAll(): Promise<void> {
-    await this.settled();
-    this.#recalls.clear();
-    await this.#providers.endedAll();
   }
 
   // ---- Context ----
@@ -133,7 +116,7 @@ export class Chats implements Members {
         async (chat) => {
           const meanwhile = await storedBlock(chat.store, chat.row.id);
           if (meanwhile !== undefined) return meanwhile;
-          const text = await this.#buildBlock(chatId, chat.row.id);
+          const text = await this.buildBlock(chatId, chat.row.id);
           await chat.store.saveOwnPrompt(chat.row.id, text, BLOCK_VERSION);
           return text;
         },
@@ -142,12 +125,12 @@ export class Chats implements Members {
     } catch (cause) {
       if (!(cause instanceof HermesError) || cause.code !== "chat-busy") throw cause;
       this.#log.warn(`The memory block of a chat was not stored: ${cause.message}`, { sessionId });
-      return this.#buildBlock(chatId, sessionId);
+      return this.buildBlock(chatId, sessionId);
     }
   }
 
   /** The entries and the provider's text as they are now. */
-  async #buildBlock(chatId: string, sessionId: string): Promise<string> {
+  async buildBlock(chatId: string, sessionId: string): Promise<string> {
     const curated = await this.#person.curated({ log: (line) => this.#log.warn(line) });
     const blocks = MEMORY_TARGETS.flatMap((target) => curated?.renderSnapshot(target) ?? []);
     const manager = await this.#providers.of(sessionId, chatId);
@@ -191,16 +174,11 @@ export class Chats implements Members {
     sessionId: string,
     stored: readonly Message[],
     given: readonly Message[],
-    kind: { readonly isExchange?: boolean; readonly isNew?: boolean } = {},
+    options: { readonly isExchange?: boolean; readonly isNew?: boolean } = {},
   ): Promise<number> {
-    const options = { ...kind, shown: asShown };
-    const newest = stored.filter(isTold);
-    const summary = newest.findLastIndex(isHandoff);
-    if (summary < 0 || commonStart(newest, given, asShown) > summary)
-      return align(newest, given, options).fresh;
-    const end = align(newest, given, { ...options, isExchange: true });
-    if (end.isAnchored) return end.fresh;
-    // The caller's list begins before the compaction.
+    const newest = align(stored.filter(isTold), given, options);
+    if (newest.isAnchored || !stored.some(isHandoff)) return newest.fresh;
+    // The caller's list may begin before the compaction.
     const { messages } = await loadWholeChat(store, sessionId, stored);
     return align(messages.filter(isTold), given, options).fresh;
   }
@@ -254,13 +232,13 @@ export class Chats implements Members {
     given: readonly Message[],
   ): Promise<Change> {
     const all = stored.filter(isTold);
-    const isSummaryGiven = commonStart(all, given, asShown) > all.findLastIndex(isHandoff);
+    const isSummaryGiven = commonStart(all, given) > all.findLastIndex(isHandoff);
     const whole = isSummaryGiven ? undefined : await loadWholeChat(store, row.id, stored);
     const list = whole === undefined ? all : whole.messages.filter(isTold);
     const changeable =
       whole?.changeable ??
       new Set(stored.slice(stored.findLastIndex(isHandoff) + 1).flatMap(({ meta }) => meta.rowId ?? []));
-    const common = commonStart(list, given, asShown);
+    const common = commonStart(list, given);
     const isChangeable = ({ meta }: Message): boolean => changeable.has(meta.rowId ?? -1);
     const takenBack = list.slice(common).filter(isChangeable).length;
     if (takenBack === 0)
@@ -358,52 +336,9 @@ export class Chats implements Members {
     return store === undefined || row === undefined ? undefined : { store, row };
   }
 
-  // ---- Compaction ----
-
-  async compact(chatId: string, options: CompactOptions): Promise<Compacted> {
-    const found = await this.#existing(chatId);
-    if (found === undefined) throw unknownChat(chatId);
-    const { store, row } = found;
-    const manager = await this.#providers.of(row.id, chatId);
-    const { compactChat } = await import("./compact-chat.ts");
-    const compacted = await compactChat(
-      {
-        person: this.#person,
-        store,
-        turns: this.#turns,
-        manager,
-        newBlock: async () => ({ text: await this.#buildBlock(chatId, row.id), version: BLOCK_VERSION }),
-      },
-      { ...options, chatId, sessionId: row.id, system: await this.#block(chatId, store, row.id) },
-    );
-    if (compacted.sessionId !== row.id) await this.#providers.continued(row.id, compacted.sessionId);
-    return compacted;
-  }
-
-  // ---- For extraction ----
-
-  /** The chat with its newest session, for one caller at a time. Rejects with `unknown-chat`. */
-  async alone<T>(
-    chatId: string,
-    work: (chat: HeldChat & WholeChat) => Promise<T>,
-    signal?: AbortSignal,
-  ): Promise<T> {
-    if ((await this.#existing(chatId)) === undefined) throw unknownChat(chatId);
-    return this.#turns.alone(
-      chatId,
-      async (chat) => {
-        const stored = await loadChat(chat.store, chat.row.id);
-        return work({ ...chat, ...(await loadWholeChat(chat.store, chat.row.id, stored)) });
-      },
-      { signal },
-    );
-  }
-}
-
-function unknownChat(chatId: string): HermesError {
-  return new HermesError("unknown-chat", `There is no chat '${chatId}'.`, {
-    hint: "List the chats with chats(); remember() and context() create one.",
-  });
+  compact: Members["compact"] = () => {
+    throw new Error("not built");
+  };
 }
 
 // ---- The list for a model ----

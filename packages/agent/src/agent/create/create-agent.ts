@@ -245,7 +245,7 @@ async function chooseMainModel({ options, config, env, log }: Basics): Promise<M
 }
 
 function isChatModel(model: ChatModel | object): model is ChatModel {
-  return "identity" in model && "stream" in model && typeof model.stream === "function";
+  return isRecord(model) && "identity" in model && typeof model.stream === "function";
 }
 
 // The person the agent works for, and their layers: session database, curated memory, external memory.
