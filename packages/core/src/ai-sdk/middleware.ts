@@ -26,6 +26,11 @@ export type MiddlewareOptions = {
    * `compression.threshold`, the older part of the chat is summarised first, by the same model. Default: never.
    */
   readonly contextLength?: number;
+  /**
+   * A list that begins like the chat is the whole chat, and what it no longer has is taken back: an answer is made again, or a question
+   * was changed. False: never, for callers that put the same examples in front of every question.
+   */
+  readonly follow?: boolean;
   /** Called when something could not be stored or compacted. The answer of the model is not affected. Default: a warning of the process. */
   readonly onError?: (cause: unknown) => void;
 };
@@ -71,8 +76,6 @@ type Turn = {
   readonly follow: boolean;
   /** The reply of a step has been stored: from then on, only what comes behind it is new. */
   isStored: boolean;
-  /** No reply came; the SDK may try again. */
-  hasFailed: boolean;
 };
 
 /** Of the same chat at the same time: one per tab of a user. */
@@ -98,7 +101,7 @@ export function memoryMiddleware(me: UserMemory, options: MiddlewareOptions): Me
     const key = `${at} ${textOf(given[at]?.content ?? "")}`;
     const known = turns.get(key);
     const isLaterStep = given.slice(at + 1).some(isResult);
-    if (known !== undefined && (isLaterStep || known.hasFailed)) return known;
+    if (known !== undefined && isLaterStep) return known;
     await stored; // the reply of the turn before
     const turn = await beginTurn(me, options, { given, params, model, onError });
     turns.delete(key);
@@ -201,12 +204,11 @@ async function beginTurn(
   }
   const messages = context.messages as readonly Message[];
   const at = lastUser(given);
-  const follow = isBehind(messages, given, at);
-  // `context` looks for what is new. A question that the chat already has gets the recall it had.
-  const isKnown = follow || (at >= 0 && at < given.length - 1);
-  const asked = isKnown
-    ? await me.context(chatId, { query: textOf(given[at]?.content ?? ""), recall })
-    : context;
+  const follow = options.follow !== false && isBehind(messages, given, at);
+  // `context` looks for what is new. A question that the chat already has (tried or made again) gets the recall it had.
+  const query = textOf(given[at]?.content ?? "");
+  const isUnasked = context.recall === "" && query !== "" && recall !== false;
+  const asked = isUnasked ? await me.context(chatId, { query, signal: signal ?? undefined }) : context;
   return {
     id: randomHex(6),
     system: context.system,
@@ -214,7 +216,6 @@ async function beginTurn(
     recall: asked.recall,
     follow,
     isStored: false,
-    hasFailed: false,
   };
 }
 
@@ -304,7 +305,6 @@ async function storeStep(
   } else if (!turn.follow) {
     await me.remember(chatId, given);
   } // without a new answer the chat keeps the old one
-  turn.hasFailed = reply === undefined;
   turn.isStored ||= reply !== undefined;
 }
 

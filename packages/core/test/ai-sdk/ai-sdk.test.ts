@@ -190,6 +190,22 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
     expect(await stored(me)).toEqual(["user: 1?", "assistant: one", "user: In French?", "assistant: deux"]);
   });
 
+  it("keeps the conversation behind examples that the caller sends each time, if it says so", async () => {
+    const me = await ana();
+    const model = sdk.model(["one", "two"]);
+    const examples = [user("Example?"), assistant("Example!")];
+    for (const text of ["1?", "2?"])
+      await sdk.generate({ model, memory: chat(me, { follow: false }), messages: [...examples, user(text)] });
+    expect(said(model.prompts[1])).toEqual([
+      "user: Example?",
+      "assistant: Example!",
+      "user: 1?",
+      "assistant: one",
+      "user: 2?",
+    ]);
+    expect(await stored(me)).toHaveLength(6);
+  });
+
   it("keeps the text of a stream that broke off or was stopped, and no half of a tool call", async () => {
     const me = await ana();
     const start = { type: "tool-input-start", id: "k", toolName: "memory" };
@@ -365,6 +381,65 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
         [0, 1, 2].flatMap((turn) => [`user: I am ${id} ${turn}`, `assistant: ${id} ${turn}`]),
       );
     }
+  });
+
+  it("sends files, reasoning and tools of the vendor from the store as the SDK would send them", async () => {
+    const me = await ana();
+    const { middleware, tools } = chat(me);
+    // A tool without a function, which the vendor runs.
+    const memory = {
+      middleware,
+      tools: { web_search: { ...tools.memory, execute: undefined } },
+    } as unknown as AiSdk;
+    const pdf = {
+      type: "file",
+      data: new Uint8Array([37, 80, 68, 70]),
+      mediaType: "application/pdf",
+      filename: "a.pdf",
+    };
+    const searched = {
+      type: "tool-call",
+      toolCallId: "s1",
+      toolName: "web_search",
+      input: '{"q":"kiln"}',
+      providerExecuted: true,
+    };
+    const found = {
+      type: "tool-result",
+      toolCallId: "s1",
+      toolName: "web_search",
+      result: { hits: 1 },
+      providerExecuted: true,
+    };
+    const signed = { type: "reasoning", text: "Hm.", providerMetadata: { anthropic: { signature: "abc" } } };
+    const model = sdk.model([[signed, searched, found, { type: "text", text: "A kiln." }], "Yes.", "Yes."]);
+    await sdk.generate({ model, memory, messages: [user([{ type: "text", text: "What?" }, pdf])] });
+    await sdk.generate({ model, memory: chat(me), messages: [user("Sure?")] });
+    const [question, reply, last] = (model.prompts[1] ?? []).filter(({ role }) => role !== "system");
+    expect(model.prompts[1]?.filter(({ role }) => role !== "system")).toHaveLength(3);
+    const bytes = Buffer.from([37, 80, 68, 70]).toString("base64");
+    expect(question?.content).toMatchObject([
+      { type: "text", text: "What?" },
+      {
+        type: "file",
+        mediaType: "application/pdf",
+        filename: "a.pdf",
+        data: sdk.version === 7 ? { type: "data", data: bytes } : bytes,
+      },
+    ]);
+    expect(reply?.content).toMatchObject([
+      { type: "reasoning", text: "Hm.", providerOptions: { anthropic: { signature: "abc" } } },
+      { type: "text", text: "A kiln." }, // the store keeps text in front of calls
+      {
+        type: "tool-call",
+        toolCallId: "s1",
+        toolName: "web_search",
+        input: { q: "kiln" },
+        providerExecuted: true,
+      },
+      { type: "tool-result", toolCallId: "s1", output: { type: "json", value: { hits: 1 } } },
+    ]);
+    expect(last).toMatchObject({ role: "user" });
   });
 
   it("gives the stored chat as messages that the SDK accepts", async () => {
