@@ -15,6 +15,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   curated: () => import("./curated.ts"),
   damage: () => import("./damage.ts"),
   holographic: () => import("./holographic.ts"),
+  import: () => import("./import.ts"),
   recall: () => import("./recall.ts"),
   scanner: () => import("./scanner.ts"),
   scrubber: () => import("./scrubber.ts"),

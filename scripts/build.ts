@@ -39,7 +39,7 @@ const BUNDLED = ["commander", "yaml"];
 /** Fields of the source's package.json that are published unchanged. */
 const PUBLISHED = [
   ...["name", "version", "description", "license", "keywords", "type", "engines", "sideEffects"],
-  "optionalDependencies",
+  ...["optionalDependencies", "peerDependencies", "peerDependenciesMeta"],
 ];
 
 /**

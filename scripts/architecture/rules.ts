@@ -25,8 +25,11 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
 };
 const PACKAGES = Object.keys(FLOORS);
 
-/** Files that may be imported without their folder's index.ts. The logger: few commands write a log, and the others should not load it. */
-const SIDE_DOORS = ["packages/core/src/lib/logger.ts"];
+/**
+ * Files that may be imported without their folder's index.ts. The logger: few commands write a log, and the others should not load it.
+ * The memory tool of Anthropic: a subpath of its own, for programs that use their SDK.
+ */
+const SIDE_DOORS = ["packages/core/src/lib/logger.ts", "packages/core/src/memory/anthropic-memory-tool.ts"];
 
 /** Data that tests of several packages read. */
 const SHARED_FIXTURES = "test/fixtures/";

@@ -45,7 +45,7 @@ export function entriesIn(home: string): string[] {
 
 export type Run = { readonly stdout: string; readonly stderr: string; readonly code: number | null };
 
-type Options = { readonly cwd?: string; readonly env?: Readonly<Record<string, string>> };
+type Options = { readonly cwd?: string; readonly env?: Readonly<Record<string, string | undefined>> };
 
 /** Runs Node to its end, with whatever exit code. */
 export function tryNode(

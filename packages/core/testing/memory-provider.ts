@@ -4,6 +4,7 @@ import { modesContract, selfTestContract, structureContract } from "./memory-pro
 import type { ProviderHarness } from "./memory-provider/support.ts";
 import {
   conversationContract,
+  eraseUserContract,
   forgetContract,
   hooksContract,
   recallContract,
@@ -22,6 +23,7 @@ export function memoryProviderContract(runner: TestRunner, name: string, harness
     describe("recall", () => recallContract(suite, harness));
     describe("hooks", () => hooksContract(suite, harness));
     describe("erasing a text", () => forgetContract(suite, harness));
+    describe("erasing a user", () => eraseUserContract(suite, harness));
     describe("modes", () => modesContract(suite, harness));
     describe("sessions and the end", () => conversationContract(suite, harness));
     describe("self-test", () => selfTestContract(suite, harness));

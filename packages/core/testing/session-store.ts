@@ -1,7 +1,7 @@
 // The conformance suite of session store backends. It does not know how or where the rows are stored.
 import { suiteFor, type TestRunner } from "./runner.ts";
 import { handoffContract, leasesContract, locksContract } from "./session-store/claims.ts";
-import { deletionContract, keptResultsContract } from "./session-store/deletion.ts";
+import { deletionContract, erasingContract, keptResultsContract } from "./session-store/deletion.ts";
 import { exportImportContract } from "./session-store/export-import.ts";
 import { lineageContract, splittingContract } from "./session-store/lineage.ts";
 import { flagsContract, listingContract, titlesContract } from "./session-store/listing.ts";
@@ -45,6 +45,7 @@ const GROUPS = {
   handoff: handoffContract,
   // StoreMaintenance
   "deleting and pruning": deletionContract,
+  "erasing a user": erasingContract,
   "export and import": exportImportContract,
   maintenance: maintenanceContract,
   // Every group

@@ -80,3 +80,9 @@ export async function agentHome(script: Script, setting: AgentSetting = {}): Pro
 export function streamedText(events: readonly AgentEvent[]): string {
   return events.flatMap((event) => (event.type === "text-delta" ? [event.text] : [])).join("");
 }
+
+export async function collected<T>(values: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const value of values) all.push(value);
+  return all;
+}

@@ -1,7 +1,17 @@
 // Erasing that leaves nothing to undo: `forget` erases one text wherever this memory keeps it, `purge` deletes everything kept for
-// one target. For both, the same code reports what would be erased and erases it, so that the two cannot differ.
-import { existsSync, readFileSync, rmSync, statSync, unlinkSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+// one target, `eraseMemoryFiles` everything of one person. For each, the same code reports what would be erased and erases it, so
+// that the two cannot differ.
+import {
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+} from "node:fs";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import {
   describeCause,
   err,
@@ -12,6 +22,7 @@ import {
   resolveLinks,
   sha256,
   syncDirectory,
+  withFileLocks,
   writeFileAtomic,
 } from "../lib/index.ts";
 import {
@@ -29,13 +40,17 @@ import {
   listCompanionTemps,
   listTargetTemps,
   listTemps,
+  lockPaths,
   type OpenMemoryFile,
   openMemoryFile,
+  pinsPath,
+  readMemoryFile,
+  targetPaths,
 } from "./memory-file.ts";
 import { withPin } from "./pins.ts";
 import { makeNeedle, type Needle, scrubArchive, scrubJournal } from "./scrub.ts";
 import type { TargetStore } from "./target-store.ts";
-import type { MemoryError, MemoryTarget, WriteMeta } from "./types.ts";
+import { MEMORY_TARGETS, type MemoryError, type MemoryTarget, type WriteMeta } from "./types.ts";
 
 // ---- Forget ----
 
@@ -331,7 +346,7 @@ function purgeStopped(cause: unknown): MemoryError {
   };
 }
 
-function filesOf({ paths }: TargetStore): string[] {
+function filesOf({ paths }: Pick<TargetStore, "paths">): string[] {
   const real = resolveLinks(paths.file); // a link belongs to the user and stays; the file it leads to is deleted
   return [
     real,
@@ -349,4 +364,174 @@ function stagedFor({ target }: TargetStore, directory: string | undefined): stri
   return readPendingWrites(directory)
     .records.filter(({ payload }) => payload.target === target)
     .map(({ id }) => id);
+}
+
+// ---- Everything of one person ----
+
+export type EraseFilesRequest = {
+  readonly dir: string;
+  readonly pendingDirectory: string;
+  /** Of one user: the directory is theirs, and goes with everything in it. Otherwise it is the owner's, and contains `users`. */
+  readonly isOfUser: boolean;
+  readonly lockTimeoutMs: number;
+  /** Only count; change nothing. */
+  readonly isDryRun: boolean;
+};
+
+export type ErasedFiles = {
+  readonly entries: number;
+  readonly archived: number;
+  /** Lines of the journal. */
+  readonly changes: number;
+  readonly pending: number;
+  /** All deleted files but staged writes. Lock files do not count: they are empty, and taking the locks creates them. */
+  readonly files: number;
+  /** One or two sentences each: what is left, and what to do about it. */
+  readonly remaining: readonly string[];
+};
+
+/**
+ * Both files, their backups, temporary files, journals and archives, the pins and the staged writes. Can be repeated: after a failure
+ * or a kill, the next call erases the rest. Of the owner, files of other programs in the same directory, lock files and links stay.
+ */
+export async function eraseMemoryFiles(request: EraseFilesRequest): Promise<ErasedFiles> {
+  const { dir, pendingDirectory, isOfUser, isDryRun } = request;
+  const remaining: string[] = [];
+  const trying = <T>(path: string, work: () => T): T | undefined => {
+    try {
+      return work();
+    } catch (cause) {
+      remaining.push(`${path} could not be erased: ${describeCause(cause)}. Correct that and erase again.`);
+      return undefined;
+    }
+  };
+  // Staged writes first: an approver that has claimed one checks that it is still there once it holds the lock.
+  const staged = trying(pendingDirectory, () => listPendingFiles(pendingDirectory)) ?? [];
+  const pending = staged.filter((path) => isDryRun || isGone(path, trying)).length;
+  if (isOfUser && !isDryRun) removeIfEmpty(pendingDirectory);
+  const counted = () => trying(dir, () => countEverything(request, remaining)) ?? NO_FILES;
+  if (isDryRun || !existsSync(dir)) return { ...counted(), pending, remaining };
+  const locks = MEMORY_TARGETS.flatMap((target) => [...lockPaths(targetPaths(dir, target).file)]);
+  try {
+    const outcome = await withFileLocks(locks, { timeoutMs: request.lockTimeoutMs }, () => {
+      const { listed, ...counts } = counted();
+      const files = listed.filter((path) => isGone(path, trying)).length;
+      if (isOfUser) removeDirectory(dir);
+      return { ...counts, files };
+    });
+    if (outcome.ok) return { ...outcome.value, pending, remaining };
+    remaining.push(
+      `The memory files in ${dir} stay: another process kept ${outcome.error.path} for ${outcome.error.waitedMs} ms. Erase again when it is done.`,
+    );
+  } catch (cause) {
+    remaining.push(`The memory files in ${dir} stay: ${describeCause(cause)}. Correct that and erase again.`);
+  }
+  return { ...NO_FILES, pending, remaining };
+}
+
+type Counted = Omit<ErasedFiles, "pending" | "remaining"> & { readonly listed: readonly string[] };
+
+const NO_FILES: Counted = { entries: 0, archived: 0, changes: 0, files: 0, listed: [] };
+
+function countEverything({ dir, isOfUser }: EraseFilesRequest, remaining: string[]): Counted {
+  const targets = MEMORY_TARGETS.map((target) => targetPaths(dir, target));
+  // The curated files are the first of them: see `purgeTarget`.
+  const known = targets.flatMap((paths) => filesOf({ paths }));
+  const pins = pinsPath(dir);
+  const others = isOfUser
+    ? filesBelow(dir)
+    : [...listTemps(dir, ".mem_"), ...listTemps(dir, `.${basename(pins)}.`), pins].filter((path) =>
+        existsSync(path),
+      );
+  const listed = [...new Set([...known, ...others].map((path) => resolve(path)))].filter((path) => {
+    if (path.endsWith(".lock")) return false;
+    if (isOwn(path, dir, isOfUser)) return true;
+    remaining.push(
+      `${path}, which a link in ${dir} leads to, stays: it may belong to others. Delete it if it is only theirs.`,
+    );
+    return false;
+  });
+  const isListed = new Set(listed);
+  const counts = targets.map(({ file, journal, archive }) => {
+    const read = isListed.has(resolve(resolveLinks(file))) ? readMemoryFile(file) : undefined;
+    return {
+      entries: read?.kind === "text" ? distinctEntries(read.text).length : 0,
+      archived: countLines(archive),
+      changes: countLines(journal),
+    };
+  });
+  const total = (key: "entries" | "archived" | "changes") => counts.reduce((sum, each) => sum + each[key], 0);
+  return {
+    entries: total("entries"),
+    archived: total("archived"),
+    changes: total("changes"),
+    files: listed.length,
+    listed,
+  };
+}
+
+/** A link in a user's directory may lead to a file of the owner or of another user, and a link of the owner to one of a user. */
+function isOwn(path: string, dir: string, isOfUser: boolean): boolean {
+  const isBelow = (directory: string): boolean =>
+    !relative(directory, path).startsWith("..") && resolve(directory) !== path;
+  if (isOfUser) return isBelow(dir) || isBelow(resolveLinks(dir));
+  return !isBelow(join(dir, "users"));
+}
+
+function countLines(path: string): number {
+  try {
+    return readFileSync(path, "utf8")
+      .split("\n")
+      .filter((line) => line !== "").length;
+  } catch {
+    return 0; // it does not exist, or it is deleted unread
+  }
+}
+
+/** Files and links at any depth. */
+function filesBelow(directory: string): string[] {
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory, { withFileTypes: true, recursive: true })
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}
+
+/** True when the file was deleted here. */
+function isGone(path: string, trying: <T>(path: string, work: () => T) => T | undefined): boolean {
+  const outcome = trying(path, () => {
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return false;
+    unlinkSync(path);
+    syncDirectory(dirname(path));
+    return true;
+  });
+  return outcome === true;
+}
+
+/**
+ * At the end, under the locks: lock files and empty directories. A process that waits for a lock finds that its file is gone and takes
+ * a new one. Windows refuses to delete an open file: then the empty lock files stay, and the next call removes them.
+ */
+function removeDirectory(dir: string): void {
+  for (const path of filesBelow(dir)) {
+    if (!path.endsWith(".lock")) continue;
+    try {
+      unlinkSync(path);
+    } catch {
+      // in use; it contains nothing
+    }
+  }
+  const directories = readdirSync(dir, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort((a, b) => b.split(sep).length - a.split(sep).length);
+  for (const path of [...directories, dir]) removeIfEmpty(path);
+}
+
+function removeIfEmpty(directory: string): void {
+  try {
+    rmdirSync(directory);
+  } catch {
+    // It does not exist, or another process has just written to it.
+  }
 }

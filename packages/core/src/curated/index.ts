@@ -4,6 +4,7 @@ export {
   approvePending,
   pendingOperations,
   stageCuration,
+  stageOperations,
 } from "./approval/approve.ts";
 export {
   CURATOR_TEMP,
@@ -30,8 +31,14 @@ export {
   usageWarning,
   withoutDuplicates,
 } from "./entries.ts";
-export { type BlockedEntry, buildSnapshot, scanOptions } from "./entry-checks.ts";
-export type { Forgotten, Purged } from "./erase.ts";
+export {
+  type BlockedEntry,
+  buildSnapshot,
+  placeholder,
+  type ScanOptions,
+  scanOptions,
+} from "./entry-checks.ts";
+export { type ErasedFiles, eraseMemoryFiles, type Forgotten, type Purged } from "./erase.ts";
 export { explainGap, listBackups } from "./file-errors.ts";
 export { memoryHistoryEntry } from "./history-tool.ts";
 export { Journal } from "./journal.ts";

@@ -11,7 +11,11 @@ export type AlignOptions = {
   readonly isExchange?: boolean;
   /** The caller says that it is a new exchange, even if it equals the newest one. */
   readonly isNew?: boolean;
+  readonly shown?: Shown;
 };
+
+/** A stored message as the caller got it, if that is not how it is stored. */
+export type Shown = (stored: Message) => Message | undefined;
 
 export type Alignment = {
   /** Index in the caller's list: from here on the messages are new. */
@@ -25,10 +29,11 @@ export function align(
   given: readonly Message[],
   options: AlignOptions = {},
 ): Alignment {
-  const overlap = overlapOf(stored, given);
+  const { shown } = options;
+  const overlap = overlapOf(stored, given, shown);
   if (overlap === given.length && options.isNew) return { fresh: newestTurn(given), isAnchored: true };
   if (overlap > 0) return { fresh: overlap, isAnchored: true };
-  const shared = options.isExchange ? 0 : commonStart(stored, given);
+  const shared = options.isExchange ? 0 : commonStart(stored, given, shown);
   if (shared === 0) return { fresh: 0, isAnchored: false };
   // An older state of the chat. A single exchange is one that was repeated: only equal to the newest one it counts as the same.
   if (shared === given.length && turnsIn(given) > 1) return { fresh: given.length, isAnchored: true };
@@ -38,18 +43,18 @@ export function align(
 }
 
 /** How many messages both lists begin with. */
-export function commonStart(stored: readonly Message[], given: readonly Message[]): number {
+export function commonStart(stored: readonly Message[], given: readonly Message[], shown?: Shown): number {
   let at = 0;
-  while (at < stored.length && at < given.length && isSame(stored[at], given[at])) at += 1;
+  while (at < stored.length && at < given.length && isSame(stored[at], given[at], shown)) at += 1;
   return at;
 }
 
 /** The longest end of the chat that the list begins with. */
-function overlapOf(stored: readonly Message[], given: readonly Message[]): number {
+function overlapOf(stored: readonly Message[], given: readonly Message[], shown?: Shown): number {
   for (let count = Math.min(stored.length, given.length); count > 0; count -= 1) {
     const from = stored.length - count;
     let at = 0;
-    while (at < count && isSame(stored[from + at], given[at])) at += 1;
+    while (at < count && isSame(stored[from + at], given[at], shown)) at += 1;
     if (at === count) return count;
   }
   return 0;
@@ -73,10 +78,12 @@ function turnsIn(messages: readonly Message[]): number {
 // ---- What a message says ----
 
 /** `stored` may be a copy that a compaction shortened: then the ids of its calls decide. */
-function isSame(stored: Message | undefined, given: Message | undefined): boolean {
+function isSame(stored: Message | undefined, given: Message | undefined, shown?: Shown): boolean {
   if (stored === undefined || given === undefined || stored.role !== given.role) return false;
   if (haveOtherIds(stored, given)) return false;
   if (said(stored) === said(given)) return true;
+  const other = shown?.(stored);
+  if (other !== undefined && said(other) === said(given)) return true;
   if (stored.meta.originId === undefined || isHandoff(stored)) return false;
   const calls = callIds(stored);
   return calls !== "" && calls === callIds(given);

@@ -19,7 +19,7 @@ import { sanitizeContext } from "../security/index.ts";
 import { INTERNAL_SOURCES, type SessionRow, type SessionStore } from "../sessions/index.ts";
 import { align, commonStart, exchangeId } from "./align.ts";
 import { chatIdOf, chatSessionId } from "./chat-id.ts";
-import { inFormat, isSpoken, lastUserText, readGiven, readReply } from "./chat-messages.ts";
+import { asShown, inFormat, isSpoken, lastUserText, readGiven, readReply } from "./chat-messages.ts";
 import { ChatProviders } from "./chat-providers.ts";
 import { recallFor } from "./chat-recall.ts";
 import {
@@ -184,11 +184,13 @@ export class Chats implements Members {
     sessionId: string,
     stored: readonly Message[],
     given: readonly Message[],
-    options: { readonly isExchange?: boolean; readonly isNew?: boolean } = {},
+    kind: { readonly isExchange?: boolean; readonly isNew?: boolean } = {},
   ): Promise<number> {
+    const options = { ...kind, shown: asShown };
     const newest = stored.filter(isTold);
     const summary = newest.findLastIndex(isHandoff);
-    if (summary < 0 || commonStart(newest, given) > summary) return align(newest, given, options).fresh;
+    if (summary < 0 || commonStart(newest, given, asShown) > summary)
+      return align(newest, given, options).fresh;
     const end = align(newest, given, { ...options, isExchange: true });
     if (end.isAnchored) return end.fresh;
     // The caller's list begins before the compaction.
@@ -245,13 +247,13 @@ export class Chats implements Members {
     given: readonly Message[],
   ): Promise<Change> {
     const all = stored.filter(isTold);
-    const isSummaryGiven = commonStart(all, given) > all.findLastIndex(isHandoff);
+    const isSummaryGiven = commonStart(all, given, asShown) > all.findLastIndex(isHandoff);
     const whole = isSummaryGiven ? undefined : await loadWholeChat(store, row.id, stored);
     const list = whole === undefined ? all : whole.messages.filter(isTold);
     const changeable =
       whole?.changeable ??
       new Set(stored.slice(stored.findLastIndex(isHandoff) + 1).flatMap(({ meta }) => meta.rowId ?? []));
-    const common = commonStart(list, given);
+    const common = commonStart(list, given, asShown);
     const isChangeable = ({ meta }: Message): boolean => changeable.has(meta.rowId ?? -1);
     const takenBack = list.slice(common).filter(isChangeable).length;
     if (takenBack === 0)

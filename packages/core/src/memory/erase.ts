@@ -1,10 +1,111 @@
-// Erases everything of a person: files, journal, staged writes, sessions with what they spilled, and the provider's records.
+// Erases everything of a person: sessions with what they spilled, files, journal, staged writes, and the provider's records.
+//
+// What stays: for a user, everything of others, also sessions that come from one of theirs. For the owner, everything of the users,
+// and what is no memory of a person: SOUL.md, config.yaml, .env, skills, provider settings and health counts, the log (which has no
+// texts), files of other programs, and the lock files in `memories/`.
+//
+// Each step can be repeated, and reports what it could not do in `remaining` instead of stopping the others. Sessions come first, the
+// provider after the files: a process that still runs mirrors files to the provider, and not the other way round.
+import { sessionFiles } from "../home.ts";
+import { describeCause, HermesError } from "../lib/index.ts";
+import type { Forgot } from "../providers/index.ts";
+import type { ErasedSessions } from "../sessions/index.ts";
+import { ifUsable } from "./open-home.ts";
 import type { Person } from "./types.ts";
 import type { Erased } from "./user-memory.ts";
 
+const LOCK_TIMEOUT_MS = 10_000;
+
+/** Rejects only if the home is closed. With `dryRun` it counts what the same call without it would erase. */
 export async function erasePerson(
-  _person: Person,
-  _options: { readonly dryRun?: boolean } = {},
+  person: Person,
+  { dryRun = false }: { readonly dryRun?: boolean } = {},
 ): Promise<Erased> {
-  throw new Error("not built");
+  const sessions = await eraseSessions(person, dryRun);
+  const files = await eraseFiles(person, dryRun);
+  const { provider, elsewhere } = await eraseRecords(person, dryRun);
+  const remaining = [...sessions.remaining, ...files.remaining, ...elsewhere];
+  const { entries, archived, changes, pending } = files;
+  return {
+    entries,
+    archived,
+    changes,
+    pending,
+    sessions: sessions.sessions,
+    messages: sessions.messages,
+    files: files.files + sessions.files,
+    provider,
+    remaining: provider.remaining === undefined ? remaining : [...remaining, provider.remaining],
+  };
+}
+
+async function eraseSessions(person: Person, dryRun: boolean): Promise<ErasedSessions> {
+  const none = { sessions: 0, messages: 0, files: 0, remaining: [] };
+  try {
+    const store = await person.sessions({ mode: dryRun ? "read" : "write" });
+    return (
+      (await store?.eraseSessions({ ...person.scope, ...sessionFiles(person.memory.home), dryRun })) ?? none
+    );
+  } catch (cause) {
+    if (isClosed(cause)) throw cause;
+    const why =
+      cause instanceof HermesError
+        ? [cause.message, cause.hint].filter(Boolean).join(" ")
+        : describeCause(cause);
+    return { ...none, remaining: [`Not all sessions were erased: ${why} Erase again then.`] };
+  }
+}
+
+async function eraseFiles(person: Person, isDryRun: boolean) {
+  const config = await ifUsable(person.memory.memoryConfig());
+  const { eraseMemoryFiles } = await import("../curated/index.ts");
+  const { directory: dir, pendingDirectory, user } = person;
+  const lockTimeoutMs = config === undefined ? LOCK_TIMEOUT_MS : config.lockTimeoutSeconds * 1000;
+  return eraseMemoryFiles({ dir, pendingDirectory, isOfUser: user !== undefined, lockTimeoutMs, isDryRun });
+}
+
+type Records = { readonly provider: Erased["provider"]; readonly elsewhere: readonly string[] };
+
+async function eraseRecords(person: Person, isDryRun: boolean): Promise<Records> {
+  try {
+    const provider = outcomeOf(await person.provider.erase({ isDryRun }));
+    const others = await person.provider.findElsewhere();
+    const elsewhere = others.map(
+      ({ provider: name, found }) =>
+        `${found} '${name}' is not the active provider, so it is left alone: make it active and erase again.`,
+    );
+    return { provider, elsewhere };
+  } catch (cause) {
+    if (isClosed(cause)) throw cause;
+    // config.yaml cannot be read, so it is not known which provider is active.
+    const remaining = `Records of a memory provider may be left: ${describeCause(cause)}. Correct that and erase again.`;
+    return { provider: { name: undefined, erased: 0, remaining }, elsewhere: [] };
+  }
+}
+
+function outcomeOf(outcome: Forgot): Erased["provider"] {
+  switch (outcome.kind) {
+    case "none":
+      return { name: undefined, erased: 0 };
+    case "forgot":
+      return { name: outcome.provider, erased: outcome.erased, remaining: outcome.remaining };
+    case "cannot":
+      return {
+        name: outcome.provider,
+        erased: 0,
+        remaining: `The memory provider '${outcome.provider}' has no way to erase a user. What it has stored stays until you erase it there.`,
+      };
+    case "failed":
+      return {
+        name: outcome.provider,
+        erased: 0,
+        remaining: `The memory provider '${outcome.provider}' erased nothing: ${outcome.reason} Correct that and erase again.`,
+      };
+    default:
+      return outcome satisfies never;
+  }
+}
+
+function isClosed(cause: unknown): boolean {
+  return cause instanceof HermesError && cause.code === "memory-closed";
 }

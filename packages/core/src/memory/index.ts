@@ -1,4 +1,6 @@
 // The opened home. Importing it loads no layer.
+export { chatSessionId } from "./chat-id.ts";
+export { findChat } from "./chat-session.ts";
 export { ConfigFailure, ifUsable, openHome, usable } from "./open-home.ts";
 export { openMemory } from "./open-memory.ts";
 export type {

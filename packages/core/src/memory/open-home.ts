@@ -190,7 +190,8 @@ class PersonOfHome implements Person {
     const { home } = memory;
     this.memory = memory;
     this.user = user;
-    this.scope = user === undefined ? {} : { userId: user.userId, userPlatform: user.platform };
+    this.scope =
+      user === undefined ? { withoutUser: true } : { userId: user.userId, userPlatform: user.platform };
     this.directory =
       user === undefined ? memoriesDirectory(home) : userMemoriesDirectory(home, user.platform, user.userId);
     this.pendingDirectory = pendingWritesDirectory(home, this.directory);
@@ -208,12 +209,16 @@ class PersonOfHome implements Person {
   sessions(wanted: SessionsWanted): Promise<SessionStore | undefined>;
   async sessions(wanted: SessionsWanted): Promise<SessionStore | undefined> {
     const database = await this.memory.database();
-    return database.boundTo(this.user, await database.open(wanted));
+    return this.sessionsIn(database, await database.open(wanted));
   }
 
   async withSessions<T>(work: (store: SessionStore | undefined) => Promise<T>): Promise<T> {
     const database = await this.memory.database();
-    return database.use((store) => work(database.boundTo(this.user, store)));
+    return database.use((store) => work(this.sessionsIn(database, store)));
+  }
+
+  protected sessionsIn(database: SessionDatabase, store: SessionStore | undefined): SessionStore | undefined {
+    return database.boundTo(this.user, store);
   }
 
   async skills({ platform, allowSecrets }: SkillsWanted = {}): Promise<SkillStore> {
@@ -251,6 +256,15 @@ class PersonOfHome implements Person {
 }
 
 class AdministratorOfHome extends PersonOfHome implements Administrator {
+  override readonly scope: Scope = {};
+
+  protected override sessionsIn(
+    _database: SessionDatabase,
+    store: SessionStore | undefined,
+  ): SessionStore | undefined {
+    return store;
+  }
+
   async curatedIn(directory: string, options: CuratedInOptions = {}): Promise<MemoryStore> {
     const config = options.config ?? (await this.memory.memoryConfig());
     return openCurated(this.memory, directory, { ...options, config });
@@ -312,7 +326,7 @@ function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonPro
     return { ...(await import("../providers/index.ts")), request };
   };
   return {
-    async activate({ options, isCallersToClose, ...request }) {
+    async activate({ options, ...request }) {
       memory.refuseIfClosed();
       const providers = await layer(request.provider !== undefined);
       if (providers === undefined) return { kind: "none" };
@@ -324,7 +338,7 @@ function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonPro
         config,
         options: { ...options, ...identity },
       });
-      if (activation.kind !== "active" || isCallersToClose) return activation;
+      if (activation.kind !== "active") return activation;
       const { manager } = activation;
       await memory.shutDownLater(manager);
       return activation;
@@ -337,6 +351,15 @@ function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonPro
     async forget(text, { isDryRun }) {
       const providers = await layer();
       return providers?.forgetInProvider({ ...providers.request, text, isDryRun }) ?? { kind: "none" };
+    },
+    async erase({ isDryRun }) {
+      const providers = await layer();
+      return providers?.eraseInProvider({ ...providers.request, isDryRun }) ?? { kind: "none" };
+    },
+    async findElsewhere() {
+      const { findStoresElsewhere } = await import("../providers/index.ts");
+      const { provider } = await memory.memoryConfig();
+      return findStoresElsewhere(memory.home, provider.trim(), user);
     },
     async scrub(texts) {
       const providers = texts.length === 0 ? undefined : await layer();

@@ -3,7 +3,13 @@
 import { statSync } from "node:fs";
 import { describeCause, errnoCode, HermesError } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
-import { bindStore, openSessionStore, type SessionStore, salvageCopy } from "../sessions/index.ts";
+import {
+  bindStore,
+  openSessionStore,
+  type SessionStore,
+  salvageCopy,
+  WITHOUT_USER,
+} from "../sessions/index.ts";
 import type { Administrator, MemoryUser, SessionsWanted } from "./types.ts";
 
 /** Opening waits at most twice this long, first for writing, then for reading. A client prefers the error "locked" to a longer wait. */
@@ -62,9 +68,9 @@ export class SessionDatabase implements AsyncDisposable {
     return opening;
   }
 
-  /** For a user: a store that hides the sessions of other users. */
+  /** A store in which the sessions of others do not exist. Without a user: for the owner of the home. */
   boundTo(user: MemoryUser | undefined, store: SessionStore | undefined): SessionStore | undefined {
-    return user === undefined || store === undefined ? store : bindStore(store, user);
+    return store && bindStore(store, user ?? WITHOUT_USER);
   }
 
   async salvage(): ReturnType<Administrator["salvage"]> {

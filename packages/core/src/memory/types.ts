@@ -61,7 +61,7 @@ export interface Person {
   readonly memory: Home;
   /** Undefined: the owner. */
   readonly user: MemoryUser | undefined;
-  /** For reading a session store that is not bound to this person; `{}` for the owner. */
+  /** For reading a session store that is not bound to this person. `{}` for the administrator only. */
   readonly scope: Scope;
   /** Where the curated files are. */
   readonly directory: string;
@@ -70,8 +70,8 @@ export interface Person {
   /** A new store, loaded unless `isLoaded` is false; loading creates the directory. Undefined if config disables both files. */
   curated(options?: CuratedOptions): Promise<MemoryStore | undefined>;
   /**
-   * The session database, opened once and closed with the home. For a user it is bound: sessions of other users do not exist in it.
-   * Undefined if there is no database and `create` is not set.
+   * The session database, opened once and closed with the home. It is bound: sessions of others do not exist in it; only the
+   * administrator sees all. Undefined if there is no database and `create` is not set.
    */
   sessions(wanted: SessionsWanted & { readonly create: true }): Promise<SessionStore>;
   sessions(wanted: SessionsWanted): Promise<SessionStore | undefined>;
@@ -132,19 +132,18 @@ export type ToolRules = {
 
 /** The active memory provider, on behalf of one person. If none is active, the layer is not loaded. */
 export interface PersonProvider {
-  /**
-   * Starts the provider for a session; the home shuts it down, or the caller with `isCallersToClose`. The person's `platform` and
-   * `user_id` override the options.
-   */
-  activate(
-    request: Omit<ActivationRequest, "home" | "config"> & { readonly isCallersToClose?: boolean },
-  ): Promise<Activation>;
+  /** Starts the provider for a session; the home shuts it down. The person's `platform` and `user_id` override the options. */
+  activate(request: Omit<ActivationRequest, "home" | "config">): Promise<Activation>;
   /** Shuts down a provider that `activate` started, before the home is closed. */
   deactivate(manager: MemoryManager): Promise<void>;
   /** Tells the provider about committed writes. `origin`: `cli`, `mcp`, `library` or `curator`. Never rejects. */
   mirror(writes: readonly CommittedWrite[], origin: string): Promise<Mirrored>;
   /** Erases a text in the provider's store; with `isDryRun` only counts the matches. */
   forget(text: string, options: { readonly isDryRun: boolean }): Promise<Forgot>;
+  /** Erases everything of this person in the provider's store; with `isDryRun` only counts it. */
+  erase(options: { readonly isDryRun: boolean }): Promise<Forgot>;
+  /** One sentence for each bundled provider that is not active but still has records of this person. */
+  findElsewhere(): Promise<readonly { readonly provider: string; readonly found: string }[]>;
   /** Makes the provider overwrite the bytes of deleted texts. */
   scrub(texts: readonly string[]): Promise<Scrubbed>;
 }

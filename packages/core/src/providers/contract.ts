@@ -35,6 +35,7 @@ export const DEADLINES_MS = {
   background: 120_000,
   /** `onMemoryWrite` outside an agent, all writes of one command together. */
   mirror: 5_000,
+  /** Also for `eraseUser`. */
   forget: 30_000,
   /** Finishing the background queue before a shutdown or the end of a session. */
   drain: 5_000,
@@ -134,6 +135,14 @@ export interface MemoryProvider {
    * `initialize`. A provider that cannot erase leaves this member out, and the command says so. May reject. Deadline 30 s.
    */
   forget?(text: string, options: ForgetOptions): Awaitable<ForgetReport>;
+
+  /**
+   * Erases everything that is stored for the user of `initialize` (without `user_id`: for the owner of the home), down to the bytes on
+   * disk, and nothing of others. The provider works on afterwards, with an empty store. With `dry_run` nothing changes and `erased`
+   * counts what would be erased. Called by `erase()` of a user's memory, after `initialize`. A provider that cannot leaves this member
+   * out, and the caller says so. May reject. Deadline 30 s.
+   */
+  eraseUser?(options: ForgetOptions): Awaitable<ForgetReport>;
 
   /** On the parent, after a subagent finished. In the background queue. May reject. Deadline 120 s. */
   onDelegation?(task: string, result: string, options: DelegationOptions): Awaitable<void>;

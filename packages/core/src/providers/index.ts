@@ -20,7 +20,7 @@ export {
   type SyncOptions,
   type TurnStartOptions,
 } from "./contract.ts";
-export { findTracesElsewhere, findTracesOfUsers } from "./discovery/bundled.ts";
+export { findStoresElsewhere, findTracesElsewhere, findTracesOfUsers } from "./discovery/bundled.ts";
 export {
   describeProviderCommands,
   loadProviderCommands,
@@ -49,6 +49,7 @@ export {
   type Activation,
   type ActivationRequest,
   activateProvider,
+  eraseInProvider,
   type Forgot,
   forgetInProvider,
   type Mirrored,

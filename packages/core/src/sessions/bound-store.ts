@@ -1,12 +1,12 @@
-// A session store for one user, over the store of the whole home. A gateway creates one for each user. Sessions of other users,
-// and sessions without an owner, do not exist for it.
+// A session store for one person, over the store of the whole home: a gateway creates one for each user, and one for the owner of
+// the home, who has the sessions without a user. Sessions of others do not exist for it.
 // Each group of the contract has its function below, so a new member without a rule fails the type check. The rules:
-// - Reads get the user's scope (`scoped`). A call that names another user is refused with `bad-user-id`.
-// - Writes that name a session check first that the user may see it (`own`). If not, they do what they do for an unknown id.
-// - A new session belongs to the user. Its id must be free in the whole file; otherwise it is refused with `bad-session-id`.
+// - Reads get the person's scope (`scoped`). A call that names another person is refused with `bad-user-id`.
+// - Writes that name a session check first that the person may see it (`own`). If not, they do what they do for an unknown id.
+// - A new session belongs to the person. Its id must be free in the whole file; otherwise it is refused with `bad-session-id`.
 // - Members that affect all users are refused with `not-for-one-user`.
-// Titles are unique in the whole file, so a title can be refused because of a session this user cannot see. If the owner of the
-// home has put sessions of two users into one tree, deleting or archiving one end may change the other.
+// If administration, or another program, has put sessions of two persons into one tree, deleting or archiving one end may change
+// the other.
 import { HermesError, sha256 } from "../lib/index.ts";
 import { sessionError } from "./errors.ts";
 import {
@@ -24,6 +24,7 @@ import {
   type SessionUser,
   scopeOfUser,
   USER_PLATFORM,
+  type WITHOUT_USER,
 } from "./identity.ts";
 import type { ExportedSession } from "./rows.ts";
 import type {
@@ -39,15 +40,19 @@ import type {
   SummaryNodes,
 } from "./store.ts";
 
-/** Closing it closes only this handle. The underlying store stays open; its owner closes it. */
-export function bindStore(store: SessionStore, user: SessionUser): SessionStore {
-  const bound = new Binding(store, user);
+/**
+ * `person`: a user, or `WITHOUT_USER` for the owner of the home. Throws `bad-user-id` if it names nobody. Closing it closes only this
+ * handle. The underlying store stays open; whoever opened it closes it.
+ */
+export function bindStore(store: SessionStore, person: SessionUser | typeof WITHOUT_USER): SessionStore {
+  const bound = new Binding(store, person);
   const close = async () => bound.close();
   return {
     location: store.location,
     readOnly: store.readOnly,
     rules: store.rules,
     warnings: store.warnings,
+    scope: bound.scope,
     user: bound.user,
     close,
     [Symbol.asyncDispose]: close,
@@ -215,6 +220,7 @@ function storeMaintenance(bound: Binding): StoreMaintenance {
       return store.deleteSessions(seen, options);
     },
     deleteSessionIfEmpty: (id) => bound.own(id, (seen) => store.deleteSessionIfEmpty(seen)),
+    eraseSessions: async (options) => store.eraseSessions(bound.scoped(options)),
     listDelegates: async (ids, scope) => store.listDelegates(ids, bound.scoped(scope)),
     exportSession: async (id, options) => store.exportSession(id, bound.scoped(options)),
     async *exportEach(options) {
@@ -251,7 +257,7 @@ function notForOneUser(member: keyof SessionStore & string): () => Promise<never
   return async () => {
     throw sessionError(
       "not-for-one-user",
-      `${member} affects the sessions of all users, but this store is bound to one user.`,
+      `${member} affects the sessions of all users, but this store is bound to one person.`,
       { hint: "Use the store of the whole home." },
     );
   };
@@ -259,17 +265,25 @@ function notForOneUser(member: keyof SessionStore & string): () => Promise<never
 
 const TAKEN = "a session with this id exists";
 
+function scopeOfPerson(person: SessionUser | typeof WITHOUT_USER | undefined): Scope {
+  if (person !== undefined && "withoutUser" in person) return readScope(person);
+  const { platform, userId } = (person ?? {}) as Partial<SessionUser>;
+  return readScope({ userId, userPlatform: platform });
+}
+
 class Binding {
   readonly store: SessionStore;
-  readonly user: SessionUser;
-  readonly #scope: Scope;
+  /** Undefined: the owner of the home. */
+  readonly user: SessionUser | undefined;
+  readonly scope: Scope;
   #isClosed: boolean;
 
-  constructor(store: SessionStore, { platform, userId }: SessionUser) {
-    const { userId: id = "", userPlatform = "" } = readScope({ userId, userPlatform: platform });
+  constructor(store: SessionStore, person: SessionUser | typeof WITHOUT_USER) {
     this.store = store;
-    this.user = { platform: userPlatform, userId: id };
-    this.#scope = scopeOfUser(this.user);
+    this.scope = scopeOfPerson(person);
+    const { userId, userPlatform } = this.scope;
+    this.user =
+      userId === undefined || userPlatform === undefined ? undefined : { platform: userPlatform, userId };
     this.#isClosed = false;
   }
 
@@ -279,32 +293,33 @@ class Binding {
 
   refuseIfClosed(): void {
     if (!this.#isClosed) return;
-    throw sessionError("session-db-closed", `This user's store on ${this.store.location} was closed.`, {
+    throw sessionError("session-db-closed", `This person's store on ${this.store.location} was closed.`, {
       hint: "Bind the store of the whole home again with bindStore.",
     });
   }
 
-  /** The options of a read, limited to this user. Throws `bad-user-id` when they name another user. */
+  /** The options of a read, limited to this person. Throws `bad-user-id` when they name another one. */
   scoped<Options extends Scope>(options: Options | undefined): Options & Scope {
     this.refuseIfClosed();
     this.#refuseOthers(readScope(options));
-    return { ...options, ...this.#scope } as Options & Scope;
+    return { ...options, ...this.scope } as Options & Scope;
   }
 
-  #refuseOthers({ userId = this.#scope.userId, userPlatform = this.#scope.userPlatform }: Scope): void {
-    if (userId === this.#scope.userId && userPlatform === this.#scope.userPlatform) return;
-    throw sessionError("bad-user-id", "This store is bound to one user, and another user was passed.", {
+  #refuseOthers(given: Scope): void {
+    const isOwn = (key: keyof Scope) => given[key] === undefined || given[key] === this.scope[key];
+    if (isOwn("userId") && isOwn("userPlatform") && isOwn("withoutUser")) return;
+    throw sessionError("bad-user-id", "This store is bound to one person, and another one was passed.", {
       hint: "Leave the user out, or use the store of the whole home.",
     });
   }
 
-  /** True when this is the id of one of the user's sessions. */
+  /** True when this is the id of one of the person's sessions. */
   async sees(id: unknown): Promise<boolean> {
     this.refuseIfClosed();
-    return typeof id === "string" && (await this.store.resolveSessionId(id, this.#scope)) === id;
+    return typeof id === "string" && (await this.store.resolveSessionId(id, this.scope)) === id;
   }
 
-  /** True when this is the id of a session that the user may not see. */
+  /** True when this is the id of a session that the person may not see. */
   async isOthers(id: unknown): Promise<boolean> {
     if (typeof id !== "string" || (await this.sees(id))) return false;
     return (await this.store.resolveSessionId(id)) === id;
@@ -334,7 +349,7 @@ class Binding {
   }
 
   #unseen(id: string): string {
-    const { platform, userId } = this.user;
+    const { platform = null, userId = null } = this.user ?? {};
     return `unseen-${sha256(JSON.stringify([platform, userId, id])).slice(0, 32)}`;
   }
 
@@ -352,13 +367,14 @@ class Binding {
     this.#refuseOthers(readOwner(options));
     await this.#refuseTaken(id);
     const { modelConfig, parentSessionId, ...others } = options;
-    const row = { ...others, ...this.#scope, modelConfig: await this.#ownConfig(plainConfig(modelConfig)) };
+    const owner = this.user === undefined ? { userId: null } : scopeOfUser(this.user);
+    const row = { ...others, ...owner, modelConfig: await this.#ownConfig(plainConfig(modelConfig)) };
     if (parentSessionId)
       await this.own(parentSessionId, (parent) =>
         this.store.createSession(id, { ...row, parentSessionId: parent }),
       );
     else await this.store.createSession(id, row);
-    await this.#refuseTaken(id); // another user may have created it first
+    await this.#refuseTaken(id); // another person may have created it first
     await this.takeOverLease(id);
     return id;
   }
@@ -371,8 +387,9 @@ class Binding {
   }
 
   /**
-   * Removes marks from the settings that name another platform's user or another user's session. A subagent run whose session
-   * does not exist stays a run, marked as orphaned.
+   * Removes the mark that names another platform's user. A subagent run whose session the person does not have stays a run, marked
+   * as orphaned, so that it is not deleted with another person's session. The other marks have no effect without a parent; they
+   * stay as given, because a mark that disappeared would say that the session exists.
    */
   async #ownConfig(
     config: Readonly<Record<string, unknown>> | null,
@@ -385,14 +402,14 @@ class Binding {
     for (const key of Object.values(MARK_KEYS)) {
       const named = own[key];
       if (named === undefined || named === null) continue;
-      if (typeof named !== "string" || (await this.isOthers(named))) delete own[key];
+      if (typeof named !== "string") delete own[key];
       else if (key === MARK_KEYS.delegateFrom && !(await this.sees(named))) own[key] = ORPHANED;
     }
     return own;
   }
 
   /**
-   * Sessions of an import, changed to belong to this user. Those whose id another user's session has go to `skipped`. A subagent
+   * Sessions of an import, changed to belong to this person. Those whose id another person's session has go to `skipped`. A subagent
    * run that comes before its session waits for it.
    */
   async *imported(
@@ -440,15 +457,15 @@ class Binding {
     const config = typeof model_config === "string" ? parseConfig(model_config) : null;
     const named = config?.[MARK_KEYS.delegateFrom];
     if (typeof named !== "string" || named === ORPHANED) return undefined;
-    return (await this.sees(named)) || (await this.isOthers(named)) ? undefined : named;
+    return (await this.sees(named)) ? undefined : named;
   }
 
   async #ownRow(session: ExportedSession): Promise<ExportedSession> {
-    const { platform, userId } = this.user;
+    const { platform, userId = null } = this.user ?? {};
     const { source, parent_session_id: parent } = session;
     const text = typeof session.model_config === "string" ? session.model_config : null;
     const config = parseConfig(text);
-    const isFromThere = platform === source;
+    const isFromThere = platform === undefined || platform === source;
     const isPlain = isFromThere && !(config === null ? mentionsMarks(text) : hasMarks(config));
     const own = await this.#ownConfig(config ?? {}, isFromThere ? undefined : platform);
     return {

@@ -49,8 +49,8 @@ function padded(value: number, width: number): string {
 // user: that is an error, and never means "all users".
 
 /**
- * Without `userId`: the sessions of all users, and those without an owner. With it: only the sessions of that user. A read that
- * is passed `userId: undefined` rejects with `bad-user-id`.
+ * Empty: administration, the sessions of all users and those without a user. With `userId`: only the sessions of that user. With
+ * `withoutUser`: only those of the owner of the home. A read that is passed a key without a value rejects with `bad-user-id`.
  */
 export type Scope = {
   readonly userId?: string;
@@ -59,14 +59,19 @@ export type Scope = {
    * together with `userId`.
    */
   readonly userPlatform?: string;
+  /** The sessions that have no user, which are those of the owner of the home. Not together with `userId`. */
+  readonly withoutUser?: true;
 };
+
+/** The scope of the owner of a home. */
+export const WITHOUT_USER = { withoutUser: true } as const satisfies Scope;
 
 /** Which part of a list a read returns. */
 export type Page = { readonly limit?: number; readonly offset?: number };
 
 export type SessionUser = { readonly platform: string; readonly userId: string };
 
-/** Undefined stands for the owner of the home, who sees all sessions. */
+/** Undefined stands for administration, which sees all sessions. The owner of the home: `WITHOUT_USER`. */
 export function scopeOfUser(user: SessionUser | undefined): Scope {
   return user === undefined ? {} : { userId: user.userId, userPlatform: user.platform };
 }
@@ -86,9 +91,10 @@ export function readOwner(options: {
 }
 
 function scopeIn(
-  given: { readonly userId?: unknown; readonly userPlatform?: unknown },
+  given: { readonly userId?: unknown; readonly userPlatform?: unknown; readonly withoutUser?: unknown },
   without: string,
 ): Scope {
+  if ("withoutUser" in given) return ownersScope(given, without);
   if (!("userId" in given)) {
     if (!("userPlatform" in given)) return {};
     throw sessionError("bad-user-id", "userPlatform was passed without userId, so it names no user.", {
@@ -97,6 +103,15 @@ function scopeIn(
   }
   const userId = userText(given.userId, without);
   return "userPlatform" in given ? { userId, userPlatform: platformText(given.userPlatform) } : { userId };
+}
+
+function ownersScope(given: Readonly<Record<string, unknown>>, without: string): Scope {
+  const isAlone = !("userId" in given) && !("userPlatform" in given);
+  if (given.withoutUser === true && isAlone) return WITHOUT_USER;
+  const what = isAlone ? `as ${kindOf(given.withoutUser)}` : "together with a user";
+  throw sessionError("bad-user-id", `withoutUser was passed ${what}, which names nobody.`, {
+    hint: `Pass true and no user, or leave the key out ${without}.`,
+  });
 }
 
 /** Some platforms pass ids as numbers; the database stores text. */

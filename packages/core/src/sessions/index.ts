@@ -12,6 +12,7 @@ export {
   type SessionUser,
   scopeOfUser,
   userOfSession,
+  WITHOUT_USER,
 } from "./identity.ts";
 export { describeHolder, forgetHolder, isDeadHere, newHolder } from "./lease-holders.ts";
 export { type Maintained, type MaintenanceSettings, maintainSessions } from "./maintain.ts";
@@ -88,6 +89,7 @@ export type {
   BetterSummary,
   BranchOptions,
   ContinueOptions,
+  ErasedSessions,
   ExportLoss,
   Health,
   HeldLease,

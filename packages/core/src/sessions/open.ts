@@ -5,6 +5,10 @@ import type { SessionStore } from "./store.ts";
 
 export type SessionStoreOptions = SqliteStoreOptions | { readonly url: string; readonly schema?: string };
 
+/**
+ * The store of a whole home, for administration: it reads and changes the sessions of all users. `bindStore` makes one for a single
+ * user, or for the owner of the home.
+ */
 export async function openSessionStore(options: SessionStoreOptions): Promise<SessionStore> {
   if ("url" in options) {
     throw new HermesError("session-backend-missing", "This version stores sessions in SQLite files only.", {

@@ -181,14 +181,16 @@ async function readable(
   return [...found.values()];
 }
 
-/** Reads every message of the database, so it is called once per result. The owner of the home may read every file. */
+/** Reads every message of the database, so it is called once per result. Administration may read every file. */
 async function isOwnFile(
-  { store, scope, isKeptHere }: ReadResultDeps,
+  { store, scope: given, isKeptHere }: ReadResultDeps,
   sessionId: string,
   id: string,
 ): Promise<boolean> {
   const stored = store();
-  if (scope.userId === undefined || stored === undefined || isKeptHere?.(id)) return true;
+  const scope = { ...stored?.scope, ...given };
+  const isOfAll = scope.userId === undefined && scope.withoutUser === undefined;
+  if (isOfAll || stored === undefined || isKeptHere?.(id)) return true;
   for (const { sessions } of await conversationParts(stored, sessionId, scope)) {
     const own = await stored.listKeptResults(sessions, { ...scope, ownFilesOnly: true });
     if (own.some((result) => result.id === id)) return true;

@@ -143,6 +143,12 @@ export async function removeKeptResults(directory: string, ids: Iterable<string>
   return removed;
 }
 
+/** The file of a kept result, if it exists. */
+export async function keptFile(directory: string, id: string): Promise<string | undefined> {
+  const path = RESULT_ID.test(id) ? pathOf(directory, id) : undefined;
+  return path !== undefined && (await statIfPresent(path)) !== undefined ? path : undefined;
+}
+
 function pathOf(directory: string, id: string): string {
   return join(directory, `${id}${SUFFIX}`);
 }
@@ -172,19 +178,31 @@ export async function removeTranscripts(
   ids: Iterable<string>,
   exists: (id: string) => Promise<boolean>,
 ): Promise<void> {
-  const safe = new Set([...ids].filter(isFileName));
-  if (safe.size === 0) return;
-  for (const name of filesIn(directory)) {
-    const named = sessionsNamedBy(name);
-    if (!named.some((id) => safe.has(id))) continue;
-    const others = named.filter((id) => !safe.has(id));
-    if ((await Promise.all(others.map(exists))).includes(true)) continue;
+  for (const path of await listTranscripts(directory, ids, exists)) {
     try {
-      await rm(join(directory, name));
+      await rm(path);
     } catch {
       // locked, or not permitted; see above
     }
   }
+}
+
+/** The files that `removeTranscripts` removes. */
+export async function listTranscripts(
+  directory: string,
+  ids: Iterable<string>,
+  exists: (id: string) => Promise<boolean>,
+): Promise<string[]> {
+  const safe = new Set([...ids].filter(isFileName));
+  if (safe.size === 0) return [];
+  const found: string[] = [];
+  for (const name of filesIn(directory)) {
+    const named = sessionsNamedBy(name);
+    if (!named.some((id) => safe.has(id))) continue;
+    const others = named.filter((id) => !safe.has(id));
+    if (!(await Promise.all(others.map(exists))).includes(true)) found.push(join(directory, name));
+  }
+  return found;
 }
 
 /** An id that contains a path names no file of ours, whichever program stored it. */

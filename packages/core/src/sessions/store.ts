@@ -1,9 +1,10 @@
 // The contract of the session store: every conversation, stored durably. Every backend passes the same conformance suite
 // (testing/session-store.ts). The members are in seven groups, each with its types; the store has all of them, flat.
 // Every method rejects with a `HermesError` when the database cannot be used (`session-db-locked`, `session-db-full`,
-// `session-db-damaged`, `session-db-read-only`, ...) and when the arguments are invalid; the codes are in errors.ts. A read with
-// `userId` sees only the sessions of that user: those of other users, and those without an owner, do not exist. A member that is
-// passed `userId: undefined` rejects with `bad-user-id` (identity.ts). A store for a single user: bound-store.ts.
+// `session-db-damaged`, `session-db-read-only`, ...) and when the arguments are invalid; the codes are in errors.ts. A store that
+// was opened is administration: its writes reach the sessions of all users, and so do its reads without a scope. A read with `userId`
+// sees only the sessions of that user, one with `withoutUser` only those of the owner of the home: others do not exist. A member that
+// is passed `userId: undefined` rejects with `bad-user-id` (identity.ts). A store for one person, also for writes: bound-store.ts.
 import type { SessionFiles } from "../home.ts";
 import type { MessageInput, MessageRow, OpenAiMessage } from "../message/index.ts";
 import type { LostRows } from "./errors.ts";
@@ -41,7 +42,9 @@ export interface SessionStore
    * Absent: `june`.
    */
   readonly rules?: "june" | "today";
-  /** The only user whose sessions exist here (bound-store.ts). Absent: all users. */
+  /** The only sessions that exist here (bound-store.ts). Absent: administration, the sessions of all users. */
+  readonly scope?: Scope;
+  /** The user of `scope`. Absent: all users, or the owner of the home. */
   readonly user?: SessionUser;
   /** Problems that opening had to work around. */
   readonly warnings: readonly string[];
@@ -115,8 +118,8 @@ export interface SessionRecords {
 
   // Titles
   /**
-   * False for an unknown session, and for a title made by a model (`llm`) when a user has set one. Rejects with `title-too-long`
-   * or `title-taken`.
+   * False for an unknown session, and for a title made by a model (`llm`) when a user has set one. Rejects with `title-too-long`,
+   * and with `title-taken` when another session of the same person has it. Titles of other persons do not matter.
    */
   setSessionTitle(
     id: string,
@@ -124,9 +127,9 @@ export interface SessionRecords {
     options?: { readonly source?: "user" | "llm" },
   ): Promise<boolean>;
   getSessionTitle(id: string, scope?: Scope): Promise<string | null>;
-  /** Free in the whole file; numbered after the titles the caller may see. */
+  /** Free among the titles the caller may see, and numbered after them. */
   getNextTitleInLineage(base: string, scope?: Scope): Promise<string>;
-  /** `ignoreCase`: if no title is equal, also finds one that differs only in case, accents and the like. */
+  /** The newest, if several persons have the title. `ignoreCase`: if no title is equal, also finds one that differs only in case, accents and the like. */
   resolveSessionByTitle(
     title: string,
     options?: Scope & { readonly ignoreCase?: boolean },
@@ -493,6 +496,15 @@ export type ImportOutcome = {
   readonly renamed: readonly { readonly id: string; readonly title: string | null }[];
 };
 
+export type ErasedSessions = {
+  readonly sessions: number;
+  readonly messages: number;
+  /** Kept results, snapshots and transcripts. */
+  readonly files: number;
+  /** What is left, why, and what to do about it: one or two sentences each, without any text of a message. */
+  readonly remaining: readonly string[];
+};
+
 export interface StoreMaintenance {
   // Deleting. If directories are passed, the files of deleted sessions are removed after the commit: JSON snapshots, transcripts
   // of Hermes Agent, and kept results that no other row names.
@@ -500,6 +512,13 @@ export interface StoreMaintenance {
   deleteSession(id: string, options?: SessionFiles & EditOptions): Promise<boolean>;
   deleteSessions(ids: readonly unknown[], options?: SessionFiles & EditOptions): Promise<number>;
   deleteSessionIfEmpty(id: string): Promise<boolean>;
+  /**
+   * Erases every session of one person (platform and id, or `withoutUser`) with all messages, also archived and rewound ones, and
+   * overwrites the bytes of deleted rows. Sessions of others stay, also those that come from one of these. Unlike the members above
+   * it goes on if a session is busy, removes files before their rows, and can be repeated after a failure. Rejects with
+   * `bad-user-id` without a person: it never erases the sessions of all.
+   */
+  eraseSessions(options: Scope & SessionFiles & { readonly dryRun?: boolean }): Promise<ErasedSessions>;
   /** The subagent runs, at any depth, that are deleted with these sessions. */
   listDelegates(ids: readonly string[], scope?: Scope): Promise<string[]>;
 

@@ -3,13 +3,18 @@
 import type { SessionStore } from "../../src/sessions/index.ts";
 import { leafOf } from "../../testing/session-store/summary-nodes.ts";
 
-type Method = Exclude<
+export type Method = Exclude<
   keyof SessionStore,
-  "location" | "readOnly" | "rules" | "user" | "warnings" | "close" | symbol
+  "location" | "readOnly" | "rules" | "scope" | "user" | "warnings" | "close" | symbol
 >;
 
-/** Where the calls go: a session, and a message of it with role `user`. */
-type Aim = { readonly session: string; readonly message: number };
+/** Where the calls go: a session, a message of it with role `user`, its title and a summary of it. */
+export type Aim = {
+  readonly session: string;
+  readonly message: number;
+  readonly title?: string;
+  readonly node?: string;
+};
 export type Call = (store: SessionStore, aim: Aim) => Promise<unknown>;
 
 export const READS = {
@@ -26,8 +31,8 @@ export const READS = {
   listRecentUserMessages: (store, { session }) => store.listRecentUserMessages(session),
   messageCount: (store, { session }) => store.messageCount(session),
   getSessionTitle: (store, { session }) => store.getSessionTitle(session),
-  getNextTitleInLineage: (store) => store.getNextTitleInLineage("harbour"),
-  resolveSessionByTitle: (store) => store.resolveSessionByTitle("harbour"),
+  getNextTitleInLineage: (store, { title = "harbour" }) => store.getNextTitleInLineage(title),
+  resolveSessionByTitle: (store, { title = "harbour" }) => store.resolveSessionByTitle(title),
   getCompressionTip: (store, { session }) => store.getCompressionTip(session),
   resolveResumeSessionId: (store, { session }) => store.resolveResumeSessionId(session),
   resolveSessionId: (store, { session }) => store.resolveSessionId(session),
@@ -45,7 +50,7 @@ export const READS = {
   listMessageKeys: (store, { session }) => store.listMessageKeys([session]),
   getMessagesById: (store, { message }) => store.getMessagesById([message]),
   listSummaryNodes: (store, { session }) => store.listSummaryNodes([session]),
-  getSummaryNode: (store) => store.getSummaryNode("lcm_1"),
+  getSummaryNode: (store, { node = "lcm_1" }) => store.getSummaryNode(node),
   searchSummaryNodes: (store) => store.searchSummaryNodes("harbour"),
   search: async (store) => [
     await store.search("harbour"),
@@ -105,10 +110,11 @@ export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>>
   setSessionPinned: (store, { session }) => store.setSessionPinned(session, true),
   insertSummaryNodes: (store, { session, message }) =>
     store.insertSummaryNodes([leafOf(session, [message], { node_id: "lcm_2" })]),
-  improveSummaryNode: (store) =>
-    store.improveSummaryNode("lcm_1", { summary: "better", tokens: 2, method: "model" }),
+  improveSummaryNode: (store, { node = "lcm_1" }) =>
+    store.improveSummaryNode(node, { summary: "better", tokens: 2, method: "model" }),
   deleteSession: (store, { session }) => store.deleteSession(session),
   deleteSessions: (store, { session }) => store.deleteSessions([session]),
+  eraseSessions: (store) => store.eraseSessions(store.scope ?? { userId: "nobody", userPlatform: "cli" }),
   deleteSessionIfEmpty: (store, { session }) => store.deleteSessionIfEmpty(session),
   deleteEmptySessions: (store) => store.deleteEmptySessions(),
   pruneSessions: (store) => store.pruneSessions({ olderThanDays: 1 }),

@@ -1,15 +1,17 @@
-// A store bound to one user: every member with another user's ids, and two users working in one file. The contract itself runs in
-// bound-contract.slow.test.ts.
+// A store bound to one person: every member with the person's own session, what it creates and imports, and several persons working
+// in one file. Every member with what belongs to others: scoping.test.ts. The contract itself runs in bound-contract.slow.test.ts.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bindStore } from "../../src/sessions/bound-store.ts";
 import {
+  type ExportedSession,
   type MessageInput,
   openSessionStore,
   type Scope,
   type SessionStore,
   sessionSearchTool,
   userOfSession,
+  WITHOUT_USER,
 } from "../../src/sessions/index.ts";
 import { leafOf } from "../../testing/session-store/summary-nodes.ts";
 import { exportAll, ManualClock } from "../../testing/session-store/support.ts";
@@ -18,6 +20,7 @@ import { copiesOf } from "../fakes/store-copies.ts";
 
 const ANN = { platform: "cli", userId: "ann" };
 const BEN = { platform: "cli", userId: "ben" };
+const ANN_SCOPE = { userId: "ann", userPlatform: "cli" };
 
 describe("a bound store", () => {
   const newCopy = copiesOf(async (path) => {
@@ -37,28 +40,6 @@ describe("a bound store", () => {
   const everyMember = Object.entries({ ...READS, ...WRITES });
 
   it.each(everyMember)(
-    "%s with another user's ids does what it does with unknown ones",
-    async (name, call) => {
-      const outcome = async (aim: "theirs" | "nowhere") => {
-        await using files = await opened();
-        const theirs = { session: "ben-1", message: files.message };
-        const before = await stateOf(files.ben, "ben-1", "lcm_1");
-        const found = await describeOutcome(call(files.ann, aim === "theirs" ? theirs : NOWHERE));
-        expect(await stateOf(files.ben, "ben-1", "lcm_1")).toEqual(before);
-        return found.replaceAll("ben-1", "nowhere").replaceAll(String(files.message), "987654");
-      };
-      // Counting tokens creates the session, and this id is taken.
-      if (name === "updateTokenCounts") {
-        expect(await outcome("theirs")).toContain("bad-session-id");
-        return;
-      }
-      const theirs = await outcome("theirs");
-      expect(theirs).toBe(await outcome("nowhere"));
-      expect(theirs.includes("not-for-one-user")).toBe(name in NOT_FOR_ONE_USER);
-    },
-  );
-
-  it.each(everyMember)(
     "%s of the user's own session is as in the store of the whole home",
     async (name, call) => {
       const outcome = async (whose: "ann" | "home") => {
@@ -72,12 +53,15 @@ describe("a bound store", () => {
         "searchSummaryNodes",
         "improveSummaryNode",
         "resolveSessionByTitle",
+        "getNextTitleInLineage",
       ];
       if (
         name in NOT_FOR_ONE_USER ||
-        [...LIST_ALL, ...NAMES_NODE_OR_TITLE, "continueSession", "branchSession"].includes(name)
+        [...LIST_ALL, ...NAMES_NODE_OR_TITLE, "continueSession", "branchSession", "eraseSessions"].includes(
+          name,
+        )
       )
-        return; // refused, or shows all users, or names a session of ben, or creates its own id
+        return; // refused, or shows all users, or names a session of ben, or creates its own id, or erases those of its scope
       expect(await outcome("ann")).toBe(await outcome("home"));
     },
   );
@@ -98,6 +82,60 @@ describe("a bound store", () => {
     expect(await ann.getSession("ann-1", { userId: "ann", userPlatform: "cli" })).not.toBeNull();
     expect(await ann.getSession("ann-1", { userId: "ann" })).not.toBeNull();
     expect(ann.user).toEqual(ANN);
+    expect(ann.scope).toEqual({ userId: "ann", userPlatform: "cli" });
+  });
+
+  it("for the owner of the home has the sessions without a user, and no others", async () => {
+    await using files = await opened();
+    const { home, ann } = files;
+    const owner = bindStore(home, WITHOUT_USER);
+    expect([owner.user, owner.scope]).toEqual([undefined, { withoutUser: true }]);
+    await owner.createSession("own", { source: "telegram", modelConfig: { _user_platform: "cli", a: 1 } });
+    await owner.createSession("run", { source: "subagent", parentSessionId: "own" });
+    await owner.appendMany("own", [userSays("a lantern of the owner")]);
+    await owner.continueSession("own", { id: "next" });
+    await owner.branchSession("own", { id: "fork" });
+    const [mine] = await exportAll(ann);
+    await owner.importSessions([{ ...mine, id: "imported", title: null } as ExportedSession]);
+    const ids = ["fork", "imported", "next", "own", "run"];
+    expect((await owner.listSessionIds()).sort()).toEqual(ids);
+    for (const id of ids) {
+      expect(await home.getSession(id)).toMatchObject({ user_id: null });
+      expect(await ann.getSession(id)).toBeNull();
+    }
+    expect(await home.getSession("own")).toMatchObject({ model_config: '{"a":1}' });
+    for (const scope of [ANN_SCOPE, { userId: "ann" }, { userId: undefined } as unknown as Scope]) {
+      expect(await outcomeOf(owner.getSession("own", scope))).toBe("bad-user-id");
+      expect(await outcomeOf(owner.createSession("x", scope))).toBe("bad-user-id");
+    }
+    expect(await outcomeOf(ann.getSession("ann-1", WITHOUT_USER))).toBe("bad-user-id");
+    const answer = JSON.stringify(await sessionSearchTool(owner, { query: "lantern" }));
+    expect(answer).toContain("a >>>lantern<<< of the owner");
+    expect(answer).not.toContain("ann-1");
+    expect(JSON.stringify(await sessionSearchTool(home, { query: "lantern" }))).toContain("ann-1");
+  });
+
+  it("finds the owner's messages among those of any number of users", async () => {
+    await using files = await opened();
+    const { home } = files;
+    const owner = bindStore(home, WITHOUT_USER);
+    await owner.createSession("own", { source: "cli" });
+    const [id] = await owner.appendMany("own", [userSays("a lantern of mine")]);
+    for (let user = 0; user < 40; user += 1) {
+      const store = bindStore(home, { platform: "web", userId: `u${user}` });
+      await store.createSession(`of u${user}`, { source: "web" });
+      await store.appendMany(`of u${user}`, [userSays(`lantern number ${user}, zqcobalt`)]);
+      const { hits } = await owner.search("lantern");
+      expect(hits.map((hit) => hit.id)).toEqual([id]);
+      expect(await owner.search("zqcobal")).toMatchObject({ hits: [], empty: "no-match" });
+    }
+  });
+
+  it("binds nobody without a person", () => {
+    for (const person of [undefined, {}, { platform: "cli" }, { userId: "ann" }, { withoutUser: false }])
+      expect(() => bindStore({} as SessionStore, person as unknown as typeof WITHOUT_USER)).toThrow(
+        expect.objectContaining({ code: "bad-user-id" }),
+      );
   });
 
   it("makes sessions of its user, also of other sources, and takes no id that another has", async () => {
@@ -124,7 +162,9 @@ describe("a bound store", () => {
       message: expect.stringContaining("'ben-1'"),
     });
     await ann.createSession("marked", { source: "cli", modelConfig: { _delegate_from: "ben-1", b: 2 } });
-    expect(await ann.getSession("marked")).toMatchObject({ model_config: '{"b":2}' });
+    expect(await ann.getSession("marked")).toMatchObject({
+      model_config: '{"_delegate_from":"__orphaned__","b":2}',
+    });
     expect(await ben.deleteSession("ben-1")).toBe(true);
     expect(await ann.getSession("marked")).not.toBeNull();
   });
@@ -151,7 +191,9 @@ describe("a bound store", () => {
         first.messages.map(() => undefined),
       );
     }
-    expect((await home.getSession("marked"))?.model_config).toBe('{"_user_platform":"cli"}');
+    expect((await home.getSession("marked"))?.model_config).toBe(
+      '{"_branched_from":"ben-1","_user_platform":"cli"}',
+    );
     expect(await stateOf(ben, "ben-1", "lcm_1")).toEqual(before);
   });
 
@@ -211,7 +253,10 @@ describe("a bound store", () => {
       inherited: Object.create({ toJSON }) as Record<string, unknown>,
     })) {
       await ann.createSession(id, { source: "cli", modelConfig });
-      expect(await home.getSession(id)).toMatchObject({ user_id: "ann", model_config: '{"a":1}' });
+      expect(await home.getSession(id)).toMatchObject({
+        user_id: "ann",
+        model_config: '{"_branched_from":"ben-1","a":1}',
+      });
       expect(await ben.getSession(id)).toBeNull();
     }
     await home.createSession("whole", {
@@ -306,11 +351,12 @@ function userSays(content: string): MessageInput {
   return { role: "user", content };
 }
 
-// ---- Two users in one file, each compared with a separate store ----
+// ---- Several persons in one file, each compared with a separate store ----
 
-const USERS = [ANN, BEN] as const;
-type Who = 0 | 1;
-/** `of`: whose session or message is the target, possibly the other user's. */
+const PEOPLE = [ANN, { platform: "telegram", userId: "ann" }, WITHOUT_USER] as const;
+const NAMES = ["ann", "ann on telegram", "owner"] as const;
+type Who = 0 | 1 | 2;
+/** `of`: whose session or message is the target, possibly another person's. */
 type Aim = { readonly of: Who; readonly at: number };
 type Step = {
   readonly who: Who;
@@ -338,14 +384,18 @@ const WORK = {
   copy: async (store, { id, message, step }) => ({
     id: await store.appendMessage(id, { ...userSays(`copy ${step}`), originId: message }),
   }),
-  title: (store, { id, own, step }) => store.setSessionTitle(id, `${own} ${step}`),
+  title: (store, { id, step }) => store.setSessionTitle(id, `title ${step % 3}`),
   end: (store, { id }) => store.endSession(id, "cli_close"),
   reopen: (store, { id }) => store.reopenSession(id),
   archive: (store, { id, step }) => store.setSessionArchived(id, step % 2 === 0),
   proceed: (store, { id, own, step }) =>
     store.continueSession(id, { id: `${own}-next-${step}`, messages: [userSays("so far")] }),
   branch: (store, { id, own, step }) =>
-    store.branchSession(id, { id: `${own}-fork-${step}`, title: `${own} fork ${step}` }),
+    store.branchSession(id, {
+      id: `${own}-fork-${step}`,
+      ...(step % 2 ? { title: `title ${step % 3}` } : {}),
+    }),
+  named: (store, { step }) => store.resolveSessionByTitle(`title ${step % 3}`),
   prompt: (store, { id, step }) => store.saveOwnPrompt(id, `prompt ${step}`, 1),
   tokens: (store, { own }) => store.updateTokenCounts(own, { inputTokens: 1 }),
   remove: (store, { id }) => store.deleteSession(id),
@@ -379,9 +429,9 @@ const WORK = {
   ],
 } as const satisfies Record<string, (store: SessionStore, target: Target) => Promise<unknown>>;
 
-describe("two users at work in one file", () => {
+describe("several persons at work in one file", () => {
   const newCopy = copiesOf(async (path) => (await openSessionStore({ path })).close());
-  const who = fc.constantFrom<Who>(0, 1);
+  const who = fc.constantFrom<Who>(0, 1, 2);
   const aim = fc.record({ of: who, at: fc.nat({ max: 2 }) });
   const step: fc.Arbitrary<Step> = fc.record({
     who,
@@ -401,8 +451,9 @@ describe("two users at work in one file", () => {
         await using shared = await open();
         await using first = await open();
         await using second = await open();
-        const together = USERS.map((user) => bindStore(shared, user));
-        const apart = [bindStore(first, ANN), bindStore(second, BEN)];
+        await using third = await open();
+        const together = PEOPLE.map((person) => bindStore(shared, person));
+        const apart = PEOPLE.map((person, at) => bindStore([first, second, third][at] ?? first, person));
         for (const [index, each] of steps.entries()) {
           clock.advance(1);
           const [inShared, alone] = await Promise.all([
@@ -411,13 +462,14 @@ describe("two users at work in one file", () => {
           ]);
           expect([each, inShared]).toEqual([each, alone]);
         }
-        for (const at of [0, 1] as const) expect(await rowsOf(together[at])).toEqual(await rowsOf(apart[at]));
+        for (const at of [0, 1, 2] as const)
+          expect(await rowsOf(together[at])).toEqual(await rowsOf(apart[at]));
       }),
       { numRuns: 40 },
     );
   });
 
-  /** The outcome of the step, with message ids replaced by their rank among the user's own. */
+  /** The outcome of the step, with message ids replaced by their rank among the person's own. */
   async function play(
     stores: readonly SessionStore[],
     { who: at, what, session, message }: Step,
@@ -427,11 +479,11 @@ describe("two users at work in one file", () => {
     const store = stores[at] as SessionStore;
     const before = await idsIn(store);
     const aimed = await idsIn(all[message.of] as SessionStore);
-    // In a separate file, the other user's messages are unknown ids.
+    // In a separate file, the messages of others are unknown ids.
     const id = message.of === at || all[0]?.location === all[1]?.location ? aimed[message.at] : undefined;
     const target = {
-      id: `${USERS[session.of].userId}-${session.at}`,
-      own: `${USERS[at].userId}-${session.at}`,
+      id: `${NAMES[session.of]}-${session.at}`,
+      own: `${NAMES[at]}-${session.at}`,
       message: id ?? 900_000 + message.at,
       step,
     };

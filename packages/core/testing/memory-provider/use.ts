@@ -308,6 +308,35 @@ export function forgetContract({ it, expect }: Suite, harness: ProviderHarness):
   });
 }
 
+export function eraseUserContract({ it, expect }: Suite, harness: ProviderHarness): void {
+  it("erases everything of its user, after a dry run with the same count, and nothing of others", async (test) => {
+    const home = test.directory();
+    const as = (user_id?: string) =>
+      start(test, harness, { home, platform: "web", ...(user_id === undefined ? {} : { user_id }) });
+    const { provider } = await as("ana");
+    if (provider.eraseUser === undefined) return;
+    const { provider: bo } = await as("bo");
+    const { provider: owner } = await as();
+    await bo.onMemoryWrite?.("add", "user", "Fires the kiln on Mondays", {});
+    await owner.onMemoryWrite?.("add", "memory", "The crane is blue", {});
+    for (const text of [`The kiln needs a ${SECRET}`, `Another ${SECRET}`])
+      await provider.onMemoryWrite?.("add", "memory", text, {});
+    const counted = await provider.eraseUser({ dry_run: true });
+    expect(counted.erased).toBeGreaterThan(0);
+    expect((await provider.eraseUser({})).erased).toBe(counted.erased);
+    expect((await provider.eraseUser({})).erased).toBe(0);
+    expect((await provider.prefetch?.("what does the kiln need?", OPTIONS)) ?? "").not.toContain(SECRET);
+    await provider.onMemoryWrite?.("add", "memory", "A new beginning", {}); // it works on
+    for (const each of [provider, bo, owner]) await close(each);
+    const { provider: again } = await as("bo");
+    expect((await again.eraseUser?.({ dry_run: true }))?.erased).toBeGreaterThan(0);
+    await close(again);
+    const kept = JSON.stringify(harness.stored(home));
+    expect(kept).not.toContain(SECRET);
+    expect(kept).toContain("The crane is blue");
+  });
+}
+
 // ---- A conversation through the manager, two agents at once, and shutdown
 
 export function conversationContract({ it, expect }: Suite, harness: ProviderHarness): void {

@@ -6,7 +6,18 @@ import { resultNote } from "../../src/sessions/index.ts";
 
 import type { SessionStore } from "../../src/sessions/store.ts";
 import type { Suite, TestScope } from "../runner.ts";
-import { contents, DAY, type Harness, handMadeChain, idsOf, ManualClock, NOW, row, talk } from "./support.ts";
+import {
+  contents,
+  DAY,
+  expectCode,
+  type Harness,
+  handMadeChain,
+  idsOf,
+  ManualClock,
+  NOW,
+  row,
+  talk,
+} from "./support.ts";
 
 // ---- Deleting and pruning: delegates are deleted with their session, other children only lose their link ----
 
@@ -465,5 +476,99 @@ export function keptResultsContract({ it, expect }: Suite, { open }: Harness): v
     await store.close();
     await expect(store.deleteSession("a", files)).rejects.toThrow();
     expect(files.left()).toEqual(["c1-00000001.txt"]);
+  });
+}
+
+// ---- Erasing a user ----
+
+const ANA = { userId: "ana", userPlatform: "web" } as const;
+
+export function erasingContract({ it, expect }: Suite, { open, reopen }: Harness): void {
+  /** Sessions of two users on two platforms, and one without a user. */
+  const everybody = async (store: SessionStore) => {
+    const of = (userId: string, userPlatform: string) => ({ source: "web", userId, userPlatform });
+    await store.createSession("ana", of("ana", "web"));
+    await store.createSession("ana.child", { source: "web", parentSessionId: "ana" });
+    await store.createSession("namesake", of("ana", "telegram"));
+    await store.createSession("bo", {
+      ...of("bo", "web"),
+      parentSessionId: "ana",
+      modelConfig: { _delegate_from: "ana" },
+    });
+    await store.createSession("owner", { source: "cli" });
+    for (const id of ["ana", "ana.child", "namesake", "bo", "owner"])
+      await talk(store, id, [`words of ${id}`, "more"]);
+  };
+  const left = async (store: SessionStore) => (await store.listSessionIds()).sort();
+
+  it("takes all sessions of one user, also archived ones and rewound messages, and no other", async () => {
+    await using store = await open();
+    await everybody(store);
+    await store.setSessionArchived("ana", true);
+    await store.undoTurns("ana.child");
+    const counted = await store.eraseSessions({ ...ANA, dryRun: true });
+    expect(counted).toMatchObject({ sessions: 2, messages: 4, files: 0 });
+    expect(await left(store)).toHaveLength(5);
+    expect(await store.eraseSessions(ANA)).toMatchObject({ sessions: 2, messages: 4, files: 0 });
+    expect(await left(store)).toEqual(["bo", "namesake", "owner"]);
+    expect((await store.getSession("bo"))?.parent_session_id).toBeNull();
+    expect(await store.searchMessages("words")).toHaveLength(3);
+    expect(await store.eraseSessions(ANA)).toMatchObject({ sessions: 0, messages: 0 });
+    if (reopen === undefined) return;
+    await using other = await reopen(store);
+    expect(await other.searchMessages("words")).toHaveLength(3);
+  });
+
+  it("it is refused without a person, and for an id that may be several people", async () => {
+    await using store = await open();
+    await everybody(store);
+    for (const nobody of [{}, { userId: "ana" }, { userId: undefined as never, userPlatform: "web" }])
+      await expectCode(store.eraseSessions(nobody), "bad-user-id");
+    expect(await left(store)).toHaveLength(5);
+  });
+
+  it("`withoutUser` takes the sessions without a user, and no other", async () => {
+    await using store = await open();
+    await everybody(store);
+    expect(await store.eraseSessions({ withoutUser: true })).toMatchObject({ sessions: 1, messages: 2 });
+    expect(await left(store)).toEqual(["ana", "ana.child", "bo", "namesake"]);
+  });
+
+  it("the user can start again, and is found", async () => {
+    await using store = await open();
+    await everybody(store);
+    await store.eraseSessions(ANA);
+    await store.createSession("ana", { source: "web", userId: "ana", userPlatform: "web" });
+    await talk(store, "ana", ["new words"]);
+    const found = await store.searchMessages("words", { userId: "ana", userPlatform: "web" });
+    expect(found).toHaveLength(1);
+  });
+
+  it("a session that another process works on stays, and is named", async () => {
+    await using store = await open();
+    await everybody(store);
+    await store.acquireSessionLease("ana.child", "elsewhere");
+    const { sessions, remaining } = await store.eraseSessions(ANA);
+    expect(sessions).toBe(1);
+    expect(remaining.join()).toContain("'ana.child'");
+    expect(await left(store)).toEqual(["ana.child", "bo", "namesake", "owner"]);
+    await store.releaseSessionLease("ana.child", "elsewhere");
+    expect(await store.eraseSessions(ANA)).toMatchObject({ sessions: 1 });
+  });
+
+  it("files that the user's sessions named go, whoever copied the row; files of others stay", async (test) => {
+    await using store = await open();
+    const files = filesFor(test, "c1-00000001", "c2-00000001");
+    await everybody(store);
+    await store.appendMany("ana", [kept("c1")]);
+    await store.appendMany("bo", [kept("c2")]);
+    await store.appendMany("bo", [kept("c1")]);
+    await store.appendMany("ana", [kept("c2")]);
+    writeFileSync(join(files.sessionsDir, "session_ana.json"), "{}");
+    writeFileSync(join(files.sessionsDir, "session_bo.json"), "{}");
+    expect(await store.eraseSessions({ ...ANA, ...files, dryRun: true })).toMatchObject({ files: 2 });
+    expect(await store.eraseSessions({ ...ANA, ...files })).toMatchObject({ files: 2 });
+    expect(files.left()).toEqual(["c2-00000001.txt"]);
+    expect(readdirSync(files.sessionsDir)).toEqual(["session_bo.json"]);
   });
 }

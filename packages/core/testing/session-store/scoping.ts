@@ -35,7 +35,7 @@ type Scoped = {
 /** Reads that return the id they were asked for when it is unknown. */
 type Walk = "getCompressionTip" | "listLineage" | "resolveResumeSessionId";
 /** Their rules have separate tests. */
-type Special = "createSession" | "getNextTitleInLineage";
+type Special = "createSession" | "eraseSessions" | "getNextTitleInLineage";
 
 const NO_WINDOW = { window: [], messages_before: 0, messages_after: 0 };
 
@@ -171,12 +171,25 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
     },
   );
 
-  it.each(reads)("$name hides a session without owner from every user", async ({ read, forStrangers }) => {
-    await using store = await open();
-    const target = await owned(store, null);
-    expect(await read(store, target, { userId: "ann" })).toEqual(forStrangers(target));
-    expect(await read(store, target, {})).not.toEqual(forStrangers(target));
-  });
+  it.each(reads)(
+    "$name shows a session without a user to the owner of the home, and to no user",
+    async ({ read, forStrangers }) => {
+      await using store = await open();
+      const target = await owned(store, null);
+      expect(await read(store, target, { userId: "ann" })).toEqual(forStrangers(target));
+      expect(await read(store, target, {})).not.toEqual(forStrangers(target));
+      expect(await read(store, target, { withoutUser: true })).toEqual(await read(store, target, {}));
+    },
+  );
+
+  it.each(reads)(
+    "$name hides a user's session from the owner of the home",
+    async ({ read, forStrangers }) => {
+      await using store = await open();
+      const target = await owned(store, "ann");
+      expect(await read(store, target, { withoutUser: true })).toEqual(forStrangers(target));
+    },
+  );
 
   it.each(walks)("$name does not walk through another user's sessions", async ({ read, forStrangers }) => {
     const clock = new ManualClock();
@@ -191,7 +204,8 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
     await talk(store, "third", ["hello"]);
     for (const id of ["first", "second", "third"]) {
       const target = { id, title: "", message: 0, job: "", node: "" };
-      expect(await read(store, target, { userId: "ann" })).toEqual(forStrangers(target));
+      for (const scope of [{ userId: "ann" }, { withoutUser: true }] as const)
+        expect(await read(store, target, scope)).toEqual(forStrangers(target));
     }
   });
 
@@ -224,11 +238,12 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
     await talk(store, "theirs", ["the thermocouples are ours", "灯塔"]);
     for (const query of ["thermocouple", "thermocuple", "thermo*", "灯", "灯塔", '"are ours"'])
       for (const more of [{}, { excludeSources: ["tool"] }, { excludeSessionIds: ["theirs"] }, { after: 0 }])
-        expect(await store.search(query, { userId: "ann", ...more })).toEqual({
-          hits: [],
-          stage: "none",
-          empty: "no-match",
-        });
+        for (const scope of [{ userId: "ann" }, { withoutUser: true }] as const)
+          expect(await store.search(query, { ...scope, ...more })).toEqual({
+            hits: [],
+            stage: "none",
+            empty: "no-match",
+          });
   });
 
   it("a conversation does not show an ancestor's messages that belong to another user", async () => {
@@ -277,6 +292,10 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
         { userId: {} },
         { userId: "ann", userPlatform: undefined },
         { userPlatform: "cron" },
+        { withoutUser: undefined },
+        { withoutUser: false },
+        { withoutUser: true, userId: "ann" },
+        { withoutUser: true, userId: undefined },
       ] as unknown as readonly Scope[];
       for (const scope of lost) {
         const refused: unknown = await (async () => read(store, target, scope))().catch(
@@ -383,37 +402,95 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
     expect(await store.getSession("of-bo")).toMatchObject({ parent_session_id: "of-ann" });
   });
 
-  it("the next title of a line is numbered after what the user may see, and is free in the whole file", async () => {
+  it("the next title of a line is numbered after what the person may see", async () => {
     await using store = await open();
     for (const [id, userId, title] of [
       ["a", "ann", "kiln #8"],
       ["b", "bo", "kiln"],
       ["c", "ann", "kiln #2"],
+      ["d", null, "kiln #4"],
     ] as const) {
       await store.createSession(id, { source: "cli", userId });
       await store.setSessionTitle(id, title);
     }
     expect(await store.getNextTitleInLineage("kiln")).toBe("kiln #9");
-    expect(await store.getNextTitleInLineage("kiln", { userId: "bo" })).toBe("kiln #3");
-    const next = await store.continueSession("b");
-    expect(next.title).toBe("kiln #3");
+    expect(await store.getNextTitleInLineage("kiln", { userId: "bo" })).toBe("kiln #2");
+    expect(await store.getNextTitleInLineage("kiln", { withoutUser: true })).toBe("kiln #5");
+    expect((await store.continueSession("b")).title).toBe("kiln #2");
+    expect((await store.continueSession("d")).title).toBe("kiln #5");
+    expect((await store.branchSession("a")).title).toBe("kiln #9");
   });
 
-  it("a title that another user's session has is refused without a word about that session", async () => {
-    await using store = await open();
-    await store.createSession("session-of-ann", { source: "cli", userId: "ann" });
-    await store.setSessionTitle("session-of-ann", "Private");
-    await store.createSession("bo", { source: "cli", userId: "bo" });
-    await store.createSession("other-ann", { source: "telegram", userId: "ann" });
-    for (const id of ["bo", "other-ann"]) {
-      const refused = await store.setSessionTitle(id, "Private").catch((cause: unknown) => cause);
+  it("every person may have the same title, and each has it once", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    const people = [
+      { userId: "ann", userPlatform: "cli" },
+      { userId: "bo", userPlatform: "cli" },
+      { userId: "ann", userPlatform: "telegram" },
+      { withoutUser: true },
+    ] as const;
+    for (const [at, scope] of people.entries()) {
+      const { withoutUser: _nobody, ...user }: Scope = scope;
+      for (const id of [`${at}`, `${at}-again`]) {
+        clock.advance(1);
+        await store.createSession(id, { source: "cli", ...user });
+      }
+      expect(await store.setSessionTitle(`${at}`, "Private")).toBe(true);
+      expect(await store.setSessionTitle(`${at}`, "Private")).toBe(true);
+      const refused = await store.setSessionTitle(`${at}-again`, "Private").catch((cause: unknown) => cause);
       expect(refused).toMatchObject({ code: "title-taken" });
-      expect(JSON.stringify([String(refused), refused])).not.toContain("session-of-ann");
+      expect(String(refused)).toMatch(new RegExp(`session ${at}$`));
     }
-    await store.createSession("owner", { source: "cli" });
-    await store.createSession("ann-again", { source: "cli", userId: "ann" });
-    for (const id of ["owner", "ann-again"])
-      await expect(store.setSessionTitle(id, "Private")).rejects.toThrow("session-of-ann");
+    for (const [at, scope] of people.entries()) {
+      const id = `${at}`;
+      expect(await store.getSessionTitle(id, scope)).toBe("Private");
+      expect(await store.resolveSessionByTitle("Private", scope)).toBe(id);
+      expect(await store.resolveSessionByTitle("PRIVATE", { ...scope, ignoreCase: true })).toBe(id);
+      expect(await store.getNextTitleInLineage("Private", scope)).toBe("Private #2");
+      const rows = [
+        await store.getSession(id, scope),
+        await store.exportSession(id, scope),
+        ...(await store.searchSessions(scope)),
+        ...(await store.listSessionsRich({ ...scope, orderByLastActive: true })),
+        ...(await exportAll(store, scope)),
+      ].filter((row) => row?.id === id);
+      expect(rows.map((row) => row?.title)).toEqual(Array(5).fill("Private"));
+    }
+    // Administration finds the newest one.
+    expect(await store.resolveSessionByTitle("Private")).toBe("3");
+    expect(await store.setSessionTitle("3", null)).toBe(true);
+    expect(await store.getSessionTitle("3")).toBeNull();
+    expect(await store.resolveSessionByTitle("Private")).toBe("2");
+    expect(await store.deleteSession("2")).toBe(true);
+    expect(await store.setSessionTitle("2-again", "Private")).toBe(true);
+    expect(await store.setSessionTitle("1", "Open")).toBe(true);
+    expect(await store.resolveSessionByTitle("Private", people[1])).toBeNull();
+    expect(await store.setSessionTitle("1-again", "Private")).toBe(true);
+  });
+
+  it("an exported title comes back for the same user, whatever titles others have", async () => {
+    await using store = await open();
+    await using copy = await open();
+    for (const userId of ["ann", "bo", null]) {
+      await store.createSession(`of ${userId}`, { source: "cli", userId });
+      await store.setSessionTitle(`of ${userId}`, "Private");
+      await copy.createSession(`${userId} here`, { source: "cli", userId });
+    }
+    await copy.setSessionTitle("bo here", "Private");
+    const { renamed } = await copy.importSessions(await exportAll(store));
+    expect(renamed).toEqual([{ id: "of bo", title: "Private #2" }]);
+    expect(await copy.getSessionTitle("of ann")).toBe("Private");
+    expect(await copy.getSessionTitle("of null")).toBe("Private");
+  });
+
+  it("a session with a title is not empty, whoever has the same title", async () => {
+    await using store = await open();
+    for (const userId of ["ann", "bo"]) {
+      await store.createSession(userId, { source: "cli", userId });
+      await store.setSessionTitle(userId, "Private");
+      expect(await store.deleteSessionIfEmpty(userId)).toBe(false);
+    }
   });
 
   it("a row of another user's session is nobody's original", async () => {
@@ -426,7 +503,7 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
     if (row === undefined) throw new Error("the message is not there");
     for (const [id, origin] of [
       ["ben", undefined],
-      ["nobody's", original],
+      ["nobody's", undefined],
       ["ann again", original],
     ] as const) {
       await store.appendMany(id, [row, { role: "user", content: "a secret", originId: original }]);

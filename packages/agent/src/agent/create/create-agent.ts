@@ -2,6 +2,7 @@
 // model there is no agent; every other layer may be missing, and then the user gets a warning.
 import { homedir } from "node:os";
 import { basename, resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { type HermesConfig, mcpServerRemarks, useEnvFile } from "@hermes-memory/core/config";
 import type { MemoryStore } from "@hermes-memory/core/curated";
 import { ensureHome, rootOf, sessionFiles } from "@hermes-memory/core/home";
@@ -18,7 +19,13 @@ import { type Home, type MemoryUser, openHome, type Person } from "@hermes-memor
 import type { Message } from "@hermes-memory/core/message";
 import { contextDirectory } from "@hermes-memory/core/prompt";
 import type { MemoryManager } from "@hermes-memory/core/providers";
-import { bindStore, maintainSessions, newHolder, type SessionStore } from "@hermes-memory/core/sessions";
+import {
+  bindStore,
+  maintainSessions,
+  newHolder,
+  type SessionStore,
+  WITHOUT_USER,
+} from "@hermes-memory/core/sessions";
 import type { SkillStore } from "@hermes-memory/core/skills";
 import { type ChatModel, chooseModel, fromSdkModel, type MainModel, openModel } from "../../models/index.ts";
 import { Agent } from "../agent.ts";
@@ -62,7 +69,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     if (isStarting) basics.warnings.push(text);
     else events.emit({ type: "notice", level: "warn", cause: "provider-trouble", text });
   });
-  cleanup.defer(() => manager?.shutdownAll());
+  if (manager !== undefined) cleanup.defer(() => basics.person.provider.deactivate(manager));
   const { selected, engine } = await openEngine({
     ...basics,
     model,
@@ -215,7 +222,8 @@ function makeSession(basics: Basics, start: StartingSession, layers: SessionLaye
     { ...basics, ...layers, holder: newHolder(), row, ephemeral, prompt },
     {
       id: start.id,
-      messages: start.messages ?? basics.history,
+      // A chat that `memory.context` has begun has a session, and nothing was said in it yet.
+      messages: start.messages?.length ? start.messages : basics.history,
       parentId: start.parentId ?? delegatedBy?.sessionId,
       hasRow: start.messages !== undefined,
     },
@@ -256,18 +264,18 @@ function bindPerson(options: AgentOptions, home: Home): Person {
       `The memory belongs to ${home.home}, and home is ${resolve(options.home)}.`,
       "Leave home out: the memory has its own.",
     );
-  const bound = store?.user;
-  if (bound !== undefined && home.user({ platform: bound.platform, id: bound.userId }) !== person)
-    throw mismatch("store", bound, person);
+  if (store?.scope !== undefined && !isDeepStrictEqual(store.scope, person.scope))
+    throw mismatch("store", store.user, person);
   return person;
 }
 
-function mismatch(option: string, other: MemoryUser | undefined, { user }: Person): HermesError {
+function mismatch(option: string, other: MemoryUser | undefined, person: Person): HermesError {
+  const { administrator } = person.memory;
   const shown = (who: MemoryUser | undefined): string =>
     who === undefined ? "the owner of the home" : `'${who.userId}' on ${who.platform}`;
   return new HermesError(
     "user-mismatch",
-    `The agent works for ${shown(user)}, and the option ${option} names ${shown(other)}.`,
+    `The agent works for ${person === administrator ? "the administrator" : shown(person.user)}, and the option ${option} names ${shown(other)}.`,
     { hint: `Leave ${option} out, or pass the same person's.` },
   );
 }
@@ -294,8 +302,9 @@ async function openStore({ options, person, warn }: Basics): Promise<OpenedStore
   const { store: given } = options;
   if (given === null) return { store: undefined };
   if (given !== undefined) {
-    if (given.user !== undefined) return { store: given };
-    return { store: person.user === undefined ? given : bindStore(given, person.user), whole: given };
+    if (given.scope !== undefined) return { store: given };
+    const isForAll = person === person.memory.administrator;
+    return { store: isForAll ? given : bindStore(given, person.user ?? WITHOUT_USER), whole: given };
   }
   const everyone = person.memory.administrator;
   try {
@@ -334,7 +343,6 @@ async function openProvider(
   if (options.skipMemory || provider === false) return undefined;
   const activation = await person.provider.activate({
     provider,
-    isCallersToClose: true,
     sessionId: session.id,
     log,
     clock,

@@ -14,9 +14,13 @@ export type BundledProvider = {
   readonly loadCommands?: () => Promise<object>;
   /** One sentence if the owner's store contains the text, or else undefined. Does not start the provider, changes nothing. */
   readonly findTraces?: (home: string, text: string) => Promise<string | undefined>;
+  /** One sentence if anything is stored for this user, or without one for the owner. Changes nothing. */
+  readonly findStore?: (home: string, user: StoreUser | undefined) => Promise<string | undefined>;
   /** The stores of the home's users that hold the text, and how to erase it there. Changes nothing. */
   readonly findUserTraces?: (home: string, text: string) => Promise<readonly UserTrace[]>;
 };
+
+type StoreUser = { readonly platform: string; readonly userId: string };
 
 export type UserTrace = { readonly path: string; readonly reach: string };
 
@@ -36,6 +40,10 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
     load: async () => (await import("../bundled/byterover/provider.ts")).createByteroverProvider,
     findTraces: async (home, text) =>
       (await import("../bundled/byterover/traces.ts")).findNoteTraces(join(home, "byterover"), text),
+    findStore: async (home, user) => {
+      const { directoryOf, findTree } = await import("../bundled/byterover/traces.ts");
+      return findTree(directoryOf(home, user));
+    },
   },
   {
     name: "holographic",
@@ -47,6 +55,8 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
     load: async () => (await import("../bundled/holographic/provider.ts")).createHolographicProvider,
     findTraces: async (home, text) =>
       (await import("../bundled/holographic/forget.ts")).findFactTraces(home, text),
+    findStore: async (home, user) =>
+      (await import("../bundled/holographic/forget.ts")).findFactsOf(home, user),
     findUserTraces: async (home, text) =>
       (await import("../bundled/holographic/forget.ts")).findUserTraces(home, text),
   },
@@ -61,6 +71,21 @@ export async function findTracesElsewhere(
   const found = await Promise.all(
     BUNDLED_PROVIDERS.filter(({ name }) => name !== active).map(async ({ name, findTraces }) => {
       const sentence = await findTraces?.(home, text);
+      return sentence === undefined ? [] : [{ provider: name, found: sentence }];
+    }),
+  );
+  return found.flat();
+}
+
+/** Bundled providers that are not active but still have records of this user, or without one of the owner, with one sentence each. */
+export async function findStoresElsewhere(
+  home: string,
+  active: string,
+  user: StoreUser | undefined,
+): Promise<readonly { readonly provider: string; readonly found: string }[]> {
+  const found = await Promise.all(
+    BUNDLED_PROVIDERS.filter(({ name }) => name !== active).map(async ({ name, findStore }) => {
+      const sentence = await findStore?.(home, user);
       return sentence === undefined ? [] : [{ provider: name, found: sentence }];
     }),
   );

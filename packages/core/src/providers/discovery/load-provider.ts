@@ -268,6 +268,7 @@ const METHODS: Readonly<Record<Method, "required" | "optional">> = {
   onPreCompress: "optional",
   onMemoryWrite: "optional",
   forget: "optional",
+  eraseUser: "optional",
   onDelegation: "optional",
   shutdown: "optional",
   getConfigSchema: "optional",

@@ -151,6 +151,17 @@ export async function forgetInProvider(
   });
 }
 
+/** Erases everything of the user, or of the owner, in the active provider's store; with `isDryRun` only counts it. */
+export async function eraseInProvider(
+  request: OneOffRequest & { readonly isDryRun: boolean },
+): Promise<Forgot> {
+  const { isDryRun } = request;
+  const deadlineMs = DEADLINES_MS.forget;
+  return withProvider(request, deadlineMs, async (manager, provider): Promise<Forgot> => {
+    return { ...(await manager.eraseUser({ isDryRun, deadlineMs })), provider };
+  });
+}
+
 export type Scrubbed =
   | None
   | {

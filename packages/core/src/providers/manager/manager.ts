@@ -339,7 +339,25 @@ export class MemoryManager {
       provider.forget?.(text, { signal, dry_run: isDryRun || undefined }),
     );
     if (outcome.kind !== "ok") return { kind: "failed", reason: `forget: ${outcome.message}.` };
-    return readForgetReport(outcome.value);
+    return readForgetReport("forget", outcome.value);
+  }
+
+  /** Erases everything of this manager's user in the external provider; with `isDryRun` only counts it. */
+  async eraseUser({
+    isDryRun,
+    deadlineMs,
+  }: {
+    readonly isDryRun: boolean;
+    readonly deadlineMs: number;
+  }): Promise<ProviderForgot> {
+    const [external] = this.#external;
+    if (!external?.has("eraseUser")) return { kind: "cannot" };
+    if (!isDryRun) for (const { recall } of this.#slots) recall.forgetSession();
+    const outcome = await external.call<unknown>("eraseUser", { deadlineMs }, (provider, signal) =>
+      provider.eraseUser?.({ signal, dry_run: isDryRun || undefined }),
+    );
+    if (outcome.kind !== "ok") return { kind: "failed", reason: `eraseUser: ${outcome.message}.` };
+    return readForgetReport("eraseUser", outcome.value);
   }
 
   // ---- The end of a session, and of the agent ----

@@ -63,14 +63,14 @@ export function readWriteReport(report: unknown): WriteReport {
 /** Outcome of erasing a text in a provider. */
 export type ProviderForgot =
   | { readonly kind: "forgot"; readonly erased: number; readonly remaining?: string }
-  /** The provider has no `forget`. */
+  /** The provider has no such member. */
   | { readonly kind: "cannot" }
   | { readonly kind: "failed"; readonly reason: string };
 
-export function readForgetReport(report: unknown): ProviderForgot {
+export function readForgetReport(member: "forget" | "eraseUser", report: unknown): ProviderForgot {
   const { erased, remaining } = isRecord(report) ? report : {};
   if (typeof erased !== "number" || !Number.isSafeInteger(erased) || erased < 0)
-    return { kind: "failed", reason: "forget: it did not say how much it erased." };
+    return { kind: "failed", reason: `${member}: it did not say how much it erased.` };
   return { kind: "forgot", erased, remaining: sentence(remaining) || undefined };
 }
 

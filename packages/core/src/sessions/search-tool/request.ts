@@ -55,7 +55,7 @@ export type SearchableStore = Pick<
   SessionStore,
   | "location"
   | "rules"
-  | "user"
+  | "scope"
   | "getSession"
   | "getMessages"
   | "getMessagesById"

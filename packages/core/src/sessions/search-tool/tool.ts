@@ -25,7 +25,7 @@ import {
 } from "../../lib/index.ts";
 import { listProfiles } from "../../profiles.ts";
 import { sessionDatabaseUnavailable } from "../errors.ts";
-import { readScope } from "../identity.ts";
+import { readScope, type Scope } from "../identity.ts";
 import { openSessionStore } from "../open.ts";
 import { parseMoment } from "../search/time.ts";
 import type { SessionStore } from "../store.ts";
@@ -66,6 +66,8 @@ export type SessionSearchContext = {
   readonly userId?: string;
   /** The platform `userId` belongs to. Absent: that id on every platform. */
   readonly userPlatform?: string;
+  /** Restricts every mode to the sessions without a user, which are those of the owner of the home. */
+  readonly withoutUser?: true;
   /** Ids of the messages that the model still has in its context. */
   readonly liveMessageIds?: readonly number[] | undefined;
   /** Writes summaries; without it, raw previews are returned. */
@@ -130,7 +132,9 @@ async function inProfile(
 ): Promise<object> {
   if (!opened.ok) return failure(`profile '${shown(profile)}': ${opened.error}`);
   await using there = opened.value;
-  const lookup = { ...lookupIn(there.store, context, there.name), current: undefined };
+  // The other database is not bound: whom the own store is bound to counts there too.
+  const scope = scopeOf(context, own);
+  const lookup = { ...lookupIn(there.store, context, there.name), scope, current: undefined };
   return await run(lookup, request, own, context);
 }
 
@@ -188,7 +192,7 @@ function lookupIn(
   context: SessionSearchContext,
   profile: string,
 ): Omit<Lookup, "current"> {
-  return { store, scope: readScope(context), settings: settingsOf(context), profile };
+  return { store, scope: scopeOf(context, store), settings: settingsOf(context), profile };
 }
 
 async function currentConversation(
@@ -197,9 +201,15 @@ async function currentConversation(
 ): Promise<CurrentConversation | undefined> {
   const { currentSessionId: id, liveMessageIds } = context;
   if (typeof id !== "string" || id === "") return undefined; // untyped callers pass null
-  const lineage = new Set([id, ...(await store.listLineage(id, readScope(context)))]);
+  const lineage = new Set([id, ...(await store.listLineage(id, scopeOf(context, store)))]);
   const live = Array.isArray(liveMessageIds) ? liveMessageIds.filter(Number.isSafeInteger) : undefined;
   return { id, lineage, liveMessageIds: live && new Set(live) };
+}
+
+/** Of the caller; if it names nobody, of the store. */
+function scopeOf(context: SessionSearchContext, store: Pick<SearchableStore, "scope"> | undefined): Scope {
+  const given = readScope(context);
+  return Object.keys(given).length === 0 ? (store?.scope ?? given) : given;
 }
 
 function settingsOf(context: SessionSearchContext): SessionSearchSettings {
@@ -208,10 +218,10 @@ function settingsOf(context: SessionSearchContext): SessionSearchSettings {
 
 function refusalFor(
   context: SessionSearchContext,
-  own: Pick<SearchableStore, "user"> | undefined,
+  own: Pick<SearchableStore, "scope"> | undefined,
 ): string | undefined {
   const { home } = context;
-  const isOneOfSeveral = readScope(context).userId !== undefined || own?.user !== undefined;
+  const isOneOfSeveral = scopeOf(context, own).userId !== undefined;
   return profilesRefusal({ home, isOneOfSeveral, crossProfile: settingsOf(context).crossProfile });
 }
 

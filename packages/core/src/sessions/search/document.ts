@@ -62,6 +62,9 @@ const FILTER_LETTERS: Readonly<Record<FilterKind, string>> = {
   person: "p",
 };
 
+/** How the tokens of users begin. Every document of a session with a user has one, and no other document. */
+export const USER_TOKENS = `${MARK}${FILTER_LETTERS.user}`;
+
 /** The entry for a person in `hermes_memory_word`. */
 export function personWord(platform: string, user: string): string {
   return `${platform}\0${user}`;

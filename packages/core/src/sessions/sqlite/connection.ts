@@ -8,6 +8,7 @@ import type { Clock } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import { readScope, type Scope, USER_PLATFORM } from "../identity.ts";
 import { isBusy, isStaleSchema, toSessionError } from "./failures.ts";
+import { IN_MEMORY } from "./options.ts";
 
 /** How long SQLite itself may block the event loop in one attempt. */
 export const BUSY_TIMEOUT_MS = 25;
@@ -132,6 +133,11 @@ export class Connection {
     this.#isClosed = true;
     this.#statements.clear();
     this.db.close();
+  }
+
+  /** No other connection can open it, so work that would run in a worker thread runs here. */
+  get isInMemory(): boolean {
+    return this.path === IN_MEMORY;
   }
 
   get isClosed(): boolean {
@@ -267,6 +273,7 @@ function matchable(values: Values): Values {
 }
 
 function fileAt(path: string): string | undefined {
+  if (path === IN_MEMORY) return undefined; // a file of that name is another database
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found && `${found.dev}:${found.ino}`;
 }
@@ -285,12 +292,22 @@ export type FileFeatures = {
    * its parent's end.
    */
   readonly isSchema17: boolean;
+  /** The table of our titles is there, and ours. */
+  readonly hasOwnTitles: boolean;
 };
+
+export const OWN_TITLES = "hermes_memory_titles";
 
 const NONE: ReadonlySet<string> = new Set();
 
 /** A file with exactly the columns of schema 16. */
-export const SCHEMA_16: FileFeatures = { sessions: NONE, messages: NONE, tables: NONE, isSchema17: false };
+export const SCHEMA_16: FileFeatures = {
+  sessions: NONE,
+  messages: NONE,
+  tables: NONE,
+  isSchema17: false,
+  hasOwnTitles: false,
+};
 
 const known = new WeakMap<Connection, { readonly version: number; readonly features: FileFeatures }>();
 
@@ -306,11 +323,15 @@ export function featuresOf(connection: Connection): FileFeatures {
   if (cached?.version === version) return cached.features;
   const names = (sql: string) => new Set(connection.all<{ name: string }>(sql).map(({ name }) => name));
   const messages = names("SELECT name FROM pragma_table_info('messages')");
+  const tables = names("SELECT name FROM main.sqlite_master WHERE type = 'table'");
+  const ofTitles = names(`SELECT name FROM pragma_table_info('${OWN_TITLES}')`);
   const features: FileFeatures = {
     sessions: names("SELECT name FROM pragma_table_info('sessions')"),
     messages,
-    tables: names("SELECT name FROM main.sqlite_master WHERE type = 'table'"),
+    tables,
     isSchema17: messages.has("compacted"),
+    hasOwnTitles:
+      tables.has(OWN_TITLES) && ["session_id", "title", "shared"].every((name) => ofTitles.has(name)),
   };
   known.set(connection, { version, features });
   return features;
@@ -337,6 +358,13 @@ export function isChangeable(message: string, file: FileFeatures): string {
   return file.isSchema17 ? `${message}.compacted = 0` : "1";
 }
 
+/** SQL: the title of a session. Ours counts until another program has changed the shared column (titles.ts). */
+export function titleOf(session: string, file: FileFeatures): string {
+  if (!file.hasOwnTitles) return `${session}.title`;
+  const own = `SELECT t.title FROM ${OWN_TITLES} t WHERE t.session_id = ${session}.id AND t.shared IS ${session}.title`;
+  return `COALESCE((${own}), ${session}.title)`;
+}
+
 export function hasPromptTable(file: FileFeatures): boolean {
   return file.tables.has("system_prompts") && file.sessions.has("system_prompt_hash");
 }
@@ -360,10 +388,14 @@ export function userPlatform(session: string): string {
     CASE WHEN ${session}.source = 'subagent' THEN ${ofParent} END, ${session}.source)`;
 }
 
-/** SQL: whether the user may see the session. `:user` NULL means all users, `:platform` NULL every platform. */
+/**
+ * SQL: whether the person may see the session. `:user` NULL means all users, U+0000 the owner of the home (sessions without a
+ * user); `:platform` NULL means every platform.
+ */
 export function isVisible(session: string): string {
   const onPlatform = `(:platform IS NULL OR ${userPlatform(session)} = :platform)`;
-  return `(:user IS NULL OR (${session}.user_id = :user AND ${onPlatform}))`;
+  return `(:user IS NULL OR CASE WHEN :user = char(0) THEN ${session}.user_id IS NULL
+    ELSE ${session}.user_id = :user AND ${onPlatform} END)`;
 }
 
 /** Seconds since 1970 with a fraction, like all times in the database. */
@@ -373,13 +405,21 @@ export function seconds(clock: Clock): number {
 
 /** The values for `:user` and `:platform` of `isVisible`. NULL means all users, and all platforms. */
 export function visibleTo(scope: Scope | undefined): Visible {
-  const { userId = null, userPlatform = null } = readScope(scope);
-  return { user: userId, platform: userPlatform };
+  const { userId = null, userPlatform = null, withoutUser } = readScope(scope);
+  return withoutUser ? OWNER_OF_HOME : { user: userId, platform: userPlatform };
 }
 
 export type Visible = { readonly user: string | null; readonly platform: string | null };
 
 export const ALL_USERS: Visible = { user: null, platform: null };
+
+/** No user can have this id (`isDistinctName`). A query that does not know it finds nothing, where NULL would find everything. */
+const NO_USER = "\0";
+export const OWNER_OF_HOME: Visible = { user: NO_USER, platform: null };
+
+export function isOwnerOfHome(visible: { readonly user?: unknown }): boolean {
+  return visible.user === NO_USER;
+}
 
 /** A count from outside as a whole number of at least 0; `fallback` when it is not a number. */
 export function count(value: number | null | undefined, fallback: number): number {

@@ -7,6 +7,7 @@ import { schemaCookie } from "./connection.ts";
 import { type Answer, openForRepair, runInThread } from "./database-file.ts";
 import { isBusy, toSessionError } from "./failures.ts";
 import { DOC, FTS, hasKey, isUsable, keyOfRow, LARGE, QUEUE, stateOf } from "./index/tables.ts";
+import { IN_MEMORY } from "./options.ts";
 import { PageFile } from "./salvage/file-format.ts";
 import { classOfTable } from "./salvage/table-classes.ts";
 import { quoted } from "./salvage/table-rows.ts";
@@ -45,6 +46,8 @@ export type DiagnoseOptions = {
   /** How the file is opened, if not by its path. */
   readonly address?: string;
   readonly waitLimitMs?: number;
+  /** A database in memory. */
+  readonly db?: DatabaseSync | undefined;
 };
 
 const MOST_COMPLAINTS = 1000;
@@ -57,8 +60,9 @@ const CHECKS = [
 
 /** Reads the whole file in a worker thread. Rejects when another program keeps it locked. */
 export async function diagnose(path: string, options: DiagnoseOptions = {}): Promise<Diagnosis> {
-  const { address = path, waitLimitMs } = options;
-  const answers = await runInThread({ address, readOnly: true, waitLimitMs }, CHECKS);
+  const { address = path, waitLimitMs, db } = options;
+  const access = { address, readOnly: true, waitLimitMs, db };
+  const answers = await runInThread(access, CHECKS);
   refuseIfBusy(answers, path);
   const [whole, keys, schema, count] = answers;
   const objects = rowsOf(schema);
@@ -70,7 +74,7 @@ export async function diagnose(path: string, options: DiagnoseOptions = {}): Pro
   if (!objects.some(({ name }) => name === "sessions"))
     return unusable("it has no sessions table, so it is not a session database");
 
-  const index = await compareIndex(path, address, waitLimitMs);
+  const index = await compareIndex(path, access);
   // Problems of b-trees come as one text, below a line that names the database.
   const complaints = pages
     .flatMap((row) => String(row.integrity_check).split("\n"))
@@ -177,12 +181,11 @@ function indexCounts(todo: number): readonly string[] {
  */
 async function compareIndex(
   path: string,
-  address: string,
-  waitLimitMs: number | undefined,
+  access: Parameters<typeof runInThread>[0],
 ): Promise<{ readonly problems: readonly Problem[]; readonly isChecked: boolean }> {
-  const todo = todoIn(address);
+  const todo = todoIn(access);
   if (todo === undefined) return { problems: [], isChecked: false };
-  const answers = await runInThread({ address, readOnly: true, waitLimitMs }, indexCounts(todo));
+  const answers = await runInThread(access, indexCounts(todo));
   refuseIfBusy(answers, path);
   const [missing = 0, ...tooMany] = answers.map((answer) => Number(rowsOf(answer)[0]?.n ?? 0));
   const left = tooMany.reduce((sum, count) => sum + count, 0);
@@ -194,10 +197,11 @@ async function compareIndex(
 }
 
 /** The highest message id that still has to be indexed; undefined when there is no index this version can use. */
-function todoIn(address: string): number | undefined {
+function todoIn({ address, db: inMemory }: Parameters<typeof runInThread>[0]): number | undefined {
   try {
-    using db = new DatabaseSync(address, { readOnly: true, timeout: 50 });
-    return isUsable(db) ? (stateOf(db)?.todo ?? 0) : undefined;
+    using opened = inMemory ? undefined : new DatabaseSync(address, { readOnly: true, timeout: 50 });
+    const db = inMemory ?? opened;
+    return db !== undefined && isUsable(db) ? (stateOf(db)?.todo ?? 0) : undefined;
   } catch {
     return undefined; // then the pages are the problem
   }
@@ -230,6 +234,7 @@ function unusable(text: string): Diagnosis {
 
 /** The real path, where SQLite keeps the -wal file. Throws the system's error when there is no file. */
 export function fileBehind(path: string): string {
+  if (path === IN_MEMORY) throw new Error("a database in memory has no file");
   const file = realpathSync(path);
   if (!statSync(file).isFile()) throw new Error("it is not a file");
   return file;

@@ -60,8 +60,8 @@ export function processesWithFileOpen(path: string): readonly OpenProcess[] | un
   if (file === undefined) return [];
   const isFile = (link: string): boolean => {
     try {
-      // Skips sockets and devices, which cannot be databases, to save time.
-      if (!/^\/(?!dev\/|proc\/|sys\/)/.test(readlinkSync(link))) return false;
+      // Skips sockets and devices, which cannot be databases, to save time. /dev/shm is a RAM disk.
+      if (!/^\/(?!dev\/(?!shm\/)|proc\/|sys\/)/.test(readlinkSync(link))) return false;
       const { dev, ino } = statSync(link, { bigint: true });
       return dev === file.dev && ino === file.ino;
     } catch {
@@ -236,6 +236,8 @@ type ThreadOptions = {
   readonly address: string;
   readonly readOnly: boolean;
   readonly waitLimitMs?: number;
+  /** A database in memory: the statements run on this connection, in this thread. */
+  readonly db?: DatabaseSync | undefined;
 };
 
 export type Answer =
@@ -267,7 +269,8 @@ db?.close();
 
 /** One answer per statement. A failed statement does not stop the next. */
 export async function runInThread(options: ThreadOptions, statements: readonly string[]): Promise<Answer[]> {
-  const { address, readOnly, waitLimitMs = 15_000 } = options;
+  const { address, readOnly, waitLimitMs = 15_000, db } = options;
+  if (db !== undefined) return statements.map((sql) => runHere(db, sql));
   const workerData = { address, readOnly, waitLimitMs, statements };
   // Without this process's flags: one of them might make the code above an ES module.
   const worker = new Worker(CODE, { eval: true, execArgv: ["--no-warnings"], workerData });
@@ -280,6 +283,17 @@ export async function runInThread(options: ThreadOptions, statements: readonly s
   if (answers.length < statements.length)
     throw new Error("The thread that worked on the database ended early.");
   return answers;
+}
+
+function runHere(db: DatabaseSync, sql: string): Answer {
+  const before: Record<string, unknown>[] = [];
+  try {
+    for (const row of db.prepare(sql).iterate()) before.push({ ...row });
+    return { rows: before };
+  } catch (cause) {
+    const { message, errcode } = cause as Error & { readonly errcode?: number };
+    return { error: { message, errcode }, before };
+  }
 }
 
 /** `runInThread` for one statement. Rejects when it fails. */

@@ -5,7 +5,16 @@ import type { SessionRow } from "../rows.ts";
 import { removeKeptResults, removeTranscripts } from "../session-files.ts";
 import type { EditOptions, StoreMaintenance } from "../store.ts";
 import { refuseDuringTurn, turnOf } from "./claims.ts";
-import { byFile, type Connection, featuresOf, isVisible, mark, seconds, visibleTo } from "./connection.ts";
+import {
+  byFile,
+  type Connection,
+  featuresOf,
+  isVisible,
+  mark,
+  seconds,
+  titleOf,
+  visibleTo,
+} from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { keptResults, namesOfResults, ownerOfSession, type ResultName } from "./kept-results.ts";
 import { isContinuation } from "./lineage-sql.ts";
@@ -39,11 +48,13 @@ const DELETE_MESSAGES = "DELETE FROM messages WHERE session_id = :id";
 const DELETE_SESSION = "DELETE FROM sessions WHERE id = :id";
 const DELETE_GOAL = "DELETE FROM state_meta WHERE key = 'goal:' || :id";
 const DELETE_LOCK = "DELETE FROM compression_locks WHERE session_id = :id";
-const DELETE_IF_EMPTY = `
-  DELETE FROM sessions WHERE id = :id AND title IS NULL
+const DELETE_IF_EMPTY = byFile(
+  (file) => `
+  DELETE FROM sessions WHERE id = :id AND ${titleOf("sessions", file)} IS NULL
     AND NOT EXISTS (SELECT 1 FROM messages WHERE session_id = :id)
     AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_session_id = :id)
-`;
+`,
+);
 /** The counter is not enough: other programs, and imports, may have left it at 0. */
 const EMPTY = `
   sessions WHERE id IS NOT NULL AND message_count = 0 AND ended_at IS NOT NULL AND archived = 0
@@ -100,7 +111,7 @@ export function deletionOperations(context: StoreContext) {
     deleteSessionIfEmpty: (id) =>
       connection.write(() => {
         const prompt = promptHash(connection, id);
-        const isGone = connection.run(DELETE_IF_EMPTY, { id }).changes > 0;
+        const isGone = connection.run(DELETE_IF_EMPTY(connection), { id }).changes > 0;
         if (isGone) dropUnusedPrompt(connection, prompt);
         return isGone;
       }),
@@ -280,7 +291,7 @@ function withDelegates(
 }
 
 /** Messages are deleted before their session, because Hermes Agent's index triggers read the session. */
-function deleteOne(connection: Connection, id: string): void {
+export function deleteOne(connection: Connection, id: string): void {
   const prompt = promptHash(connection, id);
   connection.run(ORPHAN_CHILDREN, { id });
   connection.run(DELETE_MESSAGES, { id });

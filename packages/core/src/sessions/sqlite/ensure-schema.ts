@@ -1,7 +1,7 @@
 // Brings a writable file up to date. Up to schema 16: tables, columns and data of older versions. In every file: our own tables
 // and the search index. All in one transaction, and without any lock when nothing has to be done.
 import type { DatabaseSync } from "node:sqlite";
-import { mark } from "./connection.ts";
+import { byFile, mark, titleOf } from "./connection.ts";
 import { ensureIndex, isIndexCurrent } from "./index/tables.ts";
 import { isBranch, isContinuation } from "./lineage-sql.ts";
 import {
@@ -202,11 +202,12 @@ const TAG_DELEGATES = `
     )
 `;
 
-export const HIDE_ORPHANS = `
+export const HIDE_ORPHANS = byFile(
+  (file) => `
   UPDATE sessions
   SET model_config = json_set(COALESCE(model_config, '{}'), '$._delegate_from', '__orphaned__')
   WHERE parent_session_id IS NULL
-    AND title IS NULL
+    AND ${titleOf("sessions", file)} IS NULL
     AND (model_config IS NULL OR json_valid(model_config))
     AND ${mark("sessions", "_delegate_from")} IS NULL
     AND ${mark("sessions", "_branched_from")} IS NULL
@@ -214,4 +215,5 @@ export const HIDE_ORPHANS = `
     AND message_count <= 25
     AND EXISTS (SELECT 1 FROM messages m WHERE m.session_id = sessions.id AND m.role = 'tool')
     AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_session_id = sessions.id)
-`;
+`,
+);

@@ -5,7 +5,15 @@ import { checkSessionId, normalMarks, type Scope } from "../identity.ts";
 import type { ExportedSession, SessionRow } from "../rows.ts";
 import type { ExportLoss, ImportOutcome, LongWork, StoreMaintenance } from "../store.ts";
 import { fittingTitle } from "../titles.ts";
-import { byFile, type Connection, featuresOf, finite, hasPromptTable, seconds } from "./connection.ts";
+import {
+  byFile,
+  type Connection,
+  featuresOf,
+  finite,
+  hasPromptTable,
+  seconds,
+  userPlatform,
+} from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { isMalformed } from "./damage.ts";
 import { lastActive, listIds } from "./listing.ts";
@@ -13,7 +21,8 @@ import { decodeRows, insertMessage, readMessages } from "./messages.ts";
 import { openDatabase } from "./open-database.ts";
 import { salvageCopy } from "./salvage/salvage-copy.ts";
 import { type Column, columnList, readableField, SESSION_COLUMNS } from "./schema.ts";
-import { findSession, nextTitleInLineage, safeInteger, sessionColumns, storePrompt } from "./sessions.ts";
+import { findSession, safeInteger, sessionColumns, storePrompt } from "./sessions.ts";
+import { freeTitleFor, writeTitle } from "./titles.ts";
 
 const MAX_EXPORTED = 100_000;
 
@@ -84,7 +93,6 @@ const INSERT_SESSION = byFile((file) => {
   const columns = sessionColumns(file);
   return `INSERT INTO sessions (${columnList(columns)}) VALUES (${columnList(columns, ":")})`;
 });
-const TITLE_TAKEN = "SELECT 1 FROM sessions WHERE title = :title";
 const MESSAGE_EXISTS = "SELECT 1 FROM messages WHERE id = :id";
 
 async function importAll(
@@ -137,11 +145,15 @@ function importOne(
     return { kind: "exists", ...pairing };
   }
   const columns = session.messages.map((message) => toMessageColumns(message, { now, mode: "import" }));
-  const title = freeTitle(connection, session.title);
   const file = featuresOf(connection);
   const values = sessionValues(session, columns, now, sessionColumns(file));
   const prompt = hasPromptTable(file) ? keptPrompt(connection, values.system_prompt) : {};
-  connection.run(INSERT_SESSION(connection), { ...values, ...prompt, id, title, parent_session_id: null });
+  const row = { ...values, ...prompt, id, title: null, parent_session_id: null };
+  connection.run(INSERT_SESSION(connection), row);
+  const wanted = typeof session.title === "string" ? fittingTitle(session.title) : null;
+  const title = wanted && freeTitleFor(connection, id, wanted);
+  if (title !== null)
+    writeTitle(connection, id, title, typeof values.title_source === "string" ? values.title_source : null);
   const pairing = insertMessages(connection, session, columns, links);
   links.link(session, pairing);
   return { kind: "imported", title, ...pairing };
@@ -154,21 +166,21 @@ function insertMessages(
   links: ImportLinks,
 ): Pairing {
   const keepsIds = canKeepIds(connection, messages);
-  const moved = new Map<number, number>();
+  const stored = new Map<number, number>();
   const origins = new Map<number, number>();
   for (const [at, column] of columns.entries()) {
     const { id: given, ...flags } = messages[at] ?? {};
     const originId = column.originId === null ? null : links.placeOf(column.originId);
-    const stored = insertMessage(
+    const place = insertMessage(
       connection,
       id,
       { ...column, originId },
       { ...flags, id: keepsIds ? given : undefined },
     );
-    if (given !== undefined && Number.isSafeInteger(given) && given !== stored) moved.set(given, stored);
-    if (column.originId !== null) origins.set(stored, column.originId);
+    if (given !== undefined && Number.isSafeInteger(given)) stored.set(given, place);
+    if (column.originId !== null) origins.set(place, column.originId);
   }
-  return { moved, origins };
+  return { stored, origins };
 }
 
 /** One malformed object must not stop the import of the others. */
@@ -198,12 +210,6 @@ function canKeepIds(connection: Connection, messages: readonly Pick<MessageRow, 
     last = id;
   }
   return true;
-}
-
-function freeTitle(connection: Connection, title: unknown): string | null {
-  const clean = typeof title === "string" ? fittingTitle(title) : null;
-  if (clean === null || connection.get(TITLE_TAKEN, { title: clean }) === undefined) return clean;
-  return nextTitleInLineage(connection, clean);
 }
 
 /** Values of the wrong type become the column's default; missing counters are counted. */
@@ -251,8 +257,12 @@ const LINK_PARENT = `
   UPDATE sessions SET parent_session_id = :parent
   WHERE id = :id AND parent_session_id IS NULL AND EXISTS (SELECT 1 FROM sessions WHERE id = :parent)
 `;
+/** Like every original, it must belong to the same person as the copy. */
 const SET_ORIGIN = `
-  INSERT INTO hermes_memory_origin (message_id, origin_id) VALUES (:id, :origin)
+  INSERT INTO hermes_memory_origin (message_id, origin_id)
+  SELECT :id, :origin FROM messages c JOIN sessions s ON s.id = c.session_id, messages m JOIN sessions o ON o.id = m.session_id
+  WHERE c.id = :id AND m.id = :origin
+    AND o.user_id IS s.user_id AND (s.user_id IS NULL OR ${userPlatform("o")} IS ${userPlatform("s")})
   ON CONFLICT (message_id) DO UPDATE SET origin_id = :origin
 `;
 const MESSAGES_OF = `
@@ -261,8 +271,8 @@ const MESSAGES_OF = `
 
 /** How the messages of a session in the file correspond to stored ones. */
 type Pairing = {
-  /** File id to stored id, for messages whose id changed. */
-  readonly moved: ReadonlyMap<number, number>;
+  /** File id to stored id. */
+  readonly stored: ReadonlyMap<number, number>;
   /** Stored id of a copy to its original's id in the file. */
   readonly origins: ReadonlyMap<number, number>;
 };
@@ -283,25 +293,25 @@ class ImportLinks {
   }
 
   /** Inside the transaction that stored or found the session. Changes only the database. */
-  link(session: ExportedSession, { moved, origins }: Pairing): void {
+  link(session: ExportedSession, { stored, origins }: Pairing): void {
     const { id, parent_session_id: parent } = session;
     const connection = this.#connection;
     if (typeof parent === "string") connection.run(LINK_PARENT, { id, parent });
     for (const child of this.#children.get(id) ?? []) connection.run(LINK_PARENT, { id: child, parent: id });
     for (const [copy, origin] of origins) {
-      const place = moved.get(origin) ?? this.#moved.get(origin);
+      const place = stored.get(origin) ?? this.#moved.get(origin);
       if (place !== undefined) connection.run(SET_ORIGIN, { id: copy, origin: place });
     }
-    for (const [original, place] of moved)
+    for (const [original, place] of stored)
       for (const copy of this.#copies.get(original) ?? [])
         connection.run(SET_ORIGIN, { id: copy, origin: place });
   }
 
   /** After that transaction. */
-  remember({ id, parent_session_id: parent }: ExportedSession, { moved, origins }: Pairing): void {
+  remember({ id, parent_session_id: parent }: ExportedSession, { stored, origins }: Pairing): void {
     this.#children.delete(id);
     if (typeof parent === "string") this.#children.set(parent, childrenWith(this.#children.get(parent), id));
-    for (const [original, place] of moved) this.#moved.set(original, place);
+    for (const [original, place] of stored) if (original !== place) this.#moved.set(original, place);
     for (const [copy, origin] of origins)
       this.#copies.set(origin, [...(this.#copies.get(origin) ?? []), copy]);
   }
@@ -312,18 +322,18 @@ class ImportLinks {
  * paired when the two lists differ.
  */
 function pairWithStored(connection: Connection, { id, messages }: ExportedSession): Pairing {
-  const moved = new Map<number, number>();
+  const stored = new Map<number, number>();
   const origins = new Map<number, number>();
-  const stored =
+  const rows =
     messages.length === 0 ? [] : connection.all<{ id: number; timestamp: number }>(MESSAGES_OF, { id });
   const isSame =
-    stored.length === messages.length && stored.every((row, at) => row.timestamp === messages[at]?.timestamp);
-  for (const [at, row] of isSame ? stored.entries() : []) {
+    rows.length === messages.length && rows.every((row, at) => row.timestamp === messages[at]?.timestamp);
+  for (const [at, row] of isSame ? rows.entries() : []) {
     const { id: given, origin_id: origin } = messages[at] ?? {};
-    if (Number.isSafeInteger(given) && given !== undefined && given !== row.id) moved.set(given, row.id);
+    if (Number.isSafeInteger(given) && given !== undefined) stored.set(given, row.id);
     if (Number.isSafeInteger(origin) && origin !== undefined) origins.set(row.id, origin);
   }
-  return { moved, origins };
+  return { stored, origins };
 }
 
 function childrenWith(known: Set<string> | undefined, id: string): Set<string> {

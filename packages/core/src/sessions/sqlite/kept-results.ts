@@ -44,7 +44,8 @@ export function keptResultOperations({ connection, warn }: StoreContext) {
   return {
     async listKeptResults(sessionIds, options = {}) {
       const found = await connection.read(() => keptResults(connection, sessionIds, warn, options));
-      if (!options.ownFilesOnly || options.userId === undefined || found.length === 0) return found;
+      const isOfAll = options.userId === undefined && options.withoutUser === undefined;
+      if (!options.ownFilesOnly || isOfAll || found.length === 0) return found;
       const named = await namesOfResults(connection);
       return found.filter(({ id }) => isOf(named.get(id)?.[0], options));
     },
@@ -77,18 +78,26 @@ export function ownerOfSession(connection: Connection, session: string): string 
   return connection.get<{ owner: string }>(OWNER_OF_SESSION, { session })?.owner ?? null;
 }
 
-/** The file belongs to the user of the first row that names it: before that row, no other user knew the id. */
-function isOf(first: ResultName | undefined, { userId, userPlatform: platform }: Scope): boolean {
-  if (first === undefined || first.owner === null) return false;
+/** The file belongs to the person of the first row that names it: before that row, nobody else knew the id. */
+function isOf(
+  first: ResultName | undefined,
+  { userId, userPlatform: platform, withoutUser }: Scope,
+): boolean {
+  if (first === undefined || withoutUser) return first?.owner === null;
+  if (first.owner === null) return false;
   const [user, on] = JSON.parse(first.owner) as [unknown, unknown];
   return user === userId && (platform === undefined || on === platform);
 }
 
 /**
  * By result id, the first row of each owner. Rewound rows count too, because they can be restored. Ids only grow, and a copy has
- * a higher id than its original, so a reference that is copied while this runs is found in one place or the other.
+ * a higher id than its original, so a reference that is copied while this runs is found in one place or the other. Rows of the
+ * sessions in `without` do not count.
  */
-export async function namesOfResults(connection: Connection): Promise<Map<string, ResultName[]>> {
+export async function namesOfResults(
+  connection: Connection,
+  without: ReadonlySet<string> = new Set(),
+): Promise<Map<string, ResultName[]>> {
   const names = new Map<string, ResultName[]>();
   for (let after = -LARGEST_INTEGER; ; ) {
     const { last, rows } = await connection.read(() => {
@@ -102,10 +111,11 @@ export async function namesOfResults(connection: Connection): Promise<Map<string
         ),
       };
     });
-    for (const [at, { id: messageId, content, tool_call_id }] of decodeRows(
+    for (const [at, { id: messageId, session_id, content, tool_call_id }] of decodeRows(
       rows,
       () => undefined,
     ).entries()) {
+      if (without.has(session_id)) continue;
       const noted = notedResult(content, tool_call_id);
       const owner = rows[at]?.result_owner ?? null;
       const known = noted && names.get(noted.id);

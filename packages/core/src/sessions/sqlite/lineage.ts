@@ -12,15 +12,8 @@ import type { StoreContext } from "./context.ts";
 import { ancestorsOf, continuedBy, isReset, tipOf } from "./lineage-sql.ts";
 import { addToCounters, appendColumns, INSERT_ORIGIN, toAppend } from "./messages.ts";
 import { copiedColumns } from "./schema.ts";
-import {
-  endSession,
-  findSession,
-  insertSession,
-  nextTitleInLineage,
-  readOwnPrompt,
-  writeOwnPrompt,
-  writeTitle,
-} from "./sessions.ts";
+import { endSession, findSession, insertSession, readOwnPrompt, writeOwnPrompt } from "./sessions.ts";
+import { nextTitleInLineage, writeTitle } from "./titles.ts";
 
 const MAX_RESUME_STEPS = 32;
 
@@ -102,7 +95,7 @@ export function lineageOperations(context: StoreContext): Lineage {
         refuseSecondContinuation(connection, parent);
         connection.run(END_COMPRESSED, { id: parentId, now: at });
         insertChild(context, id, parent, options, { [MARK_KEYS.compressedFrom]: parentId }, at);
-        const title = parent.title === null ? null : nextTitleInLineage(connection, parent.title, parent);
+        const title = parent.title === null ? null : nextTitleInLineage(connection, parent.title, parentId);
         if (title !== null) writeTitle(connection, id, title, parent.title_source ?? null);
         return { id, title, messageIds: appendColumns(connection, id, columns) };
       });
@@ -116,7 +109,7 @@ export function lineageOperations(context: StoreContext): Lineage {
         if (options.endParent !== undefined) endSession(connection, parentId, options.endParent, at);
         const ownPrompt = options.ownPrompt ?? readOwnPrompt(connection, parentId) ?? undefined;
         insertChild(context, id, parent, { ownPrompt }, { [MARK_KEYS.branchedFrom]: parentId }, at);
-        const title = wanted ?? nextTitleInLineage(connection, parent.title ?? "branch", parent);
+        const title = wanted ?? nextTitleInLineage(connection, parent.title ?? "branch", parentId);
         const ofParent = parent.title === null ? "branch_fallback" : "branch";
         writeTitle(connection, id, title, wanted === null ? ofParent : "user");
         return { id, title, messageIds: copyMessages(connection, parentId, id, options) };

@@ -13,6 +13,7 @@ import {
   count,
   type FileFeatures,
   featuresOf,
+  isOwnerOfHome,
   isVisible,
   visibleTo,
 } from "./connection.ts";
@@ -56,8 +57,8 @@ type Fit = keyof typeof FITS;
 /** Reads only the activity table; sessions are read only when an id matches and has relatives. */
 const HITS_WITH_RELATIVES = (fit: Fit) => `
   SELECT h.session_id AS id FROM hermes_memory_activity h
-  WHERE ${FITS[fit]} AND (:user IS NULL OR h.user_id = :user)
-    AND (:platform IS NULL OR EXISTS (SELECT 1 FROM sessions v WHERE v.id = h.session_id AND ${isVisible("v")})) AND (
+  WHERE ${FITS[fit]}
+    AND (:user IS NULL OR EXISTS (SELECT 1 FROM sessions v WHERE v.id = h.session_id AND ${isVisible("v")})) AND (
     h.session_id IN (SELECT id FROM sessions WHERE parent_session_id > '')
     OR h.session_id IN (SELECT parent_session_id FROM sessions WHERE parent_session_id > ''))
 `;
@@ -330,7 +331,8 @@ function hasWantedId({ fit }: Wanted, { includeChildren }: ListOptions, file: Fi
 
 /** Lets SQLite use the index that is ordered per user. */
 function ofUser(scope: Scope, activity: string): string {
-  return visibleTo(scope).user === null ? "" : `AND ${activity}.user_id = :user`;
+  const visible = visibleTo(scope);
+  return visible.user === null || isOwnerOfHome(visible) ? "" : `AND ${activity}.user_id = :user`;
 }
 
 function describe({ connection, warn }: StoreContext, row: SessionRow): ListedSession {

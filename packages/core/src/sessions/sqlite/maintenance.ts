@@ -2,7 +2,7 @@
 import { statSync } from "node:fs";
 import { describeCause } from "../../lib/index.ts";
 import type { Health, LongWork, OptimizeOutcome, StoreMaintenance, StoreStats } from "../store.ts";
-import { type Connection, featuresOf, seconds } from "./connection.ts";
+import { byFile, type Connection, featuresOf, seconds, titleOf } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { diagnose, problemTexts } from "./damage.ts";
 import { otherProcessesWithFileOpen, runOneInThread } from "./database-file.ts";
@@ -21,11 +21,14 @@ const PAGES_PER_MERGE = 250;
 const GET_META = "SELECT value FROM state_meta WHERE key = :key";
 const PUT_META =
   "INSERT INTO state_meta (key, value) VALUES (:key, :value) ON CONFLICT(key) DO UPDATE SET value = excluded.value";
-const GHOSTS = `
-  DELETE FROM sessions WHERE source = 'tui' AND title IS NULL AND ended_at IS NOT NULL AND started_at < :before
+const GHOSTS = byFile(
+  (file) => `
+  DELETE FROM sessions WHERE source = 'tui' AND ${titleOf("sessions", file)} IS NULL AND ended_at IS NOT NULL
+    AND started_at < :before
     AND NOT EXISTS (SELECT 1 FROM messages WHERE session_id = sessions.id)
     AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_session_id = sessions.id)
-`;
+`,
+);
 const FINALIZE_ORPHANS = `
   UPDATE sessions SET ended_at = :now, end_reason = 'orphaned_compression'
   WHERE api_call_count = 0 AND ended_at IS NULL AND started_at < :before
@@ -52,10 +55,10 @@ export function maintenanceOperations(
   { pruneSessions }: Pick<StoreMaintenance, "pruneSessions">,
 ) {
   /** Runs once in the lifetime of a file. */
-  const once = (key: string, sql: string, values: Record<string, number>) =>
+  const once = (key: string, sql: (of: Connection) => string, values: Record<string, number>) =>
     connection.write(() => {
       if (readMeta(connection, key) !== null) return 0;
-      const { changes } = connection.run(sql, values);
+      const { changes } = connection.run(sql(connection), values);
       writeMeta(connection, key, "1");
       return changes;
     });
@@ -65,7 +68,7 @@ export function maintenanceOperations(
     },
     async finalizeOrphanedCompressionSessions() {
       const now = seconds(clock);
-      return once(ORPHANS_FINALIZED, FINALIZE_ORPHANS, { now, before: now - 7 * DAY_SECONDS });
+      return once(ORPHANS_FINALIZED, () => FINALIZE_ORPHANS, { now, before: now - 7 * DAY_SECONDS });
     },
     async maybeAutoPruneAndVacuum(options = {}) {
       const { retentionDays = 90, minIntervalHours = 24, vacuum: _vacuum, ...files } = options;
@@ -115,7 +118,9 @@ export function maintenanceOperations(
     checkHealth: () => checkHealth(connection),
     // With schema 17, Hermes Agent's index depends on that mark, so sessions with messages must not get it.
     hideOrphanedDelegates: () =>
-      connection.write(() => (featuresOf(connection).isSchema17 ? 0 : connection.run(HIDE_ORPHANS).changes)),
+      connection.write(() =>
+        featuresOf(connection).isSchema17 ? 0 : connection.run(HIDE_ORPHANS(connection)).changes,
+      ),
     stats: async () => {
       const counted = await connection.read(() => {
         const totals = connection.get<Totals>(TOTALS);
@@ -130,7 +135,8 @@ export function maintenanceOperations(
           sources,
         };
       });
-      return { ...counted, bytes: fileBytes(connection.path), index: await stateOfIndex(connection) };
+      const bytes = connection.isInMemory ? await databaseBytes(connection) : fileBytes(connection.path);
+      return { ...counted, bytes, index: await stateOfIndex(connection) };
     },
     getMeta: (key) => connection.read(() => readMeta(connection, key)),
     setMeta: (key, value) => connection.write(() => writeMeta(connection, key, value)),
@@ -155,7 +161,7 @@ function sizeOf(file: string): number {
 }
 
 /** Size of the database without its log. */
-async function databaseBytes(connection: Connection): Promise<number> {
+export async function databaseBytes(connection: Connection): Promise<number> {
   return connection.read(() => {
     const pages = connection.get<{ page_count: number }>("PRAGMA page_count")?.page_count ?? 0;
     const size = connection.get<{ page_size: number }>("PRAGMA page_size")?.page_size ?? 0;
@@ -175,11 +181,11 @@ async function stateOfIndex(connection: Connection): Promise<StoreStats["index"]
   }
 }
 
-/** Merges our index into one segment, a few pages at a time. */
-async function mergeIndex(connection: Connection, signal?: AbortSignal): Promise<void> {
+/** Merges an FTS index, by default ours, into one segment, a few pages at a time. */
+export async function mergeIndex(connection: Connection, signal?: AbortSignal, table = FTS): Promise<void> {
   connection.refuseIfReadOnly();
-  if (!(await connection.read(() => featuresOf(connection).tables.has(FTS)))) return;
-  const merge = `INSERT INTO ${FTS}(${FTS}, rank) VALUES('merge', :pages)`;
+  if (!(await connection.read(() => featuresOf(connection).tables.has(table)))) return;
+  const merge = `INSERT INTO ${table}(${table}, rank) VALUES('merge', :pages)`;
   let pages = -PAGES_PER_MERGE; // negative in the first step: merge everything, not only what is due
   for (let isDone = false; !isDone && !signal?.aborted; pages = PAGES_PER_MERGE) {
     isDone = await connection.write(
@@ -197,12 +203,13 @@ async function mergeIndex(connection: Connection, signal?: AbortSignal): Promise
  * VACUUM rewrites the whole file and locks out all other programs. `in-use`: another process has the file open (known only on
  * Linux), and nothing was done.
  */
-async function vacuumIfUnused(connection: Connection): Promise<"done" | "in-use"> {
+export async function vacuumIfUnused(connection: Connection): Promise<"done" | "in-use"> {
   connection.refuseIfReadOnly();
   const { address, path, waitLimitMs } = connection;
+  const db = connection.isInMemory ? connection.db : undefined;
   if (otherProcessesWithFileOpen(path).length > 0) return "in-use";
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
-  await runOneInThread({ address, readOnly: false, waitLimitMs }, "VACUUM");
+  await runOneInThread({ address, readOnly: false, waitLimitMs, db }, "VACUUM");
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
   return "done";
 }
@@ -210,7 +217,8 @@ async function vacuumIfUnused(connection: Connection): Promise<"done" | "in-use"
 async function checkHealth(connection: Connection): Promise<Health> {
   const { path, address, waitLimitMs } = connection;
   await connection.outside(() => undefined); // the diagnosis uses its own connection; this rejects if the store is closed
-  const diagnosis = await diagnose(path, { address, waitLimitMs });
+  const db = connection.isInMemory ? connection.db : undefined;
+  const diagnosis = await diagnose(path, { address, waitLimitMs, db });
   const problems = diagnosis.kind === "sound" ? [] : problemTexts(diagnosis.problems);
   return { ok: diagnosis.kind === "sound", problems, indexChecked: diagnosis.indexChecked };
 }

@@ -105,9 +105,9 @@ export const INSERT_ORIGIN = `
   INSERT INTO hermes_memory_origin (message_id, origin_id)
   SELECT :id, COALESCE((SELECT origin_id FROM hermes_memory_origin WHERE message_id = :origin), :origin)
 `;
-/** A row of another user does not count as the original: its columns and id must not reach the user of the copy. */
+/** A row of another person does not count as the original: its columns and id must not reach the person of the copy. */
 const ORIGINAL = `
-  SELECT s.user_id IS NULL OR (o.user_id IS s.user_id AND ${userPlatform("o")} IS ${userPlatform("s")}) AS isOwn
+  SELECT o.user_id IS s.user_id AND (s.user_id IS NULL OR ${userPlatform("o")} IS ${userPlatform("s")}) AS isOwn
   FROM sessions s, messages m JOIN sessions o ON o.id = m.session_id WHERE s.id = :session AND m.id = :origin
 `;
 const ADD_TO_COUNTERS = byFile((file) => {
@@ -412,7 +412,7 @@ export function insertMessage(
   const { hasOwnTimestamp: _own, toolCallCount: _calls, originId: origin, ...columns } = message;
   const original =
     origin === null ? undefined : connection.get<{ isOwn: number }>(ORIGINAL, { session, origin });
-  const originId = original?.isOwn === 0 ? null : origin;
+  const originId = original?.isOwn === 1 ? origin : null;
   const active = kept.active === 0 ? 0 : 1;
   const file = featuresOf(connection);
   const isLike = LIKE_ORIGINAL.some((name) => file.messages.has(name));

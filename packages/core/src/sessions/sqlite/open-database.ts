@@ -20,7 +20,7 @@ import { rebuildDerivedTables } from "./derived-tables.ts";
 import { ensureSchema, hasFts5, isCurrent } from "./ensure-schema.ts";
 import { isCorrupt, sqliteCause, toSessionError } from "./failures.ts";
 import { setJournalMode } from "./journal-mode.ts";
-import type { OpenOptions } from "./options.ts";
+import { IN_MEMORY, type OpenOptions } from "./options.ts";
 import { isMalformed, repairDatabase } from "./repair.ts";
 import {
   type Column,
@@ -42,7 +42,8 @@ type OpenedDatabase = { readonly connection: Connection; readonly warnings: read
 
 export async function openDatabase(given: OpenOptions): Promise<OpenedDatabase> {
   // Resolved now, because the working directory may change before the path is used again.
-  const options = { ...given, path: resolve(given.path) };
+  const isInMemory = given.path === IN_MEMORY;
+  const options = { ...given, path: isInMemory ? IN_MEMORY : resolve(given.path) };
   try {
     if (!readsWholeTexts())
       throw sessionError(
@@ -50,6 +51,7 @@ export async function openDatabase(given: OpenOptions): Promise<OpenedDatabase> 
         `${options.path} is not opened: the SQLite of Node ${process.versions.node} reads texts only up to a NUL character, and structured messages begin with one.`,
         { hint: "Use Node 24 or newer." },
       );
+    if (isInMemory) return await openInMemory(options);
     return options.readOnly
       ? openReadOnly(options, "it was opened read-only", [])
       : await openWritable(options);
@@ -58,6 +60,21 @@ export async function openDatabase(given: OpenOptions): Promise<OpenedDatabase> 
     rememberOpenFailure(error);
     throw error;
   }
+}
+
+async function openInMemory({ readOnly, waitLimitMs }: OpenOptions): Promise<OpenedDatabase> {
+  if (readOnly)
+    throw sessionError(
+      "session-db-unavailable",
+      "A database in memory is empty when it is opened, so it cannot be read-only.",
+      {
+        hint: "Leave `readOnly` out, or pass the path of a file.",
+      },
+    );
+  const db = new DatabaseSync(IN_MEMORY, { enableForeignKeyConstraints: true });
+  const connection = new Connection({ db, path: IN_MEMORY, waitLimitMs });
+  const warnings = await connection.write(() => ensureSchema(db, hasFts5(db)));
+  return { connection, warnings };
 }
 
 const repaired = new Set<string>();

@@ -1,7 +1,11 @@
 // Options of the SQLite store. In a separate file, so that the published types do not need Node's types.
 import type { Clock } from "../../lib/index.ts";
 
+/** The path of a database in memory: without a file, and another one for each store. */
+export const IN_MEMORY = ":memory:";
+
 export type OpenOptions = {
+  /** A file, created when it is missing; or `:memory:` for a database that exists until the store is closed. */
   readonly path: string;
   readonly readOnly?: boolean;
   /** How long to wait for a lock of another process. Default 15 seconds. */

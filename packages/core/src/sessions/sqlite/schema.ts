@@ -1,7 +1,7 @@
 // Tables and columns. First the tables of Hermes Agent at schema 16, which other programs share: names, order, types and defaults
 // are fixed. Then our own tables, and how queries read columns.
 import type { DatabaseSync } from "node:sqlite";
-import type { Connection, FileFeatures } from "./connection.ts";
+import { type Connection, type FileFeatures, OWN_TITLES } from "./connection.ts";
 
 export const SCHEMA_VERSION = 16;
 
@@ -249,6 +249,18 @@ export const OWN_PROMPTS = ofSessions("hermes_memory_prompts", [
   { name: "created_at", declaration: "REAL NOT NULL" },
 ]);
 
+const TITLES_TABLE = ofSessions(OWN_TITLES, [
+  { name: "title", declaration: "TEXT NOT NULL" },
+  // What the column `title` of the session had when this was written.
+  { name: "shared", declaration: "TEXT" },
+]);
+
+/** Titles that the column of the sessions cannot hold, because it is unique over the sessions of all users (titles.ts). */
+const TITLES: OwnTable = {
+  ...TITLES_TABLE,
+  objects: [...TITLES_TABLE.objects, index(`${OWN_TITLES}_title`, `${OWN_TITLES}(title)`)],
+};
+
 const REWOUND_TABLE = "hermes_memory_rewound";
 const REWOUND_COLUMNS: readonly Column[] = [
   { name: "message_id", declaration: "INTEGER PRIMARY KEY" },
@@ -270,7 +282,7 @@ export const REWOUND: OwnTable = {
   ],
 };
 
-export const OWN_TABLES: readonly OwnTable[] = [SUMMARY_NODES, SESSION_LEASES, OWN_PROMPTS, REWOUND];
+export const OWN_TABLES: readonly OwnTable[] = [SUMMARY_NODES, SESSION_LEASES, OWN_PROMPTS, TITLES, REWOUND];
 
 export function table(name: string, columns: string, suffix = ""): SchemaObject {
   return { type: "table", name, sql: `CREATE TABLE ${name} (${columns})${suffix}` };

@@ -1,5 +1,5 @@
-// The rows of sessions: creating, ending and changing them, their prompts and their titles.
-import { codePointLength, pyStrip, sha256 } from "../../lib/index.ts";
+// The rows of sessions: creating, ending and changing them, and their prompts.
+import { sha256 } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import {
   checkSessionId,
@@ -9,13 +9,10 @@ import {
   readOwner,
   type Scope,
   USER_PLATFORM,
-  userOfSession,
   withoutMarksOf,
 } from "../identity.ts";
 import type { SessionRow } from "../rows.ts";
-import { foldTerm } from "../search/words.ts";
 import type { NewSession, OwnPrompt, SessionRecords, TokenUpdate } from "../store.ts";
-import { baseOfTitle, MAX_TITLE_CHARS, nextTitle, numberOfTitle, sanitizeTitle } from "../titles.ts";
 import {
   byFile,
   type Connection,
@@ -25,6 +22,7 @@ import {
   hasPromptTable,
   isVisible,
   seconds,
+  titleOf,
   userPlatform,
   type Visible,
   visibleTo,
@@ -57,12 +55,17 @@ export function sessionColumns(file: FileFeatures): readonly Column[] {
   return [...SESSION_COLUMNS, ...LATER_SESSION_COLUMNS.filter(({ name }) => file.sessions.has(name))];
 }
 
-/** The columns that queries select from `sessions s`. A prompt stored by its hash wins over one in the row. */
+/** The columns that queries select from `sessions s`. A prompt stored by its hash, and a title of ours, win over those in the row. */
 export function sessionFields(file: FileFeatures): string {
   const columns = sessionColumns(file);
-  if (!hasPromptTable(file)) return readableFields(columns, "s.");
-  const others = columns.filter(({ name }) => name !== "system_prompt");
-  return `${readableFields(others, "s.")},
+  const fields = (list: readonly Column[]) =>
+    list
+      .map((column) =>
+        column.name === "title" ? `${titleOf("s", file)} AS title` : readableFields([column], "s."),
+      )
+      .join(", ");
+  if (!hasPromptTable(file)) return fields(columns);
+  return `${fields(columns.filter(({ name }) => name !== "system_prompt"))},
     COALESCE((SELECT prompt FROM system_prompts WHERE hash = s.system_prompt_hash), s.system_prompt) AS system_prompt`;
 }
 
@@ -383,136 +386,4 @@ export function writeOwnPrompt(
   if (!hasOwnTable(connection, OWN_PROMPTS)) return;
   connection.run(CLEAR_OWN_PROMPT, { id });
   connection.run(PUT_OWN_PROMPT, { id, text, version, now });
-}
-
-// ---- Titles: unique, and numbered along a lineage ----
-
-const TITLE_HOLDER = "SELECT id FROM sessions WHERE title = :title AND id <> :id";
-/**
- * Titles are unique in the whole file. The error names the other session only to the same user, or when this session has no
- * owner.
- */
-const MAY_NAME_HOLDER = `
-  SELECT 1 FROM sessions s JOIN sessions other ON other.id = :other
-  WHERE s.id = :id AND (s.user_id IS NULL
-    OR (other.user_id = s.user_id AND ${userPlatform("other")} = ${userPlatform("s")}))
-`;
-const SET_TITLE = byFile((file) => {
-  const source = file.sessions.has("title_source") ? ", title_source = :source" : "";
-  return `UPDATE sessions SET title = :title ${source} WHERE id = :id`;
-});
-/** A title set by a user, or with an unknown source, is not replaced by one that a model made. */
-const MAY_REPLACE_TITLE = `
-  SELECT 1 FROM sessions WHERE id = :id AND (title IS NULL OR title_source IN ('derived', 'llm'))
-`;
-const BY_TITLE = `SELECT id, title FROM sessions s WHERE title = :title AND ${isVisible("s")}`;
-/** Numbered forms match in any (ASCII) case: a number that is too high does no harm, a taken one does. */
-const TITLES_OF_LINE = `
-  SELECT id, title FROM sessions s WHERE (title = :base OR title LIKE :numbered ESCAPE '\\')
-    AND ${isVisible("s")} ORDER BY started_at DESC, id DESC
-`;
-/** Titles that may be equal after folding; SQLite itself folds only ASCII. */
-const FOLDABLE_TITLES = `
-  SELECT id, title FROM sessions s
-  WHERE (title = :base COLLATE NOCASE OR title LIKE :numbered ESCAPE '\\' OR title GLOB '*[^ -~]*')
-    AND ${isVisible("s")} ORDER BY started_at DESC, id DESC
-`;
-
-export function titleOperations({ connection }: StoreContext) {
-  return {
-    async setSessionTitle(id, title, { source = "user" } = {}) {
-      const clean = sanitizeTitle(title);
-      return connection.write(() => {
-        const hasSources = featuresOf(connection).sessions.has("title_source");
-        if (source === "llm" && hasSources && connection.get(MAY_REPLACE_TITLE, { id }) === undefined)
-          return false;
-        return writeTitle(connection, id, clean, source);
-      });
-    },
-    getSessionTitle: (id, scope) => connection.read(() => findSession(connection, id, scope)?.title ?? null),
-    getNextTitleInLineage: (base, scope) =>
-      connection.read(() => freeTitleOfLine(connection, base, visibleTo(scope))),
-    resolveSessionByTitle: (title, options = {}) =>
-      connection.read(
-        () =>
-          sessionOfTitle(connection, title, options) ??
-          (options.ignoreCase === true ? sessionOfFoldedTitle(connection, title, options) : null),
-      ),
-  } satisfies Partial<SessionRecords>;
-}
-
-/** Inside a transaction. False for an unknown session. */
-export function writeTitle(
-  connection: Connection,
-  id: string,
-  title: string | null,
-  source: string | null,
-): boolean {
-  const other = title === null ? undefined : connection.get<{ id: string }>(TITLE_HOLDER, { title, id });
-  if (other !== undefined) {
-    const isShown = connection.get(MAY_NAME_HOLDER, { id, other: other.id }) !== undefined;
-    const holder = isShown ? ` by session ${other.id}` : "";
-    throw sessionError("title-taken", `Title '${title}' is already in use${holder}`, {
-      hint: isShown ? "Choose another title, or rename that session first." : "Choose another title.",
-    });
-  }
-  const by: Readonly<Record<string, string | null>> = featuresOf(connection).sessions.has("title_source")
-    ? { source: title === null ? null : source }
-    : {};
-  return connection.run(SET_TITLE(connection), { id, title, ...by }).changes > 0;
-}
-
-/** For a session of the same owner as `of`. */
-export function nextTitleInLineage(
-  connection: Connection,
-  base: string,
-  of?: Pick<SessionRow, "user_id" | "source" | "model_config">,
-): string {
-  const user = of === undefined ? undefined : userOfSession(of);
-  // From the row, because other programs may have stored ids that callers may not pass.
-  return freeTitleOfLine(connection, base, { user: user?.userId ?? null, platform: user?.platform ?? null });
-}
-
-/** Numbered after the titles the user may see; titles of other users are skipped. */
-function freeTitleOfLine(connection: Connection, base: string, visible: Visible): string {
-  let title = base;
-  // A very long base is cut to make room for the number and may then equal a title of the shorter base.
-  const passedOver: string[] = [];
-  for (;;) {
-    const stem = baseOfTitle(title);
-    const seen = connection.all<{ title: string }>(TITLES_OF_LINE, { ...lineOf(stem), ...visible });
-    const next = nextTitle(title, [...seen.map((row) => row.title), ...passedOver]);
-    if (connection.get(TITLE_HOLDER, { title: next, id: "" }) === undefined) return next;
-    if (visible.user !== null) passedOver.push(next);
-    title = next;
-  }
-}
-
-type Titled = { readonly id: string; readonly title: string };
-
-function sessionOfTitle(connection: Connection, title: string, scope: Scope): string | null {
-  // LIKE refuses long patterns, and no title is that long.
-  if (codePointLength(title) > MAX_TITLE_CHARS)
-    return connection.get<Titled>(BY_TITLE, { title, ...visibleTo(scope) })?.id ?? null;
-  return newestOf(title, connection.all<Titled>(TITLES_OF_LINE, { ...lineOf(title), ...visibleTo(scope) }));
-}
-
-function sessionOfFoldedTitle(connection: Connection, title: string, scope: Scope): string | null {
-  const wanted = foldTerm(pyStrip(title));
-  if (wanted === "" || codePointLength(title) > MAX_TITLE_CHARS) return null;
-  const found = connection.all<Titled>(FOLDABLE_TITLES, { ...lineOf(wanted), ...visibleTo(scope) });
-  return newestOf(
-    wanted,
-    found.map((row) => ({ id: row.id, title: foldTerm(row.title) })),
-  );
-}
-
-/** The newest numbered title wins over the one without a number. */
-function newestOf(title: string, line: readonly Titled[]): string | null {
-  const numbered = line.find((row) => row.title !== title && numberOfTitle(title, row.title) !== null);
-  return (numbered ?? line.find((row) => row.title === title))?.id ?? null;
-}
-
-function lineOf(base: string) {
-  return { base, numbered: `${base.replace(/[\\%_]/g, "\\$&")} #%` };
 }

@@ -13,6 +13,7 @@ import { handoffOperations, leaseOperations, lockOperations } from "./claims.ts"
 import { featuresOf } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { deletionOperations } from "./deletion.ts";
+import { erasingOperations } from "./erase-sessions.ts";
 import { exportOperations } from "./export-import.ts";
 import { SearchIndex } from "./index/search-index.ts";
 import { keptResultOperations } from "./kept-results.ts";
@@ -24,8 +25,9 @@ import { openDatabase } from "./open-database.ts";
 import type { Bounds, SqliteStoreOptions } from "./options.ts";
 import { rewindOperations } from "./rewind.ts";
 import { searchOperations } from "./search/search-messages.ts";
-import { ownPromptOperations, sessionOperations, titleOperations } from "./sessions.ts";
+import { ownPromptOperations, sessionOperations } from "./sessions.ts";
 import { summaryNodeOperations } from "./summary-nodes.ts";
+import { titleOperations } from "./titles.ts";
 import { windowOperations } from "./windows.ts";
 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SessionStore> {
@@ -90,5 +92,10 @@ function sessionClaims(context: StoreContext): SessionClaims {
 
 function storeMaintenance(context: StoreContext): StoreMaintenance {
   const deletion = deletionOperations(context);
-  return { ...deletion, ...maintenanceOperations(context, deletion), ...exportOperations(context) };
+  return {
+    ...deletion,
+    ...erasingOperations(context),
+    ...maintenanceOperations(context, deletion),
+    ...exportOperations(context),
+  };
 }

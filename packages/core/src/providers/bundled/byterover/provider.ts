@@ -2,7 +2,6 @@
 import { existsSync, lstatSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { userScopeName } from "../../../home.ts";
 import { type Clock, codePointLength, HermesError, pyStrip } from "../../../lib/index.ts";
 import { type Logger, silentLogger } from "../../../lib/logger.ts";
 import type { OpenAiMessage } from "../../../message/index.ts";
@@ -10,6 +9,7 @@ import type { ToolDefinition } from "../../../tools/index.ts";
 import {
   type CallOptions,
   type ConfigField,
+  type ForgetOptions,
   type ForgetReport,
   type InitializeOptions,
   type MemoryProvider,
@@ -45,7 +45,7 @@ import {
 } from "./setup.ts";
 import { mirrorNote, preCompressNote, queryRecall, searchRecall, turnNote } from "./texts.ts";
 import { answerTool, TOOL_SCHEMAS, testByterover } from "./tools.ts";
-import { findNoteTraces } from "./traces.ts";
+import { directoryOf, eraseTree, findNoteTraces } from "./traces.ts";
 
 /** Where `brv` is searched for, and its environment. Default: those of this process. */
 export type ByteroverOptions = Partial<Pick<BinaryFinderOptions, "env" | "userHome" | "systemPlaces">> & {
@@ -104,10 +104,10 @@ export class ByteroverProvider implements MemoryProvider {
     const { values, problem } = readSettings(hermes_home, SETTINGS_FILE);
     if (problem !== undefined) this.#log.warn(problem, { provider: this.name });
     // Not below the owner's directory: where there is no tree, brv uses one of a parent directory.
-    const directory =
-      user_id === undefined
-        ? join(hermes_home, "byterover")
-        : join(hermes_home, "byterover-users", userScopeName(platform, user_id));
+    const directory = directoryOf(
+      hermes_home,
+      user_id === undefined ? undefined : { platform, userId: user_id },
+    );
     this.#started = {
       client: this.#client(directory),
       directory,
@@ -165,6 +165,12 @@ export class ByteroverProvider implements MemoryProvider {
     const remedy =
       "brv cannot erase a note: delete it there, and in ByteRover's cloud if the tree is synced.";
     return { erased: 0, remaining: `${found} ${remedy}` };
+  }
+
+  /** brv has no command that erases, but the directory with the tree belongs to one user: it is deleted here. */
+  async eraseUser({ dry_run = false }: ForgetOptions = {}): Promise<ForgetReport> {
+    if (this.#started === undefined) throw new HermesError("byterover-failed", "It has not been started.");
+    return eraseTree(this.#started.directory, dry_run);
   }
 
   /** Queues a note. Compaction does not wait for it, and nothing is added to the summary request. */

@@ -7,7 +7,7 @@ import { describeCause } from "../../../lib/index.ts";
 import type { FactDatabase } from "./database.ts";
 import { splitAliases } from "./entity-directory.ts";
 import { type CacheUpdate, removeFact, type StoreParts } from "./facts.ts";
-import { readSection, readSettings, SECTION } from "./settings.ts";
+import { forUser, readSection, readSettings, SECTION } from "./settings.ts";
 
 const SCAN_CHUNK_BYTES = 1 << 20;
 const HOLDS = "instr(content, :text) > 0 OR instr(tags, :text) > 0 OR instr(category, :text) > 0";
@@ -45,6 +45,32 @@ export function eraseFacts(parts: StoreParts, text: string): CacheUpdate[] {
   db.run("INSERT INTO facts_fts(facts_fts) VALUES ('rebuild')");
   return updates;
 }
+
+/** Within a transaction. */
+export function eraseAllFacts(parts: StoreParts): CacheUpdate[] {
+  const updates = eraseFacts(parts, ""); // contained in every fact and every name
+  // The names of banks are categories, which the model makes up.
+  for (const table of ["memory_banks", "hermes_memory_bank_sums", "fact_entities", "entities"])
+    parts.db.run(`DELETE FROM ${table}`);
+  return updates;
+}
+
+/** One sentence if there are facts of this user, or without one of the owner; undefined if not. Changes nothing. */
+export async function findFactsOf(home: string, user: StoreUser | undefined): Promise<string | undefined> {
+  const common = readSettings((await readSection(home)).values, home);
+  const { dbPath } = user === undefined ? common : forUser(common, user.platform, user.userId);
+  if (!existsSync(dbPath)) return undefined;
+  try {
+    using db = new DatabaseSync(dbPath, { readOnly: true });
+    if (db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'facts'").get() === undefined) return undefined;
+    const n = Number(db.prepare("SELECT count(*) AS n FROM facts").get()?.n ?? 0);
+    return n === 0 ? undefined : `The holographic store ${dbPath} has ${n === 1 ? "1 fact" : `${n} facts`}.`;
+  } catch (cause) {
+    return `The holographic store ${dbPath} could not be read: ${describeCause(cause)}.`;
+  }
+}
+
+type StoreUser = { readonly platform: string; readonly userId: string };
 
 /**
  * Removes the bytes of deleted rows from the file. Undefined when none are left, or else why some may be: another process that has the

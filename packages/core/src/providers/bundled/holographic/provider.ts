@@ -171,6 +171,12 @@ class HolographicProvider implements MemoryProvider {
     return dry_run ? store.traces(text) : store.forget(text);
   }
 
+  async eraseUser({ dry_run = false }: ForgetOptions = {}): Promise<ForgetReport> {
+    if (this.#opened === undefined) throw new HermesError("not-initialised", this.#failure);
+    const { store } = this.#opened;
+    return dry_run ? { erased: await store.count() } : store.eraseAll();
+  }
+
   async onSessionEnd(messages: readonly OpenAiMessage[]): Promise<void> {
     if (this.#opened === undefined || !this.#opened.mayWrite || !this.#opened.settings.autoExtract) return;
     const { store, settings } = this.#opened;

@@ -23,7 +23,7 @@ import {
   type StoreParts,
   updateFact,
 } from "./facts.ts";
-import { countFactsWith, eraseFacts, findDeletedText, scrubFile } from "./forget.ts";
+import { countFactsWith, eraseAllFacts, eraseFacts, findDeletedText, scrubFile } from "./forget.ts";
 import { Encoder, vectorBytes } from "./phase-vectors.ts";
 import { type SearchHit, type SearchRequest, searchFacts } from "./search.ts";
 import type { HolographicSettings } from "./settings.ts";
@@ -218,6 +218,19 @@ export class FactStore {
     db.overwriteDeleted();
     const updates = await this.#write(
       () => eraseFacts(this.#parts, text),
+      (each) => each,
+    );
+    directory.forget();
+    return { erased: updates.length, remaining: await scrubFile(db) };
+  }
+
+  /** Erases every fact, entity and bank, and the bytes of deleted rows. The database itself stays: other agents may have it open. */
+  async eraseAll(): Promise<{ readonly erased: number; readonly remaining: string | undefined }> {
+    await this.#upkeep;
+    const { db, directory } = this.#parts;
+    db.overwriteDeleted();
+    const updates = await this.#write(
+      () => eraseAllFacts(this.#parts),
       (each) => each,
     );
     directory.forget();

@@ -321,7 +321,9 @@ db.close();
 type Prepared = Pick<Claim, "key" | "ticket" | "n"> & { readonly text: string };
 type Answer = { readonly error?: { readonly message: string; readonly errcode?: number } };
 
-async function indexInThread(connection: Connection, { key, ticket, n, text }: Prepared): Promise<void> {
+async function indexInThread(connection: Connection, prepared: Prepared): Promise<void> {
+  if (connection.isInMemory) return connection.write(() => indexHere(connection, prepared));
+  const { key, ticket, n, text } = prepared;
   const workerData = { address: connection.address, timeout: connection.waitLimitMs, key, ticket, n, text };
   // Without this process's flags: one of them might make the code above an ES module.
   const worker = new Worker(CODE, { eval: true, execArgv: ["--no-warnings"], workerData });
@@ -332,4 +334,13 @@ async function indexInThread(connection: Connection, { key, ticket, n, text }: P
   });
   if (answer.error)
     throw toSessionError(Object.assign(new Error(answer.error.message), answer.error), connection.path);
+}
+
+/** The same for a database in memory, which no other thread can open. Inside a write transaction. */
+function indexHere(connection: Connection, { key, ticket, n, text }: Prepared): void {
+  const find = `SELECT 1 FROM ${LARGE} WHERE key = CAST(:key AS INT) AND ticket = :ticket`;
+  if (connection.get(find, { key, ticket }) === undefined) return;
+  removeDocument(connection, key);
+  putDocument(connection, key, n, text);
+  connection.run(`DELETE FROM ${LARGE} WHERE key = CAST(:key AS INT)`, { key });
 }

@@ -106,6 +106,12 @@ export class SearchIndex {
     return !signal?.aborted;
   }
 
+  /** Removes the documents of deleted messages. False when some are still there after `limitMs`. */
+  async catchUp(limitMs: number): Promise<boolean> {
+    await this.#drain(limitMs, "queue");
+    return !this.#hasWork("queue");
+  }
+
   /** Indexes what is queued, for at most two seconds. The rest stays queued for the next process. */
   async close(): Promise<void> {
     if (this.#isClosing) return;

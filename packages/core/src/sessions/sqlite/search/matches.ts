@@ -1,9 +1,9 @@
 // Finds matching messages through the index and checks them against the tables; also the filters of a search, and the neighbours
 // and texts of found messages.
 import type { Scope } from "../../identity.ts";
-import { filterToken, HIDDEN_TOKEN, personWord, textsOf } from "../../search/document.ts";
+import { filterToken, HIDDEN_TOKEN, personWord, textsOf, USER_TOKENS } from "../../search/document.ts";
 import type { SearchFilters } from "../../search/types.ts";
-import { type Connection, isVisible, visibleTo } from "../connection.ts";
+import { type Connection, isOwnerOfHome, isVisible, visibleTo } from "../connection.ts";
 import type { IndexReader } from "../index/reader.ts";
 import { dayOfKey, isHidden, keyOf, LAST_DAY, LAST_ID } from "../index/tables.ts";
 import { ancestorsOf } from "../lineage-sql.ts";
@@ -344,7 +344,8 @@ export function toConditions(
   };
 
   const { user, platform } = values;
-  if (typeof user === "string")
+  if (isOwnerOfHome(values)) refused.push(...tokensOfUsers(reader));
+  else if (typeof user === "string")
     require(typeof platform === "string" ? word("person", personWord(platform, user)) : word("user", user));
   if (!filters.includeInactive) {
     parts.push(`NOT ${isHidden("m", columns)}`);
@@ -399,6 +400,17 @@ export function toConditions(
     values,
   };
 }
+
+/**
+ * The tokens of all users: the documents of the owner of the home have none of them. From a few users on, one expression that
+ * matches the beginning they share.
+ */
+function tokensOfUsers(reader: IndexReader): string[] {
+  const tokens = reader.terms(USER_TOKENS, FEW_USERS + 1);
+  return tokens.length > FEW_USERS ? [`${quote(USER_TOKENS)} *`] : tokens.map(quote);
+}
+
+const FEW_USERS = 16;
 
 /** The day of a moment, as used in a key. A moment that is not a number is compared only by SQL. */
 function dayOf(moment: number | undefined, otherwise: number): number {

@@ -273,13 +273,13 @@ function exactForm(term: Term): string | undefined {
   return term.forms.length + term.kin.length === 0 ? undefined : toMatch(exactly(term));
 }
 
-/** With a user, only words from that user's messages are known. */
+/** With a person, only words from that person's messages are known. */
 function wordScopeOf(search: Search, options: SearchOptions): WordScope | undefined {
   const scope = readScope(options);
-  if (scope.userId === undefined) return undefined;
+  if (scope.userId === undefined && scope.withoutUser === undefined) return undefined;
   const own = { ...search, conditions: toConditions(scope, search.reader, search.columns, search.bounds) };
   return {
-    name: `${scope.userPlatform ?? ""}\0${scope.userId}`,
+    name: JSON.stringify(scope),
     occurs: (word) => keysOf(own, toMatch(exactly(exactTerm([word]))), 1).length > 0,
   };
 }

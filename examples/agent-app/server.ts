@@ -1,0 +1,24 @@
+// The same agent behind HTTP: the endpoint that `useChat` of the AI SDK talks to. One agent per request; the chat is in the memory.
+import { createServer } from "node:http";
+import { Readable } from "node:stream";
+import { text as readText } from "node:stream/consumers";
+import type { ReadableStream } from "node:stream/web";
+import { lastUserInput } from "@hermes-memory/agent";
+import { openMemory } from "@hermes-memory/core";
+import { openWeatherAgent } from "./weather-agent.ts";
+
+const memory = await openMemory({ home: process.env.HERMES_HOME ?? "./data" });
+
+const server = createServer(async (request, response) => {
+  if (request.method !== "POST") return void response.writeHead(405).end();
+  const { id, messages } = JSON.parse(await readText(request)); // what `useChat` posts
+  const user = memory.user({ platform: "web", id: String(request.headers["x-user"] ?? "guest") });
+  const agent = await openWeatherAgent(user, id);
+  const { status, headers, body } = agent.toUIMessageStreamResponse(lastUserInput(messages));
+  response.writeHead(status, Object.fromEntries(headers));
+  Readable.fromWeb(body as ReadableStream)
+    .pipe(response)
+    .on("close", () => void agent.close());
+});
+server.listen(Number(process.env.PORT ?? 3000), () => console.log("listening on", server.address()));
+process.once("SIGTERM", () => server.close(() => void memory.close()));

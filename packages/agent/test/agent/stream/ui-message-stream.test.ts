@@ -1,0 +1,259 @@
+// The UI message stream, read by the AI SDK 5, 6 and 7 over a real HTTP server.
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import * as ai7 from "ai";
+import * as ai5 from "ai5";
+import * as ai6 from "ai6";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type Agent, lastUserInput, type UIResponseOptions } from "../../../src/agent/index.ts";
+import { gate, type Script } from "../../fakes/wires/script.ts";
+import { type AgentHome, type AgentSetting, agentHome, collected } from "../agent-home.ts";
+import { lookTool } from "../turns.ts";
+
+type Chat = AgentHome & { readonly url: string };
+
+/** As a program would serve `useChat`. */
+async function chatServer(
+  script: Script,
+  setting: AgentSetting = {},
+  options: UIResponseOptions = {},
+): Promise<Chat> {
+  const made = await agentHome(script, setting);
+  const server = createServer(async (request, response) => {
+    const { messages } = (await new Response(Readable.toWeb(request) as ReadableStream).json()) as {
+      messages: readonly unknown[];
+    };
+    const answer = made.agent.toUIMessageStreamResponse(lastUserInput(messages), options);
+    response.writeHead(answer.status, Object.fromEntries(answer.headers));
+    const body = Readable.fromWeb(answer.body as never);
+    response.on("close", () => body.destroy());
+    body.on("error", () => response.destroy());
+    body.pipe(response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  return { ...made, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/chat` };
+}
+
+type Part = { readonly type: string; readonly [key: string]: unknown };
+type Read = { readonly parts: readonly Part[]; readonly errors: readonly string[] };
+
+// The majors have the same API here, but types that do not fit each other.
+const SDKS = { 5: ai5, 6: ai6, 7: ai7 } as unknown as Readonly<Record<5 | 6 | 7, typeof ai7>>;
+
+async function ask(url: string, text: string, version: 5 | 6 | 7 = 7): Promise<Read> {
+  const { DefaultChatTransport, readUIMessageStream } = SDKS[version];
+  const stream = await new DefaultChatTransport({ api: url }).sendMessages({
+    trigger: "submit-message",
+    chatId: "c",
+    messageId: undefined,
+    abortSignal: undefined,
+    messages: [{ id: "1", role: "user", parts: [{ type: "text", text }] }],
+  });
+  const errors: string[] = [];
+  let parts: readonly Part[] = [];
+  const messages = readUIMessageStream({
+    stream,
+    onError: (error) => void errors.push(error instanceof Error ? error.message : String(error)),
+  });
+  for await (const message of messages) parts = message.parts as readonly Part[];
+  return { parts, errors };
+}
+
+const LOOKS: Script = [
+  {
+    reasoning: "Where is it?",
+    text: "I look.",
+    toolCalls: [
+      { name: "look", arguments: { at: "sea" } },
+      { name: "look", arguments: { at: "fog" } },
+    ],
+  },
+  { text: "A ship." },
+];
+
+function looking(): AgentSetting {
+  const { tools } = lookTool(({ at }) => {
+    if (at === "fog") throw new Error("nothing to be seen at db.internal");
+    return { seen: "a ship" };
+  });
+  return { options: { tools } };
+}
+
+describe("toUIMessageStreamResponse", () => {
+  it.each([5, 6, 7] as const)("is read by version %i of the AI SDK", async (version) => {
+    const { url } = await chatServer(LOOKS, looking());
+    const { parts, errors } = await ask(url, "look", version);
+    expect(errors).toEqual([]);
+    expect(parts).toMatchObject([
+      { type: "step-start" },
+      { type: "reasoning", text: "Where is it?", state: "done" },
+      { type: "text", text: "I look.", state: "done" },
+      { type: "tool-look", state: "output-available", input: { at: "sea" }, output: { seen: "a ship" } },
+      { type: "tool-look", state: "output-error", input: { at: "fog" }, errorText: "An error occurred." },
+      { type: "step-start" },
+      { type: "text", text: "A ship.", state: "done" },
+    ]);
+  });
+
+  it("has the headers and the end that clients expect, and the caller's own headers", async () => {
+    const { agent } = await agentHome([{ text: "Hi." }]);
+    const response = agent.toUIMessageStreamResponse("hello", { status: 201, headers: { "x-chat": "7" } });
+    expect(response.status).toBe(201);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      "content-type": "text/event-stream",
+      "x-vercel-ai-ui-message-stream": "v1",
+      "x-chat": "7",
+    });
+    const lines = (await response.text()).split("\n\n");
+    expect(lines.slice(0, 2)).toEqual(['data: {"type":"start"}', 'data: {"type":"start-step"}']);
+    expect(lines.slice(-4)).toEqual([
+      'data: {"type":"finish-step"}',
+      'data: {"type":"finish","finishReason":"stop"}',
+      "data: [DONE]",
+      "",
+    ]);
+  });
+
+  it("streams while the model writes", async () => {
+    const opened = gate();
+    const { agent } = await agentHome([{ text: "The crane is blue.", pauseAt: { chars: 8, until: opened } }]);
+    const seen: string[] = [];
+    for await (const chunk of agent.toUIMessageStream("colour?")) {
+      seen.push(chunk.type);
+      if (chunk.type === "text-delta") opened.open(); // never reached if the text waited for its end
+    }
+    expect(seen).toContain("finish");
+  });
+
+  it("interrupts the turn of a client that disconnects", async () => {
+    const { url, agent, events } = await chatServer([{ text: "The crane is blue.", stallAfterChars: 8 }]);
+    const stop = new AbortController();
+    const response = await fetch(url, {
+      method: "POST",
+      body: JSON.stringify({ messages: [{ role: "user", parts: [{ type: "text", text: "colour?" }] }] }),
+      signal: stop.signal,
+    });
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    for (let read = ""; !read.includes("text-delta"); ) read += (await reader?.read())?.value ?? "";
+    const ended = new Promise<void>((resolve) => {
+      agent.onEvent(({ type }) => void (type === "turn-end" && resolve()));
+    });
+    stop.abort();
+    await ended;
+    expect(events.at(-1)).toMatchObject({ type: "turn-end", result: { interrupted: true } });
+  });
+
+  it("tells a failed or refused turn as an error without its details, which onError gets", async () => {
+    const opened = gate();
+    const causes: unknown[] = [];
+    const onError = (cause: unknown) => {
+      causes.push(cause);
+      return "Please try later.";
+    };
+    const made = await chatServer([{ text: "One.", pauseBefore: opened }], {}, { onError });
+    const first = made.agent.run("one");
+    expect((await ask(made.url, "two")).errors).toEqual(["Please try later."]);
+    expect(causes).toMatchObject([{ code: "agent-busy" }]);
+    opened.open();
+    await first;
+
+    const failing = await chatServer([], {
+      wire: { mayRunOut: true },
+      options: { waitForRetry: async () => {} },
+    });
+    expect((await ask(failing.url, "hello")).errors).toEqual(["An error occurred."]);
+  });
+
+  it("leaves reasoning out with sendReasoning: false", async () => {
+    const { agent } = await agentHome([{ reasoning: "Hm.", text: "Hi." }]);
+    const chunks = await collected(agent.toUIMessageStream("hello", { sendReasoning: false }));
+    expect(chunks.map(({ type }) => type).filter((type) => type.startsWith("reasoning"))).toEqual([]);
+  });
+
+  it("tells an interrupt as abort", async () => {
+    const { agent } = await agentHome([{ text: "The crane is blue.", stallAfterChars: 8 }]);
+    const chunks: string[] = [];
+    for await (const chunk of agent.toUIMessageStream("colour?")) {
+      chunks.push(chunk.type);
+      if (chunk.type === "text-delta") agent.interrupt();
+    }
+    expect(chunks.slice(-3)).toEqual(["text-end", "finish-step", "abort"]);
+  });
+});
+
+/** The arguments of the first call are cut off, so the model is asked again. */
+const ASKED_AGAIN: Script = [
+  { text: "I loo", toolCalls: [{ name: "look", arguments: '{"at": "s' }], finish: "length" },
+  { text: "I look.", toolCalls: [{ name: "look", arguments: { at: "sea" } }] },
+  { text: "A ship." },
+];
+
+function texts(parts: readonly Part[]): unknown[] {
+  return parts.flatMap(({ type, text }) => (type === "text" ? [text] : []));
+}
+
+describe("text that the model wrote in vain", () => {
+  it("is marked, so that a client can leave it out", async () => {
+    const { url } = await chatServer(ASKED_AGAIN, looking());
+    const { parts } = await ask(url, "look");
+    expect(texts(parts)).toEqual(["I loo", "I look.", "A ship."]);
+    const valid = parts.filter(
+      ({ providerMetadata }) =>
+        !(providerMetadata as { hermes?: { discarded?: boolean } })?.hermes?.discarded,
+    );
+    expect(texts(valid)).toEqual(["I look.", "A ship."]);
+  });
+
+  it("is never sent with holdText", async () => {
+    const { url } = await chatServer(ASKED_AGAIN, looking(), { holdText: true });
+    expect(texts((await ask(url, "look")).parts)).toEqual(["I look.", "A ship."]);
+  });
+
+  it("is held where a hook changes the text at the end", async () => {
+    const { agent } = await agentHome([{ text: "blue" }], {
+      options: { hooks: { transformOutput: (text) => text.toUpperCase() } },
+    });
+    const chunks = await collected(agent.toUIMessageStream("colour?"));
+    expect(chunks.flatMap((chunk) => (chunk.type === "text-delta" ? [chunk.delta] : []))).toEqual(["BLUE"]);
+  });
+});
+
+describe("lastUserInput", () => {
+  it("takes text and images of the last message", () => {
+    const text = { type: "text", text: "What is it?" };
+    expect(
+      lastUserInput([
+        { role: "assistant", parts: [] },
+        { role: "user", parts: [text] },
+      ]),
+    ).toBe("What is it?");
+    expect(lastUserInput([{ role: "user", content: "hi" }])).toBe("hi");
+    const image = { type: "file", mediaType: "image/png", url: "data:image/png;base64,AA==" };
+    expect(lastUserInput([{ role: "user", parts: [text, image] }])).toEqual([
+      text,
+      { type: "image_url", image_url: { url: image.url } },
+    ]);
+  });
+
+  it.each([
+    [[]],
+    [[{ role: "assistant", parts: [] }]],
+    [[{ role: "user" }]],
+    [[{ role: "user", parts: [{ type: "file", mediaType: "application/pdf", url: "x" }] }]],
+    [undefined],
+  ])("refuses %j", (messages) => {
+    expect(() => lastUserInput(messages as unknown[])).toThrow(
+      expect.objectContaining({ code: "bad-message" }),
+    );
+  });
+});
+
+/** The chunks fit the types of all three majors. */
+export function typeChecks(agent: Agent): void {
+  const seven: ReadableStream<ai7.UIMessageChunk> = agent.toUIMessageStream("hello");
+  const six: ReadableStream<ai6.UIMessageChunk> = agent.toUIMessageStream("hello");
+  const five: ReadableStream<ai5.UIMessageChunk> = agent.toUIMessageStream("hello");
+  void [seven, six, five];
+}

@@ -1,0 +1,199 @@
+// Titles: unique among the sessions of one person, and numbered along a lineage. The column `title` belongs to all programs that
+// share the file and is unique over all sessions, so two users could not have the same title there. The title of a session with a
+// user is therefore in a table of ours. The column gets it too if it is free there, so that other programs show it; otherwise it is
+// NULL. The table also says what was left in the column: if that has changed, another program has renamed the session since, and the
+// column counts. A session without a user has its title in the column alone, unless a session of another person holds it there.
+import { codePointLength, pyStrip } from "../../lib/index.ts";
+import { sessionError } from "../errors.ts";
+import type { Scope } from "../identity.ts";
+import { foldTerm } from "../search/words.ts";
+import type { SessionRecords } from "../store.ts";
+import { baseOfTitle, MAX_TITLE_CHARS, nextTitle, numberOfTitle, sanitizeTitle } from "../titles.ts";
+import {
+  byFile,
+  type Connection,
+  type FileFeatures,
+  featuresOf,
+  isVisible,
+  OWN_TITLES,
+  OWNER_OF_HOME,
+  titleOf,
+  userPlatform,
+  type Visible,
+  visibleTo,
+} from "./connection.ts";
+import type { StoreContext } from "./context.ts";
+import { findSession } from "./sessions.ts";
+
+/** SQL: `id` and `title` of the sessions whose title meets the condition. */
+function titled(file: FileFeatures, meets: (title: string) => string): string {
+  const shared = `SELECT f.id, f.title FROM sessions f WHERE ${meets("f.title")}`;
+  if (!file.hasOwnTitles) return shared;
+  return `${shared} AND NOT EXISTS (SELECT 1 FROM ${OWN_TITLES} t WHERE t.session_id = f.id AND t.shared IS f.title)
+    UNION ALL
+    SELECT f.id, t.title FROM ${OWN_TITLES} t JOIN sessions f ON f.id = t.session_id AND t.shared IS f.title
+    WHERE ${meets("t.title")}`;
+}
+
+/** SQL: those of them that the person may see, the newest first. */
+function visibleTitled(file: FileFeatures, meets: (title: string) => string): string {
+  return `SELECT s.id, x.title FROM (${titled(file, meets)}) x JOIN sessions s ON s.id = x.id
+    WHERE ${isVisible("s")} ORDER BY s.started_at DESC, s.id DESC`;
+}
+
+const BY_TITLE = byFile((file) => visibleTitled(file, (title) => `${title} = :title`));
+/** Numbered forms match in any (ASCII) case: a number that is too high does no harm, a taken one does. */
+const TITLES_OF_LINE = byFile((file) =>
+  visibleTitled(file, (title) => `(${title} = :base OR ${title} LIKE :numbered ESCAPE '\\')`),
+);
+/** Titles that may be equal after folding; SQLite itself folds only ASCII. */
+const FOLDABLE_TITLES = byFile((file) =>
+  visibleTitled(
+    file,
+    (title) =>
+      `(${title} = :base COLLATE NOCASE OR ${title} LIKE :numbered ESCAPE '\\' OR ${title} GLOB '*[^ -~]*')`,
+  ),
+);
+const OWNER = `SELECT user_id AS user, ${userPlatform("s")} AS platform FROM sessions s WHERE id = :id`;
+/** A title set by a user, or with an unknown source, is not replaced by one that a model made. */
+const MAY_REPLACE_TITLE = byFile(
+  (file) =>
+    `SELECT 1 FROM sessions s WHERE id = :id AND (${titleOf("s", file)} IS NULL OR title_source IN ('derived', 'llm'))`,
+);
+const IN_COLUMN = "SELECT 1 FROM sessions WHERE title = :title AND id <> :id";
+const SET_COLUMN = byFile((file) => {
+  const source = file.sessions.has("title_source") ? ", title_source = :source" : "";
+  return `UPDATE sessions SET title = :title ${source} WHERE id = :id`;
+});
+const CLEAR_OWN = `DELETE FROM ${OWN_TITLES} WHERE session_id = :id`;
+const PUT_OWN = `INSERT INTO ${OWN_TITLES} (session_id, title, shared) VALUES (:id, :title, :shared)`;
+
+export function titleOperations({ connection }: StoreContext) {
+  return {
+    async setSessionTitle(id, title, { source = "user" } = {}) {
+      const clean = sanitizeTitle(title);
+      return connection.write(() => {
+        const hasSources = featuresOf(connection).sessions.has("title_source");
+        const isKept = source === "llm" && hasSources;
+        if (isKept && connection.get(MAY_REPLACE_TITLE(connection), { id }) === undefined) return false;
+        return writeTitle(connection, id, clean, source);
+      });
+    },
+    getSessionTitle: (id, scope) => connection.read(() => findSession(connection, id, scope)?.title ?? null),
+    getNextTitleInLineage: (base, scope) =>
+      connection.read(() => freeTitleOfLine(connection, base, visibleTo(scope))),
+    resolveSessionByTitle: (title, options = {}) =>
+      connection.read(
+        () =>
+          sessionOfTitle(connection, title, options) ??
+          (options.ignoreCase === true ? sessionOfFoldedTitle(connection, title, options) : null),
+      ),
+  } satisfies Partial<SessionRecords>;
+}
+
+/** Inside a transaction. False for an unknown session. */
+export function writeTitle(
+  connection: Connection,
+  id: string,
+  title: string | null,
+  source: string | null,
+): boolean {
+  const owner = ownerOf(connection, id);
+  if (owner === undefined) return false;
+  const file = featuresOf(connection);
+  const put = (shared: string | null) =>
+    connection.run(SET_COLUMN(connection), {
+      id,
+      title: shared,
+      ...(file.sessions.has("title_source") ? { source: title === null ? null : source } : {}),
+    });
+  if (file.hasOwnTitles) connection.run(CLEAR_OWN, { id });
+  if (title === null) return put(null).changes > 0;
+  const holder = holderOf(connection, title, owner, id);
+  if (holder !== undefined) throw taken(title, ` by session ${holder}`);
+  const isFree = connection.get(IN_COLUMN, { title, id }) === undefined;
+  if (!isFree && !file.hasOwnTitles) throw taken(title); // another program uses the name of our table
+  const shared = isFree ? title : null;
+  const isOwn = file.hasOwnTitles && !(owner === OWNER_OF_HOME && isFree);
+  if (isOwn) connection.run(PUT_OWN, { id, title, shared });
+  return put(shared).changes > 0;
+}
+
+function taken(title: string, holder = "") {
+  return sessionError("title-taken", `Title '${title}' is already in use${holder}`, {
+    hint: holder === "" ? "Choose another title." : "Choose another title, or rename that session first.",
+  });
+}
+
+/** Whose session it is; undefined if there is none. From the row: other programs may have stored ids that callers may not pass. */
+function ownerOf(connection: Connection, id: string): Visible | undefined {
+  const owner = connection.get<Visible>(OWNER, { id });
+  return owner?.user === null ? OWNER_OF_HOME : owner && { ...owner };
+}
+
+/** Another session of the same person that has the title. */
+function holderOf(connection: Connection, title: string, owner: Visible, id: string): string | undefined {
+  const found = connection.all<Titled>(BY_TITLE(connection), { title, ...owner });
+  return found.find((row) => row.id !== id)?.id;
+}
+
+/** A title for this session: the given one, or the next of its line if another session of the same person has it. */
+export function freeTitleFor(connection: Connection, id: string, title: string): string {
+  const owner = ownerOf(connection, id) ?? OWNER_OF_HOME;
+  return holderOf(connection, title, owner, id) === undefined
+    ? title
+    : freeTitleOfLine(connection, title, owner);
+}
+
+/** For a session of the same person as this one. */
+export function nextTitleInLineage(connection: Connection, base: string, id: string): string {
+  return freeTitleOfLine(connection, base, ownerOf(connection, id) ?? OWNER_OF_HOME);
+}
+
+/** Numbered after the titles the person may see. */
+function freeTitleOfLine(connection: Connection, base: string, visible: Visible): string {
+  let title = base;
+  for (;;) {
+    const line = { ...lineOf(baseOfTitle(title)), ...visible };
+    const seen = connection.all<Titled>(TITLES_OF_LINE(connection), line);
+    const next = nextTitle(
+      title,
+      seen.map((row) => row.title),
+    );
+    if (connection.get(BY_TITLE(connection), { title: next, ...visible }) === undefined) return next;
+    title = next; // a very long base is cut to make room for the number and may then equal a title of the shorter base
+  }
+}
+
+type Titled = { readonly id: string; readonly title: string };
+
+function sessionOfTitle(connection: Connection, title: string, scope: Scope): string | null {
+  // LIKE refuses long patterns, and no title is that long.
+  if (codePointLength(title) > MAX_TITLE_CHARS)
+    return connection.get<Titled>(BY_TITLE(connection), { title, ...visibleTo(scope) })?.id ?? null;
+  const line = { ...lineOf(title), ...visibleTo(scope) };
+  return newestOf(title, connection.all<Titled>(TITLES_OF_LINE(connection), line));
+}
+
+function sessionOfFoldedTitle(connection: Connection, title: string, scope: Scope): string | null {
+  const wanted = foldTerm(pyStrip(title));
+  if (wanted === "" || codePointLength(title) > MAX_TITLE_CHARS) return null;
+  const found = connection.all<Titled>(FOLDABLE_TITLES(connection), {
+    ...lineOf(wanted),
+    ...visibleTo(scope),
+  });
+  return newestOf(
+    wanted,
+    found.map((row) => ({ id: row.id, title: foldTerm(row.title) })),
+  );
+}
+
+/** The newest numbered title wins over the one without a number. */
+function newestOf(title: string, line: readonly Titled[]): string | null {
+  const numbered = line.find((row) => row.title !== title && numberOfTitle(title, row.title) !== null);
+  return (numbered ?? line.find((row) => row.title === title))?.id ?? null;
+}
+
+function lineOf(base: string) {
+  return { base, numbered: `${base.replace(/[\\%_]/g, "\\$&")} #%` };
+}

@@ -1,0 +1,260 @@
+// Chats with the AI SDK 5, 6 and 7: results of generateText and streamText are stored with all their steps, and what `context` gives
+// is accepted by each version, in types and at run time.
+import {
+  generateText as generate7,
+  isStepCount,
+  jsonSchema as json7,
+  type ModelMessage as Message7,
+  modelMessageSchema as schema7,
+  streamText as stream7,
+  tool as tool7,
+} from "ai";
+import { MockLanguageModelV4, simulateReadableStream } from "ai/test";
+import {
+  generateText as generate5,
+  jsonSchema as json5,
+  type ModelMessage as Message5,
+  modelMessageSchema as schema5,
+  stepCountIs as steps5,
+  streamText as stream5,
+  tool as tool5,
+} from "ai5";
+import { MockLanguageModelV2 } from "ai5/test";
+import {
+  generateText as generate6,
+  jsonSchema as json6,
+  type ModelMessage as Message6,
+  modelMessageSchema as schema6,
+  stepCountIs as steps6,
+  streamText as stream6,
+  tool as tool6,
+} from "ai6";
+import { MockLanguageModelV3 } from "ai6/test";
+import { describe, expect, it } from "vitest";
+import { type ChatMessage, openMemory } from "../../src/memory/index.ts";
+import { textOf } from "../../src/message/index.ts";
+import { tempDirectory } from "../fakes/temp-directory.ts";
+
+const ANA = { platform: "web", id: "ana" };
+const SCHEMA = { type: "object", properties: { city: { type: "string" } } } as const;
+const CALL = { type: "tool-call", toolCallId: "w1", toolName: "weather", input: '{"city":"Lyon"}' } as const;
+const ANSWER = { type: "text", text: "It is sunny in Lyon." } as const;
+
+/** The first reply calls a tool, the second answers. */
+function replies(flat: boolean) {
+  const usage = flat
+    ? { inputTokens: 1, outputTokens: 1, totalTokens: 2 }
+    : {
+        inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+        outputTokens: { total: 1, text: 1, reasoning: 0 },
+      };
+  const reason = (unified: string) => (flat ? unified : { unified, raw: unified });
+  let step = 0;
+  const next = () => {
+    step += 1;
+    return step % 2 === 1
+      ? { content: [CALL], finishReason: reason("tool-calls") }
+      : { content: [ANSWER], finishReason: reason("stop") };
+  };
+  return {
+    doGenerate: async () => ({ ...next(), usage, warnings: [], response: { id: `r${step}` } }) as never,
+    doStream: async () => {
+      const { content, finishReason } = next();
+      const parts = content.flatMap((part): object[] =>
+        part.type === "text"
+          ? [
+              { type: "text-start", id: "t" },
+              { type: "text-delta", id: "t", delta: part.text },
+              { type: "text-end", id: "t" },
+            ]
+          : [part],
+      );
+      const chunks = [
+        { type: "stream-start", warnings: [] },
+        { type: "response-metadata", id: `r${step}` },
+        ...parts,
+        { type: "finish", finishReason, usage },
+      ];
+      return { stream: simulateReadableStream({ chunks }) } as never;
+    },
+  };
+}
+
+const execute = async () => ({ sky: "sunny" });
+const PROMPT = { system: "Be brief.", prompt: "weather?" };
+
+const RESULTS = {
+  "generateText of 5": () =>
+    generate5({
+      ...PROMPT,
+      model: new MockLanguageModelV2(replies(true)),
+      tools: { weather: tool5({ inputSchema: json5(SCHEMA), execute }) },
+      stopWhen: steps5(3),
+    }),
+  "streamText of 5": () =>
+    stream5({
+      ...PROMPT,
+      model: new MockLanguageModelV2(replies(true)),
+      tools: { weather: tool5({ inputSchema: json5(SCHEMA), execute }) },
+      stopWhen: steps5(3),
+    }),
+  "generateText of 6": () =>
+    generate6({
+      ...PROMPT,
+      model: new MockLanguageModelV3(replies(false)),
+      tools: { weather: tool6({ inputSchema: json6(SCHEMA), execute }) },
+      stopWhen: steps6(3),
+    }),
+  "streamText of 6": () =>
+    stream6({
+      ...PROMPT,
+      model: new MockLanguageModelV3(replies(false)),
+      tools: { weather: tool6({ inputSchema: json6(SCHEMA), execute }) },
+      stopWhen: steps6(3),
+    }),
+  "generateText of 7": () =>
+    generate7({
+      instructions: PROMPT.system,
+      prompt: PROMPT.prompt,
+      model: new MockLanguageModelV4(replies(false)),
+      tools: { weather: tool7({ inputSchema: json7(SCHEMA), execute }) },
+      stopWhen: isStepCount(3),
+    }),
+  "streamText of 7": () =>
+    stream7({
+      instructions: PROMPT.system,
+      prompt: PROMPT.prompt,
+      model: new MockLanguageModelV4(replies(false)),
+      tools: { weather: tool7({ inputSchema: json7(SCHEMA), execute }) },
+      stopWhen: isStepCount(3),
+    }),
+};
+
+describe.each(Object.entries(RESULTS))("the result of %s", (_, call) => {
+  it("is stored with its tool call and result, once, and comes back as messages that every version accepts", async () => {
+    await using memory = await openMemory({ home: tempDirectory() });
+    const me = memory.user(ANA);
+    const result = await call();
+    const stored = await me.remember("c", "weather?", result);
+    expect(stored.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant"]);
+    expect(textOf(stored.messages.at(-1)?.content ?? "")).toBe("It is sunny in Lyon.");
+    expect(await me.remember("c", "weather?", result)).toMatchObject({ stored: 0, known: 4 });
+    // The same words of another response are another exchange.
+    expect(await me.remember("c", "weather?", "It is sunny in Lyon.")).toMatchObject({ stored: 2 });
+
+    const { messages } = await me.context("c", { query: "and tomorrow?" });
+    for (const schema of [schema5, schema6, schema7])
+      for (const message of messages) expect(schema.safeParse(message).success).toBe(true);
+    expect(messages.slice(1, 3)).toMatchObject([
+      {
+        role: "assistant",
+        content: [{ type: "tool-call", toolCallId: "w1", toolName: "weather", input: { city: "Lyon" } }],
+      },
+      { role: "tool", content: [{ type: "tool-result", toolCallId: "w1", toolName: "weather" }] },
+    ]);
+  });
+});
+
+it("two equal exchanges with different responses are two exchanges", async () => {
+  await using memory = await openMemory({ home: tempDirectory() });
+  const result = (id: string) => ({
+    text: "fine",
+    response: { id, messages: [{ role: "assistant", content: [{ type: "text", text: "fine" }] }] },
+  });
+  expect(await memory.owner.remember("c", "ok", result("r1"))).toMatchObject({ stored: 2 });
+  expect(await memory.owner.remember("c", "ok", result("r1"))).toMatchObject({ stored: 0 });
+  expect(await memory.owner.remember("c", "ok", result("r2"))).toMatchObject({ stored: 2 });
+});
+
+it("a stream that failed is refused, and nothing is stored", async () => {
+  await using memory = await openMemory({ home: tempDirectory() });
+  const failed = {
+    response: Promise.reject(new Error("no output")),
+    text: Promise.reject(new Error("none")),
+  };
+  failed.text.catch(() => undefined);
+  await expect(memory.owner.remember("c", "ok", failed)).rejects.toMatchObject({ code: "bad-message" });
+  expect(await memory.owner.chat("c")).toBeUndefined();
+});
+
+it("the type of messages fits every version", async () => {
+  await using memory = await openMemory({ home: tempDirectory() });
+  const me = memory.user(ANA);
+  const image =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
+  await me.remember("c", [
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "look" },
+        { type: "image", image, mediaType: "image/png" },
+      ],
+    },
+    {
+      role: "assistant",
+      content: [
+        { type: "reasoning", text: "hm", providerOptions: { anthropic: { signature: "s" } } },
+        { type: "text", text: "here" },
+        { type: "file", data: image, mediaType: "image/png" },
+        { type: "tool-call", toolCallId: "x", toolName: "web", input: { q: 1 }, providerExecuted: true },
+        { type: "tool-result", toolCallId: "x", toolName: "web", output: { type: "text", value: "found" } },
+        { type: "tool-call", toolCallId: "y", toolName: "shot", input: {} },
+      ],
+    },
+    {
+      role: "tool",
+      content: [
+        {
+          type: "tool-result",
+          toolCallId: "y",
+          toolName: "shot",
+          output: { type: "content", value: [{ type: "media", data: image, mediaType: "image/png" }] },
+        },
+      ],
+    },
+  ]);
+  const { request } = await me.context("c", { query: "and?" });
+  const messages: ChatMessage[] = request.messages;
+  const five: Message5[] = messages;
+  const six: Message6[] = messages;
+  const seven: Message7[] = messages;
+  for (const list of [five, six, seven]) expect(list).toHaveLength(4);
+  for (const schema of [schema5, schema6, schema7])
+    for (const message of messages) expect(schema.safeParse(message).error).toBeUndefined();
+  expect(messages[0]?.content).toEqual([
+    { type: "text", text: "look" },
+    { type: "file", data: image, mediaType: "image/png" },
+  ]);
+  expect(JSON.stringify(messages[1])).toContain("[file: image/png]");
+  expect(JSON.stringify(messages[2])).toContain("[file: image/png]");
+  expect(await me.remember("c", request.messages)).toMatchObject({ stored: 1, known: 3 });
+});
+
+it("the list of context runs in each version", async () => {
+  await using memory = await openMemory({ home: tempDirectory() });
+  const me = memory.user(ANA);
+  await me.remember("c", "weather?", await RESULTS["generateText of 6"]());
+  const turn = await me.context("c", { query: "and tomorrow?", identity: "Be brief." });
+  const usual = { ...turn.request, prompt: undefined };
+  const answers = [
+    await generate5({ ...usual, model: new MockLanguageModelV2(onlyText(true)) }),
+    await generate6({ ...usual, model: new MockLanguageModelV3(onlyText(false)) }),
+    await generate7({
+      instructions: turn.system,
+      messages: turn.request.messages,
+      model: new MockLanguageModelV4(onlyText(false)),
+    }),
+  ];
+  expect(answers.map(({ text }) => text)).toEqual(["rain", "rain", "rain"]);
+});
+
+function onlyText(flat: boolean) {
+  const { doGenerate } = replies(flat);
+  return {
+    doGenerate: async () => {
+      await doGenerate();
+      const answer = (await doGenerate()) as object;
+      return { ...answer, content: [{ type: "text", text: "rain" }] } as never;
+    },
+  };
+}
