@@ -17,7 +17,6 @@ import {
 import type { JsonSchema } from "../tools/index.ts";
 import { type MemoryMiddleware, type MiddlewareOptions, memoryMiddleware } from "./middleware.ts";
 
-export type { WantedTools } from "../chat-tools.ts";
 export type { MemoryMiddleware } from "./middleware.ts";
 
 export type AiSdkOptions = ChatToolsOptions & MiddlewareOptions;

@@ -190,6 +190,34 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
     expect(await stored(me)).toEqual(["user: 1?", "assistant: one", "user: In French?", "assistant: deux"]);
   });
 
+  it("goes on when a client sends only the result of its own tool, twice", async () => {
+    const me = await ana();
+    const own = { tools: { look: { ...chat(me).tools.memory, execute: undefined } } } as unknown as AiSdk;
+    const result = (toolCallId: string) => ({
+      role: "tool",
+      content: [
+        {
+          type: "tool-result",
+          toolCallId,
+          toolName: "look",
+          output: { type: "text", value: `seen ${toolCallId}` },
+        },
+      ],
+    });
+    const model = sdk.model([[call("a", "look", {})], [call("b", "look", {})], "Done."]);
+    const { middleware } = chat(me);
+    for (const messages of [[user("Look twice")], [result("a")], [result("b")]])
+      await sdk.generate({ model, memory: { ...own, middleware }, messages });
+    expect(said(model.prompts[2])).toEqual([
+      ...["user: Look twice", "assistant: tool-call look", "tool: tool-result look"],
+      ...["assistant: tool-call look", "tool: tool-result look"],
+    ]);
+    expect(await stored(me)).toEqual([
+      ...["user: Look twice", "assistant: look({})", "tool: seen a", "assistant: look({})", "tool: seen b"],
+      "assistant: Done.",
+    ]);
+  });
+
   it("keeps the conversation behind examples that the caller sends each time, if it says so", async () => {
     const me = await ana();
     const model = sdk.model(["one", "two"]);
