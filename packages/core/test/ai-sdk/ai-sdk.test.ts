@@ -280,6 +280,29 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
     expect(model.prompts[0]).toEqual(model.prompts[1]);
   });
 
+  it("passes the text on before it is stored, and ends the stream after that", async () => {
+    const me = await ana();
+    const gate = Promise.withResolvers<void>();
+    const events: string[] = [];
+    const slow: UserMemory = Object.create(me, {
+      remember: {
+        value: async () => {
+          await gate.promise;
+          events.push("stored");
+        },
+      },
+    });
+    const ask = { model: sdk.model(["All of it"]), memory: chat(slow), messages: [user("?")] };
+    let text = "";
+    for await (const piece of sdk.stream(ask)) {
+      text += piece;
+      if (text !== "All of it") continue;
+      events.push("read");
+      gate.resolve();
+    }
+    expect([...events, "ended"]).toEqual(["read", "stored", "ended"]);
+  });
+
   it("answers even if nothing can be stored, and reports it", async () => {
     const me = await ana();
     const errors: unknown[] = [];
