@@ -50,6 +50,10 @@ export class ChatProviders {
     }
   }
 
+  endAll(): Promise<void> {
+    return this.ended([...this.#active.keys()]);
+  }
+
   async #start(sessionId: string, chatId: string): Promise<MemoryManager | undefined> {
     try {
       const activation = await this.#person.provider.activate({

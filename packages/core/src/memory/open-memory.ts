@@ -103,8 +103,15 @@ class PersonMemory implements UserMemory {
 
   readonly search: UserMemory["search"] = async (...args) =>
     (await import("./search.ts")).searchMemory(this.layers, ...args);
-  readonly erase: UserMemory["erase"] = async (...args) =>
-    (await import("./erase.ts")).erasePerson(this.layers, this.#home, ...args);
+  readonly erase: UserMemory["erase"] = async (options = {}) => {
+    const { erasePerson } = await import("./erase.ts");
+    const chats = options.dryRun ? undefined : await this.#chats;
+    // Before it, so that turns on their way to the provider are erased there; after it, for calls that ran meanwhile.
+    await chats?.forgetAll();
+    const erased = await erasePerson(this.layers, this.#home, options);
+    await chats?.forgetAll();
+    return erased;
+  };
 
   #openEntries(): Promise<Entries> {
     this.#entries ??= import("./entries.ts").then(({ Entries }) => new Entries(this.layers));
