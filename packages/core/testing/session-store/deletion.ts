@@ -6,7 +6,18 @@ import { resultNote } from "../../src/sessions/index.ts";
 
 import type { SessionStore } from "../../src/sessions/store.ts";
 import type { Suite, TestScope } from "../runner.ts";
-import { contents, DAY, type Harness, handMadeChain, idsOf, ManualClock, NOW, row, talk } from "./support.ts";
+import {
+  contents,
+  DAY,
+  expectCode,
+  type Harness,
+  handMadeChain,
+  idsOf,
+  ManualClock,
+  NOW,
+  row,
+  talk,
+} from "./support.ts";
 
 // ---- Deleting and pruning: delegates are deleted with their session, other children only lose their link ----
 
@@ -511,6 +522,8 @@ export function erasingContract({ it, expect }: Suite, { open, reopen }: Harness
   it("null takes the sessions without a user, and no other", async () => {
     await using store = await open();
     await everybody(store);
+    for (const lost of [undefined, {}, { platform: "web" }, { userId: "ana" }])
+      await expectCode(store.eraseSessions(lost as unknown as null), "bad-user-id");
     expect(await store.eraseSessions(null)).toMatchObject({ sessions: 1, messages: 2 });
     expect(await left(store)).toEqual(["ana", "ana.child", "bo", "namesake"]);
   });
