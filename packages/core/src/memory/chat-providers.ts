@@ -50,8 +50,9 @@ export class ChatProviders {
     }
   }
 
-  endAll(): Promise<void> {
-    return this.ended([...this.#active.keys()]);
+  /** The person is erased. What is queued is handed over before. */
+  async endedAll(): Promise<void> {
+    await this.ended([...this.#active.keys()]);
   }
 
   async #start(sessionId: string, chatId: string): Promise<MemoryManager | undefined> {

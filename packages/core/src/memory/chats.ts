@@ -63,17 +63,17 @@ export class Chats implements Members {
     this.#providers = new ChatProviders(person, log);
   }
 
-  /** When everything of the person is erased: nothing of it may be recalled from this process. */
-  async forgetAll(): Promise<void> {
-    await this.settled();
-    this.#recalls.clear();
-    await this.#providers.endAll();
-  }
-
   /** Resolves when nothing is being stored any more. */
   async settled(): Promise<void> {
     await this.#turns.settled();
     await Promise.all(this.#background);
+  }
+
+  /** Before the person is erased: finishes what is being stored, and drops recall and providers, which start anew with the next turn. */
+  async forgetAll(): Promise<void> {
+    await this.settled();
+    this.#recalls.clear();
+    await this.#providers.endedAll();
   }
 
   // ---- Context ----

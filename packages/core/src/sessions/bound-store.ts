@@ -24,7 +24,7 @@ import {
   type SessionUser,
   scopeOfUser,
   USER_PLATFORM,
-  WITHOUT_USER,
+  type WITHOUT_USER,
 } from "./identity.ts";
 import type { ExportedSession } from "./rows.ts";
 import type {
@@ -222,10 +222,7 @@ function storeMaintenance(bound: Binding): StoreMaintenance {
       return store.deleteSessions(seen, options);
     },
     deleteSessionIfEmpty: (id) => bound.own(id, (seen) => store.deleteSessionIfEmpty(seen)),
-    async eraseSessions(of, options) {
-      bound.refuseOthers(of);
-      return store.eraseSessions(of, options);
-    },
+    eraseSessions: async (options) => store.eraseSessions(bound.scoped(options)),
     listDelegates: async (ids, scope) => store.listDelegates(ids, bound.scoped(scope)),
     exportSession: async (id, options) => store.exportSession(id, bound.scoped(options)),
     async *exportEach(options) {
@@ -316,12 +313,6 @@ class Binding {
     throw sessionError("bad-user-id", "This store is bound to one person, and another one was passed.", {
       hint: "Leave the user out, or use the store of the whole home.",
     });
-  }
-
-  /** Throws `bad-user-id` for anybody but this person; null is the owner of the home. */
-  refuseOthers(user: SessionUser | null): void {
-    this.refuseIfClosed();
-    this.#refuseOthers(scopeOfPerson(user === null ? WITHOUT_USER : user));
   }
 
   /** True when this is the id of one of the person's sessions. */

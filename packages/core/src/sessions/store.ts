@@ -519,14 +519,12 @@ export interface StoreMaintenance {
   deleteSessions(ids: readonly unknown[], options?: SessionFiles & EditOptions): Promise<number>;
   deleteSessionIfEmpty(id: string): Promise<boolean>;
   /**
-   * Erases every session of one user, or with null every session without a user, with all messages, also archived and rewound ones,
-   * and overwrites the bytes of deleted rows. Sessions of others stay, also those that come from one of these. Unlike the members
-   * above it goes on if a session is busy, removes files before their rows, and can be repeated after a failure.
+   * Erases every session of one person (platform and id, or `withoutUser`) with all messages, also archived and rewound ones, and
+   * overwrites the bytes of deleted rows. Sessions of others stay, also those that come from one of these. Unlike the members above
+   * it goes on if a session is busy, removes files before their rows, and can be repeated after a failure. Rejects with
+   * `bad-user-id` without a person: it never erases the sessions of all.
    */
-  eraseSessions(
-    of: SessionUser | null,
-    options?: SessionFiles & { readonly dryRun?: boolean },
-  ): Promise<ErasedSessions>;
+  eraseSessions(options: Scope & SessionFiles & { readonly dryRun?: boolean }): Promise<ErasedSessions>;
   /** The subagent runs, at any depth, that are deleted with these sessions. */
   listDelegates(ids: readonly string[], scope?: Scope): Promise<string[]>;
 

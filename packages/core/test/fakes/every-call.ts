@@ -116,7 +116,7 @@ export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>>
     store.improveSummaryNode(node, { summary: "better", tokens: 2, method: "model" }),
   deleteSession: (store, { session }) => store.deleteSession(session),
   deleteSessions: (store, { session }) => store.deleteSessions([session]),
-  eraseSessions: (store) => store.eraseSessions(null),
+  eraseSessions: (store) => store.eraseSessions(store.scope ?? { userId: "nobody", userPlatform: "cli" }),
   deleteSessionIfEmpty: (store, { session }) => store.deleteSessionIfEmpty(session),
   deleteEmptySessions: (store) => store.deleteEmptySessions(),
   pruneSessions: (store) => store.pruneSessions({ olderThanDays: 1 }),
