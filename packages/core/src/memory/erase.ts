@@ -10,6 +10,7 @@ import { sessionFiles } from "../home.ts";
 import { describeCause, HermesError } from "../lib/index.ts";
 import type { Forgot } from "../providers/index.ts";
 import type { ErasedSessions } from "../sessions/index.ts";
+import { memoryFilesIn } from "./memory-files.ts";
 import { ifUsable } from "./open-home.ts";
 import type { Person } from "./types.ts";
 import type { Erased } from "./user-memory.ts";
@@ -61,7 +62,15 @@ async function eraseFiles(person: Person, isDryRun: boolean) {
   const { eraseMemoryFiles } = await import("../curated/index.ts");
   const { directory: dir, pendingDirectory, user } = person;
   const lockTimeoutMs = config === undefined ? LOCK_TIMEOUT_MS : config.lockTimeoutSeconds * 1000;
-  return eraseMemoryFiles({ dir, pendingDirectory, isOfUser: user !== undefined, lockTimeoutMs, isDryRun });
+  const folders = [memoryFilesIn(dir)];
+  return eraseMemoryFiles({
+    dir,
+    pendingDirectory,
+    folders,
+    isOfUser: user !== undefined,
+    lockTimeoutMs,
+    isDryRun,
+  });
 }
 
 type Records = { readonly provider: Erased["provider"]; readonly elsewhere: readonly string[] };

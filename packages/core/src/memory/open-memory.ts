@@ -101,8 +101,11 @@ class PersonMemory implements UserMemory {
 
   readonly search: UserMemory["search"] = async (...args) =>
     (await import("./search.ts")).searchMemory(this.layers, ...args);
-  readonly erase: UserMemory["erase"] = async (...args) =>
-    (await import("./erase.ts")).erasePerson(this.layers, ...args);
+  readonly erase: UserMemory["erase"] = async (options = {}) => {
+    const { erasePerson } = await import("./erase.ts");
+    if (options.dryRun !== true) await (await this.#chats)?.forgetAll();
+    return erasePerson(this.layers, options);
+  };
 
   #openEntries(): Promise<Entries> {
     this.#entries ??= import("./entries.ts").then(({ Entries }) => new Entries(this.layers));
