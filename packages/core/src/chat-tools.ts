@@ -7,12 +7,10 @@ import { sessionSearchEntry } from "./sessions/index.ts";
 import { skillTools } from "./skills/index.ts";
 import { definitionOf, type Tool, type ToolDefinition } from "./tools/index.ts";
 
-/** False: none. Names: these. Default: `memory` and `session_search`. */
-export type WantedTools = false | readonly string[];
-
 export type ChatToolsOptions = {
   readonly chatId: string;
-  readonly tools?: WantedTools;
+  /** Names of tools; false: none. Default: `memory` and `session_search`. */
+  readonly tools?: false | readonly string[];
 };
 
 export type ChatTool = ToolDefinition & {

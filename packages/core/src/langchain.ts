@@ -62,7 +62,7 @@ export function langChain<M extends object, T>(
         maxTokens,
         format: "hermes",
       });
-      const all = context.messages as readonly Message[];
+      const all = context.messages;
       const front = all.slice(
         0,
         all.findLastIndex(({ role }) => role === "user"),

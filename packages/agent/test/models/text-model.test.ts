@@ -1,6 +1,6 @@
 // Models for small tasks.
 
-import { HermesError } from "@hermes-memory/core/lib";
+import { HermesError } from "@hermes-memory/core/internal/lib";
 import { MockLanguageModelV4 } from "ai/test";
 import { MockLanguageModelV2 } from "ai5/test";
 import { MockLanguageModelV3 } from "ai6/test";

@@ -4,7 +4,7 @@
 import { estimateText } from "../context/index.ts";
 import { randomHex, type TextModel } from "../lib/index.ts";
 import type { ChatContext, UserMemory } from "../memory/index.ts";
-import { isResult, type Message, textOf, toolCallsOf } from "../message/index.ts";
+import { type Message, textOf, toolCallsOf } from "../message/index.ts";
 import {
   fromPrompt,
   type PromptMessage,
@@ -26,6 +26,11 @@ export type MiddlewareOptions = {
    * `compression.threshold`, the older part of the chat is summarised first, by the same model. Default: never.
    */
   readonly contextLength?: number;
+  /**
+   * A list that begins like the chat is the whole chat, and what it no longer has is taken back: an answer is made again, or a question
+   * was changed. False: never, for callers that put the same examples in front of every question.
+   */
+  readonly follow?: boolean;
   /** Called when something could not be stored or compacted. The answer of the model is not affected. Default: a warning of the process. */
   readonly onError?: (cause: unknown) => void;
 };
@@ -69,10 +74,10 @@ type Turn = {
   readonly recall: string;
   /** The caller's list is the whole chat, and the stored one has more: an answer is made again, or a question was changed. */
   readonly follow: boolean;
+  /** How many messages the caller's list had in the first step. */
+  readonly length: number;
   /** The reply of a step has been stored: from then on, only what comes behind it is new. */
   isStored: boolean;
-  /** No reply came; the SDK may try again. */
-  hasFailed: boolean;
 };
 
 /** Of the same chat at the same time: one per tab of a user. */
@@ -97,8 +102,7 @@ export function memoryMiddleware(me: UserMemory, options: MiddlewareOptions): Me
     const at = lastUser(given);
     const key = `${at} ${textOf(given[at]?.content ?? "")}`;
     const known = turns.get(key);
-    const isLaterStep = given.slice(at + 1).some(isResult);
-    if (known !== undefined && (isLaterStep || known.hasFailed)) return known;
+    if (known !== undefined && known.length < given.length) return known;
     await stored; // the reply of the turn before
     const turn = await beginTurn(me, options, { given, params, model, onError });
     turns.delete(key);
@@ -147,9 +151,12 @@ export function memoryMiddleware(me: UserMemory, options: MiddlewareOptions): Me
 
     async wrapStream({ doStream, params }) {
       const reply = new StreamedReply();
-      const end = () => store(params, reply.content, !reply.isFinished);
+      const end = () => {
+        params.abortSignal?.removeEventListener("abort", end);
+        return store(params, reply.content, !reply.isFinished);
+      };
       // A reader that was stopped by the signal may neither read on nor cancel.
-      params.abortSignal?.addEventListener("abort", () => void end(), { once: true });
+      params.abortSignal?.addEventListener("abort", end);
       try {
         const result = await doStream();
         const watched = new TransformStream<unknown, unknown>({
@@ -186,35 +193,33 @@ async function beginTurn(
   const { given, params, model, onError } = request;
   const maxTokens = options.maxTokens ?? (contextLength && Math.floor(contextLength * 0.8));
   const signal = params.abortSignal;
-  const read = () =>
-    me.context(chatId, { messages: given, format: "hermes", recall, maxTokens, signal: signal ?? undefined });
+  const read = () => me.context(chatId, { messages: given, format: "hermes", recall, maxTokens, signal });
   let context = await read();
   if (contextLength !== undefined && (await isLarge(me, context, params, contextLength))) {
     try {
       const text = textModelOf(model);
-      const { kind } = await me.compact(chatId, { model: text, contextLength, signal: signal ?? undefined });
+      const { kind } = await me.compact(chatId, { model: text, contextLength, signal });
       if (kind === "compacted" || kind === "pruned") context = await read();
     } catch (cause) {
       signal?.throwIfAborted();
       onError(cause); // the history is shortened to what fits, without a summary
     }
   }
-  const messages = context.messages as readonly Message[];
+  const { messages } = context;
   const at = lastUser(given);
-  const follow = isBehind(messages, given, at);
-  // `context` looks for what is new. A question that the chat already has gets the recall it had.
-  const isKnown = follow || (at >= 0 && at < given.length - 1);
-  const asked = isKnown
-    ? await me.context(chatId, { query: textOf(given[at]?.content ?? ""), recall })
-    : context;
+  const follow = options.follow !== false && isBehind(messages, given, at);
+  // `context` looks for what is new. A question that the chat already has (tried or made again) gets the recall it had.
+  const query = textOf(given[at]?.content ?? "");
+  const isUnasked = context.recall === "" && query !== "" && recall !== false;
+  const asked = isUnasked ? await me.context(chatId, { query, signal }) : context;
   return {
     id: randomHex(6),
     system: context.system,
     front: at < 0 ? messages : messages.slice(0, follow ? at : lastUser(messages)),
     recall: asked.recall,
     follow,
+    length: given.length,
     isStored: false,
-    hasFailed: false,
   };
 }
 
@@ -271,12 +276,13 @@ function textModelOf(model: CalledModel): TextModel {
 // ---- A step ----
 
 function conversation(
-  { front, recall }: Turn,
+  { front, recall, length }: Turn,
   rest: readonly PromptMessage[],
   version: ReturnType<typeof versionOf>,
 ): readonly PromptMessage[] {
   const at = rest.findLastIndex(({ role }) => role === "user");
-  if (at < 0) return toPrompt(front, version);
+  // Only results of tools: the question is in the store.
+  if (at < 0) return toPrompt([...front, ...fromPrompt(rest).slice(length)], version);
   // The turn itself is sent as the caller wrote it, byte for byte.
   const turn = rest.slice(at).map((message, index) => (index === 0 ? withRecall(message, recall) : message));
   return [...toPrompt(front, version), ...turn];
@@ -304,7 +310,6 @@ async function storeStep(
   } else if (!turn.follow) {
     await me.remember(chatId, given);
   } // without a new answer the chat keeps the old one
-  turn.hasFailed = reply === undefined;
   turn.isStored ||= reply !== undefined;
 }
 

@@ -59,7 +59,8 @@ function pair(messages: readonly Message[]): ReadonlyMap<number, Group> {
   // Some models reuse an id. A result answers the nearest call before it, so the newest call is last.
   const waiting = new Map<string, Waiting[]>();
   for (const [index, message] of messages.entries()) {
-    const calls = toolCallsOf(message);
+    // A call that the model's provider ran has its result in the reply itself.
+    const calls = toolCallsOf(message).filter(({ vendor }) => vendor?.providerExecuted !== true);
     if (calls.length > 0) {
       const group: Group = { open: calls.map(({ id }) => id), results: [] };
       groups.set(index, group);

@@ -18,15 +18,17 @@ import { injectRecall } from "../providers/index.ts";
 import { sanitizeContext } from "../security/index.ts";
 import { INTERNAL_SOURCES, type SessionRow, type SessionStore } from "../sessions/index.ts";
 import { align, commonStart, exchangeId } from "./align.ts";
-import { chatIdOf, chatSessionId, findChat } from "./chat-id.ts";
-import { inFormat, isSpoken, lastUserText, readGiven, readReply } from "./chat-messages.ts";
+import { chatIdOf, chatSessionId } from "./chat-id.ts";
+import { asShown, inFormat, isSpoken, lastUserText, readGiven, readReply } from "./chat-messages.ts";
 import { ChatProviders } from "./chat-providers.ts";
 import { recallFor } from "./chat-recall.ts";
-import { ChatTurns, type HeldChat, loadChat, loadWholeChat, openChat } from "./chat-session.ts";
+import { ChatTurns, findChat, type HeldChat, loadChat, loadWholeChat, openChat } from "./chat-session.ts";
 import type { Person } from "./types.ts";
 import type {
   Chat,
   ChatContext,
+  Compacted,
+  CompactOptions,
   ContextOptions,
   MessageFormat,
   Remembered,
@@ -41,7 +43,9 @@ const BLOCK_VERSION = 1_001;
 const DEFAULT_MAX_TOKENS = 24_000;
 /** How long `context` waits for another process before it builds a block that is not stored. */
 const BLOCK_WAIT_MS = 2_000;
+/** Recall of a turn is kept for so many turns and so long; a turn with many steps ends before. */
 const MOST_RECALLS = 200;
+const RECALL_MS = 10 * 60_000;
 
 export class Chats implements Members {
   readonly #person: Person;
@@ -49,7 +53,7 @@ export class Chats implements Members {
   readonly #turns: ChatTurns;
   readonly #providers: ChatProviders;
   /** Recall of recent turns, so that every step of a turn sends the same bytes. */
-  readonly #recalls = new Map<string, Promise<string>>();
+  readonly #recalls = new Map<string, { readonly text: Promise<string>; readonly untilMs: number }>();
   readonly #background = new Set<Promise<unknown>>();
 
   constructor(person: Person, log: Logger = silentLogger) {
@@ -63,6 +67,13 @@ export class Chats implements Members {
   async settled(): Promise<void> {
     await this.#turns.settled();
     await Promise.all(this.#background);
+  }
+
+  /** Before the person is erased: finishes what is being stored, and drops recall and providers, which start anew with the next turn. */
+  async forgetAll(): Promise<void> {
+    await this.settled();
+    this.#recalls.clear();
+    await this.#providers.endedAll();
   }
 
   // ---- Context ----
@@ -116,7 +127,7 @@ export class Chats implements Members {
         async (chat) => {
           const meanwhile = await storedBlock(chat.store, chat.row.id);
           if (meanwhile !== undefined) return meanwhile;
-          const text = await this.buildBlock(chatId, chat.row.id);
+          const text = await this.#buildBlock(chatId, chat.row.id);
           await chat.store.saveOwnPrompt(chat.row.id, text, BLOCK_VERSION);
           return text;
         },
@@ -125,12 +136,12 @@ export class Chats implements Members {
     } catch (cause) {
       if (!(cause instanceof HermesError) || cause.code !== "chat-busy") throw cause;
       this.#log.warn(`The memory block of a chat was not stored: ${cause.message}`, { sessionId });
-      return this.buildBlock(chatId, sessionId);
+      return this.#buildBlock(chatId, sessionId);
     }
   }
 
   /** The entries and the provider's text as they are now. */
-  async buildBlock(chatId: string, sessionId: string): Promise<string> {
+  async #buildBlock(chatId: string, sessionId: string): Promise<string> {
     const curated = await this.#person.curated({ log: (line) => this.#log.warn(line) });
     const blocks = MEMORY_TARGETS.flatMap((target) => curated?.renderSnapshot(target) ?? []);
     const manager = await this.#providers.of(sessionId, chatId);
@@ -150,8 +161,8 @@ export class Chats implements Members {
     const turn = users.length + (isStored ? 0 : 1);
     const key = JSON.stringify([sessionId, turn, query]);
     const known = this.#recalls.get(key);
-    if (known !== undefined) return known;
-    const recall = recallFor({
+    if (known !== undefined && performance.now() < known.untilMs) return known.text;
+    const text = recallFor({
       query,
       sessionId,
       person: this.#person,
@@ -160,12 +171,13 @@ export class Chats implements Members {
       turn,
       log: this.#log,
     });
-    this.#recalls.set(key, recall);
+    this.#recalls.delete(key);
+    this.#recalls.set(key, { text, untilMs: performance.now() + RECALL_MS });
     for (const oldest of this.#recalls.keys()) {
       if (this.#recalls.size <= MOST_RECALLS) break;
       this.#recalls.delete(oldest);
     }
-    return recall;
+    return text;
   }
 
   /** How many messages at the front of the list the chat has. */
@@ -174,11 +186,16 @@ export class Chats implements Members {
     sessionId: string,
     stored: readonly Message[],
     given: readonly Message[],
-    options: { readonly isExchange?: boolean; readonly isNew?: boolean } = {},
+    kind: { readonly isExchange?: boolean; readonly isNew?: boolean } = {},
   ): Promise<number> {
-    const newest = align(stored.filter(isTold), given, options);
-    if (newest.isAnchored || !stored.some(isHandoff)) return newest.fresh;
-    // The caller's list may begin before the compaction.
+    const options = { ...kind, shown: asShown };
+    const newest = stored.filter(isTold);
+    const summary = newest.findLastIndex(isHandoff);
+    if (summary < 0 || commonStart(newest, given, asShown) > summary)
+      return align(newest, given, options).fresh;
+    const end = align(newest, given, { ...options, isExchange: true });
+    if (end.isAnchored) return end.fresh;
+    // The caller's list begins before the compaction.
     const { messages } = await loadWholeChat(store, sessionId, stored);
     return align(messages.filter(isTold), given, options).fresh;
   }
@@ -232,13 +249,13 @@ export class Chats implements Members {
     given: readonly Message[],
   ): Promise<Change> {
     const all = stored.filter(isTold);
-    const isSummaryGiven = commonStart(all, given) > all.findLastIndex(isHandoff);
+    const isSummaryGiven = commonStart(all, given, asShown) > all.findLastIndex(isHandoff);
     const whole = isSummaryGiven ? undefined : await loadWholeChat(store, row.id, stored);
     const list = whole === undefined ? all : whole.messages.filter(isTold);
     const changeable =
       whole?.changeable ??
       new Set(stored.slice(stored.findLastIndex(isHandoff) + 1).flatMap(({ meta }) => meta.rowId ?? []));
-    const common = commonStart(list, given);
+    const common = commonStart(list, given, asShown);
     const isChangeable = ({ meta }: Message): boolean => changeable.has(meta.rowId ?? -1);
     const takenBack = list.slice(common).filter(isChangeable).length;
     if (takenBack === 0)
@@ -323,6 +340,7 @@ export class Chats implements Members {
       await this.#providers.ended(sessions);
       const files = sessionFiles(this.#person.memory.home);
       const deleted = await store.deleteSessions(sessions, { ...files, leaseHolder: holder });
+      this.#recalls.clear(); // those of other chats may quote it
       return deleted > 0;
     });
   }
@@ -336,9 +354,53 @@ export class Chats implements Members {
     return store === undefined || row === undefined ? undefined : { store, row };
   }
 
-  compact: Members["compact"] = () => {
-    throw new Error("not built");
-  };
+  // ---- Compaction ----
+
+  async compact(chatId: string, options: CompactOptions): Promise<Compacted> {
+    const found = await this.#existing(chatId);
+    if (found === undefined) throw unknownChat(chatId);
+    const { store, row } = found;
+    const manager = await this.#providers.of(row.id, chatId);
+    const { compactChat } = await import("./compact-chat.ts");
+    const compacted = await compactChat(
+      {
+        person: this.#person,
+        store,
+        turns: this.#turns,
+        manager,
+        newBlock: async () => ({ text: await this.#buildBlock(chatId, row.id), version: BLOCK_VERSION }),
+      },
+      { ...options, chatId, sessionId: row.id, system: await this.#block(chatId, store, row.id) },
+    );
+    if (compacted.sessionId !== row.id) await this.#providers.continued(row.id, compacted.sessionId);
+    return compacted;
+  }
+
+  // ---- For extraction ----
+
+  /** Every message of the chat. Rejects with `unknown-chat`. */
+  async whole(chatId: string): Promise<{
+    readonly store: SessionStore;
+    readonly sessionId: string;
+    readonly messages: readonly Message[];
+  }> {
+    const found = await this.#existing(chatId);
+    if (found === undefined) throw unknownChat(chatId);
+    const { store, row } = found;
+    const { messages } = await loadWholeChat(store, row.id, await loadChat(store, row.id));
+    return { store, sessionId: row.id, messages };
+  }
+
+  /** For one caller at a time. */
+  alone<T>(chatId: string, work: (chat: HeldChat) => Promise<T>): Promise<T> {
+    return this.#turns.alone(chatId, work);
+  }
+}
+
+function unknownChat(chatId: string): HermesError {
+  return new HermesError("unknown-chat", `There is no chat '${chatId}'.`, {
+    hint: "List the chats with chats(); remember() and context() create one.",
+  });
 }
 
 // ---- The list for a model ----

@@ -159,26 +159,22 @@ export type ChatMessage = WithProviderOptions<
 
 type Json = null | string | number | boolean | Json[] | { [key: string]: Json };
 type WithProviderOptions<T> = T & { providerOptions?: { [provider: string]: { [key: string]: Json } } };
-/** Text in a message for the AI SDK. */
-export type ChatTextPart = WithProviderOptions<{ type: "text"; text: string }>;
+type ChatTextPart = WithProviderOptions<{ type: "text"; text: string }>;
 /** `data`: base64, or an address. */
-export type ChatFilePart = WithProviderOptions<{
+type ChatFilePart = WithProviderOptions<{
   type: "file";
   data: string | URL;
   mediaType: string;
   filename?: string;
 }>;
-/** Reasoning in a reply for the AI SDK. */
-export type ChatReasoningPart = WithProviderOptions<{ type: "reasoning"; text: string }>;
-/** A tool call in a reply for the AI SDK. */
-export type ChatToolCallPart = WithProviderOptions<{
+type ChatReasoningPart = WithProviderOptions<{ type: "reasoning"; text: string }>;
+type ChatToolCallPart = WithProviderOptions<{
   type: "tool-call";
   toolCallId: string;
   toolName: string;
   input: unknown;
 }>;
-/** The result of a tool call for the AI SDK. */
-export type ChatToolResultPart = WithProviderOptions<{
+type ChatToolResultPart = WithProviderOptions<{
   type: "tool-result";
   toolCallId: string;
   toolName: string;
@@ -256,6 +252,8 @@ export type Extracted = {
   readonly skipped: readonly { readonly text: string; readonly reason: string }[];
   /** Messages that were looked at. */
   readonly messages: number;
+  /** Messages that did not fit into one request: the next call looks at them. */
+  readonly remaining: number;
 };
 
 // ---- Entries ----

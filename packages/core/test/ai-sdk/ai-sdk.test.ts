@@ -190,6 +190,50 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
     expect(await stored(me)).toEqual(["user: 1?", "assistant: one", "user: In French?", "assistant: deux"]);
   });
 
+  it("goes on when a client sends only the result of its own tool, twice", async () => {
+    const me = await ana();
+    const own = { tools: { look: { ...chat(me).tools.memory, execute: undefined } } } as unknown as AiSdk;
+    const result = (toolCallId: string) => ({
+      role: "tool",
+      content: [
+        {
+          type: "tool-result",
+          toolCallId,
+          toolName: "look",
+          output: { type: "text", value: `seen ${toolCallId}` },
+        },
+      ],
+    });
+    const model = sdk.model([[call("a", "look", {})], [call("b", "look", {})], "Done."]);
+    const { middleware } = chat(me);
+    for (const messages of [[user("Look twice")], [result("a")], [result("b")]])
+      await sdk.generate({ model, memory: { ...own, middleware }, messages });
+    expect(said(model.prompts[2])).toEqual([
+      ...["user: Look twice", "assistant: tool-call look", "tool: tool-result look"],
+      ...["assistant: tool-call look", "tool: tool-result look"],
+    ]);
+    expect(await stored(me)).toEqual([
+      ...["user: Look twice", "assistant: look({})", "tool: seen a", "assistant: look({})", "tool: seen b"],
+      "assistant: Done.",
+    ]);
+  });
+
+  it("keeps the conversation behind examples that the caller sends each time, if it says so", async () => {
+    const me = await ana();
+    const model = sdk.model(["one", "two"]);
+    const examples = [user("Example?"), assistant("Example!")];
+    for (const text of ["1?", "2?"])
+      await sdk.generate({ model, memory: chat(me, { follow: false }), messages: [...examples, user(text)] });
+    expect(said(model.prompts[1])).toEqual([
+      "user: Example?",
+      "assistant: Example!",
+      "user: 1?",
+      "assistant: one",
+      "user: 2?",
+    ]);
+    expect(await stored(me)).toHaveLength(6);
+  });
+
   it("keeps the text of a stream that broke off or was stopped, and no half of a tool call", async () => {
     const me = await ana();
     const start = { type: "tool-input-start", id: "k", toolName: "memory" };
@@ -234,6 +278,29 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
     await expect(sdk.generate({ model, memory, messages: [user("2?")] })).rejects.toThrow("gone");
     expect(await stored(me)).toEqual(["user: 1?", "assistant: Back again", "user: 2?"]);
     expect(model.prompts[0]).toEqual(model.prompts[1]);
+  });
+
+  it("passes the text on before it is stored, and ends the stream after that", async () => {
+    const me = await ana();
+    const gate = Promise.withResolvers<void>();
+    const events: string[] = [];
+    const slow: UserMemory = Object.create(me, {
+      remember: {
+        value: async () => {
+          await gate.promise;
+          events.push("stored");
+        },
+      },
+    });
+    const ask = { model: sdk.model(["All of it"]), memory: chat(slow), messages: [user("?")] };
+    let text = "";
+    for await (const piece of sdk.stream(ask)) {
+      text += piece;
+      if (text !== "All of it") continue;
+      events.push("read");
+      gate.resolve();
+    }
+    expect([...events, "ended"]).toEqual(["read", "stored", "ended"]);
   });
 
   it("answers even if nothing can be stored, and reports it", async () => {
@@ -365,6 +432,65 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
         [0, 1, 2].flatMap((turn) => [`user: I am ${id} ${turn}`, `assistant: ${id} ${turn}`]),
       );
     }
+  });
+
+  it("sends files, reasoning and tools of the vendor from the store as the SDK would send them", async () => {
+    const me = await ana();
+    const { middleware, tools } = chat(me);
+    // A tool without a function, which the vendor runs.
+    const memory = {
+      middleware,
+      tools: { web_search: { ...tools.memory, execute: undefined } },
+    } as unknown as AiSdk;
+    const pdf = {
+      type: "file",
+      data: new Uint8Array([37, 80, 68, 70]),
+      mediaType: "application/pdf",
+      filename: "a.pdf",
+    };
+    const searched = {
+      type: "tool-call",
+      toolCallId: "s1",
+      toolName: "web_search",
+      input: '{"q":"kiln"}',
+      providerExecuted: true,
+    };
+    const found = {
+      type: "tool-result",
+      toolCallId: "s1",
+      toolName: "web_search",
+      result: { hits: 1 },
+      providerExecuted: true,
+    };
+    const signed = { type: "reasoning", text: "Hm.", providerMetadata: { anthropic: { signature: "abc" } } };
+    const model = sdk.model([[signed, searched, found, { type: "text", text: "A kiln." }], "Yes.", "Yes."]);
+    await sdk.generate({ model, memory, messages: [user([{ type: "text", text: "What?" }, pdf])] });
+    await sdk.generate({ model, memory: chat(me), messages: [user("Sure?")] });
+    const [question, reply, last] = (model.prompts[1] ?? []).filter(({ role }) => role !== "system");
+    expect(model.prompts[1]?.filter(({ role }) => role !== "system")).toHaveLength(3);
+    const bytes = Buffer.from([37, 80, 68, 70]).toString("base64");
+    expect(question?.content).toMatchObject([
+      { type: "text", text: "What?" },
+      {
+        type: "file",
+        mediaType: "application/pdf",
+        filename: "a.pdf",
+        data: sdk.version === 7 ? { type: "data", data: bytes } : bytes,
+      },
+    ]);
+    expect(reply?.content).toMatchObject([
+      { type: "reasoning", text: "Hm.", providerOptions: { anthropic: { signature: "abc" } } },
+      { type: "text", text: "A kiln." }, // the store keeps text in front of calls
+      {
+        type: "tool-call",
+        toolCallId: "s1",
+        toolName: "web_search",
+        input: { q: "kiln" },
+        providerExecuted: true,
+      },
+      { type: "tool-result", toolCallId: "s1", output: { type: "json", value: { hits: 1 } } },
+    ]);
+    expect(last).toMatchObject({ role: "user" });
   });
 
   it("gives the stored chat as messages that the SDK accepts", async () => {

@@ -8,14 +8,14 @@ import { MockLanguageModelV3 } from "ai6/test";
 import type { AiSdk } from "../../src/ai-sdk/index.ts";
 
 /** A text, parts of a reply, a failure, or a function of the request. */
-export type Reply = string | readonly object[] | Error | ((prompt: CallOptions["prompt"]) => string);
+type Reply = string | readonly object[] | Error | ((prompt: CallOptions["prompt"]) => string);
 
-export type CallOptions = {
+type CallOptions = {
   readonly prompt: readonly { readonly role: string; readonly content: unknown }[];
   readonly abortSignal?: AbortSignal;
 };
 
-export type Ask = {
+type Ask = {
   readonly messages: readonly object[];
   readonly system?: string;
   readonly memory: Pick<AiSdk, "middleware"> & Partial<AiSdk>;
@@ -34,7 +34,7 @@ export type Sdk = {
   stream(ask: Ask): AsyncIterable<string>;
 };
 
-export class ScriptedModel {
+class ScriptedModel {
   readonly prompts: CallOptions["prompt"][] = [];
   readonly model: object;
   readonly #replies: Reply[];

@@ -8,6 +8,7 @@ import {
   openSessionStore,
   resultNote,
   type SessionStore,
+  type SessionUser,
   WITHOUT_USER,
 } from "../../src/sessions/index.ts";
 import { leafOf } from "../../testing/session-store/summary-nodes.ts";
@@ -33,6 +34,7 @@ type Aim = Required<Target> & {
   readonly lock: string;
   readonly result: string;
   readonly word: string;
+  readonly person: SessionUser | null;
 };
 /** `own` belongs to the caller. */
 type Case = (store: SessionStore, aim: Aim, own: Aim) => Promise<unknown>;
@@ -156,6 +158,7 @@ const MORE: Partial<Record<Method, readonly Case[]>> = {
       store.deleteSessions([session, own.session, null], { leaseHolder: holder }),
     (store, { session }, own) => store.deleteSessions([own.session, session], { leaseHolder: own.holder }),
   ],
+  eraseSessions: [(store, { person }) => store.eraseSessions(person)],
   listDelegates: [(store, { session }, own) => store.listDelegates([own.session, session])],
   exportEach: [(store) => exportAll(store, { includeInactive: true })],
   importSessions: [
@@ -342,6 +345,7 @@ async function aimsOf(home: SessionStore): Promise<Readonly<Record<Name, Aim>>> 
         node: `lcm_${slug(name)}`,
         job: slug(name),
         word: wordOf(name),
+        person: name === "the owner" ? null : PEOPLE[name],
         ...named,
       },
     ];
@@ -363,6 +367,7 @@ function nowhereLike(aim: Aim): Aim {
     lock: other(aim.lock),
     result: other(aim.result),
     word: other(aim.word),
+    person: { platform: "web", userId: "nobody" },
   };
 }
 

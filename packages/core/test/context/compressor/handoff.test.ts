@@ -298,6 +298,12 @@ describe("tool pairs", () => {
     expect(orphanResults(twice)).toEqual(twice.slice(3));
   });
 
+  it("leave out calls that the model's provider ran, whose results are in the reply", () => {
+    const ran = { id: "s1", name: "web_search", arguments: "{}", vendor: { providerExecuted: true } };
+    const messages = [newMessage({ role: "assistant", content: "Found.", toolCalls: [ran] }), say("user")];
+    expect(repairPairs(messages)).toBe(messages);
+  });
+
   it("get a stub for a missing result, so that no call stands alone", () => {
     const messages = frozen([call("p", "q"), result("p"), call("r"), say("user")]);
     const repaired = repairPairs(messages);
