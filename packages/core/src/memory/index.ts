@@ -1,6 +1,5 @@
 // The opened home. Importing it loads no layer.
-export { chatSessionId } from "./chat-id.ts";
-export { findChat } from "./chat-session.ts";
+export { chatSessionId, findChat } from "./chat-id.ts";
 export { ConfigFailure, ifUsable, openHome, usable } from "./open-home.ts";
 export { openMemory } from "./open-memory.ts";
 export type {
