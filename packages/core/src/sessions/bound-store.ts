@@ -80,8 +80,7 @@ function sessionRecords(bound: Binding): SessionRecords {
     getSession: async (id, scope) => store.getSession(id, bound.scoped(scope)),
     saveOwnPrompt: (id, text, version) => bound.own(id, (seen) => store.saveOwnPrompt(seen, text, version)),
     getOwnPrompt: async (id, scope) => store.getOwnPrompt(id, bound.scoped(scope)),
-    setSessionTitle: (id, title, options) =>
-      bound.own(id, (seen) => store.setSessionTitle(seen, title, options)),
+    setSessionTitle: async (id, title, options) => store.setSessionTitle(id, title, bound.scoped(options)),
     getSessionTitle: async (id, scope) => store.getSessionTitle(id, bound.scoped(scope)),
     getNextTitleInLineage: async (base, scope) => store.getNextTitleInLineage(base, bound.scoped(scope)),
     resolveSessionByTitle: async (title, options) =>
