@@ -371,6 +371,8 @@ function stagedFor({ target }: TargetStore, directory: string | undefined): stri
 export type EraseFilesRequest = {
   readonly dir: string;
   readonly pendingDirectory: string;
+  /** Other folders of the person in `dir`, and the locks for changes in them. */
+  readonly folders: readonly { readonly folder: string; readonly lock: string }[];
   /** Of one user: the directory is theirs, and goes with everything in it. Otherwise it is the owner's, and contains `users`. */
   readonly isOfUser: boolean;
   readonly lockTimeoutMs: number;
@@ -411,12 +413,16 @@ export async function eraseMemoryFiles(request: EraseFilesRequest): Promise<Eras
   if (isOfUser && !isDryRun) removeIfEmpty(pendingDirectory);
   const counted = () => trying(dir, () => countEverything(request, remaining)) ?? NO_FILES;
   if (isDryRun || !existsSync(dir)) return { ...counted(), pending, remaining };
-  const locks = MEMORY_TARGETS.flatMap((target) => [...lockPaths(targetPaths(dir, target).file)]);
+  const locks = [
+    ...MEMORY_TARGETS.flatMap((target) => [...lockPaths(targetPaths(dir, target).file)]),
+    ...request.folders.flatMap(({ folder, lock }) => (existsSync(folder) ? [lock] : [])),
+  ];
   try {
     const outcome = await withFileLocks(locks, { timeoutMs: request.lockTimeoutMs }, () => {
       const { listed, ...counts } = counted();
       const files = listed.filter((path) => isGone(path, trying)).length;
       if (isOfUser) removeDirectory(dir);
+      else for (const { folder } of request.folders) removeDirectory(folder);
       return { ...counts, files };
     });
     if (outcome.ok) return { ...outcome.value, pending, remaining };
@@ -433,16 +439,19 @@ type Counted = Omit<ErasedFiles, "pending" | "remaining"> & { readonly listed: r
 
 const NO_FILES: Counted = { entries: 0, archived: 0, changes: 0, files: 0, listed: [] };
 
-function countEverything({ dir, isOfUser }: EraseFilesRequest, remaining: string[]): Counted {
+function countEverything({ dir, isOfUser, folders }: EraseFilesRequest, remaining: string[]): Counted {
   const targets = MEMORY_TARGETS.map((target) => targetPaths(dir, target));
   // The curated files are the first of them: see `purgeTarget`.
   const known = targets.flatMap((paths) => filesOf({ paths }));
   const pins = pinsPath(dir);
   const others = isOfUser
     ? filesBelow(dir)
-    : [...listTemps(dir, ".mem_"), ...listTemps(dir, `.${basename(pins)}.`), pins].filter((path) =>
-        existsSync(path),
-      );
+    : [
+        ...[...listTemps(dir, ".mem_"), ...listTemps(dir, `.${basename(pins)}.`), pins].filter((path) =>
+          existsSync(path),
+        ),
+        ...folders.flatMap(({ folder }) => filesBelow(folder)),
+      ];
   const listed = [...new Set([...known, ...others].map((path) => resolve(path)))].filter((path) => {
     if (path.endsWith(".lock")) return false;
     if (isOwn(path, dir, isOfUser)) return true;
@@ -513,6 +522,7 @@ function isGone(path: string, trying: <T>(path: string, work: () => T) => T | un
  * a new one. Windows refuses to delete an open file: then the empty lock files stay, and the next call removes them.
  */
 function removeDirectory(dir: string): void {
+  if (!existsSync(dir)) return;
   for (const path of filesBelow(dir)) {
     if (!path.endsWith(".lock")) continue;
     try {

@@ -38,7 +38,7 @@ export {
   type ScanOptions,
   scanOptions,
 } from "./entry-checks.ts";
-export { type ErasedFiles, eraseMemoryFiles, type Forgotten, type Purged } from "./erase.ts";
+export { eraseMemoryFiles, type Forgotten, type Purged } from "./erase.ts";
 export { explainGap, listBackups } from "./file-errors.ts";
 export { memoryHistoryEntry } from "./history-tool.ts";
 export { Journal } from "./journal.ts";

@@ -2,7 +2,7 @@
 // choose the target and the plan; every write is carried out by TargetStore.transact.
 import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
-import { describeCause, err, ok, type Result } from "../lib/index.ts";
+import { describeCause, err, HermesError, ok, type Result } from "../lib/index.ts";
 import { type ArchivedEntry, archiveJson } from "./archive.ts";
 import {
   distinctEntries,
@@ -75,7 +75,8 @@ export class MemoryStore {
   readonly #scan: ScanOptions;
   readonly #warnings: string[] = [];
   readonly #warn: (line: string) => void;
-  #snapshots: Readonly<Partial<Record<MemoryTarget, Snapshot>>> = {};
+  /** Undefined until `load`. */
+  #snapshots: Readonly<Partial<Record<MemoryTarget, Snapshot>>> | undefined;
 
   constructor(options: MemoryStoreOptions) {
     this.dir = resolve(options.dir);
@@ -129,14 +130,26 @@ export class MemoryStore {
     for (const store of this.#all()) await store.removeLeftovers();
   }
 
-  /** The block as of the last load; undefined when there is nothing to show. */
+  /** The block as of the last load; undefined when there is nothing to show. Throws `memory-not-loaded` before the first load. */
   renderSnapshot(target: MemoryTarget): string | undefined {
-    return this.#snapshots[target]?.block;
+    return this.#snapshot(target)?.block;
   }
 
   /** Entries that the prompt shows as a placeholder, with the findings. As of the last load. */
   blockedEntries(target: MemoryTarget): readonly BlockedEntry[] {
-    return this.#snapshots[target]?.blocked ?? [];
+    return this.#snapshot(target)?.blocked ?? [];
+  }
+
+  /** Without this error, a program that forgets to load would send a prompt without memory and never notice. */
+  #snapshot(target: MemoryTarget): Snapshot | undefined {
+    if (this.#snapshots !== undefined) return this.#snapshots[target];
+    throw new HermesError(
+      "memory-not-loaded",
+      `The memory in ${this.dir} was not loaded, so there is no block for a prompt.`,
+      {
+        hint: "Call `await store.load()` once, before the first prompt is built.",
+      },
+    );
   }
 
   /** As of the last load or write. */

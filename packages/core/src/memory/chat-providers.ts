@@ -50,6 +50,11 @@ export class ChatProviders {
     }
   }
 
+  /** The person is erased. What is queued is handed over before. */
+  async endedAll(): Promise<void> {
+    await this.ended([...this.#active.keys()]);
+  }
+
   async #start(sessionId: string, chatId: string): Promise<MemoryManager | undefined> {
     try {
       const activation = await this.#person.provider.activate({

@@ -10,8 +10,9 @@ import { sessionFiles } from "../home.ts";
 import { describeCause, HermesError } from "../lib/index.ts";
 import type { Forgot } from "../providers/index.ts";
 import type { ErasedSessions } from "../sessions/index.ts";
+import { memoryFilesIn } from "./memory-files.ts";
 import { ifUsable } from "./open-home.ts";
-import type { Home, Person } from "./types.ts";
+import type { Person } from "./types.ts";
 import type { Erased } from "./user-memory.ts";
 
 const LOCK_TIMEOUT_MS = 10_000;
@@ -19,14 +20,12 @@ const LOCK_TIMEOUT_MS = 10_000;
 /** Rejects only if the home is closed. With `dryRun` it counts what the same call without it would erase. */
 export async function erasePerson(
   person: Person,
-  home: Home,
   { dryRun = false }: { readonly dryRun?: boolean } = {},
 ): Promise<Erased> {
-  const remaining: string[] = [];
-  const sessions = await eraseSessions(person, home, dryRun);
-  const files = await eraseFiles(person, home, dryRun);
+  const sessions = await eraseSessions(person, dryRun);
+  const files = await eraseFiles(person, dryRun);
   const { provider, elsewhere } = await eraseRecords(person, dryRun);
-  remaining.push(...sessions.remaining, ...files.remaining, ...elsewhere);
+  const remaining = [...sessions.remaining, ...files.remaining, ...elsewhere];
   const { entries, archived, changes, pending } = files;
   return {
     entries,
@@ -41,11 +40,13 @@ export async function erasePerson(
   };
 }
 
-async function eraseSessions(person: Person, home: Home, dryRun: boolean): Promise<ErasedSessions> {
+async function eraseSessions(person: Person, dryRun: boolean): Promise<ErasedSessions> {
   const none = { sessions: 0, messages: 0, files: 0, remaining: [] };
   try {
     const store = await person.sessions({ mode: dryRun ? "read" : "write" });
-    return (await store?.eraseSessions(person.user ?? null, { ...sessionFiles(home.home), dryRun })) ?? none;
+    return (
+      (await store?.eraseSessions({ ...person.scope, ...sessionFiles(person.memory.home), dryRun })) ?? none
+    );
   } catch (cause) {
     if (isClosed(cause)) throw cause;
     const why =
@@ -56,12 +57,20 @@ async function eraseSessions(person: Person, home: Home, dryRun: boolean): Promi
   }
 }
 
-async function eraseFiles(person: Person, home: Home, isDryRun: boolean) {
-  const config = await ifUsable(home.memoryConfig());
+async function eraseFiles(person: Person, isDryRun: boolean) {
+  const config = await ifUsable(person.memory.memoryConfig());
   const { eraseMemoryFiles } = await import("../curated/index.ts");
   const { directory: dir, pendingDirectory, user } = person;
   const lockTimeoutMs = config === undefined ? LOCK_TIMEOUT_MS : config.lockTimeoutSeconds * 1000;
-  return eraseMemoryFiles({ dir, pendingDirectory, isOfUser: user !== undefined, lockTimeoutMs, isDryRun });
+  const folders = [memoryFilesIn(dir)];
+  return eraseMemoryFiles({
+    dir,
+    pendingDirectory,
+    folders,
+    isOfUser: user !== undefined,
+    lockTimeoutMs,
+    isDryRun,
+  });
 }
 
 type Records = { readonly provider: Erased["provider"]; readonly elsewhere: readonly string[] };

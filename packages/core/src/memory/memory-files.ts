@@ -25,6 +25,11 @@ const MOST_FILE_CHARS = 64_000;
 const MOST_LEVELS = 5;
 const MOST_NAME_CHARS = 100;
 
+/** The folder of a person, and the lock for changes in it. */
+export function memoryFilesIn(directory: string): { readonly folder: string; readonly lock: string } {
+  return { folder: join(directory, FOLDER), lock: join(directory, LOCK) };
+}
+
 /** Empty: the folder itself. */
 export type FilePath = readonly string[];
 
@@ -63,7 +68,7 @@ export class MemoryFiles {
   /** `directory`: of the person. Created with the first file. */
   constructor(directory: string) {
     this.#person = directory;
-    this.#root = join(directory, FOLDER);
+    this.#root = memoryFilesIn(directory).folder;
   }
 
   // ---- Reading ----
@@ -116,7 +121,7 @@ export class MemoryFiles {
   /** Runs synchronous work that reads and then writes; other processes wait. */
   async exclusively<T>(work: () => T): Promise<T> {
     mkdirSync(this.#person, { recursive: true, mode: 0o700 });
-    const locked = await withFileLocks([join(this.#person, LOCK)], { timeoutMs: LOCK_WAIT_MS }, work);
+    const locked = await withFileLocks([memoryFilesIn(this.#person).lock], { timeoutMs: LOCK_WAIT_MS }, work);
     if (locked.ok) return locked.value;
     const { path, waitedMs } = locked.error;
     throw new HermesError("memory-locked", `Another process kept ${path} locked for ${waitedMs} ms.`, {

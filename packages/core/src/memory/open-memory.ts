@@ -29,7 +29,7 @@ class OpenedMemory implements Memory {
   constructor(home: Home, log: Logger) {
     this.administration = home;
     this.#log = log;
-    this.#owner = new PersonMemory(home.owner, home, log);
+    this.#owner = new PersonMemory(home.owner, log);
     this.owner = this.#owner;
   }
 
@@ -39,7 +39,7 @@ class OpenedMemory implements Memory {
 
   user(user: { readonly platform: string; readonly id: string | number | bigint }): UserMemory {
     const person = this.administration.user(user);
-    const known = this.#users.get(person) ?? new PersonMemory(person, this.administration, this.#log);
+    const known = this.#users.get(person) ?? new PersonMemory(person, this.#log);
     this.#users.set(person, known);
     return known;
   }
@@ -57,14 +57,12 @@ class OpenedMemory implements Memory {
 /** The layers of a person are loaded with the first member that needs them. */
 class PersonMemory implements UserMemory {
   readonly layers: Person;
-  readonly #home: Home;
   readonly #log: Logger;
   #entries: Promise<Entries> | undefined;
   #chats: Promise<Chats> | undefined;
 
-  constructor(person: Person, home: Home, log: Logger) {
+  constructor(person: Person, log: Logger) {
     this.layers = person;
-    this.#home = home;
     this.#log = log;
   }
 
@@ -103,8 +101,11 @@ class PersonMemory implements UserMemory {
 
   readonly search: UserMemory["search"] = async (...args) =>
     (await import("./search.ts")).searchMemory(this.layers, ...args);
-  readonly erase: UserMemory["erase"] = async (...args) =>
-    (await import("./erase.ts")).erasePerson(this.layers, this.#home, ...args);
+  readonly erase: UserMemory["erase"] = async (options = {}) => {
+    const { erasePerson } = await import("./erase.ts");
+    if (options.dryRun !== true) await (await this.#chats)?.forgetAll();
+    return erasePerson(this.layers, options);
+  };
 
   #openEntries(): Promise<Entries> {
     this.#entries ??= import("./entries.ts").then(({ Entries }) => new Entries(this.layers));

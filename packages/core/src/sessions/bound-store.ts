@@ -24,7 +24,7 @@ import {
   type SessionUser,
   scopeOfUser,
   USER_PLATFORM,
-  WITHOUT_USER,
+  type WITHOUT_USER,
 } from "./identity.ts";
 import type { ExportedSession } from "./rows.ts";
 import type {
@@ -80,6 +80,8 @@ function sessionRecords(bound: Binding): SessionRecords {
     getSession: async (id, scope) => store.getSession(id, bound.scoped(scope)),
     saveOwnPrompt: (id, text, version) => bound.own(id, (seen) => store.saveOwnPrompt(seen, text, version)),
     getOwnPrompt: async (id, scope) => store.getOwnPrompt(id, bound.scoped(scope)),
+    setExtractedId: (id, message) => bound.own(id, (seen) => store.setExtractedId(seen, message)),
+    getExtractedId: async (id, scope) => store.getExtractedId(id, bound.scoped(scope)),
     setSessionTitle: async (id, title, options) => store.setSessionTitle(id, title, bound.scoped(options)),
     getSessionTitle: async (id, scope) => store.getSessionTitle(id, bound.scoped(scope)),
     getNextTitleInLineage: async (base, scope) => store.getNextTitleInLineage(base, bound.scoped(scope)),
@@ -219,10 +221,7 @@ function storeMaintenance(bound: Binding): StoreMaintenance {
       return store.deleteSessions(seen, options);
     },
     deleteSessionIfEmpty: (id) => bound.own(id, (seen) => store.deleteSessionIfEmpty(seen)),
-    async eraseSessions(of, options) {
-      bound.refuseOthers(of);
-      return store.eraseSessions(of, options);
-    },
+    eraseSessions: async (options) => store.eraseSessions(bound.scoped(options)),
     listDelegates: async (ids, scope) => store.listDelegates(ids, bound.scoped(scope)),
     exportSession: async (id, options) => store.exportSession(id, bound.scoped(options)),
     async *exportEach(options) {
@@ -313,12 +312,6 @@ class Binding {
     throw sessionError("bad-user-id", "This store is bound to one person, and another one was passed.", {
       hint: "Leave the user out, or use the store of the whole home.",
     });
-  }
-
-  /** Throws `bad-user-id` for anybody but this person; null is the owner of the home. */
-  refuseOthers(user: SessionUser | null): void {
-    this.refuseIfClosed();
-    this.#refuseOthers(scopeOfPerson(user === null ? WITHOUT_USER : user));
   }
 
   /** True when this is the id of one of the person's sessions. */

@@ -116,6 +116,12 @@ export interface SessionRecords {
   saveOwnPrompt(id: string, text: string, version: number): Promise<void>;
   getOwnPrompt(id: string, scope?: Scope): Promise<OwnPrompt | null>;
 
+  // Extraction of facts
+  /** Messages up to this one were looked at for facts. For a copy, its original's id counts. Rejects with `unknown-session`. */
+  setExtractedId(id: string, messageId: number): Promise<void>;
+  /** Null: none was looked at. */
+  getExtractedId(id: string, scope?: Scope): Promise<number | null>;
+
   // Titles
   /**
    * False for an unknown session, and for a title made by a model (`llm`) when a user has set one. Rejects with `title-too-long`,
@@ -514,14 +520,12 @@ export interface StoreMaintenance {
   deleteSessions(ids: readonly unknown[], options?: SessionFiles & EditOptions): Promise<number>;
   deleteSessionIfEmpty(id: string): Promise<boolean>;
   /**
-   * Erases every session of one user, or with null every session without a user, with all messages, also archived and rewound ones,
-   * and overwrites the bytes of deleted rows. Sessions of others stay, also those that come from one of these. Unlike the members
-   * above it goes on if a session is busy, removes files before their rows, and can be repeated after a failure.
+   * Erases every session of one person (platform and id, or `withoutUser`) with all messages, also archived and rewound ones, and
+   * overwrites the bytes of deleted rows. Sessions of others stay, also those that come from one of these. Unlike the members above
+   * it goes on if a session is busy, removes files before their rows, and can be repeated after a failure. Rejects with
+   * `bad-user-id` without a person: it never erases the sessions of all.
    */
-  eraseSessions(
-    of: SessionUser | null,
-    options?: SessionFiles & { readonly dryRun?: boolean },
-  ): Promise<ErasedSessions>;
+  eraseSessions(options: Scope & SessionFiles & { readonly dryRun?: boolean }): Promise<ErasedSessions>;
   /** The subagent runs, at any depth, that are deleted with these sessions. */
   listDelegates(ids: readonly string[], scope?: Scope): Promise<string[]>;
 

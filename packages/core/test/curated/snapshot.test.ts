@@ -3,7 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { placeholder } from "../../src/curated/entry-checks.ts";
-import { scanThreats } from "../../src/index.ts";
+import { MemoryStore, scanThreats } from "../../src/index.ts";
 import { THREAT_IDS } from "../../src/security/index.ts";
 import { INVISIBLE_IDS } from "../../src/security/threats/threat-scan.ts";
 import { startScript } from "../fakes/child.ts";
@@ -12,6 +12,18 @@ import { addAll, done, MemoryHome } from "../fakes/memory-home.ts";
 const RULE = "═".repeat(46);
 
 describe("a block", () => {
+  it("is refused before the first load, with what to do", async () => {
+    const home = new MemoryHome();
+    const store = new MemoryStore({ dir: home.dir });
+    expect(() => store.renderSnapshot("memory")).toThrow(
+      expect.objectContaining({ code: "memory-not-loaded", hint: expect.stringContaining("load()") }),
+    );
+    expect(() => store.blockedEntries("user")).toThrow(/was not loaded/);
+    await store.load();
+    expect(store.renderSnapshot("memory")).toBeUndefined();
+    expect(store.blockedEntries("user")).toEqual([]);
+  });
+
   it("has a rule, a header with the usage, a rule and the entries, and no newline behind", async () => {
     const home = new MemoryHome();
     const store = await home.open();

@@ -35,6 +35,8 @@ async function fillFiles(person: Person, secret: string): Promise<void> {
   await curated.pin("memory", `Stays: ${secret}`, true);
   writeFileSync(join(person.directory, "MEMORY.md.bak.1770000000"), `backup ${secret}`);
   writeFileSync(join(person.directory, ".mem_memory_abc123.tmp"), `temporary ${secret}`);
+  mkdirSync(join(person.directory, "files", "deep"), { recursive: true });
+  writeFileSync(join(person.directory, "files", "deep", "note.md"), `a model's note: ${secret}`);
   const payload = { action: "add", target: "memory", content: `Staged: ${secret}`, old_text: null } as const;
   const draft = { action: "add", summary: secret, origin: "foreground", payload };
   stagePending(person.pendingDirectory, draft as never, new Date());

@@ -151,6 +151,29 @@ describe("erasing a user", () => {
   });
 });
 
+it("chats of this process bring nothing back", async () => {
+  const home = tempDirectory();
+  writeFileSync(join(home, "config.yaml"), "memory:\n  provider: holographic\n");
+  await using memory = await openMemory({ home });
+  const ana = memory.user(ANA);
+  await ana.add(`Her kiln is a ${SECRET}`);
+  await ana.remember("one", `I own a ${SECRET}`, "Noted.");
+  const before = await ana.context("two", { query: `What about my ${SECRET}?` });
+  expect(before.system).toContain(SECRET);
+  expect(before.recall).toContain(SECRET);
+  const counted = await ana.erase({ dryRun: true });
+  const erased = await ana.erase();
+  expect(erased).toEqual(counted);
+  expect(erased).toMatchObject({ entries: 1, provider: { name: "holographic", erased: 1 }, remaining: [] });
+  expect(await ana.chats()).toEqual([]);
+  const after = await ana.context("two", { query: "What about my kiln?" });
+  expect(JSON.stringify(after)).not.toContain(SECRET);
+  expect(await ana.history()).toEqual([]);
+  expect(await ana.remember("one", "Hello", "Hi")).toMatchObject({ stored: 2, known: 0 });
+  await memory.close();
+  expect(holders(home, SECRET)).toEqual([]);
+});
+
 describe("erasing the owner", () => {
   it("leaves the users, and what is no memory", async () => {
     const home = await filledHome();

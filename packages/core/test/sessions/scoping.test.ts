@@ -304,6 +304,7 @@ async function settle(home: SessionStore, name: Name): Promise<void> {
   ]);
   await store.setSessionTitle(id, `Title ${word}`);
   await store.saveOwnPrompt(id, `the secret of ${name}`, 1);
+  await store.setExtractedId(id, first);
   const summary = `the secret of ${name}, lantern ${word}`;
   await store.insertSummaryNodes([
     leafOf(id, [first], { node_id: `lcm_${slug(name)}`, method: "extract", summary }),
@@ -386,6 +387,7 @@ async function stateOf(home: SessionStore, name: Name): Promise<object> {
   return {
     sessions: (await exportAll(store, { includeInactive: true })).sort((a, b) => (a.id < b.id ? -1 : 1)),
     prompts: await Promise.all(ids.map((id) => store.getOwnPrompt(id))),
+    extracted: await Promise.all(ids.map((id) => store.getExtractedId(id))),
     nodes: await store.listSummaryNodes(ids),
     leases: await Promise.all(ids.map((id) => store.getSessionLease(id))),
     locks: await Promise.all(ids.map((id) => store.getCompressionLockHolder(id))),

@@ -481,7 +481,7 @@ export function keptResultsContract({ it, expect }: Suite, { open }: Harness): v
 
 // ---- Erasing a user ----
 
-const ANA = { platform: "web", userId: "ana" } as const;
+const ANA = { userId: "ana", userPlatform: "web" } as const;
 
 export function erasingContract({ it, expect }: Suite, { open, reopen }: Harness): void {
   /** Sessions of two users on two platforms, and one without a user. */
@@ -506,7 +506,7 @@ export function erasingContract({ it, expect }: Suite, { open, reopen }: Harness
     await everybody(store);
     await store.setSessionArchived("ana", true);
     await store.undoTurns("ana.child");
-    const counted = await store.eraseSessions(ANA, { dryRun: true });
+    const counted = await store.eraseSessions({ ...ANA, dryRun: true });
     expect(counted).toMatchObject({ sessions: 2, messages: 4, files: 0 });
     expect(await left(store)).toHaveLength(5);
     expect(await store.eraseSessions(ANA)).toMatchObject({ sessions: 2, messages: 4, files: 0 });
@@ -519,12 +519,18 @@ export function erasingContract({ it, expect }: Suite, { open, reopen }: Harness
     expect(await other.searchMessages("words")).toHaveLength(3);
   });
 
-  it("null takes the sessions without a user, and no other", async () => {
+  it("it is refused without a person, and for an id that may be several people", async () => {
     await using store = await open();
     await everybody(store);
-    for (const lost of [undefined, {}, { platform: "web" }, { userId: "ana" }])
-      await expectCode(store.eraseSessions(lost as unknown as null), "bad-user-id");
-    expect(await store.eraseSessions(null)).toMatchObject({ sessions: 1, messages: 2 });
+    for (const nobody of [{}, { userId: "ana" }, { userId: undefined as never, userPlatform: "web" }])
+      await expectCode(store.eraseSessions(nobody), "bad-user-id");
+    expect(await left(store)).toHaveLength(5);
+  });
+
+  it("`withoutUser` takes the sessions without a user, and no other", async () => {
+    await using store = await open();
+    await everybody(store);
+    expect(await store.eraseSessions({ withoutUser: true })).toMatchObject({ sessions: 1, messages: 2 });
     expect(await left(store)).toEqual(["ana", "ana.child", "bo", "namesake"]);
   });
 
@@ -560,8 +566,8 @@ export function erasingContract({ it, expect }: Suite, { open, reopen }: Harness
     await store.appendMany("ana", [kept("c2")]);
     writeFileSync(join(files.sessionsDir, "session_ana.json"), "{}");
     writeFileSync(join(files.sessionsDir, "session_bo.json"), "{}");
-    expect(await store.eraseSessions(ANA, { ...files, dryRun: true })).toMatchObject({ files: 2 });
-    expect(await store.eraseSessions(ANA, files)).toMatchObject({ files: 2 });
+    expect(await store.eraseSessions({ ...ANA, ...files, dryRun: true })).toMatchObject({ files: 2 });
+    expect(await store.eraseSessions({ ...ANA, ...files })).toMatchObject({ files: 2 });
     expect(files.left()).toEqual(["c2-00000001.txt"]);
     expect(readdirSync(files.sessionsDir)).toEqual(["session_bo.json"]);
   });

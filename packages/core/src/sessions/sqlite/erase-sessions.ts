@@ -7,13 +7,23 @@ import { rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { SessionFiles } from "../../home.ts";
 import { describeCause, errnoCode } from "../../lib/index.ts";
-import { USER_PLATFORM } from "../identity.ts";
+import { sessionError } from "../errors.ts";
+import { type Scope, USER_PLATFORM } from "../identity.ts";
 import { describeHolder, isDeadHere } from "../lease-holders.ts";
 import { personWord } from "../search/document.ts";
 import { keptFile, listTranscripts } from "../session-files.ts";
 import type { ErasedSessions, HeldLease, StoreMaintenance } from "../store.ts";
 import { turnOf } from "./claims.ts";
-import { type Connection, featuresOf, isVisible, mark, seconds, visibleTo } from "./connection.ts";
+import {
+  type Connection,
+  featuresOf,
+  isOwnerOfHome,
+  isVisible,
+  mark,
+  seconds,
+  type Visible,
+  visibleTo,
+} from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { otherProcessesWithFileOpen } from "./database-file.ts";
 import { deleteOne } from "./deletion.ts";
@@ -29,8 +39,7 @@ const INDEX_WAIT_MS = 30_000;
 /** VACUUM writes about 100 MB per second and locks out every other writer, whose patience ends after 15 seconds. */
 const LARGEST_VACUUM_BYTES = 512 * 1024 * 1024;
 
-/** `:user` NULL means the owner here, and never all users. */
-const IS_THEIRS = `((:user IS NULL AND s.user_id IS NULL) OR (:user IS NOT NULL AND ${isVisible("s")}))`;
+const IS_THEIRS = isVisible("s");
 const THEIRS = `SELECT s.id FROM sessions s WHERE s.id IS NOT NULL AND ${IS_THEIRS} ORDER BY s.started_at, s.id`;
 const STILL_THEIRS = `SELECT 1 FROM sessions s WHERE s.id = :id AND ${IS_THEIRS}`;
 const EXISTS = "SELECT 1 FROM sessions WHERE id = :id";
@@ -50,18 +59,13 @@ const KEEP_PLATFORM = `
     AND ${mark("s", USER_PLATFORM)} IS NULL
 `;
 
-type Whose = { readonly user: string | null; readonly platform: string | null };
-
 export function erasingOperations(context: StoreContext) {
   const { connection } = context;
   return {
-    async eraseSessions(of, { dryRun = false, ...files } = {}) {
+    async eraseSessions({ dryRun = false, sessionsDir, resultsDir, ...scope }) {
+      const whose = onePerson(scope);
+      const files = { sessionsDir, resultsDir };
       if (!dryRun) connection.refuseIfReadOnly();
-      // Only null means the owner: a user that got lost must not.
-      const whose: Whose =
-        of === null
-          ? { user: null, platform: null }
-          : visibleTo({ userId: of?.userId, userPlatform: of?.platform });
       const found = await find(context, whose, files);
       const remaining = [...found.remaining, ...copiesOf(connection.path)];
       const erased = dryRun
@@ -77,6 +81,15 @@ export function erasingOperations(context: StoreContext) {
   } satisfies Partial<StoreMaintenance>;
 }
 
+/** An id without a platform may be several people, and no id everybody. */
+function onePerson(scope: Scope): Visible {
+  const whose = visibleTo(scope);
+  if (isOwnerOfHome(whose) || (whose.user !== null && whose.platform !== null)) return whose;
+  throw sessionError("bad-user-id", "It is not said whose sessions to erase.", {
+    hint: "Pass userId and userPlatform, or withoutUser for the owner of the home.",
+  });
+}
+
 // ---- What there is ----
 
 type Found = {
@@ -88,7 +101,7 @@ type Found = {
   readonly remaining: readonly string[];
 };
 
-async function find(context: StoreContext, whose: Whose, directories: SessionFiles): Promise<Found> {
+async function find(context: StoreContext, whose: Visible, directories: SessionFiles): Promise<Found> {
   const { connection, clock } = context;
   const found = await connection.read(() => {
     const all = connection.all<{ id: string }>(THEIRS, whose).map(({ id }) => id);
@@ -102,7 +115,7 @@ async function find(context: StoreContext, whose: Whose, directories: SessionFil
     return {
       sessions,
       messages: sessions.reduce((sum, id) => sum + messagesOf(connection, id), 0),
-      nameless: whose.user === null ? countOf(connection, `SELECT COUNT(*) AS number ${NAMELESS}`) : 0,
+      nameless: isOwnerOfHome(whose) ? countOf(connection, `SELECT COUNT(*) AS number ${NAMELESS}`) : 0,
       remaining: [
         ...busy.map(({ id, lease }) => busyNote(id, lease)),
         ...foreignRows(connection, whose, all),
@@ -179,7 +192,7 @@ const DELETED_WITH: ReadonlySet<string> = new Set([
 ]);
 
 /** Rows of other programs about these sessions or this user, by table. They are not ours to delete. */
-function foreignRows(connection: Connection, { user }: Whose, sessions: readonly string[]): string[] {
+function foreignRows(connection: Connection, whose: Visible, sessions: readonly string[]): string[] {
   const columns = connection.all<{ name: string; key: string }>(`
     SELECT m.name AS name, c.name AS key FROM main.sqlite_master m JOIN pragma_table_info(m.name) c
     WHERE m.type = 'table' AND c.name IN ('session_id', 'parent_session_id', 'conversation_id', 'user_id')
@@ -190,8 +203,9 @@ function foreignRows(connection: Connection, { user }: Whose, sessions: readonly
     if (DELETED_WITH.has(name) || name === TURNS) return false;
     const column = `"${name.replaceAll('"', '""')}"`;
     return key === "user_id"
-      ? user !== null &&
-          connection.get(`SELECT 1 FROM ${column} WHERE user_id = :user LIMIT 1`, { user }) !== undefined
+      ? !isOwnerOfHome(whose) &&
+          connection.get(`SELECT 1 FROM ${column} WHERE user_id = :user LIMIT 1`, { user: whose.user }) !==
+            undefined
       : connection.get(
           `SELECT 1 FROM ${column} WHERE ${key} IN (SELECT value FROM json_each(:ids)) LIMIT 1`,
           { ids },
@@ -228,7 +242,7 @@ function copiesOf(path: string): string[] {
 
 async function erase(
   { connection, clock }: StoreContext,
-  whose: Whose,
+  whose: Visible,
   found: Found,
   remaining: string[],
 ): Promise<Pick<ErasedSessions, "sessions" | "messages" | "files">> {
@@ -292,7 +306,7 @@ async function overwriting<T>(connection: Connection, work: () => Promise<T>): P
 // Always done, even if no session was found: an earlier call may have been killed, and sessions that were deleted one by one, without
 // overwriting, leave their bytes in free pages.
 
-async function cleanBytes(context: StoreContext, whose: Whose): Promise<string[]> {
+async function cleanBytes(context: StoreContext, whose: Visible): Promise<string[]> {
   const { connection, index } = context;
   const { path } = connection;
   const left: string[] = [];
@@ -346,15 +360,16 @@ async function rewriteFile(connection: Connection): Promise<string | undefined> 
 }
 
 /** The index numbers sessions, users and persons; the names stay in its tables when their messages are gone. */
-function dropNumbers(connection: Connection, { user, platform }: Whose): void {
+function dropNumbers(connection: Connection, whose: Visible): void {
   const { tables } = featuresOf(connection);
   if (!tables.has(SESSION_NUMBERS) || !tables.has(WORD_NUMBERS) || !tables.has(DOC)) return;
   connection.run(`
     DELETE FROM ${SESSION_NUMBERS} WHERE session_id NOT IN (SELECT id FROM sessions WHERE id IS NOT NULL)
       AND n NOT IN (SELECT n FROM ${DOC})
   `);
-  if (user === null || platform === null) return;
-  if (connection.get(THEIRS, { user, platform }) !== undefined) return; // a busy session
+  const { user, platform } = whose;
+  if (user === null || platform === null) return; // the owner has no id
+  if (connection.get(THEIRS, whose) !== undefined) return; // a busy session
   connection.run(`DELETE FROM ${WORD_NUMBERS} WHERE word = :word`, { word: personWord(platform, user) });
   // The same table numbers sources and roles, and the id on another platform.
   connection.run(

@@ -22,7 +22,12 @@ it("is optimized, checked and erased without a worker thread, and finds long mes
   expect(await store.searchMessages("lighthouse")).toHaveLength(1);
   expect(await store.optimize()).toMatchObject({ finished: true, vacuum: "done" });
   expect(await store.checkHealth()).toEqual({ ok: true, problems: [], indexChecked: true });
-  expect(await store.eraseSessions(null)).toEqual({ sessions: 1, messages: 1, files: 0, remaining: [] });
+  expect(await store.eraseSessions({ withoutUser: true })).toEqual({
+    sessions: 1,
+    messages: 1,
+    files: 0,
+    remaining: [],
+  });
   expect(await store.searchMessages("lighthouse")).toEqual([]);
 });
 
