@@ -61,7 +61,7 @@ function overlapOf(stored: readonly Message[], given: readonly Message[], shown?
 }
 
 /** The index of the last message of the user up to `at`; 0 if there is none. */
-export function turnStart(messages: readonly Message[], at: number): number {
+function turnStart(messages: readonly Message[], at: number): number {
   const from = Math.min(at, messages.length - 1);
   for (let index = from; index > 0; index -= 1) if (messages[index]?.role === "user") return index;
   return 0;

@@ -51,7 +51,7 @@ const SMALL_TALK =
   /^(?:(?:ok|okay|k|yes|yeah|yep|no|nope|sure|fine|good|great|nice|cool|perfect|thanks?|thank you|thx|ty|please|hi|hello|hey|bye|goodbye|go on|continue|next|done|right|exactly|correct|so|much|very|a|lot)[\s,.!?]*)+$/i;
 
 /** Nothing to look for: short, or only words of courtesy and agreement. */
-export function isTrivial(query: string): boolean {
+function isTrivial(query: string): boolean {
   const text = pyStrip(query);
   return codePointLength(text) < LEAST_CHARS || (text.length < 60 && SMALL_TALK.test(text));
 }

@@ -80,7 +80,8 @@ export async function loadWholeChat(
   return { messages: [...before, ...tail], changeable };
 }
 
-function originOf({ meta }: Message): number | undefined {
+/** The row of the message, or of the message that it is a copy of. */
+export function originOf({ meta }: Message): number | undefined {
   return meta.originId ?? meta.rowId;
 }
 

@@ -20,6 +20,7 @@ import {
   withoutDuplicates,
 } from "../curated/index.ts";
 import { describeCause, HermesError, normalizeNewlines, pyStrip, type Result } from "../lib/index.ts";
+import { chatSessionId } from "./chat-id.ts";
 import { memoryFailure } from "./memory-failure.ts";
 import type { Person } from "./types.ts";
 import type {
@@ -40,6 +41,9 @@ type Members = Pick<UserMemory, "add" | "list" | "update" | "remove" | "undo" | 
 /** For a part of the library that adds entries on its own, such as the extraction. */
 export type AddedBy = Pick<WriteMeta, "origin" | "group" | "sessionId">;
 
+/** Each failed attempt means that another writer has changed the entry meanwhile. */
+const MOST_ATTEMPTS = 20;
+
 export class Entries implements Members {
   readonly #person: Person;
 
@@ -56,38 +60,67 @@ export class Entries implements Members {
   async addAs(by: AddedBy, text: string, options: AddOptions = {}): Promise<Written> {
     const store = await this.#open();
     const target = options.target ?? "memory";
-    const meta = { ...metaOf(options), ...by };
-    return this.#write(store, target, { action: "add", content: text }, meta);
+    const meta = { ...(await this.#meta(options)), ...by };
+    const outcome = orThrow(await store.apply(target, { action: "add", content: text }, meta), target);
+    return this.#written(outcome, text);
   }
 
   async update(id: string, text: string, options: WriteOptions = {}): Promise<Written> {
-    const store = await this.#open();
-    const { target, entry } = findById(store, id);
-    const op = { action: "replace", oldText: entry, content: text, match: "entry" } as const;
-    return this.#write(store, target, op, metaOf(options));
+    const outcome = await this.#changeEntry(id, options, (oldText) => {
+      return { action: "replace", oldText, content: text, match: "entry" };
+    });
+    return this.#written(outcome, text);
   }
 
   async remove(id: string, options: WriteOptions = {}): Promise<Removed> {
-    const store = await this.#open();
-    const { target, entry } = findById(store, id);
-    const op = { action: "remove", oldText: entry, match: "entry" } as const;
-    const outcome = orThrow(await store.apply(target, op, metaOf(options)), target);
+    const outcome = await this.#changeEntry(id, options, (oldText) => {
+      return { action: "remove", oldText, match: "entry" };
+    });
     const { changeId } = outcome;
     if (changeId === undefined) throw new Error("an entry was removed without a line in the journal");
     return { change: changeId, warning: await this.#mirror(committedWrites(outcome), outcome.warning) };
   }
 
-  async #write(
-    store: MemoryStore,
-    target: EntryTarget,
-    op: Exclude<MemoryOp, { readonly action: "remove" }>,
-    meta: WriteMeta,
-  ): Promise<Written> {
-    const outcome = orThrow(await store.apply(target, op, meta), target);
+  /** If another writer replaces the entry between finding and changing it, the journal leads to its new text. */
+  async #changeEntry(
+    id: string,
+    options: WriteOptions,
+    change: (entry: string) => MemoryOp,
+  ): Promise<MemoryOpOutcome> {
+    const store = await this.#open();
+    const meta = await this.#meta(options);
+    for (let attempt = 1; ; attempt += 1) {
+      const { target, entry } = findById(store, id);
+      const outcome = await store.apply(target, change(entry), meta);
+      const isOutrun = !outcome.ok && outcome.error.kind === "no_match" && attempt < MOST_ATTEMPTS;
+      if (!isOutrun) return orThrow(outcome, target);
+    }
+  }
+
+  async #meta({ reason, chatId }: WriteOptions): Promise<WriteMeta> {
+    return {
+      origin: "library",
+      reason,
+      sessionId: chatId === undefined ? undefined : await this.#session(chatId),
+    };
+  }
+
+  /** The session in which the chat goes on now, or the one that the chat will get. */
+  async #session(chatId: string): Promise<string> {
+    const first = chatSessionId(this.#person.user, chatId);
+    try {
+      const store = await this.#person.sessions({ mode: "read" });
+      const { findChat } = await import("./chat-session.ts");
+      return (store && (await findChat(store, this.#person, chatId)))?.id ?? first;
+    } catch {
+      return first; // it is only a remark in the history: a database that cannot be opened must not cost the write
+    }
+  }
+
+  async #written(outcome: MemoryOpOutcome, given: string): Promise<Written> {
     const warning = await this.#mirror(committedWrites(outcome), outcome.warning);
-    const text = pyStrip(normalizeNewlines(op.content));
     const { changeId: change, archived = [] } = outcome;
-    return { ...entryOf(outcome, text), change, warning, archived };
+    return { ...entryOf(outcome, pyStrip(normalizeNewlines(given))), change, warning, archived };
   }
 
   async undo(change: string): Promise<Undone> {
@@ -236,10 +269,6 @@ function targetsOf(target: EntryTarget | undefined): readonly EntryTarget[] {
   if (target === undefined) return MEMORY_TARGETS;
   if (MEMORY_TARGETS.includes(target)) return [target];
   throw memoryFailure({ kind: "bad_target", message: `There is no target '${String(target)}'.` });
-}
-
-function metaOf({ reason, chatId }: WriteOptions): WriteMeta {
-  return { origin: "library", reason, sessionId: chatId };
 }
 
 function orThrow<T>(outcome: Result<T, MemoryError>, target?: EntryTarget): T {

@@ -13,6 +13,7 @@ import {
   type SearchHit,
   type SessionStore,
 } from "../sessions/index.ts";
+import { chatIdOfSession } from "./chat-id.ts";
 import { entriesIn } from "./entries.ts";
 import type { Person } from "./types.ts";
 import type { MemoryHit, MemorySearchAnswer, MemorySearchOptions } from "./user-memory.ts";
@@ -133,20 +134,24 @@ async function searchSessions(person: Person, query: string, limit: number): Pro
   const found = answer.hits.slice(0, limit);
   const rows = await store.getMessagesById(found.map(({ id }) => id));
   const byId = new Map(rows.map((row) => [row.id, row]));
-  const titles = new Map<string, string | null>();
+  const chats = new Map<string, { readonly chatId: string; readonly title: string | null }>();
   const hits: MemoryHit[] = [];
   for (const hit of found) {
     const { id, session_id: sessionId, role, timestamp } = hit;
-    if (!titles.has(sessionId)) titles.set(sessionId, await store.getSessionTitle(sessionId));
+    const chat = chats.get(sessionId) ?? {
+      chatId: await chatIdOfSession(store, person.user, sessionId),
+      title: await store.getSessionTitle(sessionId),
+    };
+    chats.set(sessionId, chat);
+    const text = textOf(hit, byId.get(id));
     hits.push({
       kind: "session",
-      chatId: sessionId,
+      ...chat,
       sessionId,
       messageId: id,
       role,
-      text: textOf(hit, byId.get(id)),
+      text,
       at: new Date(timestamp * 1000),
-      title: titles.get(sessionId) ?? null,
     });
   }
   return { hits, leftOut: answer.hits.length - found.length, notes: notesOn(answer) };

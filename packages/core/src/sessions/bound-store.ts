@@ -80,6 +80,8 @@ function sessionRecords(bound: Binding): SessionRecords {
     getSession: async (id, scope) => store.getSession(id, bound.scoped(scope)),
     saveOwnPrompt: (id, text, version) => bound.own(id, (seen) => store.saveOwnPrompt(seen, text, version)),
     getOwnPrompt: async (id, scope) => store.getOwnPrompt(id, bound.scoped(scope)),
+    setExtractedId: (id, message) => bound.own(id, (seen) => store.setExtractedId(seen, message)),
+    getExtractedId: async (id, scope) => store.getExtractedId(id, bound.scoped(scope)),
     setSessionTitle: (id, title, options) =>
       bound.own(id, (seen) => store.setSessionTitle(seen, title, options)),
     getSessionTitle: async (id, scope) => store.getSessionTitle(id, bound.scoped(scope)),

@@ -116,6 +116,12 @@ export interface SessionRecords {
   saveOwnPrompt(id: string, text: string, version: number): Promise<void>;
   getOwnPrompt(id: string, scope?: Scope): Promise<OwnPrompt | null>;
 
+  // Extraction of facts
+  /** Messages up to this one were looked at for facts. For a copy, its original's id counts. Rejects with `unknown-session`. */
+  setExtractedId(id: string, messageId: number): Promise<void>;
+  /** Null: none was looked at. */
+  getExtractedId(id: string, scope?: Scope): Promise<number | null>;
+
   // Titles
   /**
    * False for an unknown session, and for a title made by a model (`llm`) when a user has set one. Rejects with `title-too-long`,

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { fixtureHome } from "../../../../test/fixtures/fixture-home.ts";
 import { LosslessEngine } from "../../src/context/index.ts";
 import { HermesError } from "../../src/lib/index.ts";
+import { ChatTurns } from "../../src/memory/chat-session.ts";
 import { openMemory, type UserMemory } from "../../src/memory/index.ts";
 import { registeringPlugin, writePlugin } from "../fakes/plugins.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
@@ -290,7 +291,7 @@ describe("remember", () => {
     expect(await me.chat("c")).toMatchObject({ messages: 2 });
   });
 
-  it("waits for a lease, and names its holder when it stays busy", async () => {
+  it("waits for the lease of another process, until the caller stops it", async () => {
     await using memory = await open();
     const me = memory.user(ANA);
     const { sessionId } = await me.remember("c", "one", "two");
@@ -433,6 +434,38 @@ describe("context", () => {
     const turn = await memory.owner.context("c", { query: "Where is the harbour crane?" });
     expect(turn.recall).toBe("");
     expect(lines.join("\n")).toContain("missing");
+  });
+});
+
+describe("what was forgotten", () => {
+  it("is not recalled any more, also within the same turn", async () => {
+    await using memory = await open();
+    const me = memory.user(ANA);
+    const query = "Which nuts am I allergic to?";
+    const ways = { dinner: () => me.forgetChat("trip"), supper: () => me.erase() };
+    for (const [chatId, forget] of Object.entries(ways)) {
+      await me.remember("trip", "I am allergic to walnuts", "Noted: allergic to walnuts.");
+      expect((await me.context(chatId, { query })).recall).toContain("walnuts");
+      await forget();
+      expect((await me.context(chatId, { query })).recall).toBe("");
+    }
+    expect(await me.chats()).toMatchObject([{ chatId: "supper" }]);
+  });
+});
+
+describe("a chat that another process works on", () => {
+  it("is busy after the wait, and the error names the process", async () => {
+    await using memory = await open();
+    const me = memory.user(ANA);
+    const { sessionId } = await me.remember("c", "one", "two");
+    const store = await me.layers.sessions({ mode: "write", create: true });
+    await store.acquireSessionLease(sessionId, "pid=17:host=elsewhere:nonce=ab", { ttl: 60 });
+    const turns = new ChatTurns(me.layers);
+    const busy = await failure(turns.alone("c", async () => "not reached", { waitMs: 100 }));
+    expect(busy).toMatchObject({ code: "chat-busy" });
+    expect(busy.message).toContain("process 17 on elsewhere");
+    // Reading does not wait for it.
+    expect((await me.context("c")).messages).toHaveLength(2);
   });
 });
 

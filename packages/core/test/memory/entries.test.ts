@@ -290,6 +290,17 @@ describe("history of entries", () => {
     expect(await me.history({ target: "user" })).toEqual([]);
   });
 
+  it("names the session of a chat, and refuses an id that no chat can have", async () => {
+    const me = await ana();
+    await me.add("Likes tea", { chatId: "lunch" });
+    const { sessionId } = await me.remember("lunch", "Hello", "Hi");
+    await me.add("Likes rain", { chatId: "lunch" });
+    await me.add("Likes snow", { chatId: sessionId });
+    expect((await me.history()).map((line) => line.sessionId)).toEqual([sessionId, sessionId, sessionId]);
+    expect((await failure(me.add("x", { chatId: "" }))).code).toBe("bad-chat-id");
+    expect(await me.list()).toHaveLength(3);
+  });
+
   it("explains a text and an id, whether stored, replaced or removed", async () => {
     const me = await ana();
     const { id, change } = await me.add("Likes tea");
@@ -326,6 +337,21 @@ describe("writing beside others", () => {
     const written = await Promise.all(Array.from({ length: 40 }, (_, index) => me.add(`note ${index}`)));
     expect(new Set(written.map(({ id }) => id)).size).toBe(40);
     expect(new Set((await me.list()).map(({ id }) => id))).toEqual(new Set(written.map(({ id }) => id)));
+  });
+
+  it("updates of one entry at the same time all reach it, and the last one stays", async () => {
+    const me = await ana();
+    const { id } = await me.add("version 0");
+    const written = await Promise.all(
+      Array.from({ length: 8 }, (_, index) => me.update(id, `version ${index + 1}`, { chatId: `c${index}` })),
+    );
+    expect(written.map(({ text }) => text)).toContain("version 8");
+    const [entry, ...others] = await me.list();
+    expect(others).toEqual([]);
+    expect((await me.history())[0]?.after).toEqual([entry?.text]);
+    await Promise.all([me.update(id, "version 9"), me.remove(id)]).catch((cause: unknown) =>
+      expect(cause).toMatchObject({ code: "memory-no-match" }),
+    );
   });
 
   it("four processes with 25 adds each lose nothing", async () => {

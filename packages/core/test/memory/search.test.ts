@@ -49,6 +49,20 @@ describe("one search over entries, archive and sessions", () => {
     expect(await me.explain(old.id)).toMatchObject({ isStored: false, text: old.text });
   });
 
+  it("names the chat in which a message was said, also after a compaction has continued it", async () => {
+    const memory = await opened();
+    const me = memory.user({ platform: "web", id: "ana" });
+    await me.remember("breakfast/1", "Where is the crane?", "In the harbour.");
+    const store = await me.layers.sessions({ mode: "write", create: true });
+    const before = (await me.search("crane", { in: ["sessions"] })).hits[0];
+    expect(before).toMatchObject({ kind: "session", chatId: "breakfast/1" });
+    if (before?.kind !== "session") throw new Error("no session");
+    const { id } = await store.continueSession(before.sessionId);
+    await store.appendMessage(id, { role: "user", content: "And the heron?" });
+    const after = (await me.search("heron", { in: ["sessions"] })).hits[0];
+    expect(after).toMatchObject({ chatId: "breakfast/1", sessionId: id });
+  });
+
   it("searches only where it is told to", async () => {
     const memory = await opened(ARCHIVING);
     const me = memory.owner;

@@ -8,6 +8,7 @@ import {
   openSessionStore,
   resultNote,
   type SessionStore,
+  type SessionUser,
   WITHOUT_USER,
 } from "../../src/sessions/index.ts";
 import { leafOf } from "../../testing/session-store/summary-nodes.ts";
@@ -33,6 +34,7 @@ type Aim = Required<Target> & {
   readonly lock: string;
   readonly result: string;
   readonly word: string;
+  readonly person: SessionUser | null;
 };
 /** `own` belongs to the caller. */
 type Case = (store: SessionStore, aim: Aim, own: Aim) => Promise<unknown>;
@@ -156,6 +158,7 @@ const MORE: Partial<Record<Method, readonly Case[]>> = {
       store.deleteSessions([session, own.session, null], { leaseHolder: holder }),
     (store, { session }, own) => store.deleteSessions([own.session, session], { leaseHolder: own.holder }),
   ],
+  eraseSessions: [(store, { person }) => store.eraseSessions(person)],
   listDelegates: [(store, { session }, own) => store.listDelegates([own.session, session])],
   exportEach: [(store) => exportAll(store, { includeInactive: true })],
   importSessions: [
@@ -300,6 +303,7 @@ async function settle(home: SessionStore, name: Name): Promise<void> {
   ]);
   await store.setSessionTitle(id, `Title ${word}`);
   await store.saveOwnPrompt(id, `the secret of ${name}`, 1);
+  await store.setExtractedId(id, first);
   const summary = `the secret of ${name}, lantern ${word}`;
   await store.insertSummaryNodes([
     leafOf(id, [first], { node_id: `lcm_${slug(name)}`, method: "extract", summary }),
@@ -341,6 +345,7 @@ async function aimsOf(home: SessionStore): Promise<Readonly<Record<Name, Aim>>> 
         node: `lcm_${slug(name)}`,
         job: slug(name),
         word: wordOf(name),
+        person: name === "the owner" ? null : PEOPLE[name],
         ...named,
       },
     ];
@@ -362,6 +367,7 @@ function nowhereLike(aim: Aim): Aim {
     lock: other(aim.lock),
     result: other(aim.result),
     word: other(aim.word),
+    person: { platform: "web", userId: "nobody" },
   };
 }
 
@@ -380,6 +386,7 @@ async function stateOf(home: SessionStore, name: Name): Promise<object> {
   return {
     sessions: (await exportAll(store, { includeInactive: true })).sort((a, b) => (a.id < b.id ? -1 : 1)),
     prompts: await Promise.all(ids.map((id) => store.getOwnPrompt(id))),
+    extracted: await Promise.all(ids.map((id) => store.getExtractedId(id))),
     nodes: await store.listSummaryNodes(ids),
     leases: await Promise.all(ids.map((id) => store.getSessionLease(id))),
     locks: await Promise.all(ids.map((id) => store.getCompressionLockHolder(id))),

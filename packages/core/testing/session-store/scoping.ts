@@ -43,6 +43,7 @@ const READS: Readonly<Record<Exclude<Scoped, Walk | Special>, readonly Way[]>> =
   getSession: [way((store, { id }, scope) => store.getSession(id, scope), null)],
   getSessionMark: [way((store, { id }, scope) => store.getSessionMark(id, scope), null)],
   getOwnPrompt: [way((store, { id }, scope) => store.getOwnPrompt(id, scope), null)],
+  getExtractedId: [way((store, { id }, scope) => store.getExtractedId(id, scope), null)],
   getSessionTitle: [way((store, { id }, scope) => store.getSessionTitle(id, scope), null)],
   resolveSessionByTitle: [
     way((store, { title }, scope) => store.resolveSessionByTitle(title, scope), null),
@@ -575,6 +576,7 @@ async function owned(store: SessionStore, userId: string | null): Promise<Target
   await store.setSessionTitle(id, "Private");
   await store.requestHandoff(id, "telegram");
   await store.saveOwnPrompt(id, "You know a secret.", 1);
+  await store.setExtractedId(id, 1);
   const [message = -1] = await talk(store, id, ["a secret 秘密", "kept"]);
   await store.createSession("run", {
     source: "subagent",

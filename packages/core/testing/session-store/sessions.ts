@@ -420,12 +420,16 @@ export function ownPromptsContract({ it, expect }: Suite, { open, reopen }: Harn
     expect((await row(store, "told")).system_prompt).toBe("other");
   });
 
-  it("goes when its session is deleted or pruned, and does not come back with its id", async () => {
+  it("goes when its session is deleted or pruned, as the mark of an extraction, and does not come back with its id", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });
+    await expectCode(store.setExtractedId("unknown", 1), "unknown-session");
     for (const id of ["deleted", "pruned", "empty"]) {
       await store.createSession(id, { source: "cli" });
       await store.saveOwnPrompt(id, "ours", 1);
+      await store.setExtractedId(id, 6);
+      await store.setExtractedId(id, 7);
+      expect(await store.getExtractedId(id)).toBe(7);
     }
     await talk(store, "pruned", ["hello"]);
     await store.endSession("pruned", "cli_close");
@@ -435,7 +439,7 @@ export function ownPromptsContract({ it, expect }: Suite, { open, reopen }: Harn
     expect(await store.pruneSessions({ olderThanDays: 90 })).toBe(1);
     for (const id of ["deleted", "pruned", "empty"]) {
       await store.createSession(id, { source: "cli" });
-      expect([id, await store.getOwnPrompt(id)]).toEqual([id, null]);
+      expect([id, await store.getOwnPrompt(id), await store.getExtractedId(id)]).toEqual([id, null, null]);
     }
   });
 

@@ -249,6 +249,11 @@ export const OWN_PROMPTS = ofSessions("hermes_memory_prompts", [
   { name: "created_at", declaration: "REAL NOT NULL" },
 ]);
 
+/** Up to which message facts were extracted from a session. */
+export const EXTRACTED = ofSessions("hermes_memory_extracted", [
+  { name: "message_id", declaration: "INTEGER NOT NULL" },
+]);
+
 const TITLES_TABLE = ofSessions(OWN_TITLES, [
   { name: "title", declaration: "TEXT NOT NULL" },
   // What the column `title` of the session had when this was written.
@@ -282,7 +287,14 @@ export const REWOUND: OwnTable = {
   ],
 };
 
-export const OWN_TABLES: readonly OwnTable[] = [SUMMARY_NODES, SESSION_LEASES, OWN_PROMPTS, TITLES, REWOUND];
+export const OWN_TABLES: readonly OwnTable[] = [
+  SUMMARY_NODES,
+  SESSION_LEASES,
+  OWN_PROMPTS,
+  EXTRACTED,
+  TITLES,
+  REWOUND,
+];
 
 export function table(name: string, columns: string, suffix = ""): SchemaObject {
   return { type: "table", name, sql: `CREATE TABLE ${name} (${columns})${suffix}` };

@@ -32,6 +32,7 @@ import { isForeignKeyFailure } from "./failures.ts";
 import {
   type Column,
   clampInteger,
+  EXTRACTED,
   hasOwnTable,
   LARGEST_INTEGER,
   OWN_PROMPTS,
@@ -386,4 +387,35 @@ export function writeOwnPrompt(
   if (!hasOwnTable(connection, OWN_PROMPTS)) return;
   connection.run(CLEAR_OWN_PROMPT, { id });
   connection.run(PUT_OWN_PROMPT, { id, text, version, now });
+}
+
+// ---- Extraction of facts ----
+
+const GET_EXTRACTED = `
+  SELECT ${readableField("e.message_id", "message")} FROM ${EXTRACTED.name} e JOIN sessions s ON s.id = e.session_id
+  WHERE e.session_id = :id AND ${isVisible("s")}
+`;
+const CLEAR_EXTRACTED = `DELETE FROM ${EXTRACTED.name} WHERE session_id = :id`;
+const PUT_EXTRACTED = `INSERT INTO ${EXTRACTED.name} (session_id, message_id) VALUES (:id, :message)`;
+
+export function extractionOperations({ connection }: StoreContext) {
+  return {
+    async setExtractedId(id, messageId) {
+      await connection.write(() => {
+        if (findSession(connection, id) === null)
+          throw sessionError("unknown-session", `There is no session '${id}' to note an extraction for.`, {
+            hint: "Create it first with createSession.",
+          });
+        if (!hasOwnTable(connection, EXTRACTED)) return; // the messages are looked at again next time
+        connection.run(CLEAR_EXTRACTED, { id });
+        connection.run(PUT_EXTRACTED, { id, message: messageId });
+      });
+    },
+    getExtractedId: (id, scope) =>
+      connection.read(() => {
+        if (!hasOwnTable(connection, EXTRACTED)) return null;
+        const row = connection.get<{ message: unknown }>(GET_EXTRACTED, { id, ...visibleTo(scope) });
+        return typeof row?.message === "number" ? row.message : null;
+      }),
+  } satisfies Partial<SessionRecords>;
 }

@@ -25,7 +25,7 @@ import { openDatabase } from "./open-database.ts";
 import type { Bounds, SqliteStoreOptions } from "./options.ts";
 import { rewindOperations } from "./rewind.ts";
 import { searchOperations } from "./search/search-messages.ts";
-import { ownPromptOperations, sessionOperations } from "./sessions.ts";
+import { extractionOperations, ownPromptOperations, sessionOperations } from "./sessions.ts";
 import { summaryNodeOperations } from "./summary-nodes.ts";
 import { titleOperations } from "./titles.ts";
 import { windowOperations } from "./windows.ts";
@@ -68,6 +68,7 @@ function sessionRecords(context: StoreContext): SessionRecords {
   return {
     ...sessionOperations(context),
     ...ownPromptOperations(context),
+    ...extractionOperations(context),
     ...titleOperations(context),
     ...flagOperations(context),
   };
