@@ -23,6 +23,9 @@ export type TextModelOptions = {
 const REPLY_CHARS = 400_000;
 
 /**
+ * A `ChatModel` as a model that answers one prompt with text. The `ChatModel` comes from `openModel`, or from an AI SDK model with
+ * `fromSdkModel`: `toTextModel(await fromSdkModel(openai("gpt-5")))`.
+ *
  * `complete` resolves with the text of the reply, without reasoning. It rejects with the signal's reason when that is aborted, and
  * otherwise with a `HermesError` of code `model-failed` whose `cause` is the `ModelFailure`.
  */

@@ -113,6 +113,57 @@ describe("an agent of another program", () => {
   });
 });
 
+describe("chatId", () => {
+  it("names the same conversation for agents and for the memory", async () => {
+    const { wire, ana, create } = await opened(() => ({ text: "Noted." }));
+    await ana.remember("42", "The crane is blue.", "I see.");
+    const agent = await create({ chatId: "42", identity: "You are a weather bot." });
+    await agent.run("And the tower is red.");
+    expect(wire.systemOf(-1)).toMatch(/^You are a weather bot\./);
+    expect(wire.wireMessages(-1)).toMatchObject([
+      { role: "user", content: "The crane is blue." },
+      { role: "assistant", content: "I see." },
+      { role: "user", content: "And the tower is red." },
+    ]);
+    await agent.close();
+    const { messages, sessionId } = await ana.context("42", { format: "openai", recall: false });
+    expect(messages.map(({ content }) => content)).toEqual([
+      "The crane is blue.",
+      "I see.",
+      "And the tower is red.",
+      "Noted.",
+    ]);
+    expect(sessionId).toBe(agent.sessionId);
+    expect(await ana.chats()).toMatchObject([{ chatId: "42", messages: 4 }]);
+    const other = await create({ chatId: "43" });
+    expect(other.messages).toEqual([]);
+    await other.run("hello");
+    expect((await ana.chats()).map(({ chatId }) => chatId).sort()).toEqual(["42", "43"]);
+  });
+
+  it("goes on after a compaction, and is another one for another user", async () => {
+    const { memory, create } = await opened(() => ({ text: "Noted." }));
+    const agent = await create({ chatId: "a/b c" });
+    const first = agent.sessionId;
+    for (const word of ["one", "two", "three", "four"]) await agent.run(`say ${word}`);
+    await agent.compress();
+    expect(agent.sessionId).not.toBe(first);
+    expect((await create({ chatId: "a/b c" })).sessionId).toBe(agent.sessionId);
+    const bo = memory.user({ platform: "web", id: "bo" });
+    expect((await create({ memory: bo, chatId: "a/b c" })).messages).toEqual([]);
+    expect((await create({ memory: memory.owner, chatId: "a/b c" })).messages).toEqual([]);
+  });
+
+  it("that memory.context has begun takes the history of the program", async () => {
+    const { wire, ana, create } = await opened([{ text: "Noted." }]);
+    await ana.context("42");
+    const agent = await create({ chatId: "42", history: [{ role: "user", content: "The crane is blue." }] });
+    await agent.run("hello");
+    expect(JSON.stringify(wire.wireMessages(0))).toContain("The crane is blue.");
+    expect(await agent.store?.getMessages(agent.sessionId)).toHaveLength(3);
+  });
+});
+
 describe("a provider object", () => {
   function recording() {
     const seen: { initialized: InitializeOptions[]; synced: string[]; shutdowns: string[] } = {

@@ -274,15 +274,16 @@ describe("the cadence", () => {
 describe("without being told, an agent", () => {
   const skills = { creation_nudge_interval: 1 };
   it.each<[string, number, Partial<AgentOptions>, Record<string, unknown>]>([
-    ["starts reviews", 1, {}, {}],
-    ["starts none without memory", 0, { skipMemory: true }, { skills }],
+    ["starts no reviews", 0, {}, {}],
+    ["starts reviews where they are switched on", 1, { review: true }, {}],
+    ["starts none without memory", 0, { review: true, skipMemory: true }, { skills }],
     ["starts none where it is switched off", 0, { review: false }, { skills }],
-    ["starts none with interval 0", 0, {}, { memory: { nudge_interval: 0 } }],
-    ["starts none without the memory tool", 0, { toolsets: ["todo"] }, {}],
+    ["starts none with interval 0", 0, { review: true }, { memory: { nudge_interval: 0 } }],
+    ["starts none without the memory tool", 0, { review: true, toolsets: ["todo"] }, {}],
     [
       "starts none with both files switched off",
       0,
-      {},
+      { review: true },
       { memory: { memory_enabled: false, user_profile_enabled: false } },
     ],
   ])("%s", async (_what, reviews, options, config) => {

@@ -138,7 +138,10 @@ describe.each(["chat", "responses", "anthropic", "google"] as const)(
           await live.run(next);
           await using resumed = await createAgent({
             home: copy,
+            administrator: true,
             cwd: copy,
+            contextFiles: true,
+            toolsets: null,
             ...options,
             resume: live.sessionId,
           });

@@ -1,7 +1,11 @@
 // Models for small tasks.
+
 import { HermesError } from "@hermes-memory/core/lib";
+import { MockLanguageModelV4 } from "ai/test";
+import { MockLanguageModelV2 } from "ai5/test";
+import { MockLanguageModelV3 } from "ai6/test";
 import { describe, expect, it } from "vitest";
-import { openModel } from "../../src/models/index.ts";
+import { fromSdkModel, openModel } from "../../src/models/index.ts";
 import {
   type AuxiliaryTask,
   auxiliaryModel,
@@ -130,5 +134,42 @@ describe("the model of a task", () => {
     await toTextModel(found.value.model).complete({ prompt: "x" });
     expect(wire.requests[0]?.body).toMatchObject({ model: "small", top_k: 3 });
     expect(wire.requests[0]?.headers).not.toHaveProperty("authorization");
+  });
+});
+
+describe("a model object of the AI SDK", () => {
+  /** As a vendor's package of that version streams it. */
+  function streamOf(usage: object, finishReason: unknown) {
+    return {
+      stream: new ReadableStream({
+        start(controller) {
+          controller.enqueue({ type: "stream-start", warnings: [] });
+          controller.enqueue({ type: "text-start", id: "1" });
+          controller.enqueue({ type: "text-delta", id: "1", delta: "A ship." });
+          controller.enqueue({ type: "text-end", id: "1" });
+          controller.enqueue({ type: "finish", usage, finishReason });
+          controller.close();
+        },
+      }),
+    };
+  }
+  const tokens = { inputTokens: { total: 3 }, outputTokens: { total: 2 } };
+  const stop = { unified: "stop", raw: "stop" };
+  const models: readonly (readonly [number, () => object])[] = [
+    [
+      5,
+      () =>
+        new MockLanguageModelV2({
+          doStream: async () =>
+            streamOf({ inputTokens: 3, outputTokens: 2, totalTokens: 5 }, "stop") as never,
+        }),
+    ],
+    [6, () => new MockLanguageModelV3({ doStream: async () => streamOf(tokens, stop) as never })],
+    [7, () => new MockLanguageModelV4({ doStream: async () => streamOf(tokens, stop) as never })],
+  ];
+
+  it.each(models)("of version %i becomes a text model in one line", async (_version, made) => {
+    const model = toTextModel(await fromSdkModel(made()));
+    expect(await model.complete({ prompt: "What is at sea?" })).toBe("A ship.");
   });
 });

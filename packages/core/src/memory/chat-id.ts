@@ -1,9 +1,9 @@
 // The session that stores a chat. A chat id is any text of the caller; the session's id is made of it and of the user, so that two
-// users may use the same chat id. Reversible. Pure, except for finding the root of a continuation.
+// users may use the same chat id. Reversible. Pure, except for finding the sessions of a chat.
 import { userScopeName } from "../home.ts";
 import { HermesError } from "../lib/index.ts";
-import type { SessionStore } from "../sessions/index.ts";
-import type { MemoryUser } from "./types.ts";
+import type { SessionRow, SessionStore } from "../sessions/index.ts";
+import type { MemoryUser, Person } from "./types.ts";
 
 /** Session ids also name files, and file names have at most 255 bytes. */
 const MAX_SESSION_ID_CHARS = 200;
@@ -18,6 +18,20 @@ export function chatSessionId(user: MemoryUser | undefined, chatId: string): str
   throw badChatId(
     `is too long: written as the id of a session it has ${id.length} characters, and ${MAX_SESSION_ID_CHARS} is the most`,
   );
+}
+
+/** The session in which the chat goes on; undefined if there is no such chat. Throws `bad-chat-id`. */
+export async function findChat(
+  store: SessionStore,
+  person: Person,
+  chatId: string,
+): Promise<SessionRow | undefined> {
+  for (const id of [chatSessionId(person.user, chatId), chatId]) {
+    if ((await store.getSession(id)) === null) continue;
+    const tip = await store.getSession(await store.getCompressionTip(id));
+    if (tip !== null) return tip;
+  }
+  return undefined;
 }
 
 /** The chat that a session stores. A session that was not made for a chat is named by its own id. */

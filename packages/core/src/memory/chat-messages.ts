@@ -7,6 +7,7 @@ import {
   type Content,
   callText,
   fromAiSdk,
+  isAiSdkMessage,
   isResult,
   type Message,
   newMessage,
@@ -89,7 +90,9 @@ function readOne(value: unknown, where: string): readonly Message[] {
   const isList = Array.isArray(content);
   if (content !== null && typeof content !== "string" && !isList && !isCall(value))
     throw unreadable(`${where} has a content that is neither text nor a list of parts`);
-  return (isOfAiSdk(value) ? readAiSdk(value, where) : readRow(value, where)).map(withoutRecall);
+  return (isAiSdkMessage(value) ? readAiSdk(value as AnyAiSdkMessage, where) : readRow(value, where)).map(
+    withoutRecall,
+  );
 }
 
 const ROLES: ReadonlySet<string> = new Set(["system", "developer", "user", "assistant", "tool", "function"]);
@@ -97,26 +100,6 @@ const UI_HINT = "Convert it with convertToModelMessages of the AI SDK, and pass 
 
 function isCall(row: Readonly<Record<string, unknown>>): boolean {
   return row.content === undefined && Array.isArray(row.tool_calls);
-}
-
-/** Types of parts that only the AI SDK has; and an image, whose bytes have another name elsewhere. */
-const SDK_PARTS: ReadonlySet<unknown> = new Set([
-  ...["tool-call", "tool-result", "tool-approval-request", "tool-approval-response"],
-  ...["reasoning", "reasoning-file", "custom"],
-]);
-
-function isOfAiSdk(value: Readonly<Record<string, unknown>>): value is AnyAiSdkMessage {
-  if (isRecord(value.meta)) return false;
-  if (isRecord(value.providerOptions)) return true;
-  if (!Array.isArray(value.content)) return false;
-  const parts = value.content.filter(isRecord);
-  return parts.some(
-    (part) =>
-      SDK_PARTS.has(part.type) ||
-      (part.type === "image" && part.image !== undefined) ||
-      (part.type === "file" && part.mediaType !== undefined) ||
-      isRecord(part.providerOptions),
-  );
 }
 
 function readAiSdk(value: AnyAiSdkMessage, where: string): readonly Message[] {

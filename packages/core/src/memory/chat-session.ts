@@ -12,26 +12,12 @@ import {
   type SessionRow,
   type SessionStore,
 } from "../sessions/index.ts";
-import { chatSessionId } from "./chat-id.ts";
+import { chatSessionId, findChat } from "./chat-id.ts";
 import type { Person } from "./types.ts";
 
 export type OpenChat = { readonly store: SessionStore; readonly row: SessionRow };
 
-/** The session in which the chat goes on; undefined if there is no such chat. Throws `bad-chat-id`. */
-export async function findChat(
-  store: SessionStore,
-  person: Person,
-  chatId: string,
-): Promise<SessionRow | undefined> {
-  for (const id of [chatSessionId(person.user, chatId), chatId]) {
-    if ((await store.getSession(id)) === null) continue;
-    const tip = await store.getSession(await store.getCompressionTip(id));
-    if (tip !== null) return tip;
-  }
-  return undefined;
-}
-
-/** The same, with a new session for a new chat. */
+/** The session in which the chat goes on, which is a new one for a new chat. */
 export async function openChat(person: Person, chatId: string): Promise<OpenChat> {
   const id = chatSessionId(person.user, chatId);
   const store = await person.sessions({ mode: "write", create: true });

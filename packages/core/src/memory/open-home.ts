@@ -326,7 +326,7 @@ function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonPro
     return { ...(await import("../providers/index.ts")), request };
   };
   return {
-    async activate({ options, isCallersToClose, ...request }) {
+    async activate({ options, ...request }) {
       memory.refuseIfClosed();
       const providers = await layer(request.provider !== undefined);
       if (providers === undefined) return { kind: "none" };
@@ -338,7 +338,7 @@ function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonPro
         config,
         options: { ...options, ...identity },
       });
-      if (activation.kind !== "active" || isCallersToClose) return activation;
+      if (activation.kind !== "active") return activation;
       const { manager } = activation;
       await memory.shutDownLater(manager);
       return activation;

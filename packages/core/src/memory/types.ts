@@ -132,13 +132,8 @@ export type ToolRules = {
 
 /** The active memory provider, on behalf of one person. If none is active, the layer is not loaded. */
 export interface PersonProvider {
-  /**
-   * Starts the provider for a session; the home shuts it down, or the caller with `isCallersToClose`. The person's `platform` and
-   * `user_id` override the options.
-   */
-  activate(
-    request: Omit<ActivationRequest, "home" | "config"> & { readonly isCallersToClose?: boolean },
-  ): Promise<Activation>;
+  /** Starts the provider for a session; the home shuts it down. The person's `platform` and `user_id` override the options. */
+  activate(request: Omit<ActivationRequest, "home" | "config">): Promise<Activation>;
   /** Shuts down a provider that `activate` started, before the home is closed. */
   deactivate(manager: MemoryManager): Promise<void>;
   /** Tells the provider about committed writes. `origin`: `cli`, `mcp`, `library` or `curator`. Never rejects. */

@@ -96,6 +96,8 @@ export function checkOptions(options: AgentOptions): void {
   checkWhose(options);
   checkChat(options.chat ?? {});
   checkPlugins(options);
+  if (options.identity?.trim() === "")
+    throw badOption("The option identity is empty.", "Say who the agent is, or leave the option out.");
   const named = (["chatId", "sessionId", "resume"] as const).filter((name) => options[name] !== undefined);
   if (options.continueLast && options.chatId !== undefined) named.push("resume");
   if (options.chatId !== undefined && named.length > 1)
@@ -187,8 +189,10 @@ function checkChat(chat: ChatIdentity): void {
   }
 }
 
-function checkPlugins({ provider, contextEngine }: AgentOptions): void {
+function checkPlugins({ provider, contextEngine, skipMemory }: AgentOptions): void {
   if (provider !== undefined && provider !== false) {
+    if (skipMemory)
+      throw badOption("With skipMemory the provider would not be used.", "Leave one of the two options out.");
     const checked = checkProvider(provider);
     if (!checked.ok)
       throw badOption(

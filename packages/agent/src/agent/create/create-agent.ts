@@ -69,7 +69,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     if (isStarting) basics.warnings.push(text);
     else events.emit({ type: "notice", level: "warn", cause: "provider-trouble", text });
   });
-  cleanup.defer(() => manager?.shutdownAll());
+  if (manager !== undefined) cleanup.defer(() => basics.person.provider.deactivate(manager));
   const { selected, engine } = await openEngine({
     ...basics,
     model,
@@ -222,7 +222,8 @@ function makeSession(basics: Basics, start: StartingSession, layers: SessionLaye
     { ...basics, ...layers, holder: newHolder(), row, ephemeral, prompt },
     {
       id: start.id,
-      messages: start.messages ?? basics.history,
+      // A chat that `memory.context` has begun has a session, and nothing was said in it yet.
+      messages: start.messages?.length ? start.messages : basics.history,
       parentId: start.parentId ?? delegatedBy?.sessionId,
       hasRow: start.messages !== undefined,
     },
@@ -244,7 +245,7 @@ async function chooseMainModel({ options, config, env, log }: Basics): Promise<M
 }
 
 function isChatModel(model: ChatModel | object): model is ChatModel {
-  return "identity" in model && "stream" in model && typeof model.stream === "function";
+  return isRecord(model) && "identity" in model && typeof model.stream === "function";
 }
 
 // The person the agent works for, and their layers: session database, curated memory, external memory.
@@ -342,7 +343,6 @@ async function openProvider(
   if (options.skipMemory || provider === false) return undefined;
   const activation = await person.provider.activate({
     provider,
-    isCallersToClose: true,
     sessionId: session.id,
     log,
     clock,

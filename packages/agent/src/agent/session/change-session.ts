@@ -5,7 +5,13 @@ import type { Logger } from "@hermes-memory/core/lib/logger";
 import type { MemoryUser } from "@hermes-memory/core/memory";
 import { fromRow, type Message, renderContent } from "@hermes-memory/core/message";
 import type { MemoryManager } from "@hermes-memory/core/providers";
-import { newSessionId, type SessionStore, scopeOfUser, type UndoOutcome } from "@hermes-memory/core/sessions";
+import {
+  newSessionId,
+  type SessionStore,
+  scopeOfUser,
+  type UndoOutcome,
+  WITHOUT_USER,
+} from "@hermes-memory/core/sessions";
 import type { AgentEvents } from "../events.ts";
 import type { ReviewSchedule } from "../review/review-schedule.ts";
 import type { SessionChange, SessionProblem, UndoReport } from "../surface.ts";
@@ -192,18 +198,24 @@ async function enter(
 
 /** Undefined for none, and for one that is too long or taken: the session then begins without a title. */
 async function usableTitle(
-  { session, log }: ChangeDeps,
+  { session, user, log }: ChangeDeps,
   id: string,
   title: string,
 ): Promise<string | undefined> {
+  const { store } = session;
   if (title === "") return undefined;
+  if (store === undefined) return title;
   try {
-    await session.store?.setSessionTitle(id, title); // there is no row yet, so this only checks the title
+    await store.setSessionTitle(id, title); // there is no row yet, so this only checks the length
+    const scope = user === undefined ? WITHOUT_USER : scopeOfUser(user);
+    const holder = await store.resolveSessionByTitle(title, scope);
+    if (holder === null || (await store.getSessionTitle(holder, scope)) !== title) return title;
+    log.warn(`The title of the new session cannot be used: the session ${holder} has it.`);
+    return undefined;
   } catch (cause) {
     log.warn(`The title of the new session cannot be used: ${describeCause(cause)}`);
-    if (["title-taken", "title-too-long"].includes(errnoCode(cause) ?? "")) return undefined;
+    return errnoCode(cause) === "title-too-long" ? undefined : title;
   }
-  return title;
 }
 
 // Undo.

@@ -1,5 +1,6 @@
 // Finding a session: by the id or title that a user typed, and the one an agent begins with.
 import { type Clock, err, HermesError, ok, pyStrip, type Result } from "@hermes-memory/core/lib";
+import { chatSessionId, findChat, type Person } from "@hermes-memory/core/memory";
 import { fromRow, type Message } from "@hermes-memory/core/message";
 import { checkSessionId, newSessionId, type Scope, type SessionStore } from "@hermes-memory/core/sessions";
 import type { AgentOptions } from "../agent-options.ts";
@@ -54,6 +55,13 @@ export type StartingSession = {
   readonly messages: readonly Message[] | undefined;
 };
 
+type StartBasics = {
+  readonly platform: string;
+  readonly person: Person;
+  readonly scope: Scope;
+  readonly clock: Clock;
+};
+
 /** A new session, the one that the options name, or the newest of the platform. */
 export async function chooseSession(
   {
@@ -61,9 +69,13 @@ export async function chooseSession(
     whole = store,
   }: { readonly store: SessionStore | undefined; readonly whole: SessionStore | undefined },
   options: AgentOptions,
-  { platform, scope, clock }: { readonly platform: string; readonly scope: Scope; readonly clock: Clock },
+  { platform, person, scope, clock }: StartBasics,
 ): Promise<StartingSession> {
-  const { resume, continueLast, sessionId, delegatedBy } = options;
+  const { resume, continueLast, chatId, delegatedBy } = options;
+  const chat =
+    chatId === undefined || store === undefined ? undefined : await findChat(store, person, chatId);
+  if (chat !== undefined && store !== undefined) return resumed(store, chat.id);
+  const sessionId = chatId === undefined ? options.sessionId : chatSessionId(person.user, chatId);
   if (sessionId !== undefined) checkSessionId(sessionId); // it is part of file names
   if (delegatedBy !== undefined && store !== undefined)
     await checkDelegator(store, delegatedBy.sessionId, scope);

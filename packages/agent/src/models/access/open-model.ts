@@ -179,7 +179,11 @@ export type SdkModelOptions = {
   readonly baseUrl?: string;
 };
 
-/** `markBody` of a request has no effect: the program's object makes the body. */
+/**
+ * A model object of the AI SDK 5, 6 or 7 as a `ChatModel`. For a model that answers one prompt with text, as `extract`, `compact` and
+ * the context engines take it, give the result to `toTextModel`: `toTextModel(await fromSdkModel(openai("gpt-5")))`. Rejects with
+ * `bad-model`. `markBody` of a request has no effect: the program's object makes the body.
+ */
 export async function fromSdkModel(model: unknown, options: SdkModelOptions = {}): Promise<ChatModel> {
   const sdk = await asV4(model);
   const apiMode = options.apiMode ?? apiModeOf(sdk.provider);

@@ -50,6 +50,7 @@ describe("a value of a wrong type", () => {
     [{ tools: [] }, "The option tools is a list."],
     [{ onEvent: {} }, "The option onEvent is object."],
     [{ identity: null }, "The option identity is null."],
+    [{ identity: " " }, "The option identity is empty."],
     [{ chat: { userName: 7 } }, "The option chat.userName is number."],
     [{ provider: {} }, "The option provider has no 'name'."],
     [{ contextEngine: { name: "x" } }, expect.stringContaining("The option contextEngine has no")],
@@ -58,6 +59,12 @@ describe("a value of a wrong type", () => {
       code: "bad-option",
       message,
     });
+  });
+});
+
+it("a model that is only a name is refused with the way out", async () => {
+  expect(await refusal({ home: tempDirectory(), env: {}, model: "gpt-5" })).toMatchObject({
+    code: "bad-model",
   });
 });
 
