@@ -159,7 +159,12 @@ const MORE: Partial<Record<Method, readonly Case[]>> = {
       store.deleteSessions([session, own.session, null], { leaseHolder: holder }),
     (store, { session }, own) => store.deleteSessions([own.session, session], { leaseHolder: own.holder }),
   ],
-  eraseSessions: [(store, { person }) => store.eraseSessions(person)],
+  eraseSessions: [
+    (store, { person }) =>
+      store.eraseSessions(
+        person === null ? { withoutUser: true } : { userId: person.userId, userPlatform: person.platform },
+      ),
+  ],
   listDelegates: [(store, { session }, own) => store.listDelegates([own.session, session])],
   exportEach: [(store) => exportAll(store, { includeInactive: true })],
   importSessions: [
