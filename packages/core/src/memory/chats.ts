@@ -18,11 +18,11 @@ import { injectRecall } from "../providers/index.ts";
 import { sanitizeContext } from "../security/index.ts";
 import { INTERNAL_SOURCES, type SessionRow, type SessionStore } from "../sessions/index.ts";
 import { align, commonStart, exchangeId } from "./align.ts";
-import { chatIdOf, chatSessionId } from "./chat-id.ts";
+import { chatIdOf, chatSessionId, findChat } from "./chat-id.ts";
 import { asShown, inFormat, isSpoken, lastUserText, readGiven, readReply } from "./chat-messages.ts";
 import { ChatProviders } from "./chat-providers.ts";
 import { recallFor } from "./chat-recall.ts";
-import { ChatTurns, findChat, type HeldChat, loadChat, loadWholeChat, openChat } from "./chat-session.ts";
+import { ChatTurns, type HeldChat, loadChat, loadWholeChat, openChat } from "./chat-session.ts";
 import type { Person } from "./types.ts";
 import type {
   Chat,

@@ -110,7 +110,7 @@ export class Entries implements Members {
     const first = chatSessionId(this.#person.user, chatId);
     try {
       const store = await this.#person.sessions({ mode: "read" });
-      const { findChat } = await import("./chat-session.ts");
+      const { findChat } = await import("./chat-id.ts");
       return (store && (await findChat(store, this.#person, chatId)))?.id ?? first;
     } catch {
       return first; // it is only a remark in the history: a database that cannot be opened must not cost the write
