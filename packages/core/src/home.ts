@@ -166,6 +166,11 @@ export function sessionFiles(home: string): Required<SessionFiles> {
   return { sessionsDir: join(home, "sessions"), resultsDir: join(home, "tool-results") };
 }
 
+/** What the owner typed in the chat of the command line, for the arrow keys. Shared with the Python original. */
+export function chatHistoryPath(home: string): string {
+  return join(home, ".hermes_history");
+}
+
 /** Used by this program only; the Python original has other log files beside it. */
 export function logPath(home: string): string {
   return join(home, "logs", "hermes-memory.log");

@@ -1,12 +1,14 @@
 // Erases everything of a person: sessions with what they spilled, files, journal, staged writes, and the provider's records.
 //
 // What stays: for a user, everything of others, also sessions that come from one of theirs. For the owner, everything of the users,
-// and what is no memory of a person: SOUL.md, config.yaml, .env, skills, provider settings and health counts, the log (which has no
-// texts), files of other programs, and the lock files in `memories/`.
+// and what is no memory of a person: SOUL.md, config.yaml, .env, skills, settings and call counts of providers, the log and the
+// curator's reports (which quote no texts), files of other programs, and the lock files in `memories/`. Processes that run keep what
+// they have in memory until they end.
 //
 // Each step can be repeated, and reports what it could not do in `remaining` instead of stopping the others. Sessions come first, the
 // provider after the files: a process that still runs mirrors files to the provider, and not the other way round.
-import { sessionFiles } from "../home.ts";
+import { lstatSync, rmSync } from "node:fs";
+import { chatHistoryPath, sessionFiles } from "../home.ts";
 import { describeCause, HermesError } from "../lib/index.ts";
 import type { Forgot } from "../providers/index.ts";
 import type { ErasedSessions } from "../sessions/index.ts";
@@ -24,8 +26,9 @@ export async function erasePerson(
 ): Promise<Erased> {
   const sessions = await eraseSessions(person, dryRun);
   const files = await eraseFiles(person, dryRun);
+  const typed = person.user === undefined ? eraseTyped(person, dryRun) : { files: 0, remaining: [] };
   const { provider, elsewhere } = await eraseRecords(person, dryRun);
-  const remaining = [...sessions.remaining, ...files.remaining, ...elsewhere];
+  const remaining = [...sessions.remaining, ...files.remaining, ...typed.remaining, ...elsewhere];
   const { entries, archived, changes, pending } = files;
   return {
     entries,
@@ -34,7 +37,7 @@ export async function erasePerson(
     pending,
     sessions: sessions.sessions,
     messages: sessions.messages,
-    files: files.files + sessions.files,
+    files: files.files + sessions.files + typed.files,
     provider,
     remaining: provider.remaining === undefined ? remaining : [...remaining, provider.remaining],
   };
@@ -71,6 +74,24 @@ async function eraseFiles(person: Person, isDryRun: boolean) {
     lockTimeoutMs,
     isDryRun,
   });
+}
+
+/** The input history of the command line's chat. It has no users, so it is the owner's. */
+function eraseTyped(
+  person: Person,
+  isDryRun: boolean,
+): { readonly files: number; readonly remaining: readonly string[] } {
+  const path = chatHistoryPath(person.memory.home);
+  try {
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return { files: 0, remaining: [] };
+    if (!isDryRun) rmSync(path);
+    return { files: 1, remaining: [] };
+  } catch (cause) {
+    return {
+      files: 0,
+      remaining: [`${path} could not be deleted: ${describeCause(cause)}. Delete it yourself.`],
+    };
+  }
 }
 
 type Records = { readonly provider: Erased["provider"]; readonly elsewhere: readonly string[] };

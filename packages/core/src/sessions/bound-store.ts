@@ -82,8 +82,7 @@ function sessionRecords(bound: Binding): SessionRecords {
     getOwnPrompt: async (id, scope) => store.getOwnPrompt(id, bound.scoped(scope)),
     setExtractedId: (id, message) => bound.own(id, (seen) => store.setExtractedId(seen, message)),
     getExtractedId: async (id, scope) => store.getExtractedId(id, bound.scoped(scope)),
-    setSessionTitle: (id, title, options) =>
-      bound.own(id, (seen) => store.setSessionTitle(seen, title, options)),
+    setSessionTitle: async (id, title, options) => store.setSessionTitle(id, title, bound.scoped(options)),
     getSessionTitle: async (id, scope) => store.getSessionTitle(id, bound.scoped(scope)),
     getNextTitleInLineage: async (base, scope) => store.getNextTitleInLineage(base, bound.scoped(scope)),
     resolveSessionByTitle: async (title, options) =>

@@ -128,12 +128,13 @@ export interface SessionRecords {
   // Titles
   /**
    * False for an unknown session, and for a title made by a model (`llm`) when a user has set one. Rejects with `title-too-long`,
-   * and with `title-taken` when another session of the same person has it. Titles of other persons do not matter.
+   * and with `title-taken` when another session of the same person has it, also if this one is not created yet. Titles of others
+   * do not matter. With a scope: a session outside of it is unknown.
    */
   setSessionTitle(
     id: string,
     title: string | null,
-    options?: { readonly source?: "user" | "llm" },
+    options?: Scope & { readonly source?: "user" | "llm" },
   ): Promise<boolean>;
   getSessionTitle(id: string, scope?: Scope): Promise<string | null>;
   /** Free among the titles the caller may see, and numbered after them. */

@@ -177,6 +177,7 @@ it("chats of this process bring nothing back", async () => {
 describe("erasing the owner", () => {
   it("leaves the users, and what is no memory", async () => {
     const home = await filledHome();
+    writeFileSync(join(home, ".hermes_history"), "# 2026-01-01 00:00:00\n+about the harbourcrane\n");
     writeFileSync(join(home, "SOUL.md"), "harbourcrane is my name");
     writeFileSync(join(home, "memories", "notes-of-mine.txt"), "harbourcrane");
     const before = [await contentsOf(home, BO), await contentsOf(home, ANA)];

@@ -61,7 +61,7 @@ describe("a bound store", () => {
           name,
         )
       )
-        return; // refused, or shows all users, or names a session of ben, or creates its own id, or erases those of its scope
+        return; // refused, or shows all users, or names somebody else, or creates its own id
       expect(await outcome("ann")).toBe(await outcome("home"));
     },
   );

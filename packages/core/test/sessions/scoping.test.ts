@@ -53,6 +53,7 @@ const MORE: Partial<Record<Method, readonly Case[]>> = {
   ],
   setSessionTitle: [
     (store, { title }, own) => store.setSessionTitle(own.session, title),
+    (store, { title }) => store.setSessionTitle("to be created", title),
     (store, { title }, own) => store.setSessionTitle(own.session, title.toUpperCase(), { source: "llm" }),
   ],
   resolveSessionByTitle: [

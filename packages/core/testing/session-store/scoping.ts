@@ -35,7 +35,7 @@ type Scoped = {
 /** Reads that return the id they were asked for when it is unknown. */
 type Walk = "getCompressionTip" | "listLineage" | "resolveResumeSessionId";
 /** Their rules have separate tests. */
-type Special = "createSession" | "eraseSessions" | "getNextTitleInLineage";
+type Special = "createSession" | "eraseSessions" | "getNextTitleInLineage" | "setSessionTitle";
 
 const NO_WINDOW = { window: [], messages_before: 0, messages_after: 0 };
 
@@ -148,10 +148,13 @@ const WALKS: Readonly<Record<Walk, readonly Way[]>> = {
 
 const reads = named(READS);
 const walks = named(WALKS);
-const titles = {
-  name: "getNextTitleInLineage",
-  read: (store, { title }, scope) => store.getNextTitleInLineage(title, scope),
-} satisfies { name: Special; read: Call };
+const titles = [
+  {
+    name: "getNextTitleInLineage",
+    read: (store, { title }, scope) => store.getNextTitleInLineage(title, scope),
+  },
+  { name: "setSessionTitle", read: (store, { id, title }, scope) => store.setSessionTitle(id, title, scope) },
+] as const satisfies readonly { name: Special; read: Call }[];
 
 export function scopingContract({ it, expect }: Suite, { open }: Harness): void {
   it.each(reads)(
@@ -282,7 +285,7 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
     expect(await store.resolveSessionId("2026")).toBeNull();
   });
 
-  it.each([...reads, ...walks, titles])(
+  it.each([...reads, ...walks, ...titles])(
     "$name with a user that is undefined or null, from a caller that has lost it, is refused",
     async ({ read }) => {
       await using store = await open();
@@ -468,6 +471,31 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
     expect(await store.setSessionTitle("1", "Open")).toBe(true);
     expect(await store.resolveSessionByTitle("Private", people[1])).toBeNull();
     expect(await store.setSessionTitle("1-again", "Private")).toBe(true);
+  });
+
+  it("a session of another person cannot be named, and a title is checked before its session is there", async () => {
+    await using store = await open();
+    const ann = { userId: "ann", userPlatform: "cli" } as const;
+    await store.createSession("a", { source: "cli", userId: "ann" });
+    await store.createSession("o", { source: "cli" });
+    for (const scope of [{ userId: "bo" }, { ...ann, userPlatform: "web" }, { withoutUser: true }] as const)
+      expect(await store.setSessionTitle("a", "Private", scope)).toBe(false);
+    expect(await store.getSessionTitle("a")).toBeNull();
+    expect(await store.setSessionTitle("a", "Private", ann)).toBe(true);
+    await store.setSessionTitle("o", "Open");
+    for (const [title, scope, isTaken] of [
+      ["Private", ann, true],
+      ["Open", ann, false],
+      ["Private", { userId: "bo" }, false],
+      ["Open", { withoutUser: true }, true],
+      ["Private", { withoutUser: true }, false],
+      ["Open", {}, true],
+      ["Private", {}, false],
+    ] as const) {
+      const outcome = await store.setSessionTitle("later", title, scope).catch((cause: unknown) => cause);
+      if (isTaken) expect(outcome).toMatchObject({ code: "title-taken" });
+      else expect(outcome).toBe(false);
+    }
   });
 
   it("an exported title comes back for the same user, whatever titles others have", async () => {

@@ -123,7 +123,7 @@ const OWNER = `SELECT user_id, ${userPlatform("s")} AS platform FROM sessions s 
 const GET_SESSION = byFile(
   (file) => `SELECT ${sessionFields(file)} FROM sessions s WHERE s.id = :id AND ${isVisible("s")}`,
 );
-const IS_THERE_FOR = `SELECT 1 FROM sessions s WHERE s.id = :id AND ${isVisible("s")}`;
+export const IS_THERE_FOR = `SELECT 1 FROM sessions s WHERE s.id = :id AND ${isVisible("s")}`;
 
 const END = "UPDATE sessions SET ended_at = :now, end_reason = :reason WHERE id = :id AND ended_at IS NULL";
 const REOPEN = "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id";

@@ -23,7 +23,7 @@ import {
   visibleTo,
 } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
-import { findSession } from "./sessions.ts";
+import { findSession, IS_THERE_FOR } from "./sessions.ts";
 
 /** SQL: `id` and `title` of the sessions whose title meets the condition. */
 function titled(file: FileFeatures, meets: (title: string) => string): string {
@@ -70,9 +70,16 @@ const PUT_OWN = `INSERT INTO ${OWN_TITLES} (session_id, title, shared) VALUES (:
 
 export function titleOperations({ connection }: StoreContext) {
   return {
-    async setSessionTitle(id, title, { source = "user" } = {}) {
+    async setSessionTitle(id, title, { source = "user", ...scope } = {}) {
       const clean = sanitizeTitle(title);
+      const visible = visibleTo(scope);
       return connection.write(() => {
+        if (connection.get(IS_THERE_FOR, { id, ...visible }) === undefined) {
+          // A session that is created later: without a scope it will have no user.
+          const future = visible.user === null ? OWNER_OF_HOME : visible;
+          if (clean !== null) refuseHeld(connection, clean, future, id);
+          return false;
+        }
         const hasSources = featuresOf(connection).sessions.has("title_source");
         const isKept = source === "llm" && hasSources;
         if (isKept && connection.get(MAY_REPLACE_TITLE(connection), { id }) === undefined) return false;
@@ -109,14 +116,18 @@ export function writeTitle(
     });
   if (file.hasOwnTitles) connection.run(CLEAR_OWN, { id });
   if (title === null) return put(null).changes > 0;
-  const holder = holderOf(connection, title, owner, id);
-  if (holder !== undefined) throw taken(title, ` by session ${holder}`);
+  refuseHeld(connection, title, owner, id);
   const isFree = connection.get(IN_COLUMN, { title, id }) === undefined;
   if (!isFree && !file.hasOwnTitles) throw taken(title); // another program uses the name of our table
   const shared = isFree ? title : null;
   const isOwn = file.hasOwnTitles && !(owner === OWNER_OF_HOME && isFree);
   if (isOwn) connection.run(PUT_OWN, { id, title, shared });
   return put(shared).changes > 0;
+}
+
+function refuseHeld(connection: Connection, title: string, owner: Visible, id: string): void {
+  const holder = holderOf(connection, title, owner, id);
+  if (holder !== undefined) throw taken(title, ` by session ${holder}`);
 }
 
 function taken(title: string, holder = "") {

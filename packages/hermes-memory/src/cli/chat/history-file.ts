@@ -1,8 +1,8 @@
 // `<home>/.hermes_history`: sent messages, for the arrow keys. Hermes Agent writes the same format: per entry a comment with the time,
 // then its lines, each after a `+`.
 import { appendFileSync, chmodSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { type Clock, errnoCode, normalizeNewlines, writeFileAtomic } from "@hermes-memory/core/internal/lib";
+import { chatHistoryPath } from "@hermes-memory/core/home";
+import { type Clock, errnoCode, normalizeNewlines, writeFileAtomic } from "@hermes-memory/core/lib";
 
 export type HistoryFile = {
   readonly entries: readonly string[];
@@ -17,12 +17,8 @@ export type HistoryOptions = { readonly clock: Clock; readonly maxEntries?: numb
 /** More than a user steps back through, and still read within a few milliseconds. */
 const MAX_ENTRIES = 10_000;
 
-function historyPath(home: string): string {
-  return join(home, ".hermes_history");
-}
-
 export function openHistory(home: string, { clock, maxEntries = MAX_ENTRIES }: HistoryOptions): HistoryFile {
-  const path = historyPath(home);
+  const path = chatHistoryPath(home);
   let entries: readonly string[] = [];
   let trouble: string | undefined;
   try {
