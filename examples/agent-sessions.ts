@@ -1,7 +1,8 @@
 // Two conversations in one home: the second has the memory of the first in its prompt and finds the rest by search. Then the first
 // conversation is resumed.
 //
-// It needs a model that can call tools, named in the environment (see agent.ts). In a checkout:
+// It needs a model that can call tools, named in the environment: a local one as below, or HERMES_MODEL and a vendor's key
+// (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY). In a checkout:
 //   HERMES_INFERENCE_PROVIDER=ollama HERMES_MODEL=qwen3:8b node examples/agent-sessions.ts
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,7 @@
 // Your own tools and hooks: a kiln that the agent can read and set, and a rule about it that the model cannot bypass.
 //
-// It needs a model that can call tools, named in the environment (see agent.ts). In a checkout:
+// It needs a model that can call tools, named in the environment: a local one as below, or HERMES_MODEL and a vendor's key
+// (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY). In a checkout:
 //   HERMES_INFERENCE_PROVIDER=ollama HERMES_MODEL=qwen3:8b node examples/agent-tools.ts
 // In your project, have `ai` and `zod` installed.
 import { mkdtempSync, rmSync } from "node:fs";

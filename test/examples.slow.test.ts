@@ -20,14 +20,6 @@ it.each(readdirSync(examples).filter((name) => name.endsWith(".ts") && !needsMod
   },
 );
 
-it("the example shows what it says", () => {
-  const { stdout } = spawnSync(process.execPath, [join(examples, "remember.ts")], { encoding: "utf8" });
-  expect(stdout).toContain("this session: undefined");
-  expect(stdout).toContain("USER PROFILE (who the user is)");
-  expect(stdout).toContain("history: group curator moved house");
-  expect(stdout).toMatch(/after undo: \[ 'Lives in Lisbon, prefers metric units' \]/);
-});
-
 it("docs/context.md shows what examples/compact.ts prints", () => {
   const { stdout } = spawnSync(process.execPath, [join(examples, "compact.ts")], { encoding: "utf8" });
   const blocks = textBlocks("docs/context.md");
@@ -50,19 +42,6 @@ describe("with a model", () => {
   }
 
   const lastOf = ({ messages }: RecordedRequest): string => String(messages.at(-1)?.content);
-
-  it("examples/agent.ts prints the answer as it comes", async () => {
-    const { stdout, wire } = await run("agent.ts", [{ text: "About 1240 degrees Celsius." }]);
-    expect(stdout).toContain("is asked: How hot does a kiln get");
-    expect(stdout).toMatch(/\nAbout 1240 degrees Celsius\.\n\ntext_response, 1 call, \d+ tokens\n$/);
-    expect(wire.requests[0]?.body).toMatchObject({ model: "test-model", stream: true });
-  });
-
-  it("examples/agent.ts says what went wrong", async () => {
-    const { stdout } = await run("agent.ts", [{ status: 401, kind: "bad_key" }]);
-    expect(stdout).toContain("model_error");
-    expect(stdout).toContain("It failed: ");
-  });
 
   it("docs/agent.md shows what examples/agent-tools.ts prints", async () => {
     const call = (name: string, args: object, id: string) => ({ name, arguments: { ...args }, id });

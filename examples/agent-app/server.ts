@@ -12,7 +12,7 @@ const memory = await openMemory({ home: process.env.HERMES_HOME ?? "./data" });
 const server = createServer(async (request, response) => {
   if (request.method !== "POST") return void response.writeHead(405).end();
   const { id, messages } = JSON.parse(await readText(request)); // what `useChat` posts
-  const user = memory.user({ platform: "web", id: String(request.headers["x-user"] ?? "guest") });
+  const user = memory.user({ platform: "web", id: String(request.headers["x-user"] ?? "") });
   const agent = await openWeatherAgent(user, id);
   const { status, headers, body } = agent.toUIMessageStreamResponse(lastUserInput(messages));
   response.writeHead(status, Object.fromEntries(headers));

@@ -1,4 +1,5 @@
 // What the programs of this folder share: their folder, child processes, servers on loopback, and the count of entries in a home.
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -19,14 +20,35 @@ export function installed(...path: readonly string[]): string {
   return join(import.meta.dirname, "node_modules", ...path);
 }
 
-/** Copies a project (`examples/next-app`) into the folder of this program, where its imports find the packed packages. */
-export function stage(project: string, name = "app"): string {
-  const target = join(folder, name);
-  cpSync(join(root, project), target, {
+/**
+ * Copies a project (`examples/next-app`) into the folder of this program, where its imports find the packed packages. Its package.json
+ * must name every package that it imports, and ours in the version that was packed.
+ */
+export function stage(project: string): string {
+  const target = join(folder, "app");
+  cpSync(inRoot(project), target, {
     recursive: true,
-    filter: (path) => !/[\\/](node_modules|\.next)$/.test(path),
+    filter: (path) => !/[\\/](node_modules|\.next|data)$/.test(path),
   });
+  const { dependencies } = readJson(join(target, "package.json"));
+  for (const [name, range] of Object.entries(dependencies)) {
+    const { version } = readJson(installed(name, "package.json"));
+    if (name.includes("hermes-memory"))
+      assert.equal(range, `^${version}`, `${project} asks for another ${name}`);
+  }
+  for (const file of globSync("**/*.{ts,tsx}", { cwd: target })) {
+    const imports = readFileSync(join(target, file), "utf8").matchAll(
+      / from "((?:@[^/"]+\/)?[^./"][^/"]*)[^"]*"/g,
+    );
+    for (const [, name = ""] of imports)
+      assert.ok(name.startsWith("node:") || name in dependencies, `${project}/${file} imports ${name}`);
+  }
   return target;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a package.json has fields of every kind
+function readJson(path: string): any {
+  return JSON.parse(readFileSync(path, "utf8"));
 }
 
 /** A home with room for many entries. */

@@ -5,6 +5,6 @@ const server = globalThis as { memory?: Promise<Memory> }; // survives hot reloa
 
 export async function memoryOf(headers: Headers): Promise<UserMemory> {
   server.memory ??= openMemory({ home: process.env.HERMES_HOME ?? "./data" });
-  const id = headers.get("x-user") ?? "guest"; // in a real application: from your session
+  const id = headers.get("x-user") ?? ""; // in a real application: from your session. Without an id, `user` throws.
   return (await server.memory).user({ platform: "web", id });
 }

@@ -19,7 +19,12 @@ assert.equal(
 await using server = await serve(["server.ts"], { cwd, env });
 const post = async (text: string): Promise<Record<string, unknown>[]> => {
   const messages = [{ id: "m", role: "user", parts: [{ type: "text", text }] }];
-  const response = await fetch(server.url, { method: "POST", body: JSON.stringify({ id: "web", messages }) });
+  const headers = { "x-user": "ana" };
+  const response = await fetch(server.url, {
+    method: "POST",
+    headers,
+    body: JSON.stringify({ id: "web", messages }),
+  });
   const lines = (await response.text()).split("\n").filter((line) => line.startsWith("data: {"));
   return lines.map((line) => JSON.parse(line.slice("data: ".length)));
 };

@@ -37,10 +37,20 @@ async function chatRemembers({ url }: Server): Promise<void> {
     return response.text();
   };
   assert.match(await say("ana", "I live in Lisbon"), /^Message 1 of this chat/);
-  await sleep(500); // stored after the response
+  await stored(url, "ana"); // after the response
   const second = await say("ana", "Where do I live?");
   assert.match(second, /^Message 2 of this chat.*Lisbon/);
   assert.doesNotMatch(await say("ben", "Where do I live?"), /Lisbon/);
+}
+
+async function stored(url: string, user: string): Promise<void> {
+  for (let i = 0; i < 200; i += 1) {
+    const response = await fetch(`${url}/api/chat`, { headers: { "x-user": user } });
+    const [chat] = (await response.json()) as { messages: number }[];
+    if (chat && chat.messages >= 2) return;
+    await sleep(50);
+  }
+  throw new Error("The exchange was not stored.");
 }
 
 async function actionAdds({ url }: Server): Promise<void> {

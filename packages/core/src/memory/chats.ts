@@ -22,7 +22,14 @@ import { chatIdOf, chatSessionId, findChat } from "./chat-id.ts";
 import { asShown, inFormat, isSpoken, lastUserText, readGiven, readReply } from "./chat-messages.ts";
 import { ChatProviders } from "./chat-providers.ts";
 import { recallFor } from "./chat-recall.ts";
-import { ChatTurns, type HeldChat, loadChat, loadWholeChat, openChat } from "./chat-session.ts";
+import {
+  ChatTurns,
+  type HeldChat,
+  loadChat,
+  loadWholeChat,
+  openChat,
+  type WholeChat,
+} from "./chat-session.ts";
 import type { Person } from "./types.ts";
 import type {
   Chat,
@@ -43,9 +50,7 @@ const BLOCK_VERSION = 1_001;
 const DEFAULT_MAX_TOKENS = 24_000;
 /** How long `context` waits for another process before it builds a block that is not stored. */
 const BLOCK_WAIT_MS = 2_000;
-/** Recall of a turn is kept for so many turns and so long; a turn with many steps ends before. */
 const MOST_RECALLS = 200;
-const RECALL_MS = 10 * 60_000;
 
 export class Chats implements Members {
   readonly #person: Person;
@@ -53,7 +58,7 @@ export class Chats implements Members {
   readonly #turns: ChatTurns;
   readonly #providers: ChatProviders;
   /** Recall of recent turns, so that every step of a turn sends the same bytes. */
-  readonly #recalls = new Map<string, { readonly text: Promise<string>; readonly untilMs: number }>();
+  readonly #recalls = new Map<string, Promise<string>>();
   readonly #background = new Set<Promise<unknown>>();
 
   constructor(person: Person, log: Logger = silentLogger) {
@@ -67,13 +72,6 @@ export class Chats implements Members {
   async settled(): Promise<void> {
     await this.#turns.settled();
     await Promise.all(this.#background);
-  }
-
-  /** Before the person is erased: finishes what is being stored, and drops recall and providers, which start anew with the next turn. */
-  async forgetAll(): Promise<void> {
-    await this.settled();
-    this.#recalls.clear();
-    await this.#providers.endedAll();
   }
 
   // ---- Context ----
@@ -161,8 +159,8 @@ export class Chats implements Members {
     const turn = users.length + (isStored ? 0 : 1);
     const key = JSON.stringify([sessionId, turn, query]);
     const known = this.#recalls.get(key);
-    if (known !== undefined && performance.now() < known.untilMs) return known.text;
-    const text = recallFor({
+    if (known !== undefined) return known;
+    const recall = recallFor({
       query,
       sessionId,
       person: this.#person,
@@ -171,13 +169,12 @@ export class Chats implements Members {
       turn,
       log: this.#log,
     });
-    this.#recalls.delete(key);
-    this.#recalls.set(key, { text, untilMs: performance.now() + RECALL_MS });
+    this.#recalls.set(key, recall);
     for (const oldest of this.#recalls.keys()) {
       if (this.#recalls.size <= MOST_RECALLS) break;
       this.#recalls.delete(oldest);
     }
-    return text;
+    return recall;
   }
 
   /** How many messages at the front of the list the chat has. */
@@ -340,7 +337,6 @@ export class Chats implements Members {
       await this.#providers.ended(sessions);
       const files = sessionFiles(this.#person.memory.home);
       const deleted = await store.deleteSessions(sessions, { ...files, leaseHolder: holder });
-      this.#recalls.clear(); // those of other chats may quote it
       return deleted > 0;
     });
   }
@@ -378,22 +374,21 @@ export class Chats implements Members {
 
   // ---- For extraction ----
 
-  /** Every message of the chat. Rejects with `unknown-chat`. */
-  async whole(chatId: string): Promise<{
-    readonly store: SessionStore;
-    readonly sessionId: string;
-    readonly messages: readonly Message[];
-  }> {
-    const found = await this.#existing(chatId);
-    if (found === undefined) throw unknownChat(chatId);
-    const { store, row } = found;
-    const { messages } = await loadWholeChat(store, row.id, await loadChat(store, row.id));
-    return { store, sessionId: row.id, messages };
-  }
-
-  /** For one caller at a time. */
-  alone<T>(chatId: string, work: (chat: HeldChat) => Promise<T>): Promise<T> {
-    return this.#turns.alone(chatId, work);
+  /** The chat with its newest session, for one caller at a time. Rejects with `unknown-chat`. */
+  async alone<T>(
+    chatId: string,
+    work: (chat: HeldChat & WholeChat) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    if ((await this.#existing(chatId)) === undefined) throw unknownChat(chatId);
+    return this.#turns.alone(
+      chatId,
+      async (chat) => {
+        const stored = await loadChat(chat.store, chat.row.id);
+        return work({ ...chat, ...(await loadWholeChat(chat.store, chat.row.id, stored)) });
+      },
+      { signal },
+    );
   }
 }
 
