@@ -2,10 +2,10 @@
 // names them.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { loadConfig } from "@hermes-memory/core/config";
-import { pendingWritesDirectory, userMemoriesDirectory } from "@hermes-memory/core/home";
-import { openHome } from "@hermes-memory/core/memory";
-import type { InitializeOptions, MemoryProvider } from "@hermes-memory/core/providers";
+import { loadConfig } from "@hermes-memory/core/internal/config";
+import { pendingWritesDirectory, userMemoriesDirectory } from "@hermes-memory/core/internal/home";
+import { openHome } from "@hermes-memory/core/internal/memory";
+import type { InitializeOptions, MemoryProvider } from "@hermes-memory/core/internal/providers";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { type Agent, type AgentOptions, createAgent, runSlashCommand } from "../../src/agent/index.ts";

@@ -1,5 +1,5 @@
 // The session that stores a chat. A chat id is any text of the caller; the session's id is made of it and of the user, so that two
-// users may use the same chat id. Reversible. Pure, except for what asks the store. Loads no layer.
+// users may use the same chat id. Reversible. Pure, except for finding the sessions of a chat.
 import { userScopeName } from "../home.ts";
 import { HermesError } from "../lib/index.ts";
 import type { SessionRow, SessionStore } from "../sessions/index.ts";

@@ -17,7 +17,7 @@ import type { Person } from "./types.ts";
 
 export type OpenChat = { readonly store: SessionStore; readonly row: SessionRow };
 
-/** The session in which the chat goes on, a new one for a new chat. */
+/** The session in which the chat goes on, which is a new one for a new chat. */
 export async function openChat(person: Person, chatId: string): Promise<OpenChat> {
   const id = chatSessionId(person.user, chatId);
   const store = await person.sessions({ mode: "write", create: true });
@@ -66,7 +66,8 @@ export async function loadWholeChat(
   return { messages: [...before, ...tail], changeable };
 }
 
-function originOf({ meta }: Message): number | undefined {
+/** The row of the message, or of the message that it is a copy of. */
+export function originOf({ meta }: Message): number | undefined {
   return meta.originId ?? meta.rowId;
 }
 

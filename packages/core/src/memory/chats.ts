@@ -22,14 +22,7 @@ import { chatIdOf, chatSessionId, findChat } from "./chat-id.ts";
 import { asShown, inFormat, isSpoken, lastUserText, readGiven, readReply } from "./chat-messages.ts";
 import { ChatProviders } from "./chat-providers.ts";
 import { recallFor } from "./chat-recall.ts";
-import {
-  ChatTurns,
-  type HeldChat,
-  loadChat,
-  loadWholeChat,
-  openChat,
-  type WholeChat,
-} from "./chat-session.ts";
+import { ChatTurns, type HeldChat, loadChat, loadWholeChat, openChat } from "./chat-session.ts";
 import type { Person } from "./types.ts";
 import type {
   Chat,
@@ -50,7 +43,9 @@ const BLOCK_VERSION = 1_001;
 const DEFAULT_MAX_TOKENS = 24_000;
 /** How long `context` waits for another process before it builds a block that is not stored. */
 const BLOCK_WAIT_MS = 2_000;
+/** Recall of a turn is kept for so many turns and so long; a turn with many steps ends before. */
 const MOST_RECALLS = 200;
+const RECALL_MS = 10 * 60_000;
 
 export class Chats implements Members {
   readonly #person: Person;
@@ -58,7 +53,7 @@ export class Chats implements Members {
   readonly #turns: ChatTurns;
   readonly #providers: ChatProviders;
   /** Recall of recent turns, so that every step of a turn sends the same bytes. */
-  readonly #recalls = new Map<string, Promise<string>>();
+  readonly #recalls = new Map<string, { readonly text: Promise<string>; readonly untilMs: number }>();
   readonly #background = new Set<Promise<unknown>>();
 
   constructor(person: Person, log: Logger = silentLogger) {
@@ -72,6 +67,13 @@ export class Chats implements Members {
   async settled(): Promise<void> {
     await this.#turns.settled();
     await Promise.all(this.#background);
+  }
+
+  /** Before the person is erased: finishes what is being stored, and drops recall and providers, which start anew with the next turn. */
+  async forgetAll(): Promise<void> {
+    await this.settled();
+    this.#recalls.clear();
+    await this.#providers.endedAll();
   }
 
   // ---- Context ----
@@ -159,8 +161,8 @@ export class Chats implements Members {
     const turn = users.length + (isStored ? 0 : 1);
     const key = JSON.stringify([sessionId, turn, query]);
     const known = this.#recalls.get(key);
-    if (known !== undefined) return known;
-    const recall = recallFor({
+    if (known !== undefined && performance.now() < known.untilMs) return known.text;
+    const text = recallFor({
       query,
       sessionId,
       person: this.#person,
@@ -169,12 +171,13 @@ export class Chats implements Members {
       turn,
       log: this.#log,
     });
-    this.#recalls.set(key, recall);
+    this.#recalls.delete(key);
+    this.#recalls.set(key, { text, untilMs: performance.now() + RECALL_MS });
     for (const oldest of this.#recalls.keys()) {
       if (this.#recalls.size <= MOST_RECALLS) break;
       this.#recalls.delete(oldest);
     }
-    return recall;
+    return text;
   }
 
   /** How many messages at the front of the list the chat has. */
@@ -337,6 +340,7 @@ export class Chats implements Members {
       await this.#providers.ended(sessions);
       const files = sessionFiles(this.#person.memory.home);
       const deleted = await store.deleteSessions(sessions, { ...files, leaseHolder: holder });
+      this.#recalls.clear(); // those of other chats may quote it
       return deleted > 0;
     });
   }
@@ -374,21 +378,22 @@ export class Chats implements Members {
 
   // ---- For extraction ----
 
-  /** The chat with its newest session, for one caller at a time. Rejects with `unknown-chat`. */
-  async alone<T>(
-    chatId: string,
-    work: (chat: HeldChat & WholeChat) => Promise<T>,
-    signal?: AbortSignal,
-  ): Promise<T> {
-    if ((await this.#existing(chatId)) === undefined) throw unknownChat(chatId);
-    return this.#turns.alone(
-      chatId,
-      async (chat) => {
-        const stored = await loadChat(chat.store, chat.row.id);
-        return work({ ...chat, ...(await loadWholeChat(chat.store, chat.row.id, stored)) });
-      },
-      { signal },
-    );
+  /** Every message of the chat. Rejects with `unknown-chat`. */
+  async whole(chatId: string): Promise<{
+    readonly store: SessionStore;
+    readonly sessionId: string;
+    readonly messages: readonly Message[];
+  }> {
+    const found = await this.#existing(chatId);
+    if (found === undefined) throw unknownChat(chatId);
+    const { store, row } = found;
+    const { messages } = await loadWholeChat(store, row.id, await loadChat(store, row.id));
+    return { store, sessionId: row.id, messages };
+  }
+
+  /** For one caller at a time. */
+  alone<T>(chatId: string, work: (chat: HeldChat) => Promise<T>): Promise<T> {
+    return this.#turns.alone(chatId, work);
   }
 }
 

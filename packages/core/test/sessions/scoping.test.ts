@@ -9,6 +9,7 @@ import {
   resultNote,
   type SessionStore,
   type SessionUser,
+  scopeOfUser,
   WITHOUT_USER,
 } from "../../src/sessions/index.ts";
 import { leafOf } from "../../testing/session-store/summary-nodes.ts";
@@ -159,7 +160,9 @@ const MORE: Partial<Record<Method, readonly Case[]>> = {
       store.deleteSessions([session, own.session, null], { leaseHolder: holder }),
     (store, { session }, own) => store.deleteSessions([own.session, session], { leaseHolder: own.holder }),
   ],
-  eraseSessions: [(store, { person }) => store.eraseSessions(person)],
+  eraseSessions: [
+    (store, { person }) => store.eraseSessions(person === null ? WITHOUT_USER : scopeOfUser(person)),
+  ],
   listDelegates: [(store, { session }, own) => store.listDelegates([own.session, session])],
   exportEach: [(store) => exportAll(store, { includeInactive: true })],
   importSessions: [

@@ -1,8 +1,8 @@
 // `<home>/.hermes_history`: sent messages, for the arrow keys. Hermes Agent writes the same format: per entry a comment with the time,
 // then its lines, each after a `+`.
 import { appendFileSync, chmodSync, readFileSync } from "node:fs";
-import { chatHistoryPath } from "@hermes-memory/core/home";
-import { type Clock, errnoCode, normalizeNewlines, writeFileAtomic } from "@hermes-memory/core/lib";
+import { chatHistoryPath } from "@hermes-memory/core/internal/home";
+import { type Clock, errnoCode, normalizeNewlines, writeFileAtomic } from "@hermes-memory/core/internal/lib";
 
 export type HistoryFile = {
   readonly entries: readonly string[];
