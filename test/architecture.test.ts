@@ -291,7 +291,11 @@ const PACKAGES: readonly Package[] = [
   {
     name: "@hermes-memory/core",
     directory: "packages/core",
-    exports: { ".": "./src/index.ts", "./internal/lib": "./src/lib/index.ts", "./package.json": "./package.json" },
+    exports: {
+      ".": "./src/index.ts",
+      "./internal/lib": "./src/lib/index.ts",
+      "./package.json": "./package.json",
+    },
     dependencies: ["yaml"],
     devDependencies: [],
   },
