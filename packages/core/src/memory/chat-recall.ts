@@ -26,8 +26,6 @@ const LIMIT_CHARS = 2_000;
 const ARCHIVE_CHARS = 600;
 const EXCERPT_CHARS = 400;
 const MOST_CHATS = 6;
-/** How much of the query the best message covers, 0 to 1. Below it only a common word is shared: "time", "list". */
-const LEAST_COVERED = 0.15;
 /** Longer queries are pasted documents; their beginning says what they are about. */
 const QUERY_CHARS = 2_000;
 
@@ -66,13 +64,12 @@ async function fromProvider({ query, sessionId, manager, turn }: RecallQuestion)
 }
 
 async function fromChats({ query, sessionId, store, person }: RecallQuestion): Promise<string> {
-  const { hits, confidence } = await store.search(takeCodePoints(query, QUERY_CHARS), {
+  const { hits } = await store.search(takeCodePoints(query, QUERY_CHARS), {
     excludeSessionIds: [sessionId, ...(await store.listLineage(sessionId))],
     excludeSources: INTERNAL_SOURCES,
     perLineage: true,
     limit: MOST_CHATS,
   });
-  if (confidence !== undefined && confidence.score < LEAST_COVERED) return "";
   const rows = new Map((await store.getMessagesById(hits.map(({ id }) => id))).map((row) => [row.id, row]));
   const found = hits.flatMap((hit) => {
     const row = rows.get(hit.id);

@@ -407,21 +407,6 @@ describe("context", () => {
     expect((await me.context("trip", { query })).recall).not.toContain("I will remember");
   });
 
-  it("recalls nothing for a query that shares only a common word with another chat", async () => {
-    await using memory = await open();
-    const me = memory.user(ANA);
-    await me.remember("code", "How do I sort a list in Python?", "Use sorted(list) or list.sort().");
-    await me.remember("train", "The train to Lyon takes a long time", "What time does it leave?");
-    await me.remember("sister", "My sister Berta breeds alpacas", "Lovely!");
-    for (const query of [
-      "What time is it in Tokyo?",
-      "How do I reverse a list in Rust?",
-      "Write a poem about the sea",
-    ])
-      expect((await me.context("c", { query })).recall).toBe("");
-    expect((await me.context("c", { query: "Where does Berta live?" })).recall).toContain("alpacas");
-  });
-
   it("recalls archived entries and blocks a threat in what was said elsewhere", async () => {
     const home = tempDirectory();
     mkdirSync(home, { recursive: true });
