@@ -130,13 +130,13 @@ const BREACHES: readonly Breach[] = [
     rule: "packages import lower packages",
     what: "the agent in core",
     file: "packages/core/src/context/engine.ts",
-    text: 'import { a } from "@hermes-memory/agent/internal/models";',
+    text: 'import { a } from "@hermes-memory/agent/models";',
   },
   {
     rule: "packages import lower packages",
     what: "a package in itself, by its name",
     file: "packages/core/src/context/engine.ts",
-    text: 'import { a } from "@hermes-memory/core/internal/lib";',
+    text: 'import { a } from "@hermes-memory/core/lib";',
   },
   {
     rule: "a relative import stays in its src",
@@ -251,7 +251,7 @@ describe("a rule", () => {
       "packages/core/testing/session-store.ts": 'import { a } from "../src/sessions/store.ts";',
       "packages/core/test/load.test.ts":
         'import { it } from "vitest";\nimport { a } from "../src/config/load.ts";',
-      "packages/agent/src/agent/turn.ts": 'import { a } from "@hermes-memory/core/internal/lib";',
+      "packages/agent/src/agent/turn.ts": 'import { a } from "@hermes-memory/core/lib";',
       "packages/agent/test/turn.test.ts":
         'import { a } from "../../core/test/fakes/child.ts";\nimport { b } from "@hermes-memory/core";\nimport { c } from "../../../test/fixtures/fixture-home.ts";',
       "packages/hermes-memory/src/cli/main.ts": 'import { a } from "../mcp/index.ts";',

@@ -44,7 +44,11 @@ const folder = mkdtempSync(join(root, ".docs-code-"));
 let wires: { readonly responses: Wire; readonly chat: Wire };
 
 beforeAll(async () => {
-  const script: Script = () => ({ text: "It is 24 degrees in Lisbon." });
+  const script: Script = ({ raw }) => ({
+    text: raw.includes("JSON only")
+      ? '[{"target":"user","text":"Lives in Porto"}]'
+      : "It is 24 degrees in Lisbon.",
+  });
   wires = { responses: await startWire("responses", script), chat: await startWire("chat", script) };
   for (const { page, blocks } of pages) write(page, blocks);
 });

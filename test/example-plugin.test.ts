@@ -148,8 +148,8 @@ describe("docs/providers.md", () => {
   const page = readFileSync(resolve(examples, "../docs/providers.md"), "utf8");
 
   it.each([
-    ["ts", "index.ts"],
-    ["ts", "notes-file.ts"],
+    ["ts file=index.ts", "index.ts"],
+    ["ts file=notes-file.ts", "notes-file.ts"],
     ["yaml", "plugin.yaml"],
   ])("shows the example as it is (%s: %s)", (language, file) => {
     const text = readFileSync(join(examples, "memory-plugin", file), "utf8");

@@ -39,6 +39,7 @@ export {
   type SelectedEngine,
   type SessionStartOptions,
   type Span,
+  type StoredMessages,
   type SummaryFailure,
   type SummaryFeasibility,
   selectEngine,
