@@ -159,22 +159,22 @@ export type ChatMessage = WithProviderOptions<
 
 type Json = null | string | number | boolean | Json[] | { [key: string]: Json };
 type WithProviderOptions<T> = T & { providerOptions?: { [provider: string]: { [key: string]: Json } } };
-export type ChatTextPart = WithProviderOptions<{ type: "text"; text: string }>;
+type ChatTextPart = WithProviderOptions<{ type: "text"; text: string }>;
 /** `data`: base64, or an address. */
-export type ChatFilePart = WithProviderOptions<{
+type ChatFilePart = WithProviderOptions<{
   type: "file";
   data: string | URL;
   mediaType: string;
   filename?: string;
 }>;
-export type ChatReasoningPart = WithProviderOptions<{ type: "reasoning"; text: string }>;
-export type ChatToolCallPart = WithProviderOptions<{
+type ChatReasoningPart = WithProviderOptions<{ type: "reasoning"; text: string }>;
+type ChatToolCallPart = WithProviderOptions<{
   type: "tool-call";
   toolCallId: string;
   toolName: string;
   input: unknown;
 }>;
-export type ChatToolResultPart = WithProviderOptions<{
+type ChatToolResultPart = WithProviderOptions<{
   type: "tool-result";
   toolCallId: string;
   toolName: string;
