@@ -38,7 +38,12 @@ type Aim = {
 };
 type Case = (me: UserMemory, aim: Aim, own: Aim) => Promise<unknown>;
 
-const model = { complete: async () => "A summary of what was said." };
+/** Both models answer with every secret that they were shown. */
+const secretsIn = (prompt: string): string[] => [...new Set(prompt.match(/secret-of-[a-z-]+/g))];
+const model = { complete: async ({ prompt = "" }) => `What was said: ${secretsIn(prompt).join(" ")}.` };
+const finder = {
+  complete: async ({ prompt = "" }) => JSON.stringify(secretsIn(prompt).map((secret) => `Knows ${secret}`)),
+};
 
 const CASES: Readonly<Record<keyof UserMemory, readonly Case[]>> = {
   user: [async (me) => me.user],
@@ -81,8 +86,10 @@ const CASES: Readonly<Record<keyof UserMemory, readonly Case[]>> = {
     (me) => me.compact("main", { model, contextLength: 100_000, force: true }),
   ],
   extract: [
-    (me, { chat }) => me.extract(chat, { model }),
-    (me, { session }) => me.extract(session, { model }),
+    (me, { chat }) => me.extract(chat, { model: finder }),
+    (me, { session }) => me.extract(session, { model: finder }),
+    (me, { other }) => me.extract(other, { model: finder }),
+    (me) => me.extract("main", { model: finder }),
   ],
   add: [
     (me, { text }) => me.add(text),

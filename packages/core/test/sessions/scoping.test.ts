@@ -7,9 +7,8 @@ import {
   type ExportedSession,
   openSessionStore,
   resultNote,
+  type Scope,
   type SessionStore,
-  type SessionUser,
-  scopeOfUser,
   WITHOUT_USER,
 } from "../../src/sessions/index.ts";
 import { leafOf } from "../../testing/session-store/summary-nodes.ts";
@@ -35,7 +34,7 @@ type Aim = Required<Target> & {
   readonly lock: string;
   readonly result: string;
   readonly word: string;
-  readonly person: SessionUser | null;
+  readonly scope: Scope;
 };
 /** `own` belongs to the caller. */
 type Case = (store: SessionStore, aim: Aim, own: Aim) => Promise<unknown>;
@@ -56,6 +55,10 @@ const MORE: Partial<Record<Method, readonly Case[]>> = {
     (store, { title }, own) => store.setSessionTitle(own.session, title),
     (store, { title }) => store.setSessionTitle("to be created", title),
     (store, { title }, own) => store.setSessionTitle(own.session, title.toUpperCase(), { source: "llm" }),
+  ],
+  setExtractedId: [
+    (store, { message }, own) => store.setExtractedId(own.session, message),
+    (store, { session }, own) => store.setExtractedId(session, own.message),
   ],
   resolveSessionByTitle: [
     (store, { title }) => store.resolveSessionByTitle(title.toUpperCase(), { ignoreCase: true }),
@@ -160,9 +163,7 @@ const MORE: Partial<Record<Method, readonly Case[]>> = {
       store.deleteSessions([session, own.session, null], { leaseHolder: holder }),
     (store, { session }, own) => store.deleteSessions([own.session, session], { leaseHolder: own.holder }),
   ],
-  eraseSessions: [
-    (store, { person }) => store.eraseSessions(person === null ? WITHOUT_USER : scopeOfUser(person)),
-  ],
+  eraseSessions: [(store, { scope }) => store.eraseSessions(scope)],
   listDelegates: [(store, { session }, own) => store.listDelegates([own.session, session])],
   exportEach: [(store) => exportAll(store, { includeInactive: true })],
   importSessions: [
@@ -349,7 +350,7 @@ async function aimsOf(home: SessionStore): Promise<Readonly<Record<Name, Aim>>> 
         node: `lcm_${slug(name)}`,
         job: slug(name),
         word: wordOf(name),
-        person: name === "the owner" ? null : PEOPLE[name],
+        scope: bindStore(home, PEOPLE[name]).scope ?? {},
         ...named,
       },
     ];
@@ -371,7 +372,7 @@ function nowhereLike(aim: Aim): Aim {
     lock: other(aim.lock),
     result: other(aim.result),
     word: other(aim.word),
-    person: { platform: "web", userId: "nobody" },
+    scope: { userPlatform: "web", userId: "nobody" },
   };
 }
 

@@ -1,6 +1,7 @@
 // Titles of users in the shared file: what other programs see and change of them, files without our table, and two processes.
 import { describe, expect, it } from "vitest";
-import { openSessionStore, type SessionStore } from "../../../src/sessions/index.ts";
+import { openSessionStore, type SessionStore, salvageCopy } from "../../../src/sessions/index.ts";
+import { exportAll } from "../../../testing/session-store/support.ts";
 import { type Child, startScript } from "../../fakes/child.ts";
 import { outcomeOf } from "../../fakes/every-call.ts";
 import { execute, hasPythonSqlite, newPath, openPython, query } from "../../fakes/session-index.ts";
@@ -106,6 +107,19 @@ describe("the table of titles", () => {
     expect(query(path, "SELECT sql FROM sqlite_master WHERE name = 'hermes_memory_titles'")).toEqual([
       { sql },
     ]);
+  });
+
+  it("is part of a salvaged copy", async () => {
+    const path = newPath();
+    await sessionsOf(path, { a: "ann", b: "bo" });
+    {
+      await using store = await openSessionStore({ path });
+      for (const id of ["a", "b"]) await store.setSessionTitle(id, "Harbour");
+    }
+    using copy = await salvageCopy(path);
+    await using store = await openSessionStore({ path: copy.path, readOnly: true });
+    expect(await titles(store, "a", "b")).toEqual(["Harbour", "Harbour"]);
+    expect((await exportAll(store)).map(({ title }) => title)).toEqual(["Harbour", "Harbour"]);
   });
 
   it.skipIf(!hasPythonSqlite)("loses its row with the session, whoever deletes it", async () => {

@@ -29,7 +29,7 @@ const PASSING: ReadonlySet<string> = new Set([
   "sqlite_sequence",
 ]);
 
-const OWN_SIDE = /^hermes_memory_(?:prompts|titles|origin|rewound|found)$/;
+const OWN_SIDE = /^hermes_memory_(?:prompts|titles|extracted|origin|rewound|found)$/;
 const STATISTICS = /^sqlite_stat\d$/;
 /** FTS5's tables behind a virtual table. */
 const SHADOW = "(?:_(?:data|idx|content|docsize|config))?";
