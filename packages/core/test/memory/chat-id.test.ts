@@ -6,7 +6,7 @@ import { checkSessionId } from "../../src/sessions/index.ts";
 
 const ANA = { platform: "web", userId: "ana" };
 const chatIds = fc
-  .string({ unit: "grapheme", minLength: 1, maxLength: 12 })
+  .string({ unit: "grapheme", minLength: 1, maxLength: 8 })
   .filter((text) => text.isWellFormed());
 
 it("goes there and back for every text, as the id of a session that also names a file", () => {
