@@ -293,7 +293,7 @@ const PACKAGES: readonly Package[] = [
     directory: "packages/core",
     exports: {
       ".": "./src/index.ts",
-      "./internal/lib": "./src/lib/index.ts",
+      "./lib": "./src/lib/index.ts",
       "./package.json": "./package.json",
     },
     dependencies: ["yaml"],

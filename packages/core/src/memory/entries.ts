@@ -20,7 +20,7 @@ import {
   withoutDuplicates,
 } from "../curated/index.ts";
 import { describeCause, HermesError, normalizeNewlines, pyStrip, type Result } from "../lib/index.ts";
-import { chatSessionId } from "./chat-id.ts";
+import { chatSessionId, findChat } from "./chat-id.ts";
 import { memoryFailure } from "./memory-failure.ts";
 import type { Person } from "./types.ts";
 import type {
@@ -110,7 +110,6 @@ export class Entries implements Members {
     const first = chatSessionId(this.#person.user, chatId);
     try {
       const store = await this.#person.sessions({ mode: "read" });
-      const { findChat } = await import("./chat-id.ts");
       return (store && (await findChat(store, this.#person, chatId)))?.id ?? first;
     } catch {
       return first; // it is only a remark in the history: a database that cannot be opened must not cost the write

@@ -214,15 +214,12 @@ async function usableTitle(
   if (title === "") return undefined;
   if (store === undefined) return title;
   try {
-    await store.setSessionTitle(id, title); // there is no row yet, so this only checks the length
     const scope = user === undefined ? WITHOUT_USER : scopeOfUser(user);
-    const holder = await store.resolveSessionByTitle(title, scope);
-    if (holder === null || (await store.getSessionTitle(holder, scope)) !== title) return title;
-    log.warn(`The title of the new session cannot be used: the session ${holder} has it.`);
-    return undefined;
+    await store.setSessionTitle(id, title, scope); // there is no row yet, so this only checks the title
+    return title;
   } catch (cause) {
     log.warn(`The title of the new session cannot be used: ${describeCause(cause)}`);
-    return errnoCode(cause) === "title-too-long" ? undefined : title;
+    return errnoCode(cause)?.startsWith("title-") ? undefined : title;
   }
 }
 
