@@ -16,8 +16,7 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["curated", "providers", "sessions", "skills"],
     ["prompt", "context"],
     ["memory"],
-    ["chat-tools"],
-    ["ai-sdk", "langchain", "openai-agents"],
+    ["adapters"],
     ["index", "public"],
   ],
   "packages/agent": [["models"], ["agent", "curator"], ["index", "public"]],
@@ -27,9 +26,15 @@ const PACKAGES = Object.keys(FLOORS);
 
 /**
  * Files that may be imported without their folder's index.ts. The logger: few commands write a log, and the others should not load it.
- * The memory tool of Anthropic: a subpath of its own, for programs that use their SDK.
+ * The adapters: each is a subpath of its own, for programs that use that SDK.
  */
-const SIDE_DOORS = ["packages/core/src/lib/logger.ts", "packages/core/src/memory/anthropic-memory-tool.ts"];
+const SIDE_DOORS = [
+  "packages/core/src/lib/logger.ts",
+  "packages/core/src/memory/anthropic-memory-tool.ts",
+  "packages/core/src/adapters/ai-sdk.ts",
+  "packages/core/src/adapters/langchain.ts",
+  "packages/core/src/adapters/openai-agents.ts",
+];
 
 /** Data that tests of several packages read. */
 const SHARED_FIXTURES = "test/fixtures/";

@@ -40,12 +40,12 @@ export function readImportGraph(tree: Tree): ImportGraph {
   for (const source of tree.sources)
     for (const file of usedFiles(tree, known, doors, source)) importers.get(file)?.add(source.path);
   for (const test of tree.tests) for (const file of usedFiles(tree, known, doors, test)) tested.add(file);
-  for (const path of doors.keys())
-    if (isRootDoor(path))
-      for (const file of filesBehind(doors, path, "all")) importers.get(file)?.add(PACKAGE_USERS);
+  const open = new Set(publicFiles(tree));
+  for (const path of open)
+    for (const file of filesBehind(doors, path, "all")) importers.get(file)?.add(PACKAGE_USERS);
   const isLazy = (file: string): boolean => edges.every(({ to, kind }) => to !== file || kind === "dynamic");
   const singleImporters = [...importers].flatMap(([file, [importer, ...others]]) =>
-    importer === undefined || others.length > 0
+    importer === undefined || others.length > 0 || open.has(file)
       ? []
       : [{ file, importer, isLazy: isLazy(file), isTested: tested.has(file) }],
   );
@@ -62,14 +62,16 @@ export function readImportGraph(tree: Tree): ImportGraph {
   };
 }
 
-/** Stands for the users of a package, who import the names that its `src/index.ts` exports. */
+/** Stands for the users of a package, who import what its `exports` offer. */
 const PACKAGE_USERS = "(users of the package)";
 
 /** Of each index.ts: the file behind every name it re-exports. */
 type Doors = ReadonlyMap<string, ReadonlyMap<string, { readonly file: string; readonly name: string }>>;
 
 function readDoors(tree: Tree, known: ReadonlySet<string>): Doors {
-  const doors = tree.sources.filter(({ path }) => path.endsWith("/index.ts"));
+  const doors = tree.sources.filter(
+    ({ path }) => path.endsWith("/index.ts") || path.includes("/src/public/"),
+  );
   return new Map(
     doors.map(({ path: from, text }) => {
       const names = new Map<string, { file: string; name: string }>();
@@ -84,8 +86,17 @@ function readDoors(tree: Tree, known: ReadonlySet<string>): Doors {
   );
 }
 
-function isRootDoor(path: string): boolean {
-  return /(?:^|\/)src\/index\.ts$/.test(path);
+/** The files in a package's `exports`, without the subpaths for its sibling packages. */
+function publicFiles({ packages }: Tree): string[] {
+  return packages.flatMap(({ directory, exports }) =>
+    Object.entries(isSubpaths(exports) ? exports : {}).flatMap(([subpath, file]) =>
+      subpath.startsWith("./internal/") || typeof file !== "string" ? [] : [posix.join(directory, file)],
+    ),
+  );
+}
+
+function isSubpaths(exports: unknown): exports is Readonly<Record<string, unknown>> {
+  return typeof exports === "object" && exports !== null;
 }
 
 /** The files that declare these names of a file; the file itself unless it is an index.ts that re-exports them. */

@@ -111,7 +111,7 @@ export class Chats implements Members {
       system,
       messages: inFormat(messages, format),
       recall,
-      request: { system, messages: inFormat(request, format) },
+      request: { ...(system === "" ? {} : { system }), messages: inFormat(request, format) },
       leftOut: fitted.leftOut,
       tokens: estimateRequest({ system, messages: request }),
     };

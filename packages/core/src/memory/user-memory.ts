@@ -131,8 +131,8 @@ export type ChatContext<F extends MessageFormat = "ai-sdk"> = {
   readonly messages: FormattedMessage<F>[];
   /** What was found about the query in other chats, the archive and the provider, fenced as untrusted. Empty: nothing. */
   readonly recall: string;
-  /** To spread into a model call: `system`, and `messages` with the query and the recall as the last one. */
-  readonly request: { readonly system: string; readonly messages: FormattedMessage<F>[] };
+  /** To spread into a model call: `system` unless it is empty, and `messages` with the query and the recall as the last one. */
+  readonly request: { readonly system?: string; readonly messages: FormattedMessage<F>[] };
   /** Stored messages that did not fit. */
   readonly leftOut: number;
   /** An estimate for `request`. */

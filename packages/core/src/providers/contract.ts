@@ -50,8 +50,8 @@ export type Deadlines = Readonly<Record<keyof typeof DEADLINES_MS, number>>;
 export type Awaitable<T> = T | Promise<T>;
 
 /**
- * An external memory. Only `name`, `isAvailable`, `initialize` and `getToolSchemas` are required; each member's comment says when it is called and who
- * stops it.
+ * An external memory. Only `name`, `isAvailable` and `initialize` are required. The comment of each member says when it is called and how
+ * long the caller waits.
  */
 export interface MemoryProvider {
   readonly contract?: number;
@@ -97,7 +97,7 @@ export interface MemoryProvider {
    * The tools it offers now, as bare function schemas. Called at registration and again after `initialize`, so that a mode chosen there
    * takes effect. A throw means no tools. Deadline 2 s; an asynchronous answer at registration counts as no tools.
    */
-  getToolSchemas(): Awaitable<readonly ToolDefinition[]>;
+  getToolSchemas?(): Awaitable<readonly ToolDefinition[]>;
 
   /** Answers one of those tools with a JSON text. A rejection becomes a tool error. Deadline 120 s. */
   handleToolCall?(

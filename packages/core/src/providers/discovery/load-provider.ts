@@ -258,7 +258,7 @@ type Method = Exclude<keyof MemoryProvider, "contract" | "name">;
 const METHODS: Readonly<Record<Method, "required" | "optional">> = {
   isAvailable: "required",
   initialize: "required",
-  getToolSchemas: "required",
+  getToolSchemas: "optional",
   unavailableReason: "optional",
   systemPromptBlock: "optional",
   prefetch: "optional",
@@ -334,7 +334,7 @@ function methodFault(value: Readonly<Record<string, unknown>>, method: string): 
 
 function offersTools(provider: MemoryProvider): boolean {
   try {
-    const schemas: unknown = provider.getToolSchemas();
+    const schemas: unknown = provider.getToolSchemas?.();
     return Array.isArray(schemas) && schemas.length > 0;
   } catch {
     return false; // allowed before `initialize`, and means no tools

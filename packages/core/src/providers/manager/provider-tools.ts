@@ -56,7 +56,7 @@ export class ProviderTools {
   /** At registration. A provider that answers asynchronously has no tools until `refresh`. */
   add(guarded: GuardedProvider): void {
     const outcome = guarded.callNow<unknown>("getToolSchemas", (provider) => {
-      const answer: unknown = provider.getToolSchemas();
+      const answer: unknown = provider.getToolSchemas === undefined ? [] : provider.getToolSchemas();
       if (!isThenable(answer)) return answer;
       Promise.resolve(answer).catch(() => {}); // asked again after `initialize`, and a failure is reported then
       return [];
@@ -67,7 +67,7 @@ export class ProviderTools {
   async refresh(guarded: GuardedProvider, budget: StepBudget): Promise<void> {
     const { deadlineMs } = this.#rules;
     const outcome = await guarded.call<unknown>("getToolSchemas", { deadlineMs, budget }, (provider) =>
-      provider.getToolSchemas(),
+      provider.getToolSchemas === undefined ? [] : provider.getToolSchemas(),
     );
     this.#take(guarded, outcome.kind === "ok" ? outcome.value : []);
   }

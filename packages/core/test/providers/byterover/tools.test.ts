@@ -19,7 +19,7 @@ describe("the tools of ByteRover", () => {
     expect(names()).toEqual(all);
     expect(names({ mode: "tools" })).toEqual(all);
     expect(names({ mode: "context" })).toEqual([]);
-    expect(createByteroverProvider().getToolSchemas()).toHaveLength(3);
+    expect(createByteroverProvider().getToolSchemas?.()).toHaveLength(3);
   });
 
   it("ask a question and give the answer without progress and footer", async () => {

@@ -332,7 +332,6 @@ const LEAST = {
   name: "notes",
   isAvailable: () => true,
   initialize: () => {},
-  getToolSchemas: (): readonly object[] => [],
 };
 
 function faultOf(value: unknown): string {
@@ -341,17 +340,17 @@ function faultOf(value: unknown): string {
 }
 
 describe("what counts as a provider", () => {
-  it("needs a name and three methods, own or inherited", () => {
+  it("needs a name and two methods, own or inherited", () => {
     expect(checkProvider(LEAST).ok).toBe(true);
     expect(checkProvider(Object.create(LEAST)).ok).toBe(true);
-    for (const member of ["isAvailable", "initialize", "getToolSchemas"] as const)
+    for (const member of ["isAvailable", "initialize"] as const)
       expect(faultOf({ ...LEAST, [member]: undefined })).toBe(`has no ${member}()`);
     expect(faultOf({ ...LEAST, name: " \n" })).toBe("has no 'name'");
     expect(faultOf({ ...LEAST, name: "builtin" })).toMatch(/reserved/);
   });
 
   it("names everything that is missing at once", () => {
-    expect(faultOf({ name: "x", initialize() {} })).toBe("has no isAvailable(), has no getToolSchemas()");
+    expect(faultOf({ name: "x" })).toBe("has no isAvailable(), has no initialize()");
   });
 
   it.each([undefined, null, 7, "text", class {}, () => {}])("%s is none", (value) => {

@@ -3,9 +3,9 @@
 // nothing of it: two of its functions are passed in. Tried with @langchain/core 1.2.13, @langchain/langgraph 1.4.18, langchain 1.5.14.
 //
 // A message loses `response_metadata`, `usage_metadata`, `additional_kwargs` and the `artifact` of a tool. System messages are not stored.
-import { type ChatToolsOptions, chatTools } from "./chat-tools.ts";
-import { isRecord, outsideJsonOr } from "./lib/index.ts";
-import type { UserMemory } from "./memory/index.ts";
+
+import { isRecord, outsideJsonOr } from "../lib/index.ts";
+import type { UserMemory } from "../memory/index.ts";
 import {
   type Message,
   type OpenAiMessage,
@@ -14,8 +14,9 @@ import {
   textOf,
   toolCallsOf,
   withMeta,
-} from "./message/index.ts";
-import type { JsonSchema } from "./tools/index.ts";
+} from "../message/index.ts";
+import type { JsonSchema } from "../tools/index.ts";
+import { type ChatToolsOptions, chatTools } from "./chat-tools.ts";
 
 /** The chat, two functions of LangChain, and how much of the past may come along. */
 export type LangChainOptions<M, T> = ChatToolsOptions & {

@@ -13,7 +13,7 @@ import {
   toPrompt,
   versionOf,
   withRecall,
-} from "./prompt.ts";
+} from "./ai-sdk-prompt.ts";
 
 export type MiddlewareOptions = {
   readonly chatId: string;
@@ -197,7 +197,7 @@ async function beginTurn(
   let context = await read();
   if (contextLength !== undefined && (await isLarge(me, context, params, contextLength))) {
     try {
-      const text = textModelOf(model);
+      const text = sdkTextModel(model);
       const { kind } = await me.compact(chatId, { model: text, contextLength, signal });
       if (kind === "compacted" || kind === "pruned") context = await read();
     } catch (cause) {
@@ -256,8 +256,10 @@ async function isLarge(
   );
 }
 
-/** The model that answers, for a summary. */
-function textModelOf(model: CalledModel): TextModel {
+/**
+ * A `TextModel` for `compact`, `extract` and `ContextCompressor`, made from a model of the AI SDK 5, 6 or 7 (`openai("gpt-5-mini")`).
+ */
+export function sdkTextModel(model: CalledModel): TextModel {
   return {
     async complete({ system, prompt, maxOutputTokens, signal }) {
       const asked = [

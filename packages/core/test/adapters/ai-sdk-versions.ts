@@ -5,7 +5,7 @@ import * as ai5 from "ai5";
 import { MockLanguageModelV2 } from "ai5/test";
 import * as ai6 from "ai6";
 import { MockLanguageModelV3 } from "ai6/test";
-import type { AiSdk } from "../../src/ai-sdk/index.ts";
+import type { AiSdk } from "../../src/adapters/ai-sdk.ts";
 
 /** A text, parts of a reply, a failure, or a function of the request. */
 type Reply = string | readonly object[] | Error | ((prompt: CallOptions["prompt"]) => string);

@@ -1,10 +1,10 @@
 // The adapter with the real AI SDK 5, 6 and 7: what a model gets, and what the chat has afterwards.
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type AiSdk, type AiSdkOptions, aiSdk } from "../../src/ai-sdk/index.ts";
+import { type AiSdk, type AiSdkOptions, aiSdk, sdkTextModel } from "../../src/adapters/ai-sdk.ts";
 import { type Memory, openMemory, type UserMemory } from "../../src/memory/index.ts";
 import { type Message, textOf, toolCallsOf } from "../../src/message/index.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
-import { SDKS } from "./sdks.ts";
+import { SDKS } from "./ai-sdk-versions.ts";
 
 async function opened(home = tempDirectory()): Promise<Memory> {
   const memory = await openMemory({ home });
@@ -491,6 +491,16 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
       { type: "tool-result", toolCallId: "s1", output: { type: "json", value: { hits: 1 } } },
     ]);
     expect(last).toMatchObject({ role: "user" });
+  });
+
+  it("is a model for summaries and extraction", async () => {
+    const scripted = sdk.model(["A short text."]);
+    const text = sdkTextModel(scripted.model as Parameters<typeof sdkTextModel>[0]);
+    expect(await text.complete({ system: "Summarise.", prompt: "A long text." })).toBe("A short text.");
+    expect(scripted.prompts[0]).toEqual([
+      { role: "system", content: "Summarise." },
+      { role: "user", content: [{ type: "text", text: "A long text." }] },
+    ]);
   });
 
   it("gives the stored chat as messages that the SDK accepts", async () => {

@@ -4,9 +4,9 @@
 // Items that a model wrote (messages, function calls, reasoning, calls of hosted tools) come back unchanged. The rest of the protocol
 // has no place in a conversation of this package: messages of the user lose `id` and `providerData`, and results of functions lose
 // `id`, `providerData`, `namespace` and `caller` and become `completed`. Messages with the role `system` are not stored.
-import { type ChatToolsOptions, chatTools } from "./chat-tools.ts";
-import { HermesError, isRecord, outsideJsonOr, randomHex } from "./lib/index.ts";
-import type { UserMemory } from "./memory/index.ts";
+
+import { HermesError, isRecord, outsideJsonOr, randomHex } from "../lib/index.ts";
+import type { UserMemory } from "../memory/index.ts";
 import {
   type Content,
   fromRow,
@@ -20,8 +20,9 @@ import {
   renderContent,
   textOf,
   toolCallsOf,
-} from "./message/index.ts";
-import type { JsonSchema } from "./tools/index.ts";
+} from "../message/index.ts";
+import type { JsonSchema } from "../tools/index.ts";
+import { type ChatToolsOptions, chatTools } from "./chat-tools.ts";
 
 /** The chat, and which tools to offer. */
 export type OpenAiAgentsOptions = ChatToolsOptions & {

@@ -1,7 +1,7 @@
 // Memory for programs that use the AI SDK: tools, a middleware for `wrapLanguageModel`, and the stored conversation as its messages.
 // Needs `ai` 5, 6 or 7 in the program and imports nothing of it. Tried with 5.0.277, 6.0.326 and 7.0.169.
 // Mastra takes models and tools of the AI SDK, so the same works there; tried with @mastra/core 1.71.0.
-import { type ChatToolsOptions, chatTools } from "../chat-tools.ts";
+
 import { isRecord, outsideJsonOr } from "../lib/index.ts";
 import type { ChatMessage, UserMemory } from "../memory/index.ts";
 import {
@@ -16,9 +16,10 @@ import {
   toolCallsOf,
 } from "../message/index.ts";
 import type { JsonSchema } from "../tools/index.ts";
-import { type MemoryMiddleware, type MiddlewareOptions, memoryMiddleware } from "./middleware.ts";
+import { type MemoryMiddleware, type MiddlewareOptions, memoryMiddleware } from "./ai-sdk-middleware.ts";
+import { type ChatToolsOptions, chatTools } from "./chat-tools.ts";
 
-export type { MemoryMiddleware } from "./middleware.ts";
+export { type MemoryMiddleware, sdkTextModel } from "./ai-sdk-middleware.ts";
 
 /** The chat, and what the middleware and the tools may do. */
 export type AiSdkOptions = ChatToolsOptions & MiddlewareOptions;

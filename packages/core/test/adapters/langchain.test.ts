@@ -1,9 +1,9 @@
 // Messages of LangChain in the store, with stand-ins for the two functions that a program passes in. The real packages are tried in
 // test/consumers.
 import { expect, it, onTestFinished } from "vitest";
-import { langChain } from "../src/langchain.ts";
-import { openMemory, type UserMemory } from "../src/memory/index.ts";
-import { tempDirectory } from "./fakes/temp-directory.ts";
+import { langChain } from "../../src/adapters/langchain.ts";
+import { openMemory, type UserMemory } from "../../src/memory/index.ts";
+import { tempDirectory } from "../fakes/temp-directory.ts";
 
 async function ana(): Promise<UserMemory> {
   const memory = await openMemory({ home: tempDirectory() });

@@ -1,11 +1,11 @@
 // The tools of a person for a model in a chat. The adapters give them the shape of their library. Names, descriptions and schemas are
 // known at once; the layer behind a tool is opened by its first call.
-import { curatedTools, memoryHistoryEntry } from "./curated/index.ts";
-import { describeCause, HermesError, isRecord, outsideJsonOr, randomHex } from "./lib/index.ts";
-import type { UserMemory } from "./memory/index.ts";
-import { sessionSearchEntry } from "./sessions/index.ts";
-import { skillTools } from "./skills/index.ts";
-import { definitionOf, type Tool, type ToolDefinition } from "./tools/index.ts";
+import { curatedTools, memoryHistoryEntry } from "../curated/index.ts";
+import { describeCause, HermesError, isRecord, outsideJsonOr, randomHex } from "../lib/index.ts";
+import type { UserMemory } from "../memory/index.ts";
+import { sessionSearchEntry } from "../sessions/index.ts";
+import { skillTools } from "../skills/index.ts";
+import { definitionOf, type Tool, type ToolDefinition } from "../tools/index.ts";
 
 export type ChatToolsOptions = {
   readonly chatId: string;

@@ -3,7 +3,7 @@ import * as ai7 from "ai";
 import * as ai5 from "ai5";
 import * as ai6 from "ai6";
 import { expect, it } from "vitest";
-import type { AiSdk } from "../../src/ai-sdk/index.ts";
+import { type AiSdk, sdkTextModel } from "../../src/adapters/ai-sdk.ts";
 
 it("fits the tools, the middleware and the messages of each version", () => {
   const uses = [
@@ -45,5 +45,10 @@ it("fits the tools, the middleware and the messages of each version", () => {
     const seven: ai7.UIMessage[] = await uiMessages();
     return [five, six, seven];
   };
-  expect([uses.length, typeof lists, typeof uiLists]).toEqual([3, "function", "function"]);
+  const texts = (
+    five: Exclude<ai5.LanguageModel, string>,
+    six: Exclude<ai6.LanguageModel, string>,
+    seven: Exclude<ai7.LanguageModel, string>,
+  ) => [sdkTextModel(five), sdkTextModel(six), sdkTextModel(seven)];
+  expect([uses.length, typeof lists, typeof uiLists, typeof texts]).toEqual([3, "function", "function", "function"]);
 });

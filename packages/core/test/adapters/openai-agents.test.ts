@@ -1,8 +1,8 @@
 // Items of the OpenAI Agents SDK in the store. The real package is tried in test/consumers.
 import { expect, it, onTestFinished } from "vitest";
-import { openMemory, type UserMemory } from "../src/memory/index.ts";
-import { openAiAgents } from "../src/openai-agents.ts";
-import { tempDirectory } from "./fakes/temp-directory.ts";
+import { openAiAgents } from "../../src/adapters/openai-agents.ts";
+import { openMemory, type UserMemory } from "../../src/memory/index.ts";
+import { tempDirectory } from "../fakes/temp-directory.ts";
 
 async function ana(): Promise<UserMemory> {
   const memory = await openMemory({ home: tempDirectory() });
