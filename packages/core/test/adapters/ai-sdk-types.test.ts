@@ -50,5 +50,10 @@ it("fits the tools, the middleware and the messages of each version", () => {
     six: Exclude<ai6.LanguageModel, string>,
     seven: Exclude<ai7.LanguageModel, string>,
   ) => [sdkTextModel(five), sdkTextModel(six), sdkTextModel(seven)];
-  expect([uses.length, typeof lists, typeof uiLists, typeof texts]).toEqual([3, "function", "function", "function"]);
+  expect([uses.length, typeof lists, typeof uiLists, typeof texts]).toEqual([
+    3,
+    "function",
+    "function",
+    "function",
+  ]);
 });
