@@ -122,7 +122,8 @@ export class Entries implements Members {
     return { ...entryOf(outcome, pyStrip(normalizeNewlines(given))), change, warning, archived };
   }
 
-  async undo(change: string): Promise<Undone> {
+  async undo(change: string | undefined): Promise<Undone> {
+    if (change === undefined) return { changes: [], entries: [] };
     const store = await this.#open();
     const meta = { origin: "library" } as const;
     const candidate = readable(() => store.undoCandidate({ id: change }));

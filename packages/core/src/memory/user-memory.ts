@@ -73,8 +73,8 @@ export interface UserMemory {
   /** `id`: of the entry, or of one that it has replaced. */
   update(id: string, text: string, options?: WriteOptions): Promise<Written>;
   remove(id: string, options?: WriteOptions): Promise<Removed>;
-  /** Takes a change back; also all changes of one extraction, by its id. */
-  undo(change: string): Promise<Undone>;
+  /** Takes a change back; also all changes of one extraction, by its id. Undefined: nothing was changed, and nothing is taken back. */
+  undo(change: string | undefined): Promise<Undone>;
   /** The newest first. */
   history(options?: {
     readonly limit?: number;

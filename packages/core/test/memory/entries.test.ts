@@ -243,7 +243,8 @@ describe("history of entries", () => {
       entries: [{ id, target: "memory", text: "Likes tea" }],
       warning: undefined,
     });
-    expect(await me.undo(change ?? "")).toMatchObject({ changes: [change], entries: [] });
+    expect(await me.undo(change)).toMatchObject({ changes: [change], entries: [] });
+    expect(await me.undo(undefined)).toEqual({ changes: [], entries: [] });
     const history = await me.history();
     expect(history.map(({ action, origin, status }) => [action, origin, status])).toEqual([
       ["undo", "library", "committed"],
