@@ -11,6 +11,7 @@ export {
   openTestMemory,
   type PreparedAnswers,
   type TestClock,
+  type TestEntry,
   type TestMemoryOptions,
   testClock,
 } from "./test-memory.ts";

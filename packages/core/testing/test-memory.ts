@@ -15,7 +15,8 @@ export type TestMemoryOptions = Omit<OpenMemoryOptions, "home"> & {
   readonly entries?: readonly (string | TestEntry)[];
 };
 
-type TestEntry = {
+/** An entry of a user, or with a target. */
+export type TestEntry = {
   readonly text: string;
   readonly target?: EntryTarget;
   readonly user?: { readonly platform: string; readonly id: string };

@@ -15,6 +15,7 @@ import {
   withRecall,
 } from "./ai-sdk-prompt.ts";
 
+/** Which chat, how much of it, and what to do when a part of the memory fails. */
 export type MiddlewareOptions = {
   readonly chatId: string;
   /** False: nothing is looked up for the user's message. */

@@ -19,7 +19,8 @@ import type { JsonSchema } from "../tools/index.ts";
 import { type MemoryMiddleware, type MiddlewareOptions, memoryMiddleware } from "./ai-sdk-middleware.ts";
 import { type ChatToolsOptions, chatTools } from "./chat-tools.ts";
 
-export { type MemoryMiddleware, sdkTextModel } from "./ai-sdk-middleware.ts";
+export { type MemoryMiddleware, type MiddlewareOptions, sdkTextModel } from "./ai-sdk-middleware.ts";
+export type { ChatToolsOptions } from "./chat-tools.ts";
 
 /** The chat, and what the middleware and the tools may do. */
 export type AiSdkOptions = ChatToolsOptions & MiddlewareOptions;

@@ -7,6 +7,7 @@ import { sessionSearchEntry } from "../sessions/index.ts";
 import { skillTools } from "../skills/index.ts";
 import { definitionOf, type Tool, type ToolDefinition } from "../tools/index.ts";
 
+/** The chat that the tools belong to, and which of them a model gets. */
 export type ChatToolsOptions = {
   readonly chatId: string;
   /** Names of tools; false: none. Default: `memory` and `session_search`. */

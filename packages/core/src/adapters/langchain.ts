@@ -18,6 +18,8 @@ import {
 import type { JsonSchema } from "../tools/index.ts";
 import { type ChatToolsOptions, chatTools } from "./chat-tools.ts";
 
+export type { ChatToolsOptions } from "./chat-tools.ts";
+
 /** The chat, two functions of LangChain, and how much of the past may come along. */
 export type LangChainOptions<M, T> = ChatToolsOptions & {
   /** Of `@langchain/core/messages`. */

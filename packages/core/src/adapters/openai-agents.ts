@@ -24,6 +24,8 @@ import {
 import type { JsonSchema } from "../tools/index.ts";
 import { type ChatToolsOptions, chatTools } from "./chat-tools.ts";
 
+export type { ChatToolsOptions } from "./chat-tools.ts";
+
 /** The chat, and which tools to offer. */
 export type OpenAiAgentsOptions = ChatToolsOptions & {
   /** False: nothing is looked up for the user's message. */

@@ -129,12 +129,12 @@ export class Entries implements Members {
     const candidate = readable(() => store.undoCandidate({ id: change }));
     if (candidate !== undefined) {
       const { id, target } = candidate;
-      const outcome = orThrow(await store.undo({ id, target }, meta), target);
+      const outcome = orConflict(await store.undo({ id, target }, meta), id, target);
       return this.#undone(store, [id], committedWrites(outcome), outcome.warning);
     }
     if (!readable(() => store.history()).some(({ group }) => group === change))
       throw memoryFailure({ kind: "no_match", message: `No change has the id '${change}'.` });
-    const { changes, writes } = orThrow(await store.undoGroup(change, meta));
+    const { changes, writes } = orConflict(await store.undoGroup(change, meta), change);
     return this.#undone(store, changes, writes);
   }
 
@@ -274,6 +274,18 @@ function targetsOf(target: EntryTarget | undefined): readonly EntryTarget[] {
 function orThrow<T>(outcome: Result<T, MemoryError>, target?: EntryTarget): T {
   if (outcome.ok) return outcome.value;
   throw memoryFailure(outcome.error, target);
+}
+
+/** Of a change that exists, `no_match` means that memory has changed since. The store's message quotes entries; an error must not. */
+function orConflict<T>(outcome: Result<T, MemoryError>, change: string, target?: EntryTarget): T {
+  if (outcome.ok || outcome.error.kind !== "no_match") return orThrow(outcome, target);
+  throw new HermesError(
+    "memory-undo-conflict",
+    `The change ${change} cannot be taken back: it was taken back before, or memory has changed since.`,
+    {
+      hint: "me.history() shows what came after it. me.add, me.update and me.remove change the entry as it is now.",
+    },
+  );
 }
 
 /** For reading the journal and the archive, which throws what the file system throws. */

@@ -106,7 +106,7 @@ class OpenedHome implements Home {
   }
 
   user({ platform, id }: { readonly platform: unknown; readonly id: unknown }): Person {
-    if (typeof platform !== "string" || platform === "") throw nobody("platform", platform);
+    if (typeof platform !== "string" || platform.trim() === "") throw nobody("platform", platform);
     const userId = idText(id);
     for (const [field, text] of Object.entries({ platform, id: userId }))
       if (!isDistinctName(text)) throw indistinct(field);
@@ -381,16 +381,21 @@ function homeIn(options: Partial<OpenHomeOptions> | undefined): string {
 
 /** Accepts numbers, because some platforms number their users. */
 function idText(id: unknown): string {
-  if (typeof id === "string" && id !== "") return id;
+  if (typeof id === "string" && id.trim() !== "") return id;
   if (typeof id === "bigint" || (typeof id === "number" && Number.isSafeInteger(id))) return String(id);
   throw nobody("id", id);
 }
 
 /** A caller without a user id must not get the owner's memory. */
 function nobody(field: string, value: unknown): HermesError {
-  const what = value === "" ? "an empty text" : value === null || value === undefined ? value : typeof value;
+  const what =
+    typeof value === "string"
+      ? "an empty text"
+      : value === null || value === undefined
+        ? value
+        : typeof value;
   return new HermesError("bad-user-id", `The user's ${field} was passed as ${what}, which names no user.`, {
-    hint: "Leave the option out for the owner of the home, or pass the user's platform and id.",
+    hint: "Pass the platform and the id that your login gave this user. Nobody's memory was opened.",
   });
 }
 

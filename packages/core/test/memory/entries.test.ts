@@ -252,7 +252,7 @@ describe("history of entries", () => {
       ["remove", "library", "undone"],
       ["add", "library", "undone"],
     ]);
-    expect((await failure(me.undo(removal))).message).toContain("taken back already");
+    expect((await failure(me.undo(removal))).message).toContain("was taken back before");
     expect((await failure(me.undo("ffffffff"))).code).toBe("memory-no-match");
   });
 
@@ -267,7 +267,7 @@ describe("history of entries", () => {
     expect(changes).toHaveLength(2);
     expect(entries).toEqual([]);
     expect(await me.list()).toMatchObject([{ text: "Likes tea" }]);
-    expect((await failure(me.undo("facts-1"))).code).toBe("memory-no-match");
+    expect((await failure(me.undo("facts-1"))).code).toBe("memory-undo-conflict");
   });
 
   it("says what was written when, by which part of a program, and why", async () => {
