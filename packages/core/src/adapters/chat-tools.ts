@@ -59,10 +59,11 @@ export function chatTools(
       run: async (args, { id = `call_${randomHex(6)}`, signal = new AbortController().signal } = {}) => {
         try {
           const entry = await open(definition.name);
+          if (entry === undefined) return { error: `${definition.name} is not for users of a shared home.` };
           const chat = await me.chat(chatId);
           const call = { callId: id, taskId: chatId, sessionId: chat?.sessionId ?? "", messages: [], signal };
-          const outcome = await entry?.run(isRecord(args) ? args : {}, call);
-          return outsideJsonOr(outcome?.text ?? "", outcome?.text ?? "");
+          const { text } = await entry.run(isRecord(args) ? args : {}, call);
+          return outsideJsonOr(text, text);
         } catch (cause) {
           signal.throwIfAborted();
           return { error: describeCause(cause) };

@@ -8,6 +8,7 @@ import {
   entryIds,
   fileNameOf,
   type HistoryLine,
+  looksLikeId,
   MEMORY_TARGETS,
   type MemoryError,
   type MemoryOp,
@@ -19,7 +20,14 @@ import {
   type WriteMeta,
   withoutDuplicates,
 } from "../curated/index.ts";
-import { describeCause, HermesError, normalizeNewlines, pyStrip, type Result } from "../lib/index.ts";
+import {
+  describeCause,
+  HermesError,
+  normalizeNewlines,
+  preview,
+  pyStrip,
+  type Result,
+} from "../lib/index.ts";
 import { chatSessionId, findChat } from "./chat-id.ts";
 import { memoryFailure } from "./memory-failure.ts";
 import type { Person } from "./types.ts";
@@ -248,6 +256,8 @@ type Found = { readonly target: EntryTarget; readonly entry: string };
 function findById(store: MemoryStore, id: string): Found {
   const asked = typeof id === "string" ? pyStrip(id) : "";
   if (asked === "") throw memoryFailure({ kind: "no_match", message: "No id of an entry was given." });
+  if (!looksLikeId(asked))
+    throw memoryFailure({ kind: "no_match", message: `No entry has the id '${preview(asked, 70)}'.` });
   const followed: Found[] = [];
   const errors: MemoryError[] = [];
   for (const target of MEMORY_TARGETS) {

@@ -5,8 +5,8 @@
 // curator's reports (which quote no texts), files of other programs, and the lock files in `memories/`. Processes that run keep what
 // they have in memory until they end.
 //
-// Each step can be repeated, and reports what it could not do in `remaining` instead of stopping the others. Sessions come first, the
-// provider after the files: a process that still runs mirrors files to the provider, and not the other way round.
+// Each step can be repeated, and reports what it could not do in `remaining` instead of stopping the others. The files come first: a
+// process that still runs copies them into the prompts of sessions and mirrors them to the provider, and not the other way round.
 import { lstatSync, rmSync } from "node:fs";
 import { chatHistoryPath, sessionFiles } from "../home.ts";
 import { describeCause, HermesError } from "../lib/index.ts";
@@ -24,8 +24,8 @@ export async function erasePerson(
   person: Person,
   { dryRun = false }: { readonly dryRun?: boolean } = {},
 ): Promise<Erased> {
-  const sessions = await eraseSessions(person, dryRun);
   const files = await eraseFiles(person, dryRun);
+  const sessions = await eraseSessions(person, dryRun);
   const typed = person.user === undefined ? eraseTyped(person, dryRun) : { files: 0, remaining: [] };
   const { provider, elsewhere } = await eraseRecords(person, dryRun);
   const remaining = [...sessions.remaining, ...files.remaining, ...typed.remaining, ...elsewhere];

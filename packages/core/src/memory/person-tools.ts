@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { type CommittedWrite, curatedTools, memoryHistoryEntry } from "../curated/index.ts";
 import { sessionSearchEntry, sessionSearchSettings } from "../sessions/index.ts";
-import { skillTools } from "../skills/index.ts";
+import { skillManageSchema, skillTools } from "../skills/index.ts";
 import type { Tool } from "../tools/index.ts";
 import type { Person, ToolRules } from "./types.ts";
 
@@ -34,10 +34,11 @@ export function toolsOf(person: Person, rules: ToolRules): readonly Tool[] {
     memoryHistoryEntry((work) =>
       inOrder(async () => work(existsSync(home) ? await curated() : { history: () => [] })),
     ),
+    // Skills belong to the whole home: a user may read them, and only the owner's model may change them.
     ...skillTools(async (work) => {
       const { skills } = await memory.config();
       const store = await person.skills();
       return work({ store, context: { home, writeApproval: skills.writeApproval, origin: "tool" } });
-    }),
+    }).filter(({ name }) => person.user === undefined || name !== skillManageSchema.name),
   ];
 }

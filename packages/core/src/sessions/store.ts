@@ -194,6 +194,8 @@ export interface MessageRecords {
     options?: {
       /** Rejects with `lease-lost`, and stores nothing, when another holder now has the session's lease. */
       readonly leaseHolder?: string;
+      /** A message of the user: it and what comes after it are taken back first, as by `rewindToMessage`, in the same transaction. */
+      readonly takeBackFrom?: number;
     },
   ): Promise<number[]>;
   /**

@@ -261,6 +261,21 @@ export function rewindContract({ it, expect }: Suite, { open }: Harness): void {
     expect(await contents(store, "s1")).toEqual(["hello"]);
   });
 
+  it("takes turns back and stores others in one step, or does neither", async () => {
+    await using store = await open();
+    const ids = await session(store);
+    const third = nth(ids, 2);
+    const before = await contents(store, "s1");
+    const other = { role: "user", content: "another two" };
+    await expect(store.appendMany("s1", [other, UNREADABLE], { takeBackFrom: third })).rejects.toThrow();
+    await expectCode(store.appendMany("s1", [other], { takeBackFrom: nth(ids, 1) }), "not-a-user-message");
+    expect(await contents(store, "s1")).toEqual(before);
+    await store.appendMany("s1", [other], { takeBackFrom: third });
+    expect(await contents(store, "s1")).toEqual(["one", "1", "another two"]);
+    await store.appendMany("s1", [], { takeBackFrom: nth(ids, 0) });
+    expect(await contents(store, "s1")).toEqual([]);
+  });
+
   it("goes on after a rewind with new rows, and keeps the old ones hidden", async () => {
     await using store = await open();
     const ids = await session(store);

@@ -34,7 +34,7 @@ import {
 import type { StoreContext } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
 import { ancestorsOf, tipOf } from "./lineage-sql.ts";
-import { forgetRewound } from "./rewind.ts";
+import { forgetRewound, rewind } from "./rewind.ts";
 import {
   clampInteger,
   LATER_MESSAGE_COLUMNS,
@@ -145,12 +145,20 @@ const GET_MARK = `
 const MICROSECOND = 1e-6;
 
 export function messageOperations({ connection, clock, warn }: StoreContext) {
-  const appendAll = (sessionId: string, messages: readonly MessageInput[], leaseHolder?: string) => {
+  const appendAll = (
+    sessionId: string,
+    messages: readonly MessageInput[],
+    { leaseHolder, takeBackFrom }: Parameters<MessageRecords["appendMany"]>[2] = {},
+  ) => {
     const now = seconds(clock);
     const columns = messages.map((message) => toAppend(message, sessionId, now));
     return connection.write(() => {
       if (leaseHolder !== undefined) requireLease(connection, sessionId, leaseHolder, now);
       refuseIfClosed(connection, sessionId);
+      if (takeBackFrom !== undefined) {
+        refuseIfBusy(connection, sessionId, { leaseHolder }, now);
+        rewind(connection, sessionId, takeBackFrom, warn);
+      }
       return appendColumns(connection, sessionId, columns);
     });
   };
@@ -160,7 +168,8 @@ export function messageOperations({ connection, clock, warn }: StoreContext) {
       return id as number;
     },
     async appendMany(sessionId, messages, options = {}) {
-      return messages.length === 0 ? [] : appendAll(sessionId, messages, options.leaseHolder);
+      if (messages.length === 0 && options.takeBackFrom === undefined) return [];
+      return appendAll(sessionId, messages, options);
     },
     async setFinishReason(sessionId, messageIds, finishReason, options = {}) {
       const reason = toMessageColumns({ finishReason }, { now: 0, mode: "append" }).finish_reason;

@@ -96,7 +96,8 @@ function restore(connection: Connection, session: string, id: number): number {
   return changes;
 }
 
-function rewind(
+/** Inside a transaction. */
+export function rewind(
   connection: Connection,
   session: string,
   id: number,

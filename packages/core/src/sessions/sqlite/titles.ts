@@ -37,7 +37,7 @@ function titled(file: FileFeatures, meets: (title: string) => string): string {
 
 /** SQL: those of them that the person may see, the newest first. */
 function visibleTitled(file: FileFeatures, meets: (title: string) => string): string {
-  return `SELECT s.id, x.title FROM (${titled(file, meets)}) x JOIN sessions s ON s.id = x.id
+  return `SELECT s.id, x.title, s.user_id IS NULL AS isOwners FROM (${titled(file, meets)}) x JOIN sessions s ON s.id = x.id
     WHERE ${isVisible("s")} ORDER BY s.started_at DESC, s.id DESC`;
 }
 
@@ -65,6 +65,11 @@ const SET_COLUMN = byFile((file) => {
   const source = file.sessions.has("title_source") ? ", title_source = :source" : "";
   return `UPDATE sessions SET title = :title ${source} WHERE id = :id`;
 });
+/** The session whose title this program has put into the column. */
+const OWN_IN_COLUMN = `SELECT f.id FROM sessions f JOIN ${OWN_TITLES} t ON t.session_id = f.id AND t.shared = f.title
+  WHERE f.title = :title AND t.title = :title`;
+const LEAVE_COLUMN = "UPDATE sessions SET title = NULL WHERE id = :id";
+const LEFT_COLUMN = `UPDATE ${OWN_TITLES} SET shared = NULL WHERE session_id = :id`;
 const CLEAR_OWN = `DELETE FROM ${OWN_TITLES} WHERE session_id = :id`;
 const PUT_OWN = `INSERT INTO ${OWN_TITLES} (session_id, title, shared) VALUES (:id, :title, :shared)`;
 
@@ -117,6 +122,13 @@ export function writeTitle(
   if (file.hasOwnTitles) connection.run(CLEAR_OWN, { id });
   if (title === null) return put(null).changes > 0;
   refuseHeld(connection, title, owner, id);
+  // Other programs read the column only, and the home's owner uses them: a user's title gives way there and stays in our table.
+  const user =
+    owner === OWNER_OF_HOME && file.hasOwnTitles
+      ? connection.get<{ id: string }>(OWN_IN_COLUMN, { title })
+      : undefined;
+  if (user !== undefined)
+    for (const step of [LEAVE_COLUMN, LEFT_COLUMN]) connection.run(step, { id: user.id });
   const isFree = connection.get(IN_COLUMN, { title, id }) === undefined;
   if (!isFree && !file.hasOwnTitles) throw taken(title); // another program uses the name of our table
   const shared = isFree ? title : null;
@@ -176,14 +188,14 @@ function freeTitleOfLine(connection: Connection, base: string, visible: Visible)
   }
 }
 
-type Titled = { readonly id: string; readonly title: string };
+type Titled = { readonly id: string; readonly title: string; readonly isOwners: number };
 
 function sessionOfTitle(connection: Connection, title: string, scope: Scope): string | null {
   // LIKE refuses long patterns, and no title is that long.
   if (codePointLength(title) > MAX_TITLE_CHARS)
     return connection.get<Titled>(BY_TITLE(connection), { title, ...visibleTo(scope) })?.id ?? null;
   const line = { ...lineOf(title), ...visibleTo(scope) };
-  return newestOf(title, connection.all<Titled>(TITLES_OF_LINE(connection), line));
+  return ownersFirst(title, connection.all<Titled>(TITLES_OF_LINE(connection), line));
 }
 
 function sessionOfFoldedTitle(connection: Connection, title: string, scope: Scope): string | null {
@@ -193,10 +205,16 @@ function sessionOfFoldedTitle(connection: Connection, title: string, scope: Scop
     ...lineOf(wanted),
     ...visibleTo(scope),
   });
-  return newestOf(
+  return ownersFirst(
     wanted,
-    found.map((row) => ({ id: row.id, title: foldTerm(row.title) })),
+    found.map((row) => ({ ...row, title: foldTerm(row.title) })),
   );
+}
+
+/** Administration sees equal titles of several persons: those of the home's owner come first. */
+function ownersFirst(title: string, line: readonly Titled[]): string | null {
+  const own = line.filter(({ isOwners }) => isOwners === 1);
+  return newestOf(title, own) ?? newestOf(title, line);
 }
 
 /** The newest numbered title wins over the one without a number. */

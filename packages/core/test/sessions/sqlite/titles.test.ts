@@ -24,15 +24,18 @@ describe("the column of the sessions", () => {
     const path = newPath();
     await sessionsOf(path, { a: "ann", b: "bo", o: null });
     await using store = await openSessionStore({ path });
-    for (const id of ["a", "b", "o"]) expect(await store.setSessionTitle(id, "Harbour")).toBe(true);
+    for (const id of ["a", "b"]) expect(await store.setSessionTitle(id, "Harbour")).toBe(true);
     const column = () => query(path, COLUMN).map(({ title }) => title);
     expect(column()).toEqual(["Harbour", null, null]);
+    expect(await store.setSessionTitle("o", "Harbour")).toBe(true);
+    expect(column()).toEqual([null, null, "Harbour"]); // the owner uses programs that read only the column
     expect(await titles(store, "a", "b", "o")).toEqual(["Harbour", "Harbour", "Harbour"]);
     expect(await store.setSessionTitle("a", null)).toBe(true);
-    expect(column()).toEqual([null, null, null]);
     expect(await titles(store, "a", "b", "o")).toEqual([null, "Harbour", "Harbour"]);
-    expect(await store.setSessionTitle("o", "Harbour")).toBe(true);
-    expect(column()).toEqual([null, null, "Harbour"]);
+    expect(await store.resolveSessionByTitle("Harbour")).toBe("o"); // administration: the owner's comes first
+    expect(await store.setSessionTitle("o", null)).toBe(true);
+    expect(column()).toEqual([null, null, null]);
+    expect(await titles(store, "a", "b", "o")).toEqual([null, "Harbour", null]);
     expect(query(path, "SELECT session_id FROM hermes_memory_titles")).toEqual([{ session_id: "b" }]);
   });
 
