@@ -22,6 +22,12 @@ const thrown = new Set(
     return [...text.matchAll(pattern)].map(([, code = "", isOpen]) => (isOpen ? `${code}*` : code));
   }),
 );
+/** The exits of a turn that can fail are codes of a UI message stream. */
+const NEVER_FAIL = ["text_response", "fallback_prior_turn_content", "interrupted_by_user"];
+const exits = /export type TurnExit =([^;]+);/.exec(sources.join("\n"))?.[1] ?? "";
+for (const [, exit = ""] of exits.matchAll(/"([a-z_]+)"/g))
+  if (!NEVER_FAIL.includes(exit)) thrown.add(exit.replaceAll("_", "-"));
+
 const prefixes = [...thrown].filter((code) => code.endsWith("*")).map((code) => code.slice(0, -1));
 
 it("names every code that is thrown", () => {

@@ -1,6 +1,6 @@
 // The same agent behind HTTP: the endpoint that `useChat` of the AI SDK talks to. One agent per request; the chat is in the memory.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { Readable } from "node:stream";
+import { pipeline, Readable } from "node:stream";
 import { text as readText } from "node:stream/consumers";
 import type { ReadableStream } from "node:stream/web";
 import { lastUserInput } from "@hermes-memory/agent";
@@ -21,11 +21,13 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const { id, messages } = JSON.parse(await readText(request)); // what `useChat` posts
   const user = memory.user({ platform: "web", id: String(request.headers["x-user"] ?? "") });
   const agent = await openWeatherAgent(user, id);
-  const { status, headers, body } = agent.toUIMessageStreamResponse(lastUserInput(messages));
+  const { status, headers, body } = agent.toUIMessageStreamResponse(lastUserInput(messages), {
+    closeWhenDone: true,
+    onError: ({ code }) =>
+      code === "session-busy" ? "The last message is still being answered." : "It failed.",
+  });
   response.writeHead(status, Object.fromEntries(headers));
-  Readable.fromWeb(body as ReadableStream)
-    .pipe(response)
-    .on("close", () => void agent.close());
+  pipeline(Readable.fromWeb(body as ReadableStream), response, () => {}); // a client that leaves interrupts the turn
 }
 server.listen(Number(process.env.PORT ?? 3000), () => console.log("listening on", server.address()));
 process.once("SIGTERM", () => server.close(() => void memory.close()));

@@ -20,8 +20,8 @@ import type { TurnResult } from "./turn-result.ts";
  */
 export type AgentOptions = {
   /**
-   * The person the agent works for: `memory.owner` or `memory.user(...)` of `openMemory`. The caller closes it, after the agent. Pass
-   * either this or `home`.
+   * The person the agent works for: `memory.owner` or `memory.user(...)` of `openMemory`. The caller closes the memory, which closes its
+   * agents first. Pass either this or `home`.
    */
   readonly memory?: UserMemory;
   /** `$HERMES_HOME`: opened and closed by the agent, and created when it does not exist. Without `user`: the owner of the home. */
@@ -38,10 +38,15 @@ export type AgentOptions = {
    * of `sessionId`, `resume` and `continueLast`.
    */
   readonly chatId?: string;
-  /** Default: `<home>/config.yaml`. With `memory`, curated memory and skills follow the config that it was opened with. */
+  /** What `loadConfig` returned. Default: `<home>/config.yaml`. With `memory`, curated memory and skills follow the config that it was opened with. */
   readonly config?: HermesConfig;
   /** A model object: of the AI SDK (`openai("gpt-5")`), or of this package. Default: chosen by `selection`, environment and config. */
   readonly model?: ChatModel | object;
+  /**
+   * Tokens that the model takes, instead of `model.context_length` in config and what its server and our tables say. For a model they
+   * do not know, 256,000 are assumed with a line in `agent.warnings`. Not for a model that `switchModel` chooses later.
+   */
+  readonly contextLength?: number;
   /** Overrides the model that config chooses. */
   readonly selection?: ModelSelection;
   /** Who the agent is, at the beginning of the prompt. Replaces SOUL.md or "You are Hermes ...", and what the prompt says about Hermes. */

@@ -181,16 +181,28 @@ export class Agent implements AgentSurface, AsyncDisposable {
   /** One turn as chunks of the AI SDK's UI message stream, for `createUIMessageStreamResponse` and other transports. */
   toUIMessageStream(input: UserInput, options: UIStreamOptions = {}): ReadableStream<UIChunk> {
     const { hooks, log } = this.#deps;
-    return uiMessageStream(this.stream(input, options), {
+    const { onEvent, closeWhenDone } = options;
+    let isCutOff = false;
+    const stream = this.stream(input, {
+      ...options,
+      onEvent: (event) => {
+        if (event.type === "turn-end") isCutOff = this.#closing !== undefined;
+        onEvent?.(event);
+      },
+    });
+    return uiMessageStream(stream, {
       ...options,
       holdText: options.holdText ?? hooks.transformOutput !== undefined,
       log,
+      isCutOff: () => isCutOff,
+      closed: closeWhenDone ? this.#closeAfter(stream.result) : undefined,
     });
   }
 
   /**
    * One turn as the HTTP response that `useChat` of the AI SDK reads (versions 5, 6 and 7). A client that disconnects interrupts the
-   * turn. What `useChat` posts is read by `lastUserInput(messages)`: the agent has the earlier messages itself.
+   * turn. What `useChat` posts is read by `lastUserInput(messages)`: the agent has the earlier messages itself. With `closeWhenDone` a
+   * route returns the response and need not close the agent.
    */
   toUIMessageStreamResponse(input: UserInput, options: UIResponseOptions = {}): Response {
     return uiMessageResponse(this.toUIMessageStream(input, options), options);
@@ -323,6 +335,15 @@ export class Agent implements AgentSurface, AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  async #closeAfter(turn: Promise<unknown>): Promise<void> {
+    try {
+      await turn.catch(() => {}); // the stream tells it
+      await this.close();
+    } catch (cause) {
+      this.#deps.log.warn(`Closing the agent met a problem: ${describeCause(cause)}`);
+    }
   }
 
   async #close(isDeleted: boolean): Promise<void> {

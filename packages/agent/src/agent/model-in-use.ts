@@ -43,7 +43,12 @@ export type CallCost = {
 
 const UNKNOWN_COST: CallCost = { costUsd: null, status: "unknown", source: "none" };
 
-type Settings = { readonly home: string; readonly config: HermesConfig };
+type Settings = {
+  readonly home: string;
+  readonly config: HermesConfig;
+  /** The caller's word on the window of the first model, in tokens. */
+  readonly contextLength?: number;
+};
 
 type Server = {
   /** Without key or password; "" for a vendor's default address. */
@@ -81,10 +86,15 @@ export class ModelInUse {
     this.#caching = cachingPolicy(main.model.identity);
   }
 
-  /** Asks config, tables and the server for the window. */
+  /** Without the caller's word, asks config, tables and the server for the window. */
   static async open(main: MainModel, settings: Settings): Promise<ModelInUse> {
     const calibration = TokenCalibration.open(settings.home, main.model.identity);
-    return new ModelInUse(settings, main, await windowOf(main, settings), calibration);
+    const { contextLength: tokens } = settings;
+    const window: ContextWindow =
+      tokens === undefined
+        ? await windowOf(main, settings)
+        : { tokens, source: "option", isProvisional: false };
+    return new ModelInUse(settings, main, window, calibration);
   }
 
   /** For a background run: later changes of either are not seen by the other. They share the calibration. */

@@ -150,6 +150,6 @@ export interface AgentSurface {
   /** Mirrors a memory write that a command committed to the provider. `origin`: of a pending write that was approved. */
   noteMemoryWrite(write: CommittedWrite, origin?: string): void;
 
-  /** Ends the session (reason `cli_close`), tells the provider, closes the stores and servers. A second call is harmless. */
+  /** Ends the session (reason `agent_close`, for the command line `cli_close`), tells the provider, closes the stores and servers. A second call is harmless. */
   close(options?: { readonly deleteSession?: boolean }): Promise<void>;
 }

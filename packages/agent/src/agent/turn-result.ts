@@ -30,7 +30,7 @@ export type TurnResult = {
   readonly failed: boolean;
   readonly partial: boolean;
   readonly interrupted: boolean;
-  /** Why the turn failed, for the user; null when it did not. */
+  /** Why the turn failed, broke off or was not stored, for the user; null when none of this happened. */
   readonly error: string | null;
   /** Tells the user what to do about the error. */
   readonly hint: string | null;

@@ -27,6 +27,7 @@ export {
   type WindowSource,
 } from "./context-window/resolve.ts";
 export { rememberWindow, windowCachePath } from "./context-window/window-cache.ts";
+export { isPlausibleWindow } from "./json-fields.ts";
 export {
   findLocalServers,
   type LocalServer,

@@ -4,13 +4,14 @@ import { join } from "node:path";
 import { ContextCompressor, type ContextEngine } from "@hermes-memory/core/internal/context";
 import { openMemory } from "@hermes-memory/core/internal/memory";
 import type { InitializeOptions, MemoryProvider } from "@hermes-memory/core/internal/providers";
+import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { jsonSchema, type ModelMessage, tool } from "ai";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { type Agent, type AgentOptions, createAgent } from "../../src/agent/index.ts";
-import type { Script } from "../fakes/wires/script.ts";
+import { gate, type Script } from "../fakes/wires/script.ts";
 import { startWire, type Wire } from "../fakes/wires/wire-in-test.ts";
-import { modelSection, writeConfig } from "./agent-home.ts";
+import { agentHome, modelSection, writeConfig } from "./agent-home.ts";
 
 type Setting = { readonly config?: object; readonly home?: string };
 
@@ -336,5 +337,74 @@ describe("messages of the AI SDK as history", () => {
       message: "Entry 0 of history is a message of a user interface, with 'parts' and no 'content'.",
       hint: expect.stringContaining("convertToModelMessages"),
     });
+  });
+});
+
+describe("closing the memory while a turn runs", () => {
+  it("interrupts the turn, stores what there is of it and closes the agent", async () => {
+    const { home, memory, ana, create } = await opened([{ text: "The crane is blue.", stallAfterChars: 8 }]);
+    const agent = await create({ chatId: "42" });
+    const stalled = new Promise<void>((resolve) => {
+      agent.onEvent(({ type }) => void (type === "text-delta" && resolve()));
+    });
+    const running = agent.run("colour?");
+    await stalled;
+    await memory.close();
+    expect(await running).toMatchObject({ interrupted: true, error: null });
+    await expect(agent.run("more")).rejects.toMatchObject({ code: "agent-closed" });
+    await expect(createAgent({ memory: ana, env: {} })).rejects.toMatchObject({ code: "memory-closed" });
+
+    await using again = await openMemory({ home });
+    const store = await again.user({ platform: "web", id: "ana" }).layers.sessions({ mode: "read" });
+    const rows = (await store?.getMessages(agent.sessionId)) ?? [];
+    expect(rows.map(({ role }) => role)).toEqual(["user", "assistant"]);
+    expect(await store?.getSession(agent.sessionId)).toMatchObject({ end_reason: "agent_close" });
+  });
+});
+
+it("a turn whose store the program closes says that its reply is not stored", async () => {
+  const pause = gate();
+  const { create } = await opened([{ text: "Blue.", pauseBefore: pause }]);
+  const store = await openSessionStore({ path: join(tempDirectory(), "state.db") });
+  const agent = await create({ store });
+  const notices: string[] = [];
+  const asked = new Promise<void>((resolve) => {
+    agent.onEvent((event) => {
+      if (event.type === "turn-start") resolve();
+      if (event.type === "notice") notices.push(event.cause);
+    });
+  });
+  const running = agent.run("colour?");
+  await asked;
+  await vi.waitFor(async () => expect(await store.getMessages(agent.sessionId)).toHaveLength(1));
+  await store.close();
+  pause.open();
+  expect(await running).toMatchObject({
+    final_response: "Blue.",
+    error: expect.stringContaining("are not stored"),
+    hint: expect.stringContaining("Close the agent before"),
+  });
+  expect(notices).toContain("session-store-closed");
+});
+
+describe("contextLength", () => {
+  it("is the window for engine and status, whatever config says", async () => {
+    const { agent } = await agentHome([], {
+      config: { model: { context_length: 100_000 } },
+      options: { contextLength: 200_000 },
+    });
+    expect(agent.window).toEqual({ tokens: 200_000, source: "option", isProvisional: false });
+    expect((await agent.status()).context).toMatchObject({
+      limit_tokens: 200_000,
+      threshold_tokens: 100_000,
+    });
+  });
+
+  it("is asked for in a warning where the window is only assumed", async () => {
+    const { create } = await opened([]);
+    const guessed = await create();
+    expect(guessed.window.source).toBe("default");
+    expect(guessed.warnings).toEqual([expect.stringContaining("Pass contextLength")]);
+    expect((await create({ contextLength: 96_000 })).warnings).toEqual([]);
   });
 });

@@ -86,6 +86,10 @@ class OpenedHome implements Home {
   /** Providers that run. */
   #managers: Set<MemoryManager> | undefined;
   #database: Promise<SessionDatabase> | undefined;
+  /** Agents that work on it. */
+  readonly #guests = new Set<AsyncDisposable>();
+  #isClosed = false;
+  #closing: Promise<void> | undefined;
 
   constructor(options: OpenHomeOptions) {
     this.home = resolve(homeIn(options));
@@ -116,16 +120,30 @@ class OpenedHome implements Home {
     return known;
   }
 
+  closeFirst(guest: AsyncDisposable): () => void {
+    this.refuseIfClosed();
+    this.#guests.add(guest);
+    return () => void this.#guests.delete(guest);
+  }
+
   close(): Promise<void> {
     return this[Symbol.asyncDispose]();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#opened.disposeAsync(); // does nothing the second time
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const guests = await Promise.allSettled([...this.#guests].map((guest) => guest[Symbol.asyncDispose]()));
+    await this.#opened.disposeAsync();
+    for (const guest of guests) if (guest.status === "rejected") throw guest.reason;
   }
 
   refuseIfClosed(): void {
-    if (!this.#opened.disposed) return;
+    if (!this.#isClosed) return;
     throw new HermesError("memory-closed", `The memory of ${this.home} is closed.`, {
       hint: "Open the home again with openHome.",
     });
@@ -144,7 +162,7 @@ class OpenedHome implements Home {
 
   /** Shuts the manager down together with the home, or at once if the home is already closed. */
   async shutDownLater(manager: MemoryManager): Promise<void> {
-    if (this.#opened.disposed) await manager.shutdownAll();
+    if (this.#isClosed) await manager.shutdownAll();
     this.refuseIfClosed();
     this.#managers ??= this.#opened.adopt(new Set(), async (managers) => {
       await Promise.all([...managers].map((each) => each.shutdownAll()));
@@ -159,7 +177,7 @@ class OpenedHome implements Home {
 
   /** Closes `opened` together with the home, or at once if the home is already closed. */
   async closeLater<Opened extends AsyncDisposable>(opened: Opened): Promise<Opened> {
-    if (this.#opened.disposed) await opened[Symbol.asyncDispose]();
+    if (this.#isClosed) await opened[Symbol.asyncDispose]();
     this.refuseIfClosed();
     return this.#opened.use(opened);
   }

@@ -52,6 +52,11 @@ export interface Home extends AsyncDisposable {
    * memory) or contains U+0000 or a lone surrogate. Returns the same object for the same user.
    */
   user(user: { readonly platform: string; readonly id: string | number | bigint }): Person;
+  /**
+   * `guest` is closed before the layers of the home are: an agent stores its interrupted turn. Call the returned function when it was
+   * closed otherwise. Throws `memory-closed`.
+   */
+  closeFirst(guest: AsyncDisposable): () => void;
   /** May be called twice. From then on layers and tool calls reject with `memory-closed`, including those already running. */
   close(): Promise<void>;
 }

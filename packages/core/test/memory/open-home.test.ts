@@ -85,6 +85,23 @@ describe("opening a home", () => {
     expect(await reader?.getSession("s1")).toMatchObject({ id: "s1" });
   });
 
+  it("closes guests before its layers, and none that has left", async () => {
+    const memory = openHome({ home: tempDirectory() });
+    const guest = (close: () => unknown) => ({ [Symbol.asyncDispose]: async () => void (await close()) });
+    const seen: unknown[] = [];
+    memory.closeFirst(guest(async () => seen.push(await store.sessionCount()))); // came before the database
+    const store = await memory.administrator.sessions({ mode: "write", create: true });
+    memory.closeFirst(guest(() => seen.push("left")))();
+    const closing = memory.close();
+    await expect(memory.administrator.sessions({ mode: "read" })).rejects.toMatchObject({
+      code: "memory-closed",
+    });
+    await Promise.all([closing, memory.close()]);
+    expect(seen).toEqual([0]);
+    await expect(store.sessionCount()).rejects.toMatchObject({ code: "session-db-closed" });
+    expect(() => memory.closeFirst(guest(() => {}))).toThrow("is closed");
+  });
+
   it("opens nothing any more once it is closed", async () => {
     const memory = openHome({ home: tempDirectory() });
     await memory.close();

@@ -79,6 +79,7 @@ function windowText({ tokens, source, server, isProvisional }: ContextWindow): s
 }
 
 const SOURCES: Readonly<Record<WindowSource, string>> = {
+  option: "given by the program",
   config: "from config",
   custom_provider: "from config",
   server: "told by the server",

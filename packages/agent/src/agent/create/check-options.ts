@@ -4,6 +4,7 @@ import { nearest } from "@hermes-memory/core/internal/config";
 import { checkEngine } from "@hermes-memory/core/internal/context";
 import { HermesError, isRecord } from "@hermes-memory/core/internal/lib";
 import { checkProvider } from "@hermes-memory/core/internal/providers";
+import { isPlausibleWindow } from "../../models/index.ts";
 import type { AgentOptions, ChatIdentity } from "../agent-options.ts";
 
 type Kind = "text" | "flag" | "number" | "object" | "list" | "function" | "any";
@@ -16,6 +17,7 @@ const KINDS: Readonly<Record<keyof AgentOptions, Kind>> = {
   chatId: "text",
   config: "object",
   model: "any", // an AI SDK model may be a text; `fromSdkModel` checks it
+  contextLength: "number",
   selection: "object",
   identity: "text",
   instructions: "text",
@@ -94,6 +96,8 @@ export function checkOptions(options: AgentOptions): void {
     if (value !== undefined) checkKind(name, KINDS[name as keyof AgentOptions], value);
   }
   checkWhose(options);
+  checkConfig(options.config);
+  checkWindow(options.contextLength);
   checkChat(options.chat ?? {});
   checkPlugins(options);
   if (options.identity?.trim() === "")
@@ -111,12 +115,10 @@ function refuseUnknown(name: string): void {
   if (Object.hasOwn(KINDS, name)) return;
   const advice = Object.hasOwn(RENAMED, name) ? RENAMED[name] : undefined;
   const close = nearest(name, Object.keys(KINDS));
+  const meant = close === undefined ? "" : `Did you mean '${close}'? `;
   throw badOption(
     `createAgent has no option '${name}'.`,
-    advice ??
-      (close === undefined
-        ? `The options are ${Object.keys(KINDS).join(", ")}.`
-        : `Did you mean '${close}'?`),
+    advice ?? `${meant}The type AgentOptions and docs/agent.md list the options.`,
   );
 }
 
@@ -173,6 +175,24 @@ function checkWhose(options: AgentOptions): void {
 
 function isUserMemory(value: unknown): boolean {
   return isRecord(value) && isRecord(value.layers) && isRecord(value.layers.memory);
+}
+
+/** The keys of a file have other names than those of a loaded config, which has a value for each. */
+function checkConfig(config: unknown): void {
+  if (config === undefined || (isRecord(config) && isRecord(config.raw) && isRecord(config.auxiliary)))
+    return;
+  throw badOption(
+    "The option config is not a loaded config.",
+    "Pass the 'value' of what loadConfig(home) of @hermes-memory/core/config returned, or leave it out for config.yaml. The window of a model is the option contextLength.",
+  );
+}
+
+function checkWindow(tokens: number | undefined): void {
+  if (tokens === undefined || isPlausibleWindow(tokens)) return;
+  throw badOption(
+    `The option contextLength is ${tokens}.`,
+    "It is the number of tokens that the model takes, such as 128000.",
+  );
 }
 
 function checkChat(chat: ChatIdentity): void {

@@ -9,6 +9,7 @@ import { ensureHome, rootOf, sessionFiles } from "@hermes-memory/core/internal/h
 import {
   type Clock,
   describeCause,
+  groupThousands,
   HermesError,
   isRecord,
   systemClock,
@@ -55,7 +56,12 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const basics = await openBasics(options, cleanup);
   const { home, config, log } = basics;
 
-  const model = await ModelInUse.open(await chooseMainModel(basics), { home, config });
+  const model = await ModelInUse.open(await chooseMainModel(basics), {
+    home,
+    config,
+    contextLength: options.contextLength,
+  });
+  if (model.window.source === "default") warnOfGuess(basics, model);
   const sideModels = await openSideModels(model, basics);
   const { store, reader, whole } = await openStore(basics);
   const start = await chooseSession({ store: store ?? reader, whole }, options, basics);
@@ -111,6 +117,8 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     }),
     hooks: options.hooks ?? {},
     waitForRetry: options.waitForRetry,
+    // The reference has no word for programs, and readers take any.
+    closeReason: options.administrator || basics.platform === "cli" ? "cli_close" : "agent_close",
   };
   const reviewer =
     options.review && !options.skipMemory
@@ -121,8 +129,11 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     store === undefined || !options.titles
       ? undefined
       : new SessionTitles({ store, model: sideModels.title, timeoutMs, events, log });
+  // A home of its own is closed by the agent; the caller's memory closes the agent first.
+  const guest = { [Symbol.asyncDispose]: () => agent.close() };
+  if (options.memory !== undefined) cleanup.defer(options.memory.layers.memory.closeFirst(guest));
   const owned = cleanup.move();
-  return new Agent({
+  const agent: Agent = new Agent({
     ...loop,
     engineCommands: selected.commands,
     startReview: reviewer && ((turn, due) => reviewer.start(turn, due)),
@@ -130,6 +141,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     background: { titles, reviewer },
     close: () => owned.disposeAsync(),
   });
+  return agent;
 }
 
 /** The home, and the person the agent works for: known before any layer is opened. */
@@ -242,6 +254,14 @@ async function chooseMainModel({ options, config, env, log }: Basics): Promise<M
       hint: chosen.error.hint,
     });
   return { model: await openModel(chosen.value, { log }), chosen: chosen.value };
+}
+
+/** `hermes chat` shows where the figure comes from. */
+function warnOfGuess({ options, warn }: Basics, { identity, window }: ModelInUse): void {
+  if (options.administrator || options.delegatedBy !== undefined) return;
+  warn(
+    `The window of '${identity.model}' is not known; ${groupThousands(window.tokens)} tokens are assumed. Pass contextLength, or set model.context_length.`,
+  );
 }
 
 function isChatModel(model: ChatModel | object): model is ChatModel {

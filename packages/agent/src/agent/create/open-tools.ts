@@ -297,6 +297,7 @@ function childOptions(
     log,
     clock,
     model: model.chat,
+    contextLength: model.window.source === "option" ? model.window.tokens : undefined,
     identity: options.identity,
     platform: "subagent",
     delegatedBy: { sessionId: session.id, depth: (options.delegatedBy?.depth ?? 0) + 1, tools: toolNames },

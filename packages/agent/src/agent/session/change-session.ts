@@ -33,6 +33,8 @@ export type ChangeDeps = {
   readonly session: Session;
   readonly home: string;
   readonly user: MemoryUser | undefined;
+  /** Stored as the reason why the session ended, when the agent is closed. */
+  readonly closeReason: string;
   readonly manager: MemoryManager | undefined;
   readonly todo: TodoStore;
   readonly reviewSchedule: ReviewSchedule;
@@ -155,7 +157,7 @@ export async function closeSession(deps: ChangeDeps, isDeleted: boolean): Promis
         events.notice("warn", "lost-at-close", text);
       }
       await tellProviders();
-      if (hold.kind === "ours") await session.endRow("cli_close");
+      if (hold.kind === "ours") await session.endRow(deps.closeReason);
     }),
   );
 }

@@ -78,6 +78,9 @@ export type SwitchReason = "new_session" | "resume" | "branch";
  */
 const PAUSE_AFTER_TROUBLE_MS = 30_000;
 
+const STORE_CLOSED =
+  "The session database was closed while the agent was in use, so the last messages are not stored.";
+
 export class Session {
   /** Usage and cost of the calls, as this agent counted them. */
   readonly usage = new UsageTotals();
@@ -98,6 +101,7 @@ export class Session {
   #unstoredUsage: readonly { readonly sessionId: string; readonly update: TokenUpdate }[] = [];
   #noWritesBeforeMs = 0;
   #wasClaimedAtEnd = false;
+  #isStoreClosed = false;
   /** A title given before there was a row to store it in. */
   #queuedTitle: string | undefined;
 
@@ -305,6 +309,10 @@ export class Session {
   get isAllStored(): boolean {
     return this.#transcript.unsaved.length === 0 && this.#unstoredUsage.length === 0;
   }
+  /** What the caller of a turn must know: the program closed the store, so the messages will not be stored later either. */
+  get loss(): string | undefined {
+    return this.#isStoreClosed && this.hasUnsavedMessages ? STORE_CLOSED : undefined;
+  }
   get hasUnsavedMessages(): boolean {
     return this.#transcript.unsaved.length > 0;
   }
@@ -370,6 +378,11 @@ export class Session {
   /** One notice for everything that fails because the database cannot be used. */
   #noteTrouble(cause: unknown): void {
     this.#noWritesBeforeMs = performance.now() + PAUSE_AFTER_TROUBLE_MS;
+    if (cause instanceof HermesError && cause.code === "session-db-closed") {
+      this.#isStoreClosed = true;
+      this.#deps.events.notice("warn", "session-store-closed", STORE_CLOSED);
+      return;
+    }
     this.#deps.events.notice(
       "warn",
       "session-store",

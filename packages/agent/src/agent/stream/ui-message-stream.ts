@@ -38,8 +38,16 @@ export type UIStreamOptions = RunOptions & {
    * the text at the end.
    */
   readonly holdText?: boolean;
-  /** The text that the client gets for a failed turn or tool. Default: "An error occurred.", because the client may be a stranger's. */
-  readonly onError?: (error: unknown) => string;
+  /**
+   * The text that the client gets for a refused or failed turn (the codes are in docs/errors.md) or a failed tool (`tool-failed`).
+   * Default: "An error occurred.", because the client may be a stranger's.
+   */
+  readonly onError?: (error: HermesError) => string;
+  /**
+   * Closes the agent when the turn is over, whether the stream was read to its end, cancelled or left; the stream ends after that. For
+   * a route that makes an agent for one request: `await using` would close it before the reply is there. Default: false.
+   */
+  readonly closeWhenDone?: boolean;
 };
 
 /** Headers and status of the response, and what of a turn the stream shows. */
@@ -48,7 +56,13 @@ export type UIResponseOptions = UIStreamOptions & {
   readonly headers?: ConstructorParameters<typeof Headers>[0];
 };
 
-type ChunkRules = Pick<UIStreamOptions, "sendReasoning" | "holdText" | "onError"> & { readonly log: Logger };
+type ChunkRules = Pick<UIStreamOptions, "sendReasoning" | "holdText" | "onError"> & {
+  readonly log: Logger;
+  /** The agent was closed before the turn was over. */
+  readonly isCutOff: () => boolean;
+  /** The stream ends after it. Never rejects. */
+  readonly closed: Promise<void> | undefined;
+};
 
 /** A turn that was refused becomes an `error` chunk. Cancelling the stream interrupts the turn. */
 export function uiMessageStream(stream: AgentStream, rules: ChunkRules): ReadableStream<UIChunk> {
@@ -72,13 +86,17 @@ export function uiMessageStream(stream: AgentStream, rules: ChunkRules): Readabl
     async pull(controller) {
       for (;;) {
         const chunks = await nextChunks();
-        if (chunks === undefined) return controller.close();
+        if (chunks === undefined) {
+          await rules.closed;
+          return controller.close();
+        }
         for (const chunk of chunks) controller.enqueue(chunk);
         if (chunks.length > 0) return;
       }
     },
     async cancel() {
       await events.return?.();
+      await rules.closed;
     },
   });
 }
@@ -154,7 +172,9 @@ class ChunkWriter {
   }
 
   refused(cause: unknown): readonly UIChunk[] {
-    return [...this.#end(), this.#error(cause), ...END_OF_STEP, { type: "finish", finishReason: "error" }];
+    const error =
+      cause instanceof HermesError ? cause : new HermesError("turn-failed", describeCause(cause), { cause });
+    return [...this.#end(), this.#error(error), ...END_OF_STEP, { type: "finish", finishReason: "error" }];
   }
 
   #text(text: string): readonly UIChunk[] {
@@ -194,33 +214,50 @@ class ChunkWriter {
 
   #toolOutput({ callId, output, isError }: Extract<AgentEvent, { type: "tool-end" }>): UIChunk {
     return isError
-      ? { type: "tool-output-error", toolCallId: callId, errorText: this.#errorText(output) }
+      ? { type: "tool-output-error", toolCallId: callId, errorText: this.#errorText(toolFailed(output)) }
       : { type: "tool-output-available", toolCallId: callId, output };
   }
 
   #finish(result: TurnResult): readonly UIChunk[] {
-    const { final_response, response_transformed, interrupted, failed, error, exit } = result;
+    const { final_response, response_transformed, interrupted, failed, exit } = result;
     if (this.#rules.holdText && response_transformed) this.#held = final_response;
     const last = [...this.#release(), ...this.#end()];
-    if (interrupted) return [...last, ...END_OF_STEP, { type: "abort" }];
+    if (interrupted) return [...last, ...this.#cutOff(), ...END_OF_STEP, { type: "abort" }];
     const finishReason = failed ? "error" : exit === "truncated_response" ? "length" : "stop";
-    const failure = failed ? [this.#error(new HermesError(exit, error ?? exit, withHint(result)))] : [];
+    const failure = failed ? [this.#error(turnFailed(result))] : [];
     return [...last, ...failure, ...END_OF_STEP, { type: "finish", finishReason }];
   }
 
-  #error(cause: unknown): UIChunk {
-    return { type: "error", errorText: this.#errorText(cause) };
+  /** The client did not ask for the end of the turn, and would wait for a reply. */
+  #cutOff(): readonly UIChunk[] {
+    const { isCutOff, log } = this.#rules;
+    if (!isCutOff()) return [];
+    const error = new HermesError("agent-closed", "The agent was closed before its turn was over.", {
+      hint: "In a route, pass closeWhenDone: true instead of 'await using'.",
+    });
+    log.warn(`${error.message} ${error.hint}`);
+    return [this.#error(error)];
   }
 
-  #errorText(cause: unknown): string {
-    return this.#rules.onError?.(cause) ?? "An error occurred.";
+  #error(error: HermesError): UIChunk {
+    return { type: "error", errorText: this.#errorText(error) };
+  }
+
+  #errorText(error: HermesError): string {
+    return this.#rules.onError?.(error) ?? "An error occurred.";
   }
 }
 
 const END_OF_STEP = [{ type: "finish-step" }] as const;
 
-function withHint({ hint }: TurnResult): { readonly hint?: string } {
-  return hint === null ? {} : { hint };
+/** The exit of the turn is its code, written like other codes. */
+function turnFailed({ exit, error, hint }: TurnResult): HermesError {
+  return new HermesError(exit.replaceAll("_", "-"), error ?? exit, { hint: hint ?? undefined });
+}
+
+function toolFailed(output: unknown): HermesError {
+  const text = typeof output === "string" ? output : JSON.stringify(output);
+  return new HermesError("tool-failed", text, { cause: output });
 }
 
 // What a client posts.

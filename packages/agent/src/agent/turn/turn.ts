@@ -510,6 +510,7 @@ function toResult(
 ): TurnResult {
   const { usage, costUsd, lastCost } = session.usage;
   const failed = end.failed ?? false;
+  const { loss } = session;
   return {
     final_response: shown,
     last_reasoning: turn.lastReasoning,
@@ -521,8 +522,8 @@ function toResult(
     failed,
     partial: end.partial ?? false,
     interrupted: end.interrupted ?? false,
-    error: end.error ?? null,
-    hint: end.hint ?? null,
+    error: end.error ?? loss ?? null,
+    hint: end.hint ?? (loss === undefined ? null : "Close the agent before its store or its memory."),
     response_transformed: shown !== end.text,
     model: model.identity.model,
     provider: model.identity.provider,

@@ -16,8 +16,9 @@ export type WindowQuestion = {
   readonly apiKey?: string;
 };
 
-/** Who said how large the window is. */
+/** Who said how large the window is. `option`: the program that made the agent. */
 export type WindowSource =
+  | "option"
   | "config"
   | "custom_provider"
   | "server"

@@ -1,9 +1,21 @@
 // Options that are unknown, of a wrong type, or contradict each other are refused before anything is opened.
 import { readdirSync } from "node:fs";
+import { loadConfig } from "@hermes-memory/core/internal/config";
 import { openMemory } from "@hermes-memory/core/internal/memory";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
+import { checkOptions } from "../../../src/agent/create/check-options.ts";
 import { type AgentOptions, createAgent } from "../../../src/agent/index.ts";
+
+/** Of the check alone. */
+function checked(options: unknown): unknown {
+  try {
+    checkOptions(options as AgentOptions);
+    return undefined;
+  } catch (cause) {
+    return cause;
+  }
+}
 
 async function refusal(options: object): Promise<unknown> {
   return createAgent(options as AgentOptions).then(
@@ -12,31 +24,32 @@ async function refusal(options: object): Promise<unknown> {
   );
 }
 
+const LISTED = "The type AgentOptions and docs/agent.md list the options.";
+
 describe("an option that createAgent does not know", () => {
   it.each([
-    ["contextFile", "Did you mean 'contextFiles'?"],
-    ["titels", "Did you mean 'titles'?"],
+    ["contextFile", `Did you mean 'contextFiles'? ${LISTED}`],
+    ["titels", `Did you mean 'titles'? ${LISTED}`],
+    ["zzzzzz", LISTED],
     ["userId", "Pass user: { platform, id }, or the memory of that user as 'memory'."],
     ["skipContextFiles", "Context files are read only with contextFiles: true."],
     ["systemMessage", "It is called 'instructions' now; 'identity' says who the agent is."],
-  ])("%s is refused with the right name", async (name, hint) => {
-    const home = tempDirectory();
-    expect(await refusal({ home, [name]: "x" })).toMatchObject({
+  ])("%s is refused with the right name", (name, hint) => {
+    expect(checked({ home: "x", [name]: "x" })).toMatchObject({
       code: "bad-option",
       message: `createAgent has no option '${name}'.`,
       hint,
     });
+  });
+
+  it("is refused before anything is made", async () => {
+    const home = tempDirectory();
+    expect(await refusal({ home, titels: true })).toMatchObject({ code: "bad-option" });
     expect(readdirSync(home)).toEqual([]);
   });
 
-  it("lists the options where none is similar", async () => {
-    expect(await refusal({ home: "x", zzzzzz: 1 })).toMatchObject({
-      hint: expect.stringMatching(/^The options are memory, home, user, /),
-    });
-  });
-
-  it("in chat is refused, too", async () => {
-    expect(await refusal({ home: "x", chat: { thread: "t" } })).toMatchObject({
+  it("in chat is refused, too", () => {
+    expect(checked({ home: "x", chat: { thread: "t" } })).toMatchObject({
       code: "bad-option",
       message: "The option chat has no field 'thread'.",
     });
@@ -54,12 +67,25 @@ describe("a value of a wrong type", () => {
     [{ chat: { userName: 7 } }, "The option chat.userName is number."],
     [{ provider: {} }, "The option provider has no 'name'."],
     [{ contextEngine: { name: "x" } }, expect.stringContaining("The option contextEngine has no")],
-  ])("%j is refused", async (options, message) => {
-    expect(await refusal({ home: tempDirectory(), ...options })).toMatchObject({
+    [{ contextLength: "8000" }, "The option contextLength is string."],
+    [{ contextLength: 0 }, "The option contextLength is 0."],
+    [{ config: { model: { context_length: 8000 } } }, "The option config is not a loaded config."],
+    [{ config: { ok: true, value: {} } }, "The option config is not a loaded config."],
+  ])("%j is refused", (options, message) => {
+    expect(checked({ home: "x", ...options })).toMatchObject({
       code: "bad-option",
       message,
     });
   });
+});
+
+it("takes options as they are documented, and values that are left open", async () => {
+  const home = tempDirectory();
+  const config = await loadConfig(home);
+  expect(config.ok).toBe(true);
+  if (!config.ok) return;
+  expect(checked({ home, config: config.value, contextLength: 128_000, titles: undefined })).toBe(undefined);
+  expect(checked("home")).toMatchObject({ code: "bad-option" });
 });
 
 it("a model that is only a name is refused with the way out", async () => {

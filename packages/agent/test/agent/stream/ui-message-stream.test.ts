@@ -2,10 +2,11 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
+import type { HermesError } from "@hermes-memory/core/internal/lib";
 import * as ai7 from "ai";
 import * as ai5 from "ai5";
 import * as ai6 from "ai6";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Agent, lastUserInput, type UIResponseOptions } from "../../../src/agent/index.ts";
 import { gate, type Script } from "../../fakes/wires/script.ts";
 import { type AgentHome, type AgentSetting, agentHome, collected } from "../agent-home.ts";
@@ -164,6 +165,79 @@ describe("toUIMessageStreamResponse", () => {
       options: { waitForRetry: async () => {} },
     });
     expect((await ask(failing.url, "hello")).errors).toEqual(["An error occurred."]);
+  });
+
+  it("gives onError codes of the error page for failed turns and tools", async () => {
+    const codes: string[] = [];
+    const options = {
+      onError: (error: HermesError) => {
+        codes.push(error.code);
+        return error.code;
+      },
+    };
+    const tools = await chatServer(LOOKS, looking(), options);
+    await ask(tools.url, "look");
+    const opened = gate();
+    const made = await agentHome([{ text: "One.", pauseBefore: opened }]);
+    const other = await made.another({ sessionId: made.agent.sessionId });
+    const running = made.agent.run("one");
+    await vi.waitFor(() => expect(made.wire.requests).toHaveLength(1));
+    await collected(other.toUIMessageStream("two", options));
+    opened.open();
+    await running;
+    const failing = await agentHome([], {
+      wire: { mayRunOut: true },
+      options: { waitForRetry: async () => {} },
+    });
+    await collected(failing.agent.toUIMessageStream("hello", options));
+    expect(codes).toEqual(["tool-failed", "session-busy", "model-error"]);
+  });
+
+  it("tells the client when the agent is closed under it", async () => {
+    const { agent } = await agentHome([{ text: "The crane is blue.", stallAfterChars: 8 }]);
+    const route = async () => {
+      await using routed = agent;
+      return routed.toUIMessageStreamResponse("colour?", { onError: ({ code }) => code });
+    };
+    const text = await (await route()).text();
+    expect(text).toContain('{"type":"error","errorText":"agent-closed"}');
+    expect(text).toMatch(/\{"type":"abort"\}\n\ndata: \[DONE\]\n\n$/);
+  });
+});
+
+describe("closeWhenDone", () => {
+  const closed = (agent: Agent) => expect(agent.run("more")).rejects.toMatchObject({ code: "agent-closed" });
+
+  it("closes the agent of a route before the stream ends, so that the next request has the chat", async () => {
+    const made = await agentHome([{ text: "Hi." }, { text: "Again." }]);
+    const text = await made.agent.toUIMessageStreamResponse("hello", { closeWhenDone: true }).text();
+    expect(text).toContain('"finishReason":"stop"');
+    const next = await made.another({ resume: made.agent.sessionId });
+    expect(await next.run("and?")).toMatchObject({ final_response: "Again." });
+    await closed(made.agent);
+  });
+
+  it("closes it when the client leaves, and after a turn that was refused", async () => {
+    const made = await agentHome([{ text: "The crane is blue.", stallAfterChars: 8 }]);
+    const reader = made.agent.toUIMessageStream("colour?", { closeWhenDone: true }).getReader();
+    while ((await reader.read()).value?.type !== "text-delta");
+    await reader.cancel();
+    await closed(made.agent);
+    const refused = await made.another();
+    const chunks = await collected(refused.toUIMessageStream(" ", { closeWhenDone: true }));
+    expect(chunks).toContainEqual({ type: "error", errorText: "An error occurred." });
+    await closed(refused);
+  });
+
+  it("tells an interrupt as abort, and not as a closed agent", async () => {
+    const { agent } = await agentHome([{ text: "The crane is blue.", stallAfterChars: 8 }]);
+    const chunks: string[] = [];
+    for await (const chunk of agent.toUIMessageStream("colour?", { closeWhenDone: true })) {
+      chunks.push(chunk.type);
+      if (chunk.type === "text-delta") agent.interrupt();
+    }
+    expect(chunks).not.toContain("error");
+    expect(chunks.at(-1)).toBe("abort");
   });
 
   it("leaves reasoning out with sendReasoning: false", async () => {

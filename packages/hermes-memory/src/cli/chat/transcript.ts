@@ -265,6 +265,7 @@ function percent(used: number, limit: number): string {
 }
 
 const WINDOW_SOURCES: Readonly<Record<Exclude<ContextWindow["source"], "server">, string>> = {
+  option: "given by the program",
   config: "from config.yaml",
   custom_provider: "from custom_providers in config.yaml",
   cache: "told by the server earlier",

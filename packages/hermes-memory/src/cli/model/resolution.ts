@@ -129,6 +129,8 @@ function layoutOf(policy: Extract<CachingPolicy, { enabled: true }>): string {
 
 function sourceText({ source, server, isProvisional }: ContextWindow): string {
   switch (source) {
+    case "option":
+      return "given by the program";
     case "config":
       return "set in config.yaml (model.context_length)";
     case "custom_provider":
