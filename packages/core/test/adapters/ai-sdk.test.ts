@@ -335,7 +335,7 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
     const shown = await memory.uiMessages();
     expect(shown.map(({ role, parts }) => [role, ...parts.map(({ type }) => type)])).toEqual([
       ["user", "text"],
-      ["assistant", "step-start", "reasoning", "dynamic-tool", "step-start", "text"],
+      ["assistant", "step-start", "reasoning", "tool-memory", "step-start", "text"],
     ]);
     expect(shown[1]?.parts[2]).toMatchObject({ state: "output-available", output: { success: true } });
     const question = { id: "q", role: "user", parts: [{ type: "text", text: "What do I have?" }] };
