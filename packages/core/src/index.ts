@@ -51,6 +51,8 @@ export {
   type RememberOptions,
   type Removed,
   type Reply,
+  type Transcript,
+  type TranscriptOptions,
   type Undone,
   type UserMemory,
   type WriteOptions,

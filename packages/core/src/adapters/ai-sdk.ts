@@ -2,6 +2,7 @@
 // Needs `ai` 5, 6 or 7 in the program and imports nothing of it. Tried with 5.0.277, 6.0.326 and 7.0.169.
 // Mastra takes models and tools of the AI SDK, so the same works there; tried with @mastra/core 1.71.0.
 
+import { repairPairs } from "../context/index.ts";
 import { isRecord, outsideJsonOr } from "../lib/index.ts";
 import type { ChatMessage, UserMemory } from "../memory/index.ts";
 import {
@@ -34,10 +35,14 @@ export type AiSdk = {
    * each request.
    */
   readonly middleware: MemoryMiddleware;
-  /** The stored chat, oldest first, as far as it fits: `ModelMessage` of each version. */
+  /** What a model gets of the stored chat, oldest first, as far as it fits: `ModelMessage` of each version. Creates no chat. */
   messages(options?: { readonly maxTokens?: number }): Promise<ChatMessage[]>;
-  /** The same for `useChat` and other user interfaces: `UIMessage` of each version. A turn is one message, with its tools and steps. */
-  uiMessages(options?: { readonly maxTokens?: number }): Promise<ChatUiMessage[]>;
+  /**
+   * What was said, for `useChat` and other user interfaces: `UIMessage` of each version, also from before a compaction. A turn is one
+   * message, with its tools and steps. `limit` counts the stored messages, as in `me.transcript`, which says how many are left out;
+   * `before` is the id of the oldest message that is shown, and gives older ones. Creates no chat.
+   */
+  uiMessages(options?: { readonly limit?: number; readonly before?: string }): Promise<ChatUiMessage[]>;
 };
 
 /** Fits `UIMessage` of the AI SDK 5, 6 and 7. */
@@ -49,7 +54,7 @@ export type ChatUiPart =
   | { type: "reasoning"; text: string }
   | { type: "file"; url: string; mediaType: string; filename?: string }
   | { type: "step-start" }
-  | ({ type: "dynamic-tool"; toolName: string; toolCallId: string; input: unknown } & (
+  | ({ type: `tool-${string}`; toolCallId: string; input: unknown } & (
       | { state: "input-available" }
       | { state: "output-available"; output: unknown }
     ));
@@ -76,13 +81,19 @@ export function aiSdk(me: UserMemory, options: AiSdkOptions): AiSdk {
       execute: (input, { toolCallId: id, abortSignal: signal }) => run(input, { id, signal }),
     },
   ]);
-  const read = async <F extends "ai-sdk" | "hermes">(format: F, maxTokens: number | undefined) =>
-    (await me.context(chatId, { recall: false, format, maxTokens })).messages;
   return {
     tools: Object.fromEntries(tools),
     middleware: memoryMiddleware(me, options),
-    messages: ({ maxTokens } = {}) => read("ai-sdk", maxTokens),
-    uiMessages: async ({ maxTokens } = {}) => toUiMessages(await read("hermes", maxTokens)),
+    async messages({ maxTokens } = {}) {
+      if ((await me.chat(chatId)) === undefined) return []; // `context` would create it
+      return (await me.context(chatId, { recall: false, maxTokens })).messages;
+    },
+    async uiMessages({ limit, before } = {}) {
+      const from = before === undefined ? undefined : Number(before);
+      const said = await me.transcript(chatId, { format: "hermes", limit, before: from });
+      // A call without a result would be refused by a model when the list is sent back.
+      return toUiMessages(repairPairs(said?.messages ?? []));
+    },
   };
 }
 
@@ -139,7 +150,7 @@ function uiPart(part: Part): ChatUiPart {
 
 function uiTool({ id, name, arguments: given }: ToolCall, result: ToolMessage | undefined): ChatUiPart {
   const input = outsideJsonOr(given, given);
-  const tool = { type: "dynamic-tool", toolName: name, toolCallId: id, input } as const;
+  const tool = { type: `tool-${name}`, toolCallId: id, input } as const;
   if (result === undefined) return { ...tool, state: "input-available" };
   const text = textOf(result.content);
   return { ...tool, state: "output-available", output: outsideJsonOr(text, text) };

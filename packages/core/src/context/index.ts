@@ -15,7 +15,7 @@ export {
   splitForPartial,
 } from "./compress-command.ts";
 export { ContextCompressor, type ContextCompressorOptions } from "./compressor/compressor.ts";
-export { handoffBody, isHandoff, isTaskList } from "./compressor/handoff.ts";
+export { handoffBody, isHandoff, isTaskList, withoutHandoff } from "./compressor/handoff.ts";
 export {
   type CompressOptions,
   type CompressOutcome,

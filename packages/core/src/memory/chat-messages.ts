@@ -28,25 +28,48 @@ import type { ChatMessage, FormattedMessage, MessageFormat } from "./user-memory
 
 /** All of them or, with `bad-message`, none. `what` names the list in the error. */
 export function readGiven(values: unknown, what = "messages"): readonly Message[] {
-  if (!Array.isArray(values)) throw unreadable(`The ${what} were not passed as a list`);
+  if (!Array.isArray(values))
+    throw unreadable(
+      what === "messages"
+        ? `The argument after the chat's id is ${typeName(values)}: it must be the text of the user or a list of messages`
+        : `The ${what} is not a list`,
+    );
   return (values as readonly unknown[]).flatMap((value, index) =>
     readOne(value, `Entry ${index} of the ${what}`),
   );
 }
 
-/** A text, a message, messages, or the result of a model call, which is awaited. */
-export async function readReply(reply: unknown): Promise<readonly Message[]> {
+/** A text, a message, messages, or the result of a model call, which is awaited. Throws `bad-message` and `no-reply`. */
+export async function readReply(given: unknown): Promise<readonly Message[]> {
+  const reply = await Promise.resolve(given).catch((cause: unknown) => {
+    throw noReply(describeCause(cause), cause);
+  });
   if (typeof reply === "string") return [newMessage({ role: "assistant", content: reply, toolCalls: [] })];
   if (Array.isArray(reply)) return readGiven(reply, "reply");
   if (!isRecord(reply))
-    throw unreadable(`The reply is ${reply === null ? "null" : `of type ${typeof reply}`}`);
+    throw unreadable(`The reply, the argument after the text of the user, is ${typeName(reply)}`);
   if (typeof reply.role === "string") return readOne(reply, "The reply");
   try {
     return await readResult(reply);
   } catch (cause) {
     if (cause instanceof HermesError) throw cause;
-    throw unreadable(`The result of the model call has no reply: ${describeCause(cause)}`, cause);
+    throw noReply(describeCause(cause), cause);
   }
+}
+
+function noReply(why: string, cause?: unknown): HermesError {
+  return new HermesError(
+    "no-reply",
+    `The model call was stopped or failed before there was a reply: ${why}. Nothing was stored.`,
+    {
+      hint: "To keep the question: remember(chatId, [{ role: 'user', content: text }]), and behind it the part of the reply that arrived, if any, as a message of the assistant. A later remember(chatId, text, reply) does not store the question again.",
+      cause,
+    },
+  );
+}
+
+function typeName(value: unknown): string {
+  return value === undefined || value === null ? String(value) : `of type ${typeof value}`;
 }
 
 /**
@@ -60,6 +83,7 @@ async function readResult(result: Readonly<Record<string, unknown>>): Promise<re
   const response = await result.response;
   const answered = isRecord(response) ? response : {};
   const messages = Array.isArray(steps) ? steps : answered.messages;
+  if (Array.isArray(messages) && messages.length === 0) throw noReply("it has no messages");
   if (Array.isArray(messages)) return withResponse(readGiven(messages, "reply"), answered.id);
   const text = await result.text;
   if (typeof text === "string") return withResponse(await readReply(text), answered.id);

@@ -1,13 +1,14 @@
 // The stored side of a chat: its session, its messages, and the right to change it. Within a process one call at a time works on a
 // chat; between processes the session's lease decides.
 import { setTimeout as sleep } from "node:timers/promises";
-import { isHandoff } from "../context/index.ts";
+import { isHandoff, isTaskList, withoutHandoff } from "../context/index.ts";
 import { HermesError } from "../lib/index.ts";
 import { fromRow, type Message } from "../message/index.ts";
 import {
   describeHolder,
   forgetHolder,
   isDeadHere,
+  type MessageKey,
   newHolder,
   type SessionRow,
   type SessionStore,
@@ -53,17 +54,115 @@ export async function loadWholeChat(
   const changeable = new Set(tail.flatMap(({ meta }) => meta.rowId ?? []));
   if (summary < 0) return { messages: newest, changeable };
   const taken = new Set(tail.map(originOf));
-  const before: Message[] = [];
-  for (const id of (await store.listContinued(sessionId)).filter((each) => each !== sessionId)) {
-    for (const message of await loadChat(store, id)) {
-      if (isHandoff(message) && message.meta.originId === undefined) continue;
-      const origin = originOf(message);
-      if (taken.has(origin)) continue;
-      taken.add(origin);
-      before.push(message);
-    }
-  }
+  const { rows } = await listChatRows(store, sessionId);
+  const before = await loadRows(
+    store,
+    rows.filter(({ origin }) => !taken.has(origin)),
+  );
   return { messages: [...before, ...tail], changeable };
+}
+
+/** A message of a chat without its text. */
+export type ChatRow = {
+  /** Its first row in the chat, which stays the same when a compaction copies the message. */
+  readonly id: number;
+  /** The row of which all its rows are copies. It differs from `id` in a branch. */
+  readonly origin: number;
+};
+
+/** The session in which the chat began, and every message since then, once, without the summaries of compactions; oldest first. */
+export async function listChatRows(
+  store: SessionStore,
+  sessionId: string,
+): Promise<{ readonly root: string; readonly rows: readonly ChatRow[] }> {
+  const chain = await store.listContinued(sessionId);
+  const keys = await store.listMessageKeys(chain, { includeInactive: true });
+  const [first] = chain;
+  const summaries = await findSummaries(store, keys, first);
+  const archived = new Set(keys.flatMap(({ compacted, session_id: id }) => (compacted ? [id] : [])));
+  const shown = new Set<number>();
+  for (const id of archived) for (const row of await store.getDisplayHistory(id)) shown.add(row.id);
+  const rows = new Map<number, ChatRow & { readonly isTold: boolean }>();
+  for (const { id, origin_id, session_id, active } of keys) {
+    const origin = origin_id ?? id;
+    // The newest row of a message decides: in the continuation it may have been taken back.
+    const isTold = archived.has(session_id) ? shown.has(id) : active === 1;
+    rows.set(origin, { id: rows.get(origin)?.id ?? id, origin, isTold });
+  }
+  return {
+    root: first ?? sessionId,
+    rows: [...rows.values()].filter(({ id, isTold }) => isTold && !summaries.has(id)),
+  };
+}
+
+/** Summaries and repeated task lists are stored with the copies of the messages that stay. Only rows at such places are read. */
+async function findSummaries(
+  store: SessionStore,
+  keys: readonly MessageKey[],
+  first: string | undefined,
+): Promise<ReadonlySet<number>> {
+  const found: number[] = [];
+  for (const [session, rows] of Map.groupBy(keys, ({ session_id }) => session_id)) {
+    const own = (from: number, to?: number) =>
+      rows.slice(from, to).flatMap(({ id, origin_id }) => (origin_id === null ? [id] : []));
+    const copies = rows.findLastIndex(({ origin_id }) => origin_id !== null) + 1;
+    // Other programs do not record which rows are copies; a branch begins with copies of another chat's rows.
+    const isForeign = copies === 0 && session !== first;
+    const copied = session === first ? rows.slice(0, copies).map(({ id }) => id) : own(0, copies);
+    found.push(...(isForeign ? own(0) : [...copied, ...own(copies, copies + 1)]));
+  }
+  const candidates = await store.getMessagesById([...new Set(found)]);
+  return new Set(
+    candidates.flatMap((row) => {
+      const message = fromRow(row);
+      const isAdded = message !== undefined && (withoutHandoff(message) === undefined || isTaskList(message));
+      return isAdded ? [row.id] : [];
+    }),
+  );
+}
+
+/** In the order of the list. */
+async function loadRows(store: SessionStore, rows: readonly ChatRow[]): Promise<readonly Message[]> {
+  const found = await store.getMessagesById(rows.map(({ id }) => id));
+  return found.map(fromRow).filter((message) => message !== undefined);
+}
+
+export type TranscriptPage = {
+  readonly messages: readonly Message[];
+  /** How many older messages there are, and the row from which the next page goes back. */
+  readonly leftOut: number;
+  readonly next: number | undefined;
+};
+
+/** The newest `limit` messages before the row `before`, and as many more as complete the turn of the first one. */
+export async function loadTranscript(
+  store: SessionStore,
+  sessionId: string,
+  { limit, before = Number.POSITIVE_INFINITY }: { readonly limit: number; readonly before?: number },
+): Promise<TranscriptPage> {
+  const { rows } = await listChatRows(store, sessionId);
+  const older = rows.filter(({ id }) => id < before);
+  let from = Math.max(0, older.length - limit);
+  const messages = [...(await loadShown(store, older.slice(from)))];
+  while (from > 0 && messages[0]?.role !== "user") {
+    const more = await loadShown(store, older.slice(Math.max(0, from - STEP_BACK), from));
+    const start = more.findLast(({ role }) => role === "user");
+    from = start ? older.findIndex(({ id }) => id === start.meta.rowId) : Math.max(0, from - STEP_BACK);
+    messages.unshift(...(start ? more.slice(more.indexOf(start)) : more));
+  }
+  return { messages, leftOut: from, next: from === 0 ? undefined : older[from]?.id };
+}
+
+/** To the beginning of a turn. */
+const STEP_BACK = 8;
+
+/** Without rows that only models see. */
+async function loadShown(store: SessionStore, rows: readonly ChatRow[]): Promise<readonly Message[]> {
+  const found = await store.getMessagesById(rows.map(({ id }) => id));
+  return found.flatMap((row) => {
+    const message = row.display_kind === "hidden" ? undefined : fromRow(row);
+    return message === undefined ? [] : (withoutHandoff(message) ?? []);
+  });
 }
 
 /** The row of the message, or of the message that it is a copy of. */

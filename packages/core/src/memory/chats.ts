@@ -22,7 +22,15 @@ import { chatIdOf, chatSessionId, findChat } from "./chat-id.ts";
 import { asShown, inFormat, isSpoken, lastUserText, readGiven, readReply } from "./chat-messages.ts";
 import { ChatProviders } from "./chat-providers.ts";
 import { recallFor } from "./chat-recall.ts";
-import { ChatTurns, type HeldChat, loadChat, loadWholeChat, openChat } from "./chat-session.ts";
+import {
+  ChatTurns,
+  type HeldChat,
+  listChatRows,
+  loadChat,
+  loadTranscript,
+  loadWholeChat,
+  openChat,
+} from "./chat-session.ts";
 import type { Person } from "./types.ts";
 import type {
   Chat,
@@ -33,14 +41,20 @@ import type {
   MessageFormat,
   Remembered,
   RememberOptions,
+  Transcript,
+  TranscriptOptions,
   UserMemory,
 } from "./user-memory.ts";
 
-type Members = Pick<UserMemory, "context" | "chats" | "chat" | "rename" | "forgetChat" | "compact">;
+type Members = Pick<
+  UserMemory,
+  "context" | "transcript" | "chats" | "chat" | "rename" | "forgetChat" | "compact"
+>;
 
 /** Stored with the memory block; the agent's prompts have other versions. */
 const BLOCK_VERSION = 1_001;
 const DEFAULT_MAX_TOKENS = 24_000;
+const DEFAULT_TRANSCRIPT = 200;
 /** How long `context` waits for another process before it builds a block that is not stored. */
 const BLOCK_WAIT_MS = 2_000;
 /** Recall of a turn is kept for so many turns and so long; a turn with many steps ends before. */
@@ -292,18 +306,33 @@ export class Chats implements Members {
 
   // ---- Listing, naming, deleting ----
 
-  async chats({ limit = 50 }: { readonly limit?: number } = {}): Promise<readonly Chat[]> {
+  async chats({
+    limit = 50,
+    offset = 0,
+  }: {
+    readonly limit?: number;
+    readonly offset?: number;
+  } = {}): Promise<readonly Chat[]> {
     const store = await this.#person.sessions({ mode: "read" });
     if (store === undefined) return [];
     const listed = await store.listSessionsRich({
       limit,
+      offset,
       excludeSources: INTERNAL_SOURCES,
       projectCompressionTips: true,
       orderByLastActive: true,
     });
-    return listed.map((row) =>
-      this.#chatOf(chatIdOf(this.#person.user, row._lineage_root_id ?? row.id), row),
-    );
+    const chats: Chat[] = [];
+    for (const row of listed) {
+      const root = row._lineage_root_id ?? row.id;
+      const chatId = chatIdOf(this.#person.user, root);
+      chats.push(
+        root === row.id && row.rewind_count === 0
+          ? chatOf(chatId, row, { messages: row.message_count, lastActive: row.last_active })
+          : await this.#described(store, chatId, row),
+      );
+    }
+    return chats;
   }
 
   async chat(chatId: string): Promise<Chat | undefined> {
@@ -311,19 +340,46 @@ export class Chats implements Members {
     const store = await this.#person.sessions({ mode: "read" });
     const row = store && (await findChat(store, this.#person, chatId));
     if (store === undefined || row === undefined) return undefined;
-    const last = (await store.getMessages(row.id)).at(-1);
-    return this.#chatOf(chatId, { ...row, last_active: last?.timestamp ?? row.started_at });
+    return this.#described(store, chatId, row);
   }
 
-  #chatOf(chatId: string, row: SessionRow & { readonly last_active: number }): Chat {
-    return {
+  /** Counts the rows of all its sessions, without reading their texts. */
+  async #described(store: SessionStore, chatId: string, tip: SessionRow): Promise<Chat> {
+    const { root, rows } = await listChatRows(store, tip.id);
+    const first = root === tip.id ? tip : await store.getSession(root);
+    const newest = rows.at(-1);
+    const [last] = newest === undefined ? [] : await store.getMessagesById([newest.id]);
+    const { started_at } = first ?? tip;
+    return chatOf(
       chatId,
-      sessionId: row.id,
-      title: row.title,
-      messages: row.message_count,
-      startedAt: new Date(row.started_at * 1000),
-      lastActiveAt: new Date(row.last_active * 1000),
-    };
+      { ...tip, started_at },
+      { messages: rows.length, lastActive: last?.timestamp ?? started_at },
+    );
+  }
+
+  async transcript<F extends MessageFormat = "ai-sdk">(
+    chatId: string,
+    options: TranscriptOptions & { readonly format?: F } = {},
+  ): Promise<Transcript<F> | undefined> {
+    const { limit = DEFAULT_TRANSCRIPT, before } = options;
+    if (!(limit === Number.POSITIVE_INFINITY || (Number.isInteger(limit) && limit > 0)))
+      throw new HermesError("bad-limit", `The limit ${String(limit)} is not a positive integer.`, {
+        hint: "It counts messages. Pass Infinity for all of them.",
+      });
+    if (before !== undefined && !Number.isInteger(before))
+      throw new HermesError("bad-option", "'before' is not the id of a row.", {
+        hint: "Pass 'next' of the page before, or leave it out for the newest messages.",
+      });
+    chatSessionId(this.#person.user, chatId);
+    const store = await this.#person.sessions({ mode: "read" });
+    const row = store && (await findChat(store, this.#person, chatId));
+    if (store === undefined || row === undefined) return undefined;
+    const { messages, leftOut, next } = await loadTranscript(store, row.id, { limit, before });
+    const said = messages
+      .map((message) => ({ ...message, content: withoutRecall(message) }))
+      .filter(isSpoken);
+    const format = (options.format ?? "ai-sdk") as F;
+    return { chatId, sessionId: row.id, messages: inFormat(said, format), leftOut, next };
   }
 
   async rename(chatId: string, title: string | null): Promise<boolean> {
@@ -358,7 +414,11 @@ export class Chats implements Members {
 
   async compact(chatId: string, options: CompactOptions): Promise<Compacted> {
     const found = await this.#existing(chatId);
-    if (found === undefined) throw unknownChat(chatId);
+    if (found === undefined) {
+      const sessionId = chatSessionId(this.#person.user, chatId);
+      const notices = ["There is no such chat, so there is nothing to summarise."];
+      return { kind: "unchanged", sessionId, tokensBefore: 0, tokensAfter: 0, notices };
+    }
     const { store, row } = found;
     const manager = await this.#providers.of(row.id, chatId);
     const { compactChat } = await import("./compact-chat.ts");
@@ -395,6 +455,15 @@ export class Chats implements Members {
   alone<T>(chatId: string, work: (chat: HeldChat) => Promise<T>): Promise<T> {
     return this.#turns.alone(chatId, work);
   }
+}
+
+function chatOf(
+  chatId: string,
+  { id, title, started_at }: SessionRow,
+  { messages, lastActive }: { readonly messages: number; readonly lastActive: number },
+): Chat {
+  const [startedAt, lastActiveAt] = [new Date(started_at * 1000), new Date(lastActive * 1000)];
+  return { chatId, sessionId: id, title, messages, startedAt, lastActiveAt };
 }
 
 function unknownChat(chatId: string): HermesError {
@@ -492,15 +561,20 @@ type RememberArguments = {
 async function readArguments(args: readonly unknown[]): Promise<RememberArguments> {
   const [first, second, third] = args;
   if (typeof first !== "string") {
+    const given = readGiven(first, "messages");
     const options = readOptions(second);
     options.signal?.throwIfAborted();
-    return { given: readGiven(first).filter(isTold), isExchange: false, options };
+    return { given: given.filter(isTold), isExchange: false, options };
   }
   const options = readOptions(third);
   options.signal?.throwIfAborted();
   if (options.follow)
     throw new HermesError("bad-option", "'follow' was set for one exchange, which is not the whole chat.", {
       hint: "Pass the whole list of messages with 'follow', or leave it out.",
+    });
+  if (pyStrip(first) === "")
+    throw new HermesError("bad-message", "The text of the user is empty. Nothing was stored.", {
+      hint: "For a message without text, such as an image, pass a list: remember(chatId, [{ role: 'user', content: [...] }, reply]).",
     });
   const said = newMessage({ role: "user", content: first });
   const given = [said, ...(await readReply(second))].filter(isTold);

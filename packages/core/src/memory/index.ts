@@ -41,6 +41,8 @@ export type {
   RememberOptions,
   Removed,
   Reply,
+  Transcript,
+  TranscriptOptions,
   Undone,
   UserMemory,
   WriteOptions,

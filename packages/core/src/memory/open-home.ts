@@ -155,7 +155,8 @@ class OpenedHome implements Home {
       const { log } = this.options;
       const path = sessionDatabasePath(this.home);
       const warn: Logger["warn"] = (message, fields) => log?.warn(message, fields);
-      return this.closeLater(new SessionDatabase(path, warn, () => this.refuseIfClosed()));
+      const refuseIfClosed = () => this.refuseIfClosed();
+      return this.closeLater(new SessionDatabase({ path, warn, clock: this.clock, refuseIfClosed }));
     });
     return this.#database;
   }

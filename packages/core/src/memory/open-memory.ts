@@ -80,6 +80,8 @@ class PersonMemory implements UserMemory {
     (await this.#openChats()).context(chatId, options);
   readonly remember: UserMemory["remember"] = async (chatId: string, ...args: unknown[]) =>
     (await this.#openChats()).remember(chatId, args);
+  readonly transcript: UserMemory["transcript"] = async (chatId, options) =>
+    (await this.#openChats()).transcript(chatId, options);
   readonly chats: UserMemory["chats"] = async (...args) => (await this.#openChats()).chats(...args);
   readonly chat: UserMemory["chat"] = async (...args) => (await this.#openChats()).chat(...args);
   readonly rename: UserMemory["rename"] = async (...args) => (await this.#openChats()).rename(...args);

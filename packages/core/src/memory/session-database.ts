@@ -1,7 +1,7 @@
 // The session database of a home. `open` is for a command or an agent: opened once, closed with the home. `use` is for a server that
 // runs for days: it reopens the database if the file was replaced or deleted, and never creates it.
 import { statSync } from "node:fs";
-import { describeCause, errnoCode, HermesError } from "../lib/index.ts";
+import { type Clock, describeCause, errnoCode, HermesError } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
 import {
   bindStore,
@@ -29,19 +29,29 @@ type Handle = {
   readonly isFallback: boolean;
 };
 
+export type SessionDatabaseDeps = {
+  readonly path: string;
+  readonly warn: Logger["warn"];
+  /** For the times of sessions, messages and leases. */
+  readonly clock: Clock;
+  /** Throws once the home has begun to close. */
+  readonly refuseIfClosed: () => void;
+};
+
 export class SessionDatabase implements AsyncDisposable {
   readonly #path: string;
   readonly #warn: Logger["warn"];
+  readonly #clock: Clock;
   readonly #opened = new Map<SessionsWanted["mode"], Promise<SessionStore>>();
   readonly #copies = new AsyncDisposableStack();
   readonly #refuseIfClosed: () => void;
   #handle: Handle | undefined;
   #opening: Promise<Handle> | undefined;
 
-  /** `refuseIfClosed` throws once the home has begun to close. */
-  constructor(path: string, warn: Logger["warn"], refuseIfClosed: () => void) {
+  constructor({ path, warn, clock, refuseIfClosed }: SessionDatabaseDeps) {
     this.#path = path;
     this.#warn = warn;
+    this.#clock = clock;
     this.#refuseIfClosed = refuseIfClosed;
   }
 
@@ -62,7 +72,11 @@ export class SessionDatabase implements AsyncDisposable {
     const isNew = !isThere(this.#path);
     if (isNew && !create) return undefined;
     const mode = isNew ? "write" : wanted;
-    const opening = openSessionStore({ path: this.#path, readOnly: mode === "read" });
+    const opening = openSessionStore({
+      path: this.#path,
+      readOnly: mode === "read",
+      clock: this.#clock,
+    });
     this.#opened.set(mode, opening);
     opening.catch(() => this.#opened.delete(mode));
     return opening;
@@ -77,7 +91,7 @@ export class SessionDatabase implements AsyncDisposable {
     this.#refuseIfClosed();
     await using made = new AsyncDisposableStack(); // deleted at once if the home closes meanwhile
     const loss = made.use(await salvageCopy(this.#path));
-    const store = made.use(await openSessionStore({ path: loss.path, readOnly: true }));
+    const store = made.use(await openSessionStore({ path: loss.path, readOnly: true, clock: this.#clock }));
     this.#refuseIfClosed();
     this.#copies.use(made.move());
     return { store, loss };
@@ -130,6 +144,7 @@ export class SessionDatabase implements AsyncDisposable {
   async #open(file: string): Promise<Handle> {
     const options = {
       path: this.#path,
+      clock: this.#clock,
       waitLimitMs: WAIT_LIMIT_MS,
       onWarning: (message: string) => this.#warn(message),
     };

@@ -47,21 +47,34 @@ export interface UserMemory {
     options?: ContextOptions & { readonly format?: F },
   ): Promise<ChatContext<F>>;
   /**
-   * Stores an exchange: what the user said and what was replied. What the chat already has is not stored twice: an exchange equal to
-   * the newest one counts as the same one, unless `id` differs.
+   * Stores an exchange: what the user said and what was replied. What the chat already has is not stored twice: an exchange with the
+   * same texts as the newest one counts as the same one and is not stored again; `known` says so. If people may repeat themselves
+   * word for word, pass an `id` for each exchange, such as the id of the request. (Results of the AI SDK have one.) A model call that was
+   * stopped or failed is refused with `no-reply`: then store the question alone, as a list.
    */
   remember(chatId: string, text: string, reply: Reply, options?: RememberOptions): Promise<Remembered>;
   /** Stores messages: only the new ones, or the whole list of the chat each time. */
   remember(chatId: string, messages: readonly GivenMessage[], options?: RememberOptions): Promise<Remembered>;
-  /** The newest first. */
-  chats(options?: { readonly limit?: number }): Promise<readonly Chat[]>;
+  /**
+   * What was said, for people: since the chat began, also before compactions, without their summaries, each message once. Creates
+   * nothing. Undefined: there is no such chat.
+   */
+  transcript<F extends MessageFormat = "ai-sdk">(
+    chatId: string,
+    options?: TranscriptOptions & { readonly format?: F },
+  ): Promise<Transcript<F> | undefined>;
+  /** The newest first. Default: 50. */
+  chats(options?: { readonly limit?: number; readonly offset?: number }): Promise<readonly Chat[]>;
   /** Undefined: there is no such chat. */
   chat(chatId: string): Promise<Chat | undefined>;
   /** False: there is no such chat. */
   rename(chatId: string, title: string | null): Promise<boolean>;
   /** Deletes the conversation with everything kept about it. False: there is no such chat. */
   forgetChat(chatId: string): Promise<boolean>;
-  /** Summarises the older part of a chat with the model, where that is worth it. The chat goes on under the same `chatId`. */
+  /**
+   * Summarises the older part of a chat with the model, where that is worth it. The chat goes on under the same `chatId`. A chat that
+   * does not exist is `unchanged`.
+   */
   compact(chatId: string, options: CompactOptions): Promise<Compacted>;
   /** Asks the model once for facts worth keeping in the messages that were not looked at before, and adds them. */
   extract(chatId: string, options: ExtractOptions): Promise<Extracted>;
@@ -196,7 +209,7 @@ export type Remembered = {
   readonly sessionId: string;
   /** How many messages were new. */
   readonly stored: number;
-  /** How many the chat already had. */
+  /** How many the chat already had, and which were not stored again. */
   readonly known: number;
   /** Rows that `follow` took back. */
   readonly takenBack: number;
@@ -204,11 +217,37 @@ export type Remembered = {
   readonly messages: readonly Message[];
 };
 
-/** A conversation in a listing. */
-export type Chat = {
+/** Which part of a transcript to give. */
+export type TranscriptOptions = {
+  /** The format of `messages`. Default: `ai-sdk`. With `hermes` each message has its time and the id of its row. */
+  readonly format?: MessageFormat;
+  /** The newest so many messages, and as many more as complete the oldest turn. Default: 200. `Infinity`: all. */
+  readonly limit?: number;
+  /** `next` of another page: only messages before it. */
+  readonly before?: number;
+};
+
+/** A page of what was said in a chat. */
+export type Transcript<F extends MessageFormat = "ai-sdk"> = {
   readonly chatId: string;
+  /** The session that stores the chat now. */
+  readonly sessionId: string;
+  /** Oldest first. */
+  readonly messages: FormattedMessage<F>[];
+  /** How many older messages there are. */
+  readonly leftOut: number;
+  /** Pass it as `before` to get the page with older messages. Undefined: there are none. */
+  readonly next: number | undefined;
+};
+
+/** A conversation in a listing. Counts and times are those of the whole conversation, also after compactions. */
+export type Chat = {
+  /** For a chat whose id was too long to be part of the session's id, the id of its first session, which names the chat too. */
+  readonly chatId: string;
+  /** The session that stores the chat now. */
   readonly sessionId: string;
   readonly title: string | null;
+  /** Of every role. */
   readonly messages: number;
   readonly startedAt: Date;
   readonly lastActiveAt: Date;

@@ -42,6 +42,8 @@ export {
   type SessionsWanted,
   type SkillsWanted,
   type ToolRules,
+  type Transcript,
+  type TranscriptOptions,
   type Undone,
   type UserMemory,
   type WriteOptions,

@@ -113,7 +113,7 @@ function messageRecords(bound: Binding): MessageRecords {
     getMessagesAsConversation: async (id, options) =>
       store.getMessagesAsConversation(id, bound.scoped(options)),
     listRecentUserMessages: async (id, options) => store.listRecentUserMessages(id, bound.scoped(options)),
-    listMessageKeys: async (ids, scope) => store.listMessageKeys(ids, bound.scoped(scope)),
+    listMessageKeys: async (ids, options) => store.listMessageKeys(ids, bound.scoped(options)),
     getSessionMark: async (id, scope) => store.getSessionMark(id, bound.scoped(scope)),
     messageCount: async (id, scope) => store.messageCount(id, bound.scoped(scope)),
     listKeptResults: async (ids, options) => store.listKeptResults(ids, bound.scoped(options)),
@@ -323,7 +323,8 @@ class Binding {
   /** True when this is the id of a session that the person may not see. */
   async isOthers(id: unknown): Promise<boolean> {
     if (typeof id !== "string" || (await this.sees(id))) return false;
-    return (await this.store.resolveSessionId(id)) === id;
+    if ((await this.store.resolveSessionId(id)) !== id) return false;
+    return !(await this.sees(id)); // the person may have created it in another process meanwhile
   }
 
   async own<T>(id: string, call: (id: string) => Promise<T>): Promise<T> {

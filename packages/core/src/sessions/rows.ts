@@ -94,6 +94,9 @@ export type MessageKey = {
   readonly session_id: string;
   /** For a copy, the id of the first original; null for other rows. */
   readonly origin_id: number | null;
+  /** Only with `includeInactive`. 0: taken back, or archived by a compaction within the session, which is `compacted`. */
+  readonly active?: number;
+  readonly compacted?: number;
 };
 
 /** A tool result that is too long for its conversation: the row holds the beginning, a file holds all of it. */

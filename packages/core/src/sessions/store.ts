@@ -251,7 +251,10 @@ export interface MessageRecords {
     options?: Scope & { readonly limit?: number; readonly includeInactive?: boolean },
   ): Promise<UserMessagePreview[]>;
   /** The active messages of the sessions: in the order of the sessions, then by id. */
-  listMessageKeys(sessionIds: readonly string[], scope?: Scope): Promise<MessageKey[]>;
+  listMessageKeys(
+    sessionIds: readonly string[],
+    options?: Scope & { readonly includeInactive?: boolean },
+  ): Promise<MessageKey[]>;
   /** Changes whenever a process adds messages to the session, rewinds it, or ends it. */
   getSessionMark(id: string, scope?: Scope): Promise<SessionMark | null>;
   /** Of one session, or of all. Includes rewound messages. */

@@ -30,6 +30,10 @@ export type Sdk = {
   generate(ask: Ask): Promise<string>;
   /** What a route of `useChat` does with the messages of the user interface. */
   fromUi(messages: readonly object[]): Promise<readonly object[]>;
+  /** What `useChat` has after the stream of a route: the assistant's message. */
+  live(ask: Ask): Promise<{ readonly parts: readonly { readonly type: string }[] }>;
+  /** Checks messages of a user interface against the tools, and rejects for wrong ones. */
+  validated(messages: readonly object[], tools: object): Promise<readonly object[]>;
   /** The texts as they arrive. */
   stream(ask: Ask): AsyncIterable<string>;
 };
@@ -121,6 +125,13 @@ function sdk(version: Sdk["version"], ai: Any, Mock: Any): Sdk {
     version,
     model: (replies) => new ScriptedModel((functions) => new Mock(functions), replies, version !== 5),
     fromUi: async (messages) => ai.convertToModelMessages(messages),
+    async live(ask) {
+      const stream = ai.streamText({ ...call(ask), onError() {} }).toUIMessageStream();
+      let last: Any;
+      for await (const message of ai.readUIMessageStream({ stream })) last = message;
+      return last;
+    },
+    validated: (messages, tools) => ai.validateUIMessages({ messages, tools }),
     generate: async (ask) => (await ai.generateText(call(ask))).text,
     stream: (ask) => ai.streamText({ ...call(ask), onError() {} }).textStream,
   };

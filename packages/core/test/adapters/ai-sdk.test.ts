@@ -331,11 +331,13 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
       "You have a kiln.",
       "A kiln!",
     ]);
-    await sdk.generate({ model, memory, messages: [user("I have a kiln")], steps: 2 });
+    const live = await sdk.live({ model, memory, messages: [user("I have a kiln")], steps: 2 });
     const shown = await memory.uiMessages();
+    expect(shown[1]?.parts.map(({ type }) => type)).toEqual(live.parts.map(({ type }) => type));
+    expect(await sdk.validated(shown, memory.tools)).toEqual(shown);
     expect(shown.map(({ role, parts }) => [role, ...parts.map(({ type }) => type)])).toEqual([
       ["user", "text"],
-      ["assistant", "step-start", "reasoning", "dynamic-tool", "step-start", "text"],
+      ["assistant", "step-start", "reasoning", "tool-memory", "step-start", "text"],
     ]);
     expect(shown[1]?.parts[2]).toMatchObject({ state: "output-available", output: { success: true } });
     const question = { id: "q", role: "user", parts: [{ type: "text", text: "What do I have?" }] };
@@ -354,6 +356,42 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
     await ask(); // regenerate
     expect(await stored(me)).toEqual([...lines.slice(0, -1), "assistant: A kiln!"]);
     expect(JSON.stringify(model.prompts[3])).toBe(JSON.stringify(model.prompts[2]));
+  });
+
+  it("shows a user interface the whole chat after a compaction, in pages, and recognises what it sends back", async () => {
+    const me = await ana();
+    const long = "The harbour crane was painted blue again this year. ".repeat(60);
+    for (let turn = 0; turn < 20; turn += 1) await me.remember("c1", `q${turn} ${long}`, `a${turn} ${long}`);
+    const model = { complete: async () => "THE SUMMARY" };
+    expect((await me.compact("c1", { model, contextLength: 16_000 })).kind).toBe("compacted");
+    const memory = chat(me);
+    const shown = await memory.uiMessages();
+    const names = (list: typeof shown) =>
+      list.map(({ parts }) => parts.map((part) => ("text" in part ? part.text.split(" ")[0] : "")).join(""));
+    expect(names(shown)).toEqual(Array.from({ length: 20 }, (_, at) => [`q${at}`, `a${at}`]).flat());
+    const page = await memory.uiMessages({ limit: 6 });
+    expect(page).toEqual(shown.slice(-6));
+    expect(await memory.uiMessages({ limit: 4, before: page[0]?.id })).toEqual(shown.slice(-10, -6));
+    await expect(memory.uiMessages({ before: "live" })).rejects.toMatchObject({ code: "bad-option" });
+    // The page of a user interface comes back with a question, then the whole chat with another one.
+    for (const [at, list] of [page, await memory.uiMessages()].entries()) {
+      const question = { id: "q", role: "user", parts: [{ type: "text", text: `new ${at}` }] };
+      const before = at === 0 ? list : await memory.uiMessages();
+      await sdk.generate({
+        model: sdk.model([`reply ${at}`]),
+        memory: chat(me, { maxTokens: 100_000 }),
+        messages: await sdk.fromUi([...before, question]),
+      });
+    }
+    expect(names(await memory.uiMessages()).slice(-4)).toEqual(["new", "reply", "new", "reply"]);
+    expect(await me.chat("c1")).toMatchObject({ messages: 44 });
+  });
+
+  it("creates no chat by reading one", async () => {
+    const me = await ana();
+    const memory = chat(me, { chatId: "typo" });
+    expect([await memory.messages(), await memory.uiMessages()]).toEqual([[], []]);
+    expect(await me.chats()).toEqual([]);
   });
 
   it("keeps both exchanges whole when two programs answer in the same chat", async () => {

@@ -40,7 +40,40 @@ it("names a session that was not made for a chat by its own id", () => {
   expect(chatIdOf(ANA, "chat.x")).toBe("chat.x");
 });
 
+it("accepts long ids in any script, which become hashes", () => {
+  for (const user of [undefined, ANA])
+    for (const chatId of ["x".repeat(4_096), "会".repeat(60), "x".repeat(201)]) {
+      const id = chatSessionId(user, chatId);
+      expect(checkSessionId(id)).toBe(id);
+      expect(id).toMatch(/\.~[0-9a-f]{64}$/);
+      expect(chatIdOf(user, id)).toBe(id);
+    }
+});
+
+it("is another session for each id, also for one that looks like the hash of another or like a session", () => {
+  const letters = fc.string({
+    unit: fc.constantFrom("a", "~", "ü", ".", "%", "7"),
+    minLength: 1,
+    maxLength: 300,
+  });
+  const seen = new Map<string, string>();
+  const add = (chatId: string): string => {
+    const id = chatSessionId(ANA, chatId);
+    expect(seen.get(id) ?? chatId).toBe(chatId);
+    seen.set(id, chatId);
+    return id;
+  };
+  fc.assert(
+    fc.property(letters, (chatId) => {
+      const id = add(chatId);
+      add(id); // a session's id as a chat's id
+      add(id.slice(id.lastIndexOf(".") + 1)); // what stands for the chat in it
+      add(add(`~${"0".repeat(64)}`));
+    }),
+  );
+});
+
 it("refuses an id that is empty, no text, too long or not well formed", () => {
-  for (const bad of ["", "\ud800", "x".repeat(201), "ü".repeat(40), 7 as unknown as string, null as never])
+  for (const bad of ["", "\ud800", "x".repeat(4_097), 7 as unknown as string, null as never])
     expect(() => chatSessionId(undefined, bad)).toThrow(expect.objectContaining({ code: "bad-chat-id" }));
 });

@@ -110,6 +110,20 @@ describe.each(Object.entries(PERSONS))("%s", (_, personOf) => {
     expect(await me.chats()).toHaveLength(1);
   });
 
+  it("has chats with long ids, which a listing names by their session", async () => {
+    await using memory = await open();
+    const me = personOf(memory);
+    const long = "https://example.org/unterhaltung/日本語の会話/".repeat(8);
+    await me.remember(long, "one", "two");
+    const [listed, ...others] = await me.chats();
+    expect([listed?.messages, others]).toEqual([2, []]);
+    expect(await me.chat(long)).toMatchObject({ chatId: long, sessionId: listed?.sessionId });
+    expect(await me.remember(listed?.chatId ?? "", "three", "four")).toMatchObject({ stored: 2 });
+    expect((await me.transcript(long))?.messages).toHaveLength(4);
+    expect((await me.search("three")).hits[0]).toMatchObject({ chatId: listed?.chatId });
+    expect(await me.forgetChat(long)).toBe(true);
+  });
+
   it("reopens a chat that was archived and ended", async () => {
     await using memory = await open();
     const me = personOf(memory);
@@ -242,8 +256,26 @@ describe("remember", () => {
     const ui = await failure(me.remember("c", [{ role: "user", parts: [] } as never]));
     expect(ui.hint).toContain("convertToModelMessages");
     expect((await failure(me.remember("", "a", "b"))).code).toBe("bad-chat-id");
-    expect((await failure(me.remember("x".repeat(300), "a", "b"))).code).toBe("bad-chat-id");
+    expect((await failure(me.remember("x".repeat(5_000), "a", "b"))).code).toBe("bad-chat-id");
     expect((await failure(me.remember("\ud800", "a", "b"))).code).toBe("bad-chat-id");
+  });
+
+  it("refuses an exchange without a question, and says which argument is wrong", async () => {
+    await using memory = await open();
+    const me = memory.owner;
+    const empty = await failure(me.remember("c", " \n", "a reply"));
+    expect([empty.code, empty.hint]).toEqual(["bad-message", expect.stringContaining("image")]);
+    const missing = await failure(me.remember("c", undefined as never, "a reply"));
+    expect([missing.code, missing.message]).toEqual([
+      "bad-message",
+      expect.stringContaining("The argument after the chat's id is undefined"),
+    ]);
+    const noReply = await failure(me.remember("c", "text", undefined as never));
+    expect([noReply.code, noReply.message]).toEqual([
+      "bad-message",
+      expect.stringContaining("The reply, the argument after the text of the user, is undefined"),
+    ]);
+    expect(await me.chat("c")).toBeUndefined();
   });
 
   it("follows a list that was edited: rows it no longer has are taken back, not deleted", async () => {

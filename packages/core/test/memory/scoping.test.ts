@@ -61,7 +61,13 @@ const CASES: Readonly<Record<keyof UserMemory, readonly Case[]>> = {
     (me, { other, text }) => me.remember(other, [{ role: "user", content: text }], { follow: true }),
     (me, { text }, own) => me.remember(own.chat, text, "noted", { id: "exchange" }),
   ],
-  chats: [(me) => me.chats(), (me) => me.chats({ limit: 1 })],
+  transcript: [
+    (me, { chat }) => me.transcript(chat, { format: "openai" }),
+    (me, { session }) => me.transcript(session),
+    (me, { other }) => me.transcript(other, { limit: 1 }),
+    (me) => me.transcript("main", { format: "hermes" }),
+  ],
+  chats: [(me) => me.chats(), (me) => me.chats({ limit: 1, offset: 1 })],
   chat: [
     (me, { chat }) => me.chat(chat),
     (me, { session }) => me.chat(session),
@@ -129,6 +135,7 @@ const ALL = Object.entries(CASES).flatMap(([name, ways]) => ways.map((call, at) 
 const READS: ReadonlySet<string> = new Set([
   "user",
   "layers",
+  "transcript",
   "chats",
   "chat",
   "list",

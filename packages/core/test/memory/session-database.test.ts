@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type Home, openHome, type SessionStore } from "../../src/index.ts";
+import { systemClock } from "../../src/lib/index.ts";
 import { SessionDatabase } from "../../src/memory/session-database.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
@@ -29,10 +30,15 @@ const idsIn = async (store: SessionStore | undefined): Promise<string[] | undefi
 describe("a home that begins to close", () => {
   it("opens and creates no database, neither for a command nor for a server", async () => {
     const path = join(tempDirectory(), "state.db");
-    const refuse = () => {
+    const refuseIfClosed = () => {
       throw new Error("closing");
     };
-    await using database = new SessionDatabase(path, () => undefined, refuse);
+    await using database = new SessionDatabase({
+      path,
+      warn: () => undefined,
+      clock: systemClock,
+      refuseIfClosed,
+    });
     await expect(database.open({ mode: "write", create: true })).rejects.toThrow("closing");
     await expect(database.use(idsIn)).rejects.toThrow("closing");
     expect(existsSync(path)).toBe(false);

@@ -88,6 +88,15 @@ const KEYS = `
     LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
   WHERE m.active = 1 AND ${isVisible("s")} ORDER BY j.key, m.id
 `;
+const ALL_KEYS = byFile(
+  (file) => `
+  SELECT ${readableField("m.id", "id")}, m.session_id, ${readableField("o.origin_id", "origin_id")}, m.active,
+    ${file.messages.has("compacted") ? "m.compacted" : "0"} AS compacted
+  FROM json_each(:sessions) j JOIN sessions s ON s.id = j.value JOIN messages m ON m.session_id = s.id
+    LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
+  WHERE ${isVisible("s")} ORDER BY j.key, m.id
+`,
+);
 const BY_IDS = byFile(
   (file) => `
   SELECT ${messageFields(file)} FROM json_each(:ids) j CROSS JOIN ${MESSAGE_SOURCE}
@@ -199,10 +208,11 @@ export function messageOperations({ connection, clock, warn }: StoreContext) {
         connection.run(SET_COUNTERS, { session: sessionId, messages: 0, calls: 0 });
       });
     },
-    listMessageKeys: (sessionIds, scope) =>
+    listMessageKeys: (sessionIds, options = {}) =>
       connection.read(() => {
-        const values = { sessions: JSON.stringify(sessionIds), ...visibleTo(scope) };
-        return connection.all<MessageKey>(KEYS, values).map((row) => ({ ...row }));
+        const values = { sessions: JSON.stringify(sessionIds), ...visibleTo(options) };
+        const sql = options.includeInactive ? ALL_KEYS(connection) : KEYS;
+        return connection.all<MessageKey>(sql, values).map((row) => ({ ...row }));
       }),
     getMessagesById: (ids, scope) =>
       connection.read(() => {

@@ -1,0 +1,92 @@
+// The middleware without an SDK: each step of a turn gets the same additions, and what was said is stored before the answer is given.
+import { expect, it, onTestFinished } from "vitest";
+import { memoryMiddleware, sdkTextModel } from "../../src/adapters/ai-sdk-middleware.ts";
+import { openMemory, type UserMemory } from "../../src/memory/index.ts";
+import { tempDirectory } from "../fakes/temp-directory.ts";
+
+async function ana(): Promise<UserMemory> {
+  const memory = await openMemory({ home: tempDirectory() });
+  onTestFinished(() => memory.close());
+  return memory.user({ platform: "web", id: "ana" });
+}
+
+const text = (role: string, said: string) => ({ role, content: [{ type: "text", text: said }] });
+const model = { specificationVersion: "v4", doGenerate: async () => ({ content: [] }) };
+const call = { type: "tool-call", toolCallId: "k", toolName: "look", input: "{}" };
+const result = {
+  role: "tool",
+  content: [
+    { type: "tool-result", toolCallId: "k", toolName: "look", output: { type: "text", value: "42" } },
+  ],
+};
+
+it("adds memory and history to a turn once, and stores each step before its answer is given", async () => {
+  const me = await ana();
+  await me.add("Likes tea", { target: "user" });
+  await me.remember("c", "earlier", "indeed");
+  const middleware = memoryMiddleware(me, { chatId: "c" });
+  const answer = async (prompt: { role: string; content: unknown }[], content: { type: string }[]) => {
+    const params = await middleware.transformParams({ params: { prompt }, model });
+    await middleware.wrapGenerate({ doGenerate: async () => ({ content }), params });
+    return params.prompt;
+  };
+  const first = await answer([text("user", "look it up")], [call]);
+  expect(first.map(({ role }) => role)).toEqual(["system", "user", "assistant", "user"]);
+  expect(JSON.stringify(first[0])).toContain("Likes tea");
+  expect((await me.transcript("c"))?.messages).toHaveLength(4);
+  await me.add("Likes coffee", { target: "user" });
+  const steps = [
+    text("user", "look it up"),
+    { role: "assistant", content: [{ ...call, input: {} }] },
+    result,
+  ];
+  const second = await answer(steps, [{ type: "text", text: "It is 42." } as { type: string }]);
+  expect(second.slice(0, first.length)).toEqual(first);
+  expect((await me.transcript("c"))?.messages.map(({ role }) => role)).toEqual([
+    "user",
+    "assistant",
+    "user",
+    "assistant",
+    "tool",
+    "assistant",
+  ]);
+});
+
+it("keeps the question of a call that failed, and reports what could not be stored without failing the answer", async () => {
+  const me = await ana();
+  const errors: unknown[] = [];
+  const middleware = memoryMiddleware(me, { chatId: "c", onError: (cause) => errors.push(cause) });
+  const params = await middleware.transformParams({ params: { prompt: [text("user", "hello?")] }, model });
+  const failing = { doGenerate: () => Promise.reject(new Error("503")), params };
+  await expect(middleware.wrapGenerate(failing)).rejects.toThrow("503");
+  expect((await me.transcript("c"))?.messages).toEqual([{ role: "user", content: "hello?" }]);
+  expect(errors).toEqual([]);
+
+  const broken: UserMemory = Object.create(me, {
+    remember: { value: () => Promise.reject(new Error("disk full")) },
+  });
+  const other = memoryMiddleware(broken, { chatId: "c", onError: (cause) => errors.push(cause) });
+  const asked = await other.transformParams({ params: { prompt: [text("user", "again?")] }, model });
+  const content = [{ type: "text", text: "yes" }];
+  expect(await other.wrapGenerate({ doGenerate: async () => ({ content }), params: asked })).toEqual({
+    content,
+  });
+  expect(errors.map(String)).toEqual(["Error: disk full"]);
+});
+
+it("a model that answers with something else than text is a text model too", async () => {
+  const content = [
+    { type: "reasoning", text: "Hm" },
+    { type: "text", text: "A " },
+    { type: "text", text: "B" },
+  ];
+  const asked: unknown[] = [];
+  const doGenerate = async (options: unknown) => {
+    asked.push(options);
+    return { content };
+  };
+  expect(await sdkTextModel({ doGenerate }).complete({ prompt: "?", maxOutputTokens: 5 })).toBe("A B");
+  expect(asked).toMatchObject([
+    { prompt: [{ role: "user", content: [{ type: "text", text: "?" }] }], maxOutputTokens: 5 },
+  ]);
+});
