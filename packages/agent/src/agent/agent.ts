@@ -6,6 +6,7 @@ import {
   describeCause,
   err,
   HermesError,
+  isRecord,
   ok,
   percentOf,
   pyStrip,
@@ -153,8 +154,7 @@ export class Agent implements AgentSurface, AsyncDisposable {
 
   run(input: UserInput, options: RunOptions = {}): Promise<TurnResult> {
     return this.#exclusive("run", async () => {
-      if (typeof input === "string" ? pyStrip(input) === "" : input.length === 0)
-        throw new HermesError("empty-message", "There is nothing to answer: the message is empty.");
+      checkInput(input);
       const steering = new TurnSteering(options.signal);
       this.#steering = steering;
       const stopListening = options.onEvent && this.#deps.events.listen(options.onEvent);
@@ -497,4 +497,15 @@ class TurnSteering implements TurnControl {
   end(): void {
     this.#outer?.removeEventListener("abort", this.#onOuterAbort);
   }
+}
+
+/** Callers without types pass anything. Throws `empty-message` and `bad-message`. */
+function checkInput(input: unknown): void {
+  const isParts = Array.isArray(input) && input.every(isRecord);
+  if (typeof input !== "string" && !isParts)
+    throw new HermesError("bad-message", "The message is neither a text nor a list of parts.", {
+      hint: "Pass a text, or parts such as [{ type: 'text', text }]. lastUserInput(messages) reads what useChat posts.",
+    });
+  if (typeof input === "string" ? pyStrip(input) === "" : input.length === 0)
+    throw new HermesError("empty-message", "There is nothing to answer: the message is empty.");
 }

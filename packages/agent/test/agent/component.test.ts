@@ -54,6 +54,18 @@ describe("an agent of another program", () => {
     expect(agent.platform).toBe("web");
   });
 
+  it.each([5, undefined, null, {}, [5], { text: "hi" }])("refuses %j as a message", async (input) => {
+    const { wire, create } = await opened([]);
+    const agent = await create();
+    await expect(agent.run(input as never)).rejects.toMatchObject({ code: "bad-message" });
+    const events = (async () => {
+      for await (const _ of agent.stream(input as never));
+    })();
+    await expect(events).rejects.toMatchObject({ code: "bad-message" });
+    await expect(agent.run([])).rejects.toMatchObject({ code: "empty-message" });
+    expect(wire.requests).toEqual([]);
+  });
+
   it("offers skills, task lists and delegation when they are named", async () => {
     const { wire, create } = await opened([{ text: "a" }, { text: "b" }]);
     await (await create({ toolsets: ["todo", "delegation"] })).run("hello");

@@ -334,10 +334,11 @@ async function placeIn(
   if (first === undefined || from + same === chat.length) return undefined;
   // A turn that goes on differently is replaced as a whole.
   const start = Math.max(0, lastUser(list.slice(0, same + 1)));
+  const turn = list[start];
   return {
     before: whole.slice(0, from === 0 ? 0 : whole.indexOf(first)),
     turns: turnsIn(chat.slice(from + start)),
-    own: given.slice(start === 0 ? 0 : given.findIndex((message) => message === list[start]), at),
+    own: given.slice(turn === undefined ? at : given.indexOf(turn), at),
   };
 }
 

@@ -18,13 +18,23 @@ import {
 } from "../message/index.ts";
 import type { JsonSchema } from "../tools/index.ts";
 import { type MemoryMiddleware, type MiddlewareOptions, memoryMiddleware } from "./ai-sdk-middleware.ts";
-import { type ChatToolsOptions, chatTools } from "./chat-tools.ts";
+import { type ChatToolsOptions, chatTools, refuseUnknown } from "./chat-tools.ts";
 
 export { type MemoryMiddleware, type MiddlewareOptions, sdkTextModel } from "./ai-sdk-middleware.ts";
 export type { ChatToolsOptions } from "./chat-tools.ts";
 
 /** The chat, and what the middleware and the tools may do. */
 export type AiSdkOptions = ChatToolsOptions & MiddlewareOptions;
+
+const OPTIONS: Readonly<Record<keyof AiSdkOptions, true>> = {
+  chatId: true,
+  tools: true,
+  recall: true,
+  maxTokens: true,
+  contextLength: true,
+  follow: true,
+  onError: true,
+};
 
 /** What a program with the AI SDK needs for one chat. */
 export type AiSdk = {
@@ -51,13 +61,17 @@ export type ChatUiMessage = { id: string; role: "user" | "assistant"; parts: Cha
 /** A part of a `ChatUiMessage`. */
 export type ChatUiPart =
   | { type: "text"; text: string }
-  | { type: "reasoning"; text: string }
+  | { type: "reasoning"; text: string; providerMetadata?: Metadata }
   | { type: "file"; url: string; mediaType: string; filename?: string }
   | { type: "step-start" }
   | ({ type: `tool-${string}`; toolCallId: string; input: unknown } & (
       | { state: "input-available" }
       | { state: "output-available"; output: unknown }
+      | { state: "output-error"; errorText: string }
     ));
+
+type Metadata = { [provider: string]: { [key: string]: Json } };
+type Json = null | string | number | boolean | Json[] | { [key: string]: Json };
 
 /** Fits a tool of the AI SDK 5, 6 and 7. */
 export type AiSdkTool = {
@@ -70,8 +84,9 @@ export type AiSdkTool = {
   ): Promise<unknown>;
 };
 
-/** Tools, a middleware and the stored messages of one chat of this person, for the AI SDK 5, 6 and 7. */
+/** Tools, a middleware and the stored messages of one chat of this person, for the AI SDK 5, 6 and 7. Throws `bad-option`, `unknown-tool`. */
 export function aiSdk(me: UserMemory, options: AiSdkOptions): AiSdk {
+  refuseUnknown("aiSdk", options, OPTIONS);
   const { chatId } = options;
   const tools = chatTools(me, options).map(({ name, description, parameters, run }): [string, AiSdkTool] => [
     name,
@@ -129,9 +144,22 @@ function toUiMessages(messages: readonly Message[]): ChatUiMessage[] {
 function reasoningOf({ vendor = {} }: Message): ChatUiPart[] {
   const details = Array.isArray(vendor.reasoning_details) ? vendor.reasoning_details : [];
   return details.flatMap((entry): ChatUiPart[] => {
-    const text: unknown = isRecord(entry) ? (entry.text ?? entry.thinking) : undefined;
-    return typeof text === "string" && text !== "" ? [{ type: "reasoning", text }] : [];
+    if (!isRecord(entry)) return [];
+    const told: unknown = entry.text ?? entry.thinking;
+    const text = typeof told === "string" ? told : "";
+    const providerMetadata = metadataOf(entry);
+    if (providerMetadata === undefined) return text === "" ? [] : [{ type: "reasoning", text }];
+    return [{ type: "reasoning", text, providerMetadata }];
   });
+}
+
+/** Signatures, without which a vendor refuses the reasoning that a user interface sends back. */
+function metadataOf(entry: Readonly<Record<string, unknown>>): Metadata | undefined {
+  const { type, providerOptions, signature, data } = entry;
+  if (isRecord(providerOptions)) return providerOptions as Metadata; // it was stored as JSON
+  if (type === "thinking" && typeof signature === "string") return { anthropic: { signature } };
+  if (type === "redacted_thinking" && typeof data === "string") return { anthropic: { redactedData: data } };
+  return undefined;
 }
 
 function uiPart(part: Part): ChatUiPart {
@@ -148,10 +176,15 @@ function uiPart(part: Part): ChatUiPart {
   return { type: "file", url, mediaType, ...(typeof filename === "string" ? { filename } : {}) };
 }
 
+/** Kinds of output, which a message of a tool has as its `finishReason`. */
+const FAILURES: ReadonlySet<string> = new Set(["error-text", "error-json", "execution-denied"]);
+
 function uiTool({ id, name, arguments: given }: ToolCall, result: ToolMessage | undefined): ChatUiPart {
   const input = outsideJsonOr(given, given);
   const tool = { type: `tool-${name}`, toolCallId: id, input } as const;
   if (result === undefined) return { ...tool, state: "input-available" };
   const text = textOf(result.content);
+  if (FAILURES.has(result.meta.finishReason ?? ""))
+    return { ...tool, state: "output-error", errorText: text === "" ? "The tool was not run." : text };
   return { ...tool, state: "output-available", output: outsideJsonOr(text, text) };
 }

@@ -1,5 +1,6 @@
 // The tools of a person for a model in a chat. The adapters give them the shape of their library. Names, descriptions and schemas are
 // known at once; the layer behind a tool is opened by its first call.
+import { nearest } from "../config/index.ts";
 import { curatedTools, memoryHistoryEntry } from "../curated/index.ts";
 import { describeCause, HermesError, isRecord, outsideJsonOr, randomHex } from "../lib/index.ts";
 import type { UserMemory } from "../memory/index.ts";
@@ -18,6 +19,20 @@ export type ChatTool = ToolDefinition & {
   /** The result for the model, as a JSON value or text; a failure is a result with the field `error`. Rejects only if it was aborted. */
   run(args: unknown, call?: { readonly id?: string; readonly signal?: AbortSignal }): Promise<unknown>;
 };
+
+/** Throws `bad-option`: a misspelt option would do nothing, and nobody would see it. */
+export function refuseUnknown(what: string, options: object, names: Readonly<Record<string, true>>): void {
+  if (!isRecord(options))
+    throw new HermesError("bad-option", `${what} needs an object of options.`, {
+      hint: "Pass at least { chatId }.",
+    });
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(names, name));
+  if (unknown === undefined) return;
+  const close = nearest(unknown, Object.keys(names));
+  throw new HermesError("bad-option", `${what} has no option '${unknown}'.`, {
+    hint: close === undefined ? `It has ${Object.keys(names).join(", ")}.` : `Did you mean '${close}'?`,
+  });
+}
 
 const DEFAULT_TOOLS: readonly string[] = ["memory", "session_search"];
 

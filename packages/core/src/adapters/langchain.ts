@@ -16,7 +16,7 @@ import {
   withMeta,
 } from "../message/index.ts";
 import type { JsonSchema } from "../tools/index.ts";
-import { type ChatToolsOptions, chatTools } from "./chat-tools.ts";
+import { type ChatToolsOptions, chatTools, refuseUnknown } from "./chat-tools.ts";
 
 export type { ChatToolsOptions } from "./chat-tools.ts";
 
@@ -36,6 +36,16 @@ export type LangChainOptions<M, T> = ChatToolsOptions & {
   readonly maxTokens?: number;
 };
 
+const OPTIONS: Readonly<Record<keyof LangChainOptions<object, unknown>, true>> = {
+  chatId: true,
+  tools: true,
+  coerceMessageLikeToMessage: true,
+  tool: true,
+  identity: true,
+  recall: true,
+  maxTokens: true,
+};
+
 /** What a program with LangChain.js or LangGraph needs for one chat. */
 export type LangChain<M, T> = {
   /**
@@ -53,6 +63,7 @@ export function langChain<M extends object, T>(
   me: UserMemory,
   options: LangChainOptions<M, T>,
 ): LangChain<M, T> {
+  refuseUnknown("langChain", options, OPTIONS);
   const { chatId, identity, recall, maxTokens, coerceMessageLikeToMessage: made, tool } = options;
   return {
     async prompt({ messages: state }) {

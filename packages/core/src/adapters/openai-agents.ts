@@ -22,7 +22,7 @@ import {
   toolCallsOf,
 } from "../message/index.ts";
 import type { JsonSchema } from "../tools/index.ts";
-import { type ChatToolsOptions, chatTools } from "./chat-tools.ts";
+import { type ChatToolsOptions, chatTools, refuseUnknown } from "./chat-tools.ts";
 
 export type { ChatToolsOptions } from "./chat-tools.ts";
 
@@ -30,6 +30,12 @@ export type { ChatToolsOptions } from "./chat-tools.ts";
 export type OpenAiAgentsOptions = ChatToolsOptions & {
   /** False: nothing is looked up for the user's message. */
   readonly recall?: boolean;
+};
+
+const OPTIONS: Readonly<Record<keyof OpenAiAgentsOptions, true>> = {
+  chatId: true,
+  tools: true,
+  recall: true,
 };
 
 /** What a program with the OpenAI Agents SDK needs for one chat. */
@@ -74,6 +80,7 @@ type Item = Readonly<Record<string, unknown>>;
 
 /** A session, an input filter and tools of one chat of this person, for the OpenAI Agents SDK. */
 export function openAiAgents(me: UserMemory, options: OpenAiAgentsOptions): OpenAiAgents {
+  refuseUnknown("openAiAgents", options, OPTIONS);
   const { chatId } = options;
   return {
     session: openAiAgentsSession(me, options),

@@ -505,6 +505,47 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
     expect(await me.chat("c1")).toMatchObject({ messages: 44 });
   });
 
+  it("shows a user interface failed tools and the signatures of reasoning", async () => {
+    const me = await ana();
+    const signed = { anthropic: { signature: "S" } };
+    const redacted = { anthropic: { redactedData: "R" } };
+    const parts = [
+      { type: "reasoning", text: "Hm.", providerOptions: signed },
+      { type: "reasoning", text: "", providerOptions: redacted },
+      { type: "tool-call", toolCallId: "k1", toolName: "memory", input: {} },
+      { type: "tool-call", toolCallId: "k2", toolName: "memory", input: {} },
+    ];
+    const output = (toolCallId: string, value: string) => ({
+      role: "tool",
+      content: [{ type: "tool-result", toolCallId, toolName: "memory", output: { type: "text", value } }],
+    });
+    await me.remember("c1", [user("?"), assistant(parts), output("k1", "kaboom"), output("k2", "fine")]);
+    // The kind of an output, as the message layer notes it.
+    const noted: UserMemory = Object.create(me, {
+      transcript: {
+        value: async (id: string, options: { format: "hermes" }) => {
+          const page = await me.transcript(id, options);
+          const messages = page?.messages.map((message) =>
+            message.role === "tool" && message.toolCallId === "k1"
+              ? { ...message, meta: { ...message.meta, finishReason: "error-text" } }
+              : message,
+          );
+          return { ...page, messages };
+        },
+      },
+    });
+    const shown = await chat(noted).uiMessages();
+    expect(shown[1]?.parts.slice(1)).toMatchObject([
+      { type: "reasoning", text: "Hm.", providerMetadata: signed },
+      { type: "reasoning", text: "", providerMetadata: redacted },
+      { state: "output-error", errorText: "kaboom" },
+      { state: "output-available", output: "fine" },
+    ]);
+    expect(await sdk.validated(shown, chat(me).tools)).toEqual(shown);
+    const [, reply] = (await sdk.fromUi(shown)) as { content: object[] }[];
+    expect(reply?.content.slice(0, 2)).toMatchObject(parts.slice(0, 2));
+  });
+
   it("creates no chat by reading one", async () => {
     const me = await ana();
     const memory = chat(me, { chatId: "typo" });
@@ -693,6 +734,15 @@ it("offers the wanted tools, and refuses a name that does not exist", async () =
   expect(Object.keys(chat(me, { tools: ["memory_history"] }).tools)).toEqual(["memory_history"]);
   expect(chat(me, { tools: false }).tools).toEqual({});
   expect(() => chat(me, { tools: ["memmory"] })).toThrow("There is no memory tool named 'memmory'.");
+});
+
+it("refuses an option that does not exist", async () => {
+  const me = await ana();
+  const misspelt = { chatId: "c1", contextLenght: 5 } as AiSdkOptions;
+  expect(() => aiSdk(me, misspelt)).toThrow(
+    expect.objectContaining({ code: "bad-option", hint: "Did you mean 'contextLength'?" }),
+  );
+  expect(() => aiSdk(me, "c1" as never)).toThrow(expect.objectContaining({ code: "bad-option" }));
 });
 
 it("gives a model that calls a tool wrongly a result to read", async () => {

@@ -96,6 +96,13 @@ it("gives a chat of another program as items", async () => {
   ]);
 });
 
+it("refuses an option that does not exist", async () => {
+  const me = await ana();
+  expect(() => openAiAgents(me, { chatId: "c", recal: false } as never)).toThrow(
+    expect.objectContaining({ code: "bad-option", hint: "Did you mean 'recall'?" }),
+  );
+});
+
 it("adds the memory and the recall to the instructions, and runs the tools", async () => {
   const me = await ana();
   await me.remember("old", "My parrot is called Quito", "Noted.");

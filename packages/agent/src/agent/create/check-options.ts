@@ -5,7 +5,7 @@ import { checkEngine } from "@hermes-memory/core/internal/context";
 import { HermesError, isRecord } from "@hermes-memory/core/internal/lib";
 import { checkProvider } from "@hermes-memory/core/internal/providers";
 import { isPlausibleWindow } from "../../models/index.ts";
-import type { AgentOptions, ChatIdentity } from "../agent-options.ts";
+import type { AgentHooks, AgentOptions, ChatIdentity } from "../agent-options.ts";
 
 type Kind = "text" | "flag" | "number" | "object" | "list" | "function" | "any";
 
@@ -88,6 +88,15 @@ const CHAT_FIELDS: Readonly<Record<keyof ChatIdentity, true>> = {
   userIdAlt: true,
 };
 
+const HOOKS: Readonly<Record<keyof AgentHooks, true>> = {
+  preModelCall: true,
+  preToolCall: true,
+  transformOutput: true,
+  turnEnd: true,
+  sessionStart: true,
+  reviewDue: true,
+};
+
 /** Throws `bad-option`. */
 export function checkOptions(options: AgentOptions): void {
   if (!isRecord(options)) throw badOption("createAgent needs an object of options.", WHOSE);
@@ -98,7 +107,10 @@ export function checkOptions(options: AgentOptions): void {
   checkWhose(options);
   checkConfig(options.config);
   checkWindow(options.contextLength);
-  checkChat(options.chat ?? {});
+  checkFields("chat", options.chat ?? {}, CHAT_FIELDS, "text");
+  // A gate with a misspelt name would let every tool run.
+  checkFields("hooks", options.hooks ?? {}, HOOKS, "function");
+  checkTurns(options.maxTurns);
   checkPlugins(options);
   if (options.identity?.trim() === "")
     throw badOption("The option identity is empty.", "Say who the agent is, or leave the option out.");
@@ -195,17 +207,30 @@ function checkWindow(tokens: number | undefined): void {
   );
 }
 
-function checkChat(chat: ChatIdentity): void {
-  for (const [name, value] of Object.entries(chat)) {
-    const close = nearest(name, Object.keys(CHAT_FIELDS));
-    if (!Object.hasOwn(CHAT_FIELDS, name))
+function checkTurns(calls: number | undefined): void {
+  if (calls === undefined || (Number.isInteger(calls) && calls > 0)) return;
+  throw badOption(
+    `The option maxTurns is ${calls}.`,
+    "It is the most model calls of one turn: a whole number from 1 on.",
+  );
+}
+
+function checkFields(
+  option: string,
+  value: object,
+  fields: Readonly<Record<string, true>>,
+  kind: Kind,
+): void {
+  for (const [name, field] of Object.entries(value)) {
+    const close = nearest(name, Object.keys(fields));
+    if (!Object.hasOwn(fields, name))
       throw badOption(
-        `The option chat has no field '${name}'.`,
+        `The option ${option} has no field '${name}'.`,
         close === undefined
-          ? `Its fields are ${Object.keys(CHAT_FIELDS).join(", ")}.`
+          ? `Its fields are ${Object.keys(fields).join(", ")}.`
           : `Did you mean '${close}'?`,
       );
-    if (value !== undefined) checkKind(`chat.${name}`, "text", value);
+    if (field !== undefined) checkKind(`${option}.${name}`, kind, field);
   }
 }
 

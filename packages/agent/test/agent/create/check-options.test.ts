@@ -56,6 +56,20 @@ describe("an option that createAgent does not know", () => {
   });
 });
 
+it("a hook with a misspelt name is refused: a gate that is never asked would let every tool run", () => {
+  expect(checked({ home: "x", hooks: { pretoolcall: () => ({ block: true }) } })).toMatchObject({
+    code: "bad-option",
+    message: "The option hooks has no field 'pretoolcall'.",
+    hint: "Did you mean 'preToolCall'?",
+  });
+});
+
+it("an option without a value counts as left out", () => {
+  const none = { chatId: undefined, store: undefined, maxTurns: undefined, hooks: undefined };
+  expect(checked({ home: "x", ...none, chat: { id: undefined } })).toBeUndefined();
+  expect(checked({ home: "x", hooks: { turnEnd: undefined } })).toBeUndefined();
+});
+
 describe("a value of a wrong type", () => {
   it.each([
     [{ home: 7 }, "The option home is number."],
@@ -71,6 +85,10 @@ describe("a value of a wrong type", () => {
     [{ contextLength: 0 }, "The option contextLength is 0."],
     [{ config: { model: { context_length: 8000 } } }, "The option config is not a loaded config."],
     [{ config: { ok: true, value: {} } }, "The option config is not a loaded config."],
+    [{ maxTurns: -1 }, "The option maxTurns is -1."],
+    [{ maxTurns: 0 }, "The option maxTurns is 0."],
+    [{ maxTurns: 1.5 }, "The option maxTurns is 1.5."],
+    [{ hooks: { preToolCall: 5 } }, "The option hooks.preToolCall is number."],
   ])("%j is refused", (options, message) => {
     expect(checked({ home: "x", ...options })).toMatchObject({
       code: "bad-option",
