@@ -47,7 +47,7 @@ describe.each([5, 6, 7] as const)("a prompt of the AI SDK %i", (version) => {
       version,
     );
     expect(others).toEqual([]);
-    const [part] = only?.content as { type: string; data: unknown }[];
+    const [part] = (only?.content ?? []) as { type: string; data: unknown }[];
     expect(part?.type).toBe("file");
     expect(typeof part?.data === "string").toBe(version !== 7);
   });
