@@ -480,7 +480,6 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
     ]);
     expect(reply?.content).toMatchObject([
       { type: "reasoning", text: "Hm.", providerOptions: { anthropic: { signature: "abc" } } },
-      { type: "text", text: "A kiln." }, // the store keeps text in front of calls
       {
         type: "tool-call",
         toolCallId: "s1",
@@ -489,6 +488,7 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
         providerExecuted: true,
       },
       { type: "tool-result", toolCallId: "s1", output: { type: "json", value: { hits: 1 } } },
+      { type: "text", text: "A kiln." },
     ]);
     expect(last).toMatchObject({ role: "user" });
   });
