@@ -86,10 +86,10 @@ export type Meta = {
   readonly ephemeral?: "empty_recovery" | "continuation";
   /** The message is, or begins with, the summary of a compaction. */
   readonly isHandoff?: true;
-  /** Why the model ended the reply. Of a tool message: an `OutputKind`, if it is neither text nor parts. */
+  /** Why the model ended the reply. Of a tool message: `json`, `error-text`, `error-json` or `execution-denied`, if it is one of them. */
   readonly finishReason?: string;
   /** The order of a reply's reasoning, content, calls and results, if it is not this one. Ignored if their numbers have changed since. */
-  readonly partOrder?: readonly PartKind[];
+  readonly partOrder?: readonly ("reasoning" | "content" | "call" | "result")[];
   /** The platform's own id of the message. */
   readonly platformMessageId?: string;
   /** Posted in a group chat, but not addressed to the agent. */
@@ -97,7 +97,7 @@ export type Meta = {
 };
 
 /** The kinds of parts in a reply. `result`: of a tool that the vendor ran. */
-export type PartKind = "reasoning" | "content" | "call" | "result";
+export type PartKind = NonNullable<Meta["partOrder"]>[number];
 
 /** A message before it has its meta. */
 export type Draft = WithoutMeta<Message>;

@@ -307,6 +307,50 @@ describe("a message that was stored", () => {
   });
 });
 
+describe("a reply with tools that the vendor ran", () => {
+  const thought = (text: string, options: object) => ({ type: "reasoning", text, providerOptions: options });
+  const search = { toolCallId: "s1", toolName: "web_search" };
+  const ran = (options: object) => [
+    { type: "tool-call", ...search, input: { q: "x" }, providerExecuted: true, ...options },
+    { type: "tool-result", ...search, output: { type: "json", value: [{ url: "u", encrypted: "E" }] } },
+  ];
+  const call = { type: "tool-call", toolCallId: "c9", toolName: "w", input: {} };
+  const anthropic = [
+    thought("t2", { anthropic: { signature: "S2" } }),
+    ...ran({}),
+    thought("t3", { anthropic: { signature: "S3" } }),
+    { type: "text", text: "found " },
+    { type: "text", text: "cited" },
+    call,
+  ];
+  const openai = [
+    thought("a", { openai: { itemId: "rs_2", reasoningEncryptedContent: "E2" } }),
+    ...ran({ providerOptions: { openai: { itemId: "ws_1" } } }),
+    thought("", { openai: { itemId: "rs_3", reasoningEncryptedContent: "E3" } }),
+    { type: "text", text: "found", providerOptions: { openai: { itemId: "msg_2" } } },
+    call,
+  ];
+
+  it.each([
+    ["Anthropic's", anthropic],
+    ["OpenAI's", openai],
+  ])(
+    "comes back from the database in its order, also from a copy of its session: %s",
+    async (_name, content) => {
+      await using store = await openSessionStore({ path: join(tempDirectory(), "state.db") });
+      const reply = { role: "assistant" as const, content };
+      await store.createSession("s", { source: "test" });
+      await store.appendMany("s", fromAiSdk([reply]));
+      await store.createSession("copy", { source: "test" });
+      await store.appendMany("copy", await store.getMessages("s"));
+      for (const id of ["s", "copy"]) {
+        const own = (await store.getMessages(id)).flatMap((row) => fromRow(row) ?? []);
+        for (const version of VERSIONS) expect(toAiSdk(own, { version })).toEqual([reply]);
+      }
+    },
+  );
+});
+
 describe("entries that are no messages of the SDK", () => {
   const cyclic: unknown[] = [];
   cyclic.push(cyclic);
@@ -628,34 +672,28 @@ describe.each(VERSIONS)("messages of version %i", (version) => {
   it("come back from the database as they were, but for options without a column", {
     timeout: 60_000,
   }, async () => {
-    const store = await openSessionStore({ path: join(tempDirectory(), "state.db") });
-    try {
-      let runs = 0;
-      await fc.assert(
-        fc.asyncProperty(messagesOf(version), async (messages) => {
-          runs += 1;
-          const ids = [`a${runs}`, `b${runs}`] as const;
-          let own = fromAiSdk(messages);
-          // The second time as copies of stored rows.
-          for (const id of ids) {
-            await store.createSession(id, { source: "test" });
-            await store.appendMany(id, own);
-            own = (await store.getMessages(id)).flatMap((row) => fromRow(row) ?? []);
-            const back = toAiSdk(own, { version }) as AnyAiSdkMessage[];
-            for (const message of back) SCHEMAS[version].parse(message);
-            expect(canonical(back)).toEqual(canonical(withoutOptions(messages)));
-            const shown = await store.getMessagesAsConversation(id);
-            const sent = own.map((message) => toOpenAi(message, { forOthers: true }));
-            expect(JSON.stringify([own.map(({ meta: _, ...rest }) => rest), sent, shown])).not.toContain(
-              '"hermes"',
-            );
-          }
-        }),
-        { numRuns: 150 },
-      );
-    } finally {
-      await store.close();
-    }
+    await using store = await openSessionStore({ path: join(tempDirectory(), "state.db") });
+    let runs = 0;
+    await fc.assert(
+      fc.asyncProperty(messagesOf(version), async (messages) => {
+        runs += 1;
+        let own = fromAiSdk(messages);
+        // The second time as copies of stored rows.
+        for (const id of [`a${runs}`, `b${runs}`]) {
+          await store.createSession(id, { source: "test" });
+          await store.appendMany(id, own);
+          own = (await store.getMessages(id)).flatMap((row) => fromRow(row) ?? []);
+          const back = toAiSdk(own, { version }) as AnyAiSdkMessage[];
+          for (const message of back) SCHEMAS[version].parse(message);
+          expect(canonical(back)).toEqual(canonical(withoutOptions(messages)));
+          const shown = await store.getMessagesAsConversation(id);
+          const sent = own.map((message) => toOpenAi(message, { forOthers: true }));
+          const all = JSON.stringify([own.map(({ meta: _, ...rest }) => rest), back, sent, shown]);
+          expect(all).not.toContain('"hermes"');
+        }
+      }),
+      { numRuns: 150 },
+    );
   });
 
   it("hold nothing that JSON cannot, so that they can be stored, and make valid rows", () => {
