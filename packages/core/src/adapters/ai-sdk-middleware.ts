@@ -1,12 +1,13 @@
 // The middleware: puts memory, history and recall into each request, and stores what was said. A call of `generateText` is one turn
 // with one request per step; the SDK repeats its own list in every step and knows nothing of what was added here, so the additions of
 // a turn are made once and are the same bytes in all its steps.
-import { estimateText } from "../context/index.ts";
-import { randomHex, type TextModel } from "../lib/index.ts";
-import type { ChatContext, UserMemory } from "../memory/index.ts";
-import { type Message, textOf, toolCallsOf } from "../message/index.ts";
+import { estimateMessages, estimateText, isHandoff, repairPairs } from "../context/index.ts";
+import { describeCause, HermesError, randomHex, type TextModel } from "../lib/index.ts";
+import type { ChatContext, Compacted, UserMemory } from "../memory/index.ts";
+import { type Message, partsOf, textOf, toolCallsOf } from "../message/index.ts";
 import {
   fromPrompt,
+  isFailure,
   type PromptMessage,
   replyOf,
   StreamedReply,
@@ -28,8 +29,10 @@ export type MiddlewareOptions = {
    */
   readonly contextLength?: number;
   /**
-   * A list that begins like the chat is the whole chat, and what it no longer has is taken back: an answer is made again, or a question
-   * was changed. False: never, for callers that put the same examples in front of every question.
+   * Whether the list of a call is the whole chat, so that what it no longer has is taken back: an answer is made again, or a question was
+   * changed or removed. True: always, as `useChat` sends it; a list that begins with a later message of the chat is its newest part.
+   * False: never, for callers that put the same examples in front of every question. Default: if the chat begins with everything that
+   * the list has in front of its last question. A question alone is then a new one, also if the chat begins with it.
    */
   readonly follow?: boolean;
   /** Called when something could not be stored or compacted. The answer of the model is not affected. Default: a warning of the process. */
@@ -70,6 +73,8 @@ type CalledModel = {
 type Turn = {
   readonly id: string;
   readonly system: string;
+  /** Messages of the chat in front of the caller's list, if that is only the newest part. */
+  readonly before: readonly Message[];
   /** The stored conversation in front of the turn. */
   readonly front: readonly Message[];
   readonly recall: string;
@@ -81,8 +86,18 @@ type Turn = {
   isStored: boolean;
 };
 
+/** One request, from `transformParams` to the end of its reply. */
+type Step = {
+  readonly turn: Turn;
+  readonly given: readonly Message[];
+  /** What was said before the reply is in the store. */
+  isAsked: boolean;
+};
+
 /** Of the same chat at the same time: one per tab of a user. */
 const MOST_TURNS = 16;
+/** As in `context`. */
+const DEFAULT_MAX_TOKENS = 24_000;
 
 export function memoryMiddleware(me: UserMemory, options: MiddlewareOptions): MemoryMiddleware {
   const { chatId } = options;
@@ -95,7 +110,7 @@ export function memoryMiddleware(me: UserMemory, options: MiddlewareOptions): Me
   };
   const turns = new Map<string, Turn>();
   /** From `transformParams` to the `wrap` function of the same request. */
-  const requests = new WeakMap<object, { readonly turn: Turn; readonly given: readonly Message[] }>();
+  const requests = new WeakMap<object, Step>();
   /** One write after the other. */
   let stored: Promise<void> = Promise.resolve();
 
@@ -112,12 +127,23 @@ export function memoryMiddleware(me: UserMemory, options: MiddlewareOptions): Me
     return turn;
   };
 
+  /**
+   * At the beginning of a stream, whose reader may leave without a word: the question is stored while the model answers. Nobody waits
+   * for it but the reply.
+   */
+  const storeQuestion = (params: object): void => {
+    const step = requests.get(params);
+    if (step === undefined) return;
+    stored = stored.then(() => storeAsked(me, chatId, step)).catch(onError);
+  };
+
   /** Resolves when the messages are in the database, or the failure was reported. */
   const store = (params: object, content: readonly object[], isInterrupted: boolean): Promise<void> => {
-    const request = requests.get(params);
-    if (request === undefined) return stored; // already stored, or being stored
+    const step = requests.get(params);
+    if (step === undefined) return stored; // already stored, or being stored
     requests.delete(params);
-    stored = stored.then(() => storeStep(me, chatId, { ...request, content, isInterrupted })).catch(onError);
+    const reply = replyOf(content, { isInterrupted });
+    stored = stored.then(() => storeReply(me, chatId, step, reply)).catch(onError);
     return stored;
   };
 
@@ -135,18 +161,18 @@ export function memoryMiddleware(me: UserMemory, options: MiddlewareOptions): Me
         ...params,
         prompt: [...own, ...memory, ...conversation(turn, rest, versionOf(model))],
       };
-      requests.set(changed, { turn, given });
+      requests.set(changed, { turn, given, isAsked: false });
       return changed;
     },
 
     async wrapGenerate({ doGenerate, params }) {
-      let content: readonly object[] | undefined;
+      let result: (object & { readonly content: readonly object[] }) | undefined;
       try {
-        const result = await doGenerate();
-        content = result.content;
-        return result;
+        const answered = await doGenerate();
+        result = answered;
+        return answered;
       } finally {
-        await store(params, content ?? [], content === undefined);
+        await store(params, result?.content ?? [], result === undefined || isFailure(result));
       }
     },
 
@@ -154,8 +180,9 @@ export function memoryMiddleware(me: UserMemory, options: MiddlewareOptions): Me
       const reply = new StreamedReply();
       const end = () => {
         params.abortSignal?.removeEventListener("abort", end);
-        return store(params, reply.content, !reply.isFinished);
+        return store(params, reply.content, !reply.isComplete);
       };
+      storeQuestion(params);
       // A reader that was stopped by the signal may neither read on nor cancel.
       params.abortSignal?.addEventListener("abort", end);
       try {
@@ -198,44 +225,182 @@ async function beginTurn(
   let context = await read();
   if (contextLength !== undefined && (await isLarge(me, context, params, contextLength))) {
     try {
-      const text = sdkTextModel(model);
-      const { kind } = await me.compact(chatId, { model: text, contextLength, signal });
+      const summarizer = watchedModel(sdkTextModel(model));
+      const { kind, notices } = await me.compact(chatId, { model: summarizer, contextLength, signal });
       if (kind === "compacted" || kind === "pruned") context = await read();
+      signal?.throwIfAborted();
+      if (kind === "aborted" || summarizer.failure !== undefined)
+        onError(compactionFailed(chatId, kind, notices, summarizer.failure));
     } catch (cause) {
       signal?.throwIfAborted();
       onError(cause); // the history is shortened to what fits, without a summary
     }
   }
-  const { messages } = context;
   const at = lastUser(given);
-  const follow = options.follow !== false && isBehind(messages, given, at);
+  const place = await placeIn(me, options, given, at);
   // `context` looks for what is new. A question that the chat already has (tried or made again) gets the recall it had.
   const query = textOf(given[at]?.content ?? "");
   const isUnasked = context.recall === "" && query !== "" && recall !== false;
   const asked = isUnasked ? await me.context(chatId, { query, signal }) : context;
+  const { messages } = context;
+  const front = place
+    ? await frontOf(me, chatId, place, { given: given.slice(0, at), maxTokens, signal })
+    : at < 0
+      ? messages
+      : messages.slice(0, lastUser(messages));
   return {
     id: randomHex(6),
     system: context.system,
-    front: at < 0 ? messages : messages.slice(0, follow ? at : lastUser(messages)),
+    before: place?.before ?? [],
+    front,
     recall: asked.recall,
-    follow,
+    follow: place !== undefined,
     length: given.length,
     isStored: false,
   };
 }
 
+/** Keeps why the last call failed: a compaction goes on without a summary. */
+function watchedModel(model: TextModel): TextModel & { readonly failure: unknown } {
+  let failure: unknown;
+  return {
+    get failure() {
+      return failure;
+    },
+    async complete(request) {
+      try {
+        const text = await model.complete(request);
+        failure = text.trim() === "" ? new Error("The model wrote no summary.") : undefined;
+        return text;
+      } catch (cause) {
+        failure = cause ?? new Error("The model failed without a reason.");
+        throw cause;
+      }
+    },
+  };
+}
+
+function compactionFailed(
+  chatId: string,
+  kind: Compacted["kind"],
+  notices: readonly string[],
+  cause: unknown,
+): HermesError {
+  const outcome =
+    kind === "compacted"
+      ? "a list of what was left out stands in for it"
+      : "the chat was not compacted, and its oldest turns are left out of requests";
+  const why = cause === undefined ? notices.join(" ") : describeCause(cause);
+  return new HermesError(
+    "compaction-failed",
+    `The model could not summarise the older part of the chat '${chatId}': ${why} The chat is stored; ${outcome}.`,
+    { hint: "The answer is not affected. The next turn that is too large tries again.", cause },
+  );
+}
+
+// ---- Lists that take something back ----
+
+/** Where the caller's list meets the chat, and that the chat has more. */
+type Place = {
+  /** The messages of the chat in front of the list. */
+  readonly before: readonly Message[];
+  /** How many turns of the chat, at its end, the list replaces or no longer has. */
+  readonly turns: number;
+  /** The messages of the list that stand in their place, up to its last question. */
+  readonly own: readonly Message[];
+};
+
 /**
- * True if the chat goes on where the caller's list has its last question: the list is the whole chat up to there. A list that does not
- * begin with the chat's first messages may be a part of it, and is never followed.
+ * Defined if the chat goes on where the caller's list has its last question. The whole chat decides: what a model gets of it begins
+ * later, or with a summary. Results of tools are not compared, because the order of several differs between lists.
  */
-function isBehind(messages: readonly Message[], given: readonly Message[], at: number): boolean {
-  const isPrefix = given.slice(0, at).every((message, index) => isAlike(message, messages[index]));
-  return at > 0 && isPrefix && messages.length > given.length;
+async function placeIn(
+  me: UserMemory,
+  { chatId, follow }: MiddlewareOptions,
+  given: readonly Message[],
+  at: number,
+): Promise<Place | undefined> {
+  if (follow === false || at < 0 || (at === 0 && !follow)) return undefined;
+  const transcript = await me.transcript(chatId, { format: "hermes", limit: Number.POSITIVE_INFINITY });
+  const whole: readonly Message[] = transcript?.messages ?? [];
+  const [list, chat] = [given.filter(isDialogue), whole.filter(isDialogue)];
+  const asked = lastUser(list);
+  const common = commonStart(list, chat);
+  // Only `follow: true` says that a list with another beginning is no list of its own.
+  const from = common >= asked || !follow ? 0 : partStart(list.slice(0, asked), chat);
+  if (!follow && common < asked) return undefined;
+  const same = from === 0 ? common : commonStart(list, chat.slice(from));
+  const first = chat[from];
+  if (first === undefined || from + same === chat.length) return undefined;
+  // A turn that goes on differently is replaced as a whole.
+  const start = Math.max(0, lastUser(list.slice(0, same + 1)));
+  return {
+    before: whole.slice(0, from === 0 ? 0 : whole.indexOf(first)),
+    turns: turnsIn(chat.slice(from + start)),
+    own: given.slice(start === 0 ? 0 : given.findIndex((message) => message === list[start]), at),
+  };
+}
+
+/** Where the chat has all of the list, if not at its beginning: the newest place. 0: nowhere. */
+function partStart(list: readonly Message[], chat: readonly Message[]): number {
+  if (list.length === 0) return 0;
+  for (let from = chat.length - list.length; from > 0; from -= 1)
+    if (commonStart(list, chat.slice(from)) === list.length) return from;
+  return 0;
+}
+
+/** What a model gets of the chat in front of the question: the same as if the replaced turns had never been. */
+async function frontOf(
+  me: UserMemory,
+  chatId: string,
+  { before, turns, own: replacing }: Place,
+  own: {
+    readonly given: readonly Message[];
+    readonly maxTokens: number | undefined;
+    readonly signal: AbortSignal | undefined;
+  },
+): Promise<readonly Message[]> {
+  const { given, maxTokens = DEFAULT_MAX_TOKENS, signal } = own;
+  const all = { format: "hermes", recall: false, maxTokens: Number.MAX_SAFE_INTEGER, signal } as const;
+  const { messages } = await me.context(chatId, all);
+  const starts = messages.flatMap(({ role }, index) => (role === "user" ? [index] : []));
+  const cut = starts.at(-turns) ?? 0;
+  const summary = messages.findLastIndex(isHandoff);
+  // A summary also tells what came after the question; then the caller's own messages are the history.
+  const isBehind = cut > summary;
+  const kept = repairPairs(isBehind ? [...messages.slice(0, cut), ...replacing] : [...before, ...given]);
+  const pinned = kept.slice(0, isBehind ? summary + 1 : 0);
+  let from = kept.length;
+  let room = maxTokens - estimateMessages(pinned);
+  for (let start = from - 1; start >= pinned.length; start -= 1) {
+    if (kept[start]?.role !== "user") continue;
+    room -= estimateMessages(kept.slice(start, from));
+    if (room < 0) break;
+    from = start;
+  }
+  return [...pinned, ...kept.slice(from)];
+}
+
+/** Lists of the SDK may have empty messages; the chat has none. */
+function isDialogue(message: Message): boolean {
+  const { role, content } = message;
+  if (role !== "user" && role !== "assistant") return false;
+  const isSaid = partsOf(content).some((part) => part.type !== "text" || part.text.trim() !== "");
+  return isSaid || toolCallsOf(message).length > 0;
+}
+
+function turnsIn(messages: readonly Message[]): number {
+  return messages.filter(({ role }) => role === "user").length;
+}
+
+function commonStart(list: readonly Message[], chat: readonly Message[]): number {
+  const differs = list.findIndex((message, index) => !isAlike(message, chat[index]));
+  return differs < 0 ? list.length : differs;
 }
 
 function isAlike(one: Message, other: Message | undefined): boolean {
   if (one.role !== other?.role) return false;
-  const said = ({ content }: Message) => textOf(content).replace(/\s+/g, " ").trim();
+  const said = ({ content }: Message) => textOf(content).replace(/\s+/g, "");
   const calls = (message: Message) =>
     toolCallsOf(message)
       .map(({ id }) => id)
@@ -291,29 +456,45 @@ function conversation(
   return [...toPrompt(front, version), ...turn];
 }
 
-async function storeStep(
+/**
+ * What was said before the reply. Nothing where the list takes something back: until there is another answer the chat keeps the old
+ * one.
+ */
+async function storeAsked(me: UserMemory, chatId: string, step: Step): Promise<void> {
+  if (step.turn.follow && !step.turn.isStored) return;
+  const said = unstored(step);
+  if (said.length === 0) return;
+  const { stored, messages } = await me.remember(chatId, said);
+  const [last, newest] = [said.at(-1), messages.at(-1)];
+  step.isAsked = stored > 0 || (last !== undefined && isAlike(last, newest));
+}
+
+/** Without a reply: what was said, if it is not stored yet. */
+async function storeReply(
   me: UserMemory,
   chatId: string,
-  step: {
-    readonly turn: Turn;
-    readonly given: readonly Message[];
-    readonly content: readonly object[];
-    readonly isInterrupted: boolean;
-  },
+  step: Step,
+  reply: Message | undefined,
 ): Promise<void> {
-  const { turn, given, content, isInterrupted } = step;
-  const reply = replyOf(content, { isInterrupted });
-  const answer = reply === undefined ? [] : [reply];
-  if (turn.isStored) {
-    const from = given.findLastIndex(({ role }) => role === "assistant") + 1;
-    await me.remember(chatId, [...given.slice(from), ...answer]);
-  } else if (reply !== undefined) {
-    // The id tells a question that is asked twice from one that is sent twice.
-    await me.remember(chatId, [...given, reply], { id: turn.id, follow: turn.follow });
-  } else if (!turn.follow) {
-    await me.remember(chatId, given);
-  } // without a new answer the chat keeps the old one
-  turn.isStored ||= reply !== undefined;
+  const { turn, given } = step;
+  const said = step.isAsked ? [] : unstored(step);
+  if (reply === undefined) {
+    if (said.length > 0 && (turn.isStored || !turn.follow)) await me.remember(chatId, said);
+    return; // without a new answer the chat keeps the old one
+  }
+  // The id tells a text that is said twice from one that is sent twice.
+  if (turn.isStored) await me.remember(chatId, [...said, reply], step.isAsked ? { id: randomHex(6) } : {});
+  else if (step.isAsked) await me.remember(chatId, [reply], { id: turn.id });
+  else
+    await me.remember(chatId, [...turn.before, ...given, reply], {
+      id: turn.id,
+      follow: turn.follow,
+    });
+  turn.isStored = true;
+}
+
+function unstored({ turn, given }: Step): readonly Message[] {
+  return turn.isStored ? given.slice(given.findLastIndex(({ role }) => role === "assistant") + 1) : given;
 }
 
 function lastUser(messages: readonly Message[]): number {

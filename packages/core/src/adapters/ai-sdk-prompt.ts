@@ -154,6 +154,12 @@ function replyPart({ providerMetadata, ...part }: Fields): readonly Fields[] {
   }
 }
 
+/** The finish reason says that the model failed: a text, and from version 3 of the interface on an object. */
+export function isFailure(finished: object): boolean {
+  const reason = "finishReason" in finished ? finished.finishReason : undefined;
+  return (isRecord(reason) ? reason.unified : reason) === "error";
+}
+
 /** Parts that arrive in one piece. */
 const WHOLE_PARTS: ReadonlySet<string> = new Set([
   "tool-call",
@@ -168,7 +174,13 @@ export class StreamedReply {
   readonly #parts: Fields[] = [];
   /** Texts and reasonings by id, while they are open. */
   readonly #open = new Map<string, Record<string, unknown>>();
-  isFinished = false;
+  #isFinished = false;
+  #isFailed = false;
+
+  /** The stream has come to its end, and without a failure. */
+  get isComplete(): boolean {
+    return this.#isFinished && !this.#isFailed;
+  }
 
   get content(): readonly object[] {
     return this.#parts;
@@ -178,8 +190,11 @@ export class StreamedReply {
     if (!isRecord(chunk) || typeof chunk.type !== "string") return;
     const [kind, event] = /^(text|reasoning)-(start|delta|end)$/.exec(chunk.type)?.slice(1) ?? [];
     if (kind !== undefined) this.#addText(kind, event, chunk);
-    else if (chunk.type === "finish") this.isFinished = true;
-    else if (WHOLE_PARTS.has(chunk.type)) this.#parts.push(chunk);
+    else if (chunk.type === "error") this.#isFailed = true;
+    else if (chunk.type === "finish") {
+      this.#isFinished = true;
+      this.#isFailed ||= isFailure(chunk);
+    } else if (WHOLE_PARTS.has(chunk.type)) this.#parts.push(chunk);
   }
 
   #addText(kind: string, event: string | undefined, chunk: Fields): void {

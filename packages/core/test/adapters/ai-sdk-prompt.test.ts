@@ -84,7 +84,7 @@ describe("a streamed reply", () => {
 
   it("is the reply without streaming, once it has finished", () => {
     const reply = after(chunks.length);
-    expect(reply.isFinished).toBe(true);
+    expect(reply.isComplete).toBe(true);
     const whole = [
       { type: "reasoning", text: "Hm." },
       { type: "text", text: "Let me look." },

@@ -190,6 +190,119 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
     expect(await stored(me)).toEqual(["user: 1?", "assistant: one", "user: In French?", "assistant: deux"]);
   });
 
+  it.each([
+    ["cut", { maxTokens: 400 }, 8, 10],
+    ["compacted", { contextLength: 4000 }, 16, 30],
+    ["longer than the default limit", {}, 10, 1200],
+  ])("follows the caller's list also where history is %s", async (_, options, turns, size) => {
+    const me = await ana();
+    const words = " lorem ipsum dolor".repeat(size);
+    let answers = 0;
+    const answer = (prompt: readonly { role: string; content: unknown }[]) =>
+      /^user: Q/.test(said(prompt.slice(-1)).join()) ? `A${answers++}${words}` : "## Summary";
+    const model = sdk.model(Array.from({ length: 80 }, () => answer));
+    const list: object[] = [];
+    const send = async () => {
+      const memory = chat(me, { recall: false, ...options });
+      list.push(assistant(await sdk.generate({ model, memory, messages: list })));
+    };
+    for (let turn = 0; turn < turns; turn += 1) {
+      list.push(user(`Q${turn}${words}`));
+      await send();
+    }
+    const first = said(model.prompts.at(-1));
+    const names = async () => {
+      const all = await me.transcript("c1", { format: "hermes", limit: Number.POSITIVE_INFINITY });
+      return (all?.messages ?? []).map(({ content }) => textOf(content).split(" ")[0]);
+    };
+    const before = await names();
+    expect(before.slice(-2)).toEqual([`Q${turns - 1}`, `A${turns - 1}`]);
+    list.pop();
+    await send(); // regenerate
+    expect(await names()).toEqual([...before.slice(0, -1), `A${turns}`]);
+    expect(said(model.prompts.at(-1))).toEqual(first);
+    list.splice(-4); // the last question but one is changed
+    list.push(user(`Qedit${words}`));
+    await send();
+    expect(await names()).toEqual([...before.slice(0, -4), "Qedit", `A${turns + 1}`]);
+    const shown = said(model.prompts.at(-1));
+    expect(shown.slice(-2)[0]?.split(" ")[1]).toBe(`A${turns - 3}`);
+    expect(shown.slice(0, -1).join("\n").length).toBeLessThan(24_000 * 4);
+  });
+
+  it("takes every list for the whole chat if the caller says so: the first question again, changed, a turn removed", async () => {
+    const me = await ana();
+    const model = sdk.model(["R1", "R2", "R3", "R4", "R5", "R6", "R7"]);
+    const send = (messages: object[]) =>
+      sdk.generate({ model, memory: chat(me, { follow: true }), messages });
+    const [q1, q2, q3] = [user("q1"), user("q2"), user("q3")];
+    await send([q1]);
+    await send([q1]);
+    expect(await stored(me)).toEqual(["user: q1", "assistant: R2"]);
+    await send([user("q1b")]);
+    expect(said(model.prompts[2])).toEqual(["user: q1b"]);
+    expect(await stored(me)).toEqual(["user: q1b", "assistant: R3"]);
+    const begun = [user("q1b"), assistant("R3")];
+    await send([...begun, q2]);
+    await send([...begun, q2, assistant("R4"), q3]);
+    await send([...begun, q3, assistant("R5"), user("q4")]);
+    const left = ["user: q1b", "assistant: R3", "user: q3", "assistant: R5", "user: q4"];
+    expect(said(model.prompts[5])).toEqual(left);
+    expect(await stored(me)).toEqual([...left, "assistant: R6"]);
+    // The newest part of the chat, as a user interface with pages has it: its last answer is made again.
+    await send([q3, assistant("R5"), user("q4")]);
+    expect(said(model.prompts[6])).toEqual(left);
+    expect(await stored(me)).toEqual([...left, "assistant: R7"]);
+  });
+
+  it("has the question although the reader of a stream leaves without a word, and does not ask it twice", async () => {
+    const me = await ana();
+    const model = sdk.model([[{ type: "text", text: "a long answer ".repeat(50) }], "Again", "Third"]);
+    const memory = chat(me);
+    for await (const _ of sdk.stream({ model, memory, messages: [user("1?")] })) break;
+    await expect.poll(async () => (await stored(me))[0]).toBe("user: 1?");
+    await collected(sdk.stream({ model, memory, messages: [user("2?")] }));
+    await collected(sdk.stream({ model, memory, messages: [user("2?")] }));
+    const lines = (await stored(me)).filter((line) => !line.includes("long"));
+    expect(lines).toEqual(["user: 1?", "user: 2?", "assistant: Again", "user: 2?", "assistant: Third"]);
+  });
+
+  it("marks a reply that ended with an error as interrupted", async () => {
+    const me = await ana();
+    const model = sdk.model([
+      [
+        { type: "text", text: "Half of" },
+        call("k", "memory", {}),
+        { type: "error", error: new Error("503") },
+      ],
+    ]);
+    await collected(sdk.stream({ model, memory: chat(me), messages: [user("1?")] })).catch(() => []);
+    const { messages } = await me.context("c1", { format: "hermes", recall: false });
+    expect(await stored(me)).toEqual(["user: 1?", "assistant: Half of"]);
+    expect((messages.at(-1) as Message).meta.finishReason).toBe("interrupted");
+  });
+
+  it("reports a summary that failed, and answers", async () => {
+    const me = await ana();
+    const errors: unknown[] = [];
+    const onError = (cause: unknown) => void errors.push(cause);
+    const words = " lorem ipsum dolor".repeat(60);
+    const answer = (prompt: readonly { role: string; content: unknown }[]) => {
+      if (/^user: Q/.test(said(prompt.slice(-1)).join())) return `A${words}`;
+      throw new Error("no summary today");
+    };
+    const model = sdk.model(Array.from({ length: 60 }, () => answer));
+    for (let turn = 0; turn < 10; turn += 1)
+      await sdk.generate({
+        model,
+        memory: chat(me, { contextLength: 3000, onError }),
+        messages: [user(`Q${turn}${words}`)],
+      });
+    expect(errors.length).toBeGreaterThan(0);
+    expect(errors[0]).toMatchObject({ code: "compaction-failed" });
+    expect(String(errors[0])).toContain("no summary today");
+  });
+
   it("goes on when a client sends only the result of its own tool, twice", async () => {
     const me = await ana();
     const own = { tools: { look: { ...chat(me).tools.memory, execute: undefined } } } as unknown as AiSdk;
@@ -286,9 +399,11 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
     const events: string[] = [];
     const slow: UserMemory = Object.create(me, {
       remember: {
-        value: async () => {
+        value: async (...given: Parameters<UserMemory["remember"]>) => {
           await gate.promise;
+          const remembered = await me.remember(...given);
           events.push("stored");
+          return remembered;
         },
       },
     });
@@ -300,7 +415,9 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
       events.push("read");
       gate.resolve();
     }
-    expect([...events, "ended"]).toEqual(["read", "stored", "ended"]);
+    // The question, which is stored while the model answers, and the reply.
+    expect([...events, "ended"]).toEqual(["read", "stored", "stored", "ended"]);
+    expect(await stored(me)).toEqual(["user: ?", "assistant: All of it"]);
   });
 
   it("answers even if nothing can be stored, and reports it", async () => {
@@ -316,7 +433,8 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
         "",
       ),
     ).toBe("fine too");
-    expect(errors.map(String)).toEqual(["Error: disk full", "Error: disk full"]);
+    // Of a stream, the question and then the whole exchange are tried.
+    expect(errors.map(String)).toEqual(Array(3).fill("Error: disk full"));
   });
 
   it("gives the stored chat to a user interface, which sends it back with the next question", async () => {
