@@ -25,14 +25,14 @@ class OpenedMemory implements Memory {
   readonly administration: Home;
   readonly owner: UserMemory;
   readonly #log: Logger;
-  readonly #owner: PersonMemory;
-  readonly #users = new Map<Person, PersonMemory>();
+  /** Weak, because a server may see any number of users; those that are storing something are in `#working`. */
+  readonly #users = new WeakMap<Person, UserMemory>();
+  readonly #working = new Set<PersonMemory>();
 
   constructor(home: Home, log: Logger) {
     this.administration = home;
     this.#log = log;
-    this.#owner = new PersonMemory(home.owner, log);
-    this.owner = this.#owner;
+    this.owner = new PersonMemory(home.owner, log, this.#working);
   }
 
   get home(): string {
@@ -41,7 +41,7 @@ class OpenedMemory implements Memory {
 
   user(user: { readonly platform: string; readonly id: string | number | bigint }): UserMemory {
     const person = this.administration.user(user);
-    const known = this.#users.get(person) ?? new PersonMemory(person, this.#log);
+    const known = this.#users.get(person) ?? new PersonMemory(person, this.#log, this.#working);
     this.#users.set(person, known);
     return known;
   }
@@ -51,7 +51,7 @@ class OpenedMemory implements Memory {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([this.#owner, ...this.#users.values()].map((person) => person.settled()));
+    await Promise.all([...this.#working].map((person) => person.settled()));
     await this.administration.close();
   }
 }
@@ -61,12 +61,16 @@ class PersonMemory implements UserMemory {
   readonly layers: Person;
   readonly #log: Logger;
   readonly #gate = new Gate();
+  /** Those whose work `close` waits for. */
+  readonly #working: Set<PersonMemory>;
+  #calls = 0;
   #entries: Promise<Entries> | undefined;
   #chats: Promise<Chats> | undefined;
 
-  constructor(person: Person, log: Logger) {
+  constructor(person: Person, log: Logger, working: Set<PersonMemory>) {
     this.layers = person;
     this.#log = log;
+    this.#working = working;
   }
 
   /** Resolves when nothing is being stored any more. */
@@ -80,54 +84,54 @@ class PersonMemory implements UserMemory {
   }
 
   readonly context: UserMemory["context"] = (chatId, options) =>
-    this.#gate.pass(async () => (await this.#openChats()).context(chatId, options));
+    this.#pass(async () => (await this.#openChats()).context(chatId, options));
   readonly remember: UserMemory["remember"] = async (chatId: string, ...args: unknown[]) => {
     const { readArguments } = await import("./chats.ts");
     const read = await readArguments(args); // outside the gate: a reply that is awaited may itself need this memory
-    return this.#gate.pass(async () => (await this.#openChats()).remember(chatId, read));
+    return this.#pass(async () => (await this.#openChats()).remember(chatId, read));
   };
   readonly transcript: UserMemory["transcript"] = (chatId, options) =>
-    this.#gate.pass(async () => (await this.#openChats()).transcript(chatId, options));
+    this.#pass(async () => (await this.#openChats()).transcript(chatId, options));
   readonly chats: UserMemory["chats"] = (...args) =>
-    this.#gate.pass(async () => (await this.#openChats()).chats(...args));
+    this.#pass(async () => (await this.#openChats()).chats(...args));
   readonly chat: UserMemory["chat"] = (...args) =>
-    this.#gate.pass(async () => (await this.#openChats()).chat(...args));
+    this.#pass(async () => (await this.#openChats()).chat(...args));
   readonly rename: UserMemory["rename"] = (...args) =>
-    this.#gate.pass(async () => (await this.#openChats()).rename(...args));
+    this.#pass(async () => (await this.#openChats()).rename(...args));
   readonly forgetChat: UserMemory["forgetChat"] = (...args) =>
-    this.#gate.pass(async () => (await this.#openChats()).forgetChat(...args));
+    this.#pass(async () => (await this.#openChats()).forgetChat(...args));
   readonly compact: UserMemory["compact"] = (chatId, options) =>
-    this.#gate.pass(async (step) => {
+    this.#pass(async (step) => {
       const chats = await this.#openChats();
       return chats.compact(chatId, { ...options, model: askedOutside(options.model, step) });
     });
   readonly extract: UserMemory["extract"] = (chatId, options) =>
-    this.#gate.pass(async (step) => {
+    this.#pass(async (step) => {
       const { extractFacts } = await import("./extract.ts");
       const layers = { chats: await this.#openChats(), entries: await this.#openEntries() };
       return extractFacts(layers, chatId, { ...options, model: askedOutside(options.model, step) });
     });
 
   readonly add: UserMemory["add"] = (...args) =>
-    this.#gate.pass(async () => (await this.#openEntries()).add(...args));
+    this.#pass(async () => (await this.#openEntries()).add(...args));
   readonly list: UserMemory["list"] = (...args) =>
-    this.#gate.pass(async () => (await this.#openEntries()).list(...args));
+    this.#pass(async () => (await this.#openEntries()).list(...args));
   readonly update: UserMemory["update"] = (...args) =>
-    this.#gate.pass(async () => (await this.#openEntries()).update(...args));
+    this.#pass(async () => (await this.#openEntries()).update(...args));
   readonly remove: UserMemory["remove"] = (...args) =>
-    this.#gate.pass(async () => (await this.#openEntries()).remove(...args));
+    this.#pass(async () => (await this.#openEntries()).remove(...args));
   readonly undo: UserMemory["undo"] = (...args) =>
-    this.#gate.pass(async () => (await this.#openEntries()).undo(...args));
+    this.#pass(async () => (await this.#openEntries()).undo(...args));
   readonly history: UserMemory["history"] = (...args) =>
-    this.#gate.pass(async () => (await this.#openEntries()).history(...args));
+    this.#pass(async () => (await this.#openEntries()).history(...args));
   readonly explain: UserMemory["explain"] = (...args) =>
-    this.#gate.pass(async () => (await this.#openEntries()).explain(...args));
+    this.#pass(async () => (await this.#openEntries()).explain(...args));
 
   readonly search: UserMemory["search"] = (...args) =>
-    this.#gate.pass(async () => (await import("./search.ts")).searchMemory(this.layers, ...args));
+    this.#pass(async () => (await import("./search.ts")).searchMemory(this.layers, ...args));
   readonly erase: UserMemory["erase"] = async (options = {}) => {
     const { erasePerson } = await import("./erase.ts");
-    if (options.dryRun) return this.#gate.pass(() => erasePerson(this.layers, options));
+    if (options.dryRun) return this.#pass(() => erasePerson(this.layers, options));
     return this.#gate.passAlone(async () => {
       const chats = await this.#chats;
       // Before it, so that turns on their way to the provider are erased there; after it, for what the provider's end did.
@@ -137,6 +141,23 @@ class PersonMemory implements UserMemory {
       return erased;
     });
   };
+
+  /** One call, which an erasure waits for. What it began in the background may end after it. */
+  async #pass<T>(work: (step: StepOutside) => Promise<T>): Promise<T> {
+    this.#working.add(this);
+    this.#calls += 1;
+    try {
+      return await this.#gate.pass(work);
+    } finally {
+      this.#calls -= 1;
+      void this.#rest();
+    }
+  }
+
+  async #rest(): Promise<void> {
+    await this.settled();
+    if (this.#calls === 0) this.#working.delete(this);
+  }
 
   #openEntries(): Promise<Entries> {
     this.#entries ??= import("./entries.ts").then(({ Entries }) => new Entries(this.layers));
