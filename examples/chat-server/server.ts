@@ -2,6 +2,7 @@
 //
 //   POST   /chats/:id   { "text": "..." }    the reply: `data: {"text": "..."}` per piece, then `event: done`
 //   GET    /chats                            the user's chats
+//   GET    /chats/:id                        what was said in one of them
 //   POST   /entries     { "text": "..." }    one more thing to remember about the user
 //   GET    /entries
 //   DELETE /me                               everything of this user
@@ -33,8 +34,10 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   switch (`${request.method} ${resource}`) {
     case "POST chats":
       return reply(me, id ?? "", body.text, response);
-    case "GET chats":
-      return json(response, 200, await me.chats());
+    case "GET chats": {
+      const found = id ? await me.transcript(id) : await me.chats();
+      return found ? json(response, 200, found) : json(response, 404, { code: "no-such-chat" });
+    }
     case "POST entries":
       return json(response, 200, await me.add(body.text, { target: "user" }));
     case "GET entries":

@@ -155,12 +155,15 @@ describe("chatId", () => {
   });
 
   it("goes on after a compaction, and is another one for another user", async () => {
-    const { memory, create } = await opened(() => ({ text: "Noted." }));
+    const { memory, ana, create } = await opened(() => ({ text: "Noted." }));
     const agent = await create({ chatId: "a/b c" });
     const first = agent.sessionId;
-    for (const word of ["one", "two", "three", "four"]) await agent.run(`say ${word}`);
+    const said = ["say one", "say two", "say three", "say four"];
+    for (const text of said) await agent.run(text);
     await agent.compress();
     expect(agent.sessionId).not.toBe(first);
+    const shown = (await ana.transcript("a/b c", { format: "openai" }))?.messages;
+    expect(shown?.map(({ content }) => content)).toEqual(said.flatMap((text) => [text, "Noted."]));
     expect((await create({ chatId: "a/b c" })).sessionId).toBe(agent.sessionId);
     const bo = memory.user({ platform: "web", id: "bo" });
     expect((await create({ memory: bo, chatId: "a/b c" })).messages).toEqual([]);

@@ -7,6 +7,7 @@ import { fromRow, type Message } from "../message/index.ts";
 import {
   describeHolder,
   forgetHolder,
+  INTERNAL_SOURCES,
   isDeadHere,
   type MessageKey,
   newHolder,
@@ -24,10 +25,36 @@ export async function openChat(person: Person, chatId: string): Promise<OpenChat
   const store = await person.sessions({ mode: "write", create: true });
   const known = await findChat(store, person, chatId);
   if (known !== undefined) return { store, row: known };
-  await store.createSession(id, { source: person.user?.platform ?? "library" });
+  await store.createSession(id, { source: sourceOf(person) });
   const row = await store.getSession(id);
   if (row === null) throw new Error(`The session ${id} is gone right after it was created.`);
   return { store, row };
+}
+
+/** The same for a chat that must be there. Rejects with `unknown-chat`. */
+export async function openKnownChat(person: Person, chatId: string): Promise<OpenChat> {
+  const found = await findOpenChat(person, chatId);
+  if (found === undefined) throw unknownChat(chatId);
+  return found;
+}
+
+/** Undefined, and nothing is created, if there is no such chat. */
+export async function findOpenChat(person: Person, chatId: string): Promise<OpenChat | undefined> {
+  chatSessionId(person.user, chatId); // throws `bad-chat-id` also while there is no database
+  const store = await person.sessions({ mode: "write" });
+  const row = store && (await findChat(store, person, chatId));
+  return store === undefined || row === undefined ? undefined : { store, row };
+}
+
+function unknownChat(chatId: string): HermesError {
+  return new HermesError("unknown-chat", `There is no chat '${chatId}'.`, {
+    hint: "List the chats with chats(); remember() and context() create one.",
+  });
+}
+
+/** Sessions of some sources are hidden from listings and searches: a user's platform with such a name must not hide their chats. */
+function sourceOf({ user }: Person): string {
+  return user === undefined || INTERNAL_SOURCES.includes(user.platform) ? "library" : user.platform;
 }
 
 /** Active messages, oldest first, with the ids of their rows. */
@@ -183,6 +210,8 @@ type Waiting = {
   readonly waitMs?: number;
   /** Of the lease. Default: a new one for this call. */
   readonly holder?: string;
+  /** The chat must be there: otherwise the call rejects with `unknown-chat`. Default: it is created. */
+  readonly isKnown?: boolean;
 };
 
 /** The calls that work on a chat now, by its first session. */
@@ -216,15 +245,15 @@ export class ChatTurns {
   async #leased<T>(
     chatId: string,
     work: (chat: HeldChat) => Promise<T>,
-    { signal, waitMs = WAIT_MS, holder: given }: Waiting,
+    { signal, waitMs = WAIT_MS, holder: given, isKnown = false }: Waiting,
   ): Promise<T> {
     const holder = given ?? newHolder();
     const until = performance.now() + waitMs;
     try {
       for (;;) {
         signal?.throwIfAborted();
-        const chat = await openChat(this.#person, chatId);
-        const { store, row } = chat;
+        const open = isKnown ? openKnownChat : openChat;
+        const { store, row } = await open(this.#person, chatId);
         const lease = await store.acquireSessionLease(row.id, holder, { ttl: LEASE_SECONDS });
         if (lease.acquired) {
           try {

@@ -24,12 +24,14 @@ import { ChatProviders } from "./chat-providers.ts";
 import { recallFor } from "./chat-recall.ts";
 import {
   ChatTurns,
+  findOpenChat,
   type HeldChat,
   listChatRows,
   loadChat,
   loadTranscript,
   loadWholeChat,
   openChat,
+  openKnownChat,
 } from "./chat-session.ts";
 import type { Person } from "./types.ts";
 import type {
@@ -57,6 +59,8 @@ const DEFAULT_MAX_TOKENS = 24_000;
 const DEFAULT_TRANSCRIPT = 200;
 /** How long `context` waits for another process before it builds a block that is not stored. */
 const BLOCK_WAIT_MS = 2_000;
+/** How often a block is stored whose entries change meanwhile. */
+const BLOCK_ROUNDS = 3;
 /** Recall of a turn is kept for so many turns and so long; a turn with many steps ends before. */
 const MOST_RECALLS = 200;
 const RECALL_MS = 10 * 60_000;
@@ -141,25 +145,43 @@ export class Chats implements Members {
         async (chat) => {
           const meanwhile = await storedBlock(chat.store, chat.row.id);
           if (meanwhile !== undefined) return meanwhile;
-          const text = await this.#buildBlock(chatId, chat.row.id);
-          await chat.store.saveOwnPrompt(chat.row.id, text, BLOCK_VERSION);
-          return text;
+          return this.#saveBlock(chat.store, chat.row.id, await this.#buildBlock());
         },
         { waitMs: BLOCK_WAIT_MS },
       );
     } catch (cause) {
       if (!(cause instanceof HermesError) || cause.code !== "chat-busy") throw cause;
       this.#log.warn(`The memory block of a chat was not stored: ${cause.message}`, { sessionId });
-      return this.#buildBlock(chatId, sessionId);
+      return this.#buildBlock();
     }
   }
 
-  /** The entries and the provider's text as they are now. */
-  async #buildBlock(chatId: string, sessionId: string): Promise<string> {
+  /**
+   * Between reading the entries and storing them, another process may erase or change them: then the block that was stored has texts
+   * that nobody has any more, and is replaced.
+   */
+  async #saveBlock(store: SessionStore, sessionId: string, block: string): Promise<string> {
+    let text = block;
+    for (let round = 0; round < BLOCK_ROUNDS; round += 1) {
+      await store.saveOwnPrompt(sessionId, text, BLOCK_VERSION);
+      const now = await this.#buildBlock();
+      if (now === text) break;
+      text = now;
+    }
+    return text;
+  }
+
+  /** After a compaction, whose transaction stored the block. */
+  async #checkBlock(store: SessionStore, sessionId: string, text: string): Promise<void> {
+    const now = await this.#buildBlock();
+    if (now !== text) await this.#saveBlock(store, sessionId, now);
+  }
+
+  /** The entries as they are now. A provider's text about its tools is left out: they are not offered here. */
+  async #buildBlock(): Promise<string> {
     const curated = await this.#person.curated({ log: (line) => this.#log.warn(line) });
     const blocks = MEMORY_TARGETS.flatMap((target) => curated?.renderSnapshot(target) ?? []);
-    const manager = await this.#providers.of(sessionId, chatId);
-    return [...blocks, (await manager?.buildSystemPrompt()) ?? ""].filter((text) => text !== "").join("\n\n");
+    return blocks.filter((text) => text !== "").join("\n\n");
   }
 
   /** The same bytes for every step of a turn: the answers to a query are kept until the user says something else. */
@@ -216,9 +238,7 @@ export class Chats implements Members {
 
   // ---- Remember ----
 
-  /** `args` are those of `UserMemory.remember` after the chat's id. */
-  async remember(chatId: string, args: readonly unknown[]): Promise<Remembered> {
-    const { given, isExchange, options } = await readArguments(args);
+  async remember(chatId: string, { given, isExchange, options }: RememberArguments): Promise<Remembered> {
     const { signal } = options;
     return this.#turns.alone(
       chatId,
@@ -229,10 +249,9 @@ export class Chats implements Members {
           : await this.#appending(chat, stored, given, isExchange, options.id);
         if (change.takeBackFrom !== undefined || change.add.length > 0) await reopen(chat);
         const { store, row, holder } = chat;
-        if (change.takeBackFrom !== undefined)
-          await store.rewindToMessage(row.id, change.takeBackFrom, { leaseHolder: holder });
+        const { takeBackFrom } = change;
         const add = asNew(change.add, stored, options.id, this.#person.memory.clock.now());
-        await store.appendMany(row.id, add, { leaseHolder: holder });
+        await store.appendMany(row.id, add, { leaseHolder: holder, takeBackFrom });
         const messages = await loadChat(store, row.id);
         if (change.isNew) this.#tellProvider(chatId, row.id, messages, change.add);
         const { known, takenBack } = change;
@@ -383,14 +402,13 @@ export class Chats implements Members {
   }
 
   async rename(chatId: string, title: string | null): Promise<boolean> {
-    const found = await this.#existing(chatId);
+    const found = await findOpenChat(this.#person, chatId);
     return found === undefined ? false : found.store.setSessionTitle(found.row.id, title, { source: "user" });
   }
 
   async forgetChat(chatId: string): Promise<boolean> {
-    const found = await this.#existing(chatId);
-    if (found === undefined) return false;
-    return this.#turns.alone(chatId, async ({ store, row, holder }) => {
+    if ((await findOpenChat(this.#person, chatId)) === undefined) return false;
+    const forget = async ({ store, row, holder }: HeldChat): Promise<boolean> => {
       const chain = await store.listContinued(row.id);
       const sessions = chain.length === 0 ? [row.id] : chain;
       await this.#providers.ended(sessions);
@@ -398,22 +416,19 @@ export class Chats implements Members {
       const deleted = await store.deleteSessions(sessions, { ...files, leaseHolder: holder });
       this.#recalls.clear(); // those of other chats may quote it
       return deleted > 0;
-    });
-  }
-
-  async #existing(
-    chatId: string,
-  ): Promise<{ readonly store: SessionStore; readonly row: SessionRow } | undefined> {
-    chatSessionId(this.#person.user, chatId);
-    const store = await this.#person.sessions({ mode: "write" });
-    const row = store && (await findChat(store, this.#person, chatId));
-    return store === undefined || row === undefined ? undefined : { store, row };
+    };
+    try {
+      return await this.#turns.alone(chatId, forget, { isKnown: true });
+    } catch (cause) {
+      if (cause instanceof HermesError && cause.code === "unknown-chat") return false; // forgotten meanwhile
+      throw cause;
+    }
   }
 
   // ---- Compaction ----
 
   async compact(chatId: string, options: CompactOptions): Promise<Compacted> {
-    const found = await this.#existing(chatId);
+    const found = await findOpenChat(this.#person, chatId);
     if (found === undefined) {
       const sessionId = chatSessionId(this.#person.user, chatId);
       const notices = ["There is no such chat, so there is nothing to summarise."];
@@ -428,7 +443,8 @@ export class Chats implements Members {
         store,
         turns: this.#turns,
         manager,
-        newBlock: async () => ({ text: await this.#buildBlock(chatId, row.id), version: BLOCK_VERSION }),
+        newBlock: async () => ({ text: await this.#buildBlock(), version: BLOCK_VERSION }),
+        checkBlock: (sessionId, text) => this.#checkBlock(store, sessionId, text),
       },
       { ...options, chatId, sessionId: row.id, system: await this.#block(chatId, store, row.id) },
     );
@@ -444,16 +460,14 @@ export class Chats implements Members {
     readonly sessionId: string;
     readonly messages: readonly Message[];
   }> {
-    const found = await this.#existing(chatId);
-    if (found === undefined) throw unknownChat(chatId);
-    const { store, row } = found;
+    const { store, row } = await openKnownChat(this.#person, chatId);
     const { messages } = await loadWholeChat(store, row.id, await loadChat(store, row.id));
     return { store, sessionId: row.id, messages };
   }
 
-  /** For one caller at a time. */
+  /** For one caller at a time. Rejects with `unknown-chat`. */
   alone<T>(chatId: string, work: (chat: HeldChat) => Promise<T>): Promise<T> {
-    return this.#turns.alone(chatId, work);
+    return this.#turns.alone(chatId, work, { isKnown: true });
   }
 }
 
@@ -464,12 +478,6 @@ function chatOf(
 ): Chat {
   const [startedAt, lastActiveAt] = [new Date(started_at * 1000), new Date(lastActive * 1000)];
   return { chatId, sessionId: id, title, messages, startedAt, lastActiveAt };
-}
-
-function unknownChat(chatId: string): HermesError {
-  return new HermesError("unknown-chat", `There is no chat '${chatId}'.`, {
-    hint: "List the chats with chats(); remember() and context() create one.",
-  });
 }
 
 // ---- The list for a model ----
@@ -551,14 +559,14 @@ type Change = {
   readonly takeBackFrom?: number | undefined;
 };
 
-type RememberArguments = {
+export type RememberArguments = {
   readonly given: readonly Message[];
   readonly isExchange: boolean;
   readonly options: RememberOptions;
 };
 
-/** Reads everything before anything is stored. */
-async function readArguments(args: readonly unknown[]): Promise<RememberArguments> {
+/** Reads the arguments of `UserMemory.remember` after the chat's id, before anything is stored. May wait for a model's reply. */
+export async function readArguments(args: readonly unknown[]): Promise<RememberArguments> {
   const [first, second, third] = args;
   if (typeof first !== "string") {
     const given = readGiven(first, "messages");

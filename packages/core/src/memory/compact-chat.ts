@@ -29,6 +29,8 @@ export type CompactDeps = {
   readonly manager: MemoryManager | undefined;
   /** The memory block of the continuation, with the entries as they are now. */
   readonly newBlock: () => Promise<OwnPrompt>;
+  /** Replaces the block that was stored if the entries are others by now. */
+  readonly checkBlock: (sessionId: string, text: string) => Promise<void>;
 };
 
 const LOCK_SECONDS = 300;
@@ -59,7 +61,7 @@ export async function compactChat(deps: CompactDeps, request: CompactRequest): P
 }
 
 async function whileLocked(
-  { person, store, turns, manager, newBlock }: CompactDeps,
+  { person, store, turns, manager, newBlock, checkBlock }: CompactDeps,
   request: CompactRequest,
   holder: string,
 ): Promise<Compacted> {
@@ -108,10 +110,11 @@ async function whileLocked(
         lockHolder: holder,
         leaseHolder: holder,
       });
+      await checkBlock(id, ownPrompt.text);
       const tokensAfter = estimateRequest({ system: ownPrompt.text, messages });
       return { kind: outcome.kind, sessionId: id, tokensBefore, tokensAfter, notices };
     },
-    { signal, holder },
+    { signal, holder, isKnown: true },
   );
 }
 

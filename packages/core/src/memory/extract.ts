@@ -49,7 +49,7 @@ export async function extractFacts(
   const facts = readFacts(answer);
   return chats.alone(chatId, async (chat) => {
     // Another call looked at the same messages meanwhile: its facts are stored, in other words perhaps.
-    if ((await lookedAt(chat.store, chat.row.id)) !== before)
+    if ((await lookedAt(chat.store, chat.row.id)) !== before || !(await areThere(chat.store, batch)))
       return { id: undefined, added: [], skipped: [], messages: 0, remaining: unseen.length };
     const group = `extract:${randomHex(6)}`;
     const by = { origin: "extraction", group, sessionId: chat.row.id } as const;
@@ -72,6 +72,13 @@ async function lookedAt(store: SessionStore, sessionId: string): Promise<number>
   const sessions = new Set([sessionId, ...(await store.listContinued(sessionId))]);
   const marks = await Promise.all([...sessions].map((id) => store.getExtractedId(id)));
   return Math.max(0, ...marks.map((mark) => mark ?? 0));
+}
+
+/** False if one was taken back or deleted while the model answered: what it said must not come back as a fact. */
+async function areThere(store: SessionStore, messages: readonly Message[]): Promise<boolean> {
+  const ids = messages.flatMap(({ meta }) => meta.rowId ?? []);
+  const rows = await store.getMessagesById(ids);
+  return rows.length === ids.length && rows.every(({ active, compacted }) => active === 1 || compacted === 1);
 }
 
 /** What tools print is not said by anybody. */

@@ -73,7 +73,11 @@ class OpenedHome implements Home {
   readonly owner: Person;
   readonly administrator: Administrator;
   readonly options: OpenHomeOptions;
-  readonly #users = new Map<string, Person>();
+  /** Weak, because a server may see any number of users. */
+  readonly #users = new Map<string, WeakRef<Person>>();
+  readonly #gone = new FinalizationRegistry<string>((key) => {
+    if (this.#users.get(key)?.deref() === undefined) this.#users.delete(key);
+  });
   readonly #opened = new AsyncDisposableStack();
   readonly #config = kept(async () => {
     const { loadConfig } = await import("../config/index.ts");
@@ -115,9 +119,12 @@ class OpenedHome implements Home {
     for (const [field, text] of Object.entries({ platform, id: userId }))
       if (!isDistinctName(text)) throw indistinct(field);
     const key = JSON.stringify([platform, userId]);
-    const known = this.#users.get(key) ?? new PersonOfHome(this, { platform, userId });
-    this.#users.set(key, known);
-    return known;
+    const known = this.#users.get(key)?.deref();
+    if (known !== undefined) return known;
+    const person = new PersonOfHome(this, { platform, userId });
+    this.#users.set(key, new WeakRef(person));
+    this.#gone.register(person, key);
+    return person;
   }
 
   closeFirst(guest: AsyncDisposable): () => void {

@@ -1,8 +1,10 @@
 // The door for programs: opens a home and gives the memory of its owner or of one user. Every member throws a `HermesError`.
 
+import type { TextModel } from "../lib/index.ts";
 import { type Logger, silentLogger } from "../lib/logger.ts";
 import type { Chats } from "./chats.ts";
 import type { Entries } from "./entries.ts";
+import { Gate, type StepOutside } from "./gate.ts";
 import { openHome } from "./open-home.ts";
 import type { Home, Person } from "./types.ts";
 import type { Memory, OpenMemoryOptions, UserMemory } from "./user-memory.ts";
@@ -23,14 +25,14 @@ class OpenedMemory implements Memory {
   readonly administration: Home;
   readonly owner: UserMemory;
   readonly #log: Logger;
-  readonly #owner: PersonMemory;
-  readonly #users = new Map<Person, PersonMemory>();
+  /** Weak, because a server may see any number of users; those that are storing something are in `#working`. */
+  readonly #users = new WeakMap<Person, UserMemory>();
+  readonly #working = new Set<PersonMemory>();
 
   constructor(home: Home, log: Logger) {
     this.administration = home;
     this.#log = log;
-    this.#owner = new PersonMemory(home.owner, log);
-    this.owner = this.#owner;
+    this.owner = new PersonMemory(home.owner, log, this.#working);
   }
 
   get home(): string {
@@ -39,7 +41,7 @@ class OpenedMemory implements Memory {
 
   user(user: { readonly platform: string; readonly id: string | number | bigint }): UserMemory {
     const person = this.administration.user(user);
-    const known = this.#users.get(person) ?? new PersonMemory(person, this.#log);
+    const known = this.#users.get(person) ?? new PersonMemory(person, this.#log, this.#working);
     this.#users.set(person, known);
     return known;
   }
@@ -49,7 +51,7 @@ class OpenedMemory implements Memory {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([this.#owner, ...this.#users.values()].map((person) => person.settled()));
+    await Promise.all([...this.#working].map((person) => person.settled()));
     await this.administration.close();
   }
 }
@@ -58,12 +60,17 @@ class OpenedMemory implements Memory {
 class PersonMemory implements UserMemory {
   readonly layers: Person;
   readonly #log: Logger;
+  readonly #gate = new Gate();
+  /** Those whose work `close` waits for. */
+  readonly #working: Set<PersonMemory>;
+  #calls = 0;
   #entries: Promise<Entries> | undefined;
   #chats: Promise<Chats> | undefined;
 
-  constructor(person: Person, log: Logger) {
+  constructor(person: Person, log: Logger, working: Set<PersonMemory>) {
     this.layers = person;
     this.#log = log;
+    this.#working = working;
   }
 
   /** Resolves when nothing is being stored any more. */
@@ -76,42 +83,81 @@ class PersonMemory implements UserMemory {
     return user && { platform: user.platform, id: user.userId };
   }
 
-  readonly context: UserMemory["context"] = async (chatId, options) =>
-    (await this.#openChats()).context(chatId, options);
-  readonly remember: UserMemory["remember"] = async (chatId: string, ...args: unknown[]) =>
-    (await this.#openChats()).remember(chatId, args);
-  readonly transcript: UserMemory["transcript"] = async (chatId, options) =>
-    (await this.#openChats()).transcript(chatId, options);
-  readonly chats: UserMemory["chats"] = async (...args) => (await this.#openChats()).chats(...args);
-  readonly chat: UserMemory["chat"] = async (...args) => (await this.#openChats()).chat(...args);
-  readonly rename: UserMemory["rename"] = async (...args) => (await this.#openChats()).rename(...args);
-  readonly forgetChat: UserMemory["forgetChat"] = async (...args) =>
-    (await this.#openChats()).forgetChat(...args);
-  readonly compact: UserMemory["compact"] = async (...args) => (await this.#openChats()).compact(...args);
-  readonly extract: UserMemory["extract"] = async (...args) => {
-    const { extractFacts } = await import("./extract.ts");
-    return extractFacts({ chats: await this.#openChats(), entries: await this.#openEntries() }, ...args);
+  readonly context: UserMemory["context"] = (chatId, options) =>
+    this.#pass(async () => (await this.#openChats()).context(chatId, options));
+  readonly remember: UserMemory["remember"] = async (chatId: string, ...args: unknown[]) => {
+    const { readArguments } = await import("./chats.ts");
+    const read = await readArguments(args); // outside the gate: a reply that is awaited may itself need this memory
+    return this.#pass(async () => (await this.#openChats()).remember(chatId, read));
   };
+  readonly transcript: UserMemory["transcript"] = (chatId, options) =>
+    this.#pass(async () => (await this.#openChats()).transcript(chatId, options));
+  readonly chats: UserMemory["chats"] = (...args) =>
+    this.#pass(async () => (await this.#openChats()).chats(...args));
+  readonly chat: UserMemory["chat"] = (...args) =>
+    this.#pass(async () => (await this.#openChats()).chat(...args));
+  readonly rename: UserMemory["rename"] = (...args) =>
+    this.#pass(async () => (await this.#openChats()).rename(...args));
+  readonly forgetChat: UserMemory["forgetChat"] = (...args) =>
+    this.#pass(async () => (await this.#openChats()).forgetChat(...args));
+  readonly compact: UserMemory["compact"] = (chatId, options) =>
+    this.#pass(async (step) => {
+      const chats = await this.#openChats();
+      return chats.compact(chatId, { ...options, model: askedOutside(options.model, step) });
+    });
+  readonly extract: UserMemory["extract"] = (chatId, options) =>
+    this.#pass(async (step) => {
+      const { extractFacts } = await import("./extract.ts");
+      const layers = { chats: await this.#openChats(), entries: await this.#openEntries() };
+      return extractFacts(layers, chatId, { ...options, model: askedOutside(options.model, step) });
+    });
 
-  readonly add: UserMemory["add"] = async (...args) => (await this.#openEntries()).add(...args);
-  readonly list: UserMemory["list"] = async (...args) => (await this.#openEntries()).list(...args);
-  readonly update: UserMemory["update"] = async (...args) => (await this.#openEntries()).update(...args);
-  readonly remove: UserMemory["remove"] = async (...args) => (await this.#openEntries()).remove(...args);
-  readonly undo: UserMemory["undo"] = async (...args) => (await this.#openEntries()).undo(...args);
-  readonly history: UserMemory["history"] = async (...args) => (await this.#openEntries()).history(...args);
-  readonly explain: UserMemory["explain"] = async (...args) => (await this.#openEntries()).explain(...args);
+  readonly add: UserMemory["add"] = (...args) =>
+    this.#pass(async () => (await this.#openEntries()).add(...args));
+  readonly list: UserMemory["list"] = (...args) =>
+    this.#pass(async () => (await this.#openEntries()).list(...args));
+  readonly update: UserMemory["update"] = (...args) =>
+    this.#pass(async () => (await this.#openEntries()).update(...args));
+  readonly remove: UserMemory["remove"] = (...args) =>
+    this.#pass(async () => (await this.#openEntries()).remove(...args));
+  readonly undo: UserMemory["undo"] = (...args) =>
+    this.#pass(async () => (await this.#openEntries()).undo(...args));
+  readonly history: UserMemory["history"] = (...args) =>
+    this.#pass(async () => (await this.#openEntries()).history(...args));
+  readonly explain: UserMemory["explain"] = (...args) =>
+    this.#pass(async () => (await this.#openEntries()).explain(...args));
 
-  readonly search: UserMemory["search"] = async (...args) =>
-    (await import("./search.ts")).searchMemory(this.layers, ...args);
+  readonly search: UserMemory["search"] = (...args) =>
+    this.#pass(async () => (await import("./search.ts")).searchMemory(this.layers, ...args));
   readonly erase: UserMemory["erase"] = async (options = {}) => {
     const { erasePerson } = await import("./erase.ts");
-    const chats = options.dryRun ? undefined : await this.#chats;
-    // Before it, so that turns on their way to the provider are erased there; after it, for calls that ran meanwhile.
-    await chats?.forgetAll();
-    const erased = await erasePerson(this.layers, options);
-    await chats?.forgetAll();
-    return erased;
+    if (options.dryRun) return this.#pass(() => erasePerson(this.layers, options));
+    return this.#gate.passAlone(async () => {
+      const chats = await this.#chats;
+      // Before it, so that turns on their way to the provider are erased there; after it, for what the provider's end did.
+      await chats?.forgetAll();
+      const erased = await erasePerson(this.layers, options);
+      await chats?.forgetAll();
+      return erased;
+    });
   };
+
+  /** One call, which an erasure waits for. What it began in the background may end after it. */
+  async #pass<T>(work: (step: StepOutside) => Promise<T>): Promise<T> {
+    this.#working.add(this);
+    this.#calls += 1;
+    try {
+      return await this.#gate.pass(work);
+    } finally {
+      this.#calls -= 1;
+      void this.#rest();
+    }
+  }
+
+  async #rest(): Promise<void> {
+    await this.settled();
+    if (this.#calls === 0) this.#working.delete(this);
+  }
 
   #openEntries(): Promise<Entries> {
     this.#entries ??= import("./entries.ts").then(({ Entries }) => new Entries(this.layers));
@@ -122,4 +168,9 @@ class PersonMemory implements UserMemory {
     this.#chats ??= import("./chats.ts").then(({ Chats }) => new Chats(this.layers, this.#log));
     return this.#chats;
   }
+}
+
+/** A model may answer for minutes, and may itself use this memory: while it does, the person can be erased. */
+function askedOutside(model: TextModel, step: StepOutside): TextModel {
+  return { complete: (request) => step(() => model.complete(request)) };
 }

@@ -3,12 +3,12 @@
 // keep their name. A part that the union has no field for becomes an `other` part; bytes and URLs in it become text, so that
 // every message can be stored as JSON.
 //
-// A list that was only held in memory converts back unchanged. The session store has no column for some fields. It keeps text, images, files
-// and other parts, tool calls, results' text and parts, reasoning, and the `providerOptions` of parts, calls and reasoning. It loses the
-// `providerOptions` of a message and of a result, the kind of an output (`json`, `error-text`, `error-json` and `execution-denied` come
-// back as `text` that holds the JSON, the error or the reason), and an order of a reply's parts other than reasoning, content, calls,
-// results.
+// Text alone becomes plain text: one text part of a message, and adjacent text parts of a reply, which the SDK joins as well, unless they
+// have `providerOptions` or other parts beside them. Empty text of a reply is left out. Otherwise a list that was only held in memory
+// converts back unchanged. The session store keeps the same, with the kind of each output and the order of a reply's parts
+// (part-order.ts). It has no column for the `providerOptions` of a message, of a result and of its output, and loses them.
 import { isRecord } from "../lib/index.ts";
+import type { PartKind } from "./message.ts";
 
 export type AiSdkVersion = 5 | 6 | 7;
 
@@ -94,19 +94,11 @@ type OutputPart<V> =
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The kinds of parts in a reply, in their usual order. Results are those of tools that the vendor ran. */
-export const KINDS = ["reasoning", "content", "call", "result"] as const;
-export type Kind = (typeof KINDS)[number];
-
-export function kindOf(part: object): Kind {
+export function kindOf(part: object): PartKind {
   const { type } = part as Fields;
   if (type === "reasoning") return "reasoning";
   if (type === "tool-result") return "result";
   return type === "tool-call" ? "call" : "content";
-}
-
-export function usualOrder(kinds: readonly Kind[]): readonly Kind[] {
-  return kinds.toSorted((one, other) => KINDS.indexOf(one) - KINDS.indexOf(other));
 }
 
 /** Types of parts that only the AI SDK has. */

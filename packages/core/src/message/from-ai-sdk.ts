@@ -1,19 +1,23 @@
 // Converts messages of the AI SDK to ours. Bytes and URLs become text, so that every message can be stored as JSON.
 import { isDeepStrictEqual } from "node:util";
 import { HermesError, isRecord } from "../lib/index.ts";
-import { type AnyAiSdkMessage, type Fields, type Kind, kindOf, usualOrder } from "./ai-sdk.ts";
+import { type AnyAiSdkMessage, type Fields, kindOf } from "./ai-sdk.ts";
 import {
   type AssistantMessage,
   type Content,
   type ImagePart,
+  isNotedKind,
   type Message,
   newMessage,
   type Part,
+  type PartKind,
+  type TextPart,
   type ToolCall,
   type ToolMessage,
   type Vendor,
   vendorField,
 } from "./message.ts";
+import { usualOrder } from "./part-order.ts";
 
 /**
  * A tool message becomes one message per result. Throws `bad-message` with the index of the first entry that is not a message of
@@ -58,26 +62,51 @@ function fromSdkMessage(message: AnyAiSdkMessage): readonly Message[] {
 }
 
 function fromContent(content: string | readonly object[]): Content {
-  return typeof content === "string" ? content : content.map(fromPart);
+  if (typeof content === "string") return content;
+  const parts = content.map(fromPart);
+  // Several texts of a user are not joined: models get them as separate blocks.
+  return parts.length === 1 ? (plainText(parts) ?? parts) : parts;
+}
+
+/** Undefined if the parts hold more than text. */
+function plainText(parts: readonly Part[]): string | undefined {
+  const texts = parts.map((part) => (isPlain(part) ? part.text : undefined));
+  return texts.includes(undefined) ? undefined : texts.join("");
+}
+
+function isPlain(part: Part): part is TextPart {
+  return part.type === "text" && part.vendor === undefined;
 }
 
 function fromAssistant(content: string | readonly object[], options: Vendor): AssistantMessage {
   if (typeof content === "string")
     return newMessage({ role: "assistant", content, toolCalls: [], ...vendorField(options) });
-  const kinds = content.map(kindOf);
-  const of = (...wanted: readonly Kind[]): readonly object[] =>
-    content.filter((part) => wanted.includes(kindOf(part)));
+  const parts = content.filter((part) => !isEmptyText(part));
+  const kinds = parts.map(kindOf);
+  const isUsual = isDeepStrictEqual(kinds, usualOrder(kinds));
+  const of = (...wanted: readonly PartKind[]): readonly object[] =>
+    parts.filter((part) => wanted.includes(kindOf(part)));
   const reasoning = of("reasoning").map((part) => jsonSafe(part));
-  return newMessage({
-    role: "assistant",
-    content: of("content", "result").map(fromPart),
-    toolCalls: of("call").map(fromCall),
-    ...vendorField({
-      ...options,
-      ...(reasoning.length === 0 ? {} : { reasoning_details: reasoning }),
-      ...(isDeepStrictEqual(kinds, usualOrder(kinds)) ? {} : { ai_sdk_order: kinds }),
-    }),
-  });
+  return newMessage(
+    {
+      role: "assistant",
+      content: replyContent(of("content", "result").map(fromPart), isUsual),
+      toolCalls: of("call").map(fromCall),
+      ...vendorField({ ...options, ...(reasoning.length === 0 ? {} : { reasoning_details: reasoning }) }),
+    },
+    isUsual ? {} : { partOrder: kinds },
+  );
+}
+
+function isEmptyText(part: object): boolean {
+  const { type, text, ...others } = part as Fields;
+  return type === "text" && text === "" && Object.keys(safeFields(others)).length === 0;
+}
+
+/** Texts that have something between them stay apart. */
+function replyContent(parts: readonly Part[], isUsual: boolean): Content {
+  if (parts.length === 0) return null;
+  return isUsual || parts.length === 1 ? (plainText(parts) ?? parts) : parts;
 }
 
 function fromCall(part: object): ToolCall {
@@ -148,13 +177,16 @@ function fromToolPart(part: object, options: Vendor): ToolMessage {
     throw new Unreadable("has a tool result without an id or a name");
   const { content, about } = fromOutput(output);
   const result = { ...safeFields(others), output: about };
-  return newMessage({
-    role: "tool",
-    toolCallId,
-    toolName,
-    content,
-    ...vendorField({ ...options, ...(Object.keys(result).length === 0 ? {} : { ai_sdk: result }) }),
-  });
+  return newMessage(
+    {
+      role: "tool",
+      toolCallId,
+      toolName,
+      content,
+      ...vendorField({ ...options, ...(Object.keys(result).length === 0 ? {} : { ai_sdk: result }) }),
+    },
+    isNotedKind(output.type) ? { finishReason: output.type } : {},
+  );
 }
 
 export const DENIED = "Execution was denied.";
@@ -178,7 +210,7 @@ export function fromOutput(output: Fields): { readonly content: Content; readonl
 
 export const MAX_DEPTH = 100;
 
-/** Bytes become base64, URL objects become text. */
+/** What `JSON.parse(JSON.stringify(value))` would give (a Date is its ISO text), but bytes become base64. */
 function jsonSafe(value: unknown, depth = 0): unknown {
   if (typeof value === "bigint") throw new Unreadable("holds a bigint, which JSON has no form for");
   if (value instanceof URL) return value.href;
@@ -186,14 +218,24 @@ function jsonSafe(value: unknown, depth = 0): unknown {
   if (ArrayBuffer.isView(value))
     return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64");
   if (depth > MAX_DEPTH) throw new Unreadable(`is nested deeper than ${MAX_DEPTH} levels, or holds itself`);
-  if (Array.isArray(value)) return value.map((each: unknown) => jsonSafe(each, depth + 1));
-  return isRecord(value) ? safeFields(value, depth) : value;
+  if (Array.isArray(value)) return value.map((each: unknown) => jsonSafe(each, depth + 1) ?? null);
+  if (!isRecord(value)) return jsonLeaf(value);
+  if (typeof value.toJSON === "function") return jsonSafe(value.toJSON(), depth + 1);
+  const isBoxed = value instanceof Number || value instanceof String || value instanceof Boolean;
+  return isBoxed ? jsonLeaf(value.valueOf()) : safeFields(value, depth);
+}
+
+/** Undefined for what JSON leaves out of an object. */
+function jsonLeaf(value: unknown): unknown {
+  if (typeof value === "function" || typeof value === "symbol") return undefined;
+  return typeof value === "number" && !Number.isFinite(value) ? null : value;
 }
 
 function safeFields(fields: Fields, depth = 0): Fields {
   return Object.fromEntries(
-    Object.entries(fields).flatMap(([key, value]) =>
-      value === undefined ? [] : [[key, jsonSafe(value, depth + 1)]],
-    ),
+    Object.entries(fields).flatMap(([key, value]) => {
+      const safe = jsonSafe(value, depth + 1);
+      return safe === undefined ? [] : [[key, safe]];
+    }),
   );
 }

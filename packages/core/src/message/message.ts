@@ -86,12 +86,18 @@ export type Meta = {
   readonly ephemeral?: "empty_recovery" | "continuation";
   /** The message is, or begins with, the summary of a compaction. */
   readonly isHandoff?: true;
+  /** Why the model ended the reply. Of a tool message: `json`, `error-text`, `error-json` or `execution-denied`, if it is one of them. */
   readonly finishReason?: string;
+  /** The order of a reply's reasoning, content, calls and results, if it is not this one. Ignored if their numbers have changed since. */
+  readonly partOrder?: readonly ("reasoning" | "content" | "call" | "result")[];
   /** The platform's own id of the message. */
   readonly platformMessageId?: string;
   /** Posted in a group chat, but not addressed to the agent. */
   readonly observed?: true;
 };
+
+/** The kinds of parts in a reply. `result`: of a tool that the vendor ran. */
+export type PartKind = NonNullable<Meta["partOrder"]>[number];
 
 /** A message before it has its meta. */
 export type Draft = WithoutMeta<Message>;
@@ -189,6 +195,7 @@ const META_FIELDS: Readonly<Record<keyof Meta, (value: unknown) => boolean>> = {
   ephemeral: (value) => isOptional(value, (given) => given === "empty_recovery" || given === "continuation"),
   isHandoff: (value) => isOptional(value, (given) => given === true),
   finishReason: (value) => isOptional(value, isString),
+  partOrder: (value) => isOptional(value, (given) => Array.isArray(given) && given.every(isString)),
   platformMessageId: (value) => isOptional(value, isString),
   observed: (value) => isOptional(value, (given) => given === true),
 };
@@ -266,6 +273,22 @@ export function isImage(part: Part): boolean {
 /** The calls of an assistant message; none for every other role. */
 export function toolCallsOf(message: Message): readonly ToolCall[] {
   return message.role === "assistant" ? message.toolCalls : [];
+}
+
+/** How a tool ended and what its content is, in the AI SDK's terms. */
+export type OutputKind = "text" | "content" | "json" | "error-text" | "error-json" | "execution-denied";
+
+const NOTED_KINDS: ReadonlySet<unknown> = new Set(["json", "error-text", "error-json", "execution-denied"]);
+
+/** The kinds that a row names in `finish_reason`, which other programs read for replies only. */
+export function isNotedKind(value: unknown): value is OutputKind {
+  return NOTED_KINDS.has(value);
+}
+
+/** `text` and `content` if the sender did not say that it is JSON, an error or a refusal. */
+export function outputKindOf({ content, meta: { finishReason } }: ToolMessage): OutputKind {
+  if (isNotedKind(finishReason)) return finishReason;
+  return content === null || typeof content === "string" ? "text" : "content";
 }
 
 /**

@@ -27,6 +27,7 @@ import {
   vendorField,
   withMeta,
 } from "./message.ts";
+import { isPartOrder, takePartOrder } from "./part-order.ts";
 
 /** A row of OpenAI's chat API, as chat programs and Hermes Agent store it. */
 export type OpenAiMessage = {
@@ -83,13 +84,15 @@ export function parseMessage(
  * an unknown one, and the keys of this program are read.
  */
 export function readRow(row: Readonly<Record<string, unknown>>, given: Partial<Meta> = {}): Message {
-  const { _id: id, _row_id: rowId, _compressed_summary: isHandoff } = row;
+  const { _id: id, _row_id: rowId, _compressed_summary: isHandoff, _part_order: written } = row;
+  const { order = isPartOrder(written) ? written : undefined, lists } = takePartOrder(row);
   const own = withoutUndefined({
     id: text(id),
     rowId: Number.isSafeInteger(rowId) ? (rowId as number) : undefined,
     isHandoff: isHandoff === true ? (true as const) : undefined,
+    partOrder: order,
   });
-  return messageOf(row, { ...own, ...given });
+  return messageOf({ ...row, ...lists }, { ...own, ...given });
 }
 
 function messageOf(row: Readonly<Record<string, unknown>>, given: Partial<Meta> = {}): Message {
@@ -268,8 +271,8 @@ function metaFields(meta: Meta): Record<string, unknown> {
   });
 }
 
-function ownFields({ rowId, isHandoff }: Meta): Record<string, unknown> {
-  return withoutUndefined({ _row_id: rowId, _compressed_summary: isHandoff });
+function ownFields({ rowId, isHandoff, partOrder }: Meta): Record<string, unknown> {
+  return withoutUndefined({ _row_id: rowId, _compressed_summary: isHandoff, _part_order: partOrder });
 }
 
 function toolFields(message: Extract<Message, { role: "tool" }>): Record<string, unknown> {

@@ -1,5 +1,5 @@
 // The database row of a message, and its conversion from and to a message. Pure. A message that was stored and read again produces the
-// same model request. `vendor` of a message has columns for reasoning only, its other fields are not stored; parts and tool calls are
+// same model request. A tool message has its output kind in `finish_reason`, if that is neither text nor parts. `vendor` of a message has columns for reasoning only, its other fields are not stored; parts and tool calls are
 // stored as JSON, with their `vendor` (ai-sdk.ts lists the consequences for the AI SDK).
 import { inspect } from "node:util";
 import {
@@ -10,8 +10,18 @@ import {
   withoutUndefined,
 } from "../lib/index.ts";
 import { sanitizeContext } from "../security/index.ts";
-import { isRefused, type Message, REFUSED_BY_POLICY, type ToolCall, type Vendor } from "./message.ts";
+import {
+  isNotedKind,
+  isRefused,
+  type Message,
+  outputKindOf,
+  type PartKind,
+  REFUSED_BY_POLICY,
+  type ToolCall,
+  type Vendor,
+} from "./message.ts";
 import { type OpenAiMessage, parseContent, readRow, renderContent, renderToolCalls } from "./openai.ts";
+import { takePartOrder, withPartOrder } from "./part-order.ts";
 import { textOf } from "./text.ts";
 
 /** A message as the database stores it, JSON columns parsed. */
@@ -96,6 +106,7 @@ export function fromRow(row: MessageRow): Message | undefined {
   );
   const isReply = row.role === "assistant";
   const thoughts = isReply ? thoughtsOf(row) : { values: {}, written: new Map<string, string>() };
+  const isEnding = isReply || isRefused(row) || (row.role === "tool" && isNotedKind(row.finish_reason));
   const message = readRow(
     {
       role: row.role,
@@ -104,7 +115,7 @@ export function fromRow(row: MessageRow): Message | undefined {
       tool_calls: row.tool_calls ?? undefined,
       observed: row.observed ? true : undefined,
       ...thoughts.values,
-      finish_reason: isReply || isRefused(row) ? row.finish_reason : undefined,
+      finish_reason: isEnding ? row.finish_reason : undefined,
     },
     withoutUndefined({
       atSeconds: row.timestamp,
@@ -131,10 +142,34 @@ export function toNewMessage(message: Message): NewMessage & Partial<Record<Thou
     platformMessageId: meta.platformMessageId,
     ...callFields(message),
   });
+  const thoughts = role === "assistant" ? thoughtFields(vendor, meta.finishReason) : {};
   return {
     ...own,
-    ...(role === "assistant" ? thoughtFields(vendor, meta.finishReason) : {}),
+    ...(role === "assistant" && meta.partOrder !== undefined
+      ? withOrder(own, thoughts, vendor, meta.partOrder)
+      : thoughts),
+    ...(role === "tool" ? kindField(message) : {}),
     ...(isRefused(message) ? { finishReason: REFUSED_BY_POLICY } : {}),
+  };
+}
+
+function kindField(message: Message): NewMessage {
+  const kind = message.role === "tool" ? outputKindOf(message) : undefined;
+  return isNotedKind(kind) ? { finishReason: kind } : {};
+}
+
+function withOrder(
+  { content, toolCalls }: NewMessage,
+  thoughts: Record<string, unknown>,
+  { reasoning_details }: Vendor,
+  order: readonly PartKind[],
+): Record<string, unknown> {
+  const noted = withPartOrder({ content, tool_calls: toolCalls, reasoning_details }, order);
+  const { reasoning_details: _, ...others } = thoughts;
+  return {
+    ...("reasoning_details" in noted ? { ...others, reasoningDetails: noted.reasoning_details } : thoughts),
+    ...("content" in noted ? { content: noted.content } : {}),
+    ...("tool_calls" in noted ? { toolCalls: noted.tool_calls } : {}),
   };
 }
 
@@ -157,9 +192,12 @@ export function toConversationRow(row: StoredMessageRow, warn?: Warn): OpenAiMes
   const report = warnAbout(row, warn);
   const isReply = row.role === "assistant";
   const calls = row.tool_calls ? parseJsonColumn(row.tool_calls, [], report) : undefined;
+  const content = visibleContent(row, report);
+  const thoughts = isReply ? visibleThoughts(row, report) : {};
+  const { lists } = takePartOrder({ content, tool_calls: calls, ...thoughts });
   return withoutUndefined({
     role: row.role,
-    content: visibleContent(row, report) as NonNullable<OpenAiMessage["content"]> | null,
+    content: content as NonNullable<OpenAiMessage["content"]> | null,
     timestamp: row.timestamp === 0 ? undefined : row.timestamp,
     tool_call_id: row.tool_call_id || undefined,
     tool_name: row.tool_name || undefined,
@@ -167,7 +205,8 @@ export function toConversationRow(row: StoredMessageRow, warn?: Warn): OpenAiMes
     message_id: row.platform_message_id || undefined,
     observed: row.observed ? true : undefined,
     finish_reason: isReply || isRefused(row) ? row.finish_reason || undefined : undefined,
-    ...(isReply ? visibleThoughts(row, report) : {}),
+    ...thoughts,
+    ...(lists as Partial<OpenAiMessage>),
   });
 }
 

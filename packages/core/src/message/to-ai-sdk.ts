@@ -1,15 +1,7 @@
 // Converts our messages to those of one version of the AI SDK. A part that the version has no type for becomes text.
 import { isDeepStrictEqual } from "node:util";
 import { isRecord, outsideJsonOr, outsideJsonProblem, withoutUndefined } from "../lib/index.ts";
-import {
-  type AiSdkMessage,
-  type AiSdkVersion,
-  type Fields,
-  KINDS,
-  type Kind,
-  kindOf,
-  usualOrder,
-} from "./ai-sdk.ts";
+import { type AiSdkMessage, type AiSdkVersion, type Fields, kindOf } from "./ai-sdk.ts";
 import { DENIED, fromOutput, isAddress, MAX_DEPTH } from "./from-ai-sdk.ts";
 import {
   type AssistantMessage,
@@ -17,13 +9,16 @@ import {
   type ImagePart,
   isResult,
   type Message,
+  outputKindOf,
   type Part,
+  type PartKind,
   partsOf,
   type ToolCall,
   type ToolMessage,
   toolCallsOf,
   type Vendor,
 } from "./message.ts";
+import { isPartOrder, PART_KINDS, usualOrder } from "./part-order.ts";
 import { partJson, textOf } from "./text.ts";
 
 /**
@@ -77,23 +72,23 @@ function userContent(content: Content, version: AiSdkVersion): unknown {
 }
 
 function assistantContent(message: AssistantMessage, version: AiSdkVersion): unknown {
-  const { content, toolCalls, vendor = {} } = message;
+  const { content, toolCalls, meta, vendor = {} } = message;
   const reasoning = reasoningParts(vendor.reasoning_details);
   if (typeof content === "string" && toolCalls.length === 0 && reasoning.length === 0) return content;
   const said = partsOf(content);
   const isOfTool = (part: Part) =>
     part.type === "other" && isRecord(part.value) && kindOf(part.value) === "result";
-  const parts: Record<Kind, unknown[]> = {
+  const parts: Record<PartKind, unknown[]> = {
     reasoning,
     content: said.filter((part) => !isOfTool(part)).map((part) => toPart(part, "assistant", version)),
     call: toolCalls.map(toCall),
     result: said.filter(isOfTool).map((part) => toPart(part, "assistant", version)),
   };
-  const all = KINDS.flatMap((kind) => parts[kind].map(() => kind));
-  const given: readonly unknown[] = Array.isArray(vendor.ai_sdk_order) ? vendor.ai_sdk_order : [];
+  const all = PART_KINDS.flatMap((kind) => parts[kind].map(() => kind));
+  const given = isPartOrder(meta.partOrder) ? meta.partOrder : [];
   // A message that has been changed since gets the usual order.
-  const isSame = isDeepStrictEqual(usualOrder(given as readonly Kind[]), all);
-  return (isSame ? (given as readonly Kind[]) : all).map((kind) => parts[kind].shift());
+  const isSame = isDeepStrictEqual(usualOrder(given), all);
+  return (isSame ? given : all).map((kind) => parts[kind].shift());
 }
 
 /** Reasoning that came from the SDK, and Anthropic's blocks. Blocks of other vendors belong to other APIs. */
@@ -367,10 +362,17 @@ function toolParts(
       type: "tool-result",
       toolCallId,
       toolName: toolName ?? names.get(toolCallId) ?? "unknown",
-      output: toOutput(content, isRecord(about) ? about : undefined, version),
+      output: toOutput(content, isRecord(about) ? about : storedOutput(message), version),
       ...others,
     },
   ];
+}
+
+/** The output of a stored result, of which the database has the kind. */
+function storedOutput(message: ToolMessage): Vendor {
+  const type = outputKindOf(message);
+  const reason = textOf(message.content);
+  return type === "execution-denied" && reason !== DENIED ? { type, reason } : { type };
 }
 
 /** Content that was changed since, so that the stored output kind no longer fits, becomes text. */

@@ -541,7 +541,7 @@ describe("a home of version 0.1.0", () => {
 });
 
 describe("the active provider", () => {
-  it("gets turns in the background, adds its text and recall, and is shut down with the home", async () => {
+  it("gets turns in the background, adds recall but no text about tools that are not offered, and is shut down with the home", async () => {
     const home = tempDirectory();
     const more = `
       initialize(id, options) { globalThis.notes = [["initialize", options.platform, options.user_id]]; }
@@ -555,7 +555,7 @@ describe("the active provider", () => {
       await using memory = await open(home);
       const me = memory.user(ANA);
       const turn = await me.context("c", { query: "harbour cranes" });
-      expect(turn.system).toContain("Provider notes are on.");
+      expect(turn.system).not.toContain("Provider notes are on.");
       expect(turn.recall).toContain("The provider knows about harbour cranes");
       await me.remember("c", "harbour cranes", "are blue");
     }

@@ -1,4 +1,5 @@
 // Messages of the AI SDK, versions 5, 6 and 7, become ours and go back; each version's own schema says whether they are valid.
+import { join } from "node:path";
 import { type ModelMessage as ModelMessage7, modelMessageSchema as schema7 } from "ai";
 import { type ModelMessage as ModelMessage5, modelMessageSchema as schema5 } from "ai5";
 import { type ModelMessage as ModelMessage6, modelMessageSchema as schema6 } from "ai6";
@@ -24,7 +25,8 @@ import {
   toOpenAi,
   toolCallsOf,
 } from "../../src/message/index.ts";
-import type { SessionStore } from "../../src/sessions/index.ts";
+import { openSessionStore, type SessionStore } from "../../src/sessions/index.ts";
+import { tempDirectory } from "../fakes/temp-directory.ts";
 
 const VERSIONS = [5, 6, 7] as const;
 const SCHEMAS = { 5: schema5, 6: schema6, 7: schema7 };
@@ -228,7 +230,7 @@ describe("a message that was stored", () => {
     expect(readAgain(list)).toEqual(list);
   });
 
-  it("has lost its own options, and of a result all but text and parts", () => {
+  it("has lost its own options and those of a result, and has the kind of each output", () => {
     const result = (output: object) => ({ type: "tool-result", toolCallId: "c", toolName: "f", output });
     const parts = { type: "content", value: [{ type: "text", text: "x" }] };
     const outputs = [
@@ -242,15 +244,111 @@ describe("a message that was stored", () => {
       { role: "user", content: "hi", ...options },
       { role: "tool", content: outputs.map((output) => ({ ...result(output), ...options })) },
     ];
-    const asText = (value: string) => result({ type: "text", value });
     expect(readAgain(list)).toEqual([
       { role: "user", content: "hi" },
-      {
-        role: "tool",
-        content: [asText("no"), asText('{"a":1}'), asText('{"a":1}'), asText("no"), result(parts)],
-      },
+      { role: "tool", content: outputs.map(result) },
     ]);
   });
+
+  const columnsOf = (message: object) =>
+    fromAiSdk([message as AnyAiSdkMessage]).map((own) => toMessageColumns(own, { now: 1, mode: "append" }));
+  const said = (text: string) => ({ type: "text", text });
+  const call = { type: "tool-call", toolCallId: "c", toolName: "f", input: {} };
+
+  it.each([
+    ["one text of a user", { role: "user", content: [said("hello")] }, "hello"],
+    ["one text of a reply", { role: "assistant", content: [said("hello")] }, "hello"],
+    ["texts of a reply", { role: "assistant", content: [said("hel"), said("lo"), call] }, "hello"],
+    ["a text behind a call", { role: "assistant", content: [call, said("hello")] }, "hello"],
+    ["no text", { role: "assistant", content: [said(""), call] }, null],
+  ])("is plain text in its column: %s", (_name, message, expected) => {
+    expect(columnsOf(message)).toMatchObject([{ content: expected }]);
+  });
+
+  it("keeps apart what a model gets as separate blocks", () => {
+    const user = { role: "user", content: [said("a"), said("b")] };
+    const reply = { role: "assistant", content: [said("a"), call, said("b")] };
+    expect(readAgain([user, reply])).toEqual([user, reply]);
+  });
+
+  it("has no note of its order unless that is an unusual one", () => {
+    const thought = { type: "reasoning", text: "hm" };
+    const [usual] = columnsOf({ role: "assistant", content: [thought, said("a"), call] });
+    expect(JSON.stringify(usual)).not.toContain("hermes");
+    const [unusual] = columnsOf({ role: "assistant", content: [said("a"), thought, call] });
+    expect(JSON.parse(unusual?.reasoning_details ?? "")).toEqual([
+      { ...thought, providerOptions: { hermes: { order: ["content", "reasoning", "call"] } } },
+    ]);
+    expect(JSON.stringify([unusual?.content, unusual?.tool_calls])).not.toContain("hermes");
+  });
+
+  it("has what JSON makes of values that are no JSON", () => {
+    const value = { at: new Date(0), gone: undefined, none: [undefined, Number.NaN], run: () => 1 };
+    const output = { type: "json", value };
+    const result = { type: "tool-result", toolCallId: "c", toolName: "f", output };
+    const [columns] = columnsOf({ role: "tool", content: [result] });
+    expect(columns).toMatchObject({ content: JSON.stringify(value), finish_reason: "json" });
+    expect(columns?.content).toBe('{"at":"1970-01-01T00:00:00.000Z","none":[null,null]}');
+  });
+
+  it("that was pruned since keeps the kind that its text still has", () => {
+    const result = (output: object) => ({ type: "tool-result", toolCallId: "c", toolName: "f", output });
+    const outputs = ["json", "error-json", "error-text"].map((type) => result({ type, value: "x" }));
+    const [list] = [{ role: "tool", content: outputs }];
+    const pruned = fromAiSdk([list as AnyAiSdkMessage]).flatMap((own) => {
+      const columns = { ...toMessageColumns(own, { now: 1, mode: "append" }), content: "[pruned" };
+      return fromRow(toMessageRow({ ...columns, id: 1, session_id: "s", active: 1, origin_id: null })) ?? [];
+    });
+    const [made] = toAiSdk(pruned, { version: 7 });
+    const parts = made?.content as { output: unknown }[] | undefined;
+    expect(parts?.map(({ output }) => output)).toEqual(
+      ["text", "error-text", "error-text"].map((type) => ({ type, value: "[pruned" })),
+    );
+  });
+});
+
+describe("a reply with tools that the vendor ran", () => {
+  const thought = (text: string, options: object) => ({ type: "reasoning", text, providerOptions: options });
+  const search = { toolCallId: "s1", toolName: "web_search" };
+  const ran = (options: object) => [
+    { type: "tool-call", ...search, input: { q: "x" }, providerExecuted: true, ...options },
+    { type: "tool-result", ...search, output: { type: "json", value: [{ url: "u", encrypted: "E" }] } },
+  ];
+  const call = { type: "tool-call", toolCallId: "c9", toolName: "w", input: {} };
+  const anthropic = [
+    thought("t2", { anthropic: { signature: "S2" } }),
+    ...ran({}),
+    thought("t3", { anthropic: { signature: "S3" } }),
+    { type: "text", text: "found " },
+    { type: "text", text: "cited" },
+    call,
+  ];
+  const openai = [
+    thought("a", { openai: { itemId: "rs_2", reasoningEncryptedContent: "E2" } }),
+    ...ran({ providerOptions: { openai: { itemId: "ws_1" } } }),
+    thought("", { openai: { itemId: "rs_3", reasoningEncryptedContent: "E3" } }),
+    { type: "text", text: "found", providerOptions: { openai: { itemId: "msg_2" } } },
+    call,
+  ];
+
+  it.each([
+    ["Anthropic's", anthropic],
+    ["OpenAI's", openai],
+  ])(
+    "comes back from the database in its order, also from a copy of its session: %s",
+    async (_name, content) => {
+      await using store = await openSessionStore({ path: join(tempDirectory(), "state.db") });
+      const reply = { role: "assistant" as const, content };
+      await store.createSession("s", { source: "test" });
+      await store.appendMany("s", fromAiSdk([reply]));
+      await store.createSession("copy", { source: "test" });
+      await store.appendMany("copy", await store.getMessages("s"));
+      for (const id of ["s", "copy"]) {
+        const own = (await store.getMessages(id)).flatMap((row) => fromRow(row) ?? []);
+        for (const version of VERSIONS) expect(toAiSdk(own, { version })).toEqual([reply]);
+      }
+    },
+  );
 });
 
 describe("entries that are no messages of the SDK", () => {
@@ -487,7 +585,7 @@ function messagesOf(version: AiSdkVersion): fc.Arbitrary<AnyAiSdkMessage[]> {
 /** Bytes as base64, addresses as text, and results that follow each other in one message: what both sides agree on. */
 function canonical(messages: readonly AnyAiSdkMessage[]): unknown {
   const merged: AnyAiSdkMessage[] = [];
-  for (const message of messages) {
+  for (const message of messages.map(withPlainText)) {
     const last = merged.at(-1);
     const isMore =
       message.role === "tool" &&
@@ -498,6 +596,50 @@ function canonical(messages: readonly AnyAiSdkMessage[]): unknown {
     else merged.push(message);
   }
   return plain(merged);
+}
+
+/** Text alone as one text, and no empty text in a reply. */
+function withPlainText(message: AnyAiSdkMessage): AnyAiSdkMessage {
+  const { role, content } = message;
+  if (typeof content === "string" || (role !== "user" && role !== "assistant")) return message;
+  const isText = (part: object) => "text" in part && !isThought(part) && !("providerOptions" in part);
+  const parts = content.filter(
+    (part) => role === "user" || !isText(part) || !("text" in part && part.text === ""),
+  );
+  const texts = parts.filter(isText).map((part) => ("text" in part ? String(part.text) : ""));
+  const joined = texts.join("");
+  if (texts.length === parts.length && texts.length > 0 && (role === "assistant" || texts.length === 1))
+    return { ...message, content: joined };
+  const kinds = parts.map((part) =>
+    isThought(part) ? "1" : isText(part) ? "2" : isCall(part) ? "3" : "other",
+  );
+  const isJoined =
+    !kinds.includes("other") && kinds.join("") === kinds.toSorted().join("") && texts.length > 1;
+  if (!isJoined || role === "user") return { ...message, content: parts };
+  const before = parts.slice(0, kinds.indexOf("2"));
+  return { ...message, content: [...before, { type: "text", text: joined }, ...parts.filter(isCall)] };
+}
+
+function isThought(part: object): boolean {
+  return "type" in part && part.type === "reasoning";
+}
+
+function isCall(part: object): boolean {
+  return "type" in part && part.type === "tool-call";
+}
+
+/** Without the options that have no column. */
+function withoutOptions(messages: readonly AnyAiSdkMessage[]): AnyAiSdkMessage[] {
+  const bare = <T extends object>({ providerOptions: _, ...rest }: T & { providerOptions?: unknown }) => rest;
+  return messages.map((message) => {
+    const { role, content } = bare(message) as AnyAiSdkMessage;
+    if (role !== "tool" || typeof content === "string") return { role, content };
+    const results = content.map((part) => {
+      const own = bare(part) as { output?: object };
+      return own.output === undefined ? own : { ...own, output: bare(own.output) };
+    });
+    return { role, content: results };
+  });
 }
 
 function plain(value: unknown): unknown {
@@ -524,6 +666,33 @@ describe.each(VERSIONS)("messages of version %i", (version) => {
         expect(canonical(back)).toEqual(canonical(messages));
       }),
       { numRuns: 400 },
+    );
+  });
+
+  it("come back from the database as they were, but for options without a column", {
+    timeout: 60_000,
+  }, async () => {
+    await using store = await openSessionStore({ path: join(tempDirectory(), "state.db") });
+    let runs = 0;
+    await fc.assert(
+      fc.asyncProperty(messagesOf(version), async (messages) => {
+        runs += 1;
+        let own = fromAiSdk(messages);
+        // The second time as copies of stored rows.
+        for (const id of [`a${runs}`, `b${runs}`]) {
+          await store.createSession(id, { source: "test" });
+          await store.appendMany(id, own);
+          own = (await store.getMessages(id)).flatMap((row) => fromRow(row) ?? []);
+          const back = toAiSdk(own, { version }) as AnyAiSdkMessage[];
+          for (const message of back) SCHEMAS[version].parse(message);
+          expect(canonical(back)).toEqual(canonical(withoutOptions(messages)));
+          const shown = await store.getMessagesAsConversation(id);
+          const sent = own.map((message) => toOpenAi(message, { forOthers: true }));
+          const all = JSON.stringify([own.map(({ meta: _, ...rest }) => rest), back, sent, shown]);
+          expect(all).not.toContain('"hermes"');
+        }
+      }),
+      { numRuns: 150 },
     );
   });
 

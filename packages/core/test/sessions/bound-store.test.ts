@@ -36,6 +36,24 @@ describe("a bound store", () => {
     return { home, ann, ben, message: message?.id ?? -1, [Symbol.asyncDispose]: () => home.close() };
   }
 
+  it("creates a session that another process of the same person creates at the same moment", async () => {
+    await using files = await opened();
+    const { home } = files;
+    const racing = Object.create(home, {
+      resolveSessionId: {
+        /** Between the first look with the person's scope and the one without it. */
+        async value(id: string, scope?: Scope) {
+          if (scope === undefined) await files.ann.createSession("new", { source: "cli" });
+          return home.resolveSessionId(id, scope);
+        },
+      },
+    }) as SessionStore;
+    expect(await bindStore(racing, ANN).createSession("new", { source: "cli" })).toBe("new");
+    await expect(bindStore(racing, BEN).createSession("new", { source: "cli" })).rejects.toMatchObject({
+      code: "bad-session-id",
+    });
+  });
+
   const NOWHERE = { session: "nowhere", message: 987_654 };
   const everyMember = Object.entries({ ...READS, ...WRITES });
 
