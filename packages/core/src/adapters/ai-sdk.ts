@@ -134,11 +134,25 @@ function toUiMessages(messages: readonly Message[]): ChatUiMessage[] {
     const isStep = role === "assistant" && last?.role === "assistant";
     const target = isStep ? last : { id: String(meta.rowId ?? meta.id), role, parts: [] };
     if (!isStep) list.push(target);
-    if (role === "assistant") target.parts.push({ type: "step-start" }, ...reasoningOf(message));
-    target.parts.push(...partsOf(message.content).map(uiPart));
-    for (const call of toolCallsOf(message)) target.parts.push(uiTool(call, results.get(call.id)));
+    if (role === "assistant") target.parts.push({ type: "step-start" });
+    target.parts.push(...uiParts(message, results));
   }
   return list;
+}
+
+/** Reasoning, content, calls; or in the order of the reply, if that is another one and nothing has been changed since. */
+function uiParts(message: Message, results: ReadonlyMap<string, ToolMessage>): readonly ChatUiPart[] {
+  const parts = {
+    reasoning: message.role === "assistant" ? reasoningOf(message) : [],
+    content: partsOf(message.content).map(uiPart),
+    call: toolCallsOf(message).map((call) => uiTool(call, results.get(call.id))),
+  };
+  const usual = [...parts.reasoning, ...parts.content, ...parts.call];
+  const order = (message.meta.partOrder ?? []).map((kind) => (kind === "result" ? "content" : kind));
+  const isWhole = (["reasoning", "content", "call"] as const).every(
+    (kind) => order.filter((each) => each === kind).length === parts[kind].length,
+  );
+  return isWhole ? order.flatMap((kind) => parts[kind].shift() ?? []) : usual;
 }
 
 function reasoningOf({ vendor = {} }: Message): ChatUiPart[] {

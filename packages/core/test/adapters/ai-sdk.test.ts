@@ -515,26 +515,13 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
       { type: "tool-call", toolCallId: "k1", toolName: "memory", input: {} },
       { type: "tool-call", toolCallId: "k2", toolName: "memory", input: {} },
     ];
-    const output = (toolCallId: string, value: string) => ({
+    const output = (toolCallId: string, type: string, value: string) => ({
       role: "tool",
-      content: [{ type: "tool-result", toolCallId, toolName: "memory", output: { type: "text", value } }],
+      content: [{ type: "tool-result", toolCallId, toolName: "memory", output: { type, value } }],
     });
-    await me.remember("c1", [user("?"), assistant(parts), output("k1", "kaboom"), output("k2", "fine")]);
-    // The kind of an output, as the message layer notes it.
-    const noted: UserMemory = Object.create(me, {
-      transcript: {
-        value: async (id: string, options: { format: "hermes" }) => {
-          const page = await me.transcript(id, options);
-          const messages = page?.messages.map((message) =>
-            message.role === "tool" && message.toolCallId === "k1"
-              ? { ...message, meta: { ...message.meta, finishReason: "error-text" } }
-              : message,
-          );
-          return { ...page, messages };
-        },
-      },
-    });
-    const shown = await chat(noted).uiMessages();
+    const results = [output("k1", "error-text", "kaboom"), output("k2", "text", "fine")];
+    await me.remember("c1", [user("?"), assistant(parts), ...results]);
+    const shown = await chat(me).uiMessages();
     expect(shown[1]?.parts.slice(1)).toMatchObject([
       { type: "reasoning", text: "Hm.", providerMetadata: signed },
       { type: "reasoning", text: "", providerMetadata: redacted },
@@ -544,6 +531,17 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
     expect(await sdk.validated(shown, chat(me).tools)).toEqual(shown);
     const [, reply] = (await sdk.fromUi(shown)) as { content: object[] }[];
     expect(reply?.content.slice(0, 2)).toMatchObject(parts.slice(0, 2));
+  });
+
+  it("shows a user interface the parts of a reply in their order", async () => {
+    const me = await ana();
+    const memory = chat(me);
+    const text = { type: "text", text: "Before." };
+    const tool = call("k1", "memory", { action: "add", target: "user", content: "Has a kiln" });
+    const model = sdk.model([[text, tool, { type: "reasoning", text: "Hm." }], "Done."]);
+    const live = await sdk.live({ model, memory, messages: [user("I have a kiln")], steps: 2 });
+    const [, shown] = await memory.uiMessages();
+    expect(shown?.parts.map(({ type }) => type)).toEqual(live.parts.map(({ type }) => type));
   });
 
   it("creates no chat by reading one", async () => {
