@@ -238,11 +238,12 @@ export class Chats implements Members {
     const options = { ...kind, shown: asShown };
     const newest = stored.filter(isSpoken);
     const isCompacted = newest.some(isHandoff);
-    const whole = align(newest, given, { ...options, isExchange: isCompacted || kind.isExchange === true });
-    if (!isCompacted || whole.isAnchored) return whole;
-    const shared = align(newest, given, options);
-    const summary = stored.filter(isTold).findLastIndex(isHandoff);
-    if (commonStart(stored.filter(isTold), given, asShown) > summary) return shared;
+    if (!isCompacted) return align(newest, given, options);
+    const end = align(newest, given, { ...options, isExchange: true });
+    if (end.isAnchored) return end;
+    const told = stored.filter(isTold);
+    if (commonStart(told, given, asShown) > told.findLastIndex(isHandoff))
+      return align(newest, given, options);
     // The caller's list begins before the compaction.
     const { messages } = await loadWholeChat(store, sessionId, stored);
     return align(messages.filter(isSpoken), given, options);

@@ -31,7 +31,7 @@ describe("a reply", () => {
   });
 
   it.each([
-    ["a call that failed", { response: Promise.reject(new Error("429")) }],
+    ["a call that failed", () => ({ response: Promise.reject(new Error("429")) })],
     ["a promise that was rejected", () => Promise.reject(new Error("429"))],
     ["a result without messages", { response: { messages: [] } }],
   ])("is missing in %s", async (_, reply) => {
