@@ -48,6 +48,8 @@ export type FitOptions = {
    * accept the list.
    */
   readonly isRefused?: boolean;
+  /** Also the newest message of the user may lose its middle, after all other texts. */
+  readonly isNewestCut?: boolean;
 };
 
 const LEAST_RESULT_TOKENS = 150;
@@ -61,10 +63,11 @@ export function fitMessages(
   messages: readonly Message[],
   limitTokens: number,
   whereIs: WhereIs,
-  { whereLeft = "", isRefused = false, stored }: FitOptions = {},
+  { whereLeft = "", isRefused = false, isNewestCut = false, stored }: FitOptions = {},
 ): Fitted {
   const write = (body: string): string => handoffText(body, stored);
   const newest = messages.findLast(isUsersOwn);
+  const isNewest = (message: Message): boolean => message === newest;
   const isText = (message: Message): boolean =>
     message !== newest && !isResult(message) && roleOf(message) !== "system" && !isHandoff(message);
   const cut = untilItFits(messages, limitTokens, [
@@ -74,6 +77,10 @@ export function fitMessages(
     (list) => list.map(withShortCalls),
     (list, excess) => shortenTexts(list, { excess, isCandidate: isText, least: LEAST_TEXT_TOKENS, whereIs }),
     (list, excess) => list.map((message) => withShortHandoff(message, excess)),
+    (list, excess) =>
+      isNewestCut
+        ? shortenTexts(list, { excess, isCandidate: isNewest, least: LEAST_TEXT_TOKENS, whereIs })
+        : list,
   ]);
   const fewest = untilItFits(cut, limitTokens, [
     (list) => withoutOldest(list, limitTokens, write, whereLeft),
@@ -233,6 +240,14 @@ const SEE_END = "The note at the end names the whole text.";
 function keptNote(text: string, where: string): RegExpExecArray | undefined {
   const found = KEPT_NOTE.exec(text);
   return found !== null && where.includes(`kept as result ${found[3]}`) ? found : undefined;
+}
+
+/** True if `text` is `whole` without its middle. */
+export function isCutOf(text: string, whole: string): boolean {
+  const cut = CUT_NOTE.exec(text);
+  if (cut === null) return false;
+  const [start, end] = [text.slice(0, cut.index), text.slice(cut.index + cut[0].length)];
+  return start.length + end.length < whole.length && whole.startsWith(start) && whole.endsWith(end);
 }
 
 /** At most `tokens`, the note included. A text that was cut before keeps one note that counts both cuts. */

@@ -16,6 +16,7 @@ export {
 } from "./compress-command.ts";
 export { ContextCompressor, type ContextCompressorOptions } from "./compressor/compressor.ts";
 export { handoffBody, isHandoff, isTaskList, withoutHandoff } from "./compressor/handoff.ts";
+export { withoutMedia, withShortCalls } from "./compressor/prune.ts";
 export {
   type CompressOptions,
   type CompressOutcome,
@@ -35,7 +36,7 @@ export {
   type UnchangedReason,
 } from "./engine.ts";
 export { checkEngine, type EngineCommand, type ListedEngine, listEngines } from "./engine-plugins.ts";
-export { fitMessages } from "./fit.ts";
+export { fitMessages, isCutOf } from "./fit.ts";
 export { refusedCount, repairPairs, STUB, withoutRefused } from "./list-repair.ts";
 export { LosslessEngine, type LosslessEngineOptions } from "./lossless/lossless-engine.ts";
 export { losslessSettings } from "./lossless/settings.ts";

@@ -213,11 +213,16 @@ function toPlainRow(message: Message): OpenAiMessage {
   const { role, content, tool_calls, tool_call_id, name } = toOpenAi(message, { forOthers: true });
   return {
     role,
-    content: content ?? (tool_calls === undefined ? "" : null),
+    content: isNothing(content) ? (tool_calls === undefined ? "" : null) : content,
     ...(tool_calls === undefined ? {} : { tool_calls: tool_calls.map(plainCall) }),
     ...(tool_call_id === undefined ? {} : { tool_call_id }),
     ...(name === undefined || role === "tool" ? {} : { name }),
   };
+}
+
+/** Servers refuse an empty list of parts. */
+function isNothing(content: OpenAiMessage["content"]): boolean {
+  return content === undefined || content === null || (Array.isArray(content) && content.length === 0);
 }
 
 function plainCall({ id, function: called }: NonNullable<OpenAiMessage["tool_calls"]>[number]) {

@@ -7,6 +7,7 @@ import {
   isHandoff,
   repairPairs,
   STUB,
+  withoutHandoff,
   withoutRefused,
 } from "../context/index.ts";
 import { MEMORY_TARGETS } from "../curated/index.ts";
@@ -17,7 +18,16 @@ import { type Content, type Message, newMessage, textOf, withMeta } from "../mes
 import { injectRecall } from "../providers/index.ts";
 import { sanitizeContext } from "../security/index.ts";
 import { INTERNAL_SOURCES, type SessionRow, type SessionStore } from "../sessions/index.ts";
-import { align, commonStart, exchangeId } from "./align.ts";
+import {
+  type Alignment,
+  align,
+  alignExchange,
+  commonStart,
+  exchangeId,
+  inCallOrder,
+  inTurns,
+  isSame,
+} from "./align.ts";
 import { chatIdOf, chatSessionId, findChat } from "./chat-id.ts";
 import { asShown, inFormat, isSpoken, lastUserText, readGiven, readReply } from "./chat-messages.ts";
 import { ChatProviders } from "./chat-providers.ts";
@@ -108,15 +118,16 @@ export class Chats implements Members {
     const stored = await loadChat(store, row.id);
 
     const spoken = given.filter(isTold);
-    const fresh = spoken.slice(await this.#knownOf(store, row.id, stored, spoken));
-    const history = repairPairs(cleaned(stored));
+    const { late, fresh } = await this.#align(store, row.id, stored, spoken);
+    const history = withoutStubs(repairPairs(cleaned(stored)));
     const fitted = fitTurns(history, maxTokens);
     const asked = query ?? lastUserText(spoken); // in the middle of a turn, what the user said is stored already
     const recall = options.recall === false ? "" : await this.#recall(chatId, store, row.id, stored, asked);
     signal?.throwIfAborted();
 
     const front = given.filter(({ role }) => role === "system");
-    const messages = [...front, ...repairPairs([...fitted.messages, ...fresh])];
+    // Together, because results of stored calls may be among the new messages.
+    const messages = [...front, ...repairPairs([...fitted.messages, ...late, ...spoken.slice(fresh)])];
     const request =
       query === undefined
         ? withRecall(messages, recall)
@@ -216,24 +227,26 @@ export class Chats implements Members {
     return text;
   }
 
-  /** How many messages at the front of the list the chat has. */
-  async #knownOf(
+  /** Which messages of the list the chat has. */
+  async #align(
     store: SessionStore,
     sessionId: string,
     stored: readonly Message[],
     given: readonly Message[],
     kind: { readonly isExchange?: boolean; readonly isNew?: boolean } = {},
-  ): Promise<number> {
+  ): Promise<Alignment> {
     const options = { ...kind, shown: asShown };
-    const newest = stored.filter(isTold);
-    const summary = newest.findLastIndex(isHandoff);
-    if (summary < 0 || commonStart(newest, given, asShown) > summary)
-      return align(newest, given, options).fresh;
+    const newest = stored.filter(isSpoken);
+    const isCompacted = newest.some(isHandoff);
+    if (!isCompacted) return align(newest, given, options);
     const end = align(newest, given, { ...options, isExchange: true });
-    if (end.isAnchored) return end.fresh;
+    if (end.isAnchored) return end;
+    const told = stored.filter(isTold);
+    if (commonStart(told, given, asShown) > told.findLastIndex(isHandoff))
+      return align(newest, given, options);
     // The caller's list begins before the compaction.
     const { messages } = await loadWholeChat(store, sessionId, stored);
-    return align(messages.filter(isTold), given, options).fresh;
+    return align(messages.filter(isSpoken), given, options);
   }
 
   // ---- Remember ----
@@ -268,23 +281,26 @@ export class Chats implements Members {
     isExchange: boolean,
     id: string | undefined,
   ): Promise<Change> {
-    const isKnown = id !== undefined && (await hasExchange(store, row.id, stored, id));
-    const known = isKnown
-      ? given.length
-      : await this.#knownOf(store, row.id, stored, given, { isExchange, isNew: id !== undefined });
-    return { known, takenBack: 0, add: given.slice(known), isNew: known < given.length };
+    const found = id === undefined ? undefined : await findExchange(store, row.id, stored, id);
+    const { fresh, late } =
+      found === undefined
+        ? await this.#align(store, row.id, stored, given, { isExchange, isNew: id !== undefined })
+        : restOf(found, given);
+    const add = [...late, ...given.slice(fresh)];
+    return { known: given.length - add.length, takenBack: 0, add, isNew: add.length > 0 };
   }
 
   /** The list is the whole chat: rows after the last common message are taken back, in whole turns. */
   async #following(
     { store, row }: HeldChat,
     stored: readonly Message[],
-    given: readonly Message[],
+    asGiven: readonly Message[],
   ): Promise<Change> {
-    const all = stored.filter(isTold);
+    const given = inCallOrder(asGiven);
+    const all = inCallOrder(stored.filter(isTold));
     const isSummaryGiven = commonStart(all, given, asShown) > all.findLastIndex(isHandoff);
     const whole = isSummaryGiven ? undefined : await loadWholeChat(store, row.id, stored);
-    const list = whole === undefined ? all : whole.messages.filter(isTold);
+    const list = whole === undefined ? all : inCallOrder(whole.messages.filter(isTold));
     const changeable =
       whole?.changeable ??
       new Set(stored.slice(stored.findLastIndex(isHandoff) + 1).flatMap(({ meta }) => meta.rowId ?? []));
@@ -511,33 +527,29 @@ function fitTurns(messages: readonly Message[], maxTokens: number): FittedTurns 
   const isPinned = pinned !== undefined && estimateMessages(pinned) <= maxTokens / 2;
   let room = isPinned ? maxTokens - estimateMessages(pinned) : maxTokens;
   const kept: (readonly Message[])[] = [];
-  let first = turns.length;
   for (let at = turns.length - 1; at > (isPinned ? summary : -1); at -= 1) {
-    const turn = turns[at] ?? [];
+    const whole = turns[at] ?? [];
+    const isNewest = at === turns.length - 1;
+    const turn = isNewest && estimateMessages(whole) > room ? shortened(whole, room) : whole;
     const cost = estimateMessages(turn);
-    if (cost > room && at === turns.length - 1) {
-      const short = fitMessages(turn, room, () => "The whole text is stored.").messages;
-      if (estimateMessages(short) <= room) kept.unshift(short);
-      else break;
-    } else if (cost > room) break;
-    else kept.unshift(turn);
-    room -= Math.min(cost, room);
-    first = at;
+    if (cost > room) break;
+    kept.unshift(turn);
+    room -= cost;
   }
   const list = [...(isPinned ? pinned : []), ...kept.flat()];
-  const shown = turns.slice(first).flat().length + (isPinned ? pinned.length : 0);
-  return { messages: list, leftOut: messages.length - shown };
+  return { messages: list, leftOut: messages.length - list.length };
 }
 
-/** A turn begins with a message of the user; messages before the first one are a turn of their own. */
-function inTurns(messages: readonly Message[]): readonly (readonly Message[])[] {
-  const turns: Message[][] = [];
-  for (const message of messages) {
-    const last = turns.at(-1);
-    if (last === undefined || message.role === "user") turns.push([message]);
-    else last.push(message);
-  }
-  return turns;
+/** Without the note about rounds that left the turn: it looks like the summary of a compaction. `leftOut` counts them. */
+function shortened(turn: readonly Message[], maxTokens: number): readonly Message[] {
+  const where = () => "The whole text is stored.";
+  const { messages } = fitMessages(turn, maxTokens, where, { isNewestCut: true });
+  if (turn.some(isHandoff)) return withoutStubs(messages);
+  return withoutStubs(messages.flatMap((message) => withoutHandoff(message) ?? []));
+}
+
+function withoutStubs(messages: readonly Message[]): readonly Message[] {
+  return messages.filter(({ role, content }) => role !== "tool" || content !== STUB);
 }
 
 /** Recall belongs to the last message of the user. */
@@ -603,20 +615,38 @@ function readOptions(value: unknown): RememberOptions {
   return { id, follow, signal };
 }
 
-/** Also in the sessions before a compaction, where a late retry may belong. */
-async function hasExchange(
+/**
+ * The stored messages from the first one of the exchange on; undefined if there is none. Also looked for in the sessions before a
+ * compaction, where a late retry may belong.
+ */
+async function findExchange(
   store: SessionStore,
   sessionId: string,
   stored: readonly Message[],
   id: string,
-): Promise<boolean> {
+): Promise<readonly Message[] | undefined> {
   const wanted = exchangeId(id);
-  const has = (messages: readonly Message[]): boolean =>
-    messages.some(({ meta }) => meta.platformMessageId === wanted);
-  if (has(stored)) return true;
-  for (const earlier of (await store.listContinued(sessionId)).toReversed())
-    if (earlier !== sessionId && has(await loadChat(store, earlier))) return true;
-  return false;
+  const from = (messages: readonly Message[]): readonly Message[] | undefined => {
+    const spoken = messages.filter(isSpoken);
+    const at = spoken.findIndex(({ meta }) => meta.platformMessageId === wanted);
+    return at < 0 ? undefined : spoken.slice(at);
+  };
+  const here = from(stored);
+  if (here !== undefined) return here;
+  for (const earlier of (await store.listContinued(sessionId)).toReversed()) {
+    const there = earlier === sessionId ? undefined : from(await loadChat(store, earlier));
+    if (there !== undefined) return there;
+  }
+  return undefined;
+}
+
+/** What of the exchange is not stored yet: the first call may have had the question only. */
+function restOf(stored: readonly Message[], given: readonly Message[]): Alignment {
+  const [first] = stored;
+  const from = given.findLastIndex((message) => isSame(first, message, asShown));
+  if (from < 0) return { fresh: given.length, late: [], isAnchored: true };
+  const { fresh, ...rest } = alignExchange(stored, given.slice(from), asShown);
+  return { ...rest, fresh: from + fresh };
 }
 
 /** The first message carries the id of the exchange. Rows of other sessions and times of the past are not taken over. */

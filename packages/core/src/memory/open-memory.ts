@@ -85,11 +85,15 @@ class PersonMemory implements UserMemory {
 
   readonly context: UserMemory["context"] = (chatId, options) =>
     this.#pass(async () => (await this.#openChats()).context(chatId, options));
-  readonly remember: UserMemory["remember"] = async (chatId: string, ...args: unknown[]) => {
-    const { readArguments } = await import("./chats.ts");
-    const read = await readArguments(args); // outside the gate: a reply that is awaited may itself need this memory
-    return this.#pass(async () => (await this.#openChats()).remember(chatId, read));
-  };
+  readonly remember: UserMemory["remember"] = (chatId: string, ...args: unknown[]) =>
+    this.#pass(async (step) => {
+      const { readArguments } = await import("./chats.ts");
+      const [said, reply] = args;
+      // A reply that arrives later may itself need this memory.
+      const isAwaited = typeof said === "string" && typeof reply === "object" && !Array.isArray(reply);
+      const read = await (isAwaited ? step(() => readArguments(args)) : readArguments(args));
+      return (await this.#openChats()).remember(chatId, read);
+    });
   readonly transcript: UserMemory["transcript"] = (chatId, options) =>
     this.#pass(async () => (await this.#openChats()).transcript(chatId, options));
   readonly chats: UserMemory["chats"] = (...args) =>
@@ -129,18 +133,18 @@ class PersonMemory implements UserMemory {
 
   readonly search: UserMemory["search"] = (...args) =>
     this.#pass(async () => (await import("./search.ts")).searchMemory(this.layers, ...args));
-  readonly erase: UserMemory["erase"] = async (options = {}) => {
-    const { erasePerson } = await import("./erase.ts");
-    if (options.dryRun) return this.#pass(() => erasePerson(this.layers, options));
-    return this.#gate.passAlone(async () => {
-      const chats = await this.#chats;
-      // Before it, so that turns on their way to the provider are erased there; after it, for what the provider's end did.
-      await chats?.forgetAll();
-      const erased = await erasePerson(this.layers, options);
-      await chats?.forgetAll();
-      return erased;
-    });
-  };
+  readonly erase: UserMemory["erase"] = (options = {}) =>
+    options.dryRun
+      ? this.#pass(async () => (await import("./erase.ts")).erasePerson(this.layers, options))
+      : this.#gate.passAlone(async () => {
+          const { erasePerson } = await import("./erase.ts");
+          const chats = await this.#chats;
+          // Before it, so that turns on their way to the provider are erased there; after it, for what providers did at their end.
+          await chats?.forgetAll();
+          const erased = await erasePerson(this.layers, options);
+          await chats?.forgetAll();
+          return erased;
+        });
 
   /** One call, which an erasure waits for. What it began in the background may end after it. */
   async #pass<T>(work: (step: StepOutside) => Promise<T>): Promise<T> {
@@ -150,7 +154,7 @@ class PersonMemory implements UserMemory {
       return await this.#gate.pass(work);
     } finally {
       this.#calls -= 1;
-      void this.#rest();
+      this.#rest().catch(() => undefined); // the caller got the error
     }
   }
 

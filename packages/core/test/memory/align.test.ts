@@ -1,7 +1,7 @@
 // Which messages of a caller's list are new, for every kind of list.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { align, commonStart, exchangeId, responseId } from "../../src/memory/align.ts";
+import { align, commonStart, exchangeId, inCallOrder, responseId } from "../../src/memory/align.ts";
 import { type Message, newMessage, withMeta } from "../../src/message/index.ts";
 
 /** Turns of a chat; texts repeat often, ids of calls do not. */
@@ -104,7 +104,7 @@ describe("align", () => {
         const more = chat(after, 100).map((message, at) =>
           message.role === "user" ? { ...message, content: `new ${at}` } : message,
         );
-        expect(align(stored(chat(before)), rewritten(more))).toEqual({ fresh: 0, isAnchored: false });
+        expect(align(stored(chat(before)), rewritten(more))).toMatchObject({ fresh: 0, isAnchored: false });
       }),
     );
   });
@@ -114,15 +114,90 @@ describe("align", () => {
       fc.property(turns, turns, fc.boolean(), (before, after, isExchange) => {
         const known = chat(before);
         const list = chat(after, 50);
-        const { fresh } = align(stored(known), rewritten(list), { isExchange });
+        const given = rewritten(list);
+        const { fresh, late } = align(stored(known), given, { isExchange });
         let at = 0;
-        for (const message of list.slice(0, fresh)) {
+        for (const message of given.slice(0, fresh)) {
+          if (late.includes(message)) continue;
           while (at < known.length && commonStart([known[at] as Message], [message]) === 0) at += 1;
           expect(at).toBeLessThan(known.length);
           at += 1;
         }
       }),
     );
+  });
+
+  it("knows a result by its call: a client may mask, reshape and reorder results", () => {
+    const answers = fc.constantFrom("An error occurred.", "", '{"other":[1]}', "3 rows");
+    const batches = fc.array(
+      fc.record({ count: fc.integer({ min: 1, max: 4 }), order: fc.infiniteStream(fc.nat()), answers }),
+      { minLength: 1, maxLength: 5 },
+    );
+    fc.assert(
+      fc.property(batches, fc.boolean(), (all, hasMore) => {
+        const [chatList, client] = [[] as Message[], [] as Message[]];
+        for (const [turn, { count, order, answers: text }] of all.entries()) {
+          const ids = Array.from({ length: count }, (_, at) => `call-${turn}-${at}`);
+          const asked = newMessage({ role: "user", content: "go on" });
+          const toolCalls = ids.map((id) => ({ id, name: "look", arguments: "{}" }));
+          const call = newMessage({ role: "assistant", content: null, toolCalls });
+          const reply = newMessage({ role: "assistant", content: "done", toolCalls: [] });
+          const result = (content: string) => (toolCallId: string) =>
+            newMessage({ role: "tool", content, toolCallId });
+          const mixed = ids
+            .map((id) => [order.next().value as number, id] as const)
+            .sort(([one], [other]) => one - other)
+            .map(([, id]) => id);
+          chatList.push(asked, call, ...ids.map(result("stored")), reply);
+          client.push(asked, call, ...mixed.map(result(text)), reply);
+        }
+        const more = hasMore ? [newMessage({ role: "user", content: "and now?" })] : [];
+        const given = [...client, ...more];
+        expect(align(stored(chatList), given)).toMatchObject({ fresh: client.length, late: [] });
+        expect(commonStart(inCallOrder(chatList), inCallOrder(given))).toBe(client.length);
+      }),
+    );
+  });
+
+  it("takes a result that came later than its call, and only that", () => {
+    const [asked, call, result, reply] = chat([{ asked: "a", hasCall: true, answer: "b" }]) as [
+      Message,
+      Message,
+      Message,
+      Message,
+    ];
+    const next = newMessage({ role: "user", content: "c" });
+    const list = [asked, call, result, reply, next];
+    expect(align(stored([asked, call]), list)).toMatchObject({ fresh: 3, late: [result] });
+    expect(align(stored([asked, call]), [result])).toMatchObject({ fresh: 1, late: [result] });
+    expect(align(stored([asked, call]), [result, next])).toMatchObject({ fresh: 1, late: [result] });
+    expect(align(stored([asked, call, result]), [result])).toMatchObject({ fresh: 1, late: [] });
+    expect(align(stored([asked, call, reply]), list)).toMatchObject({ fresh: 4, late: [result] });
+    const orphan = newMessage({ role: "tool", content: "x", toolCallId: "unknown" });
+    expect(align(stored([asked, call]), [orphan])).toMatchObject({ fresh: 0, isAnchored: false });
+  });
+
+  it("goes on behind turns that were edited or left out in the middle", () => {
+    const all = ["a", "b", "c", "d"].map((asked) => ({ asked, hasCall: true, answer: `${asked}!` }));
+    const list = chat(all);
+    const more = newMessage({ role: "user", content: "new" });
+    for (let from = 1; from < all.length - 1; from += 1)
+      for (let to = from + 1; to < all.length; to += 1) {
+        const abridged = [...list.slice(0, from * 4), ...list.slice(to * 4)];
+        const found = align(stored(list), rewritten([...abridged, more]));
+        expect(found).toMatchObject({ fresh: abridged.length, late: [] });
+      }
+    const edited = list.with(4, newMessage({ role: "user", content: "b, but other" }));
+    const found = align(stored(list), [...edited, more]);
+    expect(found).toMatchObject({ fresh: list.length, late: edited.slice(4, 8) });
+    // Stored as something said later, it is known from then on.
+    const after = [...list, ...edited.slice(4, 8), more];
+    const again = newMessage({ role: "user", content: "newer" });
+    expect(align(stored(after), [...edited, more, again]).late).toEqual([]);
+    expect(align(stored(after), [...edited, more, again]).fresh).toBe(edited.length + 1);
+    // A turn that was put in is new, and so is what follows it.
+    const between = [...list.slice(0, 12), ...chat([{ asked: "x", hasCall: false, answer: "y" }], 90)];
+    expect(align(stored(list), [...between, ...list.slice(12)]).fresh).toBe(12);
   });
 
   it("stores a changed turn again as a whole, so that no reply follows a reply", () => {

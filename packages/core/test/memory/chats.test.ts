@@ -469,6 +469,135 @@ describe("context", () => {
   });
 });
 
+describe("a list that comes back", () => {
+  const user = (content: string) => ({ role: "user", content });
+  const assistant = (content: string) => ({ role: "assistant", content });
+  const call = (...ids: string[]) => ({
+    role: "assistant",
+    content: ids.map((id) => ({ type: "tool-call", toolCallId: id, toolName: "look", input: { q: id } })),
+  });
+  const result = (id: string, value: string) => ({
+    role: "tool",
+    content: [{ type: "tool-result", toolCallId: id, toolName: "look", output: { type: "text", value } }],
+  });
+
+  it("has the result of a stored call: a model gets it, and it is stored once", async () => {
+    await using memory = await open();
+    const me = memory.user(ANA);
+    await me.remember("c", [user("q1"), call("t1", "t2")]);
+    const list = [user("q1"), call("t1", "t2"), result("t2", "SECOND"), result("t1", "FIRST"), user("q2")];
+    const { messages } = await me.context("c", { messages: list, format: "openai" });
+    expect(messages.map(({ role, content }) => [role, content])).toEqual([
+      ["user", "q1"],
+      ["assistant", null],
+      ["tool", "SECOND"],
+      ["tool", "FIRST"],
+      ["user", "q2"],
+    ]);
+    const alone = await me.context("c", { messages: [result("t1", "FIRST"), result("t2", "SECOND")] });
+    expect(JSON.stringify(alone.messages)).toContain("FIRST");
+    expect(JSON.stringify(alone.messages)).not.toContain("Result from earlier");
+    expect(await me.remember("c", list)).toMatchObject({ stored: 3, known: 2 });
+    expect(await me.remember("c", list)).toMatchObject({ stored: 0, known: 5 });
+    const masked = [...list.slice(0, 2), result("t1", "An error occurred."), result("t2", "x"), user("q2")];
+    expect(await me.remember("c", [...masked, assistant("a2")])).toMatchObject({ stored: 1, known: 5 });
+    const followed = await me.remember("c", [...masked, assistant("a2")], { follow: true });
+    expect(followed).toMatchObject({ stored: 0, takenBack: 0 });
+  });
+
+  it("has the result of a call that other turns follow by now", async () => {
+    await using memory = await open();
+    const me = memory.user(ANA);
+    const after = [user("q2"), assistant("a2")];
+    await me.remember("c", [user("q1"), call("t1"), ...after]);
+    const list = [user("q1"), call("t1"), result("t1", "FIRST"), ...after];
+    expect(await me.remember("c", list)).toMatchObject({ stored: 1, known: 4 });
+    expect(await me.remember("c", list)).toMatchObject({ stored: 0, known: 5 });
+    const { messages } = await me.context("c");
+    expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "user", "assistant"]);
+    expect(JSON.stringify(messages)).toContain("FIRST");
+  });
+
+  it("is known after a compaction, also with a gap behind the summary", async () => {
+    await using memory = await open();
+    const me = memory.user(ANA);
+    const say = (at: number) =>
+      me.remember("c", `question ${at} ${"lorem ".repeat(120)}`, `answer ${at} ${"ipsum ".repeat(120)}`);
+    for (let at = 0; at < 30; at += 1) await say(at);
+    const model = { complete: async () => "## Summary\nAbout kilns." };
+    expect((await me.compact("c", { model, contextLength: 8_000, force: true })).kind).toBe("compacted");
+    for (let at = 30; at < 40; at += 1) await say(at);
+    for (const maxTokens of [600, 1_500, 2_500, 5_000]) {
+      const { messages, leftOut } = await me.context("c", { maxTokens });
+      expect(leftOut).toBeGreaterThan(0);
+      const next = await me.context("c", { maxTokens, messages: [...messages, user("new")] });
+      expect(next.messages).toEqual([...messages, user("new")]);
+      const list = [...messages, user(`new ${maxTokens}`), assistant("yes")];
+      expect(await me.remember("c", list)).toMatchObject({ stored: 2, known: messages.length });
+    }
+  });
+
+  it("is known when its texts were cut and rounds of its newest turn left out", async () => {
+    await using memory = await open();
+    const me = memory.user(ANA);
+    const list = [user("My name is Ana"), assistant("Hello"), user(`look it up ${"now ".repeat(3_000)}`)];
+    for (let at = 0; at < 60; at += 1)
+      list.push(call(`c${at}`) as never, result(`c${at}`, `${at} ${"word ".repeat(700)}`) as never);
+    list.push(assistant(`found ${"it ".repeat(2_000)}`));
+    await me.remember("c", list);
+    for (const maxTokens of [1_500, 3_000, 6_000, 12_000, 24_000]) {
+      const { messages, leftOut, tokens } = await me.context("c", { maxTokens });
+      expect(messages[0]?.role).toBe("user");
+      expect(JSON.stringify(messages)).not.toContain("CONTEXT COMPACTION");
+      expect(messages.length + leftOut).toBe(list.length);
+      expect(tokens).toBeLessThanOrEqual(maxTokens);
+      const given = [...messages, user("thanks")];
+      expect((await me.context("c", { maxTokens, messages: given })).messages).toEqual(given);
+    }
+    const { messages } = await me.context("c");
+    const stored = await me.remember("c", [...messages, user("thanks"), assistant("welcome")]);
+    expect(stored).toMatchObject({ stored: 2, known: messages.length });
+  });
+
+  it("keeps a text of the user that is too long, without its middle", async () => {
+    await using memory = await open();
+    const me = memory.user(ANA);
+    await me.remember("c", "My name is Ana", "Hello Ana");
+    await me.remember("c", `Read this: ${"word ".repeat(26_000)}The end.`, "It is about words.");
+    const { messages, leftOut } = await me.context("c", { query: "So?" });
+    expect(messages.map(({ role }) => role)).toEqual(["user", "assistant"]);
+    expect(messages[0]?.content).toMatch(/^Read this: word [\s\S]*characters are left out[\s\S]*The end\.$/);
+    expect(leftOut).toBe(2);
+  });
+
+  it("completes an exchange whose question was stored under the same id", async () => {
+    await using memory = await open();
+    const me = memory.user(ANA);
+    const [q, a] = [user("q"), assistant("the reply")];
+    await me.remember("c", [q], { id: "r1" });
+    expect(await me.remember("c", [q, a], { id: "r1" })).toMatchObject({ stored: 1, known: 1 });
+    expect(await me.remember("c", [q, a], { id: "r1" })).toMatchObject({ stored: 0, known: 2 });
+    expect(await me.remember("c", [q, assistant("another")], { id: "r1" })).toMatchObject({ stored: 0 });
+    await me.remember("d", "q", "", { id: "r2" });
+    const { messages } = await me.remember("d", "q", "the real reply", { id: "r2" });
+    expect(texts(messages)).toEqual(["q", "the real reply"]);
+  });
+
+  it("does not store later turns again when an earlier one was edited", async () => {
+    await using memory = await open();
+    const me = memory.user(ANA);
+    const list = ["a", "b", "c"].flatMap((text) => [user(text), assistant(`${text}!`)]);
+    await me.remember("c", list);
+    const edited = list.with(2, user("b, but other"));
+    const { messages } = await me.remember("c", [...edited, user("d"), assistant("d!")]);
+    expect(texts(messages)).toEqual(["a", "a!", "b", "b!", "c", "c!", "b, but other", "b!", "d", "d!"]);
+    expect(await me.remember("c", [...edited, user("d"), assistant("d!")])).toMatchObject({ stored: 0 });
+    expect(await me.remember("c", [...list.slice(0, 2), user("d"), assistant("d!")])).toMatchObject({
+      stored: 0,
+    });
+  });
+});
+
 describe("what was forgotten", () => {
   it("is not recalled any more, also within the same turn", async () => {
     await using memory = await open();

@@ -113,6 +113,18 @@ it("does not store a block of entries that another process erased meanwhile", as
   expect(holders(home, SECRET)).toEqual([]);
 });
 
+it("can be erased while a reply arrives that needs this memory", async () => {
+  await using memory = await openMemory({ home: tempDirectory() });
+  const me = memory.user(ANA);
+  const erasing = Promise.withResolvers<void>();
+  const reply = erasing.promise.then(async () => `You have ${(await me.list()).length} entries.`);
+  const remembered = me.remember("c", "How many entries do I have?", reply);
+  const erased = me.erase();
+  erasing.resolve();
+  expect((await erased).remaining).toEqual([]);
+  expect(await remembered).toMatchObject({ stored: 2 });
+});
+
 describe("the gate", () => {
   it("does not wait for a step outside, and waits for what follows it", async () => {
     const gate = new Gate();
