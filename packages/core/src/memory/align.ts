@@ -16,6 +16,8 @@ import { sanitizeContext } from "../security/index.ts";
 export type AlignOptions = {
   /** One exchange: it is compared with the newest one only. Default: a list, which may be the whole chat. */
   readonly isExchange?: boolean;
+  /** The list is compared with the end of the chat, not with its beginning. */
+  readonly isEnd?: boolean;
   /** The caller says that it is a new exchange, even if it equals the newest one. */
   readonly isNew?: boolean;
   readonly shown?: Shown;
@@ -171,10 +173,11 @@ function alignOutlines(stored: readonly Message[], given: readonly Message[], op
     const isAll = overlap.length === given.length && options.isNew === true;
     return { pairs: isAll ? overlap.slice(0, newestTurn(given)) : overlap, isAnchored: true };
   }
+  if (options.isExchange) return { pairs: [], isAnchored: false };
   const shared = commonStart(stored, given, shown);
   const behind = behindHandoff(stored, given, shared, options);
   if (behind !== undefined) return behind;
-  if (options.isExchange || shared === 0) return { pairs: [], isAnchored: false };
+  if (options.isEnd || shared === 0) return { pairs: [], isAnchored: false };
   // An older state of the chat. A single exchange is one that was repeated: only equal to the newest one it counts as the same.
   if (shared === given.length && turnsIn(given) > 1) return { pairs: range(0, shared), isAnchored: true };
   // The list differs inside a turn: the whole turn is stored again, because a reply alone would follow another reply.
@@ -254,6 +257,7 @@ function behindForeign(
 ): Paired | undefined {
   const own = withoutHandoff(handoff);
   const rest = own === undefined ? given.slice(1) : given.with(0, own);
+  if (rest[0]?.role !== "user") return undefined; // a reply alone says too little
   const pairs = overlapOf(stored, rest, shown);
   if (pairs.length === 0) return undefined;
   return { pairs: own === undefined ? [ELSEWHERE, ...pairs] : pairs, isAnchored: true };
