@@ -1,6 +1,7 @@
 // Chats at the door: what is stored of an exchange, what goes to a model next, and who sees it.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { fixtureHome } from "../../../../test/fixtures/fixture-home.ts";
 import { LosslessEngine } from "../../src/context/index.ts";
@@ -300,6 +301,31 @@ describe("remember", () => {
       stored: 0,
     });
     expect((await failure(me.remember("c", "u", "a", { follow: true }))).code).toBe("bad-option");
+  });
+
+  it("takes nothing back when what replaces it cannot be stored", async () => {
+    const home = tempDirectory();
+    await using memory = await open(home);
+    const me = memory.user(ANA);
+    const list = ["a", "b", "c"].flatMap((text) => [
+      { role: "user", content: text },
+      { role: "assistant", content: `${text}!` },
+    ]);
+    await me.remember("c", list);
+    const database = new DatabaseSync(join(home, "state.db"));
+    database.exec(`CREATE TRIGGER full BEFORE INSERT ON messages WHEN new.content = 'too much'
+      BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`);
+    const edited = [
+      ...list.slice(0, 2),
+      { role: "user", content: "b2" },
+      { role: "assistant", content: "too much" },
+    ];
+    await expect(me.remember("c", edited, { follow: true })).rejects.toThrow("the disk is full");
+    expect(texts((await me.context("c")).messages)).toEqual(texts(list));
+    database.exec("DROP TRIGGER full");
+    database.close();
+    const { messages } = await me.remember("c", edited, { follow: true });
+    expect(texts(messages)).toEqual(texts(edited));
   });
 
   it("does not store the recall of a request", async () => {
@@ -617,6 +643,10 @@ describe("options that cannot be used", () => {
     expect((await failure(me.context("c", { format }))).code).toBe("bad-option");
     expect((await failure(me.transcript("c", { format }))).code).toBe("bad-option");
     expect(await me.chats({ limit: Number.POSITIVE_INFINITY })).toEqual([]);
+    for (const options of [undefined, {}, { model: {} }]) {
+      expect((await failure(me.extract("c", options as never))).code).toBe("bad-option");
+      expect((await failure(me.compact("c", options as never))).code).toBe("bad-option");
+    }
     for (const user of [undefined, null, "ana", 7])
       expect(() => memory.user(user as never)).toThrow(expect.objectContaining({ code: "bad-user-id" }));
   });
