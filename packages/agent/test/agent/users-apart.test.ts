@@ -211,7 +211,7 @@ describe("who an agent works for", () => {
     for (const who of lost)
       await expect(createAgent({ home: directory, env: {}, ...who })).rejects.toMatchObject({
         code: "bad-user-id",
-        hint: expect.stringContaining("Leave the option out"),
+        hint: expect.stringContaining("Pass the platform and the id"),
       });
     const former = { user: { platform: "telegram", userId: "7" } } as unknown as Who;
     await expect(createAgent({ home: directory, env: {}, ...former })).rejects.toMatchObject({

@@ -16,6 +16,8 @@ import { sanitizeContext } from "../security/index.ts";
 export type AlignOptions = {
   /** One exchange: it is compared with the newest one only. Default: a list, which may be the whole chat. */
   readonly isExchange?: boolean;
+  /** The list is compared with the end of the chat, not with its beginning. */
+  readonly isEnd?: boolean;
   /** The caller says that it is a new exchange, even if it equals the newest one. */
   readonly isNew?: boolean;
   readonly shown?: Shown;
@@ -38,8 +40,12 @@ export function align(
   given: readonly Message[],
   options: AlignOptions = {},
 ): Alignment {
-  const [chat, list] = [outlineOf(stored), outlineOf(given, outlineOf(stored))];
-  return alignmentOf(chat, list, given, alignOutlines(chat.messages, list.messages, options));
+  const chat = outlineOf(stored);
+  const list = outlineOf(given, chat);
+  const paired = alignOutlines(chat.messages, list.messages, options);
+  if (options.isExchange && hasOtherResults(chat, list, paired.pairs, options.shown))
+    return { fresh: 0, late: [], isAnchored: false };
+  return alignmentOf(chat, list, given, paired);
 }
 
 /** For an exchange that the chat has, from its first message on: what was stored of it is known, and only what follows is new. */
@@ -48,7 +54,8 @@ export function alignExchange(
   given: readonly Message[],
   shown?: Shown,
 ): Alignment {
-  const [chat, list] = [outlineOf(stored), outlineOf(given, outlineOf(stored))];
+  const chat = outlineOf(stored);
+  const list = outlineOf(given, chat);
   const shared = commonStart(chat.messages, list.messages, shown);
   const next = chat.messages[shared];
   // Another reply is stored under the same id: the exchange is known.
@@ -103,8 +110,8 @@ type Outline = {
   readonly callOf: ReadonlyMap<number, number>;
   /** Results whose call only the chat has, by place in the list: the index in the chat's outline. */
   readonly callInChat: ReadonlyMap<number, number>;
-  /** For each message the ids that are answered. */
-  readonly answered: ReadonlyMap<number, ReadonlySet<string>>;
+  /** For each message the results of its calls, by id. */
+  readonly answered: ReadonlyMap<number, ReadonlyMap<string, Message>>;
   /** The newest message that makes a call of this id. */
   readonly calls: ReadonlyMap<string, number>;
 };
@@ -114,7 +121,7 @@ function outlineOf(list: readonly Message[], chat?: Outline): Outline {
   const places: number[] = [];
   const callOf = new Map<number, number>();
   const callInChat = new Map<number, number>();
-  const answered = new Map<number, Set<string>>();
+  const answered = new Map<number, Map<string, Message>>();
   const calls = new Map<string, number>();
   for (const [place, message] of list.entries()) {
     const id = message.role === "tool" ? halfOf(message.toolCallId) : "";
@@ -122,7 +129,7 @@ function outlineOf(list: readonly Message[], chat?: Outline): Outline {
     const there = chat?.calls.get(id);
     if (call !== undefined) {
       callOf.set(place, call);
-      answered.set(call, (answered.get(call) ?? new Set()).add(id));
+      answered.set(call, (answered.get(call) ?? new Map<string, Message>()).set(id, message));
     } else if (there !== undefined) callInChat.set(place, there);
     else {
       for (const each of toolCallsOf(message)) calls.set(halfOf(each.id), messages.length);
@@ -131,6 +138,22 @@ function outlineOf(list: readonly Message[], chat?: Outline): Outline {
     }
   }
   return { messages, places, callOf, callInChat, answered, calls };
+}
+
+/**
+ * An exchange comes from the model's call itself, not from a client that masks results. Some models number the calls of every turn from
+ * the start, so that another result means another exchange.
+ */
+function hasOtherResults(chat: Outline, list: Outline, pairs: Pairs, shown?: Shown): boolean {
+  return pairs.some((pair, at) => {
+    const known = typeof pair === "number" ? chat.answered.get(pair) : undefined;
+    return [...(list.answered.get(at) ?? [])].some(([id, given]) => {
+      const stored = known?.get(id);
+      if (stored === undefined || stored.meta.originId !== undefined) return false;
+      const other = shown?.(stored);
+      return said(stored) !== said(given) && (other === undefined || said(other) !== said(given));
+    });
+  });
 }
 
 /** Some APIs join two ids: `call_1|fc_1`. */
@@ -171,10 +194,11 @@ function alignOutlines(stored: readonly Message[], given: readonly Message[], op
     const isAll = overlap.length === given.length && options.isNew === true;
     return { pairs: isAll ? overlap.slice(0, newestTurn(given)) : overlap, isAnchored: true };
   }
+  if (options.isExchange) return { pairs: [], isAnchored: false };
   const shared = commonStart(stored, given, shown);
   const behind = behindHandoff(stored, given, shared, options);
   if (behind !== undefined) return behind;
-  if (options.isExchange || shared === 0) return { pairs: [], isAnchored: false };
+  if (options.isEnd || shared === 0) return { pairs: [], isAnchored: false };
   // An older state of the chat. A single exchange is one that was repeated: only equal to the newest one it counts as the same.
   if (shared === given.length && turnsIn(given) > 1) return { pairs: range(0, shared), isAnchored: true };
   // The list differs inside a turn: the whole turn is stored again, because a reply alone would follow another reply.
@@ -254,6 +278,7 @@ function behindForeign(
 ): Paired | undefined {
   const own = withoutHandoff(handoff);
   const rest = own === undefined ? given.slice(1) : given.with(0, own);
+  if (rest[0]?.role !== "user") return undefined; // a reply alone says too little
   const pairs = overlapOf(stored, rest, shown);
   if (pairs.length === 0) return undefined;
   return { pairs: own === undefined ? [ELSEWHERE, ...pairs] : pairs, isAnchored: true };

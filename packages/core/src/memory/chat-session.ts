@@ -76,7 +76,8 @@ export async function loadWholeChat(
   sessionId: string,
   newest: readonly Message[],
 ): Promise<WholeChat> {
-  const summary = newest.findLastIndex(isHandoff);
+  const found = await findSummary(store, sessionId, newest);
+  const summary = found === undefined ? -1 : newest.indexOf(found);
   const tail = newest.slice(summary + 1);
   const changeable = new Set(tail.flatMap(({ meta }) => meta.rowId ?? []));
   if (summary < 0) return { messages: newest, changeable };
@@ -87,6 +88,25 @@ export async function loadWholeChat(
     rows.filter(({ origin }) => !taken.has(origin)),
   );
   return { messages: [...before, ...tail], changeable };
+}
+
+/**
+ * The summary of the last compaction among the messages of a session. Not every text with its marker is one: a user may have typed or
+ * pasted it. A compaction stores its summary next to the copies of the messages that stay.
+ */
+export async function findSummary(
+  store: SessionStore,
+  sessionId: string,
+  messages: readonly Message[],
+): Promise<Message | undefined> {
+  const last = messages.findLast(isHandoff);
+  if (last === undefined) return undefined;
+  const copies = messages.findLastIndex(({ meta }) => meta.originId !== undefined) + 1;
+  if (copies > 0) return messages.slice(0, copies + 1).findLast(isHandoff);
+  // Other programs do not record which rows are copies.
+  if ((await store.listContinued(sessionId)).length > 1) return last;
+  const keys = await store.listMessageKeys([sessionId], { includeInactive: true });
+  return keys.some(({ compacted }) => compacted === 1) ? last : undefined;
 }
 
 /** A message of a chat without its text. */
@@ -135,6 +155,7 @@ async function findSummaries(
     const copies = rows.findLastIndex(({ origin_id }) => origin_id !== null) + 1;
     // Other programs do not record which rows are copies; a branch begins with copies of another chat's rows.
     const isForeign = copies === 0 && session !== first;
+    if (session === first && copies === 0 && !rows.some(({ compacted }) => compacted === 1)) continue;
     const copied = session === first ? rows.slice(0, copies).map(({ id }) => id) : own(0, copies);
     found.push(...(isForeign ? own(0) : [...copied, ...own(copies, copies + 1)]));
   }
@@ -188,7 +209,8 @@ async function loadShown(store: SessionStore, rows: readonly ChatRow[]): Promise
   const found = await store.getMessagesById(rows.map(({ id }) => id));
   return found.flatMap((row) => {
     const message = row.display_kind === "hidden" ? undefined : fromRow(row);
-    return message === undefined ? [] : (withoutHandoff(message) ?? []);
+    // What is nothing but a summary is not among the rows.
+    return message === undefined ? [] : (withoutHandoff(message) ?? message);
   });
 }
 

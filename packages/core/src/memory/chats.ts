@@ -35,6 +35,7 @@ import { recallFor } from "./chat-recall.ts";
 import {
   ChatTurns,
   findOpenChat,
+  findSummary,
   type HeldChat,
   listChatRows,
   loadChat,
@@ -111,6 +112,8 @@ export class Chats implements Members {
     options: ContextOptions & { readonly format?: F } = {},
   ): Promise<ChatContext<F>> {
     const { query, identity, maxTokens = DEFAULT_MAX_TOKENS, signal } = options;
+    if (!isPositive(maxTokens)) throw badNumber("maxTokens", maxTokens);
+    const format = formatOf<F>(options.format);
     const given = options.messages === undefined ? [] : readGiven(options.messages);
     signal?.throwIfAborted();
     const { store, row } = await openChat(this.#person, chatId);
@@ -120,7 +123,8 @@ export class Chats implements Members {
     const spoken = given.filter(isTold);
     const { late, fresh } = await this.#align(store, row.id, stored, spoken);
     const history = withoutStubs(repairPairs(cleaned(stored)));
-    const fitted = fitTurns(history, maxTokens);
+    const summary = await findSummary(store, row.id, stored);
+    const fitted = fitTurns(history, maxTokens, summary?.meta.rowId);
     const asked = query ?? lastUserText(spoken); // in the middle of a turn, what the user said is stored already
     const recall = options.recall === false ? "" : await this.#recall(chatId, store, row.id, stored, asked);
     signal?.throwIfAborted();
@@ -133,7 +137,6 @@ export class Chats implements Members {
         ? withRecall(messages, recall)
         : [...messages, newMessage({ role: "user", content: injectRecall(query, recall) })];
     const system = [identity ?? "", block].filter((text) => pyStrip(text) !== "").join("\n\n");
-    const format = (options.format ?? "ai-sdk") as F;
     return {
       chatId,
       sessionId: row.id,
@@ -237,13 +240,12 @@ export class Chats implements Members {
   ): Promise<Alignment> {
     const options = { ...kind, shown: asShown };
     const newest = stored.filter(isSpoken);
-    const isCompacted = newest.some(isHandoff);
-    if (!isCompacted) return align(newest, given, options);
-    const end = align(newest, given, { ...options, isExchange: true });
+    const summary = await findSummary(store, sessionId, stored);
+    if (summary === undefined) return align(newest, given, options);
+    const end = align(newest, given, { ...options, isEnd: true });
     if (end.isAnchored) return end;
     const told = stored.filter(isTold);
-    if (commonStart(told, given, asShown) > told.findLastIndex(isHandoff))
-      return align(newest, given, options);
+    if (commonStart(told, given, asShown) > told.indexOf(summary)) return align(newest, given, options);
     // The caller's list begins before the compaction.
     const { messages } = await loadWholeChat(store, sessionId, stored);
     return align(messages.filter(isSpoken), given, options);
@@ -298,12 +300,17 @@ export class Chats implements Members {
   ): Promise<Change> {
     const given = inCallOrder(asGiven);
     const all = inCallOrder(stored.filter(isTold));
-    const isSummaryGiven = commonStart(all, given, asShown) > all.findLastIndex(isHandoff);
+    const summary = await findSummary(store, row.id, stored);
+    const isSummaryGiven = summary === undefined || commonStart(all, given, asShown) > all.indexOf(summary);
     const whole = isSummaryGiven ? undefined : await loadWholeChat(store, row.id, stored);
     const list = whole === undefined ? all : inCallOrder(whole.messages.filter(isTold));
     const changeable =
       whole?.changeable ??
-      new Set(stored.slice(stored.findLastIndex(isHandoff) + 1).flatMap(({ meta }) => meta.rowId ?? []));
+      new Set(
+        stored
+          .slice(summary === undefined ? 0 : stored.indexOf(summary) + 1)
+          .flatMap(({ meta }) => meta.rowId ?? []),
+      );
     const common = commonStart(list, given, asShown);
     const isChangeable = ({ meta }: Message): boolean => changeable.has(meta.rowId ?? -1);
     const takenBack = list.slice(common).filter(isChangeable).length;
@@ -348,10 +355,15 @@ export class Chats implements Members {
     readonly limit?: number;
     readonly offset?: number;
   } = {}): Promise<readonly Chat[]> {
+    checkLimit(limit, "chats");
+    if (!(Number.isSafeInteger(offset) && offset >= 0))
+      throw new HermesError("bad-option", `The offset ${String(offset)} is not a number of chats.`, {
+        hint: "Pass 0 or a positive integer: so many of the newest chats are left out.",
+      });
     const store = await this.#person.sessions({ mode: "read" });
     if (store === undefined) return [];
     const listed = await store.listSessionsRich({
-      limit,
+      limit: Math.min(limit, Number.MAX_SAFE_INTEGER),
       offset,
       excludeSources: INTERNAL_SOURCES,
       projectCompressionTips: true,
@@ -397,10 +409,8 @@ export class Chats implements Members {
     options: TranscriptOptions & { readonly format?: F } = {},
   ): Promise<Transcript<F> | undefined> {
     const { limit = DEFAULT_TRANSCRIPT, before } = options;
-    if (!(limit === Number.POSITIVE_INFINITY || (Number.isInteger(limit) && limit > 0)))
-      throw new HermesError("bad-limit", `The limit ${String(limit)} is not a positive integer.`, {
-        hint: "It counts messages. Pass Infinity for all of them.",
-      });
+    const format = formatOf<F>(options.format);
+    checkLimit(limit, "messages");
     if (before !== undefined && !Number.isInteger(before))
       throw new HermesError("bad-option", "'before' is not the id of a row.", {
         hint: "Pass 'next' of the page before, or leave it out for the newest messages.",
@@ -413,7 +423,6 @@ export class Chats implements Members {
     const said = messages
       .map((message) => ({ ...message, content: withoutRecall(message) }))
       .filter(isSpoken);
-    const format = (options.format ?? "ai-sdk") as F;
     return { chatId, sessionId: row.id, messages: inFormat(said, format), leftOut, next };
   }
 
@@ -444,6 +453,7 @@ export class Chats implements Members {
   // ---- Compaction ----
 
   async compact(chatId: string, options: CompactOptions): Promise<Compacted> {
+    if (!isPositive(options.contextLength)) throw badNumber("contextLength", options.contextLength);
     const found = await findOpenChat(this.#person, chatId);
     if (found === undefined) {
       const sessionId = chatSessionId(this.#person.user, chatId);
@@ -496,6 +506,34 @@ function chatOf(
   return { chatId, sessionId: id, title, messages, startedAt, lastActiveAt };
 }
 
+// ---- Options ----
+
+export function isPositive(value: unknown): value is number {
+  return typeof value === "number" && value > 0;
+}
+
+export function badNumber(option: string, value: unknown): HermesError {
+  return new HermesError("bad-option", `'${option}' was passed as ${String(value)}.`, {
+    hint: "Pass a positive number.",
+  });
+}
+
+function checkLimit(limit: unknown, what: string): void {
+  if (limit === Number.POSITIVE_INFINITY || (isPositive(limit) && Number.isInteger(limit))) return;
+  throw new HermesError("bad-limit", `The limit ${String(limit)} is not a positive integer.`, {
+    hint: `It counts ${what}. Pass Infinity for all of them.`,
+  });
+}
+
+function formatOf<F extends MessageFormat>(format: MessageFormat | undefined): F {
+  if (format === undefined || FORMATS.has(format)) return (format ?? "ai-sdk") as F;
+  throw new HermesError("bad-option", `There is no format '${String(format)}'.`, {
+    hint: `Pass one of ${[...FORMATS].join(", ")}.`,
+  });
+}
+
+const FORMATS: ReadonlySet<string> = new Set<MessageFormat>(["ai-sdk", "openai", "hermes"]);
+
 // ---- The list for a model ----
 
 /** As a model may get it: without refused texts, system rows, empty messages, and recall that was stored by mistake. */
@@ -519,10 +557,15 @@ function isTold(message: Message): boolean {
 type FittedTurns = { readonly messages: readonly Message[]; readonly leftOut: number };
 
 /** The newest turns that fit, whole, and the summary of a compaction. A newest turn that is too long alone loses the middle of its texts. */
-function fitTurns(messages: readonly Message[], maxTokens: number): FittedTurns {
+function fitTurns(
+  messages: readonly Message[],
+  maxTokens: number,
+  summaryRow: number | undefined,
+): FittedTurns {
   if (estimateMessages(messages) <= maxTokens) return { messages, leftOut: 0 };
   const turns = inTurns(messages);
-  const summary = turns.findLastIndex((turn) => turn.some(isHandoff));
+  const isSummary = ({ meta }: Message): boolean => summaryRow !== undefined && meta.rowId === summaryRow;
+  const summary = turns.findLastIndex((turn) => turn.some(isSummary));
   const pinned = turns[summary];
   const isPinned = pinned !== undefined && estimateMessages(pinned) <= maxTokens / 2;
   let room = isPinned ? maxTokens - estimateMessages(pinned) : maxTokens;

@@ -13,7 +13,7 @@ import { type Message, textOf } from "../message/index.ts";
 import { fenceUntrusted } from "../security/index.ts";
 import type { SessionStore } from "../sessions/index.ts";
 import { originOf } from "./chat-session.ts";
-import type { Chats } from "./chats.ts";
+import { badNumber, type Chats, isPositive } from "./chats.ts";
 import type { Entries } from "./entries.ts";
 import { MemoryFailure } from "./memory-failure.ts";
 import type { Entry, EntryTarget, Extracted, ExtractOptions } from "./user-memory.ts";
@@ -23,6 +23,8 @@ const DEFAULT_MAX_FACTS = 10;
 const REQUEST_CHARS = 60_000;
 const MESSAGE_CHARS = 8_000;
 const FACT_CHARS = 500;
+/** Of an answer, so many times the facts that may be added are tried. */
+const LOOKED_AT = 5;
 const MAX_OUTPUT_TOKENS = 2_000;
 
 type Layers = { readonly chats: Chats; readonly entries: Entries };
@@ -32,6 +34,7 @@ export async function extractFacts(
   chatId: string,
   { model, maxFacts = DEFAULT_MAX_FACTS, signal }: ExtractOptions,
 ): Promise<Extracted> {
+  if (!isPositive(maxFacts)) throw badNumber("maxFacts", maxFacts);
   const { store, sessionId, messages } = await chats.whole(chatId);
   const before = await lookedAt(store, sessionId);
   const unseen = messages.filter((message) => isSaid(message) && (originOf(message) ?? 0) > before);
@@ -128,8 +131,8 @@ type Fact = { readonly target: EntryTarget; readonly text: string };
 type Skipped = { readonly text: string; readonly reason: string };
 
 /** A list, or an object with one, with or without a code fence and text around it. Throws `extract-unreadable`. */
-export function readFacts(answer: string): readonly (Fact | Skipped)[] {
-  const list = listIn(answer);
+export function readFacts(answer: unknown): readonly (Fact | Skipped)[] {
+  const list = typeof answer === "string" ? listIn(answer) : undefined;
   if (list === undefined)
     throw new HermesError(
       "extract-unreadable",
@@ -187,7 +190,12 @@ async function addAll(
 ): Promise<{ readonly added: readonly Entry[]; readonly skipped: readonly Skipped[] }> {
   const added: Entry[] = [];
   const skipped: Skipped[] = [];
-  for (const fact of facts) {
+  const most = maxFacts * LOOKED_AT;
+  for (const [at, fact] of facts.entries()) {
+    if (at >= most) {
+      skipped.push({ text: fact.text, reason: `Not looked at: the answer has more than ${most} facts.` });
+      continue;
+    }
     if (!("target" in fact)) {
       skipped.push(fact);
       continue;

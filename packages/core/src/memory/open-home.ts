@@ -13,7 +13,7 @@ import {
   userMemoriesDirectory,
   usersDirectory,
 } from "../home.ts";
-import { type Clock, HermesError, type Result, systemClock } from "../lib/index.ts";
+import { type Clock, HermesError, isRecord, type Result, systemClock } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { MemoryManager } from "../providers/index.ts";
 import type { Scope, SessionStore } from "../sessions/index.ts";
@@ -113,7 +113,9 @@ class OpenedHome implements Home {
     return typeof given === "object" ? Promise.resolve(given.memory) : this.#memoryConfig(given === "live");
   }
 
-  user({ platform, id }: { readonly platform: unknown; readonly id: unknown }): Person {
+  user(user: { readonly platform: unknown; readonly id: unknown }): Person {
+    if (!isRecord(user)) throw nobody("platform and id", user);
+    const { platform, id } = user;
     if (typeof platform !== "string" || platform.trim() === "") throw nobody("platform", platform);
     const userId = idText(id);
     for (const [field, text] of Object.entries({ platform, id: userId }))
@@ -420,9 +422,13 @@ function nobody(field: string, value: unknown): HermesError {
       : value === null || value === undefined
         ? value
         : typeof value;
-  return new HermesError("bad-user-id", `The user's ${field} was passed as ${what}, which names no user.`, {
-    hint: "Pass the platform and the id that your login gave this user. Nobody's memory was opened.",
-  });
+  return new HermesError(
+    "bad-user-id",
+    `The user's ${field} ${field.includes(" ") ? "were" : "was"} passed as ${what}, which names no user.`,
+    {
+      hint: "Pass the platform and the id that your login gave this user. Nobody's memory was opened.",
+    },
+  );
 }
 
 function indistinct(field: string): HermesError {

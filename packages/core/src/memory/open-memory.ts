@@ -1,6 +1,6 @@
 // The door for programs: opens a home and gives the memory of its owner or of one user. Every member throws a `HermesError`.
 
-import type { TextModel } from "../lib/index.ts";
+import { HermesError, type TextModel } from "../lib/index.ts";
 import { type Logger, silentLogger } from "../lib/logger.ts";
 import type { Chats } from "./chats.ts";
 import type { Entries } from "./entries.ts";
@@ -107,13 +107,13 @@ class PersonMemory implements UserMemory {
   readonly compact: UserMemory["compact"] = (chatId, options) =>
     this.#pass(async (step) => {
       const chats = await this.#openChats();
-      return chats.compact(chatId, { ...options, model: askedOutside(options.model, step) });
+      return chats.compact(chatId, { ...options, model: askedOutside(options?.model, step) });
     });
   readonly extract: UserMemory["extract"] = (chatId, options) =>
     this.#pass(async (step) => {
       const { extractFacts } = await import("./extract.ts");
       const layers = { chats: await this.#openChats(), entries: await this.#openEntries() };
-      return extractFacts(layers, chatId, { ...options, model: askedOutside(options.model, step) });
+      return extractFacts(layers, chatId, { ...options, model: askedOutside(options?.model, step) });
     });
 
   readonly add: UserMemory["add"] = (...args) =>
@@ -175,6 +175,10 @@ class PersonMemory implements UserMemory {
 }
 
 /** A model may answer for minutes, and may itself use this memory: while it does, the person can be erased. */
-function askedOutside(model: TextModel, step: StepOutside): TextModel {
-  return { complete: (request) => step(() => model.complete(request)) };
+function askedOutside(model: TextModel | undefined, step: StepOutside): TextModel {
+  if (typeof model?.complete !== "function")
+    throw new HermesError("bad-option", "'model' has no function 'complete'.", {
+      hint: "Pass { model: { complete({ system, prompt }) { ... } } }: it resolves with the text of the answer.",
+    });
+  return { complete: (request) => step(async () => model.complete(request)) };
 }

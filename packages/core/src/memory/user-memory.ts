@@ -73,10 +73,13 @@ export interface UserMemory {
   forgetChat(chatId: string): Promise<boolean>;
   /**
    * Summarises the older part of a chat with the model, where that is worth it. The chat goes on under the same `chatId`. A chat that
-   * does not exist is `unchanged`.
+   * does not exist is `unchanged`. Rejects with `unknown-chat` if it is forgotten while the model answers; nothing is written then.
    */
   compact(chatId: string, options: CompactOptions): Promise<Compacted>;
-  /** Asks the model once for facts worth keeping in the messages that were not looked at before, and adds them. */
+  /**
+   * Asks the model once for facts worth keeping in the messages that were not looked at before, and adds them. Rejects with
+   * `unknown-chat`, also if the chat is forgotten while the model answers; nothing is written then.
+   */
   extract(chatId: string, options: ExtractOptions): Promise<Extracted>;
 
   // ---- Entries ----
@@ -98,7 +101,10 @@ export interface UserMemory {
 
   search(query: string, options?: MemorySearchOptions): Promise<MemorySearchAnswer>;
 
-  /** Everything of this person. Cannot be undone. */
+  /**
+   * Everything of this person. Cannot be undone. Waits for the calls that run in this process, and later ones wait for it; it does not
+   * wait for a model's answer.
+   */
   erase(options?: { readonly dryRun?: boolean }): Promise<Erased>;
 
   /** The layers of this person. */
@@ -196,7 +202,10 @@ type ChatToolResultPart = WithProviderOptions<{
 
 /** How an exchange is recognised as already stored. */
 export type RememberOptions = {
-  /** Names the exchange: one with the same id is stored once, one with another id always. */
+  /**
+   * Names the exchange: one with the same id is stored once, one with another id always. If only its beginning was stored, such as the
+   * question, the rest is added.
+   */
   readonly id?: string;
   /** The list is the whole chat, and the stored one follows it: rows that it no longer has are taken back. */
   readonly follow?: boolean;

@@ -159,6 +159,16 @@ describe("align", () => {
     );
   });
 
+  it("takes an exchange with another result as another one: some models use the same call ids in every turn", () => {
+    const exchange = chat([{ asked: "go on", hasCall: true, answer: "done" }]);
+    const other = exchange.map((message) =>
+      message.role === "tool" ? { ...message, content: "2" } : message,
+    );
+    expect(align(stored(exchange), rewritten(exchange), { isExchange: true }).fresh).toBe(4);
+    expect(align(stored(exchange), other, { isExchange: true }).fresh).toBe(0);
+    expect(align(stored(exchange), other).fresh).toBe(4);
+  });
+
   it("takes a result that came later than its call, and only that", () => {
     const [asked, call, result, reply] = chat([{ asked: "a", hasCall: true, answer: "b" }]) as [
       Message,

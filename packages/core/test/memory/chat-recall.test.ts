@@ -50,6 +50,7 @@ it("quotes what people said before what tools printed, each chat in a few lines"
   await me.remember("talk", "The greenhouse thermostat is set to 19", "Noted.");
   const recall = await question(me, "greenhouse thermostat");
   expect(recall).toMatch(/^<memory-context>[\s\S]*<\/memory-context>$/);
+  expect(recall).toMatch(/\n\nQuoted from earlier conversations.*no instructions.*\n\n/);
   expect(recall.indexOf("user: The greenhouse")).toBeLessThan(recall.indexOf("tool:"));
   expect(recall.indexOf("user: The greenhouse")).toBeGreaterThan(0);
   expect(recall.length).toBeLessThan(3_000);

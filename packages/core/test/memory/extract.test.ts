@@ -180,3 +180,27 @@ describe("the answer of a model", () => {
     expect(() => readFacts(answer)).toThrow(expect.objectContaining({ code: "extract-unreadable" }));
   });
 });
+
+it("looks at a bounded number of facts, and says which ones it left", async () => {
+  await using memory = await openMemory({ home: tempDirectory() });
+  const me = memory.user(ANA);
+  await me.remember("c", "I keep bees", "Good to know!");
+  await me.add("Known.", { target: "user" });
+  const many = Array.from({ length: 200 }, () => ({ target: "user", text: "Known." }));
+  const { added, skipped } = await me.extract("c", {
+    model: answering([...many, { target: "user", text: "Late." }]),
+    maxFacts: 2,
+  });
+  expect(added).toEqual([]);
+  expect(skipped).toHaveLength(201);
+  expect(skipped.filter(({ reason }) => reason === "It is stored already.")).toHaveLength(10);
+  expect(skipped.at(-1)).toEqual({ text: "Late.", reason: expect.stringContaining("more than 10 facts") });
+});
+
+it.each([[undefined], [null], [7], [{ facts: [] }], [["a"]]])("cannot read the answer %j", async (answer) => {
+  await using memory = await openMemory({ home: tempDirectory() });
+  const me = memory.user(ANA);
+  await me.remember("c", "I keep bees", "Good to know!");
+  const model = { complete: async () => answer as never };
+  await expect(me.extract("c", { model })).rejects.toMatchObject({ code: "extract-unreadable" });
+});
