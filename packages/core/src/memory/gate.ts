@@ -48,6 +48,11 @@ export class Gate {
     }
   }
 
+  /** Resolves when the calls that are inside now have left. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#inside);
+  }
+
   async #enter(): Promise<() => void> {
     while (this.#free !== undefined) await this.#free;
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -73,8 +73,9 @@ class PersonMemory implements UserMemory {
     this.#working = working;
   }
 
-  /** Resolves when nothing is being stored any more. */
+  /** Resolves when the calls so far have ended, except those that wait for a model, and nothing is being stored any more. */
   async settled(): Promise<void> {
+    await this.#gate.settled();
     await (await this.#chats)?.settled();
   }
 
