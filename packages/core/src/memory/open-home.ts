@@ -154,7 +154,7 @@ class OpenedHome implements Home {
   refuseIfClosed(): void {
     if (!this.#isClosed) return;
     throw new HermesError("memory-closed", `The memory of ${this.home} is closed.`, {
-      hint: "Open the home again with openHome.",
+      hint: "Open the home again with openMemory or openHome.",
     });
   }
 
