@@ -252,7 +252,7 @@ async function beginTurn(
     id: randomHex(6),
     system: context.system,
     before: place?.before ?? [],
-    front,
+    front: repairPairs(front), // a summary may stand in the message of a call whose results it stands for
     recall: asked.recall,
     follow: place !== undefined,
     length: given.length,

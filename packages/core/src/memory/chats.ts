@@ -243,12 +243,14 @@ export class Chats implements Members {
     const summary = await findSummary(store, sessionId, stored);
     if (summary === undefined) return align(newest, given, options);
     const end = align(newest, given, { ...options, isEnd: true });
-    if (end.isAnchored) return end;
+    // A list that has little in common with the end may be the whole chat, whose first words were said again.
+    if (end.isAnchored && end.fresh * 2 >= given.length) return end;
     const told = stored.filter(isTold);
     if (commonStart(told, given, asShown) > told.indexOf(summary)) return align(newest, given, options);
     // The caller's list begins before the compaction.
     const { messages } = await loadWholeChat(store, sessionId, stored);
-    return align(messages.filter(isSpoken), given, options);
+    const whole = align(messages.filter(isSpoken), given, options);
+    return end.isAnchored && end.fresh >= whole.fresh ? end : whole;
   }
 
   // ---- Remember ----
@@ -293,11 +295,8 @@ export class Chats implements Members {
   }
 
   /** The list is the whole chat: rows after the last common message are taken back, in whole turns. */
-  async #following(
-    { store, row }: HeldChat,
-    stored: readonly Message[],
-    asGiven: readonly Message[],
-  ): Promise<Change> {
+  async #following(chat: HeldChat, stored: readonly Message[], asGiven: readonly Message[]): Promise<Change> {
+    const { store, row } = chat;
     const given = inCallOrder(asGiven);
     const all = inCallOrder(stored.filter(isTold));
     const summary = await findSummary(store, row.id, stored);
@@ -313,6 +312,9 @@ export class Chats implements Members {
       );
     const common = commonStart(list, given, asShown);
     const isChangeable = ({ meta }: Message): boolean => changeable.has(meta.rowId ?? -1);
+    const turn = list.slice(0, common + 1).findLast(({ role }) => role === "user");
+    if (whole !== undefined && common < list.length && (turn === undefined || !isChangeable(turn)))
+      return this.#appendingOnce(chat, stored, asGiven);
     const takenBack = list.slice(common).filter(isChangeable).length;
     if (takenBack === 0)
       return { known: common, takenBack, add: given.slice(common), isNew: common < given.length };
@@ -323,6 +325,19 @@ export class Chats implements Members {
     // Only a message of the user can be gone back to: what is still valid of its turn is stored again.
     const add = given.slice(takeBackFrom === undefined ? common : Math.min(from, common));
     return { known: common, takenBack, add, isNew: common < given.length, takeBackFrom };
+  }
+
+  /** A turn that a summary stands for cannot be taken back: what is new in the list counts as said now. */
+  async #appendingOnce(
+    chat: HeldChat,
+    stored: readonly Message[],
+    given: readonly Message[],
+  ): Promise<Change> {
+    const change = await this.#appending(chat, stored, given, false, undefined);
+    const { add } = change;
+    const newest = stored.filter(isSpoken).slice(-add.length);
+    if (add.length === 0 || commonStart(newest, add, asShown) < add.length) return change;
+    return { known: given.length, takenBack: 0, add: [], isNew: false };
   }
 
   /** In the background: the provider's queue keeps the order, and closing the home waits for it. */
@@ -428,7 +443,13 @@ export class Chats implements Members {
 
   async rename(chatId: string, title: string | null): Promise<boolean> {
     const found = await findOpenChat(this.#person, chatId);
-    return found === undefined ? false : found.store.setSessionTitle(found.row.id, title, { source: "user" });
+    if (found === undefined) return false;
+    const { store, row } = found;
+    // A compaction by another program leaves the title with the chat's earlier session.
+    for (const earlier of await store.listContinued(row.id))
+      if (earlier !== row.id && (await store.getSessionTitle(earlier)) === title)
+        await store.setSessionTitle(earlier, null);
+    return store.setSessionTitle(row.id, title, { source: "user" });
   }
 
   async forgetChat(chatId: string): Promise<boolean> {

@@ -102,6 +102,7 @@ async function whileLocked(
       const messages = dated([...outcome.messages, ...added], clock);
       const ownPrompt = await newBlock();
       await manager?.onSessionEnd(whole);
+      const title = await store.getSessionTitle(sessionId);
       const { id } = await store.continueSession(sessionId, {
         id: newSessionId(clock.now()),
         systemPrompt: ownPrompt.text,
@@ -110,6 +111,11 @@ async function whileLocked(
         lockHolder: holder,
         leaseHolder: holder,
       });
+      // One chat, one title: a continuation would get the next number.
+      if (title !== null) {
+        await store.setSessionTitle(sessionId, null);
+        await store.setSessionTitle(id, title);
+      }
       await checkBlock(id, ownPrompt.text);
       const tokensAfter = estimateRequest({ system: ownPrompt.text, messages });
       return { kind: outcome.kind, sessionId: id, tokensBefore, tokensAfter, notices };

@@ -207,7 +207,10 @@ export type RememberOptions = {
    * question, the rest is added.
    */
   readonly id?: string;
-  /** The list is the whole chat, and the stored one follows it: rows that it no longer has are taken back. */
+  /**
+   * The list is the whole chat, and the stored one follows it: rows that it no longer has are taken back. What a compaction has
+   * summarised cannot be: a change there counts as said now.
+   */
   readonly follow?: boolean;
   readonly signal?: AbortSignal;
 };
