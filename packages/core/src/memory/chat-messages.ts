@@ -21,7 +21,7 @@ import {
   withMeta,
 } from "../message/index.ts";
 import { sanitizeContext } from "../security/index.ts";
-import { responseId, saysSomething } from "./align.ts";
+import { responseId, saysSomething } from "./same-message.ts";
 import type { ChatMessage, FormattedMessage, MessageFormat } from "./user-memory.ts";
 
 // ---- Reading ----
@@ -148,7 +148,7 @@ function withGivenId(message: Message, given: unknown): Message {
 }
 
 /** Recall that `context` added to the request is not part of the conversation. */
-function withoutRecall(message: Message): Message {
+export function withoutRecall(message: Message): Message {
   if (message.role !== "user" && message.role !== "assistant") return message;
   const { content } = message;
   if (content === null) return message;

@@ -1,35 +1,17 @@
 // The chats of a person. `context` gives what to send to a model: the memory block as it was when the chat began, the stored history
 // as far as it fits, and recall. `remember` stores what the chat does not have yet.
-import {
-  estimateMessages,
-  estimateRequest,
-  fitMessages,
-  isHandoff,
-  repairPairs,
-  STUB,
-  withoutHandoff,
-  withoutRefused,
-} from "../context/index.ts";
+import { estimateRequest, repairPairs } from "../context/index.ts";
 import { MEMORY_TARGETS } from "../curated/index.ts";
 import { sessionFiles } from "../home.ts";
-import { describeCause, HermesError, isRecord, pyStrip } from "../lib/index.ts";
+import { describeCause, HermesError, pyStrip } from "../lib/index.ts";
 import { type Logger, silentLogger } from "../lib/logger.ts";
-import { type Content, type Message, newMessage, textOf, withMeta } from "../message/index.ts";
+import { type Content, type Message, newMessage, textOf } from "../message/index.ts";
 import { injectRecall } from "../providers/index.ts";
-import { sanitizeContext } from "../security/index.ts";
 import { INTERNAL_SOURCES, type SessionRow, type SessionStore } from "../sessions/index.ts";
-import {
-  type Alignment,
-  align,
-  alignExchange,
-  commonStart,
-  exchangeId,
-  inCallOrder,
-  inTurns,
-  isSame,
-} from "./align.ts";
+import { inTurns } from "./align.ts";
+import { fitTurns, forModel, isTold, withRecall } from "./chat-history.ts";
 import { chatIdOf, chatSessionId, findChat } from "./chat-id.ts";
-import { asShown, inFormat, isSpoken, lastUserText, readGiven, readReply } from "./chat-messages.ts";
+import { inFormat, isSpoken, lastUserText, readGiven, withoutRecall } from "./chat-messages.ts";
 import { ChatProviders } from "./chat-providers.ts";
 import { recallFor } from "./chat-recall.ts";
 import {
@@ -44,6 +26,8 @@ import {
   openChat,
   openKnownChat,
 } from "./chat-session.ts";
+import { badNumber, checkLimit, formatOf, isPositive } from "./options.ts";
+import { alignChat, asNew, planChange, type RememberArguments } from "./remember.ts";
 import type { Person } from "./types.ts";
 import type {
   Chat,
@@ -53,7 +37,6 @@ import type {
   ContextOptions,
   MessageFormat,
   Remembered,
-  RememberOptions,
   Transcript,
   TranscriptOptions,
   UserMemory,
@@ -121,8 +104,8 @@ export class Chats implements Members {
     const stored = await loadChat(store, row.id);
 
     const spoken = given.filter(isTold);
-    const { late, fresh } = await this.#align(store, row.id, stored, spoken);
-    const history = withoutStubs(repairPairs(cleaned(stored)));
+    const { late, fresh } = await alignChat(store, row.id, stored, spoken);
+    const history = forModel(stored);
     const summary = await findSummary(store, row.id, stored);
     const fitted = fitTurns(history, maxTokens, summary?.meta.rowId);
     const asked = query ?? lastUserText(spoken); // in the middle of a turn, what the user said is stored already
@@ -230,40 +213,16 @@ export class Chats implements Members {
     return text;
   }
 
-  /** Which messages of the list the chat has. */
-  async #align(
-    store: SessionStore,
-    sessionId: string,
-    stored: readonly Message[],
-    given: readonly Message[],
-    kind: { readonly isExchange?: boolean; readonly isNew?: boolean } = {},
-  ): Promise<Alignment> {
-    const options = { ...kind, shown: asShown };
-    const newest = stored.filter(isSpoken);
-    const summary = await findSummary(store, sessionId, stored);
-    if (summary === undefined) return align(newest, given, options);
-    const end = align(newest, given, { ...options, isEnd: true });
-    // A list that has little in common with the end may be the whole chat, whose first words were said again.
-    if (end.isAnchored && end.fresh * 2 >= given.length) return end;
-    const told = stored.filter(isTold);
-    if (commonStart(told, given, asShown) > told.indexOf(summary)) return align(newest, given, options);
-    // The caller's list begins before the compaction.
-    const { messages } = await loadWholeChat(store, sessionId, stored);
-    const whole = align(messages.filter(isSpoken), given, options);
-    return end.isAnchored && end.fresh >= whole.fresh ? end : whole;
-  }
-
   // ---- Remember ----
 
-  async remember(chatId: string, { given, isExchange, options }: RememberArguments): Promise<Remembered> {
+  async remember(chatId: string, asked: RememberArguments): Promise<Remembered> {
+    const { given, options } = asked;
     const { signal } = options;
     return this.#turns.alone(
       chatId,
       async (chat) => {
         const stored = await loadChat(chat.store, chat.row.id);
-        const change = options.follow
-          ? await this.#following(chat, stored, given)
-          : await this.#appending(chat, stored, given, isExchange, options.id);
+        const change = await planChange(chat, stored, asked);
         if (change.takeBackFrom !== undefined || change.add.length > 0) await reopen(chat);
         const { store, row, holder } = chat;
         const { takeBackFrom } = change;
@@ -276,68 +235,6 @@ export class Chats implements Members {
       },
       { signal },
     );
-  }
-
-  async #appending(
-    { store, row }: HeldChat,
-    stored: readonly Message[],
-    given: readonly Message[],
-    isExchange: boolean,
-    id: string | undefined,
-  ): Promise<Change> {
-    const found = id === undefined ? undefined : await findExchange(store, row.id, stored, id);
-    const { fresh, late } =
-      found === undefined
-        ? await this.#align(store, row.id, stored, given, { isExchange, isNew: id !== undefined })
-        : restOf(found, given);
-    const add = [...late, ...given.slice(fresh)];
-    return { known: given.length - add.length, takenBack: 0, add, isNew: add.length > 0 };
-  }
-
-  /** The list is the whole chat: rows after the last common message are taken back, in whole turns. */
-  async #following(chat: HeldChat, stored: readonly Message[], asGiven: readonly Message[]): Promise<Change> {
-    const { store, row } = chat;
-    const given = inCallOrder(asGiven);
-    const all = inCallOrder(stored.filter(isTold));
-    const summary = await findSummary(store, row.id, stored);
-    const isSummaryGiven = summary === undefined || commonStart(all, given, asShown) > all.indexOf(summary);
-    const whole = isSummaryGiven ? undefined : await loadWholeChat(store, row.id, stored);
-    const list = whole === undefined ? all : inCallOrder(whole.messages.filter(isTold));
-    const changeable =
-      whole?.changeable ??
-      new Set(
-        stored
-          .slice(summary === undefined ? 0 : stored.indexOf(summary) + 1)
-          .flatMap(({ meta }) => meta.rowId ?? []),
-      );
-    const common = commonStart(list, given, asShown);
-    const isChangeable = ({ meta }: Message): boolean => changeable.has(meta.rowId ?? -1);
-    const turn = list.slice(0, common + 1).findLast(({ role }) => role === "user");
-    if (whole !== undefined && common < list.length && (turn === undefined || !isChangeable(turn)))
-      return this.#appendingOnce(chat, stored, asGiven);
-    const takenBack = list.slice(common).filter(isChangeable).length;
-    if (takenBack === 0)
-      return { known: common, takenBack, add: given.slice(common), isNew: common < given.length };
-    const isTurn = (message: Message): boolean => message.role === "user" && isChangeable(message);
-    const before = list.slice(0, common + 1).findLastIndex(isTurn);
-    const from = before >= 0 ? before : list.findIndex(isTurn);
-    const takeBackFrom = list[from]?.meta.rowId;
-    // Only a message of the user can be gone back to: what is still valid of its turn is stored again.
-    const add = given.slice(takeBackFrom === undefined ? common : Math.min(from, common));
-    return { known: common, takenBack, add, isNew: common < given.length, takeBackFrom };
-  }
-
-  /** A turn that a summary stands for cannot be taken back: what is new in the list counts as said now. */
-  async #appendingOnce(
-    chat: HeldChat,
-    stored: readonly Message[],
-    given: readonly Message[],
-  ): Promise<Change> {
-    const change = await this.#appending(chat, stored, given, false, undefined);
-    const { add } = change;
-    const newest = stored.filter(isSpoken).slice(-add.length);
-    if (add.length === 0 || commonStart(newest, add, asShown) < add.length) return change;
-    return { known: given.length, takenBack: 0, add: [], isNew: false };
   }
 
   /** In the background: the provider's queue keeps the order, and closing the home waits for it. */
@@ -435,9 +332,7 @@ export class Chats implements Members {
     const row = store && (await findChat(store, this.#person, chatId));
     if (store === undefined || row === undefined) return undefined;
     const { messages, leftOut, next } = await loadTranscript(store, row.id, { limit, before });
-    const said = messages
-      .map((message) => ({ ...message, content: withoutRecall(message) }))
-      .filter(isSpoken);
+    const said = messages.map(withoutRecall).filter(isSpoken);
     return { chatId, sessionId: row.id, messages: inFormat(said, format), leftOut, next };
   }
 
@@ -525,213 +420,6 @@ function chatOf(
 ): Chat {
   const [startedAt, lastActiveAt] = [new Date(started_at * 1000), new Date(lastActive * 1000)];
   return { chatId, sessionId: id, title, messages, startedAt, lastActiveAt };
-}
-
-// ---- Options ----
-
-export function isPositive(value: unknown): value is number {
-  return typeof value === "number" && value > 0;
-}
-
-export function badNumber(option: string, value: unknown): HermesError {
-  return new HermesError("bad-option", `'${option}' was passed as ${String(value)}.`, {
-    hint: "Pass a positive number.",
-  });
-}
-
-function checkLimit(limit: unknown, what: string): void {
-  if (limit === Number.POSITIVE_INFINITY || (isPositive(limit) && Number.isInteger(limit))) return;
-  throw new HermesError("bad-limit", `The limit ${String(limit)} is not a positive integer.`, {
-    hint: `It counts ${what}. Pass Infinity for all of them.`,
-  });
-}
-
-function formatOf<F extends MessageFormat>(format: MessageFormat | undefined): F {
-  if (format === undefined || FORMATS.has(format)) return (format ?? "ai-sdk") as F;
-  throw new HermesError("bad-option", `There is no format '${String(format)}'.`, {
-    hint: `Pass one of ${[...FORMATS].join(", ")}.`,
-  });
-}
-
-const FORMATS: ReadonlySet<string> = new Set<MessageFormat>(["ai-sdk", "openai", "hermes"]);
-
-// ---- The list for a model ----
-
-/** As a model may get it: without refused texts, system rows, empty messages, and recall that was stored by mistake. */
-function cleaned(stored: readonly Message[]): readonly Message[] {
-  return withoutRefused(stored).flatMap((message) => {
-    const clean = { ...message, content: withoutRecall(message) };
-    return isSpoken(clean) ? [clean] : [];
-  });
-}
-
-function withoutRecall({ role, content }: Message): Content {
-  const isDialogue = role === "user" || role === "assistant";
-  return isDialogue && typeof content === "string" ? pyStrip(sanitizeContext(content)) : content;
-}
-
-/** Messages that both sides of an alignment have. A stand-in for a missing result is only in lists made by `context`. */
-function isTold(message: Message): boolean {
-  return isSpoken(message) && !(message.role === "tool" && message.content === STUB);
-}
-
-type FittedTurns = { readonly messages: readonly Message[]; readonly leftOut: number };
-
-/** The newest turns that fit, whole, and the summary of a compaction. A newest turn that is too long alone loses the middle of its texts. */
-function fitTurns(
-  messages: readonly Message[],
-  maxTokens: number,
-  summaryRow: number | undefined,
-): FittedTurns {
-  if (estimateMessages(messages) <= maxTokens) return { messages, leftOut: 0 };
-  const turns = inTurns(messages);
-  const isSummary = ({ meta }: Message): boolean => summaryRow !== undefined && meta.rowId === summaryRow;
-  const summary = turns.findLastIndex((turn) => turn.some(isSummary));
-  const pinned = turns[summary];
-  const isPinned = pinned !== undefined && estimateMessages(pinned) <= maxTokens / 2;
-  let room = isPinned ? maxTokens - estimateMessages(pinned) : maxTokens;
-  const kept: (readonly Message[])[] = [];
-  for (let at = turns.length - 1; at > (isPinned ? summary : -1); at -= 1) {
-    const whole = turns[at] ?? [];
-    const isNewest = at === turns.length - 1;
-    const turn = isNewest && estimateMessages(whole) > room ? shortened(whole, room) : whole;
-    const cost = estimateMessages(turn);
-    if (cost > room) break;
-    kept.unshift(turn);
-    room -= cost;
-  }
-  const list = [...(isPinned ? pinned : []), ...kept.flat()];
-  return { messages: list, leftOut: messages.length - list.length };
-}
-
-/** Without the note about rounds that left the turn: it looks like the summary of a compaction. `leftOut` counts them. */
-function shortened(turn: readonly Message[], maxTokens: number): readonly Message[] {
-  const where = () => "The whole text is stored.";
-  const { messages } = fitMessages(turn, maxTokens, where, { isNewestCut: true });
-  if (turn.some(isHandoff)) return withoutStubs(messages);
-  return withoutStubs(messages.flatMap((message) => withoutHandoff(message) ?? []));
-}
-
-function withoutStubs(messages: readonly Message[]): readonly Message[] {
-  return messages.filter(({ role, content }) => role !== "tool" || content !== STUB);
-}
-
-/** Recall belongs to the last message of the user. */
-function withRecall(messages: readonly Message[], recall: string): readonly Message[] {
-  const at = messages.findLastIndex(({ role }) => role === "user");
-  const message = messages[at];
-  if (recall === "" || message === undefined) return messages;
-  return messages.with(at, { ...message, content: injectRecall(message.content, recall) });
-}
-
-// ---- Storing ----
-
-type Change = {
-  readonly known: number;
-  readonly takenBack: number;
-  readonly add: readonly Message[];
-  readonly isNew: boolean;
-  /** A row: it and everything after it is taken back. */
-  readonly takeBackFrom?: number | undefined;
-};
-
-export type RememberArguments = {
-  readonly given: readonly Message[];
-  readonly isExchange: boolean;
-  readonly options: RememberOptions;
-};
-
-/** Reads the arguments of `UserMemory.remember` after the chat's id, before anything is stored. May wait for a model's reply. */
-export async function readArguments(args: readonly unknown[]): Promise<RememberArguments> {
-  const [first, second, third] = args;
-  if (typeof first !== "string") {
-    const given = readGiven(first, "messages");
-    const options = readOptions(second);
-    options.signal?.throwIfAborted();
-    return { given: given.filter(isTold), isExchange: false, options };
-  }
-  const options = readOptions(third);
-  options.signal?.throwIfAborted();
-  if (options.follow)
-    throw new HermesError("bad-option", "'follow' was set for one exchange, which is not the whole chat.", {
-      hint: "Pass the whole list of messages with 'follow', or leave it out.",
-    });
-  if (pyStrip(first) === "")
-    throw new HermesError("bad-message", "The text of the user is empty. Nothing was stored.", {
-      hint: "For a message without text, such as an image, pass a list: remember(chatId, [{ role: 'user', content: [...] }, reply]).",
-    });
-  const said = newMessage({ role: "user", content: first });
-  const given = [said, ...(await readReply(second))].filter(isTold);
-  return { given, isExchange: true, options };
-}
-
-function readOptions(value: unknown): RememberOptions {
-  if (value === undefined) return {};
-  if (!isRecord(value))
-    throw new HermesError("bad-option", "The options of remember were not passed as an object.", {
-      hint: "Pass (chatId, text, reply, { id }) or (chatId, messages, { id }).",
-    });
-  const { id, follow, signal } = value as RememberOptions;
-  if (id !== undefined && (typeof id !== "string" || id === ""))
-    throw new HermesError("bad-option", "The id of an exchange must be a text that is not empty.", {
-      hint: "Leave it out, or pass the id of the request.",
-    });
-  return { id, follow, signal };
-}
-
-/**
- * The stored messages from the first one of the exchange on; undefined if there is none. Also looked for in the sessions before a
- * compaction, where a late retry may belong.
- */
-async function findExchange(
-  store: SessionStore,
-  sessionId: string,
-  stored: readonly Message[],
-  id: string,
-): Promise<readonly Message[] | undefined> {
-  const wanted = exchangeId(id);
-  const from = (messages: readonly Message[]): readonly Message[] | undefined => {
-    const spoken = messages.filter(isSpoken);
-    const at = spoken.findIndex(({ meta }) => meta.platformMessageId === wanted);
-    return at < 0 ? undefined : spoken.slice(at);
-  };
-  const here = from(stored);
-  if (here !== undefined) return here;
-  for (const earlier of (await store.listContinued(sessionId)).toReversed()) {
-    const there = earlier === sessionId ? undefined : from(await loadChat(store, earlier));
-    if (there !== undefined) return there;
-  }
-  return undefined;
-}
-
-/** What of the exchange is not stored yet: the first call may have had the question only. */
-function restOf(stored: readonly Message[], given: readonly Message[]): Alignment {
-  const [first] = stored;
-  const from = given.findLastIndex((message) => isSame(first, message, asShown));
-  if (from < 0) return { fresh: given.length, late: [], isAnchored: true };
-  const { fresh, ...rest } = alignExchange(stored, given.slice(from), asShown);
-  return { ...rest, fresh: from + fresh };
-}
-
-/** The first message carries the id of the exchange. Rows of other sessions and times of the past are not taken over. */
-function asNew(
-  messages: readonly Message[],
-  stored: readonly Message[],
-  id: string | undefined,
-  now: Date,
-): readonly Message[] {
-  let latest = stored.reduce((time, { meta }) => Math.max(time, meta.atSeconds), 0);
-  return messages.map((message, index) => {
-    const { atSeconds, platformMessageId } = message.meta;
-    const isLater = atSeconds >= latest && atSeconds * 1000 <= now.getTime();
-    if (isLater) latest = atSeconds;
-    return withMeta(message, {
-      rowId: undefined,
-      originId: undefined,
-      atSeconds: isLater ? atSeconds : 0,
-      platformMessageId: id !== undefined && index === 0 ? exchangeId(id) : platformMessageId,
-    });
-  });
 }
 
 /** A chat that somebody archived or ended goes on when something is said in it. */

@@ -13,9 +13,10 @@ import { type Message, textOf } from "../message/index.ts";
 import { fenceUntrusted } from "../security/index.ts";
 import type { SessionStore } from "../sessions/index.ts";
 import { originOf } from "./chat-session.ts";
-import { badNumber, type Chats, isPositive } from "./chats.ts";
+import type { Chats } from "./chats.ts";
 import type { Entries } from "./entries.ts";
 import { MemoryFailure } from "./memory-failure.ts";
+import { badNumber, isPositive } from "./options.ts";
 import type { Entry, EntryTarget, Extracted, ExtractOptions } from "./user-memory.ts";
 
 const DEFAULT_MAX_FACTS = 10;

@@ -88,7 +88,7 @@ class PersonMemory implements UserMemory {
     this.#pass(async () => (await this.#openChats()).context(chatId, options));
   readonly remember: UserMemory["remember"] = (chatId: string, ...args: unknown[]) =>
     this.#pass(async (step) => {
-      const { readArguments } = await import("./chats.ts");
+      const { readArguments } = await import("./remember.ts");
       const [said, reply] = args;
       // A reply that arrives later may itself need this memory.
       const isAwaited = typeof said === "string" && typeof reply === "object" && !Array.isArray(reply);

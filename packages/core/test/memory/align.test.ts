@@ -1,7 +1,8 @@
 // Which messages of a caller's list are new, for every kind of list.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { align, commonStart, exchangeId, inCallOrder, responseId } from "../../src/memory/align.ts";
+import { align, commonStart, inCallOrder } from "../../src/memory/align.ts";
+import { exchangeId, responseId } from "../../src/memory/same-message.ts";
 import { type Message, newMessage, withMeta } from "../../src/message/index.ts";
 
 /** Turns of a chat; texts repeat often, ids of calls do not. */

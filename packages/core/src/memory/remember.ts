@@ -1,0 +1,222 @@
+// What `remember` stores: reads its arguments, and decides which messages the chat does not have yet and which are taken back.
+import { HermesError, isRecord, pyStrip } from "../lib/index.ts";
+import { type Message, newMessage, withMeta } from "../message/index.ts";
+import type { SessionStore } from "../sessions/index.ts";
+import { type Alignment, align, alignExchange, commonStart, inCallOrder } from "./align.ts";
+import { isTold } from "./chat-history.ts";
+import { asShown, isSpoken, readGiven, readReply } from "./chat-messages.ts";
+import { findSummary, type HeldChat, loadChat, loadWholeChat } from "./chat-session.ts";
+import { exchangeId, isSame } from "./same-message.ts";
+import type { RememberOptions } from "./user-memory.ts";
+
+// ---- The arguments ----
+
+export type RememberArguments = {
+  readonly given: readonly Message[];
+  readonly isExchange: boolean;
+  readonly options: RememberOptions;
+};
+
+/** Reads the arguments of `UserMemory.remember` after the chat's id, before anything is stored. May wait for a model's reply. */
+export async function readArguments(args: readonly unknown[]): Promise<RememberArguments> {
+  const [first, second, third] = args;
+  if (typeof first !== "string") {
+    const given = readGiven(first, "messages");
+    const options = readOptions(second);
+    options.signal?.throwIfAborted();
+    return { given: given.filter(isTold), isExchange: false, options };
+  }
+  const options = readOptions(third);
+  options.signal?.throwIfAborted();
+  if (options.follow)
+    throw new HermesError("bad-option", "'follow' was set for one exchange, which is not the whole chat.", {
+      hint: "Pass the whole list of messages with 'follow', or leave it out.",
+    });
+  if (pyStrip(first) === "")
+    throw new HermesError("bad-message", "The text of the user is empty. Nothing was stored.", {
+      hint: "For a message without text, such as an image, pass a list: remember(chatId, [{ role: 'user', content: [...] }, reply]).",
+    });
+  const said = newMessage({ role: "user", content: first });
+  const given = [said, ...(await readReply(second))].filter(isTold);
+  return { given, isExchange: true, options };
+}
+
+function readOptions(value: unknown): RememberOptions {
+  if (value === undefined) return {};
+  if (!isRecord(value))
+    throw new HermesError("bad-option", "The options of remember were not passed as an object.", {
+      hint: "Pass (chatId, text, reply, { id }) or (chatId, messages, { id }).",
+    });
+  const { id, follow, signal } = value as RememberOptions;
+  if (id !== undefined && (typeof id !== "string" || id === ""))
+    throw new HermesError("bad-option", "The id of an exchange must be a text that is not empty.", {
+      hint: "Leave it out, or pass the id of the request.",
+    });
+  return { id, follow, signal };
+}
+
+// ---- What changes ----
+
+type Change = {
+  readonly known: number;
+  readonly takenBack: number;
+  readonly add: readonly Message[];
+  readonly isNew: boolean;
+  /** A row: it and everything after it is taken back. */
+  readonly takeBackFrom?: number | undefined;
+};
+
+/** What to do with the list. Changes nothing. */
+export function planChange(
+  chat: HeldChat,
+  stored: readonly Message[],
+  { given, isExchange, options }: RememberArguments,
+): Promise<Change> {
+  return options.follow
+    ? following(chat, stored, given)
+    : appending(chat, stored, given, isExchange, options.id);
+}
+
+async function appending(
+  { store, row }: HeldChat,
+  stored: readonly Message[],
+  given: readonly Message[],
+  isExchange: boolean,
+  id: string | undefined,
+): Promise<Change> {
+  const found = id === undefined ? undefined : await findExchange(store, row.id, stored, id);
+  const { fresh, late } =
+    found === undefined
+      ? await alignChat(store, row.id, stored, given, { isExchange, isNew: id !== undefined })
+      : restOf(found, given);
+  const add = [...late, ...given.slice(fresh)];
+  return { known: given.length - add.length, takenBack: 0, add, isNew: add.length > 0 };
+}
+
+/** The list is the whole chat: rows after the last common message are taken back, in whole turns. */
+async function following(
+  chat: HeldChat,
+  stored: readonly Message[],
+  asGiven: readonly Message[],
+): Promise<Change> {
+  const { store, row } = chat;
+  const given = inCallOrder(asGiven);
+  const all = inCallOrder(stored.filter(isTold));
+  const summary = await findSummary(store, row.id, stored);
+  const isSummaryGiven = summary === undefined || commonStart(all, given, asShown) > all.indexOf(summary);
+  const whole = isSummaryGiven ? undefined : await loadWholeChat(store, row.id, stored);
+  const list = whole === undefined ? all : inCallOrder(whole.messages.filter(isTold));
+  const changeable =
+    whole?.changeable ??
+    new Set(
+      stored
+        .slice(summary === undefined ? 0 : stored.indexOf(summary) + 1)
+        .flatMap(({ meta }) => meta.rowId ?? []),
+    );
+  const common = commonStart(list, given, asShown);
+  const isChangeable = ({ meta }: Message): boolean => changeable.has(meta.rowId ?? -1);
+  const turn = list.slice(0, common + 1).findLast(({ role }) => role === "user");
+  if (whole !== undefined && common < list.length && (turn === undefined || !isChangeable(turn)))
+    return appendingOnce(chat, stored, asGiven);
+  const takenBack = list.slice(common).filter(isChangeable).length;
+  if (takenBack === 0)
+    return { known: common, takenBack, add: given.slice(common), isNew: common < given.length };
+  const isTurn = (message: Message): boolean => message.role === "user" && isChangeable(message);
+  const before = list.slice(0, common + 1).findLastIndex(isTurn);
+  const from = before >= 0 ? before : list.findIndex(isTurn);
+  const takeBackFrom = list[from]?.meta.rowId;
+  // Only a message of the user can be gone back to: what is still valid of its turn is stored again.
+  const add = given.slice(takeBackFrom === undefined ? common : Math.min(from, common));
+  return { known: common, takenBack, add, isNew: common < given.length, takeBackFrom };
+}
+
+/** A turn that a summary stands for cannot be taken back: what is new in the list counts as said now. */
+async function appendingOnce(
+  chat: HeldChat,
+  stored: readonly Message[],
+  given: readonly Message[],
+): Promise<Change> {
+  const change = await appending(chat, stored, given, false, undefined);
+  const { add } = change;
+  const newest = stored.filter(isSpoken).slice(-add.length);
+  if (add.length === 0 || commonStart(newest, add, asShown) < add.length) return change;
+  return { known: given.length, takenBack: 0, add: [], isNew: false };
+}
+
+/**
+ * The stored messages from the first one of the exchange on; undefined if there is none. Also looked for in the sessions before a
+ * compaction, where a late retry may belong.
+ */
+async function findExchange(
+  store: SessionStore,
+  sessionId: string,
+  stored: readonly Message[],
+  id: string,
+): Promise<readonly Message[] | undefined> {
+  const wanted = exchangeId(id);
+  const from = (messages: readonly Message[]): readonly Message[] | undefined => {
+    const spoken = messages.filter(isSpoken);
+    const at = spoken.findIndex(({ meta }) => meta.platformMessageId === wanted);
+    return at < 0 ? undefined : spoken.slice(at);
+  };
+  const here = from(stored);
+  if (here !== undefined) return here;
+  for (const earlier of (await store.listContinued(sessionId)).toReversed()) {
+    const there = earlier === sessionId ? undefined : from(await loadChat(store, earlier));
+    if (there !== undefined) return there;
+  }
+  return undefined;
+}
+
+/** What of the exchange is not stored yet: the first call may have had the question only. */
+function restOf(stored: readonly Message[], given: readonly Message[]): Alignment {
+  const [first] = stored;
+  const from = given.findLastIndex((message) => isSame(first, message, asShown));
+  if (from < 0) return { fresh: given.length, late: [], isAnchored: true };
+  const { fresh, ...rest } = alignExchange(stored, given.slice(from), asShown);
+  return { ...rest, fresh: from + fresh };
+}
+
+/** Which messages of the list the chat has. */
+export async function alignChat(
+  store: SessionStore,
+  sessionId: string,
+  stored: readonly Message[],
+  given: readonly Message[],
+  kind: { readonly isExchange?: boolean; readonly isNew?: boolean } = {},
+): Promise<Alignment> {
+  const options = { ...kind, shown: asShown };
+  const newest = stored.filter(isSpoken);
+  const summary = await findSummary(store, sessionId, stored);
+  if (summary === undefined) return align(newest, given, options);
+  const end = align(newest, given, { ...options, isEnd: true });
+  // A list that has little in common with the end may be the whole chat, whose first words were said again.
+  if (end.isAnchored && end.fresh * 2 >= given.length) return end;
+  const told = stored.filter(isTold);
+  if (commonStart(told, given, asShown) > told.indexOf(summary)) return align(newest, given, options);
+  // The caller's list begins before the compaction.
+  const { messages } = await loadWholeChat(store, sessionId, stored);
+  const whole = align(messages.filter(isSpoken), given, options);
+  return end.isAnchored && end.fresh >= whole.fresh ? end : whole;
+}
+
+/** The first message carries the id of the exchange. Rows of other sessions and times of the past are not taken over. */
+export function asNew(
+  messages: readonly Message[],
+  stored: readonly Message[],
+  id: string | undefined,
+  now: Date,
+): readonly Message[] {
+  let latest = stored.reduce((time, { meta }) => Math.max(time, meta.atSeconds), 0);
+  return messages.map((message, index) => {
+    const { atSeconds, platformMessageId } = message.meta;
+    const isLater = atSeconds >= latest && atSeconds * 1000 <= now.getTime();
+    if (isLater) latest = atSeconds;
+    return withMeta(message, {
+      rowId: undefined,
+      originId: undefined,
+      atSeconds: isLater ? atSeconds : 0,
+      platformMessageId: id !== undefined && index === 0 ? exchangeId(id) : platformMessageId,
+    });
+  });
+}

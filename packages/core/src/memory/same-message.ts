@@ -1,0 +1,142 @@
+// Whether two messages say the same: row ids, times, vendors' fields, blanks and the spelling of JSON arguments do not count. Pure.
+import { isCutOf, isHandoff, withoutMedia, withShortCalls } from "../context/index.ts";
+import { isRecord, outsideJsonOr, pyStrip, sha256 } from "../lib/index.ts";
+import { type Content, type Message, partJson, partsOf, textOf, toolCallsOf } from "../message/index.ts";
+import { sanitizeContext } from "../security/index.ts";
+
+/** A stored message as the caller got it, if that is not how it is stored. */
+export type Shown = (stored: Message) => Message | undefined;
+
+/** `stored` may be a copy that a compaction shortened: then the ids of its calls decide. So does the id of a result's call. */
+export function isSame(stored: Message | undefined, given: Message | undefined, shown?: Shown): boolean {
+  if (stored === undefined || given === undefined || stored.role !== given.role) return false;
+  if (stored.role === "tool" && given.role === "tool" && stored.toolCallId !== "")
+    return halfOf(stored.toolCallId) === halfOf(given.toolCallId);
+  if (haveOtherIds(stored, given)) return false;
+  if (said(stored) === said(given)) return true;
+  const other = shown?.(stored);
+  if (other !== undefined && said(other) === said(given)) return true;
+  if (isShortened(stored, given)) return true;
+  if (stored.meta.originId === undefined || isHandoff(stored)) return false;
+  const calls = callIds(stored);
+  return calls !== "" && calls === callIds(given);
+}
+
+/** Some APIs join two ids: `call_1|fc_1`. */
+export function halfOf(id: string): string {
+  return id.split("|")[0] ?? id;
+}
+
+/** In every note that `isCutOf` knows; looked for first, because most messages are whole. */
+const CUT = "characters are left out here";
+
+/** `given` is `stored` as `context` shortened it. */
+function isShortened(stored: Message, given: Message): boolean {
+  const ids = callIds(stored);
+  if (ids !== callIds(given)) return false;
+  if (ids === "" && typeof stored.content === "string" && !textOf(given.content).includes(CUT)) return false;
+  const areCalls = (one: Message): boolean => callsKey(one) === callsKey(given);
+  if (!areCalls(stored) && !areCalls(withShortCalls(stored))) return false;
+  if (contentKey(stored) === contentKey(given)) return true;
+  if (typeof stored.content !== "string" && contentKey(withoutMedia(stored)) === contentKey(given))
+    return true;
+  const [whole, cut] = [stored, given].map(({ content }) => pyStrip(sanitizeContext(textOf(content))));
+  return isCutOf(cut ?? "", whole ?? "");
+}
+
+/** Ids of different kinds, such as that of an exchange and that of a model's response, cannot be compared. */
+function haveOtherIds(stored: Message, given: Message): boolean {
+  const [one, other] = [stored.meta.platformMessageId, given.meta.platformMessageId];
+  return one !== undefined && other !== undefined && kindOf(one) === kindOf(other) && one !== other;
+}
+
+const EXCHANGE = "exchange:";
+const RESPONSE = "response:";
+
+function kindOf(id: string): string {
+  return [EXCHANGE, RESPONSE].find((kind) => id.startsWith(kind)) ?? "";
+}
+
+/** The id of an exchange in the column that holds a message's id. */
+export function exchangeId(id: string): string {
+  return EXCHANGE + id;
+}
+
+/** The same for the id of a model's response, which tells equal replies apart. */
+export function responseId(id: string): string {
+  return RESPONSE + id;
+}
+
+function callIds(message: Message): string {
+  return message.role === "tool"
+    ? message.toolCallId
+    : toolCallsOf(message)
+        .map(({ id }) => id)
+        .join(" ");
+}
+
+const texts = new WeakMap<Message, string>();
+
+export function said(message: Message): string {
+  const known = texts.get(message);
+  if (known !== undefined) return known;
+  const answers = message.role === "tool" ? message.toolCallId : "";
+  const text = sha256(JSON.stringify([message.role, answers, contentKey(message), callsKey(message)]));
+  texts.set(message, text);
+  return text;
+}
+
+function callsKey(message: Message): string {
+  return JSON.stringify(
+    toolCallsOf(message).map(({ id, name, arguments: given }) => [id, name, canonical(given)]),
+  );
+}
+
+function contentKey({ role, content }: Message): string {
+  const pieces: string[] = [];
+  let text = "";
+  for (const part of partsOf(content)) {
+    if (part.type === "text") text += part.text;
+    else pieces.push(part.type === "image" ? dataOf(part.url) : (otherKey(part.value) ?? partJson(part)));
+  }
+  const plain = role === "tool" ? canonical(text) : oneSpaced(sanitizeContext(text));
+  return JSON.stringify([plain, ...pieces]);
+}
+
+/** A file keeps its bytes, whatever type and name a converter gives it. */
+function otherKey(value: unknown): string | undefined {
+  return isRecord(value) && typeof value.data === "string" ? dataOf(value.data) : undefined;
+}
+
+function dataOf(url: string): string {
+  return url.replace(/^data:[^,]*,/, "");
+}
+
+/** JSON without regard to blanks and the order of keys; other text without regard to blanks. */
+function canonical(text: string): string {
+  const value = outsideJsonOr(text, undefined);
+  return value === undefined ? oneSpaced(text) : JSON.stringify(sorted(value));
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, sorted(value[key])]),
+  );
+}
+
+function oneSpaced(text: string): string {
+  return pyStrip(text.replace(/\s+/g, " "));
+}
+
+/** False for a message without text, parts and calls, which is not sent to a model. */
+export function saysSomething(message: Message): boolean {
+  return toolCallsOf(message).length > 0 || message.role === "tool" || hasContent(message.content);
+}
+
+function hasContent(content: Content): boolean {
+  return partsOf(content).some((part) => part.type !== "text" || pyStrip(part.text) !== "");
+}
