@@ -1,16 +1,19 @@
 // The middleware: puts memory, history and recall into each request, and stores what was said. A call of `generateText` is one turn
 // with one request per step; the SDK repeats its own list in every step and knows nothing of what was added here, so the additions of
 // a turn are made once and are the same bytes in all its steps.
-import { estimateMessages, estimateText, isHandoff, repairPairs } from "../context/index.ts";
+import { estimateText, repairPairs } from "../context/index.ts";
 import { describeCause, HermesError, randomHex, type TextModel } from "../lib/index.ts";
 import type { ChatContext, Compacted, UserMemory } from "../memory/index.ts";
-import { type Message, partsOf, textOf, toolCallsOf } from "../message/index.ts";
+import { type Message, textOf } from "../message/index.ts";
+import { frontOf, isAlike, lastUser, type Place, placeOf } from "./ai-sdk-follow.ts";
 import {
+  type CalledModel,
   fromPrompt,
   isFailure,
   type PromptMessage,
   replyOf,
   StreamedReply,
+  sdkTextModel,
   toPrompt,
   versionOf,
   withRecall,
@@ -61,12 +64,6 @@ type CallOptions = {
   prompt: { role: string }[];
   readonly abortSignal?: AbortSignal | undefined;
   readonly tools?: readonly unknown[] | undefined;
-};
-
-/** The part of `LanguageModelV2`, `V3` and `V4` that is used. */
-type CalledModel = {
-  readonly specificationVersion?: string;
-  doGenerate(options: never): PromiseLike<{ readonly content: readonly { readonly type: string }[] }>;
 };
 
 /** The additions of one turn. */
@@ -237,14 +234,23 @@ async function beginTurn(
     }
   }
   const at = lastUser(given);
-  const place = await placeIn(me, options, given, at);
+  const place = await placeIn(me, options, given);
   // `context` looks for what is new. A question that the chat already has (tried or made again) gets the recall it had.
   const query = textOf(given[at]?.content ?? "");
   const isUnasked = context.recall === "" && query !== "" && recall !== false;
   const asked = isUnasked ? await me.context(chatId, { query, signal }) : context;
   const { messages } = context;
+  const everything = async () =>
+    (
+      await me.context(chatId, {
+        format: "hermes",
+        recall: false,
+        maxTokens: Number.MAX_SAFE_INTEGER,
+        signal,
+      })
+    ).messages;
   const front = place
-    ? await frontOf(me, chatId, place, { given: given.slice(0, at), maxTokens, signal })
+    ? frontOf(await everything(), place, given.slice(0, at), maxTokens ?? DEFAULT_MAX_TOKENS)
     : at < 0
       ? messages
       : messages.slice(0, lastUser(messages));
@@ -258,6 +264,19 @@ async function beginTurn(
     length: given.length,
     isStored: false,
   };
+}
+
+/** Undefined: the list takes nothing back. */
+async function placeIn(
+  me: UserMemory,
+  { chatId, follow }: MiddlewareOptions,
+  given: readonly Message[],
+): Promise<Place | undefined> {
+  const at = lastUser(given);
+  if (follow === false || at < 0 || (at === 0 && !follow)) return undefined;
+  // The whole chat decides: what a model gets of it begins later, or with a summary.
+  const whole = await me.transcript(chatId, { format: "hermes", limit: Number.POSITIVE_INFINITY });
+  return placeOf(whole?.messages ?? [], given, follow);
 }
 
 /** Keeps why the last call failed: a compaction goes on without a summary. */
@@ -298,117 +317,6 @@ function compactionFailed(
   );
 }
 
-// ---- Lists that take something back ----
-
-/** Where the caller's list meets the chat, and that the chat has more. */
-type Place = {
-  /** The messages of the chat in front of the list. */
-  readonly before: readonly Message[];
-  /** How many turns of the chat, at its end, the list replaces or no longer has. */
-  readonly turns: number;
-  /** The messages of the list that stand in their place, up to its last question. */
-  readonly own: readonly Message[];
-};
-
-/**
- * Defined if the chat goes on where the caller's list has its last question. The whole chat decides: what a model gets of it begins
- * later, or with a summary. Results of tools are not compared, because the order of several differs between lists.
- */
-async function placeIn(
-  me: UserMemory,
-  { chatId, follow }: MiddlewareOptions,
-  given: readonly Message[],
-  at: number,
-): Promise<Place | undefined> {
-  if (follow === false || at < 0 || (at === 0 && !follow)) return undefined;
-  const transcript = await me.transcript(chatId, { format: "hermes", limit: Number.POSITIVE_INFINITY });
-  const whole: readonly Message[] = transcript?.messages ?? [];
-  const [list, chat] = [given.filter(isDialogue), whole.filter(isDialogue)];
-  const asked = lastUser(list);
-  const common = commonStart(list, chat);
-  // Only `follow: true` says that a list with another beginning is no list of its own.
-  const from = common >= asked || !follow ? 0 : partStart(list.slice(0, asked), chat);
-  if (!follow && common < asked) return undefined;
-  const same = from === 0 ? common : commonStart(list, chat.slice(from));
-  const first = chat[from];
-  if (first === undefined || from + same === chat.length) return undefined;
-  // A turn that goes on differently is replaced as a whole.
-  const start = Math.max(0, lastUser(list.slice(0, same + 1)));
-  const turn = list[start];
-  return {
-    before: whole.slice(0, from === 0 ? 0 : whole.indexOf(first)),
-    turns: turnsIn(chat.slice(from + start)),
-    own: given.slice(turn === undefined ? at : given.indexOf(turn), at),
-  };
-}
-
-/** Where the chat has all of the list, if not at its beginning: the newest place. 0: nowhere. */
-function partStart(list: readonly Message[], chat: readonly Message[]): number {
-  if (list.length === 0) return 0;
-  for (let from = chat.length - list.length; from > 0; from -= 1)
-    if (commonStart(list, chat.slice(from)) === list.length) return from;
-  return 0;
-}
-
-/** What a model gets of the chat in front of the question: the same as if the replaced turns had never been. */
-async function frontOf(
-  me: UserMemory,
-  chatId: string,
-  { before, turns, own: replacing }: Place,
-  own: {
-    readonly given: readonly Message[];
-    readonly maxTokens: number | undefined;
-    readonly signal: AbortSignal | undefined;
-  },
-): Promise<readonly Message[]> {
-  const { given, maxTokens = DEFAULT_MAX_TOKENS, signal } = own;
-  const all = { format: "hermes", recall: false, maxTokens: Number.MAX_SAFE_INTEGER, signal } as const;
-  const { messages } = await me.context(chatId, all);
-  const starts = messages.flatMap(({ role }, index) => (role === "user" ? [index] : []));
-  const cut = starts.at(-turns) ?? 0;
-  const summary = messages.findLastIndex(isHandoff);
-  // A summary also tells what came after the question; then the caller's own messages are the history.
-  const isBehind = cut > summary;
-  const kept = repairPairs(isBehind ? [...messages.slice(0, cut), ...replacing] : [...before, ...given]);
-  const pinned = kept.slice(0, isBehind ? summary + 1 : 0);
-  let from = kept.length;
-  let room = maxTokens - estimateMessages(pinned);
-  for (let start = from - 1; start >= pinned.length; start -= 1) {
-    if (kept[start]?.role !== "user") continue;
-    room -= estimateMessages(kept.slice(start, from));
-    if (room < 0) break;
-    from = start;
-  }
-  return [...pinned, ...kept.slice(from)];
-}
-
-/** Lists of the SDK may have empty messages; the chat has none. */
-function isDialogue(message: Message): boolean {
-  const { role, content } = message;
-  if (role !== "user" && role !== "assistant") return false;
-  const isSaid = partsOf(content).some((part) => part.type !== "text" || part.text.trim() !== "");
-  return isSaid || toolCallsOf(message).length > 0;
-}
-
-function turnsIn(messages: readonly Message[]): number {
-  return messages.filter(({ role }) => role === "user").length;
-}
-
-function commonStart(list: readonly Message[], chat: readonly Message[]): number {
-  const differs = list.findIndex((message, index) => !isAlike(message, chat[index]));
-  return differs < 0 ? list.length : differs;
-}
-
-function isAlike(one: Message, other: Message | undefined): boolean {
-  if (one.role !== other?.role) return false;
-  const said = ({ content }: Message) => textOf(content).replace(/\s+/g, "");
-  const calls = (message: Message) =>
-    toolCallsOf(message)
-      .map(({ id }) => id)
-      .join(" ");
-  return said(one) === said(other) && calls(one) === calls(other);
-}
-
 async function isLarge(
   me: UserMemory,
   { tokens, leftOut }: Pick<ChatContext, "tokens" | "leftOut">,
@@ -421,25 +329,6 @@ async function isLarge(
   return (
     leftOut > 0 || tokens + estimateText(JSON.stringify([own, tools])) > compression.threshold * contextLength
   );
-}
-
-/**
- * A `TextModel` for `compact`, `extract` and `ContextCompressor`, made from a model of the AI SDK 5, 6 or 7 (`openai("gpt-5-mini")`).
- */
-export function sdkTextModel(model: CalledModel): TextModel {
-  return {
-    async complete({ system, prompt, maxOutputTokens, signal }) {
-      const asked = [
-        ...(system === undefined || system === "" ? [] : [{ role: "system", content: system }]),
-        { role: "user", content: [{ type: "text", text: prompt }] },
-      ];
-      const request = { prompt: asked, maxOutputTokens, abortSignal: signal };
-      const { content } = await model.doGenerate(request as never);
-      return content
-        .map((part) => ("text" in part && part.type === "text" ? String(part.text) : ""))
-        .join("");
-    },
-  };
 }
 
 // ---- A step ----
@@ -496,8 +385,4 @@ async function storeReply(
 
 function unstored({ turn, given }: Step): readonly Message[] {
   return turn.isStored ? given.slice(given.findLastIndex(({ role }) => role === "assistant") + 1) : given;
-}
-
-function lastUser(messages: readonly Message[]): number {
-  return messages.findLastIndex(({ role }) => role === "user");
 }

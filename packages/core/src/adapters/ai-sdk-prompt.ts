@@ -1,6 +1,6 @@
 // The messages that a model of the AI SDK gets and returns: version 2 of its interface with AI SDK 5, 3 with 6, 4 with 7. They look
 // like `ModelMessage`, but text is always in parts, images are files, and version 4 tags the data of files.
-import { isRecord, outsideJsonOr, withoutUndefined } from "../lib/index.ts";
+import { isRecord, outsideJsonOr, type TextModel, withoutUndefined } from "../lib/index.ts";
 import {
   type AiSdkVersion,
   type AnyAiSdkMessage,
@@ -209,4 +209,31 @@ export class StreamedReply {
     if (chunk.providerMetadata !== undefined) part.providerMetadata = chunk.providerMetadata;
     if (event === "end") this.#open.delete(id);
   }
+}
+
+// ---- A model for texts ----
+
+/** The part of `LanguageModelV2`, `V3` and `V4` that is used. */
+export type CalledModel = {
+  readonly specificationVersion?: string;
+  doGenerate(options: never): PromiseLike<{ readonly content: readonly { readonly type: string }[] }>;
+};
+
+/**
+ * A `TextModel` for `compact`, `extract` and `ContextCompressor`, made from a model of the AI SDK 5, 6 or 7 (`openai("gpt-5-mini")`).
+ */
+export function sdkTextModel(model: CalledModel): TextModel {
+  return {
+    async complete({ system, prompt, maxOutputTokens, signal }) {
+      const asked = [
+        ...(system === undefined || system === "" ? [] : [{ role: "system", content: system }]),
+        { role: "user", content: [{ type: "text", text: prompt }] },
+      ];
+      const request = { prompt: asked, maxOutputTokens, abortSignal: signal };
+      const { content } = await model.doGenerate(request as never);
+      return content
+        .map((part) => ("text" in part && part.type === "text" ? String(part.text) : ""))
+        .join("");
+    },
+  };
 }

@@ -20,7 +20,8 @@ import type { JsonSchema } from "../tools/index.ts";
 import { type MemoryMiddleware, type MiddlewareOptions, memoryMiddleware } from "./ai-sdk-middleware.ts";
 import { type ChatToolsOptions, chatTools, refuseUnknown } from "./chat-tools.ts";
 
-export { type MemoryMiddleware, type MiddlewareOptions, sdkTextModel } from "./ai-sdk-middleware.ts";
+export type { MemoryMiddleware, MiddlewareOptions } from "./ai-sdk-middleware.ts";
+export { sdkTextModel } from "./ai-sdk-prompt.ts";
 export type { ChatToolsOptions } from "./chat-tools.ts";
 
 /** The chat, and what the middleware and the tools may do. */

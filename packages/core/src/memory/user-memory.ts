@@ -130,7 +130,10 @@ export type ContextOptions = {
   readonly messages?: readonly GivenMessage[];
   /** Put in front of the memory in `system`. */
   readonly identity?: string;
-  /** The most that history may cost, estimated. Default: 24,000. The oldest turns are left out, and `leftOut` says how many. */
+  /**
+   * The most that history may cost, estimated. Default: 24,000. The oldest turns are left out, and `leftOut` counts their messages. A
+   * newest turn that is too long by itself loses the middle of its texts; each such text says how many characters are missing.
+   */
   readonly maxTokens?: number;
   /** False: no recall. */
   readonly recall?: boolean;

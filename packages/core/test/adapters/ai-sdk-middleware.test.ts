@@ -1,6 +1,7 @@
 // The middleware without an SDK: each step of a turn gets the same additions, and what was said is stored before the answer is given.
 import { expect, it, onTestFinished } from "vitest";
-import { memoryMiddleware, sdkTextModel } from "../../src/adapters/ai-sdk-middleware.ts";
+import { memoryMiddleware } from "../../src/adapters/ai-sdk-middleware.ts";
+import { sdkTextModel } from "../../src/adapters/ai-sdk-prompt.ts";
 import { openMemory, type UserMemory } from "../../src/memory/index.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 

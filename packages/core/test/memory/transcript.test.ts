@@ -163,3 +163,11 @@ describe("a listing", () => {
     expect((await me.chats({ limit: 2, offset: 2 })).map(({ chatId }) => chatId)).toEqual(["1"]);
   });
 });
+
+it("keeps the blanks of a text as they were said", async () => {
+  await using memory = await openTestMemory();
+  const code = "\n    if ready:\n        fire()\n";
+  await memory.owner.remember("c", code, `${code}\n`);
+  const page = await memory.owner.transcript("c", { format: "hermes" });
+  expect(page?.messages.map(({ content }) => content)).toEqual([code, `${code}\n`]);
+});
