@@ -74,6 +74,12 @@ export interface MemoryProvider {
    */
   initialize(sessionId: string, options: InitializeOptions): Awaitable<void>;
 
+  /**
+   * Called instead of `initialize` by a caller that only looks: `hermes memory status`, `doctor`. Must create nothing, start nothing and
+   * send nothing but reads. Default: such a caller does not start the provider. Deadline 10 s.
+   */
+  initializeForInspection?(sessionId: string, options: InitializeOptions): Awaitable<void>;
+
   /** Text for the system prompt, the same for the whole session: how to use this memory, never its contents. Deadline 2 s. */
   systemPromptBlock?(options: CallOptions): Awaitable<string>;
 
@@ -83,6 +89,9 @@ export interface MemoryProvider {
    * is kept for the next turn of the same session, so `signal` is aborted only after 60 s or when the session changes.
    */
   prefetch?(query: string, options: RecallOptions): Awaitable<string>;
+
+  /** How much the last `prefetch` recalled, for a line on the screen. Undefined: nothing. Synchronous. */
+  recallStatus?(): RecallStatus | undefined;
 
   /** After a turn, in the background queue: prepare the recall for the next turn. May reject. Deadline 120 s. */
   queuePrefetch?(query: string, options: RecallOptions): Awaitable<void>;
@@ -117,6 +126,12 @@ export interface MemoryProvider {
    * Deadline 2 s.
    */
   onSessionSwitch?(newSessionId: string, options: SessionSwitchOptions): Awaitable<void>;
+
+  /**
+   * 2: every `onPreCompress` that was answered is stored durably. With `compression.checkpoint_required` a conversation is compacted only
+   * if the active provider says 2 and answers. Default 1: best effort.
+   */
+  readonly preCompressCheckpointApiVersion?: 1 | 2;
 
   /** These messages are about to be summarised. The returned text is added to the summary request. May reject. Deadline 10 s. */
   onPreCompress?(messages: readonly OpenAiMessage[], options: CallOptions): Awaitable<string>;
@@ -166,6 +181,15 @@ export interface MemoryProvider {
    */
   readConfig?(hermesHome: string): Awaitable<Readonly<Record<string, unknown>>>;
 
+  /** Files and folders that belong in a backup of this memory: absolute paths, without network and before `initialize`. Deadline 2 s. */
+  backupPaths?(hermesHome: string): Awaitable<readonly string[]>;
+
+  /**
+   * Whether the service can be reached with the saved settings: one cheap request, nothing is stored. After `initialize` or
+   * `initializeForInspection`. Resolves to a line for the user. A rejection says what is wrong. Called by `doctor --network` and setup.
+   */
+  checkConnection?(signal: AbortSignal): Awaitable<string>;
+
   /** Replaces the generic wizard, activation included. May reject. No deadline: the user is answering questions. */
   postSetup?(
     hermesHome: string,
@@ -212,6 +236,10 @@ export type InitializeOptions = CallOptions & {
   readonly agent_workspace?: string;
   /** Of a resumed or branched agent. */
   readonly parent_session_id?: string;
+  /** Config `memory.outbox`. False: writes to a server are not kept on disk. */
+  readonly outbox?: boolean;
+  /** Config `memory.outbox_max_items`: how many writes to a server may wait for one user. */
+  readonly outbox_max_items?: number;
 };
 
 /** The session that a recall is for. */
@@ -229,6 +257,14 @@ export type TurnStartOptions = CallOptions & {
   readonly model?: string;
   readonly platform?: string;
   readonly tool_count?: number;
+};
+
+/** How much was recalled for the last turn. */
+export type RecallStatus = {
+  readonly provider_label: string;
+  readonly count: number;
+  /** One character in front of the line. */
+  readonly glyph: string;
 };
 
 /** Why the conversation goes on in another session. */
@@ -299,6 +335,12 @@ export type ConfigField = {
   readonly url?: string;
   /** Variable in `.env`. A secret without one gets `<PROVIDER>_<KEY>`; a field that is not secret and has one is written to `.env` too. */
   readonly env_var?: string;
+  /** How the answer is checked and shown. Default: text; a field with `choices` is a choice. */
+  readonly type?: "text" | "number" | "integer" | "boolean";
+  /** Bounds of a number. */
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly step?: number;
   /** Asked only if every field named here has the given answer. */
   readonly when?: Readonly<Record<string, string>>;
 };

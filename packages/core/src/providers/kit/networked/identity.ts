@@ -1,0 +1,43 @@
+// Who a memory belongs to at a server. Servers know ids of letters and digits; our users have a platform and an id with any character.
+// Two users never get the same id: where characters had to be replaced, a hash of the original is appended.
+import { sha256, takeCodePoints } from "../../../lib/index.ts";
+
+/**
+ * How users are kept apart at the server:
+ * - `platform` (default): by platform and id together
+ * - `id`: by id alone, as the Python edition does; the same id on two platforms is one user
+ * - `shared`: not at all
+ */
+export type UserScope = "platform" | "id" | "shared";
+
+export const USER_SCOPES: readonly UserScope[] = ["platform", "id", "shared"];
+
+export function parseUserScope(value: unknown): UserScope {
+  return USER_SCOPES.find((scope) => scope === value) ?? "platform";
+}
+
+/** The user's name for the server, before it is made to fit; undefined for the owner of the home and for a shared memory. */
+export function remoteUser(
+  { platform = "cli", user_id }: { readonly platform?: string; readonly user_id?: string },
+  scope: UserScope,
+): string | undefined {
+  if (user_id === undefined || user_id === "" || scope === "shared") return undefined;
+  return scope === "id" ? user_id : `${platform}:${user_id}`;
+}
+
+export type IdRules = {
+  /** Matches one character that the server does not take. */
+  readonly foreign: RegExp;
+  readonly replacement: string;
+  readonly maxChars: number;
+};
+
+const HASH_DIGITS = 12;
+
+/** An id the server takes. Ids that needed no change stay as they are; every other gets a hash of the original at its end. */
+export function safeId(text: string, { foreign, replacement, maxChars }: IdRules): string {
+  const replaced = text.replace(new RegExp(foreign.source, "gu"), replacement);
+  if (replaced === text && text !== "" && [...text].length <= maxChars) return text;
+  const head = takeCodePoints(replaced, maxChars - HASH_DIGITS - 1);
+  return `${head}${replacement}${sha256(text).slice(0, HASH_DIGITS)}`;
+}
