@@ -146,7 +146,7 @@ export interface MemoryProvider {
     target: "memory" | "user",
     content: string,
     metadata: MemoryWriteMetadata,
-  ): Awaitable<void> | Awaitable<MemoryWriteReport>;
+  ): Awaitable<void> | Awaitable<MemoryWriteReport | undefined>;
 
   /**
    * Erases a text for good: every record that contains it, also those of the user, and the bytes that deleted records leave on disk.

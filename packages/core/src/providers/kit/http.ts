@@ -98,3 +98,80 @@ export interface HttpClient {
   /** For a caller that passes every failure on: throws `ServiceError`. */
   send(call: HttpCall): Promise<unknown>;
 }
+
+// ---- PLACEHOLDER until branch `http` is merged ----
+
+export function segment(text: string): string {
+  return encodeURIComponent(text);
+}
+
+export function createHttpClient(options: HttpClientOptions): HttpClient {
+  const baseUrl = options.baseUrl.replace(/\/+$/, "");
+  const failure = (kind: HttpFailureKind, message: string, more: Partial<HttpFailure> = {}): HttpFailure => ({
+    kind,
+    message,
+    detail: "",
+    mayHaveHappened: false,
+    ...more,
+  });
+  async function request(call: HttpCall): Promise<Result<unknown, HttpFailure>> {
+    if (!options.breaker.tryEnter()) return err(failure("paused", `${options.service} is paused.`));
+    const url = new URL(baseUrl + call.path);
+    for (const [key, value] of Object.entries(call.query ?? {}))
+      if (value !== undefined)
+        for (const each of Array.isArray(value) ? value : [value]) url.searchParams.append(key, String(each));
+    const signals = [AbortSignal.timeout(call.timeoutMs ?? options.timeoutMs), options.closing];
+    if (call.signal) signals.push(call.signal);
+    try {
+      const response = await fetch(url, {
+        method: call.method,
+        headers: {
+          ...(call.json === undefined ? {} : { "content-type": "application/json" }),
+          ...options.headers(),
+          ...call.headers,
+        },
+        body: call.json === undefined ? (call.form ?? null) : JSON.stringify(call.json),
+        signal: AbortSignal.any(signals),
+      });
+      if (call.expects === "bytes" && response.ok) return ok(new Uint8Array(await response.arrayBuffer()));
+      const text = await response.text();
+      const body: unknown = text === "" ? undefined : JSON.parse(text);
+      if (response.ok) {
+        options.breaker.succeeded();
+        return ok(body);
+      }
+      options.breaker.succeeded();
+      const detail = redactSecrets(options.messageOf?.(body) ?? (isRecord(body) ? JSON.stringify(body) : ""));
+      const kinds: Record<number, HttpFailureKind> = {
+        401: "unauthorised",
+        403: "unauthorised",
+        402: "unpaid",
+        404: "not-found",
+        409: "conflict",
+        429: "throttled",
+      };
+      const kind = kinds[response.status] ?? (response.status >= 500 ? "server" : "refused");
+      const message = `${options.service} answered ${response.status}: ${detail}`;
+      return err(failure(kind, message, { status: response.status, body, detail }));
+    } catch (cause) {
+      options.breaker.failed();
+      return err(failure("unreachable", `${options.service} cannot be reached.`, { detail: String(cause) }));
+    }
+  }
+  return {
+    baseUrl,
+    request,
+    async send(call) {
+      const result = await request(call);
+      if (result.ok) return result.value;
+      throw new ServiceError(result.error);
+    },
+  };
+}
+
+export function deliveryOf({ kind, message }: HttpFailure): import("./outbox/outbox.ts").Delivery {
+  if (kind === "unauthorised" || kind === "unpaid") return { kind: "blocked", reason: message };
+  if (kind === "refused" || kind === "not-found" || kind === "conflict")
+    return { kind: "refused", reason: message };
+  return { kind: "later", reason: message };
+}

@@ -25,6 +25,17 @@ export function remoteUser(
   return scope === "id" ? user_id : `${platform}:${user_id}`;
 }
 
+/** The user's lane in the outbox, whatever the scope: "" for the owner of the home. */
+export function laneUser({
+  platform = "cli",
+  user_id,
+}: {
+  readonly platform?: string;
+  readonly user_id?: string;
+}): string {
+  return user_id === undefined || user_id === "" ? "" : `${platform}:${user_id}`;
+}
+
 export type IdRules = {
   /** Matches one character that the server does not take. */
   readonly foreign: RegExp;

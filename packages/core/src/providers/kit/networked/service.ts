@@ -28,6 +28,8 @@ export type CommonSettings = {
   readonly userScope: UserScope;
   /** Whether curated entries are mirrored to the server. */
   readonly isMirroring: boolean;
+  /** Longest recall, in characters. */
+  readonly maxChars: number;
 };
 
 export type Service<S extends CommonSettings> = {

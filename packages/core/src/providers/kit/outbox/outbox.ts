@@ -81,6 +81,8 @@ export interface OutboxLane {
   /** Waits until everything that is not held was delivered or died, or the lane has to pause, or `ms` are over. Resolves to what is left. */
   flush(ms: number, signal?: AbortSignal): Promise<number>;
   state(): LaneState;
+  /** Where an item is now; "gone": it was delivered or erased. */
+  where(id: number): "waiting" | "dead" | "gone";
   /** Erases items, dead ones included, whose text contains `text`; with `isDryRun` only counts. Case-sensitive. */
   forget(text: string, isDryRun: boolean): number;
   /** Erases all items and mirrors of the lane; with `isDryRun` only counts. */
@@ -113,3 +115,119 @@ export type LaneOptions = {
   /** Pauses after failures, in milliseconds; for tests. */
   readonly pauses?: { readonly firstMs: number; readonly longestMs: number; readonly blockedMs: number };
 };
+
+export function outboxPath(home: string): string {
+  return `${home}/memory_outbox.db`;
+}
+
+// ---- PLACEHOLDER until branch `outbox` is merged: in memory, without pauses ----
+
+type Kept = OutboxItem & { state: "held" | "waiting" | "dead" };
+
+const lanes = new Map<string, { items: Kept[]; mirrors: Mirrored[]; keys: Set<string> }>();
+let nextId = 1;
+
+export function openLane({ home, provider, user }: LaneOptions): OutboxLane {
+  const key = JSON.stringify([home, provider, user]);
+  const lane = lanes.get(key) ?? { items: [], mirrors: [], keys: new Set<string>() };
+  lanes.set(key, lane);
+  let deliver: Deliver | undefined;
+  let limit: (kind: string) => number = () => 1;
+  let isSending = false;
+  let lastError: LaneState["lastError"];
+  const closing = new AbortController();
+  const waiting = () => lane.items.filter(({ state }) => state === "waiting");
+
+  async function send(): Promise<void> {
+    if (isSending || deliver === undefined || closing.signal.aborted) return;
+    isSending = true;
+    for (let head = waiting()[0]; head !== undefined; head = waiting()[0]) {
+      const { kind, sessionId } = head;
+      const items: Kept[] = [];
+      for (const item of waiting()) {
+        if (item.kind !== kind || item.sessionId !== sessionId || items.length >= limit(kind)) break;
+        items.push(item);
+      }
+      const batch = { id: crypto.randomUUID(), kind, sessionId, items, attempt: 1 } as unknown as Batch;
+      const outcome = await deliver(batch, closing.signal);
+      if (outcome.kind === "delivered") lane.items = lane.items.filter((item) => !items.includes(item));
+      else {
+        lastError = { message: outcome.reason, at: new Date().toISOString() };
+        if (outcome.kind !== "refused") break;
+        for (const item of items) item.state = "dead";
+      }
+    }
+    isSending = false;
+  }
+
+  return {
+    add(item) {
+      if (item.dedupeKey !== undefined && lane.keys.has(item.dedupeKey)) return { kind: "known" };
+      if (item.dedupeKey !== undefined) lane.keys.add(item.dedupeKey);
+      const id = nextId++;
+      const { kind, sessionId } = item;
+      const body: unknown = JSON.parse(JSON.stringify(item.body));
+      const state = item.isHeld === true ? "held" : "waiting";
+      lane.items.push({ id, kind, sessionId, body, createdAt: new Date().toISOString(), state });
+      setImmediate(() => void send());
+      return { kind: "queued", id };
+    },
+    release(sessionId) {
+      for (const item of lane.items)
+        if (item.state === "held" && (sessionId === undefined || item.sessionId === sessionId))
+          item.state = "waiting";
+      setImmediate(() => void send());
+    },
+    withdraw(select) {
+      const before = lane.items.length;
+      lane.items = lane.items.filter((item) => !select(item));
+      return before - lane.items.length;
+    },
+    items: () => lane.items.filter(({ state }) => state !== "dead"),
+    start(how, batchLimit) {
+      deliver = how;
+      limit = batchLimit;
+      for (const item of lane.items) if (item.state === "held") item.state = "waiting";
+      setImmediate(() => void send());
+    },
+    async flush(ms) {
+      const until = Date.now() + ms;
+      void send();
+      while (isSending && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 5));
+      return waiting().length;
+    },
+    state: () => ({
+      waiting: waiting().length,
+      held: lane.items.filter(({ state }) => state === "held").length,
+      dead: lane.items.filter(({ state }) => state === "dead").length,
+      refused: 0,
+      lastError,
+    }),
+    where(id) {
+      const item = lane.items.find((each) => each.id === id);
+      return item === undefined ? "gone" : item.state === "dead" ? "dead" : "waiting";
+    },
+    forget(text, isDryRun) {
+      const hit = (item: Kept) => JSON.stringify(item.body).includes(JSON.stringify(text).slice(1, -1));
+      const count = lane.items.filter(hit).length;
+      if (!isDryRun) lane.items = lane.items.filter((item) => !hit(item));
+      return count;
+    },
+    eraseAll(isDryRun) {
+      const count = lane.items.length;
+      if (!isDryRun) lane.items = [];
+      return count;
+    },
+    mirrors: {
+      add: (mirrored) => void lane.mirrors.push(mirrored),
+      find(target, text) {
+        const same = lane.mirrors.filter((each) => each.target === target && each.text === text);
+        return same.length > 0
+          ? same
+          : lane.mirrors.filter((each) => each.target === target && each.text.includes(text));
+      },
+      remove: (mirrored) => void (lane.mirrors = lane.mirrors.filter((each) => each !== mirrored)),
+    },
+    close: () => closing.abort(),
+  };
+}
