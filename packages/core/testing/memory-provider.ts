@@ -1,5 +1,8 @@
 // Tests that every memory provider has to pass, independent of its storage. They call the provider directly, because the manager would
 // catch its mistakes.
+
+import { isolationContract } from "./memory-provider/isolation.ts";
+import { serverContract } from "./memory-provider/server.ts";
 import { modesContract, selfTestContract, structureContract } from "./memory-provider/setup.ts";
 import type { ProviderHarness } from "./memory-provider/support.ts";
 import {
@@ -12,7 +15,7 @@ import {
 } from "./memory-provider/use.ts";
 import { suiteFor, type TestRunner } from "./runner.ts";
 
-export type { ProviderHarness } from "./memory-provider/support.ts";
+export type { ProviderHarness, ServerControls } from "./memory-provider/support.ts";
 
 /** Registers the tests that every memory provider has to pass. */
 export function memoryProviderContract(runner: TestRunner, name: string, harness: ProviderHarness): void {
@@ -26,6 +29,8 @@ export function memoryProviderContract(runner: TestRunner, name: string, harness
     describe("erasing a text", () => forgetContract(suite, harness));
     describe("erasing a user", () => eraseUserContract(suite, harness));
     describe("modes", () => modesContract(suite, harness));
+    describe("users, sessions and turns", () => isolationContract(suite, harness));
+    describe("a server in trouble", () => serverContract(suite, harness));
     describe("sessions and the end", () => conversationContract(suite, harness));
     describe("self-test", () => selfTestContract(suite, harness));
   });

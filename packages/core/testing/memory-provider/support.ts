@@ -15,6 +15,33 @@ export type ProviderHarness = {
   readonly cannotForget?: string;
   /** Settings that setup does not ask for. */
   readonly moreSettings?: readonly string[];
+  /** The texts of what users said in synced turns, as they are stored, oldest first. For a memory that keeps them word for word. */
+  readonly turns?: (home: string) => readonly string[];
+  /** For a memory behind a server: the server that this home uses. The tests stop it, stall it and let it fail. */
+  readonly server?: (home: string) => ServerControls;
+};
+
+/** What the tests do to the server of a networked memory. Each state lasts until `recover`. */
+export type ServerControls = {
+  /** Refuses connections. */
+  stop(): Promise<void>;
+  /** Listens again at the same address, with what was stored. */
+  start(): Promise<void>;
+  /** Takes requests and never answers. */
+  hang(): void;
+  fail(status: number, body?: unknown, headers?: Readonly<Record<string, string>>): void;
+  /** Answers 200 with this text. */
+  answer(text: string, contentType: string): void;
+  /** Sends half of each answer and cuts the connection. */
+  cutAnswers(): void;
+  /** The provider's key is no longer accepted. */
+  revokeKey(): void;
+  /** Everything works again, the key included. */
+  recover(): void;
+  /** Queues again what the server has refused for good, as `hermes memory outbox retry` does. */
+  resend(home: string): void;
+  /** How many requests have come so far. */
+  requests(): number;
 };
 
 export type Started = { readonly provider: MemoryProvider; readonly home: string };
