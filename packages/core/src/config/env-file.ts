@@ -85,7 +85,32 @@ export function readEnvFile(path: string): Result<EnvFile, EnvFileError> {
 export function useEnvFile(home: string, env: Record<string, string | undefined> = process.env): void {
   const file = readEnvFile(envFilePath(home));
   if (!file.ok) return;
-  for (const [name, value] of file.value.values) env[name] ||= value;
+  for (const [name, value] of file.value.values) {
+    if (env[name]) continue;
+    env[name] = value;
+    if (env === process.env) fromEnvFiles.set(name, value);
+  }
+}
+
+/** Variables of this process that came from the `.env` of some home. */
+const fromEnvFiles = new Map<string, string>();
+
+/**
+ * The environment as one home has it: variables of the process win, except those that the `.env` of another home has put there. A
+ * process may have several homes open, each with keys of its own.
+ */
+export function environmentOf(
+  home: string,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Readonly<Record<string, string | undefined>> {
+  const file = readEnvFile(envFilePath(home));
+  const own = file.ok ? Object.fromEntries(file.value.values) : {};
+  const isOfAHome = ([name, value]: [string, string | undefined]) =>
+    env === process.env && value !== undefined && fromEnvFiles.get(name) === value;
+  const given = Object.entries(env).filter(
+    (entry) => entry[1] !== undefined && entry[1] !== "" && !isOfAHome(entry),
+  );
+  return { ...own, ...Object.fromEntries(given) };
 }
 
 export function setEnvValue(path: string, name: string, value: string): Result<EnvChange, EnvFileError> {

@@ -4,6 +4,7 @@ export { updateTextFile } from "../lib/index.ts";
 export type { ConfigChange, UnknownKey } from "./edit-values.ts";
 export {
   envFilePath,
+  environmentOf,
   readEnvFile,
   removeEnvValue,
   setEnvValue,

@@ -1,6 +1,7 @@
 // A networked memory as a provider. The server is never on the user's path: a finished turn and a curated write go into the outbox, recall is
 // fetched after a turn for the next one, and only the first turn of a session waits for it, at most 3 s.
 import { existsSync } from "node:fs";
+import { environmentOf } from "../../../config/index.ts";
 import { type Clock, HermesError, pyStrip, systemClock } from "../../../lib/index.ts";
 import { type Logger, silentLogger } from "../../../lib/logger.ts";
 import type { OpenAiMessage } from "../../../message/index.ts";
@@ -44,6 +45,7 @@ import {
   type Connection,
   type Environment,
   type MirrorWrite,
+  type Place,
   type Recalled,
   type Service,
   ToolRefusal,
@@ -52,7 +54,7 @@ import {
 export type NetworkedOptions = {
   /** The home that `isAvailable` and setup look into; `initialize` has its own. */
   readonly home: string;
-  /** Default: the environment of this process. */
+  /** Default: the environment of this process with the `.env` of the home. */
   readonly env?: Environment;
   readonly clock?: Clock;
   readonly log?: Logger;
@@ -105,7 +107,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   readonly name: string;
   readonly #service: Service<S>;
   readonly #home: string;
-  readonly #env: Environment;
+  readonly #env: Environment | undefined;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #limits: Limits;
@@ -120,7 +122,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   readonly #turns = new Map<string, number>();
   #lastRecall = NOTHING;
 
-  constructor(service: Service<S>, { home, env = process.env, clock, log, limits }: NetworkedOptions) {
+  constructor(service: Service<S>, { home, env, clock, log, limits }: NetworkedOptions) {
     this.name = service.name;
     this.#service = service;
     this.#home = home;
@@ -150,18 +152,18 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   }
 
   readConfig(hermesHome: string): Readonly<Record<string, unknown>> {
-    return this.#service.savedSettings({ home: hermesHome, env: this.#env });
+    return this.#service.savedSettings(this.#place(hermesHome));
   }
 
   get postSetup(): MemoryProvider["postSetup"] {
     const { postSetup } = this.#service;
     if (postSetup === undefined) return undefined;
     return (hermesHome: string, _config: unknown, options: PostSetupOptions) =>
-      postSetup(hermesHome, options, this.#env);
+      postSetup(hermesHome, options, this.#place(hermesHome).env);
   }
 
   backupPaths(hermesHome: string): readonly string[] {
-    const place = { home: hermesHome, env: this.#env };
+    const place = this.#place(hermesHome);
     const paths = [outboxPath(hermesHome), ...(this.#service.backupPaths?.(place) ?? [])];
     return paths.filter((path) => existsSync(path));
   }
@@ -178,7 +180,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   }
 
   #start(sessionId: string, options: InitializeOptions, isWriting: boolean): void {
-    const place = { home: options.hermes_home, env: this.#env };
+    const place = this.#place(options.hermes_home);
     const settings = this.#service.readSettings(place);
     for (const remark of this.#service.remarks?.(place) ?? []) this.#warnOnce(remark);
     const outbox = openLane({
@@ -519,7 +521,11 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   // ---- Small parts ----
 
   #missing(): string | undefined {
-    return this.#service.missing(this.#service.readSettings({ home: this.#home, env: this.#env }));
+    return this.#service.missing(this.#service.readSettings(this.#place(this.#home)));
+  }
+
+  #place(home: string): Place {
+    return { home, env: this.#env ?? environmentOf(home) };
   }
 
   /** Undefined when nothing may be written: a subagent or cron job, or after shutdown. */
