@@ -3,7 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { envFilePath, readEnvFile, removeEnvValue, setEnvValue } from "../../src/config/index.ts";
+import {
+  envFilePath,
+  environmentOf,
+  readEnvFile,
+  removeEnvValue,
+  setEnvValue,
+  useEnvFile,
+} from "../../src/config/index.ts";
 
 let directory: string;
 let path: string;
@@ -204,5 +211,28 @@ describe("writing .env", () => {
       ),
       { numRuns: 500 },
     );
+  });
+});
+
+describe("the environment of one home", () => {
+  const NAME = "HERMES_TEST_KEY_OF_A_HOME";
+  afterEach(() => delete process.env[NAME]);
+
+  it("has its own .env, also after another home was opened in this process", () => {
+    const other = join(directory, "other");
+    mkdirSync(other);
+    writeFileSync(path, `${NAME}=mine\n`);
+    writeFileSync(envFilePath(other), `${NAME}=theirs\n`);
+    useEnvFile(directory);
+    expect(environmentOf(other)[NAME]).toBe("theirs");
+    expect(environmentOf(directory)[NAME]).toBe("mine");
+    expect(environmentOf(join(directory, "without a file"))[NAME]).toBeUndefined();
+  });
+
+  it("lets a variable of the process win over the file, unless it is empty", () => {
+    writeFileSync(path, `${NAME}=file\n`);
+    process.env[NAME] = "shell";
+    expect(environmentOf(directory)[NAME]).toBe("shell");
+    expect(environmentOf(directory, { [NAME]: "" })[NAME]).toBe("file");
   });
 });

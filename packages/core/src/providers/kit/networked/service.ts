@@ -160,7 +160,7 @@ export interface Connection {
   /** What the end of a conversation puts into the outbox, after held items were released. */
   endItems?(sessionId: string, messages: readonly OpenAiMessage[]): readonly NewItem[];
   /** Sends one batch. Throws `ServiceError`, which the base turns into `later`, `blocked` or `refused`; or returns the outcome itself. */
-  deliver(batch: Batch, signal: AbortSignal): Promise<Delivery | void>;
+  deliver(batch: Batch, signal: AbortSignal): Promise<Delivery | undefined>;
   /** How many items of this kind may go into one batch. */
   batchLimit(kind: string): number;
 
