@@ -70,8 +70,10 @@ export function merge<T extends Described>(
   return kept;
 }
 
-export function update<T extends Described>(call: Call, kept: T): T {
-  return merge(kept, bodyOf(call, bodies.update));
+/** The body is read before anything is created. */
+export function update<T extends Described>(call: Call, find: () => T): T {
+  const body = bodyOf(call, bodies.update);
+  return merge(find(), body);
 }
 
 export function workspaceView({ id, metadata, configuration, created_at }: Workspace) {

@@ -49,7 +49,7 @@ export class FakeHoncho extends HonchoControls {
       route("POST", "/v3/workspaces/list", (call) =>
         paged(call, [...this.workspaces.values()].map(workspaceView)),
       ),
-      route("PUT", W, (call) => ok(workspaceView(update(call, this.#createIn(call))))),
+      route("PUT", W, (call) => ok(workspaceView(update(call, () => this.#createIn(call))))),
       route("DELETE", W, (call) => this.#deleteWorkspace(call)),
       route("POST", `${W}/search`, (call) => this.#search(call, () => true)),
       route("POST", `${W}/chat`, (call) => this.#chat(call)),
@@ -69,8 +69,9 @@ export class FakeHoncho extends HonchoControls {
         );
       }),
       route("PUT", P, (call) => {
-        const home = this.#createIn(call);
-        return ok(peerView(home, update(call, home.ensurePeer(pathId(call, "peer_id")))));
+        const id = pathId(call, "peer_id");
+        const peer = update(call, () => this.#createIn(call).ensurePeer(id));
+        return ok(peerView(this.#in(call), peer));
       }),
       route("POST", `${P}/sessions`, (call) => {
         const home = this.#in(call);
@@ -109,8 +110,9 @@ export class FakeHoncho extends HonchoControls {
         );
       }),
       route("PUT", S, (call) => {
-        const home = this.#createIn(call);
-        return ok(sessionView(home, update(call, home.ensureSession(pathId(call, "session_id")))));
+        const id = pathId(call, "session_id");
+        const session = update(call, () => this.#createIn(call).ensureSession(id));
+        return ok(sessionView(this.#in(call), session));
       }),
       route("DELETE", S, (call) => this.#deleteSession(call)),
       route("GET", `${S}/context`, (call) => this.#sessionContext(call)),
@@ -277,16 +279,17 @@ export class FakeHoncho extends HonchoControls {
 
   #putPeers(call: Call, isReplacing: boolean): FakeReply {
     const peers = bodyOf(call, bodies.peers);
+    const id = pathId(call, "session_id");
     const home = this.#createIn(call);
-    const session = home.ensureSession(pathId(call, "session_id"));
+    const session = home.ensureSession(id);
     if (isReplacing) session.members.clear();
     for (const [peer, flags] of Object.entries(peers)) home.join(session, peer, flags);
     return ok(sessionView(home, session));
   }
 
   #addMessages(call: Call, messages: readonly NewMessage[]): FakeReply {
-    const home = this.#createIn(call);
     const session = pathId(call, "session_id");
+    const home = this.#createIn(call);
     const added = messages.map((message) => home.addMessage(session, message));
     const { derive } = this;
     if (derive !== undefined)

@@ -1,7 +1,7 @@
 // The fake RetainDB is what the provider is tested against, so it is tested first: against recorded requests of the vendor's client and
 // against wrong requests. With RETAINDB_TEST_URL (and RETAINDB_TEST_KEY) the contract also runs against a real server of any edition.
 import { randomUUID } from "node:crypto";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import {
   type Answer,
   readRecordings,
@@ -16,18 +16,13 @@ import type { RetainDbEdition } from "../../fakes/servers/retaindb-controls.ts";
 const KEY = "test-key";
 const EDITIONS: readonly RetainDbEdition[] = ["cloud", "open", "local"];
 const TIME = "2026-01-02T03:04:05.678Z";
-const started: FakeRetainDb[] = [];
 
 async function startFake(edition?: RetainDbEdition): Promise<FakeRetainDb> {
   const fake = await new FakeRetainDb(edition === undefined ? {} : { edition }).start();
+  onTestFinished(() => fake.stop());
   fake.requireAuth(KEY);
-  started.push(fake);
   return fake;
 }
-
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((fake) => fake.stop()));
-});
 
 type Target = { readonly url: string; readonly key?: string };
 type Extra = { readonly idempotencyKey?: string };
