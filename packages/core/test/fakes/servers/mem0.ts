@@ -97,6 +97,8 @@ export class FakeMem0 extends FakeServer {
   settleByHand = false;
   /** False: a platform from before API v3, which has no such paths. */
   hasV3 = true;
+  /** False: no call tells the state of a write. */
+  hasEvents = true;
   /** True: search and list answer a bare list, as the older API did. */
   bareLists = false;
   /** What the generated profile of every user says. */
@@ -212,6 +214,7 @@ export class FakeMem0 extends FakeServer {
         method: "GET",
         path: /^\/v1\/event\/([^/]+)\/$/,
         answer: (_, id = "") => {
+          if (!this.hasEvents) return notFound();
           const event = this.#events.get(id);
           if (event === undefined) return { status: 404, body: { error: "Event not found!" } };
           return { status: 200, body: { id, status: event.status, results: event.results } };

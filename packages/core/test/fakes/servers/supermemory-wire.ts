@@ -40,7 +40,7 @@ export const DOCUMENT_FIELDS: Fields = {
 
 export const CONTAINER_FIELDS: Fields = { containerTag: TAG, containerTags: TAGS };
 
-export const FILTER: Check = objectOf({ key: text(), value: text() });
+const FILTER: Check = objectOf({ key: text(), value: text() });
 export const FILTERS: Check = objectOf({}, { AND: listOf(FILTER, 1), OR: listOf(FILTER, 1) });
 
 export function passes(filters: JsonObject | undefined, hit: Hit): boolean {

@@ -139,6 +139,8 @@ describe("platform", () => {
     expect((await call(`/v1/event/${lost.event_id}/`)).body).toMatchObject({ status: "FAILED", results: [] });
     expect(fake.memories("ann")).toHaveLength(2);
     expect((await call("/v1/event/none/")).status).toBe(404);
+    fake.hasEvents = false;
+    expect((await call(`/v1/event/${first.event_id}/`)).status).toBe(404);
   });
 
   it("lists in pages", async () => {
@@ -221,6 +223,7 @@ describe("platform", () => {
 
   it("refuses wrong paths, methods, types and tokens", async () => {
     expect((await call("/v3/memories/search", { query: "x", filters })).status).toBe(404);
+    expect((await call("//v1/ping/")).status).toBe(404);
     expect((await call(search, undefined, { method: "PUT" })).status).toBe(405);
     expect(
       (await call(search, { query: "x", filters }, { headers: { "content-type": "text/plain" } })).status,
