@@ -97,3 +97,50 @@ function typeOf(value: unknown): string {
   if (value === null) return "null";
   return Array.isArray(value) ? "list" : typeof value;
 }
+
+/** One request that a client sent and that was answered with success. */
+export type Replay = Recorded & { readonly id: string; readonly op: string };
+
+/** All successful requests of a file in their order; undefined where another set of vectors lacks the file. */
+export function replaysOf(provider: string): readonly Replay[] | undefined {
+  return readRecordings(provider)?.flatMap((recording) =>
+    successesOf(recording)
+      .filter(({ request }) => !request.path.startsWith("/__other_host__"))
+      .map((recorded) => ({ ...recorded, id: recording.id, op: recording.op })),
+  );
+}
+
+/** Sends it with the key in the place of the placeholder. An empty body is null. */
+export async function sendAgain(base: string, key: string, { request: recorded }: Replay): Promise<Answer> {
+  const { status, body } = await replay(base, recorded, key);
+  return { status, body: body ?? null };
+}
+
+/**
+ * Where an answer differs in shape from the recorded one; undefined: nowhere. Objects have the same keys, a list has elements that are each
+ * like one of the recorded elements (or none), null was recorded for a field that may hold anything, metadata is whatever was stored.
+ */
+export function shapeProblem(recorded: unknown, answered: unknown, place = "body"): string | undefined {
+  if (recorded === null || recorded === undefined) return undefined;
+  if (Array.isArray(recorded)) {
+    if (!Array.isArray(answered)) return `${place} is not a list`;
+    const problems = answered.map((element, index) => {
+      const each = recorded.map((like) => shapeProblem(like, element, `${place}[${index}]`));
+      return each.includes(undefined) ? undefined : each[0];
+    });
+    return problems.find((problem) => problem !== undefined);
+  }
+  if (typeof recorded !== "object")
+    return typeof answered === typeof recorded ? undefined : `${place} is not a ${typeof recorded}`;
+  if (typeof answered !== "object" || answered === null) return `${place} is not an object`;
+  const keys = new Set([...Object.keys(recorded), ...Object.keys(answered)]);
+  for (const key of keys) {
+    if (!Object.hasOwn(answered, key)) return `${place}.${key} is missing`;
+    if (!Object.hasOwn(recorded, key)) return `${place}.${key} was not recorded`;
+    if (key === "metadata") continue;
+    const [like, value] = [recorded, answered].map((each) => (each as Record<string, unknown>)[key]);
+    const problem = shapeProblem(like, value, `${place}.${key}`);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
