@@ -52,7 +52,7 @@ export class FakeOpenViking extends FakeServer {
   readonly #keys = new Map<string, Tenant>();
   readonly #uploads = new Map<string, FormPart>();
   readonly #waiting: (() => void)[] = [];
-  #isOpen = true;
+  #token: string | undefined;
   #tasks = 0;
   #sessions = 0;
 
@@ -63,12 +63,15 @@ export class FakeOpenViking extends FakeServer {
 
   // ---- For tests
 
+  /** The token is that of user `default` of account `default`; the one before it is revoked. */
   override requireAuth(token: string | undefined): void {
-    this.#isOpen = token === undefined;
+    if (this.#token !== undefined) this.revokeKey(this.#token);
+    this.#token = token;
+    if (token !== undefined) this.addKey(token);
     super.requireAuth(token);
   }
 
-  /** One more key that is valid while authentication is on. The token of `requireAuth` is that of user `default` of account `default`. */
+  /** One more key that is valid while authentication is on. */
   addKey(key: string, { account = "default", user = "default", role = "user" }: Partial<Tenant> = {}): void {
     this.#keys.set(key, { account, user, role });
   }
@@ -131,9 +134,9 @@ export class FakeOpenViking extends FakeServer {
 
   // ---- Requests
 
-  protected isAuthorised(headers: IncomingHttpHeaders, token: string, path: string): boolean {
+  protected isAuthorised(headers: IncomingHttpHeaders, _token: string, path: string): boolean {
     const key = keyOf(headers);
-    return path === "/health" || key === token || (key !== undefined && this.#keys.has(key));
+    return path === "/health" || (key !== undefined && this.#keys.has(key));
   }
 
   protected refusal(): FakeReply {
@@ -178,8 +181,7 @@ export class FakeOpenViking extends FakeServer {
   }
 
   #health(request: SeenRequest): FakeReply {
-    const key = keyOf(request.headers);
-    const tenant = key === undefined ? undefined : this.#keys.get(key);
+    const tenant = this.#tenantOf(request.headers);
     const version = this.version === undefined ? STANDARD_VERSIONS[this.profile] : this.version;
     return {
       status: 200,
@@ -187,17 +189,17 @@ export class FakeOpenViking extends FakeServer {
         status: "ok",
         healthy: true,
         ...(version === null ? {} : { version }),
-        auth_mode: this.#isOpen ? "dev" : "api_key",
-        ...(this.#isOpen || tenant === undefined
+        auth_mode: this.#token === undefined ? "dev" : "api_key",
+        ...(tenant === undefined
           ? {}
           : { account_id: tenant.account, user_id: tenant.user, role: tenant.role }),
       },
     };
   }
 
+  /** Whose key it is; undefined without authentication. */
   #tenantOf(headers: IncomingHttpHeaders): Tenant | undefined {
-    if (this.#isOpen) return undefined;
-    return this.#keys.get(keyOf(headers) ?? "") ?? { account: "default", user: "default", role: "user" };
+    return this.#token === undefined ? undefined : this.#keys.get(keyOf(headers) ?? "");
   }
 
   #account(name: string): Account {

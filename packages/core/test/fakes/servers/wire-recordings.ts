@@ -12,7 +12,7 @@ type RecordedRequest = {
 
 type RecordedResponse = { readonly status: number | null; readonly body: unknown };
 
-export type Exchange = { readonly request: RecordedRequest; readonly response: RecordedResponse };
+type Exchange = { readonly request: RecordedRequest; readonly response: RecordedResponse };
 
 /** One line whose requests all succeeded: the last exchange, and those that the client needed before it. */
 export type Recording = Exchange & {

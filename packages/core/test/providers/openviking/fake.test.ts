@@ -459,6 +459,8 @@ describe("trouble", () => {
       user_id: "ann",
       role: "user",
     });
+    fake.requireAuth("next-token");
+    expect((await find({})).status).toBe(401);
     fake.version = null;
     expect((await call(fake.url, "GET /health")).body).toEqual({
       status: "ok",
