@@ -123,9 +123,12 @@ export class FakeOpenViking extends FakeServer {
     this.#session({ user, account }, session).hasFailedArchive = true;
   }
 
-  /** Every account with its files and sessions, without times. */
+  /** Every account that has something, with its files and sessions, without times. */
   stored(): unknown {
-    const accounts = [...this.#accounts].map(([name, { sessions }]) => {
+    const filled = [...this.#accounts].filter(
+      ([, { tree, sessions }]) => tree.files.size + sessions.size > 0,
+    );
+    const accounts = filled.map(([name, { sessions }]) => {
       const kept = [...sessions].map(([key, { messages, archives }]) => [key, { messages, archives }]);
       return [name, { files: this.files({ account: name }), sessions: Object.fromEntries(kept) }];
     });

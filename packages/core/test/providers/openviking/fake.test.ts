@@ -195,7 +195,7 @@ describe("version 0.4", () => {
       code: "NOT_FOUND",
     });
     expect((await send(`${at("fs/ls", "viking://")}&depth=2`)).status).toBe(400);
-    expect(fake.files()).toEqual({});
+    expect(fake.stored()).toEqual({});
   });
 
   it("takes the folder of a peer for a place of memories, and that of an agent for resources", async () => {
