@@ -36,6 +36,18 @@ export function successesOf(recording: Recording): readonly Recorded[] {
   });
 }
 
+/** A line whose last request succeeded. */
+export type AnsweredRecording = Recording & {
+  readonly request: RecordedRequest;
+  readonly response: { readonly status: number; readonly body: unknown };
+};
+
+export function answeredRecordings(provider: string): readonly AnsweredRecording[] | undefined {
+  return readRecordings(provider)?.filter(
+    (line): line is AnsweredRecording => line.request !== null && (line.response?.status ?? 599) < 400,
+  );
+}
+
 export type Answer = { readonly status: number; readonly body: unknown };
 
 /** Sends a recorded request; `<KEY>` in its headers becomes the key. A body that is no JSON is answered as text. */
@@ -81,6 +93,8 @@ export function shapeDifferences(recorded: unknown, actual: unknown, at = "answe
 
 type MultipartPart = Omit<FormPart, "contentType"> & { readonly content_type?: string };
 
+const EMPTY_ZIP = Buffer.concat([Buffer.from("PK\x05\x06"), Buffer.alloc(18)]);
+
 function jsonOf(body: unknown): string | undefined {
   return body === null || body === undefined ? undefined : JSON.stringify(body);
 }
@@ -89,7 +103,12 @@ function formOf(parts: readonly MultipartPart[]): FormData {
   const form = new FormData();
   for (const { name, filename, content_type = "", value } of parts)
     if (filename === undefined) form.append(name, value);
-    else form.append(name, new Blob([value], { type: content_type }), filename);
+    else
+      form.append(
+        name,
+        new Blob([value === "<zip bytes>" ? EMPTY_ZIP : value], { type: content_type }),
+        filename,
+      );
   return form;
 }
 

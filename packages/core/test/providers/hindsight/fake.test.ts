@@ -10,7 +10,7 @@ import {
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { isObject } from "../../fakes/servers/body-check.ts";
 import { FakeHindsight } from "../../fakes/servers/hindsight.ts";
-import { answeredRecordings, sendRecorded, shapeDifferences } from "../../fakes/servers/wire-recordings.ts";
+import { answeredRecordings, replay, shapeDifferences } from "../../fakes/servers/recordings.ts";
 
 const TOKEN = "test-token";
 let fake: FakeHindsight;
@@ -51,7 +51,7 @@ const retain = (body: object) => send("POST", `${BANK}/memories`, body);
 describe("recorded requests", () => {
   // Empty content and a query without a word: the client sent them, the real server refuses them.
   const refused = new Set(["hindsight-008", "hindsight-015"]);
-  const recordings = answeredRecordings("hindsight.jsonl");
+  const recordings = answeredRecordings("hindsight");
 
   it.each(recordings?.filter(({ id }) => !refused.has(id)) ?? [])(
     "$id: $op",
@@ -70,7 +70,7 @@ describe("recorded requests", () => {
         fake.settleByHand = request.method === "DELETE";
         await retain({ items: [item], async: true, operation_id: operation });
       }
-      const answer = await sendRecorded(fake.url, request, TOKEN);
+      const answer = await replay(fake.url, request, TOKEN);
       expect({ status: answer.status, answer }).toMatchObject({ status: 200 });
       if (isObject(response.body)) expect(shapeDifferences(response.body, answer.body)).toEqual([]);
       if (request.path.endsWith("/recall"))
@@ -79,7 +79,7 @@ describe("recorded requests", () => {
   );
 
   it.each(recordings?.filter(({ id }) => refused.has(id)) ?? [])("$id: refused", async ({ request }) => {
-    expect(await sendRecorded(fake.url, request, TOKEN)).toMatchObject({
+    expect(await replay(fake.url, request, TOKEN)).toMatchObject({
       status: 422,
       body: { detail: [{}] },
     });
