@@ -49,7 +49,7 @@ describe.each(FAKE_SERVICES)("$name", (service) => {
     const fake = service.create();
     await fake.start();
     fake.requireAuth(KEY);
-    const env = { ...service.env(fake.url, KEY), HERMES_HOME: home, HERMES_TEST_SHORT_PAUSES: "1" };
+    const env = { ...service.env(fake.url, KEY), HERMES_HOME: home };
     const server = restartWhileTurnsArrive(service, fake);
     let accepted = 0;
     let kills = 0;
