@@ -50,6 +50,7 @@ export function startDeadline(timeoutMs: number, others: readonly (AbortSignal |
 
 /** Ends early when the signal is aborted. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
   await new Promise<void>((resolve) => {
     const timer = setTimeout(finish, ms);
     signal.addEventListener("abort", finish, { once: true });

@@ -147,9 +147,18 @@ function placeOf({ loc, path }: Readonly<Record<string, unknown>>): string {
     .join(".");
 }
 
-// ---- How long the server asks to wait ----
+// ---- How long to wait ----
 
 const LONGEST_WAIT_MS = 3_600_000;
+const FIRST_PAUSE_MS = 500;
+const JITTER = 0.2;
+const LONGEST_PAUSE_MS = 10_000;
+
+/** The pause before repetition 1, 2, ...: what the server asks for, else 500 ms, doubled each time; `random` is from 0 to 1. */
+export function pauseBefore(repetition: number, serverMs: number | undefined, random: number): number {
+  const standardMs = FIRST_PAUSE_MS * 2 ** (repetition - 1) * (1 + random * JITTER);
+  return Math.min(serverMs ?? standardMs, LONGEST_PAUSE_MS);
+}
 
 /** From `retry-after-ms` or `retry-after` in seconds or as a date; a date counts from the server's own clock where it sent it. */
 export function retryAfterMs(headers: Headers, nowMs: number): number | undefined {

@@ -15,6 +15,7 @@ import {
   type HttpFailureKind,
   type Oddity,
   oddityMessage,
+  pauseBefore,
   retryAfterMs,
   shortLine,
   statusMessage,
@@ -92,9 +93,6 @@ export interface HttpClient {
 const DEFAULT_MAX_BYTES = 8 * 2 ** 20;
 const MAX_ERROR_BYTES = 2 ** 18;
 const DEFAULT_REPEATS = 2;
-const FIRST_PAUSE_MS = 500;
-const JITTER = 0.2;
-const LONGEST_PAUSE_MS = 10_000;
 const REPEATED_STATUSES = [408, 429, 502, 503, 504];
 const MAX_REDIRECTS = 5;
 
@@ -172,8 +170,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       mayHaveHappened ||= failure.mayHaveHappened;
       const last = err({ ...attempt.error, failure: { ...failure, mayHaveHappened } });
       if (!attempt.error.isRepeatable || repeated >= repeats) return last;
-      const standardMs = FIRST_PAUSE_MS * 2 ** repeated * (1 + Math.random() * JITTER);
-      const pauseMs = Math.min(failure.retryAfterMs ?? standardMs, LONGEST_PAUSE_MS);
+      const pauseMs = pauseBefore(repeated + 1, failure.retryAfterMs, Math.random());
       if (pauseMs >= deadline.leftMs()) return last;
       await pause(pauseMs, deadline.signal);
       if (deadline.ending() !== undefined)

@@ -8,6 +8,7 @@ import {
   deliveryOf,
   errorText,
   type HttpFailureKind,
+  pauseBefore,
   retryAfterMs,
   shortLine,
   statusMessage,
@@ -228,6 +229,19 @@ describe("how long to wait", () => {
     [{}, undefined],
   ])("%j is %s ms", (headers, ms) => {
     expect(retryAfterMs(new Headers(headers), NOW)).toBe(ms);
+  });
+});
+
+describe("pauses before repetitions", () => {
+  it("double from 500 ms, with up to a fifth more, up to 10 s", () => {
+    const pauses = (random: number) =>
+      [1, 2, 3, 9].map((repetition) => pauseBefore(repetition, undefined, random));
+    expect(pauses(0)).toEqual([500, 1_000, 2_000, 10_000]);
+    expect(pauses(1)).toEqual([600, 1_200, 2_400, 10_000]);
+  });
+
+  it("are what the server asks for, up to 10 s", () => {
+    expect([0, 70, 9_999, 90_000].map((ms) => pauseBefore(1, ms, 1))).toEqual([0, 70, 9_999, 10_000]);
   });
 });
 
