@@ -1,10 +1,11 @@
 // 1,000 turns through each networked provider, while the server restarts after every 100 turns that arrive and our process is killed
 // after every 200 that it accepted. Every accepted turn arrives, in order, and once where the wire allows it.
+
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { startChild } from "../fakes/child.ts";
 import { FAKE_SERVICES, type Fake, type FakeService } from "../fakes/servers/services.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
-import { join } from "node:path";
 
 const TURNS = 1_000;
 const KILL_EVERY = 200;
@@ -55,7 +56,11 @@ describe.each(FAKE_SERVICES)("$name", (service) => {
     let kills = 0;
     try {
       while (accepted < TURNS) {
-        const child = startChild(process.execPath, [SYNCING, service.name, home, SESSION, String(accepted + 1), String(TURNS)], env);
+        const child = startChild(
+          process.execPath,
+          [SYNCING, service.name, home, SESSION, String(accepted + 1), String(TURNS)],
+          env,
+        );
         const until = Math.min(TURNS, (kills + 1) * KILL_EVERY);
         for (let line = await child.nextLine(); line !== undefined; line = await child.nextLine()) {
           if (/^\d+$/.test(line)) accepted = Number(line);

@@ -53,8 +53,11 @@ const KINDS: Record<string, fc.Arbitrary<Planted>> = {
   perplexity: prefixed("pplx-", 48),
   stripe: prefixed("sk_live_", 24),
   mem0: prefixed("mem0_", 12),
+  "mem0 platform": prefixed("m0-", 16),
+  "mem0 self-hosted": inside("m0sk_", random(20, `${ALPHANUMERIC}_-`)),
   retaindb: prefixed("retaindb_", 12),
   supermemory: prefixed("sm_", 20),
+  "supermemory with parts": inside("sm_", random(20, `${ALPHANUMERIC}_`)),
   sendgrid: fc
     .tuple(random(22), random(43))
     .map(([id, body]) => ({ text: `SG.${id}.${body}`, secret: body })),

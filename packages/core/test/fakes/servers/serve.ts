@@ -11,7 +11,9 @@ const { values, positionals } = parseArgs({
 });
 const service = FAKE_SERVICES.find(({ name }) => name === positionals[0]);
 if (service === undefined) {
-  console.error(`Usage: serve.ts <${FAKE_SERVICES.map(({ name }) => name).join("|")}> [--port N] [--key KEY]`);
+  console.error(
+    `Usage: serve.ts <${FAKE_SERVICES.map(({ name }) => name).join("|")}> [--port N] [--key KEY]`,
+  );
   process.exit(2);
 }
 const fake = service.create();

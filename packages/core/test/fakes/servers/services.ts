@@ -36,7 +36,8 @@ export const FAKE_SERVICES: readonly FakeService[] = [
     name: "mem0",
     create: () => new FakeMem0(),
     env: (url, key) => ({ MEM0_HOST: url, MEM0_API_KEY: key }),
-    turns: (fake) => (fake instanceof FakeMem0 ? fake.memories("hermes-user").map(({ memory }) => memory) : []),
+    turns: (fake) =>
+      fake instanceof FakeMem0 ? fake.memories("hermes-user").map(({ memory }) => memory) : [],
     isAtLeastOnce: true,
   },
   {
@@ -66,7 +67,7 @@ export const FAKE_SERVICES: readonly FakeService[] = [
     create: () => new FakeOpenViking(),
     env: (url, key) => ({ OPENVIKING_ENDPOINT: url, OPENVIKING_API_KEY: key }),
     turns: (fake, sessionId) =>
-      fake instanceof FakeOpenViking ? fake.messagesOf(sessionId).map(({ content }) => content) : [],
+      fake instanceof FakeOpenViking ? fake.messagesOf(sessionId).map(({ content }) => content ?? "") : [],
     isAtLeastOnce: false,
   },
   {

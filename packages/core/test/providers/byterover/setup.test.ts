@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { PostSetupOptions } from "../../../src/providers/contract.ts";
@@ -97,12 +97,23 @@ describe("setting ByteRover up", () => {
     await expect(setUp(wrong, { values: { volume: "11" } })).rejects.toThrow("volume is no setting");
     expect(existsSync(join(wrong.home, "config.yaml"))).toBe(false);
     const broken = startProvider();
-    writeFileSync(join(broken.home, "byterover.json"), "{ half");
+    mkdirSync(join(broken.home, "byterover.json"));
     await expect(setUp(broken, {})).rejects.toThrow("Nothing was saved");
     expect(existsSync(join(broken.home, "config.yaml"))).toBe(false);
     const invalid = startProvider();
     writeFileSync(join(invalid.home, "config.yaml"), "memory: [\n");
     await expect(setUp(invalid, {})).rejects.toThrow("config.yaml");
+  });
+
+  it("keeps a settings file that is not JSON beside the new one", async () => {
+    const broken = startProvider();
+    writeFileSync(join(broken.home, "byterover.json"), "{ half");
+    await setUp(broken, { values: { mode: "tools" } });
+    const [backup = ""] = readdirSync(broken.home).filter((name) => name.startsWith("byterover.json.bak."));
+    expect(readFileSync(join(broken.home, backup), "utf8")).toBe("{ half");
+    expect(JSON.parse(readFileSync(join(broken.home, "byterover.json"), "utf8"))).toMatchObject({
+      mode: "tools",
+    });
   });
 
   it("describes its questions for a generic wizard, the key as an optional secret", () => {

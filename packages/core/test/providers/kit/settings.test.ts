@@ -57,14 +57,13 @@ describe("settings file", () => {
     const home = tempDirectory();
     mkdirSync(join(home, FILE));
     expect(readSettings(home, FILE).problem).toMatch(/cannot be read/);
-    expect(writeSettings(home, FILE, { mode: "tools" }).ok).toBe(false);
   });
 
   it("writes a file only its owner can read, and leaves nothing beside it", () => {
     const home = join(tempDirectory(), "not", "there", "yet");
     expect(writeSettings(home, FILE, { mode: "tools", limit: 5 })).toEqual({
       ok: true,
-      value: join(home, FILE),
+      value: { path: join(home, FILE) },
     });
     expect(statSync(join(home, FILE)).mode & 0o777).toBe(0o600);
     expect(readdirSync(home)).toEqual([FILE]);
@@ -81,12 +80,46 @@ describe("settings file", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
+  it.each([
+    ["is not JSON", "{ mode: tools, key: hunter2 }"],
+    ["is a list", "[1]"],
+    ["is no UTF-8", Buffer.from([0x7b, 0xff, 0xfe])],
+  ])("keeps a file that %s beside the new one, for its owner only", (_what, content) => {
+    const home = tempDirectory();
+    const before = Buffer.from(content);
+    writeFileSync(join(home, FILE), before);
+    chmodSync(join(home, FILE), 0o644);
+    const earliest = Math.floor(Date.now() / 1000);
+    const written = writeSettings(home, FILE, { mode: "tools" });
+    if (!written.ok) throw new Error(written.error);
+    const { path, backup = "" } = written.value;
+    expect(readSettings(home, FILE)).toEqual({ values: { mode: "tools" } });
+    expect(readFileSync(backup)).toEqual(before);
+    expect(statSync(backup).mode & 0o777).toBe(0o600);
+    const [, seconds] = /some\.json\.bak\.(\d+)$/.exec(backup) ?? [];
+    expect(Number(seconds)).toBeGreaterThanOrEqual(earliest);
+    expect(Number(seconds)).toBeLessThanOrEqual(Date.now() / 1000);
+    expect(path).toBe(join(home, FILE));
+    expect(writeSettings(home, FILE, { mode: "hybrid" })).toEqual({ ok: true, value: { path } });
+  });
+
+  it("makes another backup when one of the same second exists", () => {
+    const home = tempDirectory();
+    const texts = ["{ first", "{ second", "{ third"];
+    for (const text of texts) {
+      writeFileSync(join(home, FILE), text);
+      writeSettings(home, FILE, {});
+    }
+    const backups = readdirSync(home).filter((name) => name !== FILE);
+    expect(backups.map((name) => readFileSync(join(home, name), "utf8")).sort()).toEqual(texts.sort());
+  });
+
   it("does not write over a file it cannot read", () => {
     const home = tempDirectory();
-    writeFileSync(join(home, FILE), "{ mode: tools }");
+    mkdirSync(join(home, FILE));
     const written = writeSettings(home, FILE, { mode: "tools" });
     expect(written).toMatchObject({ ok: false, error: expect.stringContaining("Nothing was saved") });
-    expect(readFileSync(join(home, FILE), "utf8")).toBe("{ mode: tools }");
+    expect(readdirSync(home)).toEqual([FILE]);
   });
 
   it("reports a place where nothing can be written", () => {
@@ -98,11 +131,11 @@ describe("settings file", () => {
 });
 
 describe("values of settings", () => {
-  it.each([true, 1, -2, "true", " Yes ", "ON", "1"])("reads %j as true", (value) => {
+  it.each([true, 1, -2, "true", " Yes ", "y", "Y", "ON", "1"])("reads %j as true", (value) => {
     expect(readBoolean(value, false)).toBe(true);
   });
 
-  it.each([false, 0, "false", " No", "OFF", "0"])("reads %j as false", (value) => {
+  it.each([false, 0, "false", " No", "n", "N ", "OFF", "0"])("reads %j as false", (value) => {
     expect(readBoolean(value, true)).toBe(false);
   });
 
