@@ -15,6 +15,7 @@ export {
   type PostSetupOptions,
   PROVIDER_CONTRACT,
   type RecallOptions,
+  type RecallStatus,
   type SelfTestReport,
   type SessionSwitchOptions,
   type SyncOptions,
@@ -61,11 +62,13 @@ export type { HookCounts, ProviderHealth } from "./manager/health.ts";
 export { readProviderHealth, recordAvailability } from "./manager/health.ts";
 export { MemoryManager } from "./manager/manager.ts";
 export { type WriteProvenance, writeMetadata } from "./manager/memory-writes.ts";
-export type {
-  FinishedTurn,
-  InitializeAllOptions,
-  MemoryManagerOptions,
-  SwitchOptions,
+export {
+  type Checkpoint,
+  checkpointMissing,
+  type FinishedTurn,
+  type InitializeAllOptions,
+  type MemoryManagerOptions,
+  type SwitchOptions,
 } from "./manager/options.ts";
 export { toPromptText } from "./manager/provider-text.ts";
 export {

@@ -1,6 +1,7 @@
 // The providers that come with the program. Their manifests are data, because the published package is one bundle without plugin
 // folders; their code is imported only when one of them is loaded.
 import { join } from "node:path";
+import type { Logger } from "../../lib/logger.ts";
 import { VERSION } from "../../version.ts";
 import type { MemoryProvider } from "../contract.ts";
 import { EMPTY_MANIFEST, type PluginManifest } from "./plugin-files.ts";
@@ -8,8 +9,8 @@ import { EMPTY_MANIFEST, type PluginManifest } from "./plugin-files.ts";
 export type BundledProvider = {
   readonly name: string;
   readonly manifest: PluginManifest;
-  /** Imports the factory; each call of the factory creates a new instance. */
-  readonly load: () => Promise<() => MemoryProvider>;
+  /** Imports the factory; each call of the factory creates a new instance for a home. */
+  readonly load: () => Promise<(place: ProviderPlace) => MemoryProvider>;
   /** The provider's own commands: a module with the exports of a plugin's `cli.ts`. */
   readonly loadCommands?: () => Promise<object>;
   /** One sentence if the owner's store contains the text, or else undefined. Does not start the provider, changes nothing. */
@@ -19,6 +20,9 @@ export type BundledProvider = {
   /** The stores of the home's users that hold the text, and how to erase it there. Changes nothing. */
   readonly findUserTraces?: (home: string, text: string) => Promise<readonly UserTrace[]>;
 };
+
+/** What a bundled provider is made with: `isAvailable` has no arguments, and its settings are in the home. */
+export type ProviderPlace = { readonly home: string; readonly log?: Logger };
 
 type StoreUser = { readonly platform: string; readonly userId: string };
 
@@ -37,7 +41,10 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
         { name: "brv", install: "npm install -g byterover-cli", check: "brv --version" },
       ],
     },
-    load: async () => (await import("../bundled/byterover/provider.ts")).createByteroverProvider,
+    load: async () => {
+      const { createByteroverProvider } = await import("../bundled/byterover/provider.ts");
+      return () => createByteroverProvider();
+    },
     findTraces: async (home, text) =>
       (await import("../bundled/byterover/traces.ts")).findNoteTraces(join(home, "byterover"), text),
     findStore: async (home, user) => {
@@ -52,7 +59,10 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
       name: "holographic",
       description: "Local fact store with entities, trust and vector queries.",
     },
-    load: async () => (await import("../bundled/holographic/provider.ts")).createHolographicProvider,
+    load: async () => {
+      const { createHolographicProvider } = await import("../bundled/holographic/provider.ts");
+      return () => createHolographicProvider();
+    },
     findTraces: async (home, text) =>
       (await import("../bundled/holographic/forget.ts")).findFactTraces(home, text),
     findStore: async (home, user) =>

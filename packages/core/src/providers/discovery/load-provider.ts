@@ -56,7 +56,7 @@ export async function loadProvider(
     return err({ kind: "not-loadable", message: `Cannot load '${name}'. ${found.problem}` });
 
   const rules: ForeignRules = { timeoutMs: DEADLINES_MS.load, ...options };
-  const loaded = await runForeign(rules, () => providerOf(looked));
+  const loaded = await runForeign(rules, () => providerOf(home, looked));
   if (!loaded.ok) return err(importFailed(looked, loaded.error));
   const provider = loaded.value;
   return provider.ok ? ok({ found, provider: provider.value }) : err(noProvider(found, provider.error));
@@ -72,8 +72,8 @@ export function importFile(path: string): Promise<unknown> {
   return import(/* @vite-ignore */ pathToFileURL(path).href);
 }
 
-async function providerOf(looked: LookedUp): Promise<Result<MemoryProvider, StructureFault>> {
-  if ("bundled" in looked) return ok((await looked.bundled.load())());
+async function providerOf(home: string, looked: LookedUp): Promise<Result<MemoryProvider, StructureFault>> {
+  if ("bundled" in looked) return ok((await looked.bundled.load())({ home }));
   return instantiate(await importFile(looked.entry ?? ""));
 }
 
@@ -253,15 +253,17 @@ type StructureFault = {
   readonly message: string;
 };
 
-type Method = Exclude<keyof MemoryProvider, "contract" | "name">;
+type Method = Exclude<keyof MemoryProvider, "contract" | "name" | "preCompressCheckpointApiVersion">;
 
 const METHODS: Readonly<Record<Method, "required" | "optional">> = {
   isAvailable: "required",
   initialize: "required",
+  initializeForInspection: "optional",
   getToolSchemas: "optional",
   unavailableReason: "optional",
   systemPromptBlock: "optional",
   prefetch: "optional",
+  recallStatus: "optional",
   queuePrefetch: "optional",
   syncTurn: "optional",
   handleToolCall: "optional",
@@ -278,6 +280,8 @@ const METHODS: Readonly<Record<Method, "required" | "optional">> = {
   saveConfig: "optional",
   postSetup: "optional",
   readConfig: "optional",
+  backupPaths: "optional",
+  checkConnection: "optional",
   selfTest: "optional",
 };
 
