@@ -36,6 +36,7 @@ export {
 } from "./discovery/find-providers.ts";
 export type { Availability, LoadedProvider, LoadFailure } from "./discovery/load-provider.ts";
 export {
+  backupPathsOf,
   checkAvailability,
   checkProvider,
   importFile,
@@ -46,6 +47,14 @@ export { type EntryFile, findEntryFile, readManifest } from "./discovery/plugin-
 export { EchoScrubber } from "./fence/echo-scrubber.ts";
 export { buildMemoryContextBlock, injectRecall, StreamingContextScrubber } from "./fence/recall-fence.ts";
 export { describeForeign, runForeign } from "./kit/foreign-code.ts";
+export {
+  type DeadLetter,
+  dropDead,
+  listDead,
+  type OutboxEntry,
+  readOutbox,
+  retryDead,
+} from "./kit/outbox/commands.ts";
 export {
   type Activation,
   type ActivationRequest,
@@ -59,7 +68,7 @@ export {
   scrubInProvider,
 } from "./manager/activate.ts";
 export type { HookCounts, ProviderHealth } from "./manager/health.ts";
-export { readProviderHealth, recordAvailability } from "./manager/health.ts";
+export { readProviderHealth, recordAvailability, recordConnection } from "./manager/health.ts";
 export { MemoryManager } from "./manager/manager.ts";
 export { type WriteProvenance, writeMetadata } from "./manager/memory-writes.ts";
 export {
@@ -71,6 +80,7 @@ export {
   type SwitchOptions,
 } from "./manager/options.ts";
 export { toPromptText } from "./manager/provider-text.ts";
+export { type ConnectionCheck, checkConnection } from "./setup/connection.ts";
 export {
   checkExternal,
   installPackages,

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import type { Logger } from "../../lib/logger.ts";
 import { VERSION } from "../../version.ts";
 import type { MemoryProvider } from "../contract.ts";
+import { remoteUser } from "../kit/networked/identity.ts";
+import { findInOutbox, readOutbox } from "../kit/outbox/commands.ts";
 import { EMPTY_MANIFEST, type PluginManifest } from "./plugin-files.ts";
 
 export type BundledProvider = {
@@ -19,6 +21,8 @@ export type BundledProvider = {
   readonly findStore?: (home: string, user: StoreUser | undefined) => Promise<string | undefined>;
   /** The stores of the home's users that hold the text, and how to erase it there. Changes nothing. */
   readonly findUserTraces?: (home: string, text: string) => Promise<readonly UserTrace[]>;
+  /** What a backup of this memory needs, as absolute paths, where the provider's code need not be loaded for it. */
+  readonly backupPaths?: (home: string) => readonly string[];
 };
 
 /** What a bundled provider is made with: `isAvailable` has no arguments, and its settings are in the home. */
@@ -45,6 +49,7 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
       const { createByteroverProvider } = await import("../bundled/byterover/provider.ts");
       return () => createByteroverProvider();
     },
+    backupPaths: (home) => [join(home, "byterover")],
     findTraces: async (home, text) =>
       (await import("../bundled/byterover/traces.ts")).findNoteTraces(join(home, "byterover"), text),
     findStore: async (home, user) => {
@@ -84,7 +89,23 @@ export async function findTracesElsewhere(
       return sentence === undefined ? [] : [{ provider: name, found: sentence }];
     }),
   );
-  return found.flat();
+  const waiting = findInOutbox(home, text).filter(
+    ({ provider, user }) => provider !== active && user === OWNER,
+  );
+  return [
+    ...found.flat(),
+    ...waiting.map(({ provider, items }) => ({
+      provider,
+      found: `The outbox of '${provider}' holds the text in ${writes(items)}.`,
+    })),
+  ];
+}
+
+/** The lane of the home's owner. */
+const OWNER = "";
+
+function writes(count: number): string {
+  return count === 1 ? "1 write that was not delivered" : `${count} writes that were not delivered`;
 }
 
 /** Bundled providers that are not active but still have records of this user, or without one of the owner, with one sentence each. */
@@ -99,11 +120,30 @@ export async function findStoresElsewhere(
       return sentence === undefined ? [] : [{ provider: name, found: sentence }];
     }),
   );
-  return found.flat();
+  const lanes = lanesOf(user);
+  const left = readOutbox(home)
+    .filter(({ provider, user: lane }) => provider !== active && lanes.includes(lane))
+    .map(({ provider, state }) => ({ provider, items: state.waiting + state.held + state.dead }))
+    .filter(({ items }) => items > 0)
+    .map(({ provider, items }) => ({ provider, found: `The outbox of '${provider}' has ${writes(items)}.` }));
+  return [...found.flat(), ...left];
+}
+
+/** What the lanes of a user can be called, whichever way the provider keeps users apart. */
+function lanesOf(user: StoreUser | undefined): readonly string[] {
+  if (user === undefined) return [OWNER];
+  const identity = { platform: user.platform, user_id: user.userId };
+  return (["platform", "id"] as const).flatMap((scope) => remoteUser(identity, scope) ?? []);
 }
 
 /** In the stores of the home's users, of every bundled provider. They do not belong to the owner, so no command here erases in them. */
 export async function findTracesOfUsers(home: string, text: string): Promise<readonly UserTrace[]> {
   const found = await Promise.all(BUNDLED_PROVIDERS.map((each) => each.findUserTraces?.(home, text) ?? []));
-  return found.flat();
+  const waiting = findInOutbox(home, text)
+    .filter(({ user }) => user !== OWNER)
+    .map(({ provider, user, items }) => ({
+      path: join(home, "memory_outbox.db"),
+      reach: `The outbox of '${provider}' holds it in ${writes(items)} of the user '${user}': 'erase()' of that user's memory erases them.`,
+    }));
+  return [...found.flat(), ...waiting];
 }

@@ -1,5 +1,6 @@
 // Loading one provider: its code is imported (once per process), a new instance is created from its exports, and the instance is checked
 // against the contract.
+import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
 import { err, isRecord, ok, pyStrip, type Result, snakeCase } from "../../lib/index.ts";
 import { DEADLINES_MS, type MemoryProvider, PROVIDER_CONTRACT } from "../contract.ts";
@@ -10,6 +11,7 @@ import {
   oneLine,
   runForeign,
 } from "../kit/foreign-code.ts";
+import { BUNDLED_PROVIDERS } from "./bundled.ts";
 import {
   type FoundProvider,
   findProviders,
@@ -134,6 +136,19 @@ export async function checkAvailability(
   if (!reason.ok) return { available: false, reason: `unavailableReason() ${reason.error.message}.` };
   const said = typeof reason.value === "string" ? oneLine(reason.value) : "";
   return said === "" ? { available: false } : { available: false, reason: `${said}.` };
+}
+
+/** What a backup of this memory needs: absolute paths. Undefined when the provider does not tell. Never rejects. */
+export async function backupPathsOf(
+  { found, provider }: LoadedProvider,
+  home: string,
+): Promise<readonly string[] | undefined> {
+  const bundled = BUNDLED_PROVIDERS.find(({ name }) => found.source === "bundled" && name === found.name);
+  if (provider.backupPaths == null) return bundled?.backupPaths?.(home);
+  const rules: ForeignRules = { timeoutMs: DEADLINES_MS.availability };
+  const told = await runForeign<unknown>(rules, () => provider.backupPaths?.(home));
+  if (!told.ok || !Array.isArray(told.value)) return undefined;
+  return told.value.filter((path): path is string => typeof path === "string" && isAbsolute(path));
 }
 
 // ---- From a plugin's exports to a provider ----

@@ -18,9 +18,11 @@ import { listProfiles } from "@hermes-memory/core/internal/profiles";
 import {
   activeProviderName,
   checkAvailability,
+  checkConnection,
   findProvider,
   loadProvider,
   readProviderHealth,
+  recordConnection,
 } from "@hermes-memory/core/internal/providers";
 import { isFindingId } from "@hermes-memory/core/internal/security";
 import { issueText, unreadKeyText } from "../config/config-values.ts";
@@ -199,6 +201,7 @@ export function checkEnvFile({ home }: CheckedHome): Finding[] {
 // The external memory provider. Code of a user's plugin does not run here: the result of its last run is reported instead.
 
 const PROVIDER = "provider";
+const CONNECTION = "connection";
 const SEE_STATUS = "'hermes memory status' shows what it needs.";
 const CHOOSE_ANOTHER = "Choose one with 'hermes memory setup', or switch it off with 'hermes memory off'.";
 
@@ -220,6 +223,31 @@ export async function checkProvider({ home, config }: CheckedHome): Promise<Find
       warn(PROVIDER, `The memory provider '${name}' cannot be loaded. ${found.problem}`, CHOOSE_ANOTHER),
     ];
   return [found.source === "bundled" ? await askBundled(home, name) : recorded(home, name)];
+}
+
+/** Starts the active provider for inspection, also a user's plugin: the user asked for it. */
+export async function checkService({ home, config }: CheckedHome): Promise<Finding[]> {
+  const name = activeProviderName(config.provider);
+  if (name === "") return [];
+  useEnvFile(home);
+  const loaded = await loadProvider(home, name);
+  if (!loaded.ok) return []; // `checkProvider` says why
+  const { provider } = loaded.value;
+  if (!(await checkAvailability(provider)).available) return [];
+  const connection = await checkConnection(provider, { home, config });
+  if (connection.kind === "unsupported")
+    return [fine(CONNECTION, `The memory provider '${name}' has no service to ask.`)];
+  const isReached = connection.kind === "reached";
+  recordConnection(home, name, { ok: isReached, message: connection.message });
+  return [
+    isReached
+      ? fine(CONNECTION, `The memory provider '${name}': ${connection.message}`)
+      : fail(
+          CONNECTION,
+          `The memory provider '${name}' cannot be used. ${connection.message}`,
+          `hermes memory setup ${name}, or wait until the service answers; turns are kept in the outbox.`,
+        ),
+  ];
 }
 
 async function askBundled(home: string, name: string): Promise<Finding> {
