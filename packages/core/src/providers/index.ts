@@ -21,7 +21,12 @@ export {
   type SyncOptions,
   type TurnStartOptions,
 } from "./contract.ts";
-export { findStoresElsewhere, findTracesElsewhere, findTracesOfUsers } from "./discovery/bundled.ts";
+export {
+  findLanesElsewhere,
+  findStoresElsewhere,
+  findTracesElsewhere,
+  findTracesOfUsers,
+} from "./discovery/bundled.ts";
 export {
   describeProviderCommands,
   loadProviderCommands,
@@ -80,7 +85,7 @@ export {
   type SwitchOptions,
 } from "./manager/options.ts";
 export { toPromptText } from "./manager/provider-text.ts";
-export { type ConnectionCheck, checkConnection } from "./setup/connection.ts";
+export { type ConnectionCheck, inspectConnection } from "./setup/connection.ts";
 export {
   checkExternal,
   installPackages,

@@ -26,7 +26,7 @@ export type BundledProvider = {
 };
 
 /** What a bundled provider is made with: `isAvailable` has no arguments, and its settings are in the home. */
-export type ProviderPlace = { readonly home: string; readonly log?: Logger };
+type ProviderPlace = { readonly home: string; readonly log?: Logger };
 
 type StoreUser = { readonly platform: string; readonly userId: string };
 
@@ -89,16 +89,24 @@ export async function findTracesElsewhere(
       return sentence === undefined ? [] : [{ provider: name, found: sentence }];
     }),
   );
-  const waiting = findInOutbox(home, text).filter(
-    ({ provider, user }) => provider !== active && user === OWNER,
-  );
-  return [
-    ...found.flat(),
-    ...waiting.map(({ provider, items }) => ({
-      provider,
-      found: `The outbox of '${provider}' holds the text in ${writes(items)}.`,
-    })),
-  ];
+  const waiting = findLanesElsewhere(home, active, [text]).map(({ provider, items }) => ({
+    provider,
+    found: `The outbox of '${provider}' holds the text in ${writes(items)}.`,
+  }));
+  return [...found.flat(), ...waiting];
+}
+
+/** Providers that are not active and whose outbox of the owner holds one of the texts; `items` counts writes, once per text. */
+export function findLanesElsewhere(
+  home: string,
+  active: string,
+  texts: readonly string[],
+): readonly { readonly provider: string; readonly items: number }[] {
+  const items = new Map<string, number>();
+  for (const found of texts.flatMap((text) => findInOutbox(home, text)))
+    if (found.provider !== active && found.user === OWNER)
+      items.set(found.provider, (items.get(found.provider) ?? 0) + found.items);
+  return [...items].map(([provider, count]) => ({ provider, items: count }));
 }
 
 /** The lane of the home's owner. */

@@ -23,7 +23,7 @@ export type ConnectionRequest = {
 const REQUEST_MS = 15_000;
 
 /** Never rejects. */
-export async function checkConnection(
+export async function inspectConnection(
   provider: MemoryProvider,
   { home, config, timeoutMs = REQUEST_MS }: ConnectionRequest,
 ): Promise<ConnectionCheck> {

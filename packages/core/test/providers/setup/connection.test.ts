@@ -4,14 +4,14 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { DEFAULT_MEMORY_CONFIG } from "../../../src/config/index.ts";
 import type { MemoryProvider } from "../../../src/providers/contract.ts";
 import { readProviderHealth, recordConnection } from "../../../src/providers/manager/health.ts";
-import { checkConnection } from "../../../src/providers/setup/connection.ts";
+import { inspectConnection } from "../../../src/providers/setup/connection.ts";
 import { provider } from "../../fakes/providers.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
 const HOME = "/nowhere";
 
 function check(members: Partial<MemoryProvider>, timeoutMs?: number) {
-  return checkConnection(provider(members), { home: HOME, config: DEFAULT_MEMORY_CONFIG, timeoutMs });
+  return inspectConnection(provider(members), { home: HOME, config: DEFAULT_MEMORY_CONFIG, timeoutMs });
 }
 
 async function serverAnswering(status: number): Promise<string> {

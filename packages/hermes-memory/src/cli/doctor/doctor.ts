@@ -38,6 +38,7 @@ const INSIDE_HOME: typeof ALWAYS = [
   ["skills", async () => (await import("./stored-secrets.ts")).checkSkills],
   ["sessions", async () => (await import("./session-checks.ts")).checkSessions],
   ["provider", async () => (await home()).checkProvider],
+  ["outbox", async () => (await home()).checkOutbox],
 ];
 
 /** Only with --network, and where the home directory exists. */

@@ -18,9 +18,10 @@ import { listProfiles } from "@hermes-memory/core/internal/profiles";
 import {
   activeProviderName,
   checkAvailability,
-  checkConnection,
   findProvider,
+  inspectConnection,
   loadProvider,
+  readOutbox,
   readProviderHealth,
   recordConnection,
 } from "@hermes-memory/core/internal/providers";
@@ -202,6 +203,7 @@ export function checkEnvFile({ home }: CheckedHome): Finding[] {
 
 const PROVIDER = "provider";
 const CONNECTION = "connection";
+const OUTBOX = "outbox";
 const SEE_STATUS = "'hermes memory status' shows what it needs.";
 const CHOOSE_ANOTHER = "Choose one with 'hermes memory setup', or switch it off with 'hermes memory off'.";
 
@@ -225,6 +227,31 @@ export async function checkProvider({ home, config }: CheckedHome): Promise<Find
   return [found.source === "bundled" ? await askBundled(home, name) : recorded(home, name)];
 }
 
+/** Nothing when no provider with a server was ever used. */
+export function checkOutbox({ home, config }: CheckedHome): Finding[] {
+  const lanes = readOutbox(home);
+  if (lanes.length === 0) return [];
+  const active = activeProviderName(config.provider);
+  const sum = (count: (state: (typeof lanes)[number]["state"]) => number): number =>
+    lanes.reduce((all, { state }) => all + count(state), 0);
+  const dead = sum((state) => state.dead);
+  const waiting = sum((state) => state.waiting + state.held);
+  const findings = lanes.flatMap(({ provider, state: { blocked } }) =>
+    blocked === undefined || provider !== active
+      ? []
+      : [warn(OUTBOX, `Nothing is sent to '${provider}': ${blocked}`, `hermes memory setup ${provider}`)],
+  );
+  if (dead > 0)
+    findings.push(
+      warn(
+        OUTBOX,
+        `${counted(dead, "write was", "writes were")} refused by a server.`,
+        "hermes memory outbox list",
+      ),
+    );
+  return [fine(OUTBOX, `${counted(waiting, "write waits", "writes wait")} for a server.`), ...findings];
+}
+
 /** Starts the active provider for inspection, also a user's plugin: the user asked for it. */
 export async function checkService({ home, config }: CheckedHome): Promise<Finding[]> {
   const name = activeProviderName(config.provider);
@@ -234,7 +261,7 @@ export async function checkService({ home, config }: CheckedHome): Promise<Findi
   if (!loaded.ok) return []; // `checkProvider` says why
   const { provider } = loaded.value;
   if (!(await checkAvailability(provider)).available) return [];
-  const connection = await checkConnection(provider, { home, config });
+  const connection = await inspectConnection(provider, { home, config });
   if (connection.kind === "unsupported")
     return [fine(CONNECTION, `The memory provider '${name}' has no service to ask.`)];
   const isReached = connection.kind === "reached";

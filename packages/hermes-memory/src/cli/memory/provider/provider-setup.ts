@@ -11,7 +11,6 @@ import {
   type ConnectionCheck,
   checkAnswer,
   checkAvailability,
-  checkConnection,
   checkExternal,
   collectAnswers,
   deactivate,
@@ -20,6 +19,7 @@ import {
   type FoundProvider,
   fieldsOf,
   findProviders,
+  inspectConnection,
   installPackages,
   isAsked,
   type LoadedProvider,
@@ -491,7 +491,7 @@ async function checkNow(
   recordAvailability(home, name, availability, "setup");
   if (!loaded.ok || !availability.available) return { availability, connection: { kind: "unsupported" } };
   const config = await memory.memoryConfig();
-  const connection = await checkConnection(loaded.value.provider, { home, config });
+  const connection = await inspectConnection(loaded.value.provider, { home, config });
   if (connection.kind !== "unsupported")
     recordConnection(home, name, { ok: connection.kind === "reached", message: connection.message });
   return { availability, connection };
