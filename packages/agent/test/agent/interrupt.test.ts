@@ -149,7 +149,8 @@ describe("an interrupt", () => {
       },
     });
     const places = ["sessionStart", "preModelCall", "prefetch"];
-    for (place of places) expect(await home.agent.run("which colour?")).toMatchObject({ ...INTERRUPTED, api_calls: 0 });
+    for (place of places)
+      expect(await home.agent.run("which colour?")).toMatchObject({ ...INTERRUPTED, api_calls: 0 });
     expect(reached).toEqual(places);
   });
 
