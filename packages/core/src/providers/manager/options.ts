@@ -70,6 +70,6 @@ export function checkpointMissing(checkpoint: Checkpoint | undefined): string | 
   const missing = checkpoint === undefined ? NO_PROVIDER : checkpoint.missing;
   return (
     missing &&
-    `compression.checkpoint_required asks for a memory provider that has stored the messages first, and ${missing}`
+    `compression.checkpoint_required asks for a memory provider that has stored the messages first, and ${missing}; set the key to false to compact without that`
   );
 }

@@ -29,6 +29,7 @@ import {
   missingPackages,
   preselected,
   readExisting,
+  readOutbox,
   recordAvailability,
   recordConnection,
   runForeign,
@@ -53,6 +54,7 @@ import { cancelled } from "../../confirm.ts";
 import { counted, oneLine, printable } from "../../printing.ts";
 import { choose } from "../../prompts/choose.ts";
 import { activeName, findNamed, hintOf, loadNamed, providerSection } from "./find-provider.ts";
+import { total } from "./outbox-state.ts";
 
 /** Shared by the steps of one setup. */
 type SetupRun = {
@@ -127,8 +129,20 @@ async function switchOff(context: CommandContext): Promise<CommandOutcome> {
       path: configPath(context.home.home),
     },
     lines: ["Only the built-in memory is used."],
-    notes: before === "" ? [] : [printable(`'${before}' is switched off. ${again}`)],
+    notes:
+      before === ""
+        ? []
+        : [printable(`'${before}' is switched off. ${again}`), ...leftWaiting(context, before)],
   };
+}
+
+/** Writes that the provider's server has not got. */
+function leftWaiting({ home }: CommandContext, name: string): string[] {
+  const lanes = readOutbox(home.home).filter(({ provider }) => provider === name);
+  const { waiting, held } = total(lanes.map(({ state }) => state));
+  if (waiting + held === 0) return [];
+  const writes = counted(waiting + held, "write is", "writes are");
+  return [printable(`${writes} kept in its outbox and sent when it is active again.`)];
 }
 
 // Arguments
