@@ -178,7 +178,7 @@ function sentOutcome(
 
 // Shared
 
-export function lanesOf(home: string, active: string): LaneJson[] {
+function lanesOf(home: string, active: string): LaneJson[] {
   return readOutbox(home).map((entry) => laneJson(entry, active));
 }
 
