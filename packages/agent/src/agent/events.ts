@@ -8,6 +8,8 @@ import type { TurnResult } from "./turn-result.ts";
 /** What happens during a turn, as it happens. `type` tells the events apart. */
 export type AgentEvent =
   | { readonly type: "turn-start"; readonly sessionId: string; readonly turn: number }
+  /** The memory provider added this many memories to the turn's request. Only from providers that tell. */
+  | { readonly type: "recall"; readonly label: string; readonly count: number; readonly glyph: string }
   /** Scrubbed: the text of these events is the text that is stored and returned. */
   | { readonly type: "text-delta"; readonly text: string }
   | { readonly type: "reasoning-delta"; readonly text: string }

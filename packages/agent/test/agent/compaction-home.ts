@@ -40,7 +40,8 @@ export type CompactionSetting = {
   /** Undefined: the usual answer. */
   readonly answer?: (request: RecordedRequest) => Step | undefined | Promise<Step | undefined>;
   /** Answers of the provider's hooks; absent: no provider. */
-  readonly provider?: Partial<Record<HookName, unknown>>;
+  readonly provider?: Partial<Record<HookName, unknown>> &
+    Pick<MemoryProvider, "preCompressCheckpointApiVersion">;
   /** Replaced members of the store; each gets the real store. */
   readonly store?: (store: SessionStore) => Partial<SessionStore>;
   /** With the engine plugin `keeper`; members of its class beside the usual ones. */
@@ -117,7 +118,10 @@ function noted(store: SessionStore, journal: Journal, changes: Partial<SessionSt
 }
 
 /** Notes its hooks as `provider.<hook>`. */
-function notingProvider(journal: Journal, answers: Partial<Record<HookName, unknown>>): MemoryProvider {
+function notingProvider(
+  journal: Journal,
+  { preCompressCheckpointApiVersion, ...answers }: NonNullable<CompactionSetting["provider"]>,
+): MemoryProvider {
   const members = HOOKS.map((hook) => [
     hook,
     (...args: readonly unknown[]) => {
@@ -125,7 +129,7 @@ function notingProvider(journal: Journal, answers: Partial<Record<HookName, unkn
       return hook === "getToolSchemas" ? (answers[hook] ?? []) : answers[hook];
     },
   ]);
-  return provider({ ...Object.fromEntries(members), name: "noting" });
+  return provider({ ...Object.fromEntries(members), name: "noting", preCompressCheckpointApiVersion });
 }
 
 const ENGINE_HOOKS = ["onSessionStart", "onSessionEnd", "onSessionReset", "onCompacted", "updateModel"];

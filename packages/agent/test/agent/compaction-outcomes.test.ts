@@ -379,3 +379,30 @@ it("no turn begins while a compaction by the user runs", async () => {
   expect(await compacting).toMatchObject({ kind: "compacted" });
   expect(await agent.run("now?")).toMatchObject({ completed: true });
 });
+
+describe("with compression.checkpoint_required", () => {
+  const config = { compression: { checkpoint_required: true } };
+
+  it("nothing is compacted unless the provider promises to store the messages first", async () => {
+    const home = await spoken({ config, provider: { onPreCompress: "Remember the pier." } });
+    const before = await snapshot(home);
+    const report = await home.agent.compress();
+    expect(report.kind).toBe("failed");
+    expect(report.notices.join()).toMatch(
+      /not compacted, because .*checkpoint_required.*'noting' does not promise/,
+    );
+    expect(await snapshot(home)).toEqual(before);
+    expect(home.journal.order("model.summary")).toEqual([]);
+    await expectToGoOn(home, before.prompt);
+  });
+
+  it("nothing is compacted without a provider", async () => {
+    const { agent } = await compactionHome({ config });
+    expect((await agent.compress()).notices.join()).toContain("no memory provider is active");
+  });
+
+  it("the promise and an answer are enough", async () => {
+    const { agent } = await compactionHome({ config, provider: { preCompressCheckpointApiVersion: 2 } });
+    expect((await agent.compress()).kind).toBe("compacted");
+  });
+});

@@ -149,7 +149,8 @@ describe("an interrupt", () => {
       },
     });
     const places = ["sessionStart", "preModelCall", "prefetch"];
-    for (place of places) expect(await home.agent.run("hi")).toMatchObject({ ...INTERRUPTED, api_calls: 0 });
+    for (place of places)
+      expect(await home.agent.run("which colour?")).toMatchObject({ ...INTERRUPTED, api_calls: 0 });
     expect(reached).toEqual(places);
   });
 
@@ -160,10 +161,10 @@ describe("an interrupt", () => {
       onEvent: ({ type }) => type === "text-delta" && home.agent.interrupt(),
     });
     expect(await turn).toMatchObject({ ...INTERRUPTED, final_response: "The" });
-    await home.agent.run("next");
+    await home.agent.run("and the hull?");
     await home.agent.close();
-    expect(notes.argsOf("syncTurn").map(([user]) => user)).toEqual(["next"]);
-    expect(notes.argsOf("queuePrefetch").map(([user]) => user)).toEqual(["next"]);
+    expect(notes.argsOf("syncTurn").map(([user]) => user)).toEqual(["and the hull?"]);
+    expect(notes.argsOf("queuePrefetch").map(([user]) => user)).toEqual(["and the hull?"]);
   });
 
   it("by closing the agent stores what was said and done, and gives the session back", async () => {

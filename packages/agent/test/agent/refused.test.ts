@@ -261,7 +261,10 @@ it("recall that is refused is left out of the turn, and the message stays", asyn
   const home = tempDirectory();
   writeRecorder(home, { prefetch: "A forbidden memory." });
   const made = await turnHome(strict(), { home, config: { memory: { provider: RECORDER } } });
-  expect(await made.agent.run("hello")).toMatchObject({ completed: true, final_response: "Reply 1." });
+  expect(await made.agent.run("which colour?")).toMatchObject({
+    completed: true,
+    final_response: "Reply 1.",
+  });
   expect(notices(made.events).join("\n")).toContain("this turn goes on without recall");
   const rows = (await made.agent.store?.getMessages(made.agent.sessionId)) ?? [];
   expect(rows.map(({ finish_reason }) => finish_reason)).toEqual([null, "stop"]);

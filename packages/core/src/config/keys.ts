@@ -80,6 +80,15 @@ const memory = section({
     whole(2, { min: 0 }, "How many turns a recall that came too late stays usable."),
   ),
   mirror_remove: ours(flag(true, "Tell the provider about removed entries too.")),
+  outbox: ours(
+    flag(
+      true,
+      "Keep writes to a provider's server on disk until it has taken them; off: what is not sent at the end is lost.",
+    ),
+  ),
+  outbox_max_items: ours(
+    whole(10_000, { min: 1 }, "Writes that may wait for one provider and user; a further one is refused."),
+  ),
   refresh_on_resume: ours(flag(false, "Give a resumed session a new prompt with memory as it is now.")),
   flush_min_turns: accepted(),
   write_mode: renamed("memory.write_approval", (old, current) =>
@@ -361,6 +370,10 @@ const compression = section({
     false,
     "Keep everything when no summary can be had, instead of a summary made without a model.",
   ),
+  checkpoint_required: flag(
+    false,
+    "Compact only when the memory provider has confirmed that it stored the messages durably.",
+  ),
   hygiene_threshold: ours(number(0.85, SHARE, "Share of the window at which a gateway compacts first.")),
   hygiene_hard_message_limit: count(
     5000,
@@ -379,7 +392,6 @@ const compression = section({
   context_timeout_seconds: accepted("auxiliary.compression.timeout limits one summary"),
   context_total_ceiling_seconds: accepted(),
   "hygiene_*": accepted(),
-  checkpoint_required: accepted(),
   summary_provider: renamed("auxiliary.compression.provider", oldText(["", "auto"])),
   summary_model: renamed("auxiliary.compression.model", oldText([""])),
   summary_base_url: renamed("auxiliary.compression.base_url", oldText([""])),

@@ -3,7 +3,7 @@
 import { ContextCompressor, compressorSettings, estimateRequest, withoutRefused } from "../context/index.ts";
 import type { Clock } from "../lib/index.ts";
 import { type Message, toNewMessage } from "../message/index.ts";
-import type { MemoryManager } from "../providers/index.ts";
+import { checkpointMissing, type MemoryManager } from "../providers/index.ts";
 import {
   forgetHolder,
   newHolder,
@@ -70,17 +70,21 @@ async function whileLocked(
   const whole = withoutRefused(stored);
   const tokensBefore = estimateRequest({ system, messages: whole });
   const { clock } = person.memory;
-  const settings = compressorSettings(await person.memory.config(), contextLength);
+  const config = await person.memory.config();
+  const settings = compressorSettings(config, contextLength);
   const engine = new ContextCompressor({ ...settings, summarizer: model, clock });
   if (!force && !engine.shouldCompress(tokensBefore))
     return unchanged(request, tokensBefore, "unchanged", []);
 
-  const providerText = (await manager?.onPreCompress(whole)) || undefined;
+  const checkpoint = await manager?.checkpoint(whole);
+  const blocked = config.compression.checkpointRequired ? checkpointMissing(checkpoint) : undefined;
+  if (blocked !== undefined)
+    return unchanged(request, tokensBefore, "aborted", [`The chat was not compacted, because ${blocked}.`]);
   const outcome = await engine.compress(whole, {
     currentTokens: tokensBefore,
     focusTopic: focus,
     force,
-    providerText,
+    providerText: checkpoint?.text || undefined,
     stored: "kept",
     signal,
   });

@@ -15,12 +15,18 @@ export {
   type PostSetupOptions,
   PROVIDER_CONTRACT,
   type RecallOptions,
+  type RecallStatus,
   type SelfTestReport,
   type SessionSwitchOptions,
   type SyncOptions,
   type TurnStartOptions,
 } from "./contract.ts";
-export { findStoresElsewhere, findTracesElsewhere, findTracesOfUsers } from "./discovery/bundled.ts";
+export {
+  findLanesElsewhere,
+  findStoresElsewhere,
+  findTracesElsewhere,
+  findTracesOfUsers,
+} from "./discovery/bundled.ts";
 export {
   describeProviderCommands,
   loadProviderCommands,
@@ -35,6 +41,7 @@ export {
 } from "./discovery/find-providers.ts";
 export type { Availability, LoadedProvider, LoadFailure } from "./discovery/load-provider.ts";
 export {
+  backupPathsOf,
   checkAvailability,
   checkProvider,
   importFile,
@@ -45,6 +52,14 @@ export { type EntryFile, findEntryFile, readManifest } from "./discovery/plugin-
 export { EchoScrubber } from "./fence/echo-scrubber.ts";
 export { buildMemoryContextBlock, injectRecall, StreamingContextScrubber } from "./fence/recall-fence.ts";
 export { describeForeign, runForeign } from "./kit/foreign-code.ts";
+export {
+  type DeadLetter,
+  dropDead,
+  listDead,
+  type OutboxEntry,
+  readOutbox,
+  retryDead,
+} from "./kit/outbox/commands.ts";
 export {
   type Activation,
   type ActivationRequest,
@@ -58,16 +73,19 @@ export {
   scrubInProvider,
 } from "./manager/activate.ts";
 export type { HookCounts, ProviderHealth } from "./manager/health.ts";
-export { readProviderHealth, recordAvailability } from "./manager/health.ts";
+export { readProviderHealth, recordAvailability, recordConnection } from "./manager/health.ts";
 export { MemoryManager } from "./manager/manager.ts";
 export { type WriteProvenance, writeMetadata } from "./manager/memory-writes.ts";
-export type {
-  FinishedTurn,
-  InitializeAllOptions,
-  MemoryManagerOptions,
-  SwitchOptions,
+export {
+  type Checkpoint,
+  checkpointMissing,
+  type FinishedTurn,
+  type InitializeAllOptions,
+  type MemoryManagerOptions,
+  type SwitchOptions,
 } from "./manager/options.ts";
 export { toPromptText } from "./manager/provider-text.ts";
+export { type ConnectionCheck, inspectConnection } from "./setup/connection.ts";
 export {
   checkExternal,
   installPackages,

@@ -36,6 +36,7 @@ compression:
   protect_first_n: 0
   protect_last_n: 5
   abort_on_summary_failure: true
+  checkpoint_required: true
   hygiene_threshold: 0.9
   hygiene_hard_message_limit: 50
 prompt_caching: {cache_ttl: 1h}
@@ -61,6 +62,7 @@ auxiliary:
       protectFirstN: 0,
       protectLastN: 5,
       abortOnSummaryFailure: true,
+      checkpointRequired: true,
       hygieneThreshold: 0.9,
       hygieneHardMessageLimit: 50,
     });

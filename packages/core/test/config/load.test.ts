@@ -126,6 +126,7 @@ describe("loading config.yaml", () => {
           protectFirstN: 3,
           protectLastN: 20,
           abortOnSummaryFailure: false,
+          checkpointRequired: false,
           hygieneHardMessageLimit: 5000,
           hygieneThreshold: 0.85,
         },

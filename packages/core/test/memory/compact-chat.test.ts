@@ -1,4 +1,6 @@
 // Compaction of a chat: the chat id stays, nothing that is said meanwhile is lost, and one process compacts at a time.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { TextModel } from "../../src/lib/index.ts";
 import { openMemory, type UserMemory } from "../../src/memory/index.ts";
@@ -132,4 +134,15 @@ describe("compacting a chat", () => {
       kind: "compacted",
     });
   });
+});
+
+it("with compression.checkpoint_required a chat is not compacted without a provider that stores it first", async () => {
+  const home = tempDirectory();
+  writeFileSync(join(home, "config.yaml"), "compression:\n  checkpoint_required: true\n");
+  await using memory = await openMemory({ home });
+  await talk(memory.owner, "c", 30);
+  const compacted = await memory.owner.compact("c", { model: summarising, contextLength: WINDOW });
+  expect(compacted.kind).toBe("aborted");
+  expect(compacted.notices.join()).toMatch(/checkpoint_required.*no memory provider is active/);
+  expect(compacted.tokensAfter).toBe(compacted.tokensBefore);
 });

@@ -51,7 +51,10 @@ export const GROUPS: readonly Group[] = [
   {
     name: "memory",
     summary: "show, edit, explain and undo what an agent remembers",
-    subgroups: { "memory archive": "find and restore entries that were archived to make room" },
+    subgroups: {
+      "memory archive": "find and restore entries that were archived to make room",
+      "memory outbox": "show, send and clear writes that wait for a provider's server",
+    },
     load: async () => (await import("./memory/commands.ts")).memoryCommands,
   },
   {

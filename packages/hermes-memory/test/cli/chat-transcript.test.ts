@@ -45,6 +45,18 @@ describe("events as text", () => {
     );
   });
 
+  it("says how much a memory provider recalled", () => {
+    const recall = (count: number, glyph: string): AgentEvent => ({
+      type: "recall",
+      label: "Notes",
+      count,
+      glyph,
+    });
+    expect(told([START, recall(3, "*"), recall(1, "")])).toBe(
+      "* Notes \u2014 recalled 3 memories\nNotes \u2014 recalled 1 memory\n",
+    );
+  });
+
   it("prints an answer that was never streamed", () => {
     expect(told([START, end({ final_response: "Whole." })])).toBe("Whole.\n");
   });

@@ -59,7 +59,15 @@ describe("hermes memory status and path", () => {
       pending: 0,
       overflow: "archive",
       provider: "honcho",
-      provider_status: { name: "honcho", installed: false, settings: {}, availability: null, health: null },
+      outbox: [],
+      provider_status: {
+        name: "honcho",
+        installed: false,
+        settings: {},
+        availability: null,
+        health: null,
+        backup_paths: null,
+      },
       providers: expect.any(Array),
       provider_warnings: [],
     });

@@ -1,6 +1,7 @@
 // A compaction, from top to bottom: lock the session, flush it, ask provider and engine, cut messages that still do not
 // fit, write the shorter list as a new session in one transaction, unlock. Until that transaction nothing has changed; when it
 // fails, nothing has changed either.
+import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import {
   type CompressCommand,
   type CompressOutcome,
@@ -20,7 +21,7 @@ import {
 import { type Clock, describeCause, err, ok, type Result } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import { type Message, newMessage, withMeta } from "@hermes-memory/core/internal/message";
-import type { MemoryManager } from "@hermes-memory/core/internal/providers";
+import { checkpointMissing, type MemoryManager } from "@hermes-memory/core/internal/providers";
 import { notedResult, READ_RESULT, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import type { ToolTable } from "@hermes-memory/core/internal/tools";
 import type { AgentEvents } from "../events.ts";
@@ -35,6 +36,7 @@ export type CompactDeps = {
   readonly model: ModelInUse;
   readonly engine: ContextEngine;
   readonly manager: MemoryManager | undefined;
+  readonly config: Pick<HermesConfig, "compression">;
   readonly tools: ToolTable;
   readonly todo: TodoStore;
   readonly events: AgentEvents;
@@ -182,7 +184,7 @@ async function compact(
   request: CompactionRequest,
   lock: CompactionLock | undefined,
 ): Promise<Ending> {
-  const { session, model, engine, manager, events } = deps;
+  const { session, model, engine, manager, config, events } = deps;
   if (lock !== undefined && !(await session.flush()))
     return failed(
       deps,
@@ -194,7 +196,9 @@ async function compact(
   const refused = refusedCount(session.messages);
   const spoken = session.messages.filter(({ meta }) => meta.ephemeral === undefined).map(asStored);
   const whole = withoutRefused(spoken);
-  const providerText = (await manager?.onPreCompress(whole)) || undefined;
+  const checkpoint = await manager?.checkpoint(whole);
+  const blocked = config.compression.checkpointRequired ? checkpointMissing(checkpoint) : undefined;
+  if (blocked !== undefined) return failed(deps, request, blocked);
   const { head, tail } =
     request.keep === undefined ? { head: whole, tail: [] } : splitForPartial(whole, request.keep);
   const room = roomFor(deps, whole, request.limitEstimate);
@@ -204,7 +208,7 @@ async function compact(
     currentTokens,
     focusTopic,
     force,
-    providerText,
+    providerText: checkpoint?.text || undefined,
     confirmDigest,
     stored: storedMessages(deps),
     signal,

@@ -181,7 +181,7 @@ function isPart(part: unknown): part is Part {
 }
 
 async function recall(
-  { manager, session, model, tools, platform, reviewSchedule }: TurnDeps,
+  { manager, session, model, tools, platform, reviewSchedule, events }: TurnDeps,
   turn: Turn,
 ): Promise<string> {
   if (manager === undefined) return "";
@@ -192,7 +192,11 @@ async function recall(
     tool_count: tools.definitions().length,
     remaining_tokens: Math.max(0, model.window.tokens - used),
   });
-  return manager.prefetchAll(turn.userText, { session_id: session.id });
+  const text = await manager.prefetchAll(turn.userText, { session_id: session.id });
+  if (!turn.control.signal.aborted)
+    for (const { provider_label: label, count, glyph } of manager.recallStatus())
+      events.emit({ type: "recall", label, count, glyph });
+  return text;
 }
 
 /** An interrupt does not wait for the work; undefined then. */

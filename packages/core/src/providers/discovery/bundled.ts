@@ -1,15 +1,18 @@
 // The providers that come with the program. Their manifests are data, because the published package is one bundle without plugin
 // folders; their code is imported only when one of them is loaded.
 import { join } from "node:path";
+import type { Logger } from "../../lib/logger.ts";
 import { VERSION } from "../../version.ts";
 import type { MemoryProvider } from "../contract.ts";
+import { remoteUser } from "../kit/networked/identity.ts";
+import { findInOutbox, readOutbox } from "../kit/outbox/commands.ts";
 import { EMPTY_MANIFEST, type PluginManifest } from "./plugin-files.ts";
 
 export type BundledProvider = {
   readonly name: string;
   readonly manifest: PluginManifest;
-  /** Imports the factory; each call of the factory creates a new instance. */
-  readonly load: () => Promise<() => MemoryProvider>;
+  /** Imports the factory; each call of the factory creates a new instance for a home. */
+  readonly load: () => Promise<(place: ProviderPlace) => MemoryProvider>;
   /** The provider's own commands: a module with the exports of a plugin's `cli.ts`. */
   readonly loadCommands?: () => Promise<object>;
   /** One sentence if the owner's store contains the text, or else undefined. Does not start the provider, changes nothing. */
@@ -18,7 +21,12 @@ export type BundledProvider = {
   readonly findStore?: (home: string, user: StoreUser | undefined) => Promise<string | undefined>;
   /** The stores of the home's users that hold the text, and how to erase it there. Changes nothing. */
   readonly findUserTraces?: (home: string, text: string) => Promise<readonly UserTrace[]>;
+  /** What a backup of this memory needs, as absolute paths, where the provider's code need not be loaded for it. */
+  readonly backupPaths?: (home: string) => readonly string[];
 };
+
+/** What a bundled provider is made with: `isAvailable` has no arguments, and its settings are in the home. */
+type ProviderPlace = { readonly home: string; readonly log?: Logger };
 
 type StoreUser = { readonly platform: string; readonly userId: string };
 
@@ -37,7 +45,11 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
         { name: "brv", install: "npm install -g byterover-cli", check: "brv --version" },
       ],
     },
-    load: async () => (await import("../bundled/byterover/provider.ts")).createByteroverProvider,
+    load: async () => {
+      const { createByteroverProvider } = await import("../bundled/byterover/provider.ts");
+      return () => createByteroverProvider();
+    },
+    backupPaths: (home) => [join(home, "byterover")],
     findTraces: async (home, text) =>
       (await import("../bundled/byterover/traces.ts")).findNoteTraces(join(home, "byterover"), text),
     findStore: async (home, user) => {
@@ -52,7 +64,10 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
       name: "holographic",
       description: "Local fact store with entities, trust and vector queries.",
     },
-    load: async () => (await import("../bundled/holographic/provider.ts")).createHolographicProvider,
+    load: async () => {
+      const { createHolographicProvider } = await import("../bundled/holographic/provider.ts");
+      return () => createHolographicProvider();
+    },
     findTraces: async (home, text) =>
       (await import("../bundled/holographic/forget.ts")).findFactTraces(home, text),
     findStore: async (home, user) =>
@@ -74,7 +89,31 @@ export async function findTracesElsewhere(
       return sentence === undefined ? [] : [{ provider: name, found: sentence }];
     }),
   );
-  return found.flat();
+  const waiting = findLanesElsewhere(home, active, [text]).map(({ provider, items }) => ({
+    provider,
+    found: `The outbox of '${provider}' holds the text in ${writes(items)}.`,
+  }));
+  return [...found.flat(), ...waiting];
+}
+
+/** Providers that are not active and whose outbox of the owner holds one of the texts; `items` counts writes, once per text. */
+export function findLanesElsewhere(
+  home: string,
+  active: string,
+  texts: readonly string[],
+): readonly { readonly provider: string; readonly items: number }[] {
+  const items = new Map<string, number>();
+  for (const found of texts.flatMap((text) => findInOutbox(home, text)))
+    if (found.provider !== active && found.user === OWNER)
+      items.set(found.provider, (items.get(found.provider) ?? 0) + found.items);
+  return [...items].map(([provider, count]) => ({ provider, items: count }));
+}
+
+/** The lane of the home's owner. */
+const OWNER = "";
+
+function writes(count: number): string {
+  return count === 1 ? "1 write that was not delivered" : `${count} writes that were not delivered`;
 }
 
 /** Bundled providers that are not active but still have records of this user, or without one of the owner, with one sentence each. */
@@ -89,11 +128,30 @@ export async function findStoresElsewhere(
       return sentence === undefined ? [] : [{ provider: name, found: sentence }];
     }),
   );
-  return found.flat();
+  const lanes = lanesOf(user);
+  const left = readOutbox(home)
+    .filter(({ provider, user: lane }) => provider !== active && lanes.includes(lane))
+    .map(({ provider, state }) => ({ provider, items: state.waiting + state.held + state.dead }))
+    .filter(({ items }) => items > 0)
+    .map(({ provider, items }) => ({ provider, found: `The outbox of '${provider}' has ${writes(items)}.` }));
+  return [...found.flat(), ...left];
+}
+
+/** What the lanes of a user can be called, whichever way the provider keeps users apart. */
+function lanesOf(user: StoreUser | undefined): readonly string[] {
+  if (user === undefined) return [OWNER];
+  const identity = { platform: user.platform, user_id: user.userId };
+  return (["platform", "id"] as const).flatMap((scope) => remoteUser(identity, scope) ?? []);
 }
 
 /** In the stores of the home's users, of every bundled provider. They do not belong to the owner, so no command here erases in them. */
 export async function findTracesOfUsers(home: string, text: string): Promise<readonly UserTrace[]> {
   const found = await Promise.all(BUNDLED_PROVIDERS.map((each) => each.findUserTraces?.(home, text) ?? []));
-  return found.flat();
+  const waiting = findInOutbox(home, text)
+    .filter(({ user }) => user !== OWNER)
+    .map(({ provider, user, items }) => ({
+      path: join(home, "memory_outbox.db"),
+      reach: `The outbox of '${provider}' holds it in ${writes(items)} of the user '${user}': 'erase()' of that user's memory erases them.`,
+    }));
+  return [...found.flat(), ...waiting];
 }

@@ -1,5 +1,6 @@
 // Loading one provider: its code is imported (once per process), a new instance is created from its exports, and the instance is checked
 // against the contract.
+import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
 import { err, isRecord, ok, pyStrip, type Result, snakeCase } from "../../lib/index.ts";
 import { DEADLINES_MS, type MemoryProvider, PROVIDER_CONTRACT } from "../contract.ts";
@@ -10,6 +11,7 @@ import {
   oneLine,
   runForeign,
 } from "../kit/foreign-code.ts";
+import { BUNDLED_PROVIDERS } from "./bundled.ts";
 import {
   type FoundProvider,
   findProviders,
@@ -56,7 +58,7 @@ export async function loadProvider(
     return err({ kind: "not-loadable", message: `Cannot load '${name}'. ${found.problem}` });
 
   const rules: ForeignRules = { timeoutMs: DEADLINES_MS.load, ...options };
-  const loaded = await runForeign(rules, () => providerOf(looked));
+  const loaded = await runForeign(rules, () => providerOf(home, looked));
   if (!loaded.ok) return err(importFailed(looked, loaded.error));
   const provider = loaded.value;
   return provider.ok ? ok({ found, provider: provider.value }) : err(noProvider(found, provider.error));
@@ -72,8 +74,8 @@ export function importFile(path: string): Promise<unknown> {
   return import(/* @vite-ignore */ pathToFileURL(path).href);
 }
 
-async function providerOf(looked: LookedUp): Promise<Result<MemoryProvider, StructureFault>> {
-  if ("bundled" in looked) return ok((await looked.bundled.load())());
+async function providerOf(home: string, looked: LookedUp): Promise<Result<MemoryProvider, StructureFault>> {
+  if ("bundled" in looked) return ok((await looked.bundled.load())({ home }));
   return instantiate(await importFile(looked.entry ?? ""));
 }
 
@@ -134,6 +136,19 @@ export async function checkAvailability(
   if (!reason.ok) return { available: false, reason: `unavailableReason() ${reason.error.message}.` };
   const said = typeof reason.value === "string" ? oneLine(reason.value) : "";
   return said === "" ? { available: false } : { available: false, reason: `${said}.` };
+}
+
+/** What a backup of this memory needs: absolute paths. Undefined when the provider does not tell. Never rejects. */
+export async function backupPathsOf(
+  { found, provider }: LoadedProvider,
+  home: string,
+): Promise<readonly string[] | undefined> {
+  const bundled = BUNDLED_PROVIDERS.find(({ name }) => found.source === "bundled" && name === found.name);
+  if (provider.backupPaths == null) return bundled?.backupPaths?.(home);
+  const rules: ForeignRules = { timeoutMs: DEADLINES_MS.availability };
+  const told = await runForeign<unknown>(rules, () => provider.backupPaths?.(home));
+  if (!told.ok || !Array.isArray(told.value)) return undefined;
+  return told.value.filter((path): path is string => typeof path === "string" && isAbsolute(path));
 }
 
 // ---- From a plugin's exports to a provider ----
@@ -253,15 +268,17 @@ type StructureFault = {
   readonly message: string;
 };
 
-type Method = Exclude<keyof MemoryProvider, "contract" | "name">;
+type Method = Exclude<keyof MemoryProvider, "contract" | "name" | "preCompressCheckpointApiVersion">;
 
 const METHODS: Readonly<Record<Method, "required" | "optional">> = {
   isAvailable: "required",
   initialize: "required",
+  initializeForInspection: "optional",
   getToolSchemas: "optional",
   unavailableReason: "optional",
   systemPromptBlock: "optional",
   prefetch: "optional",
+  recallStatus: "optional",
   queuePrefetch: "optional",
   syncTurn: "optional",
   handleToolCall: "optional",
@@ -278,6 +295,8 @@ const METHODS: Readonly<Record<Method, "required" | "optional">> = {
   saveConfig: "optional",
   postSetup: "optional",
   readConfig: "optional",
+  backupPaths: "optional",
+  checkConnection: "optional",
   selfTest: "optional",
 };
 

@@ -70,7 +70,13 @@ async function attempt(name: string, request: ActivationRequest, log: Logger): P
     deadlinesMs,
   });
   if (!manager.addProvider(provider)) return "the manager did not take it; the log says why.";
-  await manager.initializeAll(sessionId, { platform: "cli", agent_context: "primary", ...options });
+  await manager.initializeAll(sessionId, {
+    platform: "cli",
+    agent_context: "primary",
+    outbox: config.outbox,
+    outbox_max_items: config.outboxMaxItems,
+    ...options,
+  });
   return { kind: "active", manager, provider };
 }
 

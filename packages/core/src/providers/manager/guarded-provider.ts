@@ -7,7 +7,7 @@ import { Breaker, LOST_CALL_MS, TIMER_SLACK_MS } from "../kit/breaker.ts";
 import { describeForeign, runAsProvider, withDeadline } from "../kit/foreign-code.ts";
 import { HealthRecorder } from "./health.ts";
 
-export type Hook = Exclude<keyof MemoryProvider, "contract" | "name">;
+export type Hook = Exclude<keyof MemoryProvider, "contract" | "name" | "preCompressCheckpointApiVersion">;
 
 export type CallOutcome<T> =
   | { readonly kind: "ok"; readonly value: T }

@@ -51,6 +51,13 @@ export type ProviderHealth = {
     readonly checked_at: string;
     readonly checked_by: "setup" | "test" | "activation";
   };
+  /** The last time that a command asked the provider's service whether it can be reached. */
+  readonly connection?: {
+    readonly ok: boolean;
+    /** The provider's line, or the reason of the failure. */
+    readonly message: string;
+    readonly checked_at: string;
+  };
 };
 
 /** The counts that one process adds. */
@@ -92,6 +99,7 @@ export function addHealth(health: ProviderHealth, delta: HealthDelta, now: strin
     stray_errors: health.stray_errors + (delta.stray_errors ?? 0),
     last_error: delta.last_error ?? health.last_error,
     availability: delta.availability ?? health.availability,
+    connection: delta.connection ?? health.connection,
   };
 }
 
@@ -123,6 +131,7 @@ export function parseHealth(value: unknown, provider: string): ProviderHealth {
     stray_errors: count(given.stray_errors),
     last_error: parseLastError(given.last_error),
     availability: parseAvailability(given.availability),
+    connection: parseConnection(given.connection),
   };
 }
 
@@ -154,6 +163,13 @@ function parseAvailability(value: unknown): ProviderHealth["availability"] {
     checked_at,
     checked_by: by,
   };
+}
+
+function parseConnection(value: unknown): ProviderHealth["connection"] {
+  const { ok, message, checked_at } = recordOrEmpty(value);
+  if (typeof ok !== "boolean" || typeof message !== "string" || typeof checked_at !== "string")
+    return undefined;
+  return { ok, message, checked_at };
 }
 
 function recordOrEmpty(value: unknown): Readonly<Record<string, unknown>> {
@@ -212,6 +228,17 @@ export function recordAvailability(
 ): void {
   const availability = { ...found, checked_at: clock.now().toISOString(), checked_by: checkedBy };
   addToHealthFile(home, provider, { availability }, clock);
+}
+
+export function recordConnection(
+  home: string,
+  provider: string,
+  found: { readonly ok: boolean; readonly message: string },
+  clock: Clock = systemClock,
+): void {
+  const message = preview(redactSecrets(found.message), MESSAGE_CHARS);
+  const connection = { ok: found.ok, message, checked_at: clock.now().toISOString() };
+  addToHealthFile(home, provider, { connection }, clock);
 }
 
 // ---- The counts of this process ----

@@ -23,6 +23,7 @@ import {
   type DelegationOptions,
   type MemoryProvider,
   type MemoryWriteMetadata,
+  type RecallStatus,
   type TurnStartOptions,
 } from "../contract.ts";
 import { SerialQueue } from "../kit/serial-queue.ts";
@@ -42,10 +43,17 @@ import {
   type WriteReport,
   withoutEmpty,
 } from "./memory-writes.ts";
-import type { FinishedTurn, InitializeAllOptions, MemoryManagerOptions, SwitchOptions } from "./options.ts";
-import { isBlank, toPromptText, withoutSkillScaffolding } from "./provider-text.ts";
+import {
+  type Checkpoint,
+  type FinishedTurn,
+  type InitializeAllOptions,
+  type MemoryManagerOptions,
+  NO_PROVIDER,
+  type SwitchOptions,
+} from "./options.ts";
+import { isBlank, isTrivialPrompt, toPromptText, withoutSkillScaffolding } from "./provider-text.ts";
 import { ProviderTools } from "./provider-tools.ts";
-import { Recall } from "./recall.ts";
+import { Recall, readRecallStatus } from "./recall.ts";
 
 type Messages = readonly (Message | OpenAiMessage)[];
 
@@ -81,6 +89,7 @@ export class MemoryManager {
   /** The time that `onTurnStart` took, and its budget: the recall of the same turn gets the rest of both. */
   #turnStartMs = 0;
   #turnBudget: StepBudget | undefined;
+  #recallStatus: readonly RecallStatus[] = [];
   /** The last session ended with queued work that did not finish in time. */
   #isQueueStuck = false;
   #shutdown: Promise<void> | undefined;
@@ -219,21 +228,31 @@ export class MemoryManager {
     this.#turnStartMs = 0;
     const budget = this.#turnBudget ?? this.#newBudget();
     this.#turnBudget = undefined;
+    this.#recallStatus = [];
     const text = withoutSkillScaffolding(query);
-    if (!text || this.#isShutDown) return "";
+    if (!text || isTrivialPrompt(text) || this.#isShutDown) return "";
     const parts: string[] = [];
+    const statuses: RecallStatus[] = [];
     for (const { guarded, recall } of this.#slots) {
       if (!guarded.has("prefetch")) continue;
-      const raw = await recall.ask({
+      const recalled = await recall.ask({
         query: text,
         sessionId: options.session_id ?? "",
         turn: this.#turn,
         deadlineMs: Math.max(0, until - performance.now()),
         budget,
       });
-      parts.push(this.#forPrompt(guarded, "prefetch", raw));
+      const part = this.#forPrompt(guarded, "prefetch", recalled.text);
+      parts.push(part);
+      if (recalled.isFresh && !isBlank(part)) statuses.push(...this.#statusOf(guarded));
     }
+    this.#recallStatus = statuses;
     return joinTexts(parts);
+  }
+
+  /** How much the providers recalled in the last `prefetchAll`; empty when that gave no text, or they do not tell. */
+  recallStatus(): readonly RecallStatus[] {
+    return this.#recallStatus;
   }
 
   /** Hands a completed turn to the providers. Interrupted and failed turns, and turns without text, are not handed over. */
@@ -268,7 +287,7 @@ export class MemoryManager {
 
   queuePrefetchAll(query: unknown, options: { readonly session_id?: string } = {}): void {
     const text = withoutSkillScaffolding(query);
-    if (!text) return;
+    if (!text || isTrivialPrompt(text)) return;
     const session_id = options.session_id ?? "";
     this.#later("queuePrefetch", (provider, call) => provider.queuePrefetch?.(text, { ...call, session_id }));
   }
@@ -282,10 +301,21 @@ export class MemoryManager {
 
   /** The providers' texts for the summary request, made safe for a prompt. */
   async onPreCompress(messages: Messages): Promise<string> {
+    return (await this.checkpoint(messages)).text;
+  }
+
+  /** `onPreCompress`, and whether the external provider has stored the messages durably. */
+  async checkpoint(messages: Messages): Promise<Checkpoint> {
+    if (this.#isShutDown) return { text: "", missing: "the memory providers have been shut down" };
     const rows = toRows(messages);
-    return this.#collect("onPreCompress", this.#deadlines.preCompress, (provider, call) =>
-      provider.onPreCompress?.([...rows], call),
+    const outcomes = new Map<GuardedProvider, CallOutcome<unknown>>();
+    const text = await this.#collect(
+      "onPreCompress",
+      this.#deadlines.preCompress,
+      (provider, call) => provider.onPreCompress?.([...rows], call),
+      outcomes,
     );
+    return { text, missing: this.#missingCheckpoint(outcomes) };
   }
 
   // ---- Writes of the built-in memory ----
@@ -446,17 +476,42 @@ export class MemoryManager {
     }
   }
 
-  /** The texts that the hooks return, made safe for a prompt and joined by blank lines. */
-  async #collect(hook: Hook, deadlineMs: number, work: Work): Promise<string> {
+  /** The texts that the hooks return, made safe for a prompt and joined by blank lines. `outcomes` gets the outcome of each call. */
+  async #collect(
+    hook: Hook,
+    deadlineMs: number,
+    work: Work,
+    outcomes?: Map<GuardedProvider, CallOutcome<unknown>>,
+  ): Promise<string> {
     if (this.#isShutDown) return "";
     const parts: string[] = [];
     const budget = this.#newBudget();
     for (const guarded of this.#having(hook)) {
       const outcome = await this.#call(guarded, hook, { deadlineMs, budget }, work);
+      outcomes?.set(guarded, outcome);
       const raw = outcome.kind === "ok" && typeof outcome.value === "string" ? outcome.value : "";
       parts.push(this.#forPrompt(guarded, hook, raw));
     }
     return joinTexts(parts);
+  }
+
+  /** Why the external provider has not durably stored what it was handed before a compaction; undefined: it has. */
+  #missingCheckpoint(outcomes: ReadonlyMap<GuardedProvider, CallOutcome<unknown>>): string | undefined {
+    const [external] = this.#external;
+    if (external === undefined) return NO_PROVIDER;
+    if (checkpointVersion(external.provider) !== 2)
+      return `the memory provider '${external.name}' does not promise to store them before a compaction`;
+    const outcome = outcomes.get(external);
+    if (outcome?.kind === "ok") return undefined;
+    const why = outcome?.message ?? "it has no onPreCompress()";
+    return `the memory provider '${external.name}' did not confirm that it has stored them (${why})`;
+  }
+
+  #statusOf(guarded: GuardedProvider): readonly RecallStatus[] {
+    if (!guarded.has("recallStatus")) return [];
+    const outcome = guarded.callNow<unknown>("recallStatus", (provider) => provider.recallStatus?.());
+    const status = outcome.kind === "ok" ? readRecallStatus(outcome.value) : undefined;
+    return status === undefined ? [] : [status];
   }
 
   /** In the background, after everything that was queued before. */
@@ -537,6 +592,15 @@ export class MemoryManager {
 
   get #isShutDown(): boolean {
     return this.#shutdown !== undefined;
+  }
+}
+
+/** 1 for a getter that throws. */
+function checkpointVersion(provider: MemoryProvider): unknown {
+  try {
+    return provider.preCompressCheckpointApiVersion ?? 1;
+  } catch {
+    return 1;
   }
 }
 

@@ -54,3 +54,22 @@ export type SwitchOptions = {
   readonly rewound?: boolean;
   readonly reason?: string;
 };
+
+/** What providers said before a compaction. */
+export type Checkpoint = {
+  /** For the summary request; "" for none. */
+  readonly text: string;
+  /** Why the messages are not known to be stored durably, as the end of a sentence after "because". Absent: they are stored. */
+  readonly missing?: string;
+};
+
+export const NO_PROVIDER = "no memory provider is active";
+
+/** Why `compression.checkpoint_required` forbids the compaction; undefined: it does not. Without a manager there is no checkpoint. */
+export function checkpointMissing(checkpoint: Checkpoint | undefined): string | undefined {
+  const missing = checkpoint === undefined ? NO_PROVIDER : checkpoint.missing;
+  return (
+    missing &&
+    `compression.checkpoint_required asks for a memory provider that has stored the messages first, and ${missing}; set the key to false to compact without that`
+  );
+}

@@ -1,5 +1,6 @@
 // Texts that pass between a provider and a conversation. A provider's text for a prompt is cut to its limit, freed of fences, and scanned,
-// because recalled memory is untrusted input. The user's message for a provider is freed of the skill that a slash command put around it.
+// because recalled memory is untrusted input. The user's message for a provider is freed of the skill that a slash command put around it;
+// a message that asks for nothing is not looked up at all.
 import { pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { disguisedThreats, maskStoredSecrets, scanThreats } from "../../security/index.ts";
 import { unwrapRecall } from "../fence/recall-fence.ts";
@@ -137,3 +138,31 @@ function between(message: string, markerAt: number, marker: string, end: string)
   const typed = pyStrip(message.slice(start, endAt < 0 ? undefined : endAt));
   return typed === "" ? null : typed;
 }
+
+// ---- Messages that need no recall ----
+
+const TRIVIAL: ReadonlySet<string> = new Set([
+  ..."yes no ok okay sure thanks y n yep nope yeah nah hi hey hello yo sup continue proceed cool nice great done next lgtm k".split(
+    " ",
+  ),
+  "thank you",
+  "go ahead",
+  "do it",
+  "got it",
+]);
+/** A path such as `/etc/hosts` is not a command. */
+const SLASH_COMMAND = /^\/[\w-]*(?=\s|$)/;
+
+/** Empty, a slash command, or a bare word of agreement, thanks or greeting, with any punctuation around it. */
+export function isTrivialPrompt(message: string): boolean {
+  const text = pyStrip(message);
+  if (text === "" || SLASH_COMMAND.test(text)) return true;
+  const words = text
+    .slice(0, MOST_TRIVIAL_CHARS)
+    .toLowerCase()
+    .replace(/[\p{P}\p{S}]+/gu, " ")
+    .trim();
+  return text.length < MOST_TRIVIAL_CHARS && TRIVIAL.has(words.replace(/\s+/g, " "));
+}
+
+const MOST_TRIVIAL_CHARS = 60;

@@ -1,7 +1,9 @@
 // Asks one provider for recall within the time a turn has. An answer that comes too late is kept for the next turn of the same session;
 // an answer for another session is dropped.
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { MemoryProvider } from "../contract.ts";
+import { isRecord, preview } from "../../lib/index.ts";
+import { redactSecrets } from "../../security/index.ts";
+import type { MemoryProvider, RecallStatus } from "../contract.ts";
 import { LOST_CALL_MS } from "../kit/breaker.ts";
 import type { GuardedProvider, StepBudget } from "./guarded-provider.ts";
 import { isBlank, shortened } from "./provider-text.ts";
@@ -15,6 +17,12 @@ export type RecallRequest = {
 };
 
 export type RecallLimits = { readonly maxAgeTurns: number; readonly maxChars: number };
+
+export type Recalled = {
+  readonly text: string;
+  /** The provider answered within this turn. False for a text of an earlier turn that came too late for it. */
+  readonly isFresh: boolean;
+};
 
 type LateRecall = { readonly sessionId: string; readonly turn: number; readonly text: string };
 
@@ -31,12 +39,12 @@ export class Recall {
   }
 
   /** The raw text for this turn, or else a late text of an earlier turn, or else "". */
-  async ask(request: RecallRequest): Promise<string> {
+  async ask(request: RecallRequest): Promise<Recalled> {
     const { signal: session } = this.#session;
     const fresh = await this.#fresh(request, session);
-    if (session.aborted) return ""; // the session changed meanwhile: the text belongs to the old one
+    if (session.aborted) return { text: "", isFresh: false }; // the session changed meanwhile: the text belongs to the old one
     const late = this.#takeLate(request);
-    return isBlank(fresh) ? late : fresh;
+    return isBlank(fresh) ? { text: late, isFresh: false } : { text: fresh, isFresh: true };
   }
 
   forgetSession(): void {
@@ -91,4 +99,21 @@ async function untilUnwanted(session: AbortSignal, work: (signal: AbortSignal) =
     clearTimeout(timer);
     session.removeEventListener("abort", stop);
   }
+}
+
+const LABEL_CHARS = 40;
+const GLYPH_CHARS = 8;
+
+/** A plugin wrote it, so every field is checked. Undefined when nothing was recalled or a field is unusable. */
+export function readRecallStatus(status: unknown): RecallStatus | undefined {
+  const { provider_label, count, glyph } = isRecord(status) ? status : {};
+  const label = shortLine(provider_label, LABEL_CHARS);
+  if (label === "" || typeof count !== "number" || !Number.isSafeInteger(count) || count < 1)
+    return undefined;
+  return { provider_label: label, count, glyph: shortLine(glyph, GLYPH_CHARS) };
+}
+
+function shortLine(value: unknown, maxChars: number): string {
+  const text = typeof value === "string" ? value.replace(/[\s\p{Cc}]+/gu, " ").trim() : "";
+  return preview(redactSecrets(text), maxChars);
 }

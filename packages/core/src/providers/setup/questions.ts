@@ -58,10 +58,51 @@ export function checkAnswer(field: ConfigField, text: string): Result<string, st
   const answer = pyStrip(text);
   if (answer === "") return field.required === true ? err("must not be empty") : ok("");
   if (/[\r\n\0]/.test(answer)) return err("must be a single line");
-  if (isAllowed(field, answer)) return ok(answer);
-  const choices = field.choices ?? [];
-  const folded = choices.find((choice) => choice.toLowerCase() === answer.toLowerCase());
+  const { choices } = field;
+  if (choices === undefined) return checkTyped(field, answer);
+  const folded =
+    choices.find((choice) => choice === answer) ??
+    choices.find((choice) => choice.toLowerCase() === answer.toLowerCase());
   return folded === undefined ? err(`must be one of ${choices.join(", ")}`) : ok(folded);
+}
+
+/** A boolean becomes `true` or `false`; a number stays as it was written. */
+function checkTyped(field: ConfigField, answer: string): Result<string, string> {
+  switch (field.type) {
+    case "boolean": {
+      const word = YES_NO[answer.toLowerCase()] ?? answer;
+      const value = readBoolean(word, true);
+      return value === readBoolean(word, false) ? ok(String(value)) : err("must be yes or no");
+    }
+    case "number":
+    case "integer":
+      return isInBounds(field, answer) ? ok(answer) : err(`must be ${boundsText(field)}`);
+    default:
+      return ok(answer);
+  }
+}
+
+const YES_NO: Readonly<Record<string, string>> = { y: "yes", n: "no" };
+const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)$/;
+/** For steps such as 0.1, which no double has exactly. */
+const TOLERANCE = 1e-9;
+
+function isInBounds({ type, minimum, maximum, step }: ConfigField, answer: string): boolean {
+  const value = Number(answer);
+  if (!NUMBER.test(answer) || !Number.isFinite(value)) return false;
+  if (type === "integer" && !Number.isSafeInteger(value)) return false;
+  if (value < (minimum ?? -Infinity) || value > (maximum ?? Infinity)) return false;
+  if (step === undefined) return true;
+  const steps = (value - (minimum ?? 0)) / step;
+  return Math.abs(steps - Math.round(steps)) < TOLERANCE * Math.max(1, Math.abs(steps));
+}
+
+function boundsText({ type, minimum, maximum, step }: ConfigField): string {
+  const kind = type === "integer" ? "a whole number" : "a number";
+  const steps = step === undefined ? "" : ` in steps of ${step}`;
+  if (minimum !== undefined && maximum !== undefined) return `${kind} from ${minimum} to ${maximum}${steps}`;
+  if (minimum !== undefined) return `${kind} of at least ${minimum}${steps}`;
+  return maximum === undefined ? `${kind}${steps}` : `${kind} of at most ${maximum}${steps}`;
 }
 
 /** The requirements of setup, in a few words. */
@@ -72,8 +113,9 @@ export function setupHint(fields: readonly ConfigField[]): string {
   return secrets === fields.length ? "requires API key" : "API key / local";
 }
 
-function isAllowed({ choices }: ConfigField, answer: string): boolean {
-  return choices === undefined || choices.includes(answer);
+function isAllowed(field: ConfigField, answer: string): boolean {
+  if (field.choices !== undefined) return field.choices.includes(answer);
+  return answer === "" || checkTyped(field, answer).ok;
 }
 
 // ---- Reading the questions of a plugin, whose fields may have any type ----
@@ -135,9 +177,24 @@ function readField(item: unknown): Result<OneField, string> {
     url: scalar(item.url),
     when: scalars(item.when),
     default_from: defaultFrom(item.default_from),
+    type: isSecret ? undefined : TYPES.find((type) => type === item.type),
+    minimum: finite(item.minimum),
+    maximum: finite(item.maximum),
+    step: positive(item.step),
   };
   const warning = `The field '${key}' names the variable '${variable}', which no environment can have; the name is not used.`;
   return ok({ field, warnings: isUnusable ? [warning] : [] });
+}
+
+const TYPES = ["text", "number", "integer", "boolean"] as const;
+
+function finite(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
+}
+
+function positive(value: unknown): number | undefined {
+  const number = finite(value);
+  return number !== undefined && number > 0 ? number : undefined;
 }
 
 function defaultFrom(value: unknown): ConfigField["default_from"] {

@@ -33,15 +33,24 @@ function managerOf(activation: Activation) {
 }
 
 describe("an activated provider", () => {
-  it("was initialised with the home, the session and the identity", async () => {
-    const { home, activation } = await activate({
-      more: "initialize(id, { signal, ...rest }) { this.got = [id, rest]; } systemPromptBlock() { return JSON.stringify(this.got); }",
-    });
-    const manager = managerOf(activation);
-    const known = { platform: "telegram", agent_context: "primary", user_id: "u1", hermes_home: home };
-    expect(JSON.parse(await manager.buildSystemPrompt())).toEqual(["s1", known]);
-    await manager.shutdownAll();
-  });
+  it.each([
+    [{}, { outbox: true, outbox_max_items: 10_000 }],
+    [
+      { outbox: false, outboxMaxItems: 5 },
+      { outbox: false, outbox_max_items: 5 },
+    ],
+  ])(
+    "was initialised with the home, the session, the identity and the outbox of config %o",
+    async (config, outbox) => {
+      const more =
+        "initialize(id, { signal, ...rest }) { this.got = [id, rest]; } systemPromptBlock() { return JSON.stringify(this.got); }";
+      const { home, activation } = await activate({ more }, config);
+      const manager = managerOf(activation);
+      const identity = { platform: "telegram", agent_context: "primary", user_id: "u1", hermes_home: home };
+      expect(JSON.parse(await manager.buildSystemPrompt())).toEqual(["s1", { ...identity, ...outbox }]);
+      await manager.shutdownAll();
+    },
+  );
 
   it("is counted under the name of its directory, not its own name", async () => {
     const { home, activation } = await activate({ name: "Sample" });

@@ -221,10 +221,14 @@ describe("recall without a manager", () => {
     const recall = new Recall(guardedProvider(provider({ prefetch })), LIMITS);
     const first = recall.ask(asking(1));
     await vi.advanceTimersByTimeAsync(DEADLINE_MS);
-    expect([await first, await recall.ask(asking(2)), calls]).toEqual(["", "", 1]);
+    const nothing = { text: "", isFresh: false };
+    expect([await first, await recall.ask(asking(2)), calls]).toEqual([nothing, nothing, 1]);
     resolve("likes tea");
     await vi.advanceTimersByTimeAsync(0);
-    expect([await recall.ask(asking(3)), await recall.ask(asking(3))]).toEqual(["likes tea", ""]);
+    expect([await recall.ask(asking(3)), await recall.ask(asking(3))]).toEqual([
+      { text: "likes tea", isFresh: false },
+      nothing,
+    ]);
   });
 });
 

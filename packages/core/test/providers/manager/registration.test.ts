@@ -26,7 +26,7 @@ describe("an empty manager", () => {
     await manager.initializeAll("s1");
     await manager.onTurnStart(1, "hello");
     expect(await manager.buildSystemPrompt()).toBe("");
-    expect(await manager.prefetchAll("hello")).toBe("");
+    expect(await manager.prefetchAll("which tea?")).toBe("");
     expect(await manager.onPreCompress([])).toBe("");
     expect(await manager.flushPending()).toBe(true);
     await manager.shutdownAll();

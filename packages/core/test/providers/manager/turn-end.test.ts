@@ -156,7 +156,8 @@ describe("the text that the user typed beside a skill", () => {
     const notes = recordingProvider();
     const manager = new MemoryManager();
     manager.addProvider(notes.provider);
-    await manager.prefetchAll("  ");
-    expect(notes.argsOf("prefetch")[0]?.[0]).toBe("  ");
+    manager.syncAll("  ", "what?");
+    await manager.flushPending(1_000);
+    expect(notes.argsOf("syncTurn")[0]?.[0]).toBe("  ");
   });
 });

@@ -65,6 +65,47 @@ describe("a field", () => {
     expect(checkAnswer({ key: "k", required: true }, " ").ok).toBe(false);
   });
 
+  it.each<[ConfigField, string, string]>([
+    [{ key: "k", type: "boolean" }, "Y", "true"],
+    [{ key: "k", type: "boolean" }, "off", "false"],
+    [{ key: "k", type: "integer", minimum: 1, maximum: 20 }, "20", "20"],
+    [{ key: "k", type: "number", minimum: 0.5, maximum: 15 }, ".75", ".75"],
+    [{ key: "k", type: "number", step: 0.1 }, "0.3", "0.3"],
+    [{ key: "k", type: "number", minimum: 0.5, step: 0.5 }, "1.5", "1.5"],
+    [{ key: "k", type: "number" }, "-4", "-4"],
+    [{ key: "k", type: "integer", choices: ["auto", "4"] }, "auto", "auto"],
+  ])("%o accepts %s", (field, text, value) => {
+    expect(checkAnswer(field, text)).toEqual({ ok: true, value });
+  });
+
+  it.each<[ConfigField, string, string]>([
+    [{ key: "k", type: "boolean" }, "perhaps", "must be yes or no"],
+    [{ key: "k", type: "integer", minimum: 1, maximum: 20 }, "21", "must be a whole number from 1 to 20"],
+    [{ key: "k", type: "integer" }, "1.5", "must be a whole number"],
+    [{ key: "k", type: "integer" }, "1e3", "must be a whole number"],
+    [{ key: "k", type: "number", minimum: 0.5 }, "0.4", "must be a number of at least 0.5"],
+    [{ key: "k", type: "number", maximum: 1 }, "2", "must be a number of at most 1"],
+    [{ key: "k", type: "number" }, "Infinity", "must be a number"],
+    [{ key: "k", type: "number", step: 0.5 }, "0.3", "must be a number in steps of 0.5"],
+  ])("%o refuses %s", (field, text, error) => {
+    expect(checkAnswer(field, text)).toEqual({ ok: false, error });
+  });
+
+  it("offers no saved value that its type or bounds refuse", () => {
+    const field: ConfigField = { key: "k", type: "integer", maximum: 20, default: "10" };
+    expect(defaultAnswer(field, answers(), "50")).toBe("10");
+    expect(defaultAnswer(field, answers(), "5")).toBe("5");
+  });
+
+  it("of a plugin has only a type and bounds that make sense", () => {
+    const [number, secret] = readFields([
+      { key: "n", type: "integer", minimum: "1", maximum: 5, step: 0 },
+      { key: "s", type: "boolean", secret: true },
+    ]).fields;
+    expect(number).toMatchObject({ type: "integer", minimum: undefined, maximum: 5, step: undefined });
+    expect(secret?.type).toBeUndefined();
+  });
+
   it("is labelled by its description, or else its key", () => {
     expect(labelOf({ key: "k", description: "Which?" })).toBe("Which?");
     expect(labelOf({ key: "k", description: "" })).toBe("k");

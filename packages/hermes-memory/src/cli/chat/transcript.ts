@@ -54,6 +54,8 @@ export class Transcript {
         return this.line("dim", compactionStartText(event));
       case "compaction-end":
         return this.line("dim", compactionEndText(event));
+      case "recall":
+        return this.line("dim", recallText(event));
       case "notice":
         return this.line(event.level === "warn" ? "yellow" : "dim", event.text);
       case "title-set":
@@ -169,6 +171,10 @@ export function duration(ms: number): string {
 
 function retryText({ attempt, of, waitMs, reason }: Extract<AgentEvent, { type: "retry" }>): string {
   return `Retry ${attempt} of ${of} in ${duration(waitMs)}: ${oneLine(reason, REASON_CHARS)}`;
+}
+
+function recallText({ glyph, label, count }: Extract<AgentEvent, { type: "recall" }>): string {
+  return `${glyph === "" ? "" : `${glyph} `}${label} \u2014 recalled ${counted(count, "memory", "memories")}`;
 }
 
 function compactionStartText({

@@ -38,14 +38,22 @@ const INSIDE_HOME: typeof ALWAYS = [
   ["skills", async () => (await import("./stored-secrets.ts")).checkSkills],
   ["sessions", async () => (await import("./session-checks.ts")).checkSessions],
   ["provider", async () => (await home()).checkProvider],
+  ["outbox", async () => (await home()).checkOutbox],
 ];
+
+/** Only with --network, and where the home directory exists. */
+const NETWORK: typeof ALWAYS = [["connection", async () => (await home()).checkService]];
 
 export const doctor: CommandBody = async ({ flags }, context) => {
   const checked = await checkedHome(context);
   const repair = flags.fix === true ? (await import("./client-checks.ts")).fixClients(checked) : undefined;
   const findings = [...(repair?.findings ?? [])];
-  for (const [name, load] of [...ALWAYS, ...(isDirectory(checked.home) ? INSIDE_HOME : [])])
+  const inside = isDirectory(checked.home)
+    ? [...INSIDE_HOME, ...(flags.network === true ? NETWORK : [])]
+    : [];
+  for (const [name, load] of [...ALWAYS, ...inside])
     findings.push(...(await guarded(name, async () => (await load())(checked))));
+  if (flags.network === true) context.io.endWithoutWaiting(); // code of a plugin may have run
   const failed = findings.filter(({ status }) => status === "fail").length;
   return {
     json: { ok: failed === 0, fixed: repair?.fixed, findings },

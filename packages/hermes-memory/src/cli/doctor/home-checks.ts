@@ -19,8 +19,11 @@ import {
   activeProviderName,
   checkAvailability,
   findProvider,
+  inspectConnection,
   loadProvider,
+  readOutbox,
   readProviderHealth,
+  recordConnection,
 } from "@hermes-memory/core/internal/providers";
 import { isFindingId } from "@hermes-memory/core/internal/security";
 import { issueText, unreadKeyText } from "../config/config-values.ts";
@@ -199,6 +202,8 @@ export function checkEnvFile({ home }: CheckedHome): Finding[] {
 // The external memory provider. Code of a user's plugin does not run here: the result of its last run is reported instead.
 
 const PROVIDER = "provider";
+const CONNECTION = "connection";
+const OUTBOX = "outbox";
 const SEE_STATUS = "'hermes memory status' shows what it needs.";
 const CHOOSE_ANOTHER = "Choose one with 'hermes memory setup', or switch it off with 'hermes memory off'.";
 
@@ -220,6 +225,56 @@ export async function checkProvider({ home, config }: CheckedHome): Promise<Find
       warn(PROVIDER, `The memory provider '${name}' cannot be loaded. ${found.problem}`, CHOOSE_ANOTHER),
     ];
   return [found.source === "bundled" ? await askBundled(home, name) : recorded(home, name)];
+}
+
+/** Nothing when no provider with a server was ever used. */
+export function checkOutbox({ home, config }: CheckedHome): Finding[] {
+  const lanes = readOutbox(home);
+  if (lanes.length === 0) return [];
+  const active = activeProviderName(config.provider);
+  const sum = (count: (state: (typeof lanes)[number]["state"]) => number): number =>
+    lanes.reduce((all, { state }) => all + count(state), 0);
+  const dead = sum((state) => state.dead);
+  const waiting = sum((state) => state.waiting + state.held);
+  const findings = lanes.flatMap(({ provider, state: { blocked } }) =>
+    blocked === undefined || provider !== active
+      ? []
+      : [warn(OUTBOX, `Nothing is sent to '${provider}': ${blocked}`, `hermes memory setup ${provider}`)],
+  );
+  if (dead > 0)
+    findings.push(
+      warn(
+        OUTBOX,
+        `${counted(dead, "write was", "writes were")} refused by a server.`,
+        "hermes memory outbox list",
+      ),
+    );
+  return [fine(OUTBOX, `${counted(waiting, "write waits", "writes wait")} for a server.`), ...findings];
+}
+
+/** Starts the active provider for inspection, also a user's plugin: the user asked for it. */
+export async function checkService({ home, config }: CheckedHome): Promise<Finding[]> {
+  const name = activeProviderName(config.provider);
+  if (name === "") return [];
+  useEnvFile(home);
+  const loaded = await loadProvider(home, name);
+  if (!loaded.ok) return []; // `checkProvider` says why
+  const { provider } = loaded.value;
+  if (!(await checkAvailability(provider)).available) return [];
+  const connection = await inspectConnection(provider, { home, config });
+  if (connection.kind === "unsupported")
+    return [fine(CONNECTION, `The memory provider '${name}' has no service to ask.`)];
+  const isReached = connection.kind === "reached";
+  recordConnection(home, name, { ok: isReached, message: connection.message });
+  return [
+    isReached
+      ? fine(CONNECTION, `The memory provider '${name}': ${connection.message}`)
+      : fail(
+          CONNECTION,
+          `The memory provider '${name}' cannot be used. ${connection.message}`,
+          `hermes memory setup ${name}, or wait until the service answers; turns are kept in the outbox.`,
+        ),
+  ];
 }
 
 async function askBundled(home: string, name: string): Promise<Finding> {

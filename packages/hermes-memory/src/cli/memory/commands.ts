@@ -37,6 +37,18 @@ const oldText: ArgumentSpec = {
 };
 const pendingId: ArgumentSpec = { name: "id", summary: "an id from 'hermes memory pending', or 'all'" };
 
+const deadIds: ArgumentSpec = {
+  name: "id",
+  summary: "ids from 'hermes memory outbox list'; without one, all of them",
+  isOptional: true,
+  isVariadic: true,
+};
+const ofProvider: FlagSpec = {
+  kind: "text",
+  placeholder: "name",
+  summary: "only those of this provider",
+};
+
 /** For a name that users try. Without it, the suggestion by spelling would be `reset`, which deletes everything. */
 function instead(name: string, right: string): CommandSpec {
   return {
@@ -289,6 +301,38 @@ export const memoryCommands: readonly CommandSpec[] = [
     arguments: [{ name: "provider", summary: "its name; by default the active one", isOptional: true }],
     examples: ["hermes memory test", "hermes memory test holographic --json"],
     load: async () => (await import("./provider/run-provider.ts")).test,
+  },
+  {
+    name: "memory outbox list",
+    summary: "list what waits for a provider's server, and the dead letters that it refused",
+    flags: { provider: ofProvider },
+    examples: ["hermes memory outbox list", "hermes memory outbox list --json"],
+    load: async () => (await import("./provider/outbox.ts")).list,
+  },
+  {
+    name: "memory outbox send",
+    summary: "start the active provider and let it send what waits",
+    flags: {
+      timeout: { kind: "integer", minimum: 1, placeholder: "seconds", summary: "how long to wait (30)" },
+    },
+    examples: ["hermes memory outbox send", "hermes memory outbox send --timeout 120"],
+    load: async () => (await import("./provider/outbox.ts")).send,
+  },
+  {
+    name: "memory outbox retry",
+    summary: "let dead letters be sent again: all, or those with these ids",
+    arguments: [deadIds],
+    flags: { provider: ofProvider },
+    examples: ["hermes memory outbox retry", "hermes memory outbox retry 17 18"],
+    load: async () => (await import("./provider/outbox.ts")).retry,
+  },
+  {
+    name: "memory outbox drop",
+    summary: "delete dead letters for good: all, or those with these ids",
+    arguments: [deadIds],
+    flags: { provider: ofProvider, yes },
+    examples: ["hermes memory outbox drop 17", "hermes memory outbox drop --provider mem0 --yes"],
+    load: async () => (await import("./provider/outbox.ts")).drop,
   },
   {
     name: "memory recall",

@@ -41,6 +41,7 @@ export const status: CommandBody = async (input, context) => {
       overflow: config.overflow,
       provider: external.active?.name ?? null,
       provider_status: external.active,
+      outbox: external.outbox,
       providers: external.providers,
       provider_warnings: external.warnings,
     },

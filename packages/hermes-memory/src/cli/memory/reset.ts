@@ -23,6 +23,7 @@ import { declined } from "../confirm.ts";
 import { changeLine, counted, printable } from "../printing.ts";
 import {
   hasProvider,
+  isHomeMemory,
   memoryFailure,
   mirrorToProvider,
   openStore,
@@ -144,15 +145,27 @@ async function withScrub(
   input: CommandInput,
   context: CommandContext,
 ): Promise<CommandOutcome> {
-  if (texts.length === 0 || !(await hasProvider(input, context))) return done;
-  const scrubbed = await context.memory.administrator.provider.scrub(texts);
-  const left = leftInProvider(scrubbed);
-  if (left === undefined) return done;
+  if (texts.length === 0 || !isHomeMemory(input, context)) return done;
+  const scrubbed: Scrubbed = (await hasProvider(input, context))
+    ? await context.memory.administrator.provider.scrub(texts)
+    : { kind: "none" };
+  const remaining = [leftInProvider(scrubbed) ?? [], await leftInOutbox(texts, context)].flat();
+  if (remaining.length === 0) return done;
   return {
     ...done,
-    json: { ...(done.json as object), provider_remaining: left },
-    notes: [...(done.notes ?? []), `warning: ${printable(left)}`],
+    json: { ...(done.json as object), provider_remaining: remaining.join(" ") },
+    notes: [...(done.notes ?? []), ...remaining.map((left) => `warning: ${printable(left)}`)],
   };
+}
+
+/** The active provider has erased its own. */
+async function leftInOutbox(texts: readonly string[], { memory }: CommandContext): Promise<string[]> {
+  const { activeProviderName, findLanesElsewhere } = await import("@hermes-memory/core/internal/providers");
+  const active = activeProviderName((await memory.memoryConfig()).provider);
+  return findLanesElsewhere(memory.home, active, texts).map(
+    ({ provider, items }) =>
+      `The outbox of '${provider}', which is not active, holds deleted text in ${counted(items, "write")}: make it active ('hermes memory setup ${provider}') and forget the texts.`,
+  );
 }
 
 function leftInProvider(outcome: Scrubbed): string | undefined {

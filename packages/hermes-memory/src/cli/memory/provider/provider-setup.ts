@@ -8,6 +8,7 @@ import {
   type Availability,
   activeProviderName,
   type ConfigField,
+  type ConnectionCheck,
   checkAnswer,
   checkAvailability,
   checkExternal,
@@ -18,6 +19,7 @@ import {
   type FoundProvider,
   fieldsOf,
   findProviders,
+  inspectConnection,
   installPackages,
   isAsked,
   type LoadedProvider,
@@ -27,7 +29,9 @@ import {
   missingPackages,
   preselected,
   readExisting,
+  readOutbox,
   recordAvailability,
+  recordConnection,
   runForeign,
   type SetupOutcome,
   type SetupWrite,
@@ -50,6 +54,7 @@ import { cancelled } from "../../confirm.ts";
 import { counted, oneLine, printable } from "../../printing.ts";
 import { choose } from "../../prompts/choose.ts";
 import { activeName, findNamed, hintOf, loadNamed, providerSection } from "./find-provider.ts";
+import { total } from "./outbox-state.ts";
 
 /** Shared by the steps of one setup. */
 type SetupRun = {
@@ -103,8 +108,8 @@ async function runSetup(input: CommandInput, context: CommandContext): Promise<C
   if (finished.kind === "left")
     return leftEarly(finished.by, `Cancelled. What '${name}' had saved by then stays.`);
   const wasActive = (await activeName(context)) === name;
-  const availability = await checkNow(home, name);
-  return setupOutcome({ name, wasActive, dependencies, finished, availability }, io);
+  const checked = await checkNow(home, name, context);
+  return setupOutcome({ name, wasActive, dependencies, finished, ...checked }, io);
 }
 
 function leftEarly(by: Cancelled["by"], line: string): CommandOutcome {
@@ -124,8 +129,20 @@ async function switchOff(context: CommandContext): Promise<CommandOutcome> {
       path: configPath(context.home.home),
     },
     lines: ["Only the built-in memory is used."],
-    notes: before === "" ? [] : [printable(`'${before}' is switched off. ${again}`)],
+    notes:
+      before === ""
+        ? []
+        : [printable(`'${before}' is switched off. ${again}`), ...leftWaiting(context, before)],
   };
+}
+
+/** Writes that the provider's server has not got. */
+function leftWaiting({ home }: CommandContext, name: string): string[] {
+  const lanes = readOutbox(home.home).filter(({ provider }) => provider === name);
+  const { waiting, held } = total(lanes.map(({ state }) => state));
+  if (waiting + held === 0) return [];
+  const writes = counted(waiting + held, "write is", "writes are");
+  return [printable(`${writes} kept in its outbox and sent when it is active again.`)];
 }
 
 // Arguments
@@ -264,7 +281,7 @@ async function schemaSetup(
   const existing = await readExisting({ home, name, fields, env: io.env, provider, section });
   const answers = mayAsk
     ? await askFields(fields, { given, existing }, io)
-    : answersWithoutAsking(fields, given, existing);
+    : answersWithoutAsking(name, fields, given, existing);
   const notes = notesOn(name, fields, { given, answers, existing }, mayAsk);
   const split = splitAnswers(name, fields, answers);
   const outcome = await saveSetup({ ...split, home, name, provider });
@@ -273,7 +290,12 @@ async function schemaSetup(
 }
 
 /** From `--set`, saved values and defaults. Ends the command when a required setting is missing. */
-function answersWithoutAsking(fields: readonly ConfigField[], given: Answers, existing: Existing): Answers {
+function answersWithoutAsking(
+  name: string,
+  fields: readonly ConfigField[],
+  given: Answers,
+  existing: Existing,
+): Answers {
   const { answers, missing, invalid } = collectAnswers(fields, given, existing);
   const [bad] = invalid;
   if (bad !== undefined)
@@ -281,12 +303,24 @@ function answersWithoutAsking(fields: readonly ConfigField[], given: Answers, ex
       exitCode: 2,
       details: { kind: "invalid-setting", invalid },
     });
-  if (missing.length === 0) return answers;
+  if (missing.length > 0) throw missingSettings(name, missing);
+  return answers;
+}
+
+/** A secret is better given as a variable: `--set` stays in the history of the shell. */
+function missingSettings(name: string, missing: readonly ConfigField[]): CommandFailure {
   const keys = missing.map(({ key }) => key);
-  throw new CommandFailure(`This provider needs more to be set up: ${keys.join(", ")}.`, {
+  const variables = missing.flatMap((field) =>
+    field.secret === true ? (variableOf(name, field) ?? []) : [],
+  );
+  const secrets =
+    variables.length === 0
+      ? ""
+      : ` ${variables.join(", ")} may also come from the environment or the home's .env.`;
+  return new CommandFailure(`This provider needs more to be set up: ${keys.join(", ")}.`, {
     exitCode: 2,
-    hint: `Add ${keys.map((key) => `--set ${key}=...`).join(" ")}, or run it on a terminal to be asked.`,
-    details: { kind: "missing-settings", missing: keys },
+    hint: `Add ${keys.map((key) => `--set ${key}=...`).join(" ")}, or run it on a terminal to be asked.${secrets}`,
+    details: { kind: "missing-settings", missing: keys, variables },
   });
 }
 
@@ -324,8 +358,18 @@ async function askField(
     return choice;
   }
   const standard = defaultAnswer(field, answers, current);
-  const aid = standard !== "" ? ` [${shown(standard)}]` : field.required ? "" : " (optional)";
-  return untilAccepted(field, io, async () => (await io.ask(`${title}${aid}: `)).trim() || standard);
+  const isYesNo = field.type === "boolean";
+  const offered = isYesNo ? yesOrNo(field, standard) : standard;
+  const kind = isYesNo ? " (yes/no)" : "";
+  const aid = offered !== "" ? ` [${shown(offered)}]` : field.required ? "" : " (optional)";
+  return untilAccepted(field, io, async () => (await io.ask(`${title}${kind}${aid}: `)).trim() || standard);
+}
+
+/** A saved or default boolean as the user is asked for it; "" for none. */
+function yesOrNo(field: ConfigField, value: string): string {
+  const checked = checkAnswer({ ...field, required: false }, value);
+  if (!checked.ok || checked.value === "") return "";
+  return checked.value === "true" ? "yes" : "no";
 }
 
 /** Of the current secret only the end is printed. The schema's default is not used: it would be printed. */
@@ -391,6 +435,7 @@ async function ownSetup(
   { given, mayAsk, home }: SetupRun,
   { io, memory }: CommandContext,
 ): Promise<Finished> {
+  if (!mayAsk) await refuseMissingSecrets({ name, provider, home, given }, { io, memory });
   let left: Cancelled | undefined;
   const ask: Ask = async (question, { secret = false, default: standard = "" } = {}) => {
     if (left !== undefined) throw left; // a plugin that catches the error and asks again
@@ -424,16 +469,46 @@ async function ownSetup(
   };
 }
 
+/** A setup that may not ask cannot get a key that is neither given nor saved. Which settings are required is in the provider's schema. */
+async function refuseMissingSecrets(
+  {
+    name,
+    provider,
+    home,
+    given,
+  }: Pick<SetupRun, "home" | "given"> & {
+    readonly name: string;
+    readonly provider: LoadedProvider["provider"];
+  },
+  { io, memory }: Pick<CommandContext, "io" | "memory">,
+): Promise<void> {
+  const { fields } = fieldsOf(provider);
+  const section = await providerSection(memory, name);
+  const existing = await readExisting({ home, name, fields, env: io.env, provider, section });
+  const { missing } = collectAnswers(fields, given, existing);
+  const secrets = missing.filter(({ secret }) => secret === true);
+  if (secrets.length > 0) throw missingSettings(name, secrets);
+}
+
 // The outcome
 
-/** Asks a new instance, which reads the settings that were saved. */
-async function checkNow(home: string, name: string): Promise<Availability> {
+/** Asks a new instance, which reads the settings that were saved, and then its service, if it has one. */
+async function checkNow(
+  home: string,
+  name: string,
+  { memory }: CommandContext,
+): Promise<{ readonly availability: Availability; readonly connection: ConnectionCheck }> {
   const loaded = await loadProvider(home, name);
   const availability = loaded.ok
     ? await checkAvailability(loaded.value.provider)
     : { available: false, reason: loaded.error.message };
   recordAvailability(home, name, availability, "setup");
-  return availability;
+  if (!loaded.ok || !availability.available) return { availability, connection: { kind: "unsupported" } };
+  const config = await memory.memoryConfig();
+  const connection = await inspectConnection(loaded.value.provider, { home, config });
+  if (connection.kind !== "unsupported")
+    recordConnection(home, name, { ok: connection.kind === "reached", message: connection.message });
+  return { availability, connection };
 }
 
 type SetupReport = {
@@ -443,12 +518,13 @@ type SetupReport = {
   readonly dependencies: Dependencies;
   readonly finished: Exclude<Finished, { readonly kind: "left" }>;
   readonly availability: Availability;
+  readonly connection: ConnectionCheck;
 };
 
 const NOTHING_SAVED = { written: [], failed: [], unsaved: [] } as const;
 
 function setupOutcome(report: SetupReport, io: Terminal): CommandOutcome {
-  const { name, wasActive, dependencies, finished, availability } = report;
+  const { name, wasActive, dependencies, finished, availability, connection } = report;
   const isOwn = finished.kind === "own";
   const isActive = isOwn ? finished.isActive : finished.outcome.activated;
   const { written, failed, unsaved } = isOwn ? NOTHING_SAVED : finished.outcome;
@@ -465,6 +541,7 @@ function setupOutcome(report: SetupReport, io: Terminal): CommandOutcome {
       external: dependencies.external,
       available: availability.available,
       reason: availability.reason,
+      connection: connection.kind === "unsupported" ? undefined : connection,
     },
     lines: [
       ...written.map(writtenLine),
@@ -473,6 +550,7 @@ function setupOutcome(report: SetupReport, io: Terminal): CommandOutcome {
         : [row("not kept", `${unsaved.join(", ")}: the provider has no place for settings`)]),
       activeLine(name, { isActive, wasActive: wasActive && !isOwn }, io),
       availabilityLine(availability, io),
+      ...connectionLines(connection, io),
     ],
     notes: [
       ...(isOwn ? [] : finished.notes),
@@ -502,6 +580,21 @@ function activeLine(
 function availabilityLine({ available, reason }: Availability, io: Terminal): string {
   if (available) return "It is available. 'hermes memory test' tries it out.";
   return `${io.paint("yellow", "It is not available yet.")} ${printable(reason ?? "It gives no reason.")}`;
+}
+
+function connectionLines(connection: ConnectionCheck, io: Terminal): string[] {
+  switch (connection.kind) {
+    case "unsupported":
+      return [];
+    case "reached":
+      return [printable(connection.message)];
+    case "failed":
+      return [
+        `${io.paint("yellow", "It cannot be reached yet.")} ${printable(connection.message)} 'hermes doctor --network' tries it again.`,
+      ];
+    default:
+      return connection satisfies never;
+  }
 }
 
 function writtenLine(write: SetupWrite): string {

@@ -7,6 +7,7 @@ import { groupThousands, isRecord } from "@hermes-memory/core/internal/lib";
 import type { Home } from "@hermes-memory/core/internal/memory";
 import {
   type Availability,
+  backupPathsOf,
   checkAvailability,
   currentSettings,
   type FoundProvider,
@@ -18,6 +19,7 @@ import {
   type MemoryProvider,
   type ProviderHealth,
   pluginsDirectory,
+  readOutbox,
   readProviderHealth,
   variableOf,
 } from "@hermes-memory/core/internal/providers";
@@ -25,6 +27,7 @@ import { redactSecrets } from "@hermes-memory/core/internal/security";
 import type { CommandBody, CommandContext, Paint } from "../../command.ts";
 import { counted, localTime, oneLine, printable } from "../../printing.ts";
 import { activeName, hintOf, providerSection, type Settings } from "./find-provider.ts";
+import { activeLaneLines, type LaneJson, laneJson, otherLaneLines } from "./outbox-state.ts";
 
 /** `checked_at` is absent when the provider was checked by this command. */
 type KnownAvailability = {
@@ -53,9 +56,14 @@ type ActiveProvider = {
   /** For an unavailable bundled provider, every variable it reads; for a user's plugin, those that its `plugin.yaml` requires. */
   readonly variables?: readonly Variable[];
   readonly health: ProviderHealth | null;
+  /** What a backup of this memory needs; null when the provider does not tell or its code is not run here. */
+  readonly backup_paths: readonly string[] | null;
 };
 
-type Checked = Pick<ActiveProvider, "availability" | "variables"> & { readonly reported?: Settings };
+type Checked = Pick<ActiveProvider, "availability" | "variables"> & {
+  readonly reported?: Settings;
+  readonly backupPaths?: readonly string[];
+};
 
 type ListedProvider = {
   readonly name: string;
@@ -71,6 +79,7 @@ type ProviderStatus = {
   readonly providers: readonly (ListedProvider & { readonly hint: string })[];
   readonly warnings: readonly string[];
   readonly pluginsDirectory: string;
+  readonly outbox: readonly LaneJson[];
 };
 
 export async function providerStatus(context: CommandContext): Promise<ProviderStatus> {
@@ -83,7 +92,13 @@ export async function providerStatus(context: CommandContext): Promise<ProviderS
   const found = all.find((each) => each.name === name);
   const active = name === "" ? null : await describeActive(context.memory, name, found);
   context.io.endWithoutWaiting();
-  return { active, providers: rows, warnings, pluginsDirectory: pluginsDirectory(home) };
+  return {
+    active,
+    providers: rows,
+    warnings,
+    pluginsDirectory: pluginsDirectory(home),
+    outbox: readOutbox(home).map((entry) => laneJson(entry, name)),
+  };
 }
 
 async function describeActive(
@@ -108,6 +123,7 @@ async function describeActive(
     availability: checked.availability,
     variables: checked.variables?.length ? checked.variables : undefined,
     health,
+    backup_paths: checked.backupPaths ?? null,
   };
 }
 
@@ -116,9 +132,10 @@ async function checkBundled(home: string, name: string): Promise<Checked> {
   if (!loaded.ok) return { availability: { available: false, reason: loaded.error.message } };
   const { provider } = loaded.value;
   const reported = await currentSettings(provider, home);
+  const backupPaths = await backupPathsOf(loaded.value, home);
   const availability = await checkAvailability(provider);
-  if (availability.available) return { availability, reported };
-  return { availability, reported, variables: variablesOf(home, name, provider) };
+  if (availability.available) return { availability, reported, backupPaths };
+  return { availability, reported, backupPaths, variables: variablesOf(home, name, provider) };
 }
 
 /** Read from `plugin.yaml`: a status does not run the plugin's code. */
@@ -155,7 +172,8 @@ export function statusLines(status: ProviderStatus, paint: Paint): string[] {
   const width = Math.max(...providers.map(({ name }) => name.length));
   return [
     row("provider", active === null ? "none" : shown(active.name)),
-    ...(active === null ? [] : activeLines(active, status.pluginsDirectory, paint)),
+    ...(active === null ? [] : activeLines(active, status, paint)),
+    ...otherLaneLines(status.outbox, row, paint),
     "",
     paint("bold", "Providers"),
     ...providers.map((provider) => {
@@ -165,7 +183,11 @@ export function statusLines(status: ProviderStatus, paint: Paint): string[] {
   ];
 }
 
-function activeLines(active: ActiveProvider, plugins: string, paint: Paint): string[] {
+function activeLines(
+  active: ActiveProvider,
+  { pluginsDirectory: plugins, outbox }: Pick<ProviderStatus, "pluginsDirectory" | "outbox">,
+  paint: Paint,
+): string[] {
   const settings = Object.entries(active.settings);
   return [
     row("  installed", installedText(active, plugins, paint)),
@@ -174,8 +196,20 @@ function activeLines(active: ActiveProvider, plugins: string, paint: Paint): str
       : []),
     ...(active.variables ?? []).map((variable) => row("  variable", variableText(variable, paint))),
     ...settings.map(([key, value]) => row("  setting", `${shown(key)}: ${shown(asText(value))}`)),
+    ...(active.health?.connection === undefined
+      ? []
+      : [row("  connection", connectionText(active.health.connection, paint))]),
+    ...activeLaneLines(outbox, row, paint),
     ...(active.health === null ? [] : healthLines(active.health, paint)),
   ];
+}
+
+function connectionText(
+  { ok: isReached, message, checked_at }: NonNullable<ProviderHealth["connection"]>,
+  paint: Paint,
+): string {
+  const when = ` (${localTime(checked_at)}; 'hermes doctor --network' checks it again)`;
+  return `${isReached ? shown(message) : `${paint("red", "failed:")} ${shown(message)}`}${when}`;
 }
 
 function installedText(

@@ -1,6 +1,6 @@
 // Commands that start a provider: `hermes memory recall` and `test`. `withActiveProvider` starts it for one command and shuts it down.
 import { resolve } from "node:path";
-import { useEnvFile } from "@hermes-memory/core/internal/config";
+import { type MemoryConfig, useEnvFile } from "@hermes-memory/core/internal/config";
 import { codePointLength, groupThousands, randomHex } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import {
@@ -108,6 +108,7 @@ export const test: CommandBody = async ({ args }, context) => {
   const { io } = context;
   const home = resolve(context.home.home);
   const name = await namedOrActive(args.provider, context);
+  const config = await context.memory.memoryConfig();
   useEnvFile(home);
   try {
     const { provider } = await loadNamed(home, name, "test");
@@ -121,7 +122,7 @@ export const test: CommandBody = async ({ args }, context) => {
       });
     }
     const { trial, isInterrupted } = await io.untilInterrupted(async (signal) => ({
-      trial: await tryOut(provider, home, signal),
+      trial: await tryOut(provider, { home, config, interrupted: signal }),
       isInterrupted: signal.aborted,
     }));
     if (isInterrupted) return { ...cancelled(130), lines: ["Interrupted."] };
@@ -132,7 +133,14 @@ export const test: CommandBody = async ({ args }, context) => {
 };
 
 /** The provider is shut down also after a failure. */
-async function tryOut(provider: MemoryProvider, home: string, interrupted: AbortSignal): Promise<Trial> {
+async function tryOut(
+  provider: MemoryProvider,
+  {
+    home,
+    config,
+    interrupted,
+  }: { readonly home: string; readonly config: MemoryConfig; readonly interrupted: AbortSignal },
+): Promise<Trial> {
   const startedAt = performance.now();
   const steps: Step[] = [];
   const timed = async <T>(name: string, timeoutMs: number, work: (signal: AbortSignal) => T | Promise<T>) => {
@@ -149,6 +157,8 @@ async function tryOut(provider: MemoryProvider, home: string, interrupted: Abort
       hermes_home: home,
       platform: "cli",
       agent_context: "primary",
+      outbox: config.outbox,
+      outbox_max_items: config.outboxMaxItems,
       signal,
     }),
   );

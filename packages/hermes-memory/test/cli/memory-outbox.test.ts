@@ -1,0 +1,188 @@
+// `hermes memory outbox` and the connection of a provider with a server, from the command line.
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { writePlugin } from "../../../core/test/fakes/plugins.ts";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import type { Finding } from "../../src/cli/doctor/finding.ts";
+import { runHere, runHermes, runJson } from "./run.ts";
+
+/** Its settings are in `remote.json`; it asks its server only in `checkConnection`. */
+const REMOTE = `import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+export default class RemoteMemoryProvider {
+  name = "remote";
+  isAvailable() { return true; }
+  initialize() { writeFileSync(join(process.env.HERMES_HOME, "started"), ""); }
+  initializeForInspection(_session, { hermes_home }) { this.home = hermes_home; }
+  async checkConnection(signal) {
+    const { url } = JSON.parse(readFileSync(join(this.home, "remote.json"), "utf8"));
+    const { status } = await fetch(url, { signal, headers: { authorization: process.env.REMOTE_KEY ?? "" } });
+    if (status !== 200) throw new Error("the server answered " + status);
+    return "Remote 1.2 answers";
+  }
+  getToolSchemas() { return []; }
+  getConfigSchema() {
+    return [
+      { key: "url", description: "Address", default: "http://127.0.0.1:9/" },
+      { key: "key", description: "Key", secret: true, required: true, env_var: "REMOTE_KEY" },
+      { key: "mirror", description: "Mirror entries", type: "boolean", default: "true" },
+      { key: "results", description: "Results", type: "integer", minimum: 1, maximum: 20, default: "10" },
+    ];
+  }
+  saveConfig(values, home) { writeFileSync(join(home, "remote.json"), JSON.stringify(values)); }
+}
+`;
+
+const KEY = "k-5d1f0c77b2a94e";
+
+function homeWithRemote(source = REMOTE): string {
+  const home = tempDirectory();
+  writePlugin(home, "remote", { "index.js": source });
+  return home;
+}
+
+async function server(): Promise<{ readonly url: string; status: number; readonly keys: unknown[] }> {
+  const state = { url: "", status: 200, keys: [] as unknown[] };
+  const http = createServer(({ headers }, response) => {
+    state.keys.push(headers.authorization);
+    response.writeHead(state.status).end();
+  });
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void http.close());
+  state.url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/`;
+  return state;
+}
+
+function setupArgs(url: string, ...more: readonly string[]): readonly string[] {
+  return ["memory", "setup", "remote", "--set", `url=${url}`, ...more, "--yes"];
+}
+
+describe("a provider with a server", () => {
+  it("is asked at the end of setup, and by doctor only with --network", async () => {
+    const home = homeWithRemote();
+    const remote = await server();
+    const env = { REMOTE_KEY: KEY };
+    const setup = await runHermes(setupArgs(remote.url), { home, env });
+    expect(setup.code).toBe(0);
+    expect(setup.stdout).toContain("Remote 1.2 answers\n");
+    expect(remote.keys).toEqual([KEY]);
+    expect(existsSync(join(home, "started"))).toBe(false);
+    expect((await runHermes(["doctor"], { home, env })).code).toBe(0);
+    expect(remote.keys).toHaveLength(1);
+
+    remote.status = 401;
+    const doctor = await runHermes(["doctor", "--network", "--json"], { home, env });
+    const { findings } = JSON.parse(doctor.stdout) as { findings: Finding[] };
+    expect({ code: doctor.code, asked: remote.keys.length }).toEqual({ code: 1, asked: 2 });
+    expect(findings.find(({ check }) => check === "connection")).toMatchObject({
+      status: "fail",
+      message: expect.stringContaining("the server answered 401"),
+      remedy: expect.stringContaining("hermes memory setup remote"),
+    });
+    expect(doctor.stdout + doctor.stderr).not.toContain(KEY);
+
+    const status = await runHermes(["memory", "status"], { home, env });
+    expect(status.stdout).toMatch(/ {2}connection {4}failed: .*the server answered 401.*doctor --network/);
+    remote.status = 200;
+    expect((await runHermes(["doctor", "--network"], { home, env })).stdout).toContain("Remote 1.2 answers");
+  });
+
+  it("that cannot be reached is set up all the same, and setup says so", async () => {
+    const home = homeWithRemote();
+    const remote = await server();
+    remote.status = 503;
+    const { code, stdout } = await runHermes(setupArgs(remote.url), { home, env: { REMOTE_KEY: KEY } });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/It cannot be reached yet\. .*503.*doctor --network/);
+    expect(stdout).toContain("'remote' is the memory provider of every session");
+  });
+
+  it("is not set up without its required key; the variable is named", async () => {
+    const home = homeWithRemote();
+    const { code, stdout, stderr } = await runHermes([...setupArgs("http://127.0.0.1:9/"), "--json"], {
+      home,
+    });
+    expect(code).toBe(2);
+    expect(JSON.parse(stdout)).toMatchObject({
+      kind: "missing-settings",
+      missing: ["key"],
+      variables: ["REMOTE_KEY"],
+    });
+    expect(stdout + stderr).toContain("REMOTE_KEY may also come from the environment");
+    expect(existsSync(join(home, "config.yaml"))).toBe(false);
+  });
+
+  it.each([
+    ["results=50", "The setting 'results' must be a whole number from 1 to 20."],
+    ["mirror=perhaps", "The setting 'mirror' must be yes or no."],
+  ])("refuses --set %s", async (pair, message) => {
+    const home = homeWithRemote();
+    const args = setupArgs("http://127.0.0.1:9/", "--set", `key=${KEY}`, "--set", pair);
+    const { code, stderr } = await runHermes(args, { home });
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+  });
+
+  it("asks for yes or no and for numbers within their bounds until they are", async () => {
+    const home = homeWithRemote(REMOTE.replace("initializeForInspection", "unused"));
+    onTestFinished(() => void delete process.env.REMOTE_KEY); // setup sets it for the check at its end
+    const typed = ["", KEY, "perhaps", "n", "50", "5"];
+    const { code, questions, stderr } = await runHere(["memory", "setup", "remote"], {
+      home,
+      typed,
+      env: {},
+    });
+    expect(code).toBe(0);
+    expect(questions.join("\n")).toContain("Mirror entries (yes/no) [yes]: ");
+    expect(stderr).toContain("mirror must be yes or no.");
+    expect(stderr).toContain("results must be a whole number from 1 to 20.");
+    expect(JSON.parse(readFileSync(join(home, "remote.json"), "utf8"))).toMatchObject({
+      mirror: "false",
+      results: "5",
+    });
+  });
+
+  it("with a setup of its own gets the values of --set, but not without a required key", async () => {
+    const own = `postSetup(home, _config, { values }) { writeFileSync(join(home, "remote.json"), JSON.stringify(values)); }\n  getToolSchemas`;
+    const home = homeWithRemote(REMOTE.replace("getToolSchemas", own));
+    const args = setupArgs("http://127.0.0.1:9/", "--set", "region=eu");
+    const refused = await runHermes(args, { home });
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain("REMOTE_KEY");
+    expect(existsSync(join(home, "remote.json"))).toBe(false);
+    expect((await runHermes(args, { home, env: { REMOTE_KEY: KEY } })).code).toBe(0);
+    expect(JSON.parse(readFileSync(join(home, "remote.json"), "utf8"))).toEqual({
+      url: "http://127.0.0.1:9/",
+      region: "eu",
+    });
+  });
+});
+
+describe("hermes memory outbox of a home where nothing waits", () => {
+  it("says so", async () => {
+    const home = homeWithRemote();
+    expect((await runHere(["memory", "outbox", "list"], { home })).stdout).toBe(
+      "Nothing waits for a server.\n",
+    );
+    expect((await runHere(["memory", "outbox", "retry"], { home })).stdout).toBe(
+      "There are no dead letters.\n",
+    );
+    expect(await runJson(["memory", "outbox", "drop"], { home })).toEqual({ success: true, dropped: 0 });
+    writeFileSync(join(home, "config.yaml"), "memory:\n  provider: remote\n");
+    expect(await runJson(["memory", "outbox", "send"], { home })).toMatchObject({ sent: 0, left: 0 });
+    expect(existsSync(join(home, "started"))).toBe(false);
+  });
+
+  it.each([
+    [["retry", "17"], 1, "There is no dead letter 17."],
+    [["drop", "x"], 2, "'x' is not the id of a dead letter."],
+    [["send"], 1, "No external memory provider is active."],
+  ])("%j ends with %i", async (words, code, message) => {
+    const outcome = await runHere(["memory", "outbox", ...words], { home: tempDirectory() });
+    expect(outcome.code).toBe(code);
+    expect(outcome.stderr).toContain(message);
+  });
+});
