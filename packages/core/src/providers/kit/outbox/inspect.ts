@@ -1,0 +1,108 @@
+// The outbox for status and commands, without a provider: what waits, what died, where a text is.
+import { preview } from "../../../lib/index.ts";
+import { silentLogger } from "../../../lib/logger.ts";
+import { OutboxDatabase, readOnly, type Sql } from "./database.ts";
+import { idsWith, textsIn } from "./erase.ts";
+import { type LaneKey, readStates } from "./queue.ts";
+import type { LaneState } from "./types.ts";
+
+const PREVIEW_CHARS = 80;
+
+export type LaneReport = LaneKey & { readonly state: LaneState };
+
+/** All lanes of the home; none when there is no file. Changes and creates nothing. Throws `HermesError` when the file cannot be read. */
+export function readOutbox(home: string): readonly LaneReport[] {
+  return readOnly(home, readStates) ?? [];
+}
+
+/** A write that the server refused for good. */
+export type DeadLetter = LaneKey & {
+  readonly id: number;
+  readonly kind: string;
+  readonly sessionId: string;
+  /** ISO, UTC. */
+  readonly createdAt: string;
+  readonly error: string;
+  /** The first 80 characters of the texts in it. */
+  readonly preview: string;
+};
+
+type DeadRow = Omit<DeadLetter, "preview"> & { readonly body: string };
+
+/** Oldest first. Throws `HermesError` when the file cannot be read. */
+export function listDead(home: string, provider?: string): readonly DeadLetter[] {
+  const rows = readOnly(home, (sql) =>
+    sql.all<DeadRow>(
+      `SELECT items.id, provider, user, kind, session_id AS sessionId, created_at AS createdAt, coalesce(error, '') AS error, body
+       FROM items JOIN lanes ON lanes.id = items.lane
+       WHERE state = 'dead' AND (:provider IS NULL OR provider = :provider) ORDER BY items.id`,
+      { provider: provider ?? null },
+    ),
+  );
+  return (rows ?? []).map(({ body, ...row }) => ({ ...row, preview: previewOf(body) }));
+}
+
+function previewOf(body: string): string {
+  return preview(textsIn(body, false).join(" ").replace(/\s+/g, " ").trim(), PREVIEW_CHARS);
+}
+
+/** Which dead letters: of all providers, and all of them, unless said otherwise. */
+export type DeadSelection = { readonly provider?: string; readonly ids?: readonly number[] };
+
+/** They wait again, each by itself, before everything that was queued after them. Returns how many. Throws SQLite's errors. */
+export function retryDead(home: string, selection: DeadSelection): number {
+  const retry = "UPDATE items SET state = 'waiting', error = NULL, is_alone = 1 WHERE id = :id";
+  return changeDead(home, selection, (sql, id) => sql.run(retry, { id }));
+}
+
+/** Erases them. Returns how many. Throws SQLite's errors. */
+export function dropDead(home: string, selection: DeadSelection): number {
+  return changeDead(home, selection, (sql, id) => sql.run("DELETE FROM items WHERE id = :id", { id }));
+}
+
+function changeDead(
+  home: string,
+  { provider, ids }: DeadSelection,
+  change: (sql: Sql, id: number) => void,
+): number {
+  const database = OutboxDatabase.use({ home, isDurable: true, log: silentLogger });
+  const matching = `SELECT items.id FROM items JOIN lanes ON lanes.id = items.lane
+    WHERE state = 'dead' AND (:provider IS NULL OR provider = :provider)`;
+  try {
+    const count = database.change((sql) => {
+      const dead = sql.all<{ id: number }>(matching, { provider: provider ?? null });
+      const chosen = ids === undefined ? dead : dead.filter(({ id }) => ids.includes(id));
+      for (const { id } of chosen) change(sql, id);
+      return chosen.length;
+    });
+    database.emptyLog();
+    return count ?? 0;
+  } finally {
+    database.release();
+  }
+}
+
+/** How many items (waiting, held and dead) and names of mirrored entries contain a text. */
+export type LaneFinding = LaneKey & { readonly items: number; readonly mirrors: number };
+
+/** The lanes that contain the text. Case-sensitive. Throws `HermesError` when the file cannot be read. */
+export function findInOutbox(home: string, text: string): readonly LaneFinding[] {
+  const find = (sql: Sql) =>
+    sql
+      .all<LaneKey & { id: number }>("SELECT id, provider, user FROM lanes ORDER BY provider, user")
+      .map((lane) => ({
+        provider: lane.provider,
+        user: lane.user,
+        items: idsWith(sql, lane, text).length,
+        mirrors: Number(
+          sql.get<{ n: number }>(
+            "SELECT count(*) AS n FROM mirrors WHERE lane = :lane AND instr(text, :text) > 0",
+            {
+              lane: lane.id,
+              text,
+            },
+          )?.n ?? 0,
+        ),
+      }));
+  return (readOnly(home, find) ?? []).filter(({ items, mirrors }) => items + mirrors > 0);
+}
