@@ -124,15 +124,15 @@ class Lane implements OutboxLane {
   start(deliver: Deliver, batchLimit: (kind: string) => number): void {
     if (this.#isClosed || this.#sender !== undefined) return;
     const { log, pauses = PAUSES } = this.#options;
-    const owner = this.#holder;
     this.#sender = new Sender({
       database: this.#database,
       key: this.#key,
-      owner,
+      owner: this.#holder,
       pauses,
       log,
       deliver,
       batchLimit,
+      onFree: () => this.#database.announce(this.#name),
     });
   }
 

@@ -36,6 +36,8 @@ export type SenderOptions = {
   readonly log: Logger;
   readonly deliver: Deliver;
   readonly batchLimit: (kind: string) => number;
+  /** Called when the lane is free again after something was sent: other lane objects of this process may wait for that. */
+  readonly onFree: () => void;
 };
 
 export class Sender {
@@ -55,6 +57,8 @@ export class Sender {
   #seen: { readonly owner: string; readonly untilMs: number; readonly sinceMs: number } | undefined;
   #storageFailures = 0;
   #isFirstRun = true;
+  /** In this run. */
+  #hasSent = false;
   /** Something changed after the run had looked. */
   #isPoked = false;
 
@@ -108,6 +112,7 @@ export class Sender {
     this.#timer = setTimeout(() => {
       this.#running = this.#run().then((waitMs) => {
         this.#running = undefined;
+        if (this.#hasSent) this.#options.onFree();
         this.#runIn(this.#isPoked ? 0 : waitMs);
       });
     }, ms).unref();
@@ -115,12 +120,14 @@ export class Sender {
 
   /** Sends until nothing can be sent. Resolves to the milliseconds until the next look; never rejects. */
   async #run(): Promise<number> {
+    this.#hasSent = false;
     this.#adoptHeld();
     while (!this.#isClosed) {
       this.#isPoked = false;
       const next = this.#next();
       if (next.kind === "busy") return this.#busyPollMs;
       if (next.kind === "batch") {
+        this.#hasSent = true;
         await this.#send(next.batch);
         continue;
       }
