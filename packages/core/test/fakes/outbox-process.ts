@@ -1,8 +1,7 @@
 // Child process: one lane of the outbox in the home of the first argument. The second argument is what it does:
 // "serve": says "ready", then obeys lines: "add <text>", "add-many <count> <prefix>", "start", "answer <delivery as JSON>", "state", "close".
 //   A delivery is printed as `deliver <JSON>` and waits for its answer; with "start <delivery>" all get this one, after a moment.
-// "idle": queues a write, starts a lane whose server hangs, and has nothing more to do.
-// "flush": the same, but waits for a flush of 300 ms and prints what is left.
+// "idle": queues a write for a server that is down, flushes, and leaves the lane open. "hang": the same with a server that never answers.
 import { createInterface } from "node:readline";
 import { silentLogger } from "../../src/lib/logger.ts";
 import { type Batch, type Delivery, openLane } from "../../src/providers/kit/outbox/outbox.ts";
@@ -25,21 +24,13 @@ const add = (text: string) => lane.add({ kind: "turn", sessionId: "s1", body: { 
 if (scenario === "serve") await serve();
 else {
   add("a");
-  let begin: () => void = () => {};
-  const begun = new Promise<void>((resolve) => {
-    begin = resolve;
-  });
+  const isDown = scenario === "idle";
+  const never = new Promise<Delivery>(() => {}); // holds no socket
   lane.start(
-    () => {
-      begin();
-      return new Promise(() => {}); // never answers, and holds no socket
-    },
+    async () => (isDown ? { kind: "later", reason: "down" } : never),
     () => 1,
   );
-  if (scenario === "flush") {
-    say("left", await lane.flush(300));
-    await begun;
-  }
+  say("left", await lane.flush(300));
 }
 
 async function serve(): Promise<void> {

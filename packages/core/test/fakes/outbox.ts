@@ -14,7 +14,7 @@ import {
 
 export const FAST = { firstMs: 2, longestMs: 8, blockedMs: 8 };
 /** Long enough that no test sees the end of a pause. */
-export const PATIENT = { firstMs: 60_000, longestMs: 60_000, blockedMs: 60_000 };
+const PATIENT = { firstMs: 60_000, longestMs: 60_000, blockedMs: 60_000 };
 
 /** Closed at the end of the test. */
 export function testLane(home: string, options: Partial<LaneOptions> = {}): OutboxLane {

@@ -141,14 +141,12 @@ describe("processes that share a lane", () => {
 });
 
 describe("a process with an outbox", () => {
-  it("is not kept alive by a lane that waits", async () => {
-    const home = tempDirectory();
-    expect(await startScript("outbox-process.ts", [home, "idle"]).rest()).toEqual([]);
-    expect(readOutbox(home)).toMatchObject([{ state: { waiting: 1 } }]);
-  });
-
-  it("lives until a running flush is over, and not longer", async () => {
-    const home = tempDirectory();
-    expect(await startScript("outbox-process.ts", [home, "flush"]).rest()).toEqual(["left 1"]);
-  });
+  it.each(["idle", "hang"])(
+    "lives until a running flush is over, and is not kept alive by its open lane (%s)",
+    async (scenario) => {
+      const home = tempDirectory();
+      expect(await startScript("outbox-process.ts", [home, scenario]).rest()).toEqual(["left 1"]);
+      expect(readOutbox(home)).toMatchObject([{ state: { waiting: 1 } }]);
+    },
+  );
 });

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
-import { readOutbox } from "../../../src/providers/kit/outbox/inspect.ts";
+import { damagedOutboxes, readOutbox } from "../../../src/providers/kit/outbox/inspect.ts";
 import {
   BLOCKED,
   DELIVERED,
@@ -312,6 +312,19 @@ describe("outcomes", () => {
     expect(next.state().lastError).toBeUndefined();
   });
 
+  it("close gives the lease up, also between two batches", async () => {
+    const home = tempDirectory();
+    const lane = testLane(home);
+    addAll(lane, ["a", "b"]);
+    lane.start(async () => {
+      lane.close();
+      return DELIVERED;
+    }, one);
+    await lane.flush(5_000);
+    await expect.poll(() => readOutbox(home)[0]?.state.waiting).toBe(1);
+    expect(inFile(home, "SELECT lease_owner FROM lanes")).toEqual([{ lease_owner: null }]);
+  });
+
   it("a delivery that succeeds although it was aborted is not repeated", async () => {
     const home = tempDirectory();
     const lane = testLane(home);
@@ -590,6 +603,7 @@ describe("a file that cannot be used", () => {
     expect(aside).toHaveLength(1);
     expect(readFileSync(join(home, aside[0] ?? ""), "utf8")).toContain("this is not a database");
     expect(JSON.stringify(log.lines)).toContain("is damaged");
+    expect(damagedOutboxes(home)).toEqual([join(home, aside[0] ?? "")]);
     expect(lane.state().waiting).toBe(1);
   });
 

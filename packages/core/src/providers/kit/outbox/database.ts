@@ -15,6 +15,7 @@ const CHECKPOINT_TIMEOUT_MS = 250;
 const PLAIN_ERROR = 1;
 const BUSY = 5;
 const CORRUPT = 11;
+const NO_SHARED_MEMORY = 15;
 const NOT_A_DATABASE = 26;
 
 const TABLES = `
@@ -374,7 +375,9 @@ function enterWal(db: DatabaseSync): void {
       db.exec("PRAGMA journal_mode = WAL");
       return;
     } catch (cause) {
-      if (((sqliteCode(cause) ?? 0) & 0xff) !== BUSY || performance.now() > until) throw cause;
+      const code = (sqliteCode(cause) ?? 0) & 0xff;
+      if (code === NO_SHARED_MEMORY) return; // some network drives: it works with the journal mode that the file has
+      if (code !== BUSY || performance.now() > until) throw cause;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
     }
   }

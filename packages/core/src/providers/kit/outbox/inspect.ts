@@ -1,7 +1,8 @@
 // The outbox for status and commands, without a provider: what waits, what died, where a text is.
-import { preview } from "../../../lib/index.ts";
+import { basename, dirname, join } from "node:path";
+import { namesIn, preview } from "../../../lib/index.ts";
 import { silentLogger } from "../../../lib/logger.ts";
-import { OutboxDatabase, readOnly, type Sql } from "./database.ts";
+import { OutboxDatabase, outboxPath, readOnly, type Sql } from "./database.ts";
 import { idsWith, textsIn } from "./erase.ts";
 import { type LaneKey, readStates } from "./queue.ts";
 import type { LaneState } from "./types.ts";
@@ -105,4 +106,13 @@ export function findInOutbox(home: string, text: string): readonly LaneFinding[]
         ),
       }));
   return (readOnly(home, find) ?? []).filter(({ items, mirrors }) => items + mirrors > 0);
+}
+
+/** Files that were moved aside because they were damaged. Erasing does not reach the texts in them. Absolute paths. */
+export function damagedOutboxes(home: string): readonly string[] {
+  const path = outboxPath(home);
+  const prefix = `${basename(path)}.damaged-`;
+  return namesIn(dirname(path))
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => join(dirname(path), name));
 }
