@@ -1,7 +1,7 @@
 // Random adds, answers and restarts: every write is delivered exactly once, or is dead, or waits; in order.
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { listDead } from "../../../src/providers/kit/outbox/inspect.ts";
+import { listDead } from "../../../src/providers/kit/outbox/commands.ts";
 import type { Batch, Deliver, Delivery, OutboxLane } from "../../../src/providers/kit/outbox/outbox.ts";
 import { BLOCKED, DELIVERED, drain, FAST, LATER, REFUSED, testLane, turn } from "../../fakes/outbox.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";

@@ -1,6 +1,6 @@
 // Several processes on one lane; kill -9 while a batch is being sent; what keeps a process alive.
 import { describe, expect, it } from "vitest";
-import { readOutbox } from "../../../src/providers/kit/outbox/inspect.ts";
+import { readOutbox } from "../../../src/providers/kit/outbox/commands.ts";
 import type { Batch } from "../../../src/providers/kit/outbox/outbox.ts";
 import { type Child, startScript } from "../../fakes/child.ts";
 import { DELIVERED, textsOf } from "../../fakes/outbox.ts";

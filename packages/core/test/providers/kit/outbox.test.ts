@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
-import { damagedOutboxes, readOutbox } from "../../../src/providers/kit/outbox/inspect.ts";
+import { damagedOutboxes, readOutbox } from "../../../src/providers/kit/outbox/commands.ts";
 import {
   BLOCKED,
   DELIVERED,
@@ -294,6 +294,20 @@ describe("outcomes", () => {
       [1, 2],
       [1, 2],
     ]);
+  });
+
+  it("where says whether an item waits, is dead, or is gone", async () => {
+    const home = tempDirectory();
+    const lane = testLane(home);
+    const ids = [turn("bad"), turn("good"), turn("held", { isHeld: true })].map((item) => {
+      const added = lane.add(item);
+      return added.kind === "queued" ? added.id : -1;
+    });
+    expect(ids.map((id) => lane.where(id))).toEqual(["waiting", "waiting", "waiting"]);
+    lane.start(async (batch) => (textsOf(batch)[0] === "bad" ? REFUSED : DELIVERED), one);
+    expect(await lane.flush(5_000)).toBe(0);
+    expect(ids.map((id) => lane.where(id))).toEqual(["dead", "gone", "waiting"]);
+    expect(testLane(home, { user: "other" }).where(ids[0] ?? 0)).toBe("gone");
   });
 
   it("close aborts the running delivery, which is no refusal and is repeated by the next lane", async () => {

@@ -1,4 +1,4 @@
-// Writes that wait for a memory server. A lane is opened by the provider that sends from it; `inspect.ts` reads the file without one.
+// Writes that wait for a memory server. A lane is opened by the provider that sends from it; `commands.ts` reads the file without one.
 import { describeCause, forgetHolder, HermesError, isAliveHere, newHolder } from "../../../lib/index.ts";
 import type { Pauses } from "./batches.ts";
 import { OutboxDatabase, type Sql } from "./database.ts";
@@ -15,6 +15,7 @@ import {
 import {
   addItem,
   EMPTY_STATE,
+  findItem,
   type LaneKey,
   readHolders,
   readItems,
@@ -33,6 +34,7 @@ import type {
   OutboxLane,
 } from "./types.ts";
 
+export { outboxPath } from "./database.ts";
 export type {
   Added,
   Batch,
@@ -149,6 +151,12 @@ class Lane implements OutboxLane {
       const message = explain("The state of the outbox could not be read", cause);
       return { ...EMPTY_STATE, lastError: { message, at: new Date().toISOString() } };
     }
+  }
+
+  where(id: number): "waiting" | "dead" | "gone" {
+    const find = () => this.#database.read((sql) => findItem(sql, this.#key, id)) ?? "gone";
+    // Nothing says that it was delivered.
+    return this.#quietly<"waiting" | "dead" | "gone">("The outbox could not be read", find, "waiting");
   }
 
   forget(text: string, isDryRun: boolean): number {

@@ -88,6 +88,16 @@ export function readItems(sql: Sql, key: LaneKey): readonly OutboxItem[] {
   return rowsOf(sql, key, "state IN ('waiting', 'held')").flatMap((row) => toItem(row) ?? []);
 }
 
+export function findItem(sql: Sql, key: LaneKey, id: number): "waiting" | "dead" | undefined {
+  const lane = findLane(sql, key)?.id ?? null;
+  const row = sql.get<{ state: string }>("SELECT state FROM items WHERE id = :id AND lane = :lane", {
+    id,
+    lane,
+  });
+  if (row === undefined) return undefined;
+  return row.state === "dead" ? "dead" : "waiting";
+}
+
 /** Undefined for a body that is not JSON: only a damaged file has one. */
 export function toItem(row: ItemRow): OutboxItem | undefined {
   const { id, kind, session_id: sessionId, created_at: createdAt } = row;

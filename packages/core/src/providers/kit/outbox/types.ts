@@ -85,6 +85,8 @@ export interface OutboxLane {
   /** Waits until everything that is not held was delivered or died, or the lane has to pause, or `ms` are over. Resolves to what is left. */
   flush(ms: number, signal?: AbortSignal): Promise<number>;
   state(): LaneState;
+  /** Where an item is now; "gone": it was delivered or erased. A held item is waiting. */
+  where(id: number): "waiting" | "dead" | "gone";
   /** Erases items, dead ones included, whose text contains `text`; with `isDryRun` only counts. Case-sensitive. Mirrors stay. Throws `HermesError`. */
   forget(text: string, isDryRun: boolean): number;
   /** Erases all items and mirrors of the lane; with `isDryRun` only counts. Throws `HermesError`. */

@@ -6,7 +6,7 @@ import {
   listDead,
   readOutbox,
   retryDead,
-} from "../../../src/providers/kit/outbox/inspect.ts";
+} from "../../../src/providers/kit/outbox/commands.ts";
 import { DELIVERED, inFile, LATER, REFUSED, server, testLane, textsOf, turn } from "../../fakes/outbox.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 

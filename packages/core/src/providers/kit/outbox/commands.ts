@@ -2,6 +2,7 @@
 import { basename, dirname, join } from "node:path";
 import { namesIn, preview } from "../../../lib/index.ts";
 import { silentLogger } from "../../../lib/logger.ts";
+import { redactSecrets } from "../../../security/index.ts";
 import { OutboxDatabase, outboxPath, readOnly, type Sql } from "./database.ts";
 import { idsWith, textsIn } from "./erase.ts";
 import { type LaneKey, readStates } from "./queue.ts";
@@ -9,10 +10,10 @@ import type { LaneState } from "./types.ts";
 
 const PREVIEW_CHARS = 80;
 
-export type LaneReport = LaneKey & { readonly state: LaneState };
+export type OutboxEntry = LaneKey & { readonly state: LaneState };
 
 /** All lanes of the home; none when there is no file. Changes and creates nothing. Throws `HermesError` when the file cannot be read. */
-export function readOutbox(home: string): readonly LaneReport[] {
+export function readOutbox(home: string): readonly OutboxEntry[] {
   return readOnly(home, readStates) ?? [];
 }
 
@@ -24,7 +25,7 @@ export type DeadLetter = LaneKey & {
   /** ISO, UTC. */
   readonly createdAt: string;
   readonly error: string;
-  /** The first 80 characters of the texts in it. */
+  /** The first 80 characters of the texts in it, without secrets. */
   readonly preview: string;
 };
 
@@ -44,7 +45,8 @@ export function listDead(home: string, provider?: string): readonly DeadLetter[]
 }
 
 function previewOf(body: string): string {
-  return preview(textsIn(body, false).join(" ").replace(/\s+/g, " ").trim(), PREVIEW_CHARS);
+  const text = redactSecrets(textsIn(body, false).join(" "));
+  return preview(text.replace(/\s+/g, " ").trim(), PREVIEW_CHARS);
 }
 
 /** Which dead letters: of all providers, and all of them, unless said otherwise. */
