@@ -45,6 +45,7 @@ export {
   parseOutsideJson,
   withoutUndefined,
 } from "./json.ts";
+export { describeHolder, forgetHolder, isAliveHere, isDeadHere, newHolder } from "./lease-holders.ts";
 export {
   type Clock,
   distinctSeconds,

@@ -1,5 +1,6 @@
 // Layer 2: every conversation, stored in a database.
 
+export { describeHolder, forgetHolder, isDeadHere, newHolder } from "../lib/index.ts";
 export type { MessageInput, NewMessage } from "../message/index.ts";
 export { bindStore } from "./bound-store.ts";
 export { describeLoss, type SessionErrorCode, sessionDatabaseUnavailable } from "./errors.ts";
@@ -14,7 +15,6 @@ export {
   userOfSession,
   WITHOUT_USER,
 } from "./identity.ts";
-export { describeHolder, forgetHolder, isDeadHere, newHolder } from "./lease-holders.ts";
 export { type Maintained, type MaintenanceSettings, maintainSessions } from "./maintain.ts";
 export { openSessionStore, type SessionStoreOptions } from "./open.ts";
 export { longestStart, READ_RESULT, type ResultLimits, readResultEntry } from "./read-result.ts";

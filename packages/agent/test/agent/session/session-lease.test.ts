@@ -69,7 +69,7 @@ it("is not held by an earlier process with the number of this one; by one of ano
 });
 
 it("of another thread of this process may be held", async () => {
-  const path = new URL("../../../../core/src/sessions/lease-holders.ts", import.meta.url).href;
+  const path = new URL("../../../../core/src/lib/lease-holders.ts", import.meta.url).href;
   const code = `import(${JSON.stringify(path)}).then(({ newHolder }) =>
     require("node:worker_threads").parentPort.postMessage(newHolder()));`;
   const worker = new Worker(code, { eval: true, execArgv: [] });

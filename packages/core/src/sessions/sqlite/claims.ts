@@ -1,8 +1,7 @@
 // Which process may work on a session: leases for turns, locks for compactions, handoffs between platforms.
-import { takeCodePoints } from "../../lib/index.ts";
+import { describeHolder, isDeadHere, takeCodePoints } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import { checkSessionId } from "../identity.ts";
-import { describeHolder, isDeadHere } from "../lease-holders.ts";
 import type { SessionRow } from "../rows.ts";
 import type { EditOptions, HeldLease, LeaseOptions, SessionClaims } from "../store.ts";
 import { byFile, type Connection, featuresOf, seconds } from "./connection.ts";

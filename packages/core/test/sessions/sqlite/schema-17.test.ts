@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { innerNumbers, isDeadHere } from "../../../src/lib/lease-holders.ts";
 import { openSessionStore, type SessionStore } from "../../../src/sessions/index.ts";
-import { innerNumbers, isDeadHere } from "../../../src/sessions/lease-holders.ts";
 import { exportAll } from "../../../testing/session-store/support.ts";
 import { execute, newPath, query } from "../../fakes/session-index.ts";
 import { upgradeToToday } from "../../fakes/today-file.ts";

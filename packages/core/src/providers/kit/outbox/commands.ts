@@ -1,55 +1,120 @@
-// What commands do with the outbox of a home, without starting a provider.
-import type { LaneState } from "./outbox.ts";
+// The outbox for status and commands, without a provider: what waits, what died, where a text is.
+import { basename, dirname, join } from "node:path";
+import { namesIn, preview } from "../../../lib/index.ts";
+import { silentLogger } from "../../../lib/logger.ts";
+import { redactSecrets } from "../../../security/index.ts";
+import { OutboxDatabase, outboxPath, readOnly, type Sql } from "./database.ts";
+import { idsWith, textsIn } from "./erase.ts";
+import { type LaneKey, readStates } from "./queue.ts";
+import type { LaneState } from "./types.ts";
 
-/** One lane of the file. */
-export type OutboxEntry = {
-  readonly provider: string;
-  /** "" for the owner of the home. */
-  readonly user: string;
-  readonly state: LaneState;
-};
+const PREVIEW_CHARS = 80;
 
-/** A write that the server will never take. */
-export type DeadLetter = {
+export type OutboxEntry = LaneKey & { readonly state: LaneState };
+
+/** All lanes of the home; none when there is no file. Changes and creates nothing. Throws `HermesError` when the file cannot be read. */
+export function readOutbox(home: string): readonly OutboxEntry[] {
+  return readOnly(home, readStates) ?? [];
+}
+
+/** A write that the server refused for good. */
+export type DeadLetter = LaneKey & {
   readonly id: number;
-  readonly provider: string;
-  readonly user: string;
   readonly kind: string;
   readonly sessionId: string;
   /** ISO, UTC. */
   readonly createdAt: string;
-  /** The server's last answer. */
   readonly error: string;
-  /** The beginning of its text, without secrets. */
+  /** The first 80 characters of the texts in it, without secrets. */
   readonly preview: string;
 };
 
-/** Which dead letters are meant; without ids all, without a provider those of all providers. */
+type DeadRow = Omit<DeadLetter, "preview"> & { readonly body: string };
+
+/** Oldest first. Throws `HermesError` when the file cannot be read. */
+export function listDead(home: string, provider?: string): readonly DeadLetter[] {
+  const rows = readOnly(home, (sql) =>
+    sql.all<DeadRow>(
+      `SELECT items.id, provider, user, kind, session_id AS sessionId, created_at AS createdAt, coalesce(error, '') AS error, body
+       FROM items JOIN lanes ON lanes.id = items.lane
+       WHERE state = 'dead' AND (:provider IS NULL OR provider = :provider) ORDER BY items.id`,
+      { provider: provider ?? null },
+    ),
+  );
+  return (rows ?? []).map(({ body, ...row }) => ({ ...row, preview: previewOf(body) }));
+}
+
+function previewOf(body: string): string {
+  const text = redactSecrets(textsIn(body, false).join(" "));
+  return preview(text.replace(/\s+/g, " ").trim(), PREVIEW_CHARS);
+}
+
+/** Which dead letters: of all providers, and all of them, unless said otherwise. */
 export type DeadSelection = { readonly provider?: string; readonly ids?: readonly number[] };
 
-/** All lanes of the home; none when there is no outbox yet. */
-export function readOutbox(_home: string): readonly OutboxEntry[] {
-  return [];
+/** They wait again, each by itself, before everything that was queued after them. Returns how many. Throws SQLite's errors. */
+export function retryDead(home: string, selection: DeadSelection): number {
+  const retry = "UPDATE items SET state = 'waiting', error = NULL, is_alone = 1 WHERE id = :id";
+  return changeDead(home, selection, (sql, id) => sql.run(retry, { id }));
 }
 
-export function listDead(_home: string, _provider?: string): readonly DeadLetter[] {
-  return [];
+/** Erases them. Returns how many. Throws SQLite's errors. */
+export function dropDead(home: string, selection: DeadSelection): number {
+  return changeDead(home, selection, (sql, id) => sql.run("DELETE FROM items WHERE id = :id", { id }));
 }
 
-/** Puts dead letters back to be sent. Returns how many. */
-export function retryDead(_home: string, _which: DeadSelection): number {
-  return 0;
+function changeDead(
+  home: string,
+  { provider, ids }: DeadSelection,
+  change: (sql: Sql, id: number) => void,
+): number {
+  const database = OutboxDatabase.use({ home, isDurable: true, log: silentLogger });
+  const matching = `SELECT items.id FROM items JOIN lanes ON lanes.id = items.lane
+    WHERE state = 'dead' AND (:provider IS NULL OR provider = :provider)`;
+  try {
+    const count = database.change((sql) => {
+      const dead = sql.all<{ id: number }>(matching, { provider: provider ?? null });
+      const chosen = ids === undefined ? dead : dead.filter(({ id }) => ids.includes(id));
+      for (const { id } of chosen) change(sql, id);
+      return chosen.length;
+    });
+    database.emptyLog();
+    return count ?? 0;
+  } finally {
+    database.release();
+  }
 }
 
-/** Deletes dead letters for good. Returns how many. */
-export function dropDead(_home: string, _which: DeadSelection): number {
-  return 0;
+/** How many items (waiting, held and dead) and names of mirrored entries contain a text. */
+export type LaneFinding = LaneKey & { readonly items: number; readonly mirrors: number };
+
+/** The lanes that contain the text. Case-sensitive. Throws `HermesError` when the file cannot be read. */
+export function findInOutbox(home: string, text: string): readonly LaneFinding[] {
+  const find = (sql: Sql) =>
+    sql
+      .all<LaneKey & { id: number }>("SELECT id, provider, user FROM lanes ORDER BY provider, user")
+      .map((lane) => ({
+        provider: lane.provider,
+        user: lane.user,
+        items: idsWith(sql, lane, text).length,
+        mirrors: Number(
+          sql.get<{ n: number }>(
+            "SELECT count(*) AS n FROM mirrors WHERE lane = :lane AND instr(text, :text) > 0",
+            {
+              lane: lane.id,
+              text,
+            },
+          )?.n ?? 0,
+        ),
+      }));
+  return (readOnly(home, find) ?? []).filter(({ items, mirrors }) => items + mirrors > 0);
 }
 
-/** Lanes that hold the text, and in how many items, dead ones included. */
-export function findInOutbox(
-  _home: string,
-  _text: string,
-): readonly { readonly provider: string; readonly user: string; readonly items: number }[] {
-  return [];
+/** Files that were moved aside because they were damaged. Erasing does not reach the texts in them. Absolute paths. */
+export function damagedOutboxes(home: string): readonly string[] {
+  const path = outboxPath(home);
+  const prefix = `${basename(path)}.damaged-`;
+  return namesIn(dirname(path))
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => join(dirname(path), name));
 }

@@ -1,233 +1,254 @@
-// Writes that wait for a memory server, in `<home>/memory_outbox.db`. A write is on disk before the turn goes on, and is sent in order; a
-// crash, an outage or a refused key loses nothing. One lane is one provider and one user; lanes never wait for each other.
+// Writes that wait for a memory server. A lane is opened by the provider that sends from it; `commands.ts` reads the file without one.
+import { describeCause, forgetHolder, HermesError, isAliveHere, newHolder } from "../../../lib/index.ts";
+import type { Pauses } from "./batches.ts";
+import { OutboxDatabase, type Sql } from "./database.ts";
+import {
+  addMirror,
+  countAll,
+  deleteUnsent,
+  eraseLane,
+  eraseText,
+  findMirrors,
+  idsWith,
+  removeMirror,
+} from "./erase.ts";
+import {
+  addItem,
+  EMPTY_STATE,
+  findItem,
+  type LaneKey,
+  readHolders,
+  readItems,
+  readState,
+  releaseHeld,
+} from "./queue.ts";
+import { Sender } from "./sender.ts";
+import type {
+  Added,
+  Deliver,
+  LaneOptions,
+  LaneState,
+  Mirrors,
+  NewItem,
+  OutboxItem,
+  OutboxLane,
+} from "./types.ts";
 
-/** A write as a provider queues it. */
-export type NewItem = {
-  /** What `deliver` does with it: "turn", "mirror-add", "commit", ... */
-  readonly kind: string;
-  /** The conversation; items of different sessions never share a batch. "" for none. */
-  readonly sessionId: string;
-  /** A JSON value. */
-  readonly body: unknown;
-  /** An item with a key that is queued already, or was delivered before, is not added again. */
-  readonly dedupeKey?: string;
-  /** Kept back until `release`, or until the next process starts the lane. */
-  readonly isHeld?: boolean;
-};
+export { outboxPath } from "./database.ts";
+export type {
+  Added,
+  Batch,
+  Deliver,
+  Delivery,
+  LaneOptions,
+  LaneState,
+  Mirrored,
+  Mirrors,
+  NewItem,
+  OutboxItem,
+  OutboxLane,
+} from "./types.ts";
 
-export type OutboxItem = {
-  readonly id: number;
-  readonly kind: string;
-  readonly sessionId: string;
-  readonly body: unknown;
-  /** ISO, UTC. */
-  readonly createdAt: string;
-};
+const PAUSES: Pauses = { firstMs: 2_000, longestMs: 5 * 60_000, blockedMs: 5 * 60_000 };
 
-/** Consecutive items of one kind and session. A repeated delivery has the same id and the same items. */
-export type Batch = {
-  /** A UUID: the idempotency key, where the server has one. */
-  readonly id: string;
-  readonly kind: string;
-  readonly sessionId: string;
-  readonly items: readonly [OutboxItem, ...OutboxItem[]];
-  /** 1 for the first. From 2 on, an earlier attempt may have reached the server. */
-  readonly attempt: number;
-};
+/** Opens no file: that is done by the first call that needs it. */
+export function openLane(options: LaneOptions): OutboxLane {
+  return new Lane(options);
+}
 
-export type Delivery =
-  | { readonly kind: "delivered" }
-  /** Try again after a pause; the lane waits. */
-  | { readonly kind: "later"; readonly reason: string; readonly retryAfterMs?: number }
-  /** The key or the plan does not allow it: tried again every few minutes and at the next start; never given up. */
-  | { readonly kind: "blocked"; readonly reason: string }
-  /** The server will never take it. After 3 such answers it becomes a dead letter and the lane goes on. */
-  | { readonly kind: "refused"; readonly reason: string };
-
-export type Deliver = (batch: Batch, signal: AbortSignal) => Promise<Delivery>;
-
-export type Added =
-  | { readonly kind: "queued"; readonly id: number }
-  | { readonly kind: "known" }
-  /** The lane holds its limit of items or bytes: this item was refused and counted. */
-  | { readonly kind: "full"; readonly reason: string }
-  /** The file cannot be written. */
-  | { readonly kind: "failed"; readonly reason: string };
-
-export type LaneState = {
-  readonly waiting: number;
-  readonly held: number;
-  readonly dead: number;
-  /** Refused because the lane was full, since the file was made. */
-  readonly refused: number;
-  readonly lastError?: { readonly message: string; readonly at: string };
-  readonly lastDeliveryAt?: string;
-  /** The lane waits for a key or a plan. */
-  readonly blocked?: string;
-};
-
-/** The outbox of one provider and one user. */
-export interface OutboxLane {
-  /** Durable when it returns. Never throws. */
-  add(item: NewItem): Added;
-  /** Lets held items of the session go, or of all sessions. */
-  release(sessionId?: string): void;
-  /** Removes items that were not sent yet (undone turns); a batch that is being sent stays. Returns how many. */
-  withdraw(select: (item: OutboxItem) => boolean): number;
-  /** Held and waiting items, oldest first. */
-  items(): readonly OutboxItem[];
-  /** Starts sending: first what an earlier process left. */
-  start(deliver: Deliver, batchLimit: (kind: string) => number): void;
-  /** Waits until everything that is not held was delivered or died, or the lane has to pause, or `ms` are over. Resolves to what is left. */
-  flush(ms: number, signal?: AbortSignal): Promise<number>;
-  state(): LaneState;
-  /** Where an item is now; "gone": it was delivered or erased. */
-  where(id: number): "waiting" | "dead" | "gone";
-  /** Erases items, dead ones included, whose text contains `text`; with `isDryRun` only counts. Case-sensitive. */
-  forget(text: string, isDryRun: boolean): number;
-  /** Erases all items and mirrors of the lane; with `isDryRun` only counts. */
-  eraseAll(isDryRun: boolean): number;
-  /** What the mirrored entries of the curated memory are called at the server. */
+class Lane implements OutboxLane {
   readonly mirrors: Mirrors;
-  /** Stops sending; what is left stays. A running delivery is aborted. */
-  close(): void;
-}
+  readonly #options: LaneOptions;
+  readonly #key: LaneKey;
+  readonly #name: string;
+  readonly #database: OutboxDatabase;
+  /** Owner of the lease and of held items; other processes can find out whether it is still there. */
+  readonly #holder = newHolder();
+  readonly #stopListening: () => void;
+  #sender: Sender | undefined;
+  #isClosed = false;
 
-export type Mirrored = { readonly target: string; readonly text: string; readonly remoteId: string };
-
-export interface Mirrors {
-  add(mirrored: Mirrored): void;
-  /** The mirrored entry with this text; else those that contain it. */
-  find(target: string, text: string): readonly Mirrored[];
-  remove(mirrored: Mirrored): void;
-}
-
-export type LaneOptions = {
-  readonly home: string;
-  readonly provider: string;
-  /** "" for the owner of the home. */
-  readonly user: string;
-  /** False: the outbox is in memory, and what is left at the end is lost (config `memory.outbox`). */
-  readonly isDurable: boolean;
-  readonly maxItems: number;
-  readonly maxBytes: number;
-  readonly log: import("../../../lib/logger.ts").Logger;
-  /** Pauses after failures, in milliseconds; for tests. */
-  readonly pauses?: { readonly firstMs: number; readonly longestMs: number; readonly blockedMs: number };
-};
-
-export function outboxPath(home: string): string {
-  return `${home}/memory_outbox.db`;
-}
-
-// ---- PLACEHOLDER until branch `outbox` is merged: in memory, without pauses ----
-
-type Kept = OutboxItem & { state: "held" | "waiting" | "dead" };
-
-const lanes = new Map<string, { items: Kept[]; mirrors: Mirrored[]; keys: Set<string> }>();
-let nextId = 1;
-
-export function openLane({ home, provider, user }: LaneOptions): OutboxLane {
-  const key = JSON.stringify([home, provider, user]);
-  const lane = lanes.get(key) ?? { items: [], mirrors: [], keys: new Set<string>() };
-  lanes.set(key, lane);
-  let deliver: Deliver | undefined;
-  let limit: (kind: string) => number = () => 1;
-  let isSending = false;
-  let lastError: LaneState["lastError"];
-  const closing = new AbortController();
-  const waiting = () => lane.items.filter(({ state }) => state === "waiting");
-
-  async function send(): Promise<void> {
-    if (isSending || deliver === undefined || closing.signal.aborted) return;
-    isSending = true;
-    for (let head = waiting()[0]; head !== undefined; head = waiting()[0]) {
-      const { kind, sessionId } = head;
-      const items: Kept[] = [];
-      for (const item of waiting()) {
-        if (item.kind !== kind || item.sessionId !== sessionId || items.length >= limit(kind)) break;
-        items.push(item);
-      }
-      const batch = { id: crypto.randomUUID(), kind, sessionId, items, attempt: 1 } as unknown as Batch;
-      const outcome = await deliver(batch, closing.signal);
-      if (outcome.kind === "delivered") lane.items = lane.items.filter((item) => !items.includes(item));
-      else {
-        lastError = { message: outcome.reason, at: new Date().toISOString() };
-        if (outcome.kind !== "refused") break;
-        for (const item of items) item.state = "dead";
-      }
-    }
-    isSending = false;
+  constructor(options: LaneOptions) {
+    this.#options = options;
+    this.#key = { provider: options.provider, user: options.user };
+    this.#name = JSON.stringify(this.#key);
+    this.#database = OutboxDatabase.use(options);
+    this.#stopListening = this.#database.listen((lane) => {
+      if (lane === this.#name) this.#sender?.poke();
+    });
+    this.mirrors = this.#openMirrors();
   }
 
-  return {
-    add(item) {
-      if (item.dedupeKey !== undefined && lane.keys.has(item.dedupeKey)) return { kind: "known" };
-      if (item.dedupeKey !== undefined) lane.keys.add(item.dedupeKey);
-      const id = nextId++;
-      const { kind, sessionId } = item;
-      const body: unknown = JSON.parse(JSON.stringify(item.body));
-      const state = item.isHeld === true ? "held" : "waiting";
-      lane.items.push({ id, kind, sessionId, body, createdAt: new Date().toISOString(), state });
-      setImmediate(() => void send());
-      return { kind: "queued", id };
-    },
-    release(sessionId) {
-      for (const item of lane.items)
-        if (item.state === "held" && (sessionId === undefined || item.sessionId === sessionId))
-          item.state = "waiting";
-      setImmediate(() => void send());
-    },
-    withdraw(select) {
-      const before = lane.items.length;
-      lane.items = lane.items.filter((item) => !select(item));
-      return before - lane.items.length;
-    },
-    items: () => lane.items.filter(({ state }) => state !== "dead"),
-    start(how, batchLimit) {
-      deliver = how;
-      limit = batchLimit;
-      for (const item of lane.items) if (item.state === "held") item.state = "waiting";
-      setImmediate(() => void send());
-    },
-    async flush(ms) {
-      const until = Date.now() + ms;
-      void send();
-      while (isSending && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 5));
-      return waiting().length;
-    },
-    state: () => ({
-      waiting: waiting().length,
-      held: lane.items.filter(({ state }) => state === "held").length,
-      dead: lane.items.filter(({ state }) => state === "dead").length,
-      refused: 0,
-      lastError,
-    }),
-    where(id) {
-      const item = lane.items.find((each) => each.id === id);
-      return item === undefined ? "gone" : item.state === "dead" ? "dead" : "waiting";
-    },
-    forget(text, isDryRun) {
-      const hit = (item: Kept) => JSON.stringify(item.body).includes(JSON.stringify(text).slice(1, -1));
-      const count = lane.items.filter(hit).length;
-      if (!isDryRun) lane.items = lane.items.filter((item) => !hit(item));
+  add(item: NewItem): Added {
+    if (this.#isClosed) return { kind: "failed", reason: "The outbox is closed." };
+    const { maxItems, maxBytes } = this.#options;
+    try {
+      const body = JSON.stringify(item.body);
+      if (body === undefined) return { kind: "failed", reason: "The body of the write is not a JSON value." };
+      const request = { item, body, holder: this.#holder, now: new Date(), maxItems, maxBytes };
+      const added = this.#database.write((sql) => addItem(sql, this.#key, request));
+      if (added.kind === "queued" && !item.isHeld) this.#database.announce(this.#name);
+      if (added.kind === "full") this.#options.log.warn(added.reason);
+      return added;
+    } catch (cause) {
+      return { kind: "failed", reason: explain("A write could not be queued", cause) };
+    }
+  }
+
+  release(sessionId?: string): void {
+    const release = (sql: Sql) => {
+      if (sessionId !== undefined) return releaseHeld(sql, this.#key, { sessionId });
+      // Those of other running agents are not ours to release.
+      const orphaned = readHolders(sql, this.#key).filter((holder) => !isAliveHere(holder));
+      return releaseHeld(sql, this.#key, { holders: [this.#holder, ...orphaned] });
+    };
+    this.#quietly("Held writes could not be released", () => this.#database.change(release), 0);
+    this.#database.announce(this.#name);
+  }
+
+  withdraw(select: (item: OutboxItem) => boolean): number {
+    const ids = this.items()
+      .filter(select)
+      .map(({ id }) => id);
+    if (ids.length === 0) return 0;
+    return this.#quietly(
+      "Writes could not be withdrawn",
+      () => this.#erase((sql) => deleteUnsent(sql, ids)),
+      0,
+    );
+  }
+
+  items(): readonly OutboxItem[] {
+    const read = () => this.#database.read((sql) => readItems(sql, this.#key)) ?? [];
+    return this.#quietly("The outbox could not be read", read, []);
+  }
+
+  start(deliver: Deliver, batchLimit: (kind: string) => number): void {
+    if (this.#isClosed || this.#sender !== undefined) return;
+    const { log, pauses = PAUSES } = this.#options;
+    this.#sender = new Sender({
+      database: this.#database,
+      key: this.#key,
+      owner: this.#holder,
+      pauses,
+      log,
+      deliver,
+      batchLimit,
+      onFree: () => this.#database.announce(this.#name),
+    });
+  }
+
+  async flush(ms: number, signal?: AbortSignal): Promise<number> {
+    if (this.state().waiting > 0) await this.#sender?.flush(ms, signal);
+    return this.state().waiting;
+  }
+
+  state(): LaneState {
+    if (this.#isClosed) return EMPTY_STATE;
+    try {
+      return this.#database.read((sql) => readState(sql, this.#key)) ?? EMPTY_STATE;
+    } catch (cause) {
+      const message = explain("The state of the outbox could not be read", cause);
+      return { ...EMPTY_STATE, lastError: { message, at: new Date().toISOString() } };
+    }
+  }
+
+  where(id: number): "waiting" | "dead" | "gone" {
+    const find = () => this.#database.read((sql) => findItem(sql, this.#key, id)) ?? "gone";
+    // Nothing says that it was delivered.
+    return this.#quietly<"waiting" | "dead" | "gone">("The outbox could not be read", find, "waiting");
+  }
+
+  forget(text: string, isDryRun: boolean): number {
+    return this.#loudly("The outbox could not be searched for the text", () => {
+      const ids = this.#database.read((sql) => idsWith(sql, this.#key, text)) ?? [];
+      if (isDryRun) return ids.length;
+      const count = this.#erase((sql) => eraseText(sql, this.#key, text));
+      this.#sender?.abortSending((id) => ids.includes(id));
       return count;
-    },
-    eraseAll(isDryRun) {
-      const count = lane.items.length;
-      if (!isDryRun) lane.items = [];
+    });
+  }
+
+  eraseAll(isDryRun: boolean): number {
+    return this.#loudly("The outbox could not be erased", () => {
+      if (isDryRun) return this.#database.read((sql) => countAll(sql, this.#key)) ?? 0;
+      const count = this.#erase((sql) => eraseLane(sql, this.#key));
+      this.#sender?.abortSending(() => true);
       return count;
-    },
-    mirrors: {
-      add: (mirrored) => void lane.mirrors.push(mirrored),
-      find(target, text) {
-        const same = lane.mirrors.filter((each) => each.target === target && each.text === text);
-        return same.length > 0
-          ? same
-          : lane.mirrors.filter((each) => each.target === target && each.text.includes(text));
+    });
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#stopListening();
+    const finish = () => {
+      forgetHolder(this.#holder);
+      this.#database.announce(this.#name);
+      this.#database.release();
+    };
+    if (this.#sender === undefined) finish();
+    else void this.#sender.close().then(finish);
+  }
+
+  #openMirrors(): Mirrors {
+    const [database, key] = [this.#database, this.#key];
+    return {
+      add: (mirrored) =>
+        this.#quietly(
+          "The id of a mirrored entry could not be kept",
+          () => database.write((sql) => addMirror(sql, key, mirrored)),
+          undefined,
+        ),
+      find: (target, text) =>
+        this.#quietly(
+          "Mirrored entries could not be read",
+          () => database.read((sql) => findMirrors(sql, key, target, text)) ?? [],
+          [],
+        ),
+      remove: (mirrored) => {
+        const remove = () => this.#erase((sql) => removeMirror(sql, key, mirrored));
+        this.#quietly("A mirrored entry could not be removed", remove, 0);
       },
-      remove: (mirrored) => void (lane.mirrors = lane.mirrors.filter((each) => each !== mirrored)),
-    },
-    close: () => closing.abort(),
-  };
+    };
+  }
+
+  /** For calls of a running turn: a failure costs a line in the log. */
+  #quietly<T>(what: string, work: () => T, nothing: T): T {
+    if (this.#isClosed) return nothing;
+    try {
+      return work();
+    } catch (cause) {
+      this.#options.log.warn(explain(what, cause));
+      return nothing;
+    }
+  }
+
+  /** For calls of a user who must learn of a failure. */
+  #loudly(what: string, work: () => number): number {
+    if (this.#isClosed) return 0;
+    try {
+      return work();
+    } catch (cause) {
+      throw new HermesError("outbox-unavailable", `${explain(what, cause)}.`, {
+        hint: "Nothing was erased in the outbox. Close other processes that use it, check the disk, then try again.",
+        cause,
+      });
+    }
+  }
+
+  /** Without a file there is nothing to erase. */
+  #erase(work: (sql: Sql) => number): number {
+    const count = this.#database.change(work) ?? 0;
+    this.#database.emptyLog();
+    return count;
+  }
+}
+
+function explain(what: string, cause: unknown): string {
+  const why =
+    cause instanceof HermesError
+      ? [cause.message, cause.hint].filter(Boolean).join(" ")
+      : describeCause(cause);
+  return `${what}: ${why}`;
 }

@@ -1,10 +1,11 @@
-// Which process holds a lease or a lock in the shared file, and whether that process has ended. A holder is a text that contains
+// Which process holds a lease or a lock in a shared file, and whether that process has ended. A holder is a text that contains
 // a process id, in our format or in Hermes Agent's. A process id has no meaning on another machine or in another container, so a
 // process counts as ended only when this system can tell.
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { threadId } from "node:worker_threads";
-import { errnoCode, randomHex } from "../lib/index.ts";
+import { randomHex } from "./ports.ts";
+import { errnoCode } from "./result.ts";
 
 /** Holders of the agents that are open in this thread, shared with other copies of this package in the process. */
 const LIVE = Symbol.for("hermes-memory.live-lease-holders");
@@ -49,6 +50,12 @@ export function isDeadHere(holder: string): boolean {
   // In a container, a restarted program often has the same pid as before.
   if (pid === process.pid && thread !== undefined) return thread === THREAD && !liveHolders.has(holder);
   return isProcessGone(pid);
+}
+
+/** True when the holder's process is known to run on this machine. */
+export function isAliveHere(holder: string): boolean {
+  const { host } = partsOf(holder);
+  return host !== undefined && isHere(host) && !isDeadHere(holder);
 }
 
 /** For messages: `process 4711`, `process 4711 on elsewhere`, or the unchanged text. */

@@ -1,0 +1,439 @@
+// The file `memory_outbox.db`: one connection per process and home, its tables, and what happens when the file is damaged, was replaced,
+// or was written by a newer version.
+import { closeSync, existsSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
+import { describeCause, errnoCode, HermesError, sqliteCode } from "../../../lib/index.ts";
+import type { Logger } from "../../../lib/logger.ts";
+
+const SCHEMA_VERSION = 1;
+/** How long a call may block the event loop while another process writes. Writes of the outbox take milliseconds. */
+const BUSY_TIMEOUT_MS = 2_000;
+/** How long erasing waits for readers in other processes before it leaves old bytes in the log. */
+const CHECKPOINT_TIMEOUT_MS = 250;
+const PLAIN_ERROR = 1;
+const BUSY = 5;
+const CORRUPT = 11;
+const NO_SHARED_MEMORY = 15;
+const NOT_A_DATABASE = 26;
+
+const TABLES = `
+  CREATE TABLE lanes (
+    id INTEGER PRIMARY KEY,
+    provider TEXT NOT NULL,
+    user TEXT NOT NULL,
+    waiting INTEGER NOT NULL DEFAULT 0,
+    held INTEGER NOT NULL DEFAULT 0,
+    dead INTEGER NOT NULL DEFAULT 0,
+    bytes INTEGER NOT NULL DEFAULT 0,
+    refused INTEGER NOT NULL DEFAULT 0,
+    dropped INTEGER NOT NULL DEFAULT 0,
+    last_error TEXT,
+    last_error_at TEXT,
+    last_delivery_at TEXT,
+    blocked TEXT,
+    failures INTEGER NOT NULL DEFAULT 0,
+    pause_kind TEXT,
+    pause_until INTEGER NOT NULL DEFAULT 0,
+    lease_owner TEXT,
+    lease_until INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (provider, user)
+  );
+  CREATE TABLE items (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    lane INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('waiting', 'held', 'dead')),
+    kind TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    body TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    dedupe_key TEXT,
+    created_at TEXT NOT NULL,
+    holder TEXT,
+    in_batch INTEGER NOT NULL DEFAULT 0,
+    is_alone INTEGER NOT NULL DEFAULT 0,
+    prior_attempts INTEGER NOT NULL DEFAULT 0,
+    error TEXT
+  );
+  CREATE INDEX items_by_state ON items (lane, state, id);
+  CREATE INDEX items_in_batch ON items (lane, id) WHERE in_batch = 1;
+  CREATE UNIQUE INDEX items_by_key ON items (lane, dedupe_key) WHERE dedupe_key IS NOT NULL;
+  CREATE TABLE batches (
+    lane INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    refusals INTEGER NOT NULL DEFAULT 0
+  );
+  CREATE TABLE delivered_keys (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    lane INTEGER NOT NULL,
+    dedupe_key TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    UNIQUE (lane, dedupe_key)
+  );
+  CREATE INDEX delivered_keys_by_id ON delivered_keys (lane, id);
+  CREATE TABLE mirrors (
+    id INTEGER PRIMARY KEY,
+    lane INTEGER NOT NULL,
+    target TEXT NOT NULL,
+    text TEXT NOT NULL,
+    remote_id TEXT NOT NULL,
+    UNIQUE (lane, target, text, remote_id)
+  );
+  CREATE TRIGGER count_added AFTER INSERT ON items BEGIN
+    UPDATE lanes SET
+      waiting = waiting + (new.state = 'waiting'), held = held + (new.state = 'held'), dead = dead + (new.state = 'dead'),
+      bytes = bytes + (new.state <> 'dead') * new.bytes
+    WHERE id = new.lane;
+  END;
+  CREATE TRIGGER count_deleted AFTER DELETE ON items BEGIN
+    UPDATE lanes SET
+      waiting = waiting - (old.state = 'waiting'), held = held - (old.state = 'held'), dead = dead - (old.state = 'dead'),
+      bytes = bytes - (old.state <> 'dead') * old.bytes
+    WHERE id = old.lane;
+  END;
+  CREATE TRIGGER count_changed AFTER UPDATE OF state ON items BEGIN
+    UPDATE lanes SET
+      waiting = waiting + (new.state = 'waiting') - (old.state = 'waiting'),
+      held = held + (new.state = 'held') - (old.state = 'held'),
+      dead = dead + (new.state = 'dead') - (old.state = 'dead'),
+      bytes = bytes + (new.state <> 'dead') * new.bytes - (old.state <> 'dead') * old.bytes
+    WHERE id = new.lane;
+  END;
+`;
+
+type Values = Readonly<Record<string, SQLInputValue>>;
+
+/** Prepared statements of one connection. */
+export class Sql {
+  readonly #db: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  all<Row>(sql: string, values: Values = {}): Row[] {
+    return this.#statement(sql).all(values) as Row[];
+  }
+
+  get<Row>(sql: string, values: Values = {}): Row | undefined {
+    return this.#statement(sql).get(values) as Row | undefined;
+  }
+
+  /** How many rows it changed. */
+  run(sql: string, values: Values = {}): number {
+    return Number(this.#statement(sql).run(values).changes);
+  }
+
+  insert(sql: string, values: Values): number {
+    return Number(this.#statement(sql).run(values).lastInsertRowid);
+  }
+
+  #statement(sql: string): StatementSync {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#db.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+}
+
+type Opened = { readonly db: DatabaseSync; readonly sql: Sql; readonly inode: bigint };
+
+export type DatabaseOptions = { readonly home: string; readonly isDurable: boolean; readonly log: Logger };
+
+/** The open files of this process, by path. */
+const shared = new Map<string, OutboxDatabase>();
+
+export class OutboxDatabase {
+  readonly path: string;
+  readonly #isDurable: boolean;
+  readonly #key: string;
+  readonly #log: Logger;
+  readonly #listeners = new Set<(lane: string) => void>();
+  #users = 0;
+  #opened: Opened | undefined;
+  #lastWarning = "";
+
+  private constructor(key: string, { home, isDurable, log }: DatabaseOptions) {
+    this.#key = key;
+    this.path = outboxPath(home);
+    this.#isDurable = isDurable;
+    this.#log = log;
+  }
+
+  /** The connection of this process for the home; each `use` needs one `release`. Opens nothing yet. */
+  static use(options: DatabaseOptions): OutboxDatabase {
+    const key = `${options.isDurable ? "file" : "memory"}:${outboxPath(options.home)}`;
+    const database = shared.get(key) ?? new OutboxDatabase(key, options);
+    shared.set(key, database);
+    database.#users += 1;
+    return database;
+  }
+
+  release(): void {
+    this.#users -= 1;
+    if (this.#users > 0) return;
+    shared.delete(this.#key);
+    this.#close();
+  }
+
+  /** `listener` hears of changes that other lanes of this process make, with the name of the lane. Returns the end of it. */
+  listen(listener: (lane: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  announce(lane: string): void {
+    for (const listener of this.#listeners) listener(lane);
+  }
+
+  /** Undefined when there is no file. Throws SQLite's errors and `HermesError`. */
+  read<T>(work: (sql: Sql) => T): T | undefined {
+    return this.#isThere() ? this.#mending(({ sql }) => work(sql)) : undefined;
+  }
+
+  /** All changes of `work`, or none; makes the file. `work` may run twice. Throws SQLite's errors and `HermesError`. */
+  write<T>(work: (sql: Sql) => T): T {
+    return this.#mending((opened) => transaction(opened, work));
+  }
+
+  /** Like `write`, but undefined when there is no file. */
+  change<T>(work: (sql: Sql) => T): T | undefined {
+    return this.#isThere() ? this.write(work) : undefined;
+  }
+
+  /** Moves the log into the file and empties it, so that no deleted byte is left, unless another process reads from the log. */
+  emptyLog(): void {
+    if (!this.#isDurable || this.#opened === undefined) return;
+    const { db } = this.#opened;
+    try {
+      db.exec(`PRAGMA busy_timeout = ${CHECKPOINT_TIMEOUT_MS}`);
+      db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
+    } catch (cause) {
+      this.#log.debug("The log of the outbox could not be emptied.", { reason: describeCause(cause) });
+    } finally {
+      db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    }
+  }
+
+  #isThere(): boolean {
+    return this.#isDurable ? existsSync(this.path) : this.#opened !== undefined;
+  }
+
+  /** A damaged file is moved aside once, and `work` runs on a new one. */
+  #mending<T>(work: (opened: Opened) => T): T {
+    try {
+      return work(this.#current());
+    } catch (cause) {
+      if (!isDamage(cause) || !this.#isDurable) throw cause;
+      this.#moveAside(cause);
+      return work(this.#current());
+    }
+  }
+
+  #current(): Opened {
+    // Another process moved the file aside, or someone deleted it: what is written to the old one would be lost.
+    if (this.#opened !== undefined && this.#isDurable && this.#opened.inode !== inodeOf(this.path))
+      this.#close();
+    this.#opened ??= this.#isDurable ? this.#openFile() : openInMemory();
+    return this.#opened;
+  }
+
+  #openFile(): Opened {
+    createFile(this.path);
+    const problem = newerVersion(this.path);
+    if (problem !== undefined) {
+      this.#warnOnce(problem.message);
+      throw problem;
+    }
+    const db = new DatabaseSync(this.path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: false });
+    try {
+      const sql = new Sql(db);
+      enterWal(db);
+      db.exec("PRAGMA synchronous = FULL");
+      db.exec("PRAGMA secure_delete = ON");
+      prepareTables(db, sql);
+      return { db, sql, inode: inodeOf(this.path) };
+    } catch (cause) {
+      db.close();
+      throw cause;
+    }
+  }
+
+  #moveAside(cause: unknown): void {
+    const seen = this.#opened?.inode ?? inodeOf(this.path);
+    this.#close();
+    if (inodeOf(this.path) !== seen) return; // another process was faster
+    const aside = `${this.path}.damaged-${new Date().toISOString().replace(/[:.]/g, "-")}`;
+    // The log first: beside the new file it would be taken for the log of that.
+    for (const suffix of ["-wal", "-shm", ""]) renameIfThere(`${this.path}${suffix}`, `${aside}${suffix}`);
+    this.#log.warn(
+      `The outbox ${this.path} is damaged (${describeCause(cause)}). It was moved to ${aside}; writes that waited in it were not sent.`,
+    );
+  }
+
+  #warnOnce(message: string): void {
+    if (this.#lastWarning === message) return;
+    this.#lastWarning = message;
+    this.#log.warn(message);
+  }
+
+  #close(): void {
+    const opened = this.#opened;
+    this.#opened = undefined;
+    try {
+      opened?.db.close();
+    } catch (cause) {
+      this.#log.debug("The outbox could not be closed.", { reason: describeCause(cause) });
+    }
+  }
+}
+
+export function outboxPath(home: string): string {
+  return join(resolve(home), "memory_outbox.db");
+}
+
+/**
+ * For status: changes and creates nothing. Undefined when there is no file. Throws `HermesError` for a file that is damaged or newer.
+ */
+export function readOnly<T>(home: string, work: (sql: Sql) => T): T | undefined {
+  const path = outboxPath(home);
+  if (!existsSync(path)) return undefined;
+  try {
+    const problem = newerVersion(path);
+    if (problem !== undefined) throw problem;
+    return withReadOnly(path, (db) => (versionIn(db) === 0 ? undefined : work(new Sql(db))));
+  } catch (cause) {
+    if (cause instanceof HermesError) throw cause;
+    throw new HermesError(
+      "outbox-unreadable",
+      `The outbox ${path} cannot be read: ${describeCause(cause)}.`,
+      {
+        hint: isDamage(cause)
+          ? "The next agent that uses the provider moves the file aside and begins a new one."
+          : "Check the permissions of the file and its folder.",
+        cause,
+      },
+    );
+  }
+}
+
+/**
+ * Without a log, the file is opened as immutable: otherwise SQLite would create a log. If a log has appeared meanwhile, another process
+ * has begun to write, and `work` is repeated with it.
+ */
+function withReadOnly<T>(path: string, work: (db: DatabaseSync) => T): T {
+  const hasLog = () => existsSync(`${path}-wal`);
+  if (!hasLog()) {
+    const address = pathToFileURL(path);
+    address.searchParams.set("immutable", "1");
+    try {
+      using db = new DatabaseSync(address.href, { readOnly: true });
+      const value = work(db);
+      if (!hasLog()) return value;
+    } catch (cause) {
+      if (!hasLog()) throw cause;
+    }
+  }
+  using db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+  return work(db);
+}
+
+function newerVersion(path: string): HermesError | undefined {
+  const version = withReadOnly(path, versionIn);
+  if (version <= SCHEMA_VERSION) return undefined;
+  return new HermesError(
+    "outbox-newer",
+    `The outbox ${path} has version ${version}, and this program knows version ${SCHEMA_VERSION}. It was left as it is.`,
+    { hint: "Update hermes-memory, or move the file away." },
+  );
+}
+
+function versionIn(db: DatabaseSync): number {
+  return Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
+}
+
+/** Readable only by the owner. SQLite gives its log files the mode of the database. */
+function createFile(path: string): void {
+  if (existsSync(path)) return;
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (cause) {
+    if (errnoCode(cause) !== "EEXIST") throw cause;
+  }
+}
+
+/** SQLite does not wait for other processes that do the same at this moment. */
+function enterWal(db: DatabaseSync): void {
+  const until = performance.now() + BUSY_TIMEOUT_MS;
+  for (;;) {
+    try {
+      db.exec("PRAGMA journal_mode = WAL");
+      return;
+    } catch (cause) {
+      const code = (sqliteCode(cause) ?? 0) & 0xff;
+      if (code === NO_SHARED_MEMORY) return; // some network drives: it works with the journal mode that the file has
+      if (code !== BUSY || performance.now() > until) throw cause;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    }
+  }
+}
+
+function prepareTables(db: DatabaseSync, sql: Sql): void {
+  try {
+    if (versionIn(db) !== SCHEMA_VERSION) transaction({ sql, db }, () => createTables(db));
+    db.prepare("SELECT 1 FROM lanes, items, batches, delivered_keys, mirrors LIMIT 1").get();
+  } catch (cause) {
+    if (sqliteCode(cause) !== PLAIN_ERROR) throw cause; // that of a missing table, or one that is there already
+    throw new WrongTables(`it has other tables: ${describeCause(cause)}`, { cause });
+  }
+}
+
+/** Within a transaction. Another process may have made them meanwhile. */
+function createTables(db: DatabaseSync): void {
+  if (versionIn(db) === SCHEMA_VERSION) return;
+  db.exec(TABLES);
+  db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+}
+
+function openInMemory(): Opened {
+  const db = new DatabaseSync(":memory:");
+  createTables(db);
+  return { db, sql: new Sql(db), inode: 0n };
+}
+
+function transaction<T>({ sql, db }: Pick<Opened, "sql" | "db">, work: (sql: Sql) => T): T {
+  sql.run("BEGIN IMMEDIATE");
+  try {
+    const value = work(sql);
+    sql.run("COMMIT");
+    return value;
+  } catch (cause) {
+    if (db.isTransaction) sql.run("ROLLBACK"); // on a full disk SQLite has already rolled back
+    throw cause;
+  }
+}
+
+/** A file of this name that has other tables. */
+class WrongTables extends Error {}
+
+function isDamage(cause: unknown): boolean {
+  const code = (sqliteCode(cause) ?? 0) & 0xff;
+  return code === CORRUPT || code === NOT_A_DATABASE || cause instanceof WrongTables;
+}
+
+function inodeOf(path: string): bigint {
+  return statSync(path, { throwIfNoEntry: false, bigint: true })?.ino ?? 0n;
+}
+
+function renameIfThere(from: string, to: string): void {
+  try {
+    renameSync(from, to);
+  } catch (cause) {
+    if (errnoCode(cause) !== "ENOENT") throw cause;
+  }
+}
