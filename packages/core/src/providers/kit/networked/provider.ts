@@ -469,30 +469,31 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   async forget(text: string, { dry_run = false, signal }: ForgetOptions = {}): Promise<ForgetReport> {
     if (text === "") return { erased: 0 };
     const { connection, outbox, recalls } = await this.#readyToErase();
+    const { mirrors } = outbox;
+    const mirrored = (["memory", "user"] as const).flatMap((target) => mirrors.find(target, text));
     const queued = outbox.forget(text, dry_run);
     if (!dry_run) recalls.clear();
-    const { cannotErase } = connection;
-    const atServer: ForgetReport = (await connection.forget?.(text, dry_run, this.#untilClosed(signal))) ?? {
-      erased: 0,
-      remaining: cannotErase,
-    };
-    return { ...atServer, erased: atServer.erased + queued };
+    const atServer = await connection.forget?.(text, dry_run, this.#untilClosed(signal));
+    if (!dry_run) for (const each of mirrored) mirrors.remove(each); // they were needed to find the entries at the server
+    return sumOf(atServer, queued, connection.cannotErase);
   }
 
+  /** What waits here is erased even if the server cannot be reached; the failure is thrown afterwards. */
   async eraseUser({ dry_run = false, signal }: ForgetOptions = {}): Promise<ForgetReport> {
     const { connection, outbox, recalls, isOwnMemory } = await this.#readyToErase();
-    const queued = outbox.eraseAll(dry_run);
     if (!dry_run) recalls.clear();
     if (!isOwnMemory) {
       const remaining = `All users share one memory at ${this.#service.label} (user_scope: shared), so nothing was erased there.`;
-      return { erased: queued, remaining };
+      return { erased: outbox.eraseAll(dry_run), remaining };
     }
-    const { cannotErase } = connection;
-    const atServer: ForgetReport = (await connection.eraseUser?.(dry_run, this.#untilClosed(signal))) ?? {
-      erased: 0,
-      remaining: cannotErase,
-    };
-    return { ...atServer, erased: atServer.erased + queued };
+    let queued = 0;
+    let atServer: ForgetReport | undefined;
+    try {
+      atServer = await connection.eraseUser?.(dry_run, this.#untilClosed(signal));
+    } finally {
+      queued = outbox.eraseAll(dry_run);
+    }
+    return sumOf(atServer, queued, connection.cannotErase);
   }
 
   /** A write that is on its way now would come to the server after everything there was erased. */
@@ -553,6 +554,16 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     else this.#log.warn(message, fields);
     this.#warned.add(message);
   }
+}
+
+/** The report of the server with what was erased in the outbox; a service that cannot erase says why. */
+function sumOf(
+  atServer: ForgetReport | undefined,
+  queued: number,
+  cannotErase: string | undefined,
+): ForgetReport {
+  if (atServer !== undefined) return { ...atServer, erased: atServer.erased + queued };
+  return cannotErase === undefined ? { erased: queued } : { erased: queued, remaining: cannotErase };
 }
 
 /** Without fences and blanks at the ends, and without half characters, which no JSON body can carry. */
