@@ -2,10 +2,9 @@
 // turn is sent once; on a server that cannot append, each delivery is a document of its own.
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { outsideJsonOr, pyStrip, sha256, takeCodePoints } from "../../../lib/index.ts";
+import { pyStrip, takeCodePoints } from "../../../lib/index.ts";
 import type { ForgetReport, SessionSwitchOptions } from "../../contract.ts";
-import { ServiceError } from "../../kit/http.ts";
-import { fieldsOf, textIn } from "../../kit/networked/answers.ts";
+import { textIn } from "../../kit/networked/answers.ts";
 import type {
   Connection,
   ConnectionContext,
@@ -18,13 +17,14 @@ import type {
 } from "../../kit/networked/service.ts";
 import type { Batch, Delivery, NewItem } from "../../kit/outbox/outbox.ts";
 import { modeSentence } from "../../kit/provider-mode.ts";
-import { HindsightApi, type Retain, type RetainItem } from "./api.ts";
+import { HindsightApi } from "./api.ts";
 import { bankIdOf, isPerSession } from "./bank-id.ts";
 import { type DaemonTimes, EmbeddedDaemon, throughDaemon } from "./daemon.ts";
 import { type EraseTimes, eraseBank, forgetText } from "./erase.ts";
 import { baseUrlOf, FACT_TYPES, type HindsightSettings } from "./settings.ts";
 import { hasWord, hindsightTools } from "./tools.ts";
-import { itemOfTurns, metadataOf, parseTurnBody, type TurnBody, turnBody } from "./turns.ts";
+import { metadataOf, parseTurnBody, turnBody } from "./turns.ts";
+import { storedText, Writes } from "./writes.ts";
 
 /** For tests. */
 export type HindsightTimes = { readonly daemon?: Partial<DaemonTimes>; readonly erase?: EraseTimes };
@@ -32,15 +32,9 @@ export type HindsightTimes = { readonly daemon?: Partial<DaemonTimes>; readonly 
 const NOTHING: Recalled = { text: "", count: 0 };
 /** Turns in one request: what gathers during an outage needs few requests, and none of them is very long. */
 const TURNS_AT_ONCE = 20;
-/** Attempts for which a write waits until the server has finished what it accepted before. */
-const PATIENT_ATTEMPTS = 10;
-const BUSY_MS = 2_000;
 /** Turns of a session that an undo can reach. */
 const UNDO_DEPTH = 50;
 const PROBE_POLL_MS = 250;
-
-/** Where a mirrored entry or the self-test's memory is. */
-type Stored = { readonly bank: string; readonly document: string; readonly operation: string };
 
 export class HindsightConnection implements Connection {
   readonly tools: readonly ServiceTool[];
@@ -48,6 +42,7 @@ export class HindsightConnection implements Connection {
   readonly #settings: HindsightSettings;
   readonly #context: ConnectionContext;
   readonly #api: HindsightApi;
+  readonly #writes: Writes;
   readonly #eraseTimes: EraseTimes | undefined;
   #sessionId: string;
   /** By session. */
@@ -59,7 +54,6 @@ export class HindsightConnection implements Connection {
   #turnIndex = 0;
   /** A turn began and was not stored yet: an undo takes back that one. */
   #isTurnOpen = false;
-  readonly #banksWithMission = new Set<string>();
 
   constructor(settings: HindsightSettings, context: ConnectionContext, times: HindsightTimes = {}) {
     this.#settings = settings;
@@ -68,6 +62,8 @@ export class HindsightConnection implements Connection {
     this.#sessionId = context.sessionId;
     this.#parents.set(context.sessionId, context.options.parent_session_id ?? "");
     this.#api = connect(settings, context, times.daemon);
+    const { outbox, log } = context;
+    this.#writes = new Writes(this.#api, settings, { mirrors: outbox.mirrors, log });
     this.tools = hindsightTools({
       retain: (memory, signal) => this.#retainByTool(memory, signal),
       recall: (query, signal) => this.#recallTexts(this.#bank, query, signal),
@@ -76,7 +72,7 @@ export class HindsightConnection implements Connection {
     this.probe = {
       write: (text, signal) => this.#writeProbe(text, signal),
       finds: (text, signal) => this.#findsProbe(text, signal),
-      remove: (id, signal) => this.#removeStored(parseStored(id), signal),
+      remove: (id, signal) => this.#removeProbe(id, signal),
       indexesLater: "Hindsight extracts facts in the background.",
     };
   }
@@ -203,146 +199,28 @@ export class HindsightConnection implements Connection {
     ];
   }
 
+  async deliver(batch: Batch, signal: AbortSignal): Promise<Delivery> {
+    return await this.#writes.deliver(batch, signal);
+  }
+
   batchLimit(kind: string): number {
     return kind === "turn" ? TURNS_AT_ONCE : 1;
-  }
-
-  // ---- Sending ----
-
-  async deliver(batch: Batch, signal: AbortSignal): Promise<Delivery | void> {
-    const [{ body }] = batch.items;
-    switch (batch.kind) {
-      case "turn":
-        return await this.#sendTurns(batch, signal);
-      case "mirror-add":
-        return await this.#addMirror(fieldsOf(body), batch.id, signal);
-      case "mirror-remove":
-        return await this.#removeMirror(fieldsOf(body), batch.attempt, signal);
-      default:
-        return { kind: "refused", reason: `Hindsight does not know the kind '${batch.kind}'.` };
-    }
-  }
-
-  async #sendTurns(batch: Batch, signal: AbortSignal): Promise<Delivery | void> {
-    const { sessionId, attempt } = batch;
-    const { canAppend, hasOperationIds } = await this.#api.server(signal);
-    const isAppending = canAppend && sessionId !== "";
-    const { isAsync } = this.#settings;
-    const turns = batch.items.map(({ body }) => parseTurnBody(body));
-    for (const [index, group] of byBank(turns).entries()) {
-      const { bank } = group[0];
-      const operationId = index === 0 ? batch.id : derivedUuid(batch.id, index);
-      const item = this.#item({
-        ...itemOfTurns(group),
-        document_id: isAppending ? sessionId : `${sessionId || "turns"}-${operationId}`,
-        ...(isAppending ? { update_mode: "append" } : {}),
-      });
-      if (attempt > 1 && isAppending && !(isAsync && hasOperationIds)) {
-        // The server cannot recognise a repeated append, so it is asked whether an earlier attempt arrived.
-        const earlier = await this.#findAppended(bank, sessionId, item.content, signal);
-        if (earlier === "stored") continue;
-        if (earlier === "unknown" && attempt < PATIENT_ATTEMPTS) return busy(bank);
-      }
-      await this.#retain(bank, { item, isAsync, operationId }, signal);
-    }
-  }
-
-  async #findAppended(
-    bank: string,
-    document: string,
-    content: string,
-    signal: AbortSignal,
-  ): Promise<"stored" | "missing" | "unknown"> {
-    const found = await this.#api.document(bank, document, signal);
-    if (textIn(found?.original_text).includes(content)) return "stored";
-    return (await this.#api.pendingCount(bank, signal)) > 0 ? "unknown" : "missing";
-  }
-
-  async #addMirror(
-    { bank, target, text }: Readonly<Record<string, unknown>>,
-    operationId: string,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const mirrored = { target: textIn(target), text: textIn(text) };
-    const document = mirrorDocument(mirrored.target, mirrored.text);
-    const item = this.#item({
-      content: mirrored.text,
-      context:
-        mirrored.target === "user" ? "profile of the user (USER.md)" : "notes of the agent (MEMORY.md)",
-      metadata: { source: "curated-memory", target: mirrored.target },
-      document_id: document,
-      tags: this.#settings.retainTags,
-    });
-    const retain = { item, isAsync: this.#settings.isAsync, operationId };
-    const operation = await this.#retain(textIn(bank), retain, signal);
-    const { mirrors } = this.#context.outbox;
-    for (const old of mirrors.find(mirrored.target, mirrored.text))
-      if (old.text === mirrored.text) mirrors.remove(old);
-    const stored: Stored = { bank: textIn(bank), document, operation };
-    mirrors.add({ ...mirrored, remoteId: JSON.stringify(stored) });
-  }
-
-  async #removeMirror(
-    { bank, target, text }: Readonly<Record<string, unknown>>,
-    attempt: number,
-    signal: AbortSignal,
-  ): Promise<Delivery | void> {
-    const { mirrors } = this.#context.outbox;
-    const known = mirrors.find(textIn(target), textIn(text));
-    for (const mirrored of known) {
-      const stored = parseStored(mirrored.remoteId);
-      // An entry that the server has not processed yet would appear after it was deleted.
-      if (!(await this.#isProcessed(stored, signal)) && attempt < PATIENT_ATTEMPTS) return busy(stored.bank);
-      await this.#api.deleteDocument(stored.bank, stored.document, signal);
-      mirrors.remove(mirrored);
-    }
-    if (known.length > 0) return;
-    await this.#api.deleteDocument(textIn(bank), mirrorDocument(textIn(target), textIn(text)), signal);
-  }
-
-  /** The fields that every item has. */
-  #item(item: RetainItem): RetainItem {
-    const { retainContext, observationScopes } = this.#settings;
-    const scopes = observationScopes === undefined ? {} : { observation_scopes: observationScopes };
-    const { tags = [], ...rest } = item;
-    return { context: retainContext, ...rest, ...(tags.length > 0 ? { tags } : {}), ...scopes };
-  }
-
-  async #retain(bank: string, retain: Retain, signal: AbortSignal): Promise<string> {
-    await this.#sendMissions(bank, signal);
-    return await this.#api.retain(bank, retain, signal);
-  }
-
-  /** Before the first write to a bank, so that its facts are extracted by the mission. */
-  async #sendMissions(bank: string, signal: AbortSignal): Promise<void> {
-    const { bankMission, retainMission } = this.#settings;
-    if ((bankMission === "" && retainMission === "") || this.#banksWithMission.has(bank)) return;
-    try {
-      const reflect = bankMission === "" ? {} : { reflect_mission: bankMission };
-      const extract = retainMission === "" ? {} : { retain_mission: retainMission };
-      await this.#api.setMissions(bank, { ...reflect, ...extract }, signal);
-    } catch (cause) {
-      // A server that refuses the mission still stores turns; an outage concerns both.
-      if (!(cause instanceof ServiceError) || !isRefusal(cause)) throw cause;
-      this.#context.log.warn(`Hindsight refused the bank's mission: ${cause.message}`, { bank });
-    }
-    this.#banksWithMission.add(bank);
   }
 
   async #retainByTool(
     memory: { readonly content: string; readonly context: string; readonly tags: readonly string[] },
     signal: AbortSignal,
   ): Promise<void> {
-    const { retainTags, retainSource, retainContext, isAsync } = this.#settings;
+    const { retainTags, retainSource, retainContext } = this.#settings;
     const at = this.#context.clock.now().toISOString();
     const about = { at, sessionId: this.#sessionId, messageCount: 1, turnIndex: this.#turnIndex };
-    const item = this.#item({
+    const item = {
       content: memory.content,
       context: memory.context || retainContext,
       metadata: metadataOf(retainSource, this.#context.options, about),
       tags: [...new Set([...retainTags, ...memory.tags])],
-    });
-    await this.#retain(this.#bank, { item, isAsync, operationId: randomUUID() }, signal);
+    };
+    await this.#writes.retain(this.#bank, item, randomUUID(), signal);
   }
 
   // ---- Checks ----
@@ -356,14 +234,12 @@ export class HindsightConnection implements Connection {
   async #writeProbe(text: string, signal: AbortSignal): Promise<string> {
     const bank = this.#bank;
     const document = `self-test-${randomUUID()}`;
-    const { isAsync, retainTags } = this.#settings;
-    const item = this.#item({ content: text, document_id: document, tags: retainTags });
-    const operation = await this.#api.retain(bank, { item, isAsync, operationId: randomUUID() }, signal);
-    const stored: Stored = { bank, document, operation };
-    return JSON.stringify(stored);
+    const item = { content: text, document_id: document, tags: this.#settings.retainTags };
+    const operation = await this.#writes.retain(bank, item, randomUUID(), signal);
+    return storedText({ bank, document, operation });
   }
 
-  /** The server's model may have reworded the text, so the number in it counts too. */
+  /** The server's model may have reworded the text; the number in it stays. */
   async #findsProbe(text: string, signal: AbortSignal): Promise<boolean> {
     const { budget, recallMaxTokens } = this.#settings;
     const ask = { query: text, types: FACT_TYPES, budget, max_tokens: recallMaxTokens };
@@ -371,16 +247,9 @@ export class HindsightConnection implements Connection {
     return (await this.#api.recall(this.#bank, ask, signal)).some((fact) => textIn(fact.text).includes(id));
   }
 
-  async #removeStored(stored: Stored, signal: AbortSignal): Promise<void> {
-    while (!(await this.#isProcessed(stored, signal))) await sleep(PROBE_POLL_MS, undefined, { signal });
-    await this.#api.deleteDocument(stored.bank, stored.document, signal);
-  }
-
-  /** Cancels what has not begun. */
-  async #isProcessed({ bank, operation }: Stored, signal: AbortSignal): Promise<boolean> {
-    if (operation === "" || !(await this.#api.isPending(bank, operation, signal))) return true;
-    await this.#api.cancel(bank, operation, signal);
-    return !(await this.#api.isPending(bank, operation, signal));
+  async #removeProbe(stored: string, signal: AbortSignal): Promise<void> {
+    while ((await this.#writes.remove(stored, signal)) === "busy")
+      await sleep(PROBE_POLL_MS, undefined, { signal });
   }
 
   // ---- Erasing ----
@@ -392,7 +261,7 @@ export class HindsightConnection implements Connection {
 
   async eraseUser(isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport> {
     const report = await eraseBank(this.#place(), { isDryRun, signal });
-    if (!isDryRun) this.#banksWithMission.delete(this.#bank);
+    if (!isDryRun) this.#writes.forgetMission(this.#bank);
     return this.#withOtherSessions(report);
   }
 
@@ -455,39 +324,4 @@ function connect(
     });
   const http = context.http({ baseUrl: daemon.url, headers: () => ({}), timeoutMs });
   return new HindsightApi(throughDaemon(http, daemon, timeoutMs), onOld);
-}
-
-function isRefusal({ failure }: ServiceError): boolean {
-  return ["refused", "not-found", "conflict"].includes(failure.kind);
-}
-
-function busy(bank: string): Delivery {
-  const reason = `Hindsight has not finished earlier writes to the bank ${bank}.`;
-  return { kind: "later", reason, retryAfterMs: BUSY_MS };
-}
-
-/** Follows from the text, so that the same entry is one document. */
-function mirrorDocument(target: string, text: string): string {
-  return `curated-${target}-${sha256(text).slice(0, 32)}`;
-}
-
-function parseStored(text: string): Stored {
-  const { bank, document, operation } = fieldsOf(outsideJsonOr(text, undefined));
-  return { bank: textIn(bank), document: textIn(document), operation: textIn(operation) };
-}
-
-/** Neighbours in the same bank. A session has one bank, unless the settings changed while its turns waited. */
-function byBank(turns: readonly TurnBody[]): readonly (readonly [TurnBody, ...TurnBody[]])[] {
-  const groups: [TurnBody, ...TurnBody[]][] = [];
-  for (const turn of turns) {
-    const last = groups.at(-1);
-    if (last !== undefined && last[0].bank === turn.bank) last.push(turn);
-    else groups.push([turn]);
-  }
-  return groups;
-}
-
-function derivedUuid(id: string, index: number): string {
-  const hex = sha256(`${id} ${index}`);
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
