@@ -1,6 +1,12 @@
 // The wire of Hindsight below /v1/default/banks/{bank}: one method per request, answers reduced to what this provider uses.
 import { withoutUndefined } from "../../../lib/index.ts";
-import { type HttpCall, type HttpClient, ServiceError, segment } from "../../kit/http.ts";
+import {
+  type HttpCall,
+  type HttpClient,
+  type HttpFailureKind,
+  ServiceError,
+  segment,
+} from "../../kit/http.ts";
 import { type Fields, fieldsOf, numberIn, recordsOf, textIn } from "../../kit/networked/answers.ts";
 import type { ObservationScopes } from "./settings.ts";
 
@@ -45,6 +51,8 @@ const RECALL_MS = 30_000;
 /** A server whose version is unknown counts as old for this long. */
 const UNKNOWN_FOR_MS = 60_000;
 const PAGE = 100;
+/** Failures that say nothing about the version. */
+const NO_ANSWER: readonly HttpFailureKind[] = ["paused", "unreachable", "timeout", "aborted", "throttled"];
 
 export class HindsightApi {
   readonly #http: HttpClient;
@@ -76,8 +84,7 @@ export class HindsightApi {
       timeoutMs: VERSION_MS,
       signal,
     });
-    if (!answer.ok && answer.error.status === undefined && answer.error.kind !== "bad-answer")
-      throw new ServiceError(answer.error);
+    if (!answer.ok && NO_ANSWER.includes(answer.error.kind)) throw new ServiceError(answer.error);
     const facts = serverFacts(answer.ok ? answer.value : undefined);
     this.#server = { facts, at: performance.now() };
     if (!facts.canAppend) this.#onOld();
@@ -101,8 +108,9 @@ export class HindsightApi {
       isRepeatable: hasId || (item.document_id !== undefined && item.update_mode === undefined),
     });
     if (answer.ok) return textIn(fieldsOf(answer.value).operation_id);
-    // The id is ours, so an earlier attempt reached the server, with other settings for the same turns.
-    if (hasId && answer.error.kind === "conflict") return operationId;
+    // The id is ours: an earlier attempt reached the server, with other settings for the same turns.
+    if (hasId && answer.error.kind === "conflict" && (await this.#hasOperation(bank, operationId, signal)))
+      return operationId;
     throw new ServiceError(answer.error);
   }
 
@@ -137,6 +145,11 @@ export class HindsightApi {
   async isPending(bank: string, operation: string, signal: AbortSignal): Promise<boolean> {
     const answer = await this.#found({ method: "GET", path: operationPath(bank, operation), signal });
     return isPendingStatus(fieldsOf(answer).status);
+  }
+
+  async #hasOperation(bank: string, operation: string, signal: AbortSignal): Promise<boolean> {
+    const answer = await this.#found({ method: "GET", path: operationPath(bank, operation), signal });
+    return !["", "not_found"].includes(textIn(fieldsOf(answer).status));
   }
 
   /** What has begun cannot be cancelled any more; that is no failure. */
