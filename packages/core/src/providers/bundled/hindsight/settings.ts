@@ -2,11 +2,11 @@
 // environment fills a key that the file does not have. Reading uses the default for an unusable value and reports it as a remark.
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { isAbsent, isRecord, outsideJsonOr, pyStrip } from "../../../lib/index.ts";
+import { HermesError, isAbsent, isRecord, outsideJsonOr, pyStrip } from "../../../lib/index.ts";
 import type { ConfigField } from "../../contract.ts";
 import type { CommonSettings, Environment, Place } from "../../kit/networked/service.ts";
 import { COMMON_FIELDS, MODE_FIELD, readCommon, saveValues } from "../../kit/networked/settings.ts";
-import { readBoolean, readNumber, readSettings, readText } from "../../kit/settings.ts";
+import { readBoolean, readNumber, readSettings, readText, writeSettings } from "../../kit/settings.ts";
 import { type EmbeddedSettings, findProgram } from "./daemon-profile.ts";
 
 export const SETTINGS_FILE = join("hindsight", "config.json");
@@ -133,6 +133,25 @@ export function savedAnswers({ home, env }: Place): Values {
 
 export function saveHindsightSettings(values: Readonly<Record<string, string>>, home: string): void {
   saveValues(values, FIELDS, { home, fileName: SETTINGS_FILE });
+}
+
+/** Before the first save: the file of an older installation would no longer be read once there is one in the home. */
+export function adoptOldSettings(home: string, env: Environment): void {
+  const { values, problem } = readSettings(home, SETTINGS_FILE);
+  if (problem !== undefined || Object.keys(values).length > 0) return;
+  saveRaw(savedValues(home, env).values, home);
+}
+
+/** A key in the file would win over the one that setup saves in `.env`. */
+export function removeSavedKey(key: string, home: string): void {
+  const names = [key, ...(SOURCES[key]?.also ?? [])];
+  saveRaw(Object.fromEntries(names.map((name) => [name, undefined])), home);
+}
+
+function saveRaw(changes: Values, home: string): void {
+  if (Object.keys(changes).length === 0) return;
+  const written = writeSettings(home, SETTINGS_FILE, changes);
+  if (!written.ok) throw new HermesError("settings-not-saved", written.error);
 }
 
 /** The first of the two files that can be read is the whole file part. */

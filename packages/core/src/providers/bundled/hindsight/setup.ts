@@ -7,9 +7,11 @@ import type { ConfigField, PostSetupOptions } from "../../contract.ts";
 import type { Environment } from "../../kit/networked/service.ts";
 import { profilePort, writeProfile } from "./daemon-profile.ts";
 import {
+  adoptOldSettings,
   type Deployment,
   FIELDS,
   readHindsightSettings,
+  removeSavedKey,
   SETTINGS_FILE,
   savedAnswers,
   saveHindsightSettings,
@@ -32,10 +34,13 @@ export async function setUpHindsight(
   const answers = await collectAnswers({ home, env, options });
   const fields = FIELDS.filter(({ key }) => answers.has(key));
   const settings = fields.filter(({ secret }) => secret !== true);
+  adoptOldSettings(home, env);
   saveHindsightSettings(Object.fromEntries(settings.map(({ key }) => [key, answers.get(key) ?? ""])), home);
-  for (const { key, env_var } of fields) {
+  for (const { key, env_var, secret } of fields) {
     const value = answers.get(key) ?? "";
-    if (env_var !== undefined && value !== "") saveVariable(home, env, env_var, value);
+    if (env_var === undefined || value === "") continue;
+    saveVariable(home, env, env_var, value);
+    if (secret === true) removeSavedKey(key, home);
   }
   const now = readHindsightSettings({ home, env });
   if (now.deployment === "local_embedded") {
