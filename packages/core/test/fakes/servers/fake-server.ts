@@ -27,7 +27,10 @@ export type FormPart = {
   readonly name: string;
   readonly filename?: string;
   readonly contentType?: string;
+  /** The bytes as text. */
   readonly value: string;
+  /** An archive or an image cannot be read back from `value`. */
+  readonly bytes: Uint8Array;
 };
 
 export type FakeReply = {
@@ -245,14 +248,15 @@ function parseForm(bytes: Buffer, boundary: string): readonly FormPart[] {
   return parts.map((part) => {
     const gap = part.indexOf("\r\n\r\n");
     const head = Buffer.from(part.slice(0, gap), "latin1").toString("utf8");
-    const value = Buffer.from(part.slice(gap + 4, -2), "latin1").toString("utf8");
+    const value = Buffer.from(part.slice(gap + 4, -2), "latin1");
     const filename = /filename="([^"]*)"/i.exec(head)?.[1];
     const type = /content-type:\s*([^\r\n]+)/i.exec(head)?.[1];
     return {
       name: /[; ]name="([^"]*)"/i.exec(head)?.[1] ?? "",
       ...(filename === undefined ? {} : { filename }),
       ...(type === undefined ? {} : { contentType: type }),
-      value,
+      value: value.toString("utf8"),
+      bytes: value,
     };
   });
 }

@@ -135,7 +135,10 @@ export class FakeHindsight extends FakeServer {
     if (bankId === "") return NOT_FOUND;
     if (this.movingBanks.has(bankId))
       return { ...failure(503, "The bank is moving"), headers: { "retry-after": "1" } };
-    return this.#inBank(bankId, rest, request);
+    const isNew = !this.#banks.has(bankId);
+    const reply = this.#inBank(bankId, rest, request);
+    if (isNew && reply.status >= 400) this.#banks.delete(bankId); // a refused request makes no bank
+    return reply;
   }
 
   #inBank(id: string, [kind, item, ...more]: readonly string[], request: SeenRequest): FakeReply {

@@ -12,7 +12,7 @@ type RecordedRequest = {
 
 type RecordedResponse = { readonly status: number | null; readonly body: unknown };
 
-export type Exchange = { readonly request: RecordedRequest; readonly response: RecordedResponse };
+type Exchange = { readonly request: RecordedRequest; readonly response: RecordedResponse };
 
 /** One line whose requests all succeeded: the last exchange, and those that the client needed before it. */
 export type Recording = Exchange & {
@@ -64,11 +64,18 @@ type RecordedPart = {
   readonly value: string;
 };
 
+const EMPTY_ZIP = Buffer.concat([Buffer.from("PK\x05\x06"), Buffer.alloc(18)]);
+
 function formOf(parts: unknown): FormData {
   const form = new FormData();
   for (const { name, filename, content_type: type, value } of parts as readonly RecordedPart[])
     if (filename === undefined) form.append(name, value);
-    else form.append(name, new Blob([value], type === undefined ? {} : { type }), filename);
+    else
+      form.append(
+        name,
+        new Blob([value === "<zip bytes>" ? EMPTY_ZIP : value], type === undefined ? {} : { type }),
+        filename,
+      );
   return form;
 }
 
