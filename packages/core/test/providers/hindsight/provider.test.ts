@@ -1,5 +1,5 @@
 // Hindsight against its fake server: turns, sessions, recall, tools, curated entries, erasing, users.
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { call, requestsTo, retains, settleOutbox, startFake, startProvider, storedTexts } from "./support.ts";
 
 const OPTIONS = { session_id: "session-1" };
@@ -538,7 +538,8 @@ describe("checks", () => {
     const { provider, fake } = await startProvider();
     fake.settleByHand = true;
     const timer = setInterval(() => fake.settle(), 300);
-    const report = await provider.selfTest?.(AbortSignal.timeout(20_000)).finally(() => clearInterval(timer));
+    onTestFinished(() => clearInterval(timer));
+    const report = await provider.selfTest?.(AbortSignal.timeout(20_000));
     expect(report?.steps.map(({ name }) => name)).toEqual(["connect", "write", "recall", "clean up"]);
     fake.settle();
     expect(fake.documents("hermes")).toEqual([]);

@@ -183,7 +183,7 @@ export class EmbeddedDaemon {
 /** Requests wait for the daemon; one that cannot connect starts it again and is sent once more. */
 export function throughDaemon(http: HttpClient, daemon: EmbeddedDaemon, waitMs: number): HttpClient {
   const request: HttpClient["request"] = async (call) => {
-    const limit = AbortSignal.timeout(call.timeoutMs ?? waitMs);
+    const limit = AbortSignal.timeout(waitMs); // its own limit is for the answer of a running server
     const signal = call.signal === undefined ? limit : AbortSignal.any([call.signal, limit]);
     const started = await daemon.ready(signal);
     if (!started.ok) return err(notRunning(started.error));
