@@ -51,7 +51,12 @@ memoryProviderContract({ describe, it, expect }, "hindsight", {
   create: (home) =>
     createHindsightProvider({
       home,
-      env: { HOME: home, HINDSIGHT_API_URL: hindsight.url, HINDSIGHT_BANK_ID: bankOf(home) },
+      env: {
+        HOME: home,
+        HINDSIGHT_API_URL: hindsight.url,
+        HINDSIGHT_BANK_ID: bankOf(home),
+        HINDSIGHT_TIMEOUT: "3",
+      },
     }),
   stored: (home) => {
     const banks = hindsight.banks().filter((bank) => bank.startsWith(bankOf(home)));

@@ -31,7 +31,7 @@ function apiOf(fake: FakeHindsight): HindsightApi {
     breaker: new Breaker({ failures: 100 }),
     closing: closing.signal,
   });
-  return new HindsightApi(http, () => {});
+  return new HindsightApi(http, 2_000, () => {});
 }
 
 const { signal } = new AbortController();

@@ -47,6 +47,7 @@ export type ServerFacts = {
 export type Missions = { readonly reflect_mission?: string; readonly retain_mission?: string };
 
 const VERSION_MS = 5_000;
+/** Unless every request has less. */
 const RECALL_MS = 30_000;
 /** A server whose version is unknown counts as old for this long. */
 const UNKNOWN_FOR_MS = 60_000;
@@ -56,12 +57,14 @@ const NO_ANSWER: readonly HttpFailureKind[] = ["paused", "unreachable", "timeout
 
 export class HindsightApi {
   readonly #http: HttpClient;
+  readonly #recallMs: number;
   readonly #onOld: () => void;
   #server: { readonly facts: ServerFacts; readonly at: number } | undefined;
 
   /** `onOld` is told when a server is found that cannot append. */
-  constructor(http: HttpClient, onOld: () => void) {
+  constructor(http: HttpClient, timeoutMs: number, onOld: () => void) {
     this.#http = http;
+    this.#recallMs = Math.min(RECALL_MS, timeoutMs);
     this.#onOld = onOld;
   }
 
@@ -119,7 +122,7 @@ export class HindsightApi {
     // Without `entities: null` the server adds what it knows about every entity.
     const json = withoutUndefined({ ...body, include: { entities: null } });
     const path = `${bankPath(bank)}/memories/recall`;
-    const answer = await this.#post(path, json, { signal, timeoutMs: RECALL_MS, isRepeatable: true });
+    const answer = await this.#post(path, json, { signal, timeoutMs: this.#recallMs, isRepeatable: true });
     return recordsOf(fieldsOf(answer).results);
   }
 

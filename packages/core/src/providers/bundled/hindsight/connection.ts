@@ -307,7 +307,8 @@ function connect(
   if (deployment !== "local_embedded") {
     const headers = (): Record<string, string> =>
       apiKey === "" ? {} : { authorization: `Bearer ${apiKey}` };
-    return new HindsightApi(context.http({ baseUrl: baseUrlOf(settings), headers, timeoutMs }), onOld);
+    const http = context.http({ baseUrl: baseUrlOf(settings), headers, timeoutMs });
+    return new HindsightApi(http, timeoutMs, onOld);
   }
   const { agent_context = "primary", platform = "cli" } = options;
   const isLooking = !isWriting && agent_context === "primary" && platform !== "cron";
@@ -323,5 +324,5 @@ function connect(
       if (!started.ok) throw new Error(started.error);
     });
   const http = context.http({ baseUrl: daemon.url, headers: () => ({}), timeoutMs });
-  return new HindsightApi(throughDaemon(http, daemon, timeoutMs), onOld);
+  return new HindsightApi(throughDaemon(http, daemon, timeoutMs), timeoutMs, onOld);
 }
