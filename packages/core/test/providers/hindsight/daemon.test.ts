@@ -63,7 +63,12 @@ async function machine({ program = "hindsight-embed" } = {}): Promise<Machine> {
         .map((line) => JSON.parse(line)),
     async open(settings = {}) {
       const daemon = { startMs: 20_000, pollMs: 50, pauseMs: 0 };
-      const provider = createHindsightProvider({ home, env, times: { daemon } });
+      const provider = createHindsightProvider({
+        home,
+        env,
+        times: { daemon },
+        limits: { breakerFailures: 1_000 },
+      });
       provider.saveConfig?.({ mode: "local_embedded", ...settings }, home);
       await provider.initialize("session-1", {
         hermes_home: home,
