@@ -132,6 +132,14 @@ it("finds the running daemon, restarts it only for other settings, and starts it
   expect(kinds(commands()).slice(5)).toEqual(["start"]);
 }, 60_000);
 
+it("is started once for all connections of a process", async () => {
+  const { open, commands } = await machine();
+  const providers = await Promise.all([open(), open(), open()]);
+  for (const provider of providers)
+    expect(await call(provider, "hindsight_recall", { query: "kiln" })).toHaveProperty("result");
+  expect(kinds(commands())).toEqual(["create", "start"]);
+}, 60_000);
+
 it("says what failed, and initialize does not wait for it", async () => {
   const { open, env, home } = await machine();
   env.FAKE_EMBED_FAILS = "start";

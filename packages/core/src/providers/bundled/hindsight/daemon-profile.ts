@@ -70,7 +70,7 @@ export function profileValues(settings: EmbeddedSettings): Readonly<Record<strin
   return Object.fromEntries(lines.filter(([, value]) => value !== ""));
 }
 
-function profilePath({ userHome, profile }: EmbeddedSettings): string {
+export function profilePath({ userHome, profile }: EmbeddedSettings): string {
   return join(userHome, ".hindsight", "profiles", `${profile}.env`);
 }
 

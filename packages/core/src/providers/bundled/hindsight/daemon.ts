@@ -12,6 +12,7 @@ import {
   type EmbeddedSettings,
   hasProfileChanged,
   LLM_KEY,
+  profilePath,
   profilePort,
   profileValues,
   writeProfile,
@@ -30,6 +31,9 @@ export type DaemonTimes = {
 const TIMES: DaemonTimes = { startMs: 60_000, pollMs: 1_000, commandMs: 15 * 60_000, pauseMs: 30_000 };
 const HEALTH_MS = 2_000;
 const OUTPUT_BYTES = 256 * 1024;
+
+/** Starts that run now, by profile: a gateway has a connection for each user, and all use one daemon. */
+const starts = new Map<string, Promise<Result<void, string>>>();
 
 type DaemonOptions = {
   readonly settings: EmbeddedSettings;
@@ -50,8 +54,6 @@ export class EmbeddedDaemon {
   #isUp = false;
   #failure: { readonly reason: string; readonly at: number } | undefined;
   #looking: Promise<Result<void, string>> | undefined;
-  /** `daemon start` and the steps before it, while they run. */
-  #starting: Promise<Result<void, string>> | undefined;
 
   constructor({ settings, context, mayStart, times }: DaemonOptions) {
     this.#settings = settings;
@@ -95,17 +97,16 @@ export class EmbeddedDaemon {
     if (!this.#mayStart)
       return err(`the Hindsight daemon does not run at ${this.url}. A conversation starts it`);
     let failed: string | undefined;
-    this.#starting ??= this.#start(isHealthy).finally(() => {
-      this.#starting = undefined;
-    });
-    void this.#starting.then((outcome) => {
+    let isStarting = true;
+    void this.#startOnce(isHealthy).then((outcome) => {
+      isStarting = false;
       if (!outcome.ok) failed = outcome.error;
     });
     const until = performance.now() + this.#times.startMs;
     while (failed === undefined && performance.now() < until) {
       await sleep(this.#times.pollMs, undefined, { ref: false });
       // During a restart the old daemon answers until it is stopped.
-      const isOldOne = isHealthy && this.#starting !== undefined;
+      const isOldOne = isHealthy && isStarting;
       if (!isOldOne && (await this.#isHealthy())) return ok(undefined);
     }
     const seconds = Math.round(this.#times.startMs / 1000);
@@ -117,6 +118,13 @@ export class EmbeddedDaemon {
   async #isHealthy(): Promise<boolean> {
     const call: HttpCall = { method: "GET", path: "/health", expects: "nothing", repeats: 0 };
     return (await this.#http.request({ ...call, ignoresBreaker: true })).ok;
+  }
+
+  #startOnce(isRunning: boolean): Promise<Result<void, string>> {
+    const place = profilePath(this.#settings);
+    const running = starts.get(place) ?? this.#start(isRunning).finally(() => void starts.delete(place));
+    starts.set(place, running);
+    return running;
   }
 
   async #start(isRunning: boolean): Promise<Result<void, string>> {
