@@ -33,7 +33,7 @@ async function machine({ program = "hindsight-embed" } = {}): Promise<Machine> {
   const [home, userHome] = [tempDirectory(), tempDirectory()];
   const bin = join(userHome, "bin");
   mkdirSync(bin);
-  const script = join(import.meta.dirname, "fake-embed.ts");
+  const script = join(import.meta.dirname, "embed-process.ts");
   const shift = program === "uvx" ? "shift\n" : "";
   writeFileSync(join(bin, program), `#!/bin/sh\n${shift}exec "${process.execPath}" "${script}" "$@"\n`);
   chmodSync(join(bin, program), 0o755);

@@ -12,7 +12,7 @@ import { type EmbeddedSettings, findProgram } from "./daemon-profile.ts";
 export const SETTINGS_FILE = join("hindsight", "config.json");
 
 export type Deployment = "cloud" | "local_external" | "local_embedded";
-export type Budget = "low" | "mid" | "high";
+type Budget = "low" | "mid" | "high";
 export type ObservationScopes = string | readonly (readonly string[])[];
 
 export type HindsightSettings = CommonSettings & {
@@ -49,7 +49,7 @@ export type HindsightSettings = CommonSettings & {
   readonly embedded: EmbeddedSettings;
 };
 
-export const CLOUD_URL = "https://api.hindsight.vectorize.io";
+const CLOUD_URL = "https://api.hindsight.vectorize.io";
 const EXTERNAL_URL = "http://localhost:8888";
 
 const DEFAULT_CONTEXT = "conversation between Hermes Agent and the User";
