@@ -4,6 +4,11 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
+import {
+  hasProfileChanged,
+  profilePort,
+  writeProfile,
+} from "../../../src/providers/bundled/hindsight/daemon-profile.ts";
 import { createHindsightProvider } from "../../../src/providers/bundled/hindsight/provider.ts";
 import type { MemoryProvider } from "../../../src/providers/contract.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
@@ -80,6 +85,44 @@ async function machine({ program = "hindsight-embed" } = {}): Promise<Machine> {
     },
   };
 }
+
+it("has a port by its name that no other profile has, and a profile file in which foreign keys stay", () => {
+  const userHome = tempDirectory();
+  const settings = (profile: string, llmModel = "m") => ({
+    ...{ profile, llmModel, userHome, llmProvider: "groq", llmBaseUrl: "", llmApiKey: "k" },
+    ...{ idleTimeoutS: 300, program: undefined },
+  });
+  const port = profilePort(settings("work"));
+  expect(port).toBeGreaterThanOrEqual(8889);
+  expect(port).toBeLessThan(9889);
+  const directory = join(userHome, ".hindsight", "profiles");
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "other.env"), `HINDSIGHT_API_PORT="${port}"\n`);
+  const next = profilePort(settings("work"));
+  expect(next).not.toBe(port);
+  writeFileSync(
+    join(directory, "work.env"),
+    "THEIRS=kept\nHINDSIGHT_API_LLM_MODEL=old\nHINDSIGHT_API_LLM_BASE_URL=http://old\n",
+    { mode: 0o644 },
+  );
+  expect(hasProfileChanged(settings("work"), next)).toBe(true);
+  writeProfile(settings("work"), next);
+  expect(hasProfileChanged(settings("work"), next)).toBe(false);
+  expect(hasProfileChanged(settings("work", "another"), next)).toBe(true);
+  expect(hasProfileChanged({ ...settings("work"), llmBaseUrl: "http://new" }, next)).toBe(true);
+  expect(profilePort(settings("work"))).toBe(next);
+  expect(readFileSync(join(directory, "work.env"), "utf8").split("\n").sort()).toEqual([
+    "",
+    "HINDSIGHT_API_LLM_API_KEY=k",
+    "HINDSIGHT_API_LLM_MODEL=m",
+    "HINDSIGHT_API_LLM_PROVIDER=groq",
+    "HINDSIGHT_API_LOG_LEVEL=info",
+    `HINDSIGHT_API_PORT=${next}`,
+    "HINDSIGHT_EMBED_DAEMON_IDLE_TIMEOUT=300",
+    "THEIRS=kept",
+  ]);
+  expect(statSync(join(directory, "work.env")).mode & 0o777).toBe(0o600);
+});
 
 const kinds = (commands: readonly (readonly string[])[]) =>
   commands.map(([area, , , last]) => (area === "profile" ? "create" : last));

@@ -49,6 +49,8 @@ function onPath(name: string, env: Environment): string | undefined {
 
 const PORT_KEY = "HINDSIGHT_API_PORT";
 export const LLM_KEY = "HINDSIGHT_API_LLM_API_KEY";
+/** Taken out of the profile when it is not set: that of another vendor would stay. */
+const BASE_URL_KEY = "HINDSIGHT_API_LLM_BASE_URL";
 const FIRST_PORT = 8889;
 const PORTS = 1000;
 const OPENROUTER_URL = "https://openrouter.ai/api/v1";
@@ -61,7 +63,7 @@ export function profileValues(settings: EmbeddedSettings): Readonly<Record<strin
   const values = {
     HINDSIGHT_API_LLM_PROVIDER: isOpenAiLike ? "openai" : llmProvider,
     HINDSIGHT_API_LLM_MODEL: llmModel,
-    HINDSIGHT_API_LLM_BASE_URL: baseUrl,
+    [BASE_URL_KEY]: baseUrl,
     [LLM_KEY]: llmApiKey,
     HINDSIGHT_API_LOG_LEVEL: "info",
     HINDSIGHT_EMBED_DAEMON_IDLE_TIMEOUT: String(idleTimeoutS),
@@ -93,18 +95,21 @@ export function profilePort(settings: EmbeddedSettings): number {
 export function hasProfileChanged(settings: EmbeddedSettings, port: number): boolean {
   const now = readProfile(profilePath(settings));
   const wanted = { ...profileValues(settings), [PORT_KEY]: String(port) };
-  return Object.entries(wanted).some(([key, value]) => now.get(key) !== value);
+  const hasOldUrl = now.has(BASE_URL_KEY) && !Object.hasOwn(wanted, BASE_URL_KEY);
+  return hasOldUrl || Object.entries(wanted).some(([key, value]) => now.get(key) !== value);
 }
 
 /** Sets our keys and the port and keeps all other lines. Throws when the file cannot be written. */
-export function writeProfile(settings: EmbeddedSettings, port: number): string {
+export function writeProfile(settings: EmbeddedSettings, port: number): void {
   const path = profilePath(settings);
   const wanted = new Map(Object.entries({ ...profileValues(settings), [PORT_KEY]: String(port) }));
-  const kept = profileLines(path).filter((line) => !wanted.has(keyOf(line)));
+  const kept = profileLines(path).filter((line) => {
+    const key = keyOf(line);
+    return !wanted.has(key) && key !== BASE_URL_KEY;
+  });
   const lines = [...kept, ...[...wanted].map(([key, value]) => `${key}=${value}`)];
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   writeFileAtomic(path, `${lines.join("\n")}\n`, { forceMode: 0o600 });
-  return path;
 }
 
 function profileLines(path: string): readonly string[] {

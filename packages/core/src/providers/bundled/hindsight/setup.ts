@@ -2,10 +2,9 @@
 // there. Keys go into `.env`, everything else into `hindsight/config.json`.
 import { join } from "node:path";
 import { envFilePath, setConfigValue, setEnvValue } from "../../../config/index.ts";
-import { describeCause, err, HermesError, ok, pyStrip, type Result } from "../../../lib/index.ts";
+import { err, HermesError, ok, pyStrip, type Result } from "../../../lib/index.ts";
 import type { ConfigField, PostSetupOptions } from "../../contract.ts";
 import type { Environment } from "../../kit/networked/service.ts";
-import { profilePort, writeProfile } from "./daemon-profile.ts";
 import {
   adoptOldSettings,
   type Deployment,
@@ -43,13 +42,11 @@ export async function setUpHindsight(
     if (secret === true) removeSavedKey(key, home);
   }
   const now = readHindsightSettings({ home, env });
-  if (now.deployment === "local_embedded") {
-    print(`The daemon's profile is ${writeDaemonProfile(now.embedded)}.`);
-    if (now.embedded.program === undefined)
-      print(
-        "Neither hindsight-embed nor uvx is on the PATH. Install one of them: until then Hindsight stays off.",
-      );
-  }
+  // The daemon's profile is written at its start, which compares the two to see whether a running daemon needs a restart.
+  if (now.deployment === "local_embedded" && now.embedded.program === undefined)
+    print(
+      "Neither hindsight-embed nor uvx is on the PATH. Install one of them: until then Hindsight stays off.",
+    );
   const activated = await setConfigValue(home, "memory.provider", "hindsight");
   if (!activated.ok) throw new HermesError("config-not-saved", activated.error.message);
   print(`The settings are in ${join(home, SETTINGS_FILE)}.`);
@@ -139,15 +136,4 @@ function saveVariable(home: string, env: Environment, name: string, value: strin
   const saved = setEnvValue(envFilePath(home), name, value);
   if (!saved.ok) throw new HermesError("settings-not-saved", `${name} is not saved. ${saved.error.message}`);
   Object.assign(env, { [name]: value });
-}
-
-function writeDaemonProfile(embedded: Parameters<typeof writeProfile>[0]): string {
-  try {
-    return writeProfile(embedded, profilePort(embedded));
-  } catch (cause) {
-    throw new HermesError(
-      "settings-not-saved",
-      `The daemon's profile is not saved: ${describeCause(cause)}.`,
-    );
-  }
 }
