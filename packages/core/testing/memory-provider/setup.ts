@@ -124,20 +124,21 @@ function countConnections(test: TestScope): () => number {
 // ---- `mode`, for providers with that setting: recall, tools, or both
 
 export function modesContract({ it, expect }: Suite, harness: ProviderHarness): void {
-  const whereItHasModes = it.skipIf(!hasSetting(harness, "mode"));
+  const { modeSetting = "mode" } = harness;
+  const whereItHasModes = it.skipIf(!hasSetting(harness, modeSetting));
 
   whereItHasModes("offers hybrid, context and tools, and is hybrid unless told", () => {
     const field = harness
       .create(".")
       .getConfigSchema?.()
-      .find(({ key }) => key === "mode");
+      .find(({ key }) => key === modeSetting);
     expect(field).toMatchObject({ choices: ["hybrid", "context", "tools"], default: "hybrid" });
   });
 
   for (const mode of ["hybrid", "no such mode"]) {
     it(`has tools and recall in mode '${mode}', if it is saved`, async (test) => {
       const home = test.directory();
-      await settle(() => harness.create(home).saveConfig?.({ mode }, home)); // an unknown mode may be refused
+      await settle(() => harness.create(home).saveConfig?.({ [modeSetting]: mode }, home)); // an unknown mode may be refused
       const { provider } = await start(test, harness, { home });
       expect((await provider.getToolSchemas?.()) ?? []).not.toEqual([]);
       await provider.onMemoryWrite?.("add", "memory", ENTRY, {});
@@ -146,14 +147,14 @@ export function modesContract({ it, expect }: Suite, harness: ProviderHarness): 
   }
 
   whereItHasModes("has recall and no tools in mode 'context'", async (test) => {
-    const { provider } = await start(test, harness, { settings: { mode: "context" } });
+    const { provider } = await start(test, harness, { settings: { [modeSetting]: "context" } });
     expect((await provider.getToolSchemas?.()) ?? []).toEqual([]);
     await provider.onMemoryWrite?.("add", "memory", ENTRY, {});
     expect(await provider.prefetch?.("how hot is the kiln?", OPTIONS)).toContain(ENTRY);
   });
 
   whereItHasModes("has tools and no recall in mode 'tools'", async (test) => {
-    const { provider } = await start(test, harness, { settings: { mode: "tools" } });
+    const { provider } = await start(test, harness, { settings: { [modeSetting]: "tools" } });
     await provider.onMemoryWrite?.("add", "memory", ENTRY, {});
     await provider.queuePrefetch?.("how hot is the kiln?", OPTIONS);
     expect((await provider.prefetch?.("how hot is the kiln?", OPTIONS)) ?? "").toBe("");
@@ -162,7 +163,7 @@ export function modesContract({ it, expect }: Suite, harness: ProviderHarness): 
 
   whereItHasModes("tells the model something about itself in each of them", async (test) => {
     for (const mode of ["hybrid", "context", "tools"]) {
-      const { provider } = await start(test, harness, { settings: { mode } });
+      const { provider } = await start(test, harness, { settings: { [modeSetting]: mode } });
       const block = (await provider.systemPromptBlock?.({})) ?? "";
       expect(block.trim()).not.toBe("");
       expect(await provider.systemPromptBlock?.({})).toBe(block); // the same for the whole session

@@ -58,6 +58,19 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
     },
   },
   {
+    name: "hindsight",
+    manifest: {
+      ...NO_NEEDS,
+      name: "hindsight",
+      description:
+        "Hindsight: facts, entities and reflection, in its cloud, on your server or as a local daemon.",
+    },
+    load: async () => {
+      const { createHindsightProvider } = await import("../bundled/hindsight/provider.ts");
+      return () => createHindsightProvider({ home: process.env.HERMES_HOME ?? "" });
+    },
+  },
+  {
     name: "holographic",
     manifest: {
       ...NO_NEEDS,

@@ -1,0 +1,266 @@
+// The wire of Hindsight below /v1/default/banks/{bank}: one method per request, answers reduced to what this provider uses.
+import { withoutUndefined } from "../../../lib/index.ts";
+import {
+  type HttpCall,
+  type HttpClient,
+  type HttpFailureKind,
+  ServiceError,
+  segment,
+} from "../../kit/http.ts";
+import { type Fields, fieldsOf, numberIn, recordsOf, textIn } from "../../kit/networked/answers.ts";
+import type { ObservationScopes } from "./settings.ts";
+
+export type RetainItem = {
+  readonly content: string;
+  readonly context?: string;
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly document_id?: string;
+  readonly tags?: readonly string[];
+  readonly observation_scopes?: ObservationScopes;
+  readonly update_mode?: "append";
+};
+
+export type Retain = {
+  readonly item: RetainItem;
+  readonly isAsync: boolean;
+  /** Sent only with `isAsync` and to servers that know it. */
+  readonly operationId: string;
+};
+
+export type RecallBody = {
+  readonly query: string;
+  readonly types?: readonly string[] | undefined;
+  readonly budget: string;
+  readonly max_tokens: number;
+  readonly tags?: readonly string[] | undefined;
+  readonly tags_match?: string | undefined;
+};
+
+/** What a server can do. */
+export type ServerFacts = {
+  readonly version: string | undefined;
+  readonly canAppend: boolean;
+  readonly hasOperationIds: boolean;
+  readonly hasBankConfig: boolean;
+};
+
+export type Missions = { readonly reflect_mission?: string; readonly retain_mission?: string };
+
+const VERSION_MS = 5_000;
+/** Unless every request has less. */
+const RECALL_MS = 30_000;
+/** A server whose version is unknown counts as old for this long. */
+const UNKNOWN_FOR_MS = 60_000;
+const PAGE = 100;
+/** Failures that say nothing about the version. */
+const NO_ANSWER: readonly HttpFailureKind[] = ["paused", "unreachable", "timeout", "aborted", "throttled"];
+
+export class HindsightApi {
+  readonly #http: HttpClient;
+  readonly #recallMs: number;
+  readonly #onOld: () => void;
+  #server: { readonly facts: ServerFacts; readonly at: number } | undefined;
+
+  /** `onOld` is told when a server is found that cannot append. */
+  constructor(http: HttpClient, timeoutMs: number, onOld: () => void) {
+    this.#http = http;
+    this.#recallMs = Math.min(RECALL_MS, timeoutMs);
+    this.#onOld = onOld;
+  }
+
+  get url(): string {
+    return this.#http.baseUrl;
+  }
+
+  /**
+   * Kept for the life of the connection; kept for 60 s if the server answers without a version. A server that cannot be reached has none:
+   * throws `ServiceError`, so that a short outage does not make it an old one.
+   */
+  async server(signal: AbortSignal): Promise<ServerFacts> {
+    const known = this.#server;
+    const age = performance.now() - (known?.at ?? 0);
+    if (known !== undefined && (known.facts.version !== undefined || age < UNKNOWN_FOR_MS))
+      return known.facts;
+    const answer = await this.#http.request({
+      method: "GET",
+      path: "/version",
+      timeoutMs: VERSION_MS,
+      signal,
+    });
+    if (!answer.ok && NO_ANSWER.includes(answer.error.kind)) throw new ServiceError(answer.error);
+    const facts = serverFacts(answer.ok ? answer.value : undefined);
+    this.#server = { facts, at: performance.now() };
+    if (!facts.canAppend) this.#onOld();
+    return facts;
+  }
+
+  /** Resolves to the operation that a server works on in the background; "" for none. */
+  async retain(bank: string, { item, isAsync, operationId }: Retain, signal: AbortSignal): Promise<string> {
+    const { hasOperationIds } = await this.server(signal);
+    const hasId = isAsync && hasOperationIds;
+    const answer = await this.#http.request({
+      method: "POST",
+      path: `${bankPath(bank)}/memories`,
+      json: withoutUndefined({
+        items: [withoutUndefined(item)],
+        async: isAsync,
+        operation_id: hasId ? operationId : undefined,
+      }),
+      signal,
+      // Another text of the same document replaces it, so only an append without an id would be stored twice.
+      isRepeatable: hasId || (item.document_id !== undefined && item.update_mode === undefined),
+    });
+    if (answer.ok) return textIn(fieldsOf(answer.value).operation_id);
+    // The id is ours: an earlier attempt reached the server, with other settings for the same turns.
+    if (hasId && answer.error.kind === "conflict" && (await this.#hasOperation(bank, operationId, signal)))
+      return operationId;
+    throw new ServiceError(answer.error);
+  }
+
+  /** The facts that were found, best first. */
+  async recall(bank: string, body: RecallBody, signal: AbortSignal): Promise<readonly Fields[]> {
+    // Without `entities: null` the server adds what it knows about every entity.
+    const json = withoutUndefined({ ...body, include: { entities: null } });
+    const path = `${bankPath(bank)}/memories/recall`;
+    const answer = await this.#post(path, json, { signal, timeoutMs: this.#recallMs, isRepeatable: true });
+    return recordsOf(fieldsOf(answer).results);
+  }
+
+  async reflect(bank: string, body: { query: string; budget: string }, signal: AbortSignal): Promise<string> {
+    return textIn(fieldsOf(await this.#post(`${bankPath(bank)}/reflect`, body, { signal })).text);
+  }
+
+  async setMissions(bank: string, missions: Missions, signal: AbortSignal): Promise<void> {
+    const { hasBankConfig } = await this.server(signal);
+    const call = hasBankConfig
+      ? ({ method: "PATCH", path: `${bankPath(bank)}/config`, json: { updates: missions } } as const)
+      : ({ method: "PUT", path: bankPath(bank), json: missions } as const);
+    await this.#http.send({ ...call, expects: "nothing", isRepeatable: true, signal });
+  }
+
+  /** Any bank is listed without creating one, unlike a request inside a bank. */
+  async checkKey(signal: AbortSignal): Promise<void> {
+    await this.#http.send({ method: "GET", path: "/v1/default/banks", expects: "nothing", signal });
+  }
+
+  // ---- Operations ----
+
+  async isPending(bank: string, operation: string, signal: AbortSignal): Promise<boolean> {
+    const answer = await this.#found({ method: "GET", path: operationPath(bank, operation), signal });
+    return isPendingStatus(fieldsOf(answer).status);
+  }
+
+  async #hasOperation(bank: string, operation: string, signal: AbortSignal): Promise<boolean> {
+    const answer = await this.#found({ method: "GET", path: operationPath(bank, operation), signal });
+    return !["", "not_found"].includes(textIn(fieldsOf(answer).status));
+  }
+
+  /** What has begun cannot be cancelled any more; that is no failure. */
+  async cancel(bank: string, operation: string, signal: AbortSignal): Promise<void> {
+    const path = operationPath(bank, operation);
+    const answer = await this.#http.request({ method: "DELETE", path, expects: "nothing", signal });
+    if (!answer.ok && answer.error.kind !== "conflict" && answer.error.kind !== "not-found")
+      throw new ServiceError(answer.error);
+  }
+
+  /** How many writes the server has accepted and not processed; 0 where it cannot say. */
+  async pendingCount(bank: string, signal: AbortSignal): Promise<number> {
+    const { pending_operations } = fieldsOf(await this.stats(bank, signal));
+    return numberIn(pending_operations) ?? 0;
+  }
+
+  // ---- Documents and facts ----
+
+  /** {} for a bank that is not there. */
+  async stats(bank: string, signal: AbortSignal): Promise<Fields> {
+    return fieldsOf(await this.#found({ method: "GET", path: `${bankPath(bank)}/stats`, signal }));
+  }
+
+  /** Undefined when there is none. */
+  async document(bank: string, id: string, signal: AbortSignal): Promise<Fields | undefined> {
+    const answer = await this.#found({ method: "GET", path: documentPath(bank, id), signal });
+    return answer === undefined ? undefined : fieldsOf(answer);
+  }
+
+  /** Whether there was one. */
+  async deleteDocument(bank: string, id: string, signal: AbortSignal): Promise<boolean> {
+    const call: HttpCall = { method: "DELETE", path: documentPath(bank, id), signal, isRepeatable: true };
+    return (await this.#found({ ...call, expects: "json-or-nothing" }, {})) !== undefined;
+  }
+
+  async documents(bank: string, signal: AbortSignal): Promise<readonly Fields[]> {
+    return await this.#pages(`${bankPath(bank)}/documents`, {}, signal);
+  }
+
+  /** Facts that contain the text in any case. */
+  async factsWith(bank: string, text: string, signal: AbortSignal): Promise<readonly Fields[]> {
+    return await this.#pages(`${bankPath(bank)}/memories/list`, { q: text }, signal);
+  }
+
+  async deleteBank(bank: string, signal: AbortSignal): Promise<void> {
+    const call: HttpCall = { method: "DELETE", path: bankPath(bank), signal, isRepeatable: true };
+    await this.#found({ ...call, expects: "nothing" });
+  }
+
+  async #pages(path: string, query: Readonly<Record<string, string>>, signal: AbortSignal) {
+    const items: Fields[] = [];
+    for (;;) {
+      const page = { ...query, limit: PAGE, offset: items.length };
+      const answer = fieldsOf(await this.#found({ method: "GET", path, query: page, signal }));
+      const found = recordsOf(answer.items);
+      items.push(...found);
+      const total = numberIn(answer.total);
+      if (found.length === 0 || (total === undefined ? found.length < PAGE : items.length >= total))
+        return items;
+    }
+  }
+
+  async #post(path: string, json: unknown, more: Partial<HttpCall>): Promise<unknown> {
+    return await this.#http.send({ method: "POST", path, json, ...more });
+  }
+
+  /** Undefined for 404; `standard` for an empty body. */
+  async #found(call: HttpCall, standard?: unknown): Promise<unknown> {
+    const answer = await this.#http.request(call);
+    if (answer.ok) return answer.value ?? standard;
+    if (answer.error.kind === "not-found") return undefined;
+    throw new ServiceError(answer.error);
+  }
+}
+
+function bankPath(bank: string): string {
+  return `/v1/default/banks/${segment(bank)}`;
+}
+
+function documentPath(bank: string, id: string): string {
+  return `${bankPath(bank)}/documents/${segment(id)}`;
+}
+
+function operationPath(bank: string, id: string): string {
+  return `${bankPath(bank)}/operations/${segment(id)}`;
+}
+
+function isPendingStatus(status: unknown): boolean {
+  return status === "pending" || status === "processing";
+}
+
+function serverFacts(answer: unknown): ServerFacts {
+  const { api_version, version, features } = fieldsOf(answer);
+  const number = textIn(api_version) || textIn(version);
+  const isNew = isSince(number, [0, 5, 0]);
+  const { store_document_text, bank_config_api } = fieldsOf(features);
+  return {
+    version: number === "" ? undefined : number,
+    canAppend: isNew && store_document_text !== false,
+    hasOperationIds: isSince(number, [0, 9, 1]),
+    hasBankConfig: bank_config_api === true,
+  };
+}
+
+function isSince(version: string, wanted: readonly [number, number, number]): boolean {
+  const parts = /^v?(\d+)\.(\d+)(?:\.(\d+))?/.exec(version);
+  if (parts === null) return false;
+  const own = [Number(parts[1]), Number(parts[2]), Number(parts[3] ?? 0)];
+  const at = wanted.findIndex((part, index) => part !== own[index]);
+  return at === -1 || (own[at] ?? 0) > (wanted[at] ?? 0);
+}

@@ -1,0 +1,212 @@
+// What goes from the outbox to Hindsight: turns, mirrored entries and the mission of a bank. Each write is stored once:
+// - from 0.9.1 on the server knows the batch by its operation id;
+// - before that, and with `retain_async: false`, an append is looked up in the document before it is sent again;
+// - on a server that cannot append, a batch is a document named after it, and sending it again replaces it.
+import { outsideJsonOr, sha256 } from "../../../lib/index.ts";
+import type { Logger } from "../../../lib/logger.ts";
+import { ServiceError } from "../../kit/http.ts";
+import { type Fields, fieldsOf, textIn } from "../../kit/networked/answers.ts";
+import type { Batch, Delivery, Mirrors } from "../../kit/outbox/outbox.ts";
+import type { HindsightApi, RetainItem } from "./api.ts";
+import type { HindsightSettings } from "./settings.ts";
+import { itemOfTurns, parseTurnBody, type TurnBody } from "./turns.ts";
+
+const DELIVERED: Delivery = { kind: "delivered" };
+/** Attempts for which a write waits until the server has finished what it accepted before. */
+const PATIENT_ATTEMPTS = 10;
+const BUSY_MS = 2_000;
+
+/** Where one memory is, and the operation that writes it; "" for none. */
+type Stored = { readonly bank: string; readonly document: string; readonly operation: string };
+
+export class Writes {
+  readonly #api: HindsightApi;
+  readonly #settings: HindsightSettings;
+  readonly #mirrors: Mirrors;
+  readonly #log: Logger;
+  readonly #banksWithMission = new Set<string>();
+
+  constructor(
+    api: HindsightApi,
+    settings: HindsightSettings,
+    { mirrors, log }: { readonly mirrors: Mirrors; readonly log: Logger },
+  ) {
+    this.#api = api;
+    this.#settings = settings;
+    this.#mirrors = mirrors;
+    this.#log = log;
+  }
+
+  async deliver(batch: Batch, signal: AbortSignal): Promise<Delivery> {
+    const [{ body }] = batch.items;
+    switch (batch.kind) {
+      case "turn":
+        return await this.#sendTurns(batch, signal);
+      case "mirror-add":
+        return await this.#addMirror(fieldsOf(body), batch.id, signal);
+      case "mirror-remove":
+        return await this.#removeMirror(fieldsOf(body), batch.attempt, signal);
+      default:
+        return { kind: "refused", reason: `Hindsight does not know the kind '${batch.kind}'.` };
+    }
+  }
+
+  /** Stores one item with the settings that all have. Resolves to the operation of the server. */
+  async retain(
+    bank: string,
+    { tags = [], ...item }: RetainItem,
+    operationId: string,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { isAsync, retainContext, observationScopes } = this.#settings;
+    await this.#sendMissions(bank, signal);
+    const whole: RetainItem = {
+      context: retainContext,
+      ...item,
+      ...(tags.length > 0 ? { tags } : {}),
+      ...(observationScopes === undefined ? {} : { observation_scopes: observationScopes }),
+    };
+    return await this.#api.retain(bank, { item: whole, isAsync, operationId }, signal);
+  }
+
+  /** Deletes what was stored, unless the server still works on it: it would appear after it was deleted. */
+  async remove(stored: string, signal: AbortSignal): Promise<"removed" | "busy"> {
+    const { bank, document, operation } = parseStored(stored);
+    if (operation !== "" && (await this.#api.isPending(bank, operation, signal))) {
+      await this.#api.cancel(bank, operation, signal);
+      if (await this.#api.isPending(bank, operation, signal)) return "busy";
+    }
+    await this.#api.deleteDocument(bank, document, signal);
+    return "removed";
+  }
+
+  /** The bank was deleted, and its mission with it. */
+  forgetMission(bank: string): void {
+    this.#banksWithMission.delete(bank);
+  }
+
+  // ---- Turns ----
+
+  async #sendTurns(batch: Batch, signal: AbortSignal): Promise<Delivery> {
+    const { sessionId, attempt } = batch;
+    const { canAppend, hasOperationIds } = await this.#api.server(signal);
+    const isAppending = canAppend && sessionId !== "";
+    const needsLook = attempt > 1 && isAppending && !(this.#settings.isAsync && hasOperationIds);
+    const turns = batch.items.map(({ body }) => parseTurnBody(body));
+    for (const [index, group] of byBank(turns).entries()) {
+      const { bank } = group[0];
+      const item = itemOfTurns(group);
+      if (needsLook) {
+        const earlier = await this.#findAppended(bank, sessionId, item.content, signal);
+        if (earlier === "stored") continue;
+        if (earlier === "unknown" && attempt < PATIENT_ATTEMPTS) return busy(bank);
+      }
+      const id = index === 0 ? batch.id : derivedUuid(batch.id, index);
+      const place: Partial<RetainItem> = isAppending
+        ? { document_id: sessionId, update_mode: "append" }
+        : { document_id: `${sessionId || "turns"}-${id}` };
+      await this.retain(bank, { ...item, ...place }, id, signal);
+    }
+    return DELIVERED;
+  }
+
+  /** Whether an earlier attempt arrived; unknown while the server has unprocessed writes. */
+  async #findAppended(
+    bank: string,
+    document: string,
+    content: string,
+    signal: AbortSignal,
+  ): Promise<"stored" | "missing" | "unknown"> {
+    const found = await this.#api.document(bank, document, signal);
+    if (textIn(found?.original_text).includes(content)) return "stored";
+    return (await this.#api.pendingCount(bank, signal)) > 0 ? "unknown" : "missing";
+  }
+
+  // ---- Curated entries ----
+
+  async #addMirror(body: Fields, operationId: string, signal: AbortSignal): Promise<Delivery> {
+    const [bank, target, text] = [textIn(body.bank), textIn(body.target), textIn(body.text)];
+    const document = mirrorDocument(target, text);
+    const item: RetainItem = {
+      content: text,
+      context: target === "user" ? "profile of the user (USER.md)" : "notes of the agent (MEMORY.md)",
+      metadata: { source: "curated-memory", target },
+      document_id: document,
+      tags: this.#settings.retainTags,
+    };
+    const operation = await this.retain(bank, item, operationId, signal);
+    for (const old of this.#mirrors.find(target, text)) if (old.text === text) this.#mirrors.remove(old);
+    this.#mirrors.add({ target, text, remoteId: storedText({ bank, document, operation }) });
+    return DELIVERED;
+  }
+
+  async #removeMirror(body: Fields, attempt: number, signal: AbortSignal): Promise<Delivery> {
+    const [bank, target, text] = [textIn(body.bank), textIn(body.target), textIn(body.text)];
+    const known = this.#mirrors.find(target, text);
+    for (const mirrored of known) {
+      const outcome = await this.remove(mirrored.remoteId, signal);
+      if (outcome === "busy" && attempt < PATIENT_ATTEMPTS) return busy(bank);
+      this.#mirrors.remove(mirrored);
+    }
+    if (known.length === 0) await this.#api.deleteDocument(bank, mirrorDocument(target, text), signal);
+    return DELIVERED;
+  }
+
+  // ---- Missions ----
+
+  /** Before the first write to a bank, so that its facts are extracted by the mission. */
+  async #sendMissions(bank: string, signal: AbortSignal): Promise<void> {
+    const { bankMission, retainMission } = this.#settings;
+    if ((bankMission === "" && retainMission === "") || this.#banksWithMission.has(bank)) return;
+    try {
+      const reflect = bankMission === "" ? {} : { reflect_mission: bankMission };
+      const extract = retainMission === "" ? {} : { retain_mission: retainMission };
+      await this.#api.setMissions(bank, { ...reflect, ...extract }, signal);
+    } catch (cause) {
+      // A server that refuses the mission still stores turns; an outage concerns both.
+      if (!(cause instanceof ServiceError) || !isRefusal(cause)) throw cause;
+      this.#log.warn(`Hindsight refused the mission of a bank: ${cause.message}`, { bank });
+    }
+    this.#banksWithMission.add(bank);
+  }
+}
+
+/** As text, for `remove`. */
+export function storedText(stored: Stored): string {
+  return JSON.stringify(stored);
+}
+
+function parseStored(text: string): Stored {
+  const { bank, document, operation } = fieldsOf(outsideJsonOr(text, undefined));
+  return { bank: textIn(bank), document: textIn(document), operation: textIn(operation) };
+}
+
+function isRefusal({ failure }: ServiceError): boolean {
+  return ["refused", "not-found", "conflict"].includes(failure.kind);
+}
+
+function busy(bank: string): Delivery {
+  const reason = `Hindsight has not finished earlier writes to the bank ${bank}.`;
+  return { kind: "later", reason, retryAfterMs: BUSY_MS };
+}
+
+/** Follows from the text, so that the same entry is one document. */
+function mirrorDocument(target: string, text: string): string {
+  return `curated-${target}-${sha256(text).slice(0, 32)}`;
+}
+
+/** Neighbours in the same bank. A session has one bank, unless the settings changed while its turns waited. */
+function byBank(turns: readonly TurnBody[]): readonly (readonly [TurnBody, ...TurnBody[]])[] {
+  const groups: [TurnBody, ...TurnBody[]][] = [];
+  for (const turn of turns) {
+    const last = groups.at(-1);
+    if (last !== undefined && last[0].bank === turn.bank) last.push(turn);
+    else groups.push([turn]);
+  }
+  return groups;
+}
+
+function derivedUuid(id: string, index: number): string {
+  const hex = sha256(`${id} ${index}`);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}
