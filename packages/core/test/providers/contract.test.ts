@@ -8,6 +8,8 @@ import { createByteroverProvider } from "../../src/providers/bundled/byterover/p
 import { createHolographicProvider } from "../../src/providers/bundled/holographic/provider.ts";
 import { memoryProviderContract } from "../../testing/index.ts";
 import { installBrv } from "../fakes/brv.ts";
+import { FakeSupermemory } from "../fakes/servers/supermemory.ts";
+import { harnessOf as supermemoryOf, KEY as SUPERMEMORY_KEY } from "./supermemory/harness.ts";
 
 memoryProviderContract({ describe, it, expect }, "holographic", {
   create: () => createHolographicProvider(),
@@ -39,3 +41,9 @@ memoryProviderContract({ describe, it, expect }, "byterover", {
   },
   cannotForget: "brv has no command that takes a note out again",
 });
+
+const supermemory = await new FakeSupermemory().start();
+supermemory.requireAuth(SUPERMEMORY_KEY);
+afterAll(() => supermemory.stop());
+
+memoryProviderContract({ describe, it, expect }, "supermemory", supermemoryOf(supermemory));
