@@ -9,7 +9,7 @@ import { createHolographicProvider } from "../../src/providers/bundled/holograph
 import { memoryProviderContract } from "../../testing/index.ts";
 import { installBrv } from "../fakes/brv.ts";
 import { FakeSupermemory } from "../fakes/servers/supermemory.ts";
-import { harnessOf as supermemoryOf, KEY as SUPERMEMORY_KEY } from "./supermemory/harness.ts";
+import { KEY as SUPERMEMORY_KEY, harnessOf as supermemoryOf } from "./supermemory/harness.ts";
 
 memoryProviderContract({ describe, it, expect }, "holographic", {
   create: () => createHolographicProvider(),

@@ -65,7 +65,8 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
     manifest: {
       ...NO_NEEDS,
       name: "supermemory",
-      description: "Memories, profile and documents at Supermemory, in the cloud or on a server of one's own.",
+      description:
+        "Memories, profile and documents at Supermemory, in the cloud or on a server of one's own.",
     },
     load: async () => {
       const { createSupermemoryProvider } = await import("../bundled/supermemory/provider.ts");

@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import { createSupermemoryProvider } from "../../../src/providers/bundled/supermemory/provider.ts";
 import type { MemoryProvider } from "../../../src/providers/index.ts";
 import type { NetworkedOptions } from "../../../src/providers/kit/networked/provider.ts";
-import type { ProviderHarness, ServerControls } from "../../../testing/index.ts";
+import type { ProviderHarness, ServerControls } from "../../../testing/memory-provider/support.ts";
 import type { FakeSupermemory } from "../../fakes/servers/supermemory.ts";
 
 export const KEY = "sm_test_key_0123456789";
@@ -34,6 +34,7 @@ export function tagOf(home: string): string {
 }
 
 export function harnessOf(fake: FakeSupermemory): ProviderHarness {
+  fake.defaultThreshold = 0.3; // the share of common words is lower than the similarity of two meanings
   const isOfHome = (home: string) => (each: { readonly containerTags: readonly string[] }) =>
     each.containerTags.some((tag) => tag.startsWith(tagOf(home)));
   const conversations = (home: string) => fake.store.conversations().filter(isOfHome(home));
@@ -44,7 +45,10 @@ export function harnessOf(fake: FakeSupermemory): ProviderHarness {
         .documents()
         .filter(isOfHome(home))
         .map(({ content, customId, containerTags }) => ({ content, customId, containerTags })),
-      conversations: conversations(home).map(({ conversationId, messages }) => ({ conversationId, messages })),
+      conversations: conversations(home).map(({ conversationId, messages }) => ({
+        conversationId,
+        messages,
+      })),
       memories: fake.store
         .memories()
         .filter(({ containerTag }) => containerTag.startsWith(tagOf(home)))

@@ -1,7 +1,7 @@
 // The requests to Supermemory, one method each. All throw `ServiceError`.
 import { isRecord, sha256, takeCodePoints } from "../../../lib/index.ts";
-import { type Fields, fieldsOf, numberIn, recordsOf, textIn, textsIn } from "../../kit/networked/answers.ts";
 import { type HttpClient, ServiceError, segment } from "../../kit/http.ts";
+import { type Fields, fieldsOf, numberIn, recordsOf, textIn, textsIn } from "../../kit/networked/answers.ts";
 import type { Message } from "./conversations.ts";
 import { type Hit, hitsIn, type Profile, profileIn } from "./recall.ts";
 import type { SearchMode } from "./settings.ts";
@@ -24,7 +24,11 @@ export type NewConversation = {
   readonly metadata: Metadata;
 };
 
-export type StoredDocument = { readonly id: string; readonly containerTags: readonly string[]; readonly content: string };
+export type StoredDocument = {
+  readonly id: string;
+  readonly containerTags: readonly string[];
+  readonly content: string;
+};
 
 /** Ingesting a conversation may take longer than other calls. */
 const INGEST_MS = 3_000;
@@ -49,14 +53,32 @@ export class SupermemoryApi {
   /** The id that the server gave to it. */
   async addDocument({ tag, ...document }: NewDocument, signal: AbortSignal): Promise<string> {
     const json = { ...document, containerTag: tag };
-    const answer = await this.#http.send({ method: "POST", path: "/v3/documents", json, signal, isRepeatable: true });
-    return textIn(fieldsOf(answer).id);
+    const answer = await this.#http.send({
+      method: "POST",
+      path: "/v3/documents",
+      json,
+      signal,
+      isRepeatable: true,
+    });
+    return acknowledged(answer, "POST /v3/documents");
   }
 
-  async postConversation({ id, tag, messages, metadata }: NewConversation, signal: AbortSignal): Promise<void> {
+  async postConversation(
+    { id, tag, messages, metadata }: NewConversation,
+    signal: AbortSignal,
+  ): Promise<void> {
     const json = { conversationId: id, messages, containerTags: [tag], metadata };
     const timeoutMs = this.#timeoutMs + INGEST_MS;
-    await this.#http.send({ method: "POST", path: "/v4/conversations", json, signal, timeoutMs, isRepeatable: true });
+    const path = "/v4/conversations";
+    const answer = await this.#http.send({
+      method: "POST",
+      path,
+      json,
+      signal,
+      timeoutMs,
+      isRepeatable: true,
+    });
+    acknowledged(answer, `POST ${path}`);
   }
 
   async search(
@@ -71,22 +93,40 @@ export class SupermemoryApi {
       searchMode: mode,
       ...(threshold === undefined ? {} : { threshold }),
     };
-    return hitsIn(await this.#http.send({ method: "POST", path: "/v4/search", json, signal, isRepeatable: true }));
+    return hitsIn(
+      await this.#http.send({ method: "POST", path: "/v4/search", json, signal, isRepeatable: true }),
+    );
   }
 
   async profile(
     { tag, query, timeoutMs }: { tag: string; query?: string; timeoutMs?: number },
     signal: AbortSignal,
   ): Promise<Profile> {
-    const json = { containerTag: tag, ...(query === undefined ? {} : { q: takeCodePoints(query, MAX_QUERY_CHARS) }) };
-    const call = { method: "POST", path: "/v4/profile", json, signal, timeoutMs, isRepeatable: true } as const;
+    const json = {
+      containerTag: tag,
+      ...(query === undefined ? {} : { q: takeCodePoints(query, MAX_QUERY_CHARS) }),
+    };
+    const call = {
+      method: "POST",
+      path: "/v4/profile",
+      json,
+      signal,
+      timeoutMs,
+      isRepeatable: true,
+    } as const;
     return profileIn(await this.#http.send(call));
   }
 
   /** False: the container has no memory with this id. The server hides the memory and keeps it. */
   async forgetMemory(tag: string, id: string, signal: AbortSignal): Promise<boolean> {
     const json = { containerTag: tag, id };
-    return await this.#unlessMissing({ method: "DELETE", path: "/v4/memories", json, signal, isRepeatable: true });
+    return await this.#unlessMissing({
+      method: "DELETE",
+      path: "/v4/memories",
+      json,
+      signal,
+      isRepeatable: true,
+    });
   }
 
   /** With the memories that were made of it, by its id or `customId`. False: there is none. */
@@ -112,7 +152,8 @@ export class SupermemoryApi {
       const answer = fieldsOf(await this.#http.send(call));
       const listed = recordsOf(answer.memories ?? answer.documents).map(documentIn);
       for (const document of listed) if (document.id !== "") found.set(document.id, document);
-      const pages = numberIn(fieldsOf(answer.pagination).totalPages) ?? (listed.length < LIST_LIMIT ? page : page + 1);
+      const pages =
+        numberIn(fieldsOf(answer.pagination).totalPages) ?? (listed.length < LIST_LIMIT ? page : page + 1);
       if (page >= pages || listed.length === 0) break;
     }
     return [...found.values()];
@@ -128,7 +169,12 @@ export class SupermemoryApi {
 
   /** With everything in it. False: there is none, or the server cannot delete containers. */
   async deleteContainer(tag: string, signal: AbortSignal): Promise<boolean> {
-    return await this.#unlessMissing({ method: "DELETE", path: containerPath(tag), signal, isRepeatable: true });
+    return await this.#unlessMissing({
+      method: "DELETE",
+      path: containerPath(tag),
+      signal,
+      isRepeatable: true,
+    });
   }
 
   async #unlessMissing(call: Parameters<HttpClient["request"]>[0]): Promise<boolean> {
@@ -142,12 +188,28 @@ export class SupermemoryApi {
   }
 }
 
+/** The id in the answer to a write. Without one, something else than Supermemory answered, and the write counts as not done. */
+function acknowledged(answer: unknown, call: string): string {
+  const id = textIn(fieldsOf(answer).id);
+  if (id !== "") return id;
+  throw new ServiceError({
+    kind: "bad-answer",
+    message: `Supermemory answered ${call} without an id. Check base_url: another server or a proxy may have answered.`,
+    detail: "",
+    mayHaveHappened: true,
+  });
+}
+
 function containerPath(tag: string): string {
   return `/v3/container-tags/${segment(tag)}`;
 }
 
 function documentIn(fields: Fields): StoredDocument {
-  return { id: textIn(fields.id), containerTags: textsIn(fields.containerTags), content: textIn(fields.content) };
+  return {
+    id: textIn(fields.id),
+    containerTags: textsIn(fields.containerTags),
+    content: textIn(fields.content),
+  };
 }
 
 /** The text in an error body: `{error, details}` or `{message}`. */
@@ -171,7 +233,8 @@ export function metadataOf(given: Readonly<Record<string, unknown>>): Metadata {
     if (value === null || value === undefined || key === "") return [];
     if (typeof value === "string" || typeof value === "boolean") return [[key, value]];
     if (typeof value === "number") return Number.isFinite(value) ? [[key, value]] : [];
-    if (Array.isArray(value) && value.every((each) => typeof each === "string")) return [[key, value.join(", ")]];
+    if (Array.isArray(value) && value.every((each) => typeof each === "string"))
+      return [[key, value.join(", ")]];
     return [[key, shortJson(value)]];
   });
   return { ...Object.fromEntries(plain.slice(0, MAX_METADATA)), sm_source: "hermes" };

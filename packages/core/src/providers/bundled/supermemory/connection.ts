@@ -164,10 +164,16 @@ export class SupermemoryConnection implements Connection {
     const said = toMessages(messages.map(({ role, content }) => [role, flattenContent(content)] as const));
     if (!isWorthSending(said)) return [];
     const dedupeKey = documentKey("session", this.#tag, JSON.stringify([sessionId, said]));
-    return [{ kind: "session" satisfies Kind, sessionId, dedupeKey, body: { key: dedupeKey, messages: said } }];
+    return [
+      { kind: "session" satisfies Kind, sessionId, dedupeKey, body: { key: dedupeKey, messages: said } },
+    ];
   }
 
-  onSessionSwitch(newSessionId: string, { reset, rewound }: SessionSwitchOptions, oldSessionId: string): void {
+  onSessionSwitch(
+    newSessionId: string,
+    { reset, rewound }: SessionSwitchOptions,
+    oldSessionId: string,
+  ): void {
     if (rewound === true || newSessionId === oldSessionId) return;
     this.#endings.set(oldSessionId, { partial: !reset });
     this.#endings.delete(newSessionId);
@@ -176,10 +182,16 @@ export class SupermemoryConnection implements Connection {
 
   mirrorItems({ action, target, text, oldText }: MirrorWrite): readonly NewItem[] {
     if (!this.#isActive) return [];
-    const item = (kind: Kind, entry: string): NewItem => ({ kind, sessionId: "", body: { target, text: entry } });
+    const item = (kind: Kind, entry: string): NewItem => ({
+      kind,
+      sessionId: "",
+      body: { target, text: entry },
+    });
     const clean = withoutInjected(text);
     return [
-      ...(action !== "add" && oldText !== undefined && oldText !== "" ? [item("mirror-remove", oldText)] : []),
+      ...(action !== "add" && oldText !== undefined && oldText !== ""
+        ? [item("mirror-remove", oldText)]
+        : []),
       ...(action !== "remove" && clean !== "" ? [item("mirror-add", clean)] : []),
     ];
   }
@@ -288,7 +300,10 @@ export class SupermemoryConnection implements Connection {
       const customId = documentKey("test", this.#tag, content);
       const metadata = metadataOf({ type: "self_test" });
       const { entityContext } = this.#settings;
-      return await this.#api.addDocument({ content, tag: this.#tag, metadata, entityContext, customId }, signal);
+      return await this.#api.addDocument(
+        { content, tag: this.#tag, metadata, entityContext, customId },
+        signal,
+      );
     },
     finds: async (text, signal) => {
       const hits = await this.#api.search(text, { tag: this.#tag, limit: 10, mode: "hybrid" }, signal);

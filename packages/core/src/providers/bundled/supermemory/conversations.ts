@@ -4,7 +4,14 @@
 import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { codePointLength, describeCause, HermesError, parseOutsideJson, sha256, takeCodePoints } from "../../../lib/index.ts";
+import {
+  codePointLength,
+  describeCause,
+  HermesError,
+  parseOutsideJson,
+  sha256,
+  takeCodePoints,
+} from "../../../lib/index.ts";
 import { fieldsOf, recordsOf, textIn, textsIn } from "../../kit/networked/answers.ts";
 
 export type Message = { readonly role: "user" | "assistant"; readonly content: string };
@@ -73,7 +80,10 @@ export function isWorthSending(messages: readonly Message[]): boolean {
 
 /** The id of a part at the server, of at most 255 characters. */
 export function conversationId(sessionId: string, number: number): string {
-  const head = codePointLength(sessionId) <= 240 ? sessionId : `${takeCodePoints(sessionId, 200)}-${sha256(sessionId).slice(0, 16)}`;
+  const head =
+    codePointLength(sessionId) <= 240
+      ? sessionId
+      : `${takeCodePoints(sessionId, 200)}-${sha256(sessionId).slice(0, 16)}`;
   return number === 1 ? head : `${head}-${number}`;
 }
 
@@ -108,7 +118,12 @@ const SCHEMA = `
   ) STRICT
 `;
 
-type Row = { readonly session_id: string; readonly part: number; readonly messages: string; readonly keys: string };
+type Row = {
+  readonly session_id: string;
+  readonly part: number;
+  readonly messages: string;
+  readonly keys: string;
+};
 
 const COLUMNS = "session_id, part, messages, keys";
 
@@ -125,8 +140,13 @@ export function createPartStore(home: string, nowMs: () => number): PartStore {
       db.exec(SCHEMA);
       return work(db);
     } catch (cause) {
-      const hint = "If it is damaged, move it away: conversations that are running then begin anew at the server.";
-      throw new HermesError("supermemory-conversations", `${path} cannot be used: ${describeCause(cause)}. ${hint}`, { cause });
+      const hint =
+        "If it is damaged, move it away: conversations that are running then begin anew at the server.";
+      throw new HermesError(
+        "supermemory-conversations",
+        `${path} cannot be used: ${describeCause(cause)}. ${hint}`,
+        { cause },
+      );
     }
   }
 
@@ -134,14 +154,23 @@ export function createPartStore(home: string, nowMs: () => number): PartStore {
     db.prepare(
       `INSERT INTO conversations (tag, session_id, part, messages, keys, updated_at) VALUES (:tag, :sessionId, :number, :messages, :keys, :at)
        ON CONFLICT (tag, session_id) DO UPDATE SET part = :number, messages = :messages, keys = :keys, updated_at = :at`,
-    ).run({ tag, sessionId, number, messages: JSON.stringify(messages), keys: JSON.stringify(keys), at: nowMs() });
+    ).run({
+      tag,
+      sessionId,
+      number,
+      messages: JSON.stringify(messages),
+      keys: JSON.stringify(keys),
+      at: nowMs(),
+    });
   };
 
   return {
     read: (tag, sessionId) => {
       if (!existsSync(path)) return FIRST_PART;
       return use((db) => {
-        const find = db.prepare(`SELECT ${COLUMNS} FROM conversations WHERE tag = :tag AND session_id = :sessionId`);
+        const find = db.prepare(
+          `SELECT ${COLUMNS} FROM conversations WHERE tag = :tag AND session_id = :sessionId`,
+        );
         const row = find.get({ tag, sessionId }) as Row | undefined;
         return row === undefined ? FIRST_PART : toPart(row);
       });
@@ -156,19 +185,23 @@ export function createPartStore(home: string, nowMs: () => number): PartStore {
     forget: (tag, text, isDryRun) => {
       if (!existsSync(path)) return 0;
       return use((db) => {
-        const rows = db.prepare(`SELECT ${COLUMNS} FROM conversations WHERE tag = :tag`).all({ tag }) as Row[];
+        const rows = db
+          .prepare(`SELECT ${COLUMNS} FROM conversations WHERE tag = :tag`)
+          .all({ tag }) as Row[];
         let count = 0;
         for (const row of rows) {
           const part = toPart(row);
           const kept = part.messages.filter(({ content }) => !content.includes(text));
           count += part.messages.length - kept.length;
-          if (!isDryRun && kept.length < part.messages.length) save(db, tag, row.session_id, { ...part, messages: kept });
+          if (!isDryRun && kept.length < part.messages.length)
+            save(db, tag, row.session_id, { ...part, messages: kept });
         }
         return count;
       });
     },
     erase: (tag) => {
-      if (existsSync(path)) use((db) => db.prepare("DELETE FROM conversations WHERE tag = :tag").run({ tag }));
+      if (existsSync(path))
+        use((db) => db.prepare("DELETE FROM conversations WHERE tag = :tag").run({ tag }));
     },
   };
 }

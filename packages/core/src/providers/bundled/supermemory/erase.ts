@@ -64,7 +64,8 @@ async function inParallel<T, R>(items: readonly T[], work: (item: T) => Promise<
   const results: R[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {
-    for (let index = next++; index < items.length; index = next++) results[index] = await work(items[index] as T);
+    for (let index = next++; index < items.length; index = next++)
+      results[index] = await work(items[index] as T);
   };
   await Promise.all(Array.from({ length: Math.min(PARALLEL, items.length) }, worker));
   return results;

@@ -27,21 +27,39 @@ export type Hit = {
   readonly updatedAt?: string;
 };
 
-export type Profile = { readonly facts: readonly string[]; readonly recent: readonly string[]; readonly hits: readonly Hit[] };
+export type Profile = {
+  readonly facts: readonly string[];
+  readonly recent: readonly string[];
+  readonly hits: readonly Hit[];
+};
 
 /** Of a search, or of `searchResults` of a profile. A memory has `memory`, a piece of a document `chunk`. */
 export function hitsIn(value: unknown): readonly Hit[] {
   return recordsOf(fieldsOf(value).results).flatMap((hit): Hit[] => {
     const text = pyStrip(textIn(hit.memory) || textIn(hit.chunk));
     if (text === "") return [];
-    return [{ id: textIn(hit.id), text, similarity: numberIn(hit.similarity), updatedAt: textIn(hit.updatedAt) || undefined }];
+    return [
+      {
+        id: textIn(hit.id),
+        text,
+        similarity: numberIn(hit.similarity),
+        updatedAt: textIn(hit.updatedAt) || undefined,
+      },
+    ];
   });
 }
 
 export function profileIn(value: unknown): Profile {
   const { profile, searchResults } = fieldsOf(value);
-  const filled = (texts: unknown) => textsIn(texts).map(pyStrip).filter((text) => text !== "");
-  return { facts: filled(fieldsOf(profile).static), recent: filled(fieldsOf(profile).dynamic), hits: hitsIn(searchResults) };
+  const filled = (texts: unknown) =>
+    textsIn(texts)
+      .map(pyStrip)
+      .filter((text) => text !== "");
+  return {
+    facts: filled(fieldsOf(profile).static),
+    recent: filled(fieldsOf(profile).dynamic),
+    hits: hitsIn(searchResults),
+  };
 }
 
 export type Shown = {
@@ -78,7 +96,8 @@ function sectionsOf(
     seen.add(text);
     return true;
   };
-  const plain = (texts: readonly string[]) => (hasProfile ? texts.map(oneLine).filter(isNew).slice(0, maxResults) : []);
+  const plain = (texts: readonly string[]) =>
+    hasProfile ? texts.map(oneLine).filter(isNew).slice(0, maxResults) : [];
   const lists: readonly (readonly [title: string, lines: readonly string[]])[] = [
     ["User Profile (Persistent)", plain(facts)],
     ["Recent Context", plain(recent)],
@@ -88,7 +107,9 @@ function sectionsOf(
         .map((hit) => ({ ...hit, text: oneLine(hit.text) }))
         .filter(({ text }) => isNew(text))
         .slice(0, maxResults)
-        .map((hit) => [ageOf(hit.updatedAt, now), percentOf(hit), hit.text].filter((part) => part !== "").join(" ")),
+        .map((hit) =>
+          [ageOf(hit.updatedAt, now), percentOf(hit), hit.text].filter((part) => part !== "").join(" "),
+        ),
     ],
   ];
   const filled = lists.filter(([, lines]) => lines.length > 0);
@@ -100,7 +121,10 @@ function sectionsOf(
 
 /** One line, so that a stored text cannot pretend to be a section, and without our tags, so that it cannot end the block. */
 function oneLine(text: string): string {
-  return takeCodePoints(pyStrip(sanitizeContext(text).replace(OWN_TAGS, " ").replace(/\s+/g, " ")), MAX_HIT_CHARS);
+  return takeCodePoints(
+    pyStrip(sanitizeContext(text).replace(OWN_TAGS, " ").replace(/\s+/g, " ")),
+    MAX_HIT_CHARS,
+  );
 }
 
 function percentOf({ similarity }: Hit): string {

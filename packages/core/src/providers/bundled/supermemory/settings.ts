@@ -3,7 +3,13 @@ import { pyStrip, sha256, takeCodePoints } from "../../../lib/index.ts";
 import type { ConfigField } from "../../contract.ts";
 import { safeId } from "../../kit/networked/identity.ts";
 import type { CommonSettings, Place } from "../../kit/networked/service.ts";
-import { COMMON_FIELDS, fileValues, MODE_FIELD, readCommon, saveValues } from "../../kit/networked/settings.ts";
+import {
+  COMMON_FIELDS,
+  fileValues,
+  MODE_FIELD,
+  readCommon,
+  saveValues,
+} from "../../kit/networked/settings.ts";
 import { readBoolean, readNumber, readText } from "../../kit/settings.ts";
 
 export const SETTINGS_FILE = "supermemory.json";
@@ -146,7 +152,8 @@ export function containersOf(
     if (user === undefined) return { name, tag: shortened(name) };
     const id = safeId(user, { foreign: /[^A-Za-z0-9]/, replacement: "_", maxChars: 40 });
     const [head = "", ...rest] = parts;
-    const withUser = rest.length === 0 ? [head || DEFAULT_TAG, id] : [head, ...rest.flatMap((part) => [id, part])];
+    const withUser =
+      rest.length === 0 ? [head || DEFAULT_TAG, id] : [head, ...rest.flatMap((part) => [id, part])];
     return { name, tag: shortened(withUser.filter((part) => part !== "").join("_")) };
   };
   const primary = make(containerTag);

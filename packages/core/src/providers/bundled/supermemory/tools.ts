@@ -45,13 +45,19 @@ export function toolsOf(context: ToolContext): readonly ServiceTool[] {
 function toServiceTool(tool: Tool, name: string, context: ToolContext): ServiceTool {
   const { settings, containers } = context;
   const names = namesOf(containers);
-  const container = { type: "string", description: `Container to use, one of: ${names.join(", ")}. Default: ${names[0]}.` };
+  const container = {
+    type: "string",
+    description: `Container to use, one of: ${names.join(", ")}. Default: ${names[0]}.`,
+  };
   const definition: ToolDefinition = {
     name,
     description: tool.description,
     parameters: {
       type: "object",
-      properties: { ...tool.properties, ...(settings.hasCustomContainers ? { container_tag: container } : {}) },
+      properties: {
+        ...tool.properties,
+        ...(settings.hasCustomContainers ? { container_tag: container } : {}),
+      },
       required: tool.required,
     },
   };
@@ -98,7 +104,8 @@ function storeTool({ api, settings }: ToolContext): Tool {
   return {
     snake: "supermemory_store",
     kebab: "supermemory-save",
-    description: "Store a fact, preference or decision in long-term memory, so that later conversations can use it.",
+    description:
+      "Store a fact, preference or decision in long-term memory, so that later conversations can use it.",
     properties: {
       content: { type: "string", description: "What to remember, as a full sentence." },
       metadata: { type: "object", description: "Optional labels: texts, numbers, booleans." },
@@ -181,7 +188,8 @@ function forgetTool({ api }: ToolContext): Tool {
       // Only memories can be forgotten; in other modes the best hit may be a piece of a document.
       const hits = await api.search(query, { tag, limit: 5, mode: "memories" }, signal);
       const [best] = hits;
-      if (best === undefined) return { success: false, message: "No matching memory found to forget.", ...shown };
+      if (best === undefined)
+        return { success: false, message: "No matching memory found to forget.", ...shown };
       if ((best.similarity ?? 1) < FORGET_SIMILARITY) {
         const message = "No memory is similar enough. Call again with the id of one of the candidates.";
         return { success: false, message, candidates: hits.map(toResult), ...shown };
@@ -193,7 +201,12 @@ function forgetTool({ api }: ToolContext): Tool {
 }
 
 /** The id of a memory, or the id that `supermemory_store` returned, which is that of a document. False: the container has neither. */
-async function forgetById(api: SupermemoryApi, tag: string, id: string, signal: AbortSignal): Promise<boolean> {
+async function forgetById(
+  api: SupermemoryApi,
+  tag: string,
+  id: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   if (await api.forgetMemory(tag, id, signal)) return true;
   const document = await api.document(id, signal); // documents of all containers can be asked for
   return document?.containerTags.includes(tag) === true && (await api.deleteDocument(document.id, signal));
@@ -203,7 +216,8 @@ function profileTool({ api, now }: ToolContext): Tool {
   return {
     snake: "supermemory_profile",
     kebab: "supermemory-profile",
-    description: "What is known about the user: lasting facts and recent context; with a query also the memories that fit it.",
+    description:
+      "What is known about the user: lasting facts and recent context; with a query also the memories that fit it.",
     properties: { query: { type: "string", description: "Optional: what the memories should be about." } },
     required: [],
     isWriting: false,
