@@ -26,8 +26,10 @@ function turn(number: number, text = `message ${number}`): Turn {
   };
 }
 
-const turns = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => turn(from + index));
-const userTexts = ({ messages }: Part) => messages.filter(({ role }) => role === "user").map(({ content }) => content);
+const turns = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, index) => turn(from + index));
+const userTexts = ({ messages }: Part) =>
+  messages.filter(({ role }) => role === "user").map(({ content }) => content);
 
 describe("adding turns", () => {
   it("posts the conversation from its beginning", () => {
@@ -75,7 +77,11 @@ describe("adding turns", () => {
 });
 
 it("names the parts of a session, within 255 characters", () => {
-  expect([1, 2, 12].map((number) => conversationId("sess-1", number))).toEqual(["sess-1", "sess-1-2", "sess-1-12"]);
+  expect([1, 2, 12].map((number) => conversationId("sess-1", number))).toEqual([
+    "sess-1",
+    "sess-1-2",
+    "sess-1-12",
+  ]);
   const [one, other] = ["a", "b"].map((end) => conversationId("s".repeat(300) + end, 3));
   expect(one).not.toBe(other);
   expect(one?.length).toBeLessThanOrEqual(255);

@@ -51,21 +51,43 @@ describe("values", () => {
 
   it("are kept within their bounds", () => {
     const low = { max_recall_results: 0, profile_frequency: -5, api_timeout: 0.1, capture_turns: 0 };
-    expect(settingsOf(low)).toMatchObject({ maxResults: 1, profileFrequency: 1, timeoutMs: 500, captureTurns: 1 });
+    expect(settingsOf(low)).toMatchObject({
+      maxResults: 1,
+      profileFrequency: 1,
+      timeoutMs: 500,
+      captureTurns: 1,
+    });
     const high = { max_recall_results: 99, profile_frequency: 9_999, api_timeout: "60", capture_turns: 999 };
-    expect(settingsOf(high)).toMatchObject({ maxResults: 20, profileFrequency: 500, timeoutMs: 15_000, captureTurns: 50 });
+    expect(settingsOf(high)).toMatchObject({
+      maxResults: 20,
+      profileFrequency: 500,
+      timeoutMs: 15_000,
+      captureTurns: 50,
+    });
     expect(settingsOf({ entity_context: "x".repeat(2_000) }).entityContext).toHaveLength(1_500);
   });
 
   it("take the words of a wizard for booleans", () => {
     const values = { auto_capture: "false", auto_recall: "off", enable_custom_container_tags: "yes" };
-    expect(settingsOf(values)).toMatchObject({ isCapturing: false, isRecalling: false, hasCustomContainers: true });
+    expect(settingsOf(values)).toMatchObject({
+      isCapturing: false,
+      isRecalling: false,
+      hasCustomContainers: true,
+    });
   });
 
   it("come from the environment first, where there is a variable", () => {
-    const env = { SUPERMEMORY_API_KEY: " sm_key ", SUPERMEMORY_BASE_URL: "http://localhost:1", SUPERMEMORY_CONTAINER_TAG: "env-tag" };
+    const env = {
+      SUPERMEMORY_API_KEY: " sm_key ",
+      SUPERMEMORY_BASE_URL: "http://localhost:1",
+      SUPERMEMORY_CONTAINER_TAG: "env-tag",
+    };
     const file = { container_tag: "file", base_url: "http://file", api_key: "sm_in_the_file" };
-    expect(settingsOf(file, env)).toMatchObject({ apiKey: "sm_key", baseUrl: "http://localhost:1", containerTag: "env-tag" });
+    expect(settingsOf(file, env)).toMatchObject({
+      apiKey: "sm_key",
+      baseUrl: "http://localhost:1",
+      containerTag: "env-tag",
+    });
     expect(settingsOf(file)).toMatchObject({ apiKey: "", baseUrl: "http://file", containerTag: "file" });
   });
 
@@ -101,7 +123,20 @@ describe("containers", () => {
   });
 
   it("of two users are never the same, whatever their ids are", () => {
-    const users = ["telegram:42", "discord:42", "telegram:4 2", "telegram:4_2", "a__b", "a_b", "a-b", "ab", "A", "窯", "x".repeat(200), "x".repeat(201)];
+    const users = [
+      "telegram:42",
+      "discord:42",
+      "telegram:4 2",
+      "telegram:4_2",
+      "a__b",
+      "a_b",
+      "a-b",
+      "ab",
+      "A",
+      "窯",
+      "x".repeat(200),
+      "x".repeat(201),
+    ];
     for (const container_tag of ["hermes", "hermes-{user}", "{user}", "{user}-{identity}", "y".repeat(200)]) {
       const tags = [undefined, ...users].map((user) => tagOf({ container_tag }, { user }));
       expect(new Set(tags).size).toBe(tags.length);
@@ -115,7 +150,10 @@ describe("containers", () => {
   });
 
   it("that are custom ones exist only when they are enabled, and are a user's own too", () => {
-    const file = { enable_custom_container_tags: true, custom_containers: ["work notes", "work_notes", "hermes", "home"] };
+    const file = {
+      enable_custom_container_tags: true,
+      custom_containers: ["work notes", "work_notes", "hermes", "home"],
+    };
     const owner = containersOf(settingsOf(file), { identity: "default", user: undefined });
     expect(owner.custom).toEqual([
       { name: "work_notes", tag: "work_notes" },
