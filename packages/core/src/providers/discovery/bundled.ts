@@ -72,6 +72,13 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
       const { createSupermemoryProvider } = await import("../bundled/supermemory/provider.ts");
       return () => createSupermemoryProvider({ home: process.env.HERMES_HOME ?? "" });
     },
+    findTraces: async (home, text) => {
+      const { countKept, partsPath } = await import("../bundled/supermemory/conversations.ts");
+      const count = countKept(home, text);
+      if (count === 0) return undefined;
+      const messages = count === 1 ? "1 message" : `${count} messages`;
+      return `${messages} of conversations that were sent to Supermemory, in ${partsPath(home)} and at its server`;
+    },
   },
 ];
 

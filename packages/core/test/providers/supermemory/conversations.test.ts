@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import {
   addTurns,
   conversationId,
+  countKept,
   createMemoryPartStore,
   createPartStore,
   isWorthSending,
@@ -136,6 +137,21 @@ describe("the file", () => {
     expect(readFileSync(partsPath(home)).includes("obsidian")).toBe(true);
     store.erase("a");
     expect(readFileSync(partsPath(home)).includes("obsidian")).toBe(false);
+  });
+
+  it("tells how many messages hold a text, without being made or changed", () => {
+    const home = tempDirectory();
+    expect(countKept(home, "obsidian")).toBe(0);
+    expect(() => statSync(partsPath(home))).toThrow("ENOENT");
+    createPartStore(home, Date.now).write(
+      "a",
+      "s",
+      addTurns(EMPTY, [turn(1, "the obsidian gate"), turn(2)]).next,
+    );
+    expect(countKept(home, "obsidian")).toBe(1);
+    expect(countKept(home, "Obsidian")).toBe(0);
+    writeFileSync(partsPath(home), "not a database ".repeat(500));
+    expect(countKept(home, "obsidian")).toBe(0);
   });
 
   it("drops the messages of a conversation that rested for a month, which goes on in a new part", () => {

@@ -76,7 +76,8 @@ describe.skipIf(recorded.size === 0)("sends what the official client sends", () 
     change: (body: Record<string, unknown>) => unknown = (body) => body,
   ): void => {
     const request = recorded.get(`supermemory-${id}`);
-    const { method, path, query, body } = fake.requests.at(-1) ?? {};
+    const { method, path, query, body } =
+      fake.requests.findLast((each) => !each.path.startsWith("/v3/container-tags/") || id === "076") ?? {};
     expect({ method, path, query, body: body ?? null }).toEqual({
       method: request?.method,
       path: request?.path,
@@ -298,6 +299,36 @@ describe("a conversation", () => {
       .flatMap(({ messages }) => messages.map(({ content }) => content));
     expect(texts).toEqual(["Turn 1", "Noted: Turn 1", "Turn 2", "Noted: Turn 2"]);
     expect((await start({ home })).backupPaths?.(home)).not.toContain(join(home, "supermemory.db"));
+  });
+});
+
+describe("the entity context", () => {
+  const contextOf = () =>
+    fake.store.containers().find(({ containerTag }) => containerTag === "hermes")?.entityContext;
+
+  it("is given to a container that has none, once", async () => {
+    const provider = await start({ file: { capture_turns: 1 } });
+    await sync(provider, "Turn 1", "Turn 2");
+    await expect.poll(contextOf).toContain("conversation between a user and an assistant");
+    await provider.onSessionEnd?.([], {});
+    expect(fake.requests.filter(({ method }) => method === "PATCH")).toHaveLength(1);
+    expect(JSON.stringify(conversations())).not.toContain("entityContext");
+  });
+
+  it.each([
+    [{}, "of the console"],
+    [{ entity_context: "only glazes" }, "only glazes"],
+  ])("of the console stays, unless %j", async (file, expected) => {
+    fake.store.changeContainer("hermes", { entityContext: "of the console" });
+    const provider = await start({ file: { ...file, capture_turns: 1 } });
+    await sync(provider, "Turn 1");
+    await expect
+      .poll(() =>
+        fake.requests.some(({ method, path }) => method === "GET" && path.includes("container-tags")),
+      )
+      .toBe(true);
+    for (let trip = 0; trip < 3; trip += 1) await provider.checkConnection?.(AbortSignal.timeout(5_000));
+    expect(contextOf()).toBe(expected);
   });
 });
 

@@ -30,6 +30,8 @@ export type StoredDocument = {
   readonly content: string;
 };
 
+type ContainerInfo = { readonly memoryCount: number; readonly entityContext: string };
+
 /** Ingesting a conversation may take longer than other calls. */
 const INGEST_MS = 3_000;
 const LIST_LIMIT = 100;
@@ -159,12 +161,21 @@ export class SupermemoryApi {
     return [...found.values()];
   }
 
-  /** How many memories a container has; 0 for one that does not exist, or if the server does not say. */
-  async memoryCount(tag: string, signal: AbortSignal): Promise<number> {
+  /** Undefined: there is none, or the server does not tell. */
+  async container(tag: string, signal: AbortSignal): Promise<ContainerInfo | undefined> {
     const outcome = await this.#http.request({ method: "GET", path: containerPath(tag), signal });
-    if (outcome.ok) return numberIn(fieldsOf(outcome.value).memoryCount) ?? 0;
-    if (outcome.error.kind === "not-found") return 0;
+    if (outcome.ok) {
+      const { memoryCount, entityContext } = fieldsOf(outcome.value);
+      return { memoryCount: numberIn(memoryCount) ?? 0, entityContext: textIn(entityContext) };
+    }
+    if (outcome.error.kind === "not-found") return undefined;
     throw new ServiceError(outcome.error);
+  }
+
+  /** What the server keeps of conversations in this container. */
+  async describeContainer(tag: string, entityContext: string, signal: AbortSignal): Promise<void> {
+    const json = { entityContext };
+    await this.#http.send({ method: "PATCH", path: containerPath(tag), json, signal, isRepeatable: true });
   }
 
   /** With everything in it. False: there is none, or the server cannot delete containers. */

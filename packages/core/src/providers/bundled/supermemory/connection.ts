@@ -63,6 +63,7 @@ export class SupermemoryConnection implements Connection {
   readonly #endings = new Map<string, Metadata>();
   #hasTurnStarted = false;
   #hasConversations = true;
+  #isDescribed = false;
 
   constructor(settings: SupermemorySettings, context: ConnectionContext) {
     this.#settings = settings;
@@ -98,12 +99,13 @@ export class SupermemoryConnection implements Connection {
 
   promptBlock(): string {
     if (!this.#isActive) return "";
-    const { mode, hasCustomContainers, containerInstructions } = this.#settings;
+    const { mode, toolNames, hasCustomContainers, containerInstructions } = this.#settings;
     const names = namesOf(this.#containers);
     const lines = ["# Supermemory", `Active. Container: ${names[0]}.`, modeSentence(mode)];
     if (hasTools(mode)) {
       const tools = this.tools.map(({ definition }) => definition.name);
-      lines.push(`Tools: ${tools.join(", ")}. Names with '-' and '_' do the same.`);
+      const aliases = toolNames === "both" ? " Names with '-' and '_' do the same." : "";
+      lines.push(`Tools: ${tools.join(", ")}.${aliases}`);
       if (hasCustomContainers)
         lines.push(
           `Containers: ${names.join(", ")}. Pass one of them as container_tag to a tool; without it, ${names[0]} is used.`,
@@ -254,7 +256,9 @@ export class SupermemoryConnection implements Connection {
     });
     if (this.#hasConversations) {
       try {
-        return await this.#api.postConversation({ id, tag: this.#tag, messages, metadata }, signal);
+        await this.#api.postConversation({ id, tag: this.#tag, messages, metadata }, signal);
+        this.#describeContainer();
+        return;
       } catch (cause) {
         if (!(cause instanceof ServiceError && cause.failure.kind === "not-found")) throw cause;
       }
@@ -264,6 +268,20 @@ export class SupermemoryConnection implements Connection {
     const content = transcriptOf(messages);
     await this.#api.addDocument({ content, tag: this.#tag, metadata, entityContext, customId }, signal);
     this.#hasConversations = false; // documents work: the server is there and has no conversations
+  }
+
+  /** A conversation cannot carry the entity context, so its container does. Once per process, after the container exists. */
+  #describeContainer(): void {
+    if (this.#isDescribed) return;
+    this.#isDescribed = true;
+    const { entityContext, hasOwnContext } = this.#settings;
+    this.#context.inBackground("Setting the entity context of the container", async (signal) => {
+      const container = await this.#api.container(this.#tag, signal);
+      if (container === undefined) return; // a server without containers
+      const isFree = container.entityContext === "";
+      if (isFree || (hasOwnContext && container.entityContext !== entityContext))
+        await this.#api.describeContainer(this.#tag, entityContext, signal);
+    });
   }
 
   async #mirror(target: string, text: string, signal: AbortSignal): Promise<void> {
@@ -326,12 +344,20 @@ export class SupermemoryConnection implements Connection {
   async forget(text: string, isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport> {
     // First here: a running conversation must not bring the text back.
     for (const tag of this.#tags()) this.#parts.forget(tag, text, isDryRun);
+    if (!isDryRun) this.#forgetMirrors(text);
     return await forgetText(this.#api, this.#tags(), text, { isDryRun, signal });
   }
 
   async eraseUser(isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport> {
     if (!isDryRun) for (const tag of this.#tags()) this.#parts.erase(tag);
     return await eraseContainers(this.#api, this.#tags(), { isDryRun, signal });
+  }
+
+  /** Names of entries, beside their documents, which are found by their text. `find` returns the entry of this text before those with it. */
+  #forgetMirrors(text: string): void {
+    const { mirrors } = this.#context.outbox;
+    for (const target of ["memory", "memory", "user", "user"])
+      for (const mirrored of mirrors.find(target, text)) mirrors.remove(mirrored);
   }
 
   #tags(): readonly string[] {

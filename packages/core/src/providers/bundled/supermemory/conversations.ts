@@ -81,9 +81,11 @@ export function isWorthSending(messages: readonly Message[]): boolean {
 /** The id of a part at the server, of at most 255 characters. */
 export function conversationId(sessionId: string, number: number): string {
   const head =
-    codePointLength(sessionId) <= 240
-      ? sessionId
-      : `${takeCodePoints(sessionId, 200)}-${sha256(sessionId).slice(0, 16)}`;
+    sessionId === ""
+      ? "hermes"
+      : codePointLength(sessionId) <= 240
+        ? sessionId
+        : `${takeCodePoints(sessionId, 200)}-${sha256(sessionId).slice(0, 16)}`;
   return number === 1 ? head : `${head}-${number}`;
 }
 
@@ -245,4 +247,17 @@ export function turnIn(body: unknown): Turn | undefined {
   const { key, messages } = fieldsOf(body);
   const read = messagesIn(messages);
   return textIn(key) === "" || read.length === 0 ? undefined : { key: textIn(key), messages: read };
+}
+
+/** How many kept messages of all containers contain the text. Changes nothing; 0 also if the file cannot be read. */
+export function countKept(home: string, text: string): number {
+  const path = partsPath(home);
+  if (!existsSync(path)) return 0;
+  try {
+    using db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS });
+    const rows = db.prepare(`SELECT ${COLUMNS} FROM conversations`).all() as Row[];
+    return rows.flatMap((row) => toPart(row).messages).filter(({ content }) => content.includes(text)).length;
+  } catch {
+    return 0; // damaged, or not ours: 'forget' with this provider names the file
+  }
 }

@@ -45,7 +45,8 @@ export async function eraseContainers(
   for (const tag of tags) {
     const documents = await api.documents(tag, signal);
     // Memories that were written directly have no document.
-    erased += documents.length > 0 ? documents.length : await api.memoryCount(tag, signal);
+    erased +=
+      documents.length > 0 ? documents.length : ((await api.container(tag, signal))?.memoryCount ?? 0);
     if (isDryRun || (await api.deleteContainer(tag, signal))) continue;
     await inParallel(documents, ({ id }) => api.deleteDocument(id, signal)); // a server that cannot delete containers
   }

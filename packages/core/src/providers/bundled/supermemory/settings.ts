@@ -41,6 +41,8 @@ export type SupermemorySettings = CommonSettings & {
   readonly profileFrequency: number;
   readonly searchMode: SearchMode;
   readonly entityContext: string;
+  /** `entity_context` is set: it replaces what the container says. */
+  readonly hasOwnContext: boolean;
   readonly timeoutMs: number;
   readonly hasCustomContainers: boolean;
   readonly customContainers: readonly string[];
@@ -110,6 +112,7 @@ export function readSupermemorySettings(place: Place): SupermemorySettings {
     profileFrequency: whole("profile_frequency", 50, 1, 500),
     searchMode: oneOf(file.search_mode, SEARCH_MODES),
     entityContext: takeCodePoints(readText(file.entity_context, ENTITY_CONTEXT), MAX_CONTEXT_CHARS),
+    hasOwnContext: readText(file.entity_context, "") !== "",
     timeoutMs: readNumber(file.api_timeout, 5, { min: 0.5, max: 15 }) * 1000,
     hasCustomContainers: readBoolean(file.enable_custom_container_tags, false),
     customContainers: containers
