@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import { createSupermemoryProvider } from "../../../src/providers/bundled/supermemory/provider.ts";
 import type { MemoryProvider } from "../../../src/providers/index.ts";
 import type { NetworkedOptions } from "../../../src/providers/kit/networked/provider.ts";
-import type { ProviderHarness, ServerControls } from "../../../testing/memory-provider/support.ts";
+import type { ProviderHarness, ServerControls } from "../../../testing/memory-provider.ts";
 import type { FakeSupermemory } from "../../fakes/servers/supermemory.ts";
 
 export const KEY = "sm_test_key_0123456789";
@@ -29,7 +29,7 @@ export function providerFor(
 }
 
 /** The owner's container of a home. */
-export function tagOf(home: string): string {
+function tagOf(home: string): string {
   return `t${basename(home).replace(/[^A-Za-z0-9]/g, "")}`;
 }
 

@@ -18,7 +18,15 @@ import type {
 } from "../../kit/networked/service.ts";
 import type { Batch, Delivery, NewItem } from "../../kit/outbox/outbox.ts";
 import { hasTools, modeSentence } from "../../kit/provider-mode.ts";
-import { documentKey, type Metadata, messageOf, metadataOf, SupermemoryApi } from "./api.ts";
+import {
+  documentKey,
+  eraseContainers,
+  forgetText,
+  type Metadata,
+  messageOf,
+  metadataOf,
+  SupermemoryApi,
+} from "./api.ts";
 import {
   addTurns,
   conversationId,
@@ -32,7 +40,6 @@ import {
   transcriptOf,
   turnIn,
 } from "./conversations.ts";
-import { eraseContainers, forgetText } from "./erase.ts";
 import { formatRecall, withoutInjected } from "./recall.ts";
 import { type Containers, containersOf, type SupermemorySettings } from "./settings.ts";
 import { namesOf, toolsOf } from "./tools.ts";

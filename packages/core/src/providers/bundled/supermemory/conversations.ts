@@ -33,7 +33,7 @@ const FIRST_PART: Part = { number: 1, messages: [], keys: [] };
 export type PartLimits = { readonly messages: number; readonly chars: number };
 
 /** 50 turns. Sent every 10 turns, a part is sent five times, and each message three times on average. */
-export const PART_LIMITS: PartLimits = { messages: 100, chars: 200_000 };
+const PART_LIMITS: PartLimits = { messages: 100, chars: 200_000 };
 /** The longest message that is sent. */
 export const MAX_MESSAGE_CHARS = 50_000;
 /** More than a batch has: a batch that is delivered a second time finds all of its keys. */

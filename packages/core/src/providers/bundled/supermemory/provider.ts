@@ -23,7 +23,7 @@ const SUPERMEMORY: Service<SupermemorySettings> = {
   savedSettings: (place) => fileValues(place, SETTINGS_FILE),
   missing: ({ apiKey }) =>
     apiKey === ""
-      ? "SUPERMEMORY_API_KEY is not set. Get a key at https://console.supermemory.ai and run 'hermes memory setup supermemory'."
+      ? "SUPERMEMORY_API_KEY is not set. Get a key at https://supermemory.ai and run 'hermes memory setup supermemory'."
       : undefined,
   secrets: ({ apiKey }) => [apiKey],
   connect: (settings, context) => new SupermemoryConnection(settings, context),

@@ -23,7 +23,7 @@ const SEARCH_MODES = ["hybrid", "memories", "documents"] as const;
 export type SearchMode = (typeof SEARCH_MODES)[number];
 
 const TOOL_NAMES = ["both", "snake", "kebab"] as const;
-export type ToolNames = (typeof TOOL_NAMES)[number];
+type ToolNames = (typeof TOOL_NAMES)[number];
 
 /** `word`: letters, digits and `_`, as in the Python edition; `server`: also `-` and `.`. */
 const TAG_CHARSETS = ["word", "server"] as const;
@@ -68,7 +68,7 @@ export const FIELDS: readonly ConfigField[] = [
     secret: true,
     required: true,
     env_var: "SUPERMEMORY_API_KEY",
-    url: "https://console.supermemory.ai",
+    url: "https://supermemory.ai",
   },
   {
     key: "base_url",
