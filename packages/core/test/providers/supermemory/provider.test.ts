@@ -2,13 +2,17 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { silentLogger } from "../../../src/lib/logger.ts";
 import type { OpenAiMessage } from "../../../src/message/index.ts";
-import type { InitializeOptions, MemoryProvider } from "../../../src/providers/index.ts";
+import { type InitializeOptions, MemoryManager, type MemoryProvider } from "../../../src/providers/index.ts";
+import { ToolTable } from "../../../src/tools/index.ts";
 import { FakeSupermemory } from "../../fakes/servers/supermemory.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 import { readVectors } from "../../golden/vectors.ts";
 import { KEY, providerFor } from "./harness.ts";
 
+const SNAKE = ["supermemory_store", "supermemory_search", "supermemory_forget", "supermemory_profile"];
+const KEBAB = ["supermemory-save", "supermemory-search", "supermemory-forget", "supermemory-profile"];
 const SESSION = { session_id: "sess-1" };
 const SWITCH = { parent_session_id: "sess-1", reset: false } as const;
 
@@ -408,25 +412,37 @@ describe("recall", () => {
 // ---- Tools ----
 
 describe("tools", () => {
-  it("have two names each, snake case first", async () => {
-    const provider = await start();
+  it("have two names each, snake case first, if both are wanted", async () => {
+    const provider = await start({ file: { tool_names: "both" } });
     const names = ((await provider.getToolSchemas?.()) ?? []).map(({ name }) => name);
-    expect(names).toEqual([
-      "supermemory_store",
-      "supermemory_search",
-      "supermemory_forget",
-      "supermemory_profile",
-      "supermemory-save",
-      "supermemory-search",
-      "supermemory-forget",
-      "supermemory-profile",
-    ]);
+    expect(names).toEqual([...SNAKE, ...KEBAB]);
     expect(await call(provider, "supermemory-save", { content: "I like tea" })).toMatchObject({
       saved: true,
     });
-    const snake = await start({ file: { tool_names: "snake" } });
-    expect(await snake.getToolSchemas?.()).toHaveLength(4);
+    expect(await call(provider, "supermemory_search", { query: "tea" })).toMatchObject({ count: 2 });
   });
+
+  it.each([
+    [{}, SNAKE],
+    [{ tool_names: "kebab" }, KEBAB],
+  ])(
+    "have one name each with %j, which the manager takes without a warning, also in the other spelling",
+    async (file, names) => {
+      const home = tempDirectory();
+      writeFileSync(join(home, "supermemory.json"), JSON.stringify(file));
+      const warnings: string[] = [];
+      const log = { ...silentLogger, warn: (message: string) => void warnings.push(message) };
+      const manager = new MemoryManager({ home, log });
+      manager.addProvider(providerFor(fake, home));
+      onTestFinished(async () => manager.shutdownAll());
+      await manager.initializeAll("sess-1", { platform: "cli", agent_context: "primary" });
+      expect(manager.tools().map(({ name }) => name)).toEqual(names);
+      expect(warnings).toEqual([]);
+      const table = new ToolTable(manager.tools());
+      for (const name of ["supermemory_search", "supermemory-search"])
+        expect(table.resolveName(name)).toBe(names[1]);
+    },
+  );
 
   it("store with a guessed type and without nested metadata; the same text twice is one document", async () => {
     const provider = await start();

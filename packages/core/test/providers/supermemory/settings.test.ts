@@ -34,7 +34,7 @@ describe("values", () => {
       timeoutMs: 5_000,
       hasCustomContainers: false,
       customContainers: [],
-      toolNames: "both",
+      toolNames: "snake",
     });
     const nonsense = {
       container_tag: null,

@@ -22,7 +22,11 @@ const MAX_CUSTOM_CONTAINERS = 50;
 const SEARCH_MODES = ["hybrid", "memories", "documents"] as const;
 export type SearchMode = (typeof SEARCH_MODES)[number];
 
-const TOOL_NAMES = ["both", "snake", "kebab"] as const;
+/**
+ * Not `both` by default as in the Python edition: our manager takes no two tools whose names differ only in `-` and `_`, warns, and then answers to
+ * neither spelling of the refused one. A name that was never offered is repaired: `supermemory-search` calls `supermemory_search`.
+ */
+const TOOL_NAMES = ["snake", "kebab", "both"] as const;
 type ToolNames = (typeof TOOL_NAMES)[number];
 
 /** `word`: letters, digits and `_`, as in the Python edition; `server`: also `-` and `.`. */
