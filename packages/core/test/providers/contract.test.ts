@@ -1,15 +1,13 @@
 // The bundled providers pass the tests of the provider contract.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, it } from "vitest";
 import { createByteroverProvider } from "../../src/providers/bundled/byterover/provider.ts";
-import { createHindsightProvider } from "../../src/providers/bundled/hindsight/provider.ts";
 import { createHolographicProvider } from "../../src/providers/bundled/holographic/provider.ts";
 import { memoryProviderContract } from "../../testing/index.ts";
 import { installBrv } from "../fakes/brv.ts";
-import { FakeHindsight } from "../fakes/servers/hindsight.ts";
 
 memoryProviderContract({ describe, it, expect }, "holographic", {
   create: () => createHolographicProvider(),
@@ -40,29 +38,4 @@ memoryProviderContract({ describe, it, expect }, "byterover", {
     return notes.map((name) => readFileSync(join(tree, name), "utf8"));
   },
   cannotForget: "brv has no command that takes a note out again",
-});
-
-// One server for all homes: each home has banks of its own.
-const hindsight = await new FakeHindsight().start();
-afterAll(() => hindsight.stop());
-const bankOf = (home: string): string => `bank-${basename(home)}`;
-
-memoryProviderContract({ describe, it, expect }, "hindsight", {
-  create: (home) =>
-    createHindsightProvider({
-      home,
-      env: {
-        HOME: home,
-        HINDSIGHT_API_URL: hindsight.url,
-        HINDSIGHT_BANK_ID: bankOf(home),
-        HINDSIGHT_TIMEOUT: "3",
-      },
-    }),
-  stored: (home) => {
-    const banks = hindsight.banks().filter((bank) => bank.startsWith(bankOf(home)));
-    return banks.flatMap((bank) =>
-      hindsight.documents(bank).map(({ id, text, tags }) => ({ bank, id, text, tags })),
-    );
-  },
-  modeSetting: "memory_mode",
 });

@@ -88,6 +88,26 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
     findUserTraces: async (home, text) =>
       (await import("../bundled/holographic/forget.ts")).findUserTraces(home, text),
   },
+  {
+    name: "supermemory",
+    manifest: {
+      ...NO_NEEDS,
+      name: "supermemory",
+      description:
+        "Memories, profile and documents at Supermemory, in the cloud or on a server of one's own.",
+    },
+    load: async () => {
+      const { createSupermemoryProvider } = await import("../bundled/supermemory/provider.ts");
+      return () => createSupermemoryProvider({ home: process.env.HERMES_HOME ?? "" });
+    },
+    findTraces: async (home, text) => {
+      const { countKept, partsPath } = await import("../bundled/supermemory/conversations.ts");
+      const count = countKept(home, text);
+      if (count === 0) return undefined;
+      const messages = count === 1 ? "1 message" : `${count} messages`;
+      return `${messages} of conversations that were sent to Supermemory, in ${partsPath(home)} and at its server`;
+    },
+  },
 ];
 
 /** Bundled providers that are not active but may still hold the text from an earlier time, with one sentence each. */

@@ -149,6 +149,17 @@ export abstract class FakeServer {
     this.#always = { kind: "reply", reply: { status, body: body ?? { error: `status ${status}` }, headers } };
   }
 
+  /** Every request gets half of its answer, until `recover`. */
+  cutAnswers(): void {
+    this.#always = { kind: "half-answer" };
+  }
+
+  /** Every request gets this text with status 200, until `recover`. */
+  answer(raw: string, contentType: string): void {
+    const reply = { status: 200, raw, headers: { "content-type": contentType } };
+    this.#always = { kind: "reply", reply };
+  }
+
   /** Ends all trouble that was asked for. */
   recover(): void {
     this.#always = undefined;

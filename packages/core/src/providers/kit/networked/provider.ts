@@ -260,7 +260,12 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   ): Promise<Recalled> {
     const turn = this.#turn;
     if (connection.prefetch !== undefined)
-      return await connection.prefetch(query, { sessionId, turn, signal: this.#untilClosed(signal) });
+      return await connection.prefetch(query, {
+        sessionId,
+        turn,
+        shownInTurn: turn,
+        signal: this.#untilClosed(signal),
+      });
     const { recall } = connection;
     if (recall === undefined) return NOTHING;
     const startedAt = performance.now();
@@ -272,7 +277,12 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     const isLate = performance.now() - startedAt > this.#limits.recallMs / 2;
     if (isLate || this.#breaker.state === "open") return NOTHING;
     const work = recalls.fetch(sessionId, turn, (fetching) =>
-      recall.call(connection, query, { sessionId, turn, signal: this.#untilClosed(fetching) }),
+      recall.call(connection, query, {
+        sessionId,
+        turn,
+        shownInTurn: turn,
+        signal: this.#untilClosed(fetching),
+      }),
     );
     const now = await recalls.take(sessionId, turn, signal);
     if (now !== undefined) return now;
@@ -290,7 +300,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     if (this.#closing.signal.aborted || this.#breaker.state === "open") return;
     const { connection, recalls } = running;
     const sessionId = session_id || this.#sessionId;
-    const ask = { sessionId, turn: this.#turn };
+    const ask = { sessionId, turn: this.#turn, shownInTurn: this.#turn + 1 };
     if (connection.queuePrefetch !== undefined) {
       const work = connection.queuePrefetch.bind(connection);
       this.#inBackground("Preparing recall", (signal) => work(text, { ...ask, signal }));

@@ -104,7 +104,14 @@ export type Recalled = {
   readonly count: number;
 };
 
-export type RecallAsk = { readonly sessionId: string; readonly turn: number; readonly signal: AbortSignal };
+export type RecallAsk = {
+  readonly sessionId: string;
+  /** The turn that is running or has just ended. */
+  readonly turn: number;
+  /** The turn that will show the recall: the running one, or the one after the turn that has just ended. */
+  readonly shownInTurn: number;
+  readonly signal: AbortSignal;
+};
 
 export type ServiceTool = {
   readonly definition: ToolDefinition;

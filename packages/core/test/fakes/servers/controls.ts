@@ -1,0 +1,23 @@
+// A fake service as the provider contract handles it.
+import { retryDead } from "../../../src/providers/kit/outbox/commands.ts";
+import type { ServerControls } from "../../../testing/memory-provider.ts";
+import type { FakeServer } from "./fake-server.ts";
+
+/** `key` is the one that the provider sends. */
+export function controlsOf(fake: FakeServer, key: string): ServerControls {
+  return {
+    stop: () => fake.stop(),
+    start: () => fake.restart(),
+    hang: () => fake.hang(),
+    fail: (status, body, headers) => fake.fail(status, body, headers),
+    answer: (text, contentType) => fake.answer(text, contentType),
+    cutAnswers: () => fake.cutAnswers(),
+    revokeKey: () => fake.requireAuth(`${key}-renewed`),
+    recover: () => {
+      fake.recover();
+      fake.requireAuth(key);
+    },
+    resend: (home) => void retryDead(home, {}),
+    requests: () => fake.requests.length,
+  };
+}
