@@ -67,7 +67,7 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
     },
     load: async () => {
       const { createHindsightProvider } = await import("../bundled/hindsight/provider.ts");
-      return () => createHindsightProvider({ home: process.env.HERMES_HOME ?? "" });
+      return createHindsightProvider;
     },
   },
   {
@@ -98,7 +98,7 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
     },
     load: async () => {
       const { createSupermemoryProvider } = await import("../bundled/supermemory/provider.ts");
-      return () => createSupermemoryProvider({ home: process.env.HERMES_HOME ?? "" });
+      return createSupermemoryProvider;
     },
     findTraces: async (home, text) => {
       const { countKept, partsPath } = await import("../bundled/supermemory/conversations.ts");

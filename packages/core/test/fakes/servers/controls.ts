@@ -10,7 +10,7 @@ export function controlsOf(fake: FakeServer, key: string): ServerControls {
     start: () => fake.restart(),
     hang: () => fake.hang(),
     fail: (status, body, headers) => fake.fail(status, body, headers),
-    answer: (text, contentType) => fake.answer(text, contentType),
+    answer: (text, contentType) => fake.answerWithText(text, contentType),
     cutAnswers: () => fake.cutAnswers(),
     revokeKey: () => fake.requireAuth(`${key}-renewed`),
     recover: () => {

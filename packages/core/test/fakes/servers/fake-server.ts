@@ -155,7 +155,7 @@ export abstract class FakeServer {
   }
 
   /** Every request gets this text with status 200, until `recover`. */
-  answer(raw: string, contentType: string): void {
+  answerWithText(raw: string, contentType: string): void {
     const reply = { status: 200, raw, headers: { "content-type": contentType } };
     this.#always = { kind: "reply", reply };
   }
