@@ -8,6 +8,8 @@ import { createByteroverProvider } from "../../src/providers/bundled/byterover/p
 import { createHolographicProvider } from "../../src/providers/bundled/holographic/provider.ts";
 import { memoryProviderContract } from "../../testing/index.ts";
 import { installBrv } from "../fakes/brv.ts";
+import { FakeRetainDb } from "../fakes/servers/retaindb.ts";
+import { harnessOf, KEY } from "./retaindb/harness.ts";
 
 memoryProviderContract({ describe, it, expect }, "holographic", {
   create: () => createHolographicProvider(),
@@ -39,3 +41,9 @@ memoryProviderContract({ describe, it, expect }, "byterover", {
   },
   cannotForget: "brv has no command that takes a note out again",
 });
+
+const retaindb = await new FakeRetainDb().start();
+retaindb.requireAuth(KEY);
+afterAll(() => retaindb.stop());
+
+memoryProviderContract({ describe, it, expect }, "retaindb", harnessOf(retaindb));
