@@ -13,6 +13,8 @@ export type ProviderHarness = {
   readonly stored: (home: string) => unknown;
   /** For a memory from which nothing can be removed: the reason why removed entries stay. */
   readonly cannotForget?: string;
+  /** For a memory whose recall begins with the same facts about the user for every question: the reason. */
+  readonly recallsProfile?: string;
   /** Settings that setup does not ask for. */
   readonly moreSettings?: readonly string[];
   /** The texts of what users said in synced turns, as they are stored, oldest first. For a memory that keeps them word for word. */
