@@ -3,10 +3,11 @@ import { basename } from "node:path";
 import { createRetainDbProvider } from "../../../src/providers/bundled/retaindb/provider.ts";
 import type { MemoryProvider } from "../../../src/providers/index.ts";
 import type { NetworkedOptions } from "../../../src/providers/kit/networked/provider.ts";
-import type { ProviderHarness, ServerControls } from "../../../testing/index.ts";
+import type { ProviderHarness } from "../../../testing/index.ts";
 import type { FakeRetainDb } from "../../fakes/servers/retaindb.ts";
 
 export const KEY = "test-key-of-retaindb";
+type ServerControls = ReturnType<NonNullable<ProviderHarness["server"]>>;
 /** More requests than any test makes. */
 const ALWAYS = 10_000;
 
@@ -58,6 +59,7 @@ export function harnessOf(fake: FakeRetainDb): ProviderHarness {
         .filter(({ role }) => role === "user")
         .map(({ content }) => content),
     server: () => controlsOf(fake),
+    recallsProfile: "the overlay begins with five memories of the user's profile",
   };
 }
 

@@ -25,9 +25,8 @@ import { type RetainDbSettings, SETTINGS_FILE } from "./settings.ts";
 import { contentOf, levelFor, overlayOf, promptBlock, selfModelOf, synthesisOf } from "./texts.ts";
 import { DEFAULT_IMPORTANCE, memoryTools } from "./tools.ts";
 import { type Memory, UserMemories } from "./user-memories.ts";
-import { errorText, MEMORY_UNITS, memoryIdIn, RetainDbWire } from "./wire.ts";
+import { errorText, MEMORY_UNITS, memoryIdIn, RetainDbWire, TIMEOUT_MS } from "./wire.ts";
 
-const TIMEOUT_MS = 8_000;
 /** The user of the Python edition when it is given none: the owner of the home. */
 const OWNER = "default";
 const AGENT = "hermes";
@@ -58,7 +57,7 @@ export class RetainDbConnection implements Connection {
     const http = context.http({
       baseUrl: settings.baseUrl,
       headers: () => ({ authorization: `Bearer ${settings.apiKey}`, "x-sdk-runtime": "hermes-plugin" }),
-      timeoutMs: TIMEOUT_MS,
+      timeoutMs: TIMEOUT_MS.standard,
       messageOf: errorText,
     });
     this.#settings = settings;

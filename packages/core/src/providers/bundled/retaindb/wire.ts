@@ -1,11 +1,12 @@
 // The requests of RetainDB. The service, the open server and the local edition have different paths for some of them; which one a server
 // has is learned from 404 and 405 and remembered for its address.
 
+import { isRecord } from "../../../lib/index.ts";
 import { type HttpCall, type HttpClient, type HttpFailure, ServiceError, segment } from "../../kit/http.ts";
 import { fieldsOf, recordsOf, textIn } from "../../kit/networked/answers.ts";
 import { cutUnits, type ReasoningLevel } from "./texts.ts";
 
-const TIMEOUT_MS = {
+export const TIMEOUT_MS = {
   standard: 8_000,
   write: 5_000,
   ingest: 15_000,
@@ -201,18 +202,17 @@ export class RetainDbWire {
       session_id: sessionId || undefined,
       importance,
     };
-    const common = {
+    const call: HttpCall = {
       method: "POST",
+      path: "/v1/memory",
+      json: body,
       headers: { "idempotency-key": key },
       timeoutMs: TIMEOUT_MS.write,
       isRepeatable: true,
       signal,
-    } as const;
-    return this.#write((write_mode) =>
-      this.#anyOf("add", [
-        { ...common, path: "/v1/memory", json: { ...body, write_mode } },
-        { ...common, path: "/v1/memories", json: { ...body, metadata: {} } },
-      ]),
+    };
+    return this.#write(call, (moded) =>
+      this.#anyOf("add", [moded, { ...call, path: "/v1/memories", json: { ...body, metadata: {} } }]),
     );
   }
 
@@ -224,16 +224,15 @@ export class RetainDbWire {
     signal: AbortSignal,
   ): Promise<unknown> {
     const { project } = this.scope;
-    return this.#write((write_mode) =>
-      this.#send({
-        method: "POST",
-        path: "/v1/memory/ingest/session",
-        json: { project, session_id: sessionId, user_id: user, messages, write_mode },
-        headers: { "idempotency-key": key },
-        timeoutMs: TIMEOUT_MS.ingest,
-        signal,
-      }),
-    );
+    const call: HttpCall = {
+      method: "POST",
+      path: "/v1/memory/ingest/session",
+      json: { project, session_id: sessionId, user_id: user, messages },
+      headers: { "idempotency-key": key },
+      timeoutMs: TIMEOUT_MS.ingest,
+      signal,
+    };
+    return this.#write(call, (moded) => this.#send(moded));
   }
 
   delete(id: string, signal: AbortSignal): Promise<unknown> {
@@ -299,7 +298,7 @@ export class RetainDbWire {
     form.append("path", path);
     form.append("scope", scope);
     form.append("project_id", this.scope.project);
-    const timeoutMs = TIMEOUT_MS.file + blob.size / 1_000; // at least 1 MB per second
+    const timeoutMs = TIMEOUT_MS.file + Math.ceil(blob.size / 1_000); // at least 1 MB per second
     return this.#file({ method: "POST", path: "/v1/files", form, timeoutMs, signal });
   }
 
@@ -381,17 +380,27 @@ export class RetainDbWire {
   }
 
   /** A key that may not write synchronously writes asynchronously. */
-  async #write(send: (mode: "sync" | "async") => Promise<unknown>): Promise<unknown> {
-    if (this.#server.writesLater) return await send("async");
+  async #write(call: HttpCall, send: (call: HttpCall) => Promise<unknown>): Promise<unknown> {
+    const as = (write_mode: "sync" | "async") =>
+      send({ ...call, json: { ...fieldsOf(call.json), write_mode } });
+    if (this.#server.writesLater) return confirmed(await as("async"), call);
     try {
-      return await send("sync");
+      return confirmed(await as("sync"), call);
     } catch (cause) {
       if (!(cause instanceof RetainDbError && isSyncRestricted(cause.failure))) throw cause;
-      const answer = await send("async");
+      const answer = confirmed(await as("async"), call);
       this.#server.writesLater = true;
       return answer;
     }
   }
+}
+
+/** JSON from something else than RetainDB must not count as a stored turn. */
+function confirmed(answer: unknown, call: HttpCall): unknown {
+  if (isRecord(answer) && answer.success !== false) return answer;
+  const message = `RetainDB did not confirm ${call.method} ${call.path}: its answer is not the one of RetainDB. Check RETAINDB_BASE_URL.`;
+  const detail = errorText(answer) ?? "";
+  throw new RetainDbError({ kind: "bad-answer", message, detail, mayHaveHappened: true }, call);
 }
 
 function isSyncRestricted({ status, body }: HttpFailure): boolean {
