@@ -181,6 +181,7 @@ describe("rows of the Python edition", () => {
     onTestFinished(() => rmSync(home, { recursive: true, force: true }));
     const { provider } = await open(home);
     await drain(provider);
+    await provider.shutdown?.({});
     expect(existsSync(join(home, "retaindb_queue.db"))).toBe(false);
     writeFileSync(join(home, "retaindb_queue.db"), "this is no database, but someone's notes");
     const { fake, provider: next } = await open(home);

@@ -1,5 +1,5 @@
 // The ten tools of RetainDB against the fake server.
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -34,7 +34,9 @@ async function open({ edition, ...options }: Options = {}, shared?: { fake: Fake
 
 /** A file in the working directory of the test run: nothing else may be uploaded. */
 function localFile(name: string, text: string): string {
-  const folder = mkdtempSync(join(process.cwd(), "node_modules", ".upload-"));
+  const ignored = join(process.cwd(), ".work"); // named in .gitignore
+  mkdirSync(ignored, { recursive: true });
+  const folder = mkdtempSync(join(ignored, "upload-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   writeFileSync(join(folder, name), text);
   return join(folder, name);
