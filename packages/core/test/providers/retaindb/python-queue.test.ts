@@ -157,6 +157,16 @@ describe("rows of the Python edition", () => {
     expect(textsLeft(home)).toHaveLength(1);
   });
 
+  it("that had to stay are named when their text or their user is erased", async () => {
+    const home = homeWith([{ text: "young secret", createdAt: NOW.toISOString() }]);
+    const { provider } = await open(home);
+    const { remaining: ofText } = (await provider.forget?.("young secret", {})) ?? {};
+    expect(ofText).toContain("retaindb_queue.db of the Python edition has 1 unsent");
+    expect(ofText).not.toContain("young secret");
+    expect((await provider.forget?.("something else", {}))?.remaining).not.toContain("retaindb_queue.db");
+    expect((await provider.eraseUser?.({}))?.remaining).toContain("retaindb_queue.db");
+  });
+
   it("leave the file's tables, its version and its sequence as they were", async () => {
     const home = homeWith([{ text: "first" }, { text: "second" }]);
     const path = join(home, "retaindb_queue.db");

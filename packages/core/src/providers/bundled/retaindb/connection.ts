@@ -268,9 +268,8 @@ export class RetainDbConnection implements Connection {
   async forget(text: string, isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport> {
     const has = ({ content }: Memory): boolean => content.includes(text);
     const { erased, isComplete } = await this.#memories.erase(has, { isDryRun, hint: text, signal });
-    const rows = countRows(this.#context.home, this.#pythonUser, text);
     const remaining = [
-      ...(rows > 0 ? [`${rows} unsent turns in retaindb_queue.db of the Python edition hold it.`] : []),
+      ...this.#pythonRowsLeft(text),
       ...(isComplete ? [] : ["RetainDB did not list all memories; those it left out may hold it."]),
       "RetainDB has no call that deletes messages of conversations or searches in files: what it keeps of them has to be deleted in its dashboard.",
     ];
@@ -281,11 +280,19 @@ export class RetainDbConnection implements Connection {
     const { erased, isComplete } = await this.#memories.erase(() => true, { isDryRun, hint: "", signal });
     const files = this.#isOwner ? 0 : await eraseFiles(this.#files, isDryRun, signal);
     const remaining = [
+      ...this.#pythonRowsLeft(""),
       ...(isComplete ? [] : ["RetainDB did not list all memories."]),
       "RetainDB has no call that deletes messages of conversations: what it keeps of them has to be deleted in its dashboard.",
       ...(this.#isOwner ? ["Files of the project were not deleted."] : []),
     ];
     return { erased: erased + files, remaining: remaining.join(" ") };
+  }
+
+  /** Rows that were too young to be moved, or cannot be read. */
+  #pythonRowsLeft(text: string): readonly string[] {
+    const rows = countRows(this.#context.home, this.#pythonUser, text);
+    const which = text === "" ? "of this user" : "that hold it";
+    return rows === 0 ? [] : [`retaindb_queue.db of the Python edition has ${rows} unsent turns ${which}.`];
   }
 
   // ---- Checks ----

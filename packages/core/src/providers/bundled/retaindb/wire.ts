@@ -261,7 +261,7 @@ export class RetainDbWire {
   /** One request that anyone may make and one that needs the key. */
   async check(signal: AbortSignal): Promise<void> {
     const { project, user } = this.scope;
-    await this.#send({ method: "GET", path: "/health", signal, ignoresBreaker: true });
+    await this.#send({ method: "GET", path: "/health", expects: "nothing", signal, ignoresBreaker: true });
     await this.#send({
       method: "POST",
       path: "/v1/memory/search",
