@@ -80,18 +80,6 @@ describe("turns", () => {
     expect(fake.messagesOf(project, "s1").map(({ content }) => content)).toEqual(["one", "1"]);
     expect(fake.messagesOf(project, "s2").map(({ content }) => content)).toEqual(["two", "2"]);
   });
-
-  it("whose answer was lost are sent again with the same key, and stored once", async () => {
-    const { fake, provider, project } = await open();
-    fake.dropAnswerNext();
-    await provider.syncTurn?.("once", "ok", OPTIONS);
-    for (let tries = 0; tries < 50 && fake.requests.length < 2; tries += 1) {
-      await drain(provider);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    expect(fake.requests.length).toBeGreaterThan(1);
-    expect(fake.messagesOf(project, "s1").map(({ content }) => content)).toEqual(["once", "ok"]);
-  });
 });
 
 describe("recall", () => {
