@@ -2,7 +2,12 @@
 // provider and a context engine have to pass, for any test runner with the `describe`, `it` and `expect` of Jest.
 
 export { contextEngineContract, type OpenEngine, type OpenedEngine } from "./context-engine.ts";
-export { memoryProviderContract, type ProviderHarness } from "./memory-provider.ts";
+export {
+  memoryProviderContract,
+  memoryServerContract,
+  type ProviderHarness,
+  type ServerControls,
+} from "./memory-provider.ts";
 export type { Expect, TestRunner } from "./runner.ts";
 export { type SessionStoreGroup, type SessionStoreHarness, sessionStoreContract } from "./session-store.ts";
 export {

@@ -30,8 +30,13 @@ export function memoryProviderContract(runner: TestRunner, name: string, harness
     describe("erasing a user", () => eraseUserContract(suite, harness));
     describe("modes", () => modesContract(suite, harness));
     describe("users, sessions and turns", () => isolationContract(suite, harness));
-    describe("a server in trouble", () => serverContract(suite, harness));
     describe("sessions and the end", () => conversationContract(suite, harness));
     describe("self-test", () => selfTestContract(suite, harness));
   });
+}
+
+/** For a memory behind a server: the tests with a server that hangs, fails, or sends nonsense. They take about a minute. */
+export function memoryServerContract(runner: TestRunner, name: string, harness: ProviderHarness): void {
+  const suite = suiteFor(runner);
+  suite.describe(`the memory provider ${name}, its server in trouble`, () => serverContract(suite, harness));
 }

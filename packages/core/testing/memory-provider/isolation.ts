@@ -33,17 +33,20 @@ export function isolationContract({ it, expect }: Suite, harness: ProviderHarnes
     );
   });
 
-  it("does not give what was prepared for one session to another, and not after a change of session", async (test) => {
-    const { provider } = await start(test, harness);
-    await provider.onMemoryWrite?.("add", "memory", "The kiln in the yard is fired at 1240 degrees", {});
-    await provider.queuePrefetch?.("how hot is the kiln in the yard?", OPTIONS);
-    const elsewhere = await provider.prefetch?.("crane colour", { session_id: "session-9" });
-    expect(elsewhere ?? "").not.toContain("1240");
-    await provider.queuePrefetch?.("how hot is the kiln in the yard?", OPTIONS);
-    await provider.onSessionSwitch?.("session-2", { parent_session_id: "session-1", reset: true });
-    const later = await provider.prefetch?.("crane colour", { session_id: "session-2" });
-    expect(later ?? "").not.toContain("1240");
-  });
+  it.skipIf(harness.recallsProfile !== undefined)(
+    "does not give what was prepared for one session to another, and not after a change of session",
+    async (test) => {
+      const { provider } = await start(test, harness);
+      await provider.onMemoryWrite?.("add", "memory", "The kiln in the yard is fired at 1240 degrees", {});
+      await provider.queuePrefetch?.("how hot is the kiln in the yard?", OPTIONS);
+      const elsewhere = await provider.prefetch?.("crane colour", { session_id: "session-9" });
+      expect(elsewhere ?? "").not.toContain("1240");
+      await provider.queuePrefetch?.("how hot is the kiln in the yard?", OPTIONS);
+      await provider.onSessionSwitch?.("session-2", { parent_session_id: "session-1", reset: true });
+      const later = await provider.prefetch?.("crane colour", { session_id: "session-2" });
+      expect(later ?? "").not.toContain("1240");
+    },
+  );
 
   it.skipIf(harness.turns === undefined)(
     "stores turns in their order, each once, and drains them at the end",

@@ -31,41 +31,34 @@ const TROUBLES: readonly Trouble[] = [
 ];
 
 export function serverContract({ it, expect }: Suite, harness: ProviderHarness): void {
-  const { server: serverOf } = harness;
-  const behindServer = it.skipIf(serverOf === undefined);
-  const serverFor = (home: string): ServerControls => {
-    if (serverOf === undefined) throw new Error("This test is for a memory behind a server.");
-    return serverOf(home);
-  };
+  const { server: serverFor } = harness;
+  if (serverFor === undefined) throw new Error("These tests need the `server` of the harness.");
 
-  behindServer(
-    "starts, describes itself and takes turns at once while the server never answers",
-    async (test) => {
-      const home = test.directory();
-      const server = serverFor(home);
-      test.after(() => server.recover());
-      server.hang();
-      const took = async (what: string, work: () => unknown, limitMs: number): Promise<void> => {
-        const startedAt = performance.now();
-        await settle(work);
-        const ms = performance.now() - startedAt;
-        about(`${what} (${Math.round(ms)} ms)`, () => expect(ms).toBeLessThan(limitMs));
-      };
-      const provider = harness.create(home);
-      test.after(() => close(provider));
-      const started = { hermes_home: home, platform: "cli", agent_context: "primary" } as const;
-      await took("initialize", () => provider.initialize("session-1", started), AT_ONCE_MS);
-      await took("systemPromptBlock", () => provider.systemPromptBlock?.({}), AT_ONCE_MS);
-      await took("onTurnStart", () => provider.onTurnStart?.(1, QUERY, {}), AT_ONCE_MS);
-      await took("syncTurn", () => provider.syncTurn?.(QUERY, "1240 degrees.", OPTIONS), AT_ONCE_MS);
-      await took("queuePrefetch", () => provider.queuePrefetch?.(QUERY, OPTIONS), AT_ONCE_MS);
-      await took("prefetch", () => provider.prefetch?.(QUERY, OPTIONS), RECALL_MS + SLACK_MS);
-      await took("shutdown", () => close(provider), SHUTDOWN_MS + SLACK_MS);
-    },
-  );
+  it("starts, describes itself and takes turns at once while the server never answers", async (test) => {
+    const home = test.directory();
+    const server = serverFor(home);
+    test.after(() => server.recover());
+    server.hang();
+    const took = async (what: string, work: () => unknown, limitMs: number): Promise<void> => {
+      const startedAt = performance.now();
+      await settle(work);
+      const ms = performance.now() - startedAt;
+      about(`${what} (${Math.round(ms)} ms)`, () => expect(ms).toBeLessThan(limitMs));
+    };
+    const provider = harness.create(home);
+    test.after(() => close(provider));
+    const started = { hermes_home: home, platform: "cli", agent_context: "primary" } as const;
+    await took("initialize", () => provider.initialize("session-1", started), AT_ONCE_MS);
+    await took("systemPromptBlock", () => provider.systemPromptBlock?.({}), AT_ONCE_MS);
+    await took("onTurnStart", () => provider.onTurnStart?.(1, QUERY, {}), AT_ONCE_MS);
+    await took("syncTurn", () => provider.syncTurn?.(QUERY, "1240 degrees.", OPTIONS), AT_ONCE_MS);
+    await took("queuePrefetch", () => provider.queuePrefetch?.(QUERY, OPTIONS), AT_ONCE_MS);
+    await took("prefetch", () => provider.prefetch?.(QUERY, OPTIONS), RECALL_MS + SLACK_MS);
+    await took("shutdown", () => close(provider), SHUTDOWN_MS + SLACK_MS);
+  });
 
   for (const [name, cause] of TROUBLES) {
-    behindServer(`goes on when the server ${name}, and nothing that was accepted is lost`, async (test) => {
+    it(`goes on when the server ${name}, and nothing that was accepted is lost`, async (test) => {
       const home = test.directory();
       const server = serverFor(home);
       test.after(async () => {
@@ -92,23 +85,20 @@ export function serverContract({ it, expect }: Suite, harness: ProviderHarness):
     });
   }
 
-  behindServer(
-    "reports a tool call that failed as an error the model can read, without the key",
-    async (test) => {
-      const { provider, home } = await start(test, harness);
-      const server = serverFor(home);
-      test.after(() => server.recover());
-      server.fail(500, { error: "the database is on fire" });
-      const [tool] = ((await provider.getToolSchemas?.()) ?? []).filter(({ parameters }) =>
-        Object.keys(Object(parameters.properties)).includes("query"),
-      );
-      const answer = JSON.parse(
-        (await provider.handleToolCall?.(tool?.name ?? "", { query: QUERY }, {})) ?? "{}",
-      );
-      expect(typeof answer.error).toBe("string");
-      expect(answer.error.length).toBeGreaterThan(10);
-    },
-  );
+  it("reports a tool call that failed as an error the model can read, without the key", async (test) => {
+    const { provider, home } = await start(test, harness);
+    const server = serverFor(home);
+    test.after(() => server.recover());
+    server.fail(500, { error: "the database is on fire" });
+    const [tool] = ((await provider.getToolSchemas?.()) ?? []).filter(({ parameters }) =>
+      Object.keys(Object(parameters.properties)).includes("query"),
+    );
+    const answer = JSON.parse(
+      (await provider.handleToolCall?.(tool?.name ?? "", { query: QUERY }, {})) ?? "{}",
+    );
+    expect(typeof answer.error).toBe("string");
+    expect(answer.error.length).toBeGreaterThan(10);
+  });
 }
 
 /** A new process would send what is left; pauses after failures are short there because it has not failed yet. */

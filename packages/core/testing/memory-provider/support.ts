@@ -15,6 +15,8 @@ export type ProviderHarness = {
   readonly cannotForget?: string;
   /** The setting for recall, tools or both, if it is not called `mode`. */
   readonly modeSetting?: string;
+  /** For a memory whose recall begins with the same facts about the user for every question: the reason. */
+  readonly recallsProfile?: string;
   /** Settings that setup does not ask for. */
   readonly moreSettings?: readonly string[];
   /** The texts of what users said in synced turns, as they are stored, oldest first. For a memory that keeps them word for word. */

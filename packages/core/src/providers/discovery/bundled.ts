@@ -89,6 +89,19 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
       (await import("../bundled/holographic/forget.ts")).findUserTraces(home, text),
   },
   {
+    name: "retaindb",
+    manifest: {
+      ...NO_NEEDS,
+      name: "retaindb",
+      description: "Memory and files at RetainDB, in the cloud or on a server of your own.",
+      requiresEnv: [{ name: "RETAINDB_API_KEY", url: "https://www.retaindb.com" }],
+    },
+    load: async () => {
+      const { createRetainDbProvider } = await import("../bundled/retaindb/provider.ts");
+      return createRetainDbProvider;
+    },
+  },
+  {
     name: "supermemory",
     manifest: {
       ...NO_NEEDS,

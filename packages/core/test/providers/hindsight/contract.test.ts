@@ -1,44 +1,11 @@
 // Hindsight passes the tests of the provider contract.
-import { basename } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { createHindsightProvider } from "../../../src/providers/bundled/hindsight/provider.ts";
 import { memoryProviderContract } from "../../../testing/index.ts";
-import { controlsOf } from "../../fakes/servers/controls.ts";
 import { FakeHindsight } from "../../fakes/servers/hindsight.ts";
+import { harnessOf, KEY } from "./harness.ts";
 
-const KEY = "hindsight-test-key-0123456789";
-// One server for all homes: each home has banks of its own.
 const fake = await new FakeHindsight().start();
 fake.requireAuth(KEY);
 afterAll(() => fake.stop());
-const bankOf = (home: string): string => `bank-${basename(home)}`;
 
-memoryProviderContract({ describe, it, expect }, "hindsight", {
-  create: (home) =>
-    createHindsightProvider({
-      home,
-      env: {
-        HOME: home,
-        HINDSIGHT_API_URL: fake.url,
-        HINDSIGHT_API_KEY: KEY,
-        HINDSIGHT_BANK_ID: bankOf(home),
-        HINDSIGHT_TIMEOUT: "3",
-      },
-    }),
-  stored: (home) => {
-    const banks = fake.banks().filter((bank) => bank.startsWith(bankOf(home)));
-    return banks.flatMap((bank) =>
-      fake.documents(bank).map(({ id, text, tags }) => ({ bank, id, text, tags })),
-    );
-  },
-  modeSetting: "memory_mode",
-  turns: (home) =>
-    fake
-      .documents(bankOf(home))
-      .filter(({ id }) => id.startsWith("session-"))
-      .flatMap(({ text }) => text.split("\n"))
-      .flatMap((line) => (JSON.parse(line) as { role: string; content: string }[][]).flat())
-      .filter(({ role }) => role === "user")
-      .map(({ content }) => content),
-  server: () => controlsOf(fake, KEY),
-});
+memoryProviderContract({ describe, it, expect }, "hindsight", harnessOf(fake));
