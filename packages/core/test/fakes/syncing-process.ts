@@ -1,5 +1,5 @@
 // Syncs turns through a bundled provider until it is killed: syncing-process.ts <provider> <home> <session> <first> <last>
-// Says "<n>" when turn n was accepted, which means that it is on disk; "sent" when everything has left the outbox.
+// A turn's text has its number and this process, because a killed process may have accepted more turns than it could say. Says "<n>" when turn n was accepted, which means that it is on disk; "sent" when everything has left the outbox.
 
 import { loadProvider } from "../../src/providers/discovery/load-provider.ts";
 import { readOutbox } from "../../src/providers/kit/outbox/commands.ts";
@@ -10,7 +10,7 @@ if (!loaded.ok) throw new Error(loaded.error.message);
 const { provider } = loaded.value;
 await provider.initialize(session, { hermes_home: home, platform: "cli", agent_context: "primary" });
 for (let turn = Number(first); turn <= Number(last); turn += 1) {
-  await provider.syncTurn?.(`Turn number ${turn}. The kiln is hot.`, `Noted turn ${turn}.`, {
+  await provider.syncTurn?.(`Turn number ${turn}.${process.pid}. The kiln is hot.`, `Noted turn ${turn}.`, {
     session_id: session,
   });
   console.log(String(turn));
