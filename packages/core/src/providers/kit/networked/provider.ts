@@ -480,7 +480,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     if (text === "") return { erased: 0 };
     const { connection, outbox, recalls } = await this.#readyToErase();
     const { mirrors } = outbox;
-    const mirrored = (["memory", "user"] as const).flatMap((target) => mirrors.find(target, text));
+    const mirrored = mirrors.containing(text);
     const queued = outbox.forget(text, dry_run);
     if (!dry_run) recalls.clear();
     const atServer = await connection.forget?.(text, dry_run, this.#untilClosed(signal));
