@@ -597,7 +597,7 @@ describe("mirrors", () => {
     const { mirrors } = testLane(home);
     expect(mirrors.find("user", "blue")).toEqual([blue]);
     expect(mirrors.find("user", "lue")).toEqual([]);
-    expect(mirrors.find("user", "luer")).toEqual([bluer]);
+    expect(mirrors.find("user", "and green")).toEqual([bluer]);
     expect(mirrors.containing("lue")).toEqual([blue, bluer]);
     expect(mirrors.find("memory", "blue")).toEqual([]);
     mirrors.remove(bluer);
