@@ -60,6 +60,19 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
     findUserTraces: async (home, text) =>
       (await import("../bundled/holographic/forget.ts")).findUserTraces(home, text),
   },
+  {
+    name: "openviking",
+    manifest: {
+      ...NO_NEEDS,
+      name: "openviking",
+      description: "Context database with memories, resources and skills as a file tree (OpenViking).",
+      requiresEnv: [{ name: "OPENVIKING_ENDPOINT", url: "" }],
+    },
+    load: async () => {
+      const { createOpenVikingProvider } = await import("../bundled/openviking/provider.ts");
+      return () => createOpenVikingProvider({ home: process.env.HERMES_HOME ?? "" });
+    },
+  },
 ];
 
 /** Bundled providers that are not active but may still hold the text from an earlier time, with one sentence each. */
