@@ -8,6 +8,8 @@ import { createByteroverProvider } from "../../src/providers/bundled/byterover/p
 import { createHolographicProvider } from "../../src/providers/bundled/holographic/provider.ts";
 import { memoryProviderContract } from "../../testing/index.ts";
 import { installBrv } from "../fakes/brv.ts";
+import { FakeOpenViking } from "../fakes/servers/openviking.ts";
+import { harnessOf } from "./openviking/harness.ts";
 
 memoryProviderContract({ describe, it, expect }, "holographic", {
   create: () => createHolographicProvider(),
@@ -39,3 +41,9 @@ memoryProviderContract({ describe, it, expect }, "byterover", {
   },
   cannotForget: "brv has no command that takes a note out again",
 });
+
+for (const profile of ["v04", "v03"] as const) {
+  const openviking = await new FakeOpenViking({ profile }).start();
+  afterAll(() => openviking.stop());
+  memoryProviderContract({ describe, it, expect }, `openviking (${profile})`, harnessOf(openviking));
+}

@@ -234,7 +234,7 @@ export class VikingConnection implements Connection {
   }
 
   /** `/health` takes any key, so a list of the root is asked for as well. */
-  async check(signal: AbortSignal): Promise<string> {
+  readonly check = async (signal: AbortSignal): Promise<string> => {
     const { version, authMode, user } = await this.#server.info();
     await this.#server.call({
       method: "GET",
@@ -245,7 +245,7 @@ export class VikingConnection implements Connection {
     });
     const named = version === "" ? "OpenViking of an unknown version" : `OpenViking ${version}`;
     return `${named} answers at ${this.#server.endpoint} for user ${user}${authMode === "" ? "" : ` (${authMode})`}`;
-  }
+  };
 
   #makeProbe(): Probe {
     const place = (text: string): MemoryPlace => ({ folder: DEFAULT_FOLDER, origin: "mirror", text });

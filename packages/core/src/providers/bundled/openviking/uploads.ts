@@ -3,7 +3,7 @@
 // zip archive in memory; no file is written.
 import { constants, lstatSync, openAsBlob, realpathSync, statSync } from "node:fs";
 import { open, readdir } from "node:fs/promises";
-import { basename, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { basename, isAbsolute, join, parse, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { crc32, deflateRawSync } from "node:zlib";
 import { describeCause } from "../../../lib/index.ts";
@@ -99,21 +99,24 @@ export function isPrivateName(name: string): boolean {
 /** The path without links, if it is below an allowed folder and nothing on the way is private. */
 function allowedPath(path: string, { roots, home }: UploadPolicy): string {
   const real = realPath(path);
-  const inside = (roots.length === 0 ? [process.cwd()] : roots).flatMap((root) => {
-    const below = real === undefined ? undefined : pathBelow(realPath(resolve(root)), real);
-    return below === undefined ? [] : [below];
-  });
-  if (real === undefined || inside.length === 0)
+  if (real === undefined || !allowedFolders(roots).some((root) => isWithin(root, real)))
     throw new ToolRefusal(
       `Local resource path is not allowed: ${path}. Only files below ${roots.length === 0 ? "the working folder" : "the folders of upload_roots"} are uploaded; upload_roots in openviking.json allows others.`,
     );
-  const names = [basename(real), ...(inside[0] ?? "").split(sep)];
-  const isOwnHome = home !== "" && pathBelow(realPath(home), real) !== undefined;
-  if (isOwnHome || names.some(isPrivateName))
+  const ownHome = home === "" ? undefined : realPath(home);
+  const folders = real.split(sep);
+  const isPrivate = isPrivateName(folders.pop() ?? "") || folders.some((name) => PRIVATE_FOLDERS.test(name));
+  if (isPrivate || (ownHome !== undefined && isWithin(ownHome, real)))
     throw new ToolRefusal(
       `Local resource path is not allowed: ${path}. Keys, environment files, version control data and the home of this program are not uploaded.`,
     );
   return real;
+}
+
+/** A service that was started in the root of the file system has no working folder. */
+function allowedFolders(roots: readonly string[]): readonly string[] {
+  const asked = roots.length > 0 ? roots : [process.cwd()].filter((folder) => folder !== parse(folder).root);
+  return asked.flatMap((root) => realPath(resolve(root)) ?? []);
 }
 
 function realPath(path: string): string | undefined {
@@ -124,11 +127,9 @@ function realPath(path: string): string | undefined {
   }
 }
 
-/** "" for the folder itself; undefined when it is elsewhere. */
-function pathBelow(folder: string | undefined, path: string): string | undefined {
-  if (folder === undefined) return undefined;
+function isWithin(folder: string, path: string): boolean {
   const below = relative(folder, path);
-  return below === ".." || below.startsWith(`..${sep}`) || isAbsolute(below) ? undefined : below;
+  return below !== ".." && !below.startsWith(`..${sep}`) && !isAbsolute(below);
 }
 
 function tooLarge(path: string): ToolRefusal {
