@@ -47,7 +47,7 @@ export function harnessOf(fake: FakeOpenViking): ProviderHarness {
   const accounts = () => fake.stored() as Readonly<Record<string, Account>>;
   return {
     create: (home) => providerFor(fake, home, isWithKey ? { env: { OPENVIKING_API_KEY: ROOT_KEY } } : {}),
-    stored: (home) => accounts()[accountOf(home)],
+    stored: (home) => accounts()[accountOf(home)] ?? {},
     turns: (home) =>
       Object.values(accounts()[accountOf(home)]?.sessions ?? {}).flatMap(({ messages }) =>
         messages.filter(({ role }) => role === "user").map(({ content }) => content ?? ""),
@@ -93,4 +93,24 @@ function controlsOf(fake: FakeOpenViking, admit: () => void): ServerControls {
     resend: () => {},
     requests: () => fake.requests.length,
   };
+}
+
+/** A provider of the owner, started, with the tools at hand. Closed by the caller. */
+export async function startProvider(
+  fake: FakeOpenViking,
+  home: string,
+  options: Partial<Parameters<typeof createOpenVikingProvider>[0]> & { readonly userId?: string } = {},
+) {
+  const { userId, ...rest } = options;
+  const provider = providerFor(fake, home, rest);
+  const start = { hermes_home: home, platform: "telegram", agent_context: "primary" } as const;
+  await provider.initialize("session-1", userId === undefined ? start : { ...start, user_id: userId });
+  const tool = async (name: string, args: object): Promise<Record<string, unknown>> =>
+    JSON.parse((await provider.handleToolCall?.(name, { ...args }, {})) ?? "{}");
+  const turn = (user: string, assistant: string, session_id = "session-1") =>
+    provider.syncTurn?.(user, assistant, { session_id });
+  const mirror = (action: "add" | "replace" | "remove", text: string, old_text = "") =>
+    provider.onMemoryWrite?.(action, "memory", text, old_text === "" ? {} : { old_text });
+  const recall = (query: string) => provider.prefetch?.(query, { session_id: "session-1" });
+  return { provider, tool, turn, mirror, recall };
 }
