@@ -244,17 +244,20 @@ describe("answers", () => {
   });
 
   it("of something else than OpenViking are no success", async () => {
-    const { provider, tool, turn } = await startProvider(fake, tempDirectory());
+    const home = tempDirectory();
+    const { provider, tool, turn } = await startProvider(fake, home);
     await tool("viking_search", { query: "tea" });
     fake.replyNext(2, { status: 200, body: { hello: "world" } });
     expect(await tool("viking_remember", { content: "tea" })).toMatchObject({
       error: expect.stringMatching(/^Failed to store memory: .*not one of OpenViking/),
     });
     await turn("I like tea", "Noted.");
-    await provider.onSessionEnd?.([], {});
+    const messages = () => fake.messagesOf("session-1", { account: accountOf(home) });
+    await vi.waitFor(async () => {
+      await provider.onSessionEnd?.([], {});
+      expect(messages()).toHaveLength(2); // the first answer was not taken for a success
+    }, 5_000);
     await provider.shutdown?.({});
-    const wrong = fake.requests.filter(({ path }) => path.endsWith("/batch"));
-    expect(wrong.length).toBeGreaterThan(0);
   });
 
   it("to the check say version, address and user; a wrong key is reported", async () => {
