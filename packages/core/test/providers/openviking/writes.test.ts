@@ -208,6 +208,27 @@ describe.each(["v04", "v03"] as const)("a server %s", (profile) => {
   });
 });
 
+it("keeps memories and messages of a peer of 0.4 apart from those of other peers, if that is set", async () => {
+  const fake = await new FakeOpenViking().start();
+  const home = tempDirectory();
+  const as = (agent: string) =>
+    startProvider(fake, home, { env: { OPENVIKING_AGENT: agent, OPENVIKING_PEER_MEMORIES: "true" } });
+  const one = await as("crane");
+  const other = await as("kiln-bot");
+  await one.mirror("add", "The crane is blue");
+  await one.turn("Hello", "Hi.");
+  await one.provider.onSessionEnd?.([], {});
+  const account = accountOf(home);
+  expect(fake.messagesOf("session-1", { account }).map(({ peer_id }) => peer_id)).toEqual(["crane", "crane"]);
+  expect(Object.keys(fake.memories({ account }))).toContainEqual(
+    expect.stringMatching(/^viking:\/\/user\/default\/peers\/crane\/memories\/patterns\/mem_/),
+  );
+  expect(await one.recall("which colour has the crane?")).toContain("The crane is blue");
+  expect(await other.recall("which colour has the crane?")).not.toContain("The crane is blue");
+  for (const { provider } of [one, other]) await provider.shutdown?.({});
+  await fake.stop();
+});
+
 describe("parts of a post", () => {
   it("have at most 100 messages and about 2 million characters, in order", () => {
     const message = (content: string) => ({ role: "user" as const, content });

@@ -25,10 +25,7 @@ export type MemoryPlace = {
 export type Layout = Pick<VikingSettings, "agent" | "isPeerMemory">;
 
 /** The folders that may hold memories of the user, the one for new ones first. */
-export function memoryRoots(
-  { wire, user }: Pick<ServerInfo, "wire" | "user">,
-  layout: Layout,
-): readonly string[] {
+function memoryRoots({ wire, user }: Pick<ServerInfo, "wire" | "user">, layout: Layout): readonly string[] {
   const home = `viking://user/${user}`;
   const own = `${home}/memories`;
   const ofAgent = `${home}/agent/${layout.agent}/memories`;
@@ -38,7 +35,7 @@ export function memoryRoots(
 }
 
 /** `<folder>/mem_<12 hex digits>.md` */
-export function memoryName({ folder, origin, text }: MemoryPlace): string {
+function memoryName({ folder, origin, text }: MemoryPlace): string {
   return `${folder}/mem_${sha256(`${origin}\0${text}`).slice(0, 12)}.md`;
 }
 

@@ -190,7 +190,7 @@ export function wireOf(version: string): Wire {
 }
 
 /** `<CODE>: <message>`, with the first validation errors. */
-export function errorWords(body: unknown): string | undefined {
+function errorWords(body: unknown): string | undefined {
   const { error } = fieldsOf(body);
   if (!isRecord(error)) return undefined;
   const problems = fieldsOf(error.details).validation_errors;
