@@ -156,6 +156,21 @@ describe("headers", () => {
     await provider.shutdown?.({});
   });
 
+  it("have the tenant beside a key when it is another than the default, which setup writes too", async () => {
+    fake.profile = "v03";
+    fake.requireAuth("other");
+    fake.addKey(KEY, { account: "acme", user: "ann" });
+    const users = async (account: string, user: string) => {
+      const env = { OPENVIKING_API_KEY: KEY, OPENVIKING_ACCOUNT: account, OPENVIKING_USER: user };
+      const { provider, recall } = await startProvider(fake, tempDirectory(), { env });
+      await recall("tea time");
+      await provider.shutdown?.({});
+      return headersOf(FIND)["x-openviking-user"];
+    };
+    expect(await users("default", "default")).toBe(undefined);
+    expect(await users("acme", "ann")).toBe("ann");
+  });
+
   it("gain the tenant when a root key of 0.3 needs it, once for all later requests", async () => {
     fake.profile = "v03";
     fake.requireAuth("other");

@@ -210,15 +210,16 @@ describe.each(["v04", "v03"] as const)("a server %s", (profile) => {
 
 it("keeps memories and messages of a peer of 0.4 apart from those of other peers, if that is set", async () => {
   const fake = await new FakeOpenViking().start();
-  const home = tempDirectory();
+  const account = "studio";
   const as = (agent: string) =>
-    startProvider(fake, home, { env: { OPENVIKING_AGENT: agent, OPENVIKING_PEER_MEMORIES: "true" } });
+    startProvider(fake, tempDirectory(), {
+      env: { OPENVIKING_ACCOUNT: account, OPENVIKING_AGENT: agent, OPENVIKING_PEER_MEMORIES: "true" },
+    });
   const one = await as("crane");
   const other = await as("kiln-bot");
   await one.mirror("add", "The crane is blue");
   await one.turn("Hello", "Hi.");
   await one.provider.onSessionEnd?.([], {});
-  const account = accountOf(home);
   expect(fake.messagesOf("session-1", { account }).map(({ peer_id }) => peer_id)).toEqual(["crane", "crane"]);
   expect(Object.keys(fake.memories({ account }))).toContainEqual(
     expect.stringMatching(/^viking:\/\/user\/default\/peers\/crane\/memories\/patterns\/mem_/),

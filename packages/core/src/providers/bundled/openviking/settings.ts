@@ -25,7 +25,7 @@ export type VikingSettings = CommonSettings & {
   readonly account: string;
   /** May hold `{user}`. */
   readonly user: string;
-  /** Account or user were set, so their headers are sent also beside a key. */
+  /** Account or user are not the defaults, which setup writes too: their headers are sent also beside a key. */
   readonly isTenantSet: boolean;
   /** The agent of a 0.3 server, the peer of a 0.4 server. */
   readonly agent: string;
@@ -93,13 +93,15 @@ export const FIELDS: readonly ConfigField[] = [
 export function readVikingSettings(place: Place): VikingSettings {
   const { env } = place;
   const values = fileValues(place, FILE);
+  const account = variable(env, "account") || DEFAULT_TENANT;
+  const user = variable(env, "user") || DEFAULT_TENANT;
   return {
     ...readCommon(values),
     endpoint: variable(env, "endpoint").replace(/\/+$/, ""),
     apiKey: variable(env, "api_key"),
-    account: variable(env, "account") || DEFAULT_TENANT,
-    user: variable(env, "user") || DEFAULT_TENANT,
-    isTenantSet: variable(env, "account") !== "" || variable(env, "user") !== "",
+    account,
+    user,
+    isTenantSet: account !== DEFAULT_TENANT || user !== DEFAULT_TENANT,
     agent: variable(env, "agent") || "hermes",
     isPeerMemory: readBoolean(env[VARIABLES.peer_memories], false),
     uploadRoots: readText(values.upload_roots, "")
