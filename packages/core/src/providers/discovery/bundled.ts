@@ -89,6 +89,19 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
       (await import("../bundled/holographic/forget.ts")).findUserTraces(home, text),
   },
   {
+    name: "openviking",
+    manifest: {
+      ...NO_NEEDS,
+      name: "openviking",
+      description: "Context database with memories, resources and skills as a file tree (OpenViking).",
+      requiresEnv: [{ name: "OPENVIKING_ENDPOINT", url: "" }],
+    },
+    load: async () => {
+      const { createOpenVikingProvider } = await import("../bundled/openviking/provider.ts");
+      return createOpenVikingProvider;
+    },
+  },
+  {
     name: "retaindb",
     manifest: {
       ...NO_NEEDS,
