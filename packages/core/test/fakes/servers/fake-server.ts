@@ -1,6 +1,12 @@
 // A memory service on loopback, for tests. One subclass per provider speaks its wire; this class accepts requests, records them, and can
 // fail, stall, drop, throttle and restart on demand. The state of a service is kept across `restart`, as a real server keeps its database.
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo } from "node:net";
 
 /** One request as the server saw it. */
@@ -182,12 +188,19 @@ export abstract class FakeServer {
     try {
       return await this.handle(request);
     } catch (cause) {
-      return { status: 500, body: { error: `The fake failed: ${cause instanceof Error ? cause.stack : cause}` } };
+      return {
+        status: 500,
+        body: { error: `The fake failed: ${cause instanceof Error ? cause.stack : cause}` },
+      };
     }
   }
 }
 
-function send(response: ServerResponse, { status, body, raw, headers = {} }: FakeReply, isHalf = false): void {
+function send(
+  response: ServerResponse,
+  { status, body, raw, headers = {} }: FakeReply,
+  isHalf = false,
+): void {
   const text = raw ?? (body === undefined ? "" : JSON.stringify(body));
   const bytes = typeof text === "string" ? Buffer.from(text) : Buffer.from(text);
   if (bytes.length > ANSWER_LIMIT_BYTES) throw new Error("No fake answer is that long.");
