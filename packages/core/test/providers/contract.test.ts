@@ -6,8 +6,10 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, it } from "vitest";
 import { createByteroverProvider } from "../../src/providers/bundled/byterover/provider.ts";
 import { createHolographicProvider } from "../../src/providers/bundled/holographic/provider.ts";
+import { createHonchoProvider } from "../../src/providers/bundled/honcho/provider.ts";
 import { memoryProviderContract } from "../../testing/index.ts";
 import { installBrv } from "../fakes/brv.ts";
+import { FakeHoncho } from "../fakes/servers/honcho.ts";
 
 memoryProviderContract({ describe, it, expect }, "holographic", {
   create: () => createHolographicProvider(),
@@ -38,4 +40,32 @@ memoryProviderContract({ describe, it, expect }, "byterover", {
     return notes.map((name) => readFileSync(join(tree, name), "utf8"));
   },
   cannotForget: "brv has no command that takes a note out again",
+});
+
+// Each home has its own server. `create` is synchronous, so the servers are started before the tests are registered.
+const honchos = await Promise.all(Array.from({ length: 80 }, () => new FakeHoncho().start()));
+const honchoOf = new Map<string, FakeHoncho>();
+afterAll(() => Promise.all(honchos.map((server) => server.stop())));
+
+memoryProviderContract({ describe, it, expect }, "honcho", {
+  create: (home) => {
+    const server = honchoOf.get(home) ?? honchos[honchoOf.size];
+    if (server === undefined) throw new Error("There are more homes than servers.");
+    honchoOf.set(home, server);
+    const env = { HONCHO_BASE_URL: server.url };
+    return createHonchoProvider({ home, env, cwd: "/projects/kiln", userHome: join(home, "nobody") });
+  },
+  // Sessions and peers are names; memories are what is in them.
+  stored: (home) => {
+    const server = honchoOf.get(home);
+    const sessions = server?.sessionsOf("hermes") ?? [];
+    const peers = server?.peersOf("hermes") ?? [];
+    return {
+      messages: sessions.map((id) => server?.messagesOf("hermes", id).map(({ content }) => content)),
+      conclusions: peers.flatMap((one) =>
+        peers.flatMap((other) => server?.conclusionsOf("hermes", one, other).map(({ content }) => content)),
+      ),
+      cards: peers.flatMap((one) => peers.flatMap((other) => server?.cardOf("hermes", one, other) ?? [])),
+    };
+  },
 });

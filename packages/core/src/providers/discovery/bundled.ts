@@ -60,6 +60,19 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
     findUserTraces: async (home, text) =>
       (await import("../bundled/holographic/forget.ts")).findUserTraces(home, text),
   },
+  {
+    name: "honcho",
+    manifest: {
+      ...NO_NEEDS,
+      name: "honcho",
+      description: "Honcho: a model of the user that learns from conversations (cloud or own server).",
+    },
+    load: async () => {
+      const { createHonchoProvider } = await import("../bundled/honcho/provider.ts");
+      return () => createHonchoProvider({ home: process.env.HERMES_HOME ?? "" });
+    },
+    loadCommands: async () => await import("../bundled/honcho/cli.ts"),
+  },
 ];
 
 /** Bundled providers that are not active but may still hold the text from an earlier time, with one sentence each. */

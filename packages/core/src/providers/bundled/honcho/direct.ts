@@ -1,0 +1,33 @@
+// Requests of commands and of setup, which have no agent: a client that ends with the command, and what a user reads about a failure.
+import { Breaker } from "../../kit/breaker.ts";
+import { createHttpClient, ServiceError } from "../../kit/http.ts";
+import type { HonchoSettings } from "./settings.ts";
+import { HonchoWire, honchoHttpOptions } from "./wire.ts";
+
+const CHECK_MS = 10_000;
+
+export function directWire(settings: HonchoSettings): HonchoWire {
+  const http = createHttpClient({
+    ...honchoHttpOptions(settings),
+    service: "Honcho",
+    breaker: new Breaker({ failures: Number.POSITIVE_INFINITY }),
+    closing: new AbortController().signal,
+  });
+  return new HonchoWire(http, settings.workspace);
+}
+
+/** One request with the key, as a line for the user. */
+export async function connectionLine(settings: HonchoSettings): Promise<string> {
+  try {
+    await directWire(settings).ensureWorkspace(AbortSignal.timeout(CHECK_MS));
+    return `Honcho answers at ${settings.baseUrl}.`;
+  } catch (cause) {
+    return `Honcho does not answer at ${settings.baseUrl}: ${failureText(cause)}`;
+  }
+}
+
+/** Throws what is not a failed request. */
+export function failureText(cause: unknown): string {
+  if (cause instanceof ServiceError) return cause.failure.message;
+  throw cause;
+}
