@@ -61,7 +61,7 @@ memoryProviderContract({ describe, it, expect }, "honcho", {
     const sessions = server?.sessionsOf("hermes") ?? [];
     const peers = server?.peersOf("hermes") ?? [];
     return {
-      messages: sessions.map((id) => server?.messagesOf("hermes", id).map(({ content }) => content)),
+      messages: sessions.flatMap((id) => server?.messagesOf("hermes", id).map(({ content }) => content)),
       conclusions: peers.flatMap((one) =>
         peers.flatMap((other) => server?.conclusionsOf("hermes", one, other).map(({ content }) => content)),
       ),

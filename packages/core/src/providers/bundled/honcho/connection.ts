@@ -1,9 +1,6 @@
-// One agent's connection to Honcho. Everything that it writes is an item of the outbox: messages one by one, files from before Honcho,
-// and mirrored entries as conclusions about the user.
-import { memoriesDirectory, userMemoriesDirectory } from "../../../home.ts";
+// One agent's connection to Honcho: names, session, recall, tools and checks.
 import type { ForgetReport, SessionSwitchOptions } from "../../contract.ts";
 import { ServiceError } from "../../kit/http.ts";
-import { fieldsOf, textIn } from "../../kit/networked/answers.ts";
 import type {
   Connection,
   ConnectionContext,
@@ -15,7 +12,7 @@ import type {
   Turn,
 } from "../../kit/networked/service.ts";
 import { ToolRefusal } from "../../kit/networked/service.ts";
-import type { Batch, Delivery, NewItem, OutboxItem } from "../../kit/outbox/outbox.ts";
+import type { Batch, Delivery, NewItem } from "../../kit/outbox/outbox.ts";
 import { hasContext } from "../../kit/provider-mode.ts";
 import { countOf, eraseEverything, forgetText } from "./erase.ts";
 import {
@@ -30,39 +27,17 @@ import {
   userPeer,
 } from "./naming.ts";
 import { HonchoRecall } from "./recall.ts";
-import {
-  inspectSession,
-  type Peers,
-  priorFiles,
-  type ReadySession,
-  startSession,
-  viewOf,
-} from "./session.ts";
+import { inspectSession, type Peers, type ReadySession, startSession, viewOf } from "./session.ts";
 import type { HonchoSettings } from "./settings.ts";
-import { chunked, honchoPromptBlock } from "./texts.ts";
+import { honchoPromptBlock } from "./texts.ts";
 import { honchoTools } from "./tools.ts";
-import {
-  conclusionText,
-  HonchoWire,
-  honchoHttpOptions,
-  MESSAGES_PER_POST,
-  OLD_API,
-  type StoredMessage,
-  type View,
-} from "./wire.ts";
+import { HonchoWire, honchoHttpOptions, type View } from "./wire.ts";
+import { HonchoWrites, isMirror, removesEntry } from "./writes.ts";
 
 /** A tool call waits so long for the first requests of a session. */
 const TOOL_WAIT_MS = 10_000;
-/** How far back a repeated delivery looks for its own messages, in pages of 100. */
-const TAIL_PAGES = 3;
-/** From this age on a message is sent with the time of its turn; else the server's clock decides. */
-const LATE_MS = 60_000;
 /** Conversations whose recall is kept; more only in a process that serves many chats through one provider. */
 const MAX_RECALLS = 32;
-/** Marks our messages at the server, so that a repeated delivery finds them. */
-const OUTBOX_KEY = "hermes_outbox";
-
-type Kind = "message" | "upload" | "mirror-add" | "mirror-remove";
 
 export class HonchoConnection implements Connection {
   readonly inactive: string | undefined;
@@ -73,6 +48,7 @@ export class HonchoConnection implements Connection {
   readonly #settings: HonchoSettings;
   readonly #context: ConnectionContext;
   readonly #wire: HonchoWire;
+  readonly #writes: HonchoWrites;
   readonly #runtime: Runtime;
   readonly #userPeer: UserPeer;
   readonly #repository: string | undefined;
@@ -82,7 +58,6 @@ export class HonchoConnection implements Connection {
   /** By the id of the Hermes session. */
   readonly #recalls = new Map<string, HonchoRecall>();
   #sessionId: string;
-  #mayMigrate = true;
 
   constructor(settings: HonchoSettings, context: ConnectionContext, { cwd }: { readonly cwd: string }) {
     this.#settings = settings;
@@ -97,6 +72,14 @@ export class HonchoConnection implements Connection {
       user: this.#userPeer.id,
       ai: aiPeer(settings, this.#runtime, this.#userPeer),
     };
+    this.#writes = new HonchoWrites({
+      settings,
+      context,
+      wire: this.#wire,
+      peers: this.peers,
+      ready: (session, signal) => this.#ready(signal, session),
+      forgetSessions: () => this.#sessions.clear(),
+    });
     const { agent_context = "primary", platform } = context.options;
     const isOff = platform === "cron" || agent_context === "cron" || agent_context === "flush";
     this.inactive = isOff ? "Honcho is not active (cron context)." : undefined;
@@ -180,7 +163,7 @@ export class HonchoConnection implements Connection {
     const endless = new AbortController().signal;
     const starting = isWriting ? startSession(name, deps, endless) : inspectSession(name, deps, endless);
     const ready = starting.then((session) => {
-      this.#uploadPriorFiles(session);
+      this.#writes.queuePriorFiles(session);
       return session;
     });
     this.#sessions.set(name, ready);
@@ -283,181 +266,34 @@ export class HonchoConnection implements Connection {
     };
   }
 
-  // ---- What is written ----
+  // ---- What is written: see writes.ts ----
 
-  turnItems({ sessionId, user, assistant, at, number }: Turn): readonly NewItem[] {
-    const { savesMessages, messageMaxChars, writeFrequency } = this.#settings;
-    if (!savesMessages || this.inactive !== undefined) return [];
-    const session = this.#nameOf(sessionId);
-    const isDue = writeFrequency.kind === "every" && number % writeFrequency.turns === 0;
-    if (isDue) this.#context.outbox.release(sessionId);
-    const isHeld = writeFrequency.kind === "session" || (writeFrequency.kind === "every" && !isDue);
-    const parts = [
-      ...chunked(user, messageMaxChars).map((content) => ({ peer: this.peers.user, content })),
-      ...chunked(assistant, messageMaxChars).map((content) => ({ peer: this.peers.ai, content })),
-    ];
-    // A millisecond apart, so that a server that sorts by time keeps their order.
-    const startMs = Date.parse(at);
-    return parts.map(({ peer, content }, index) => ({
-      kind: "message" satisfies Kind,
-      sessionId,
-      isHeld,
-      body: { session, peer, content, at: new Date(startMs + index).toISOString() },
-    }));
+  turnItems(turn: Turn): readonly NewItem[] {
+    return this.inactive === undefined ? this.#writes.turnItems(turn, this.#nameOf(turn.sessionId)) : [];
   }
 
-  mirrorItems({ action, target, text, oldText }: MirrorWrite): readonly NewItem[] {
+  mirrorItems(write: MirrorWrite): readonly NewItem[] {
     if (this.inactive !== undefined) return [];
-    for (const recall of this.#recalls.values()) {
-      if (action === "add") recall.dropBase();
-      else recall.drop({ isNew: false });
-    }
-    const session = this.sessionName;
-    const item = (kind: Kind, entry: string): NewItem => ({
-      kind,
-      sessionId: "",
-      body: { session, target, text: entry },
-    });
-    const old = action === "add" || (oldText ?? "") === "" ? [] : [item("mirror-remove", oldText ?? "")];
-    return action === "remove" || text === "" ? old : [...old, item("mirror-add", text)];
+    this.#dropRecalls(write.action !== "add");
+    return this.#writes.mirrorItems(write, this.sessionName);
   }
 
   batchLimit(kind: string): number {
-    return kind === "message" ? MESSAGES_PER_POST : 1;
+    return this.#writes.batchLimit(kind);
   }
 
-  async deliver(batch: Batch, signal: AbortSignal): Promise<Delivery | void> {
-    try {
-      await this.#send(batch, signal);
-    } catch (cause) {
-      // The user has to change the server or its address; until then nothing is given up.
-      if (cause instanceof ServiceError && cause.failure.message === OLD_API)
-        return { kind: "blocked", reason: OLD_API };
-      throw cause;
+  async deliver(batch: Batch, signal: AbortSignal): Promise<Delivery | undefined> {
+    const delivery = await this.#writes.deliver(batch, signal);
+    if (isMirror(batch)) this.#dropRecalls(removesEntry(batch));
+    return delivery;
+  }
+
+  /** What was recalled before a curated write: all of it may hold an entry that is gone now, or only the base lacks a new one. */
+  #dropRecalls(isAll: boolean): void {
+    for (const recall of this.#recalls.values()) {
+      if (isAll) recall.drop({ isNew: false });
+      else recall.dropBase();
     }
-    if (batch.kind === "mirror-add") for (const recall of this.#recalls.values()) recall.dropBase();
-    if (batch.kind === "mirror-remove")
-      for (const recall of this.#recalls.values()) recall.drop({ isNew: false });
-  }
-
-  async #send(batch: Batch, signal: AbortSignal): Promise<void> {
-    const [item] = batch.items;
-    const body = fieldsOf(item.body);
-    const session = textIn(body.session);
-    switch (batch.kind as Kind) {
-      case "message":
-        for (const [name, items] of Map.groupBy(batch.items, (each) => textIn(fieldsOf(each.body).session)))
-          await this.#postMessages(name, items, batch, signal);
-        return;
-      case "upload":
-        return await this.#upload(session, item, batch, signal);
-      case "mirror-add":
-        return await this.#conclude(session, body, batch, signal);
-      case "mirror-remove":
-        return await this.#retract(session, body, signal);
-      default:
-        throw new Error(`Honcho has no item of the kind '${batch.kind}'.`);
-    }
-  }
-
-  async #postMessages(
-    session: string,
-    items: readonly OutboxItem[],
-    batch: Batch,
-    signal: AbortSignal,
-  ): Promise<void> {
-    await this.#ready(signal, session);
-    const known = await this.#delivered(session, batch, signal);
-    const now = this.#context.clock.now().getTime();
-    const messages = items
-      .filter((item) => !known.has(markOf(batch, item)))
-      .map((item) => {
-        const { peer, content, at } = fieldsOf(item.body);
-        const isLate = now - Date.parse(textIn(at)) > LATE_MS;
-        return {
-          peer_id: textIn(peer),
-          content: textIn(content),
-          metadata: { [OUTBOX_KEY]: markOf(batch, item) },
-          ...(isLate ? { created_at: textIn(at) } : {}),
-        };
-      });
-    if (messages.length > 0) await this.#wire.addMessages(session, messages, signal);
-  }
-
-  /** Marks of this batch that an earlier attempt stored: the server has no idempotency key. */
-  async #delivered(session: string, batch: Batch, signal: AbortSignal): Promise<ReadonlySet<string>> {
-    if (batch.attempt <= 1) return new Set();
-    const tail: readonly StoredMessage[] = await this.#wire.newestMessages(session, TAIL_PAGES, signal);
-    return new Set(tail.map(({ metadata }) => textIn(metadata[OUTBOX_KEY])));
-  }
-
-  #uploadPriorFiles({ name, isEmpty }: ReadySession): void {
-    const { savesMessages, sessionStrategy, workspace, baseUrl } = this.#settings;
-    const { home, options, isWriting, outbox, log } = this.#context;
-    if (!isEmpty || !isWriting || !this.#mayMigrate || !savesMessages || sessionStrategy === "per-session")
-      return;
-    const ai = memoriesDirectory(home);
-    const { platform = "cli", user_id = "" } = options;
-    const user = user_id === "" ? ai : userMemoriesDirectory(home, platform, user_id);
-    for (const { file, upload } of priorFiles({ user, ai })) {
-      const added = outbox.add({
-        kind: "upload" satisfies Kind,
-        sessionId: "",
-        dedupeKey: `honcho-upload ${baseUrl} ${workspace} ${name} ${file.name}`,
-        body: { session: name, peer: this.peers[file.peer], ...upload },
-      });
-      if (added.kind === "full" || added.kind === "failed")
-        log.warn(`${file.name} was not sent to Honcho. ${added.reason}`, { provider: "honcho" });
-    }
-  }
-
-  async #upload(session: string, item: OutboxItem, batch: Batch, signal: AbortSignal): Promise<void> {
-    const { peer, fileName, text, metadata } = fieldsOf(item.body);
-    const mark = markOf(batch, item);
-    if ((await this.#delivered(session, batch, signal)).has(mark)) return;
-    const upload = {
-      peerId: textIn(peer),
-      fileName: textIn(fileName),
-      text: textIn(text),
-      metadata: { ...fieldsOf(metadata), [OUTBOX_KEY]: mark },
-    };
-    await this.#wire.upload(session, upload, signal);
-  }
-
-  async #conclude(
-    session: string,
-    body: Readonly<Record<string, unknown>>,
-    batch: Batch,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const [target, text] = [textIn(body.target), textIn(body.text)];
-    const { mirrors } = this.#context.outbox;
-    if (mirrors.find(target, text).some((known) => known.text === text)) return;
-    const view = viewOf(this.peers.user, this.peers, (await this.#ready(signal, session)).observation);
-    const stored = batch.attempt > 1 ? await this.#wire.conclusions(view, signal) : [];
-    const remoteId =
-      stored.find(({ content }) => content === conclusionText(text))?.id ??
-      (await this.#wire.addConclusion(view, text, { session, signal }));
-    if (remoteId !== "") mirrors.add({ target, text, remoteId });
-  }
-
-  async #retract(
-    session: string,
-    body: Readonly<Record<string, unknown>>,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const [target, text] = [textIn(body.target), textIn(body.text)];
-    const { mirrors } = this.#context.outbox;
-    const known = mirrors.find(target, text);
-    for (const mirrored of known) {
-      await this.#wire.deleteConclusion(mirrored.remoteId, signal);
-      mirrors.remove(mirrored);
-    }
-    if (known.length > 0) return;
-    // Mirrored by another machine or by the Python edition.
-    const view = viewOf(this.peers.user, this.peers, (await this.#ready(signal, session)).observation);
-    for (const { id, content } of await this.#wire.conclusions(view, signal))
-      if (content === conclusionText(text)) await this.#wire.deleteConclusion(id, signal);
   }
 
   // ---- Checks and erasing ----
@@ -482,7 +318,7 @@ export class HonchoConnection implements Connection {
     }
     if (isDryRun) return await countOf(this.#wire, this.peers, signal);
     const report = await eraseEverything(this.#wire, this.peers, signal);
-    this.#mayMigrate = false;
+    this.#writes.stopMigrating();
     this.#sessions.clear();
     this.#recalls.clear();
     return report;
@@ -499,10 +335,6 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   } finally {
     signal.removeEventListener("abort", end);
   }
-}
-
-function markOf(batch: Batch, item: OutboxItem): string {
-  return `${batch.id}/${item.id}`;
 }
 
 function runtimeOf({ user, options }: ConnectionContext, { userScope }: HonchoSettings): Runtime {

@@ -1,0 +1,232 @@
+// Everything that is written to Honcho is an item of the outbox: messages one by one, files from before Honcho, and mirrored entries as
+// conclusions about the user. Honcho has no idempotency keys, so a repeated delivery first looks for what an earlier one has stored.
+import { memoriesDirectory, userMemoriesDirectory } from "../../../home.ts";
+import { ServiceError } from "../../kit/http.ts";
+import { fieldsOf, textIn } from "../../kit/networked/answers.ts";
+import type { ConnectionContext, MirrorWrite, Turn } from "../../kit/networked/service.ts";
+import type { Batch, Delivery, NewItem, OutboxItem } from "../../kit/outbox/outbox.ts";
+import { type Peers, priorFiles, type ReadySession, viewOf } from "./session.ts";
+import type { HonchoSettings } from "./settings.ts";
+import { chunked } from "./texts.ts";
+import { conclusionText, type HonchoWire, MESSAGES_PER_POST, OLD_API } from "./wire.ts";
+
+/** How far back a repeated delivery looks for its own messages, in pages of 100. */
+const TAIL_PAGES = 3;
+/** From this age on a message is sent with the time of its turn; else the server's clock decides. */
+const LATE_MS = 60_000;
+/** Marks our messages at the server. */
+const OUTBOX_KEY = "hermes_outbox";
+
+type Kind = "message" | "upload" | "mirror-add" | "mirror-remove";
+
+export type WriteDeps = {
+  readonly settings: HonchoSettings;
+  readonly context: ConnectionContext;
+  readonly wire: HonchoWire;
+  readonly peers: Peers;
+  /** Starts the session with this name, once. */
+  readonly ready: (session: string, signal: AbortSignal) => Promise<ReadySession>;
+  /** A session or peer is gone at the server: the next attempt creates it again. */
+  readonly forgetSessions: () => void;
+};
+
+export function isMirror({ kind }: Batch): boolean {
+  return kind === "mirror-add" || kind === "mirror-remove";
+}
+
+export function removesEntry({ kind }: Batch): boolean {
+  return kind === "mirror-remove";
+}
+
+export class HonchoWrites {
+  readonly #deps: WriteDeps;
+  #mayMigrate = true;
+
+  constructor(deps: WriteDeps) {
+    this.#deps = deps;
+  }
+
+  /** After everything of the user was erased. */
+  stopMigrating(): void {
+    this.#mayMigrate = false;
+  }
+
+  turnItems({ sessionId, user, assistant, at, number }: Turn, session: string): readonly NewItem[] {
+    const { savesMessages, messageMaxChars, writeFrequency } = this.#deps.settings;
+    if (!savesMessages) return [];
+    const isDue = writeFrequency.kind === "every" && number % writeFrequency.turns === 0;
+    if (isDue) this.#deps.context.outbox.release(sessionId);
+    const isHeld = writeFrequency.kind === "session" || (writeFrequency.kind === "every" && !isDue);
+    const parts = [
+      ...chunked(user, messageMaxChars).map((content) => ({ peer: this.#deps.peers.user, content })),
+      ...chunked(assistant, messageMaxChars).map((content) => ({ peer: this.#deps.peers.ai, content })),
+    ];
+    // A millisecond apart, so that a server that sorts by time keeps their order.
+    const startMs = Date.parse(at);
+    return parts.map(({ peer, content }, index) => ({
+      kind: "message" satisfies Kind,
+      sessionId,
+      isHeld,
+      body: { session, peer, content, at: new Date(startMs + index).toISOString() },
+    }));
+  }
+
+  mirrorItems({ action, target, text, oldText }: MirrorWrite, session: string): readonly NewItem[] {
+    const item = (kind: Kind, entry: string): NewItem => ({
+      kind,
+      sessionId: "",
+      body: { session, target, text: entry },
+    });
+    const old = action === "add" || (oldText ?? "") === "" ? [] : [item("mirror-remove", oldText ?? "")];
+    return action === "remove" || text === "" ? old : [...old, item("mirror-add", text)];
+  }
+
+  batchLimit(kind: string): number {
+    return kind === "message" ? MESSAGES_PER_POST : 1;
+  }
+
+  async deliver(batch: Batch, signal: AbortSignal): Promise<Delivery | undefined> {
+    try {
+      await this.#send(batch, signal);
+    } catch (cause) {
+      // The user has to change the server or its address; until then nothing is given up.
+      if (cause instanceof ServiceError && cause.failure.message === OLD_API)
+        return { kind: "blocked", reason: OLD_API };
+      if (cause instanceof ServiceError && cause.failure.kind === "not-found") this.#deps.forgetSessions();
+      throw cause;
+    }
+    return undefined;
+  }
+
+  async #send(batch: Batch, signal: AbortSignal): Promise<void> {
+    const [item] = batch.items;
+    const body = fieldsOf(item.body);
+    const session = textIn(body.session);
+    switch (batch.kind as Kind) {
+      case "message":
+        for (const [name, items] of Map.groupBy(batch.items, (each) => textIn(fieldsOf(each.body).session)))
+          await this.#postMessages(name, items, batch, signal);
+        return;
+      case "upload":
+        return await this.#upload(session, item, batch, signal);
+      case "mirror-add":
+        return await this.#conclude(session, body, batch, signal);
+      case "mirror-remove":
+        return await this.#retract(session, body, signal);
+      default:
+        throw new Error(`Honcho has no item of the kind '${batch.kind}'.`);
+    }
+  }
+
+  async #postMessages(
+    session: string,
+    items: readonly OutboxItem[],
+    batch: Batch,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#deps.ready(session, signal);
+    const known = await this.#delivered(session, batch, signal);
+    const now = this.#deps.context.clock.now().getTime();
+    const messages = items
+      .filter((item) => !known.has(markOf(batch, item)))
+      .map((item) => {
+        const { peer, content, at } = fieldsOf(item.body);
+        const isLate = now - Date.parse(textIn(at)) > LATE_MS;
+        return {
+          peer_id: textIn(peer),
+          content: textIn(content),
+          metadata: { [OUTBOX_KEY]: markOf(batch, item) },
+          ...(isLate ? { created_at: textIn(at) } : {}),
+        };
+      });
+    if (messages.length > 0) await this.#deps.wire.addMessages(session, messages, signal);
+  }
+
+  /** Marks of this batch that an earlier attempt stored: the server has no idempotency key. */
+  async #delivered(session: string, batch: Batch, signal: AbortSignal): Promise<ReadonlySet<string>> {
+    if (batch.attempt <= 1) return new Set();
+    const tail = await this.#deps.wire.newestMessages(session, TAIL_PAGES, signal);
+    return new Set(tail.map(({ metadata }) => textIn(metadata[OUTBOX_KEY])));
+  }
+
+  queuePriorFiles({ name, isEmpty }: ReadySession): void {
+    const { savesMessages, sessionStrategy, workspace, baseUrl } = this.#deps.settings;
+    const { home, options, isWriting, outbox, log } = this.#deps.context;
+    if (!isEmpty || !isWriting || !this.#mayMigrate || !savesMessages || sessionStrategy === "per-session")
+      return;
+    const ai = memoriesDirectory(home);
+    const { platform = "cli", user_id = "" } = options;
+    const user = user_id === "" ? ai : userMemoriesDirectory(home, platform, user_id);
+    for (const { file, upload } of priorFiles({ user, ai })) {
+      const added = outbox.add({
+        kind: "upload" satisfies Kind,
+        sessionId: "",
+        dedupeKey: `honcho-upload ${baseUrl} ${workspace} ${name} ${file.name}`,
+        body: { session: name, peer: this.#deps.peers[file.peer], ...upload },
+      });
+      if (added.kind === "full" || added.kind === "failed")
+        log.warn(`${file.name} was not sent to Honcho. ${added.reason}`, { provider: "honcho" });
+    }
+  }
+
+  async #upload(session: string, item: OutboxItem, batch: Batch, signal: AbortSignal): Promise<void> {
+    const { peer, fileName, text, metadata } = fieldsOf(item.body);
+    const mark = markOf(batch, item);
+    if ((await this.#delivered(session, batch, signal)).has(mark)) return;
+    const upload = {
+      peerId: textIn(peer),
+      fileName: textIn(fileName),
+      text: textIn(text),
+      metadata: { ...fieldsOf(metadata), [OUTBOX_KEY]: mark },
+    };
+    await this.#deps.wire.upload(session, upload, signal);
+  }
+
+  async #conclude(
+    session: string,
+    body: Readonly<Record<string, unknown>>,
+    batch: Batch,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const [target, text] = [textIn(body.target), textIn(body.text)];
+    const { mirrors } = this.#deps.context.outbox;
+    if (mirrors.find(target, text).some((known) => known.text === text)) return;
+    const view = viewOf(
+      this.#deps.peers.user,
+      this.#deps.peers,
+      (await this.#deps.ready(session, signal)).observation,
+    );
+    const stored = batch.attempt > 1 ? await this.#deps.wire.conclusions(view, signal) : [];
+    const remoteId =
+      stored.find(({ content }) => content === conclusionText(text))?.id ??
+      (await this.#deps.wire.addConclusion(view, text, { session, signal }));
+    if (remoteId !== "") mirrors.add({ target, text, remoteId });
+  }
+
+  async #retract(
+    session: string,
+    body: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const [target, text] = [textIn(body.target), textIn(body.text)];
+    const { mirrors } = this.#deps.context.outbox;
+    const known = mirrors.find(target, text);
+    for (const mirrored of known) {
+      await this.#deps.wire.deleteConclusion(mirrored.remoteId, signal);
+      mirrors.remove(mirrored);
+    }
+    if (known.length > 0) return;
+    // Mirrored by another machine or by the Python edition.
+    const view = viewOf(
+      this.#deps.peers.user,
+      this.#deps.peers,
+      (await this.#deps.ready(session, signal)).observation,
+    );
+    for (const { id, content } of await this.#deps.wire.conclusions(view, signal))
+      if (content === conclusionText(text)) await this.#deps.wire.deleteConclusion(id, signal);
+  }
+}
+
+function markOf(batch: Batch, item: OutboxItem): string {
+  return `${batch.id}/${item.id}`;
+}
