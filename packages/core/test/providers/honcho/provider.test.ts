@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { FormPart } from "../../fakes/servers/fake-server.ts";
 import { callTool, type HonchoHome, honchoHome, listeningLogger, until, WORKSPACE } from "./honcho-home.ts";
 
 const S1 = { session_id: "s1" };
@@ -273,8 +274,7 @@ describe("files from before Honcho", () => {
       /^<prior_memory_file>\n<context>[^<]+<\/context>\n\nThe kiln is in the yard\./,
     );
     const upload = at.server.requests.find(({ path }) => path.endsWith("/upload"));
-    const parts = (upload?.body as { multipart: { name: string; filename?: string; contentType?: string }[] })
-      .multipart;
+    const { multipart: parts } = (upload?.body ?? {}) as { multipart: FormPart[] };
     expect(parts.map(({ name, filename, contentType }) => [name, filename, contentType])).toEqual([
       ["file", "consolidated_memory.md", "text/plain"],
       ["peer_id", undefined, undefined],

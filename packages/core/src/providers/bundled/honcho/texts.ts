@@ -65,10 +65,14 @@ export function baseText({ summary, user, ai }: BaseLayer): string {
 
 export function sections(blocks: readonly (readonly [heading: string, text: string])[]): string {
   return blocks
-    .map(([heading, text]) => [heading, pyStrip(text)])
-    .filter(([, text]) => text !== "")
-    .map(([heading, text]) => `## ${heading}\n${text}`)
+    .filter(([, text]) => pyStrip(text) !== "")
+    .map(([heading, text]) => `## ${heading}\n${withoutBlankEnds(text)}`)
     .join("\n\n");
+}
+
+/** The first line keeps its indent. */
+function withoutBlankEnds(text: string): string {
+  return text.replace(/^\s*\n/, "").trimEnd();
 }
 
 /** Lines that are not headings, as the number of memories shown to the user. */

@@ -1,5 +1,5 @@
 // The five tools. Every one of them takes `peer`: `user` (default), `ai`, or the id of a peer.
-import { isStringList, preview, pyStrip } from "../../../lib/index.ts";
+import { isStringList, preview, pyStrip, takeCodePoints } from "../../../lib/index.ts";
 import type { JsonSchema, ToolDefinition } from "../../../tools/index.ts";
 import { ServiceError } from "../../kit/http.ts";
 import { type ServiceTool, ToolRefusal } from "../../kit/networked/service.ts";
@@ -200,7 +200,7 @@ async function context(host: ToolHost, args: Args, signal: AbortSignal): Promise
     [
       "Recent messages",
       recent
-        .map(({ peerId, content }) => `  [${peerId}] ${preview(content, MESSAGE_PREVIEW_CHARS)}`)
+        .map(({ peerId, content }) => `  [${peerId}] ${takeCodePoints(content, MESSAGE_PREVIEW_CHARS)}`)
         .join("\n"),
     ],
   ]);
