@@ -7,10 +7,11 @@ import { describeCause, errnoCode, HermesError, preview, pyStrip } from "../../.
 import { silentLogger } from "../../../lib/logger.ts";
 import { textIn } from "../../kit/networked/answers.ts";
 import type { HonchoPlace } from "./config-file.ts";
-import { connectionLine, directWire, failureText, ownerNames } from "./direct.ts";
+import { directWire, failureText, ownerNames, tryConnection } from "./direct.ts";
 import { startSession, viewOf } from "./session.ts";
 import { type HonchoSettings, missingIn, readHonchoSettings } from "./settings.ts";
 import { chunked, identitySeed } from "./texts.ts";
+import { MESSAGES_PER_POST } from "./wire.ts";
 
 type Say = (line: string) => void;
 
@@ -27,11 +28,13 @@ export async function showStatus(
 ): Promise<void> {
   const settings = readHonchoSettings(place);
   const missing = missingIn(settings);
-  const connection = missing ?? (await connectionLine(settings));
-  const known = missing === undefined ? await impressions(settings) : undefined;
+  const { isUp, line: connection } =
+    missing === undefined ? await tryConnection(settings) : { isUp: false, line: missing };
+  const known = isUp ? await impressions(settings) : undefined;
   const rows = statusRows(settings);
   if (isJson) {
-    say(JSON.stringify({ ...Object.fromEntries(rows), connection, ...known }));
+    const fields = rows.map(([name, value]) => [name.replaceAll(" ", "_"), value]);
+    say(JSON.stringify({ ...Object.fromEntries(fields), connection, ...known }));
     return;
   }
   const width = Math.max(...rows.map(([name]) => name.length));
@@ -127,7 +130,8 @@ export async function seedIdentity(place: HonchoPlace, path: string, say: Say): 
   const { wire, session, peers, signal } = await startedSession(settings);
   const seed = identitySeed(basename(path), text);
   const messages = chunked(seed, settings.messageMaxChars).map((content) => ({ peer_id: peers.ai, content }));
-  await wire.addMessages(session, messages.slice(0, 100), signal);
+  for (let start = 0; start < messages.length; start += MESSAGES_PER_POST)
+    await wire.addMessages(session, messages.slice(start, start + MESSAGES_PER_POST), signal);
   say(`${basename(path)} was sent to the agent '${peers.ai}' in ${messages.length} message(s).`);
 }
 

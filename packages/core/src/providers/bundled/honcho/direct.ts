@@ -18,13 +18,15 @@ export function directWire(settings: HonchoSettings): HonchoWire {
   return new HonchoWire(http, settings.workspace);
 }
 
-/** One request with the key, as a line for the user. */
-export async function connectionLine(settings: HonchoSettings): Promise<string> {
+/** One request with the key, with a line for the user. */
+export async function tryConnection(
+  settings: HonchoSettings,
+): Promise<{ readonly isUp: boolean; readonly line: string }> {
   try {
     await directWire(settings).ensureWorkspace(AbortSignal.timeout(CHECK_MS));
-    return `Honcho answers at ${settings.baseUrl}.`;
+    return { isUp: true, line: `Honcho answers at ${settings.baseUrl}.` };
   } catch (cause) {
-    return `Honcho does not answer at ${settings.baseUrl}: ${failureText(cause)}`;
+    return { isUp: false, line: `Honcho does not answer at ${settings.baseUrl}: ${failureText(cause)}` };
   }
 }
 

@@ -4,12 +4,11 @@ import { setConfigValue } from "../../../config/index.ts";
 import { HermesError, pyStrip } from "../../../lib/index.ts";
 import type { ConfigField, PostSetupOptions } from "../../contract.ts";
 import type { HonchoPlace } from "./config-file.ts";
-import { connectionLine } from "./direct.ts";
+import { tryConnection } from "./direct.ts";
 import {
   checkSetting,
   HONCHO_FIELDS,
   type HonchoSettings,
-  missingIn,
   readHonchoSettings,
   SETTABLE_FIELDS,
   saveHonchoSettings,
@@ -26,18 +25,24 @@ export async function setUpHoncho(place: HonchoPlace, options: PostSetupOptions)
     options.ask === undefined
       ? { ...standardAnswers(place, before), ...given }
       : await askAll(place, before, { ...options, ask: options.ask, values: given });
-  const saved = saveHonchoSettings(place, { ...answers, enabled: "true" });
-  const after = readHonchoSettings(place);
-  const missing = missingIn(after);
-  if (missing !== undefined)
+  if (!hasServer(place, before, answers))
     throw new HermesError(
       "missing-settings",
-      "Honcho needs a key for the cloud (--set apiKey=...) or the address of your server (--set baseUrl=...). Other answers were saved.",
+      "Honcho needs a key for the cloud (--set apiKey=...) or the address of your server (--set baseUrl=...). Nothing was saved.",
     );
+  const saved = saveHonchoSettings(place, { ...answers, enabled: "true" });
+  const after = readHonchoSettings(place);
   const activated = await setConfigValue(place.home, "memory.provider", "honcho");
   if (!activated.ok) throw new HermesError("config-not-saved", activated.error.message);
   options.print(`The settings are in ${saved}, in the block '${after.file.hostKey}'.`);
-  options.print(await connectionLine(after));
+  options.print((await tryConnection(after)).line);
+}
+
+function hasServer({ env }: HonchoPlace, before: HonchoSettings, { apiKey, baseUrl }: Answers): boolean {
+  if (pyStrip(apiKey ?? before.apiKey) !== "") return true;
+  return baseUrl === undefined
+    ? before.hasBaseUrl
+    : serverAddress(baseUrl || (env.HONCHO_BASE_URL ?? "")) !== undefined;
 }
 
 /** Throws before anything is asked or saved. `recallMode` is the name of `mode` in the file. */
