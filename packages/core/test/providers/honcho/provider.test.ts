@@ -398,6 +398,15 @@ describe("erasing", () => {
     expect(texts(at)).toEqual(["ann: A new start", "bot: Yes."]);
   });
 
+  it("of a user with the ids of the Python edition keeps what the shared agent knows about itself", async () => {
+    const at = await honchoHome({ user_scope: "id" });
+    at.server.addConclusion(WORKSPACE, { content: "is calm", observer_id: "bot", observed_id: "bot" });
+    const provider = await at.start({ platform: "telegram", user_id: "42" });
+    await provider.onMemoryWrite?.("add", "user", "Likes tea", {});
+    expect(await provider.eraseUser?.({})).toEqual({ erased: 1 });
+    expect(at.server.conclusionsOf(WORKSPACE, "bot", "bot")).toHaveLength(1);
+  });
+
   it("of a user who shares a pinned peer is refused", async () => {
     const at = await honchoHome({ pinUserPeer: true });
     const owner = await at.start();

@@ -35,7 +35,7 @@ export type HonchoFile = {
   readonly problem?: string;
 };
 
-export const CONFIG_FILE = "honcho.json";
+const CONFIG_FILE = "honcho.json";
 const HOST_PREFIX = "hermes_";
 const OLD_HOST_PREFIX = "hermes.";
 

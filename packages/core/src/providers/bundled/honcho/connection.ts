@@ -14,7 +14,7 @@ import type {
 import { ToolRefusal } from "../../kit/networked/service.ts";
 import type { Batch, Delivery, NewItem } from "../../kit/outbox/outbox.ts";
 import { hasContext } from "../../kit/provider-mode.ts";
-import { countOf, eraseEverything, forgetText } from "./erase.ts";
+import { countOf, eraseEverything, forgetText, type Subject } from "./erase.ts";
 import {
   aiPeer,
   findRepository,
@@ -304,9 +304,16 @@ export class HonchoConnection implements Connection {
     return `Honcho answers at ${baseUrl}. Workspace: ${workspace}, user: ${this.peers.user}, agent: ${this.peers.ai}.`;
   }
 
+  get #subject(): Subject {
+    const { user, isByPlatform } = this.#runtime;
+    return { peers: this.peers, hasOwnAgent: user === undefined || isByPlatform };
+  }
+
   async forget(text: string, isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport> {
-    const report = await forgetText(this.#wire, this.peers, { text, isDryRun, signal });
-    if (!isDryRun) for (const recall of this.#recalls.values()) recall.drop({ isNew: false });
+    const report = await forgetText(this.#wire, this.#subject, { text, isDryRun, signal });
+    if (isDryRun) return report;
+    await this.#writes.forgetMirrors(text, signal);
+    this.#dropRecalls(true);
     return report;
   }
 
@@ -316,8 +323,8 @@ export class HonchoConnection implements Connection {
         "All users share one peer at Honcho (pinUserPeer), so nothing was erased there. The owner of the home can erase it.";
       return { erased: 0, remaining };
     }
-    if (isDryRun) return await countOf(this.#wire, this.peers, signal);
-    const report = await eraseEverything(this.#wire, this.peers, signal);
+    if (isDryRun) return await countOf(this.#wire, this.#subject, signal);
+    const report = await eraseEverything(this.#wire, this.#subject, signal);
     this.#writes.stopMigrating();
     this.#sessions.clear();
     this.#recalls.clear();

@@ -3,13 +3,20 @@ import type { ForgetReport } from "../../contract.ts";
 import type { Peers } from "./session.ts";
 import type { HonchoWire, View } from "./wire.ts";
 
+/** Whose memory is erased. */
+export type Subject = {
+  readonly peers: Peers;
+  /** False: other users talk to the same agent peer, so what it thinks of itself is not this user's. */
+  readonly hasOwnAgent: boolean;
+};
+
 /** Everything that these two peers think of each other and of themselves. */
-function viewsOf({ user, ai }: Peers): readonly View[] {
+function viewsOf({ peers: { user, ai }, hasOwnAgent }: Subject): readonly View[] {
   return [
     { observer: ai, target: user },
     { observer: user, target: user },
     { observer: user, target: ai },
-    { observer: ai, target: ai },
+    ...(hasOwnAgent ? [{ observer: ai, target: ai }] : []),
   ];
 }
 
@@ -17,7 +24,7 @@ function viewsOf({ user, ai }: Peers): readonly View[] {
 
 export async function forgetText(
   wire: HonchoWire,
-  peers: Peers,
+  subject: Subject,
   {
     text,
     isDryRun,
@@ -25,7 +32,7 @@ export async function forgetText(
   }: { readonly text: string; readonly isDryRun: boolean; readonly signal: AbortSignal },
 ): Promise<ForgetReport> {
   let erased = 0;
-  for (const view of viewsOf(peers)) {
+  for (const view of viewsOf(subject)) {
     for (const { id, content } of await wire.conclusions(view, signal)) {
       if (!content.includes(text)) continue;
       erased += 1;
@@ -36,7 +43,7 @@ export async function forgetText(
     erased += card.length - kept.length;
     if (!isDryRun && kept.length < card.length) await wire.setCard(view, kept, signal);
   }
-  const holding = await sessionsWith(wire, peers, text, signal);
+  const holding = await sessionsWith(wire, subject.peers, text, signal);
   return holding.length === 0 ? { erased } : { erased, remaining: remainingIn(holding) };
 }
 
@@ -73,26 +80,31 @@ type Found = {
   readonly shared: readonly string[];
 };
 
-export async function countOf(wire: HonchoWire, peers: Peers, signal: AbortSignal): Promise<ForgetReport> {
-  return reportOf(await findAll(wire, peers, signal));
+export async function countOf(
+  wire: HonchoWire,
+  subject: Subject,
+  signal: AbortSignal,
+): Promise<ForgetReport> {
+  return reportOf(await findAll(wire, subject, signal));
 }
 
 export async function eraseEverything(
   wire: HonchoWire,
-  peers: Peers,
+  subject: Subject,
   signal: AbortSignal,
 ): Promise<ForgetReport> {
-  const found = await findAll(wire, peers, signal);
+  const found = await findAll(wire, subject, signal);
   for (const id of found.conclusions) await wire.deleteConclusion(id, signal);
   for (const { view } of found.cards) await wire.setCard(view, [], signal);
   for (const { id } of found.sessions) await wire.deleteSession(id, signal);
   return reportOf(found);
 }
 
-async function findAll(wire: HonchoWire, peers: Peers, signal: AbortSignal): Promise<Found> {
+async function findAll(wire: HonchoWire, subject: Subject, signal: AbortSignal): Promise<Found> {
+  const { peers } = subject;
   const conclusions: string[] = [];
   const cards: { view: View; facts: number }[] = [];
-  for (const view of viewsOf(peers)) {
+  for (const view of viewsOf(subject)) {
     conclusions.push(...(await wire.conclusions(view, signal)).map(({ id }) => id));
     const facts = (await wire.card(view, signal)).length;
     if (facts > 0) cards.push({ view, facts });

@@ -44,7 +44,7 @@ export type RecallLimits = {
   readonly now: () => number;
 };
 
-export const RECALL_LIMITS: RecallLimits = { waitMs: 2_700, now: () => performance.now() };
+const RECALL_LIMITS: RecallLimits = { waitMs: 2_700, now: () => performance.now() };
 
 /** For status and tests. Spelled as in the Python edition. */
 export type DialecticState = {

@@ -24,7 +24,7 @@ export type SessionStrategy = (typeof STRATEGIES)[number];
 export type PeerFlags = { readonly observeMe: boolean; readonly observeOthers: boolean };
 export type Observation = { readonly user: PeerFlags; readonly ai: PeerFlags };
 
-export type WriteFrequency =
+type WriteFrequency =
   | { readonly kind: "async" | "turn" | "session" }
   | { readonly kind: "every"; readonly turns: number };
 

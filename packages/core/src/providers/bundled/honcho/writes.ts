@@ -225,6 +225,16 @@ export class HonchoWrites {
     for (const { id, content } of await this.#deps.wire.conclusions(view, signal))
       if (content === conclusionText(text)) await this.#deps.wire.deleteConclusion(id, signal);
   }
+
+  /** The record of mirrored entries holds their texts too. */
+  async forgetMirrors(text: string, signal: AbortSignal): Promise<void> {
+    const { mirrors } = this.#deps.context.outbox;
+    for (const target of ["memory", "user"])
+      for (const mirrored of mirrors.find(target, text)) {
+        await this.#deps.wire.deleteConclusion(mirrored.remoteId, signal);
+        mirrors.remove(mirrored);
+      }
+  }
 }
 
 function markOf(batch: Batch, item: OutboxItem): string {
