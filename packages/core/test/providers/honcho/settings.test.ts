@@ -241,7 +241,10 @@ describe("a setting", () => {
 });
 
 describe("the key that is sent", () => {
-  it("is 'local' for a server on this machine, unless the host block has one", () => {
+  it("is 'local' for a server on this machine, unless the host block has one or all is in the environment", () => {
+    const env = { HONCHO_BASE_URL: "http://localhost:8000" };
+    expect(read(undefined, env).bearer).toBe("local");
+    expect(read(undefined, { ...env, HONCHO_API_KEY: "env" }).bearer).toBe("env");
     const baseUrl = "http://127.0.0.1:8000";
     expect(read({ baseUrl, apiKey: "root" }, { HONCHO_API_KEY: "env" }).bearer).toBe("local");
     expect(read({ baseUrl, hosts: { hermes: { apiKey: "jwt" } } }).bearer).toBe("jwt");

@@ -107,7 +107,9 @@ export function readHonchoSettings(place: HonchoPlace): HonchoSettings {
     file,
     isEnabled: yes("enabled", apiKey !== "" || givenUrl !== ""),
     apiKey,
-    bearer: isLocal && textOf(host.apiKey) === "" ? "local" : apiKey,
+    // A key for the cloud is not sent to a server on this machine; one that was given for that server is.
+    bearer:
+      isLocal && file.exists && textOf(host.apiKey) === "" ? "local" : apiKey || (isLocal ? "local" : ""),
     hasBaseUrl: givenUrl !== "",
     baseUrl,
     timeoutMs: 1000 * (seconds(root.timeout, root.requestTimeout, env.HONCHO_TIMEOUT) ?? DEFAULT_TIMEOUT_S),

@@ -229,11 +229,13 @@ export class HonchoWrites {
   /** The record of mirrored entries holds their texts too. */
   async forgetMirrors(text: string, signal: AbortSignal): Promise<void> {
     const { mirrors } = this.#deps.context.outbox;
+    // `find` returns an entry that equals the text before those that contain it.
     for (const target of ["memory", "user"])
-      for (const mirrored of mirrors.find(target, text)) {
-        await this.#deps.wire.deleteConclusion(mirrored.remoteId, signal);
-        mirrors.remove(mirrored);
-      }
+      for (let found = mirrors.find(target, text); found.length > 0; found = mirrors.find(target, text))
+        for (const mirrored of found) {
+          await this.#deps.wire.deleteConclusion(mirrored.remoteId, signal);
+          mirrors.remove(mirrored);
+        }
   }
 }
 
