@@ -79,10 +79,24 @@ describe("a repeated delivery", () => {
     const at = await honchoHome();
     const connection = connect(at);
     const items = [...turn(connection, "one"), ...turn(connection, "two")];
-    await connection.deliver(batchOf(items.slice(0, 2), 1), signal);
+    await connection.deliver(batchOf(items.slice(0, 1), 1), signal);
     await connection.deliver(batchOf(items, 2), signal);
     await connection.deliver(batchOf(items, 3), signal);
     expect(contents(at)).toEqual(["one", "yes", "two", "yes"]);
+  });
+
+  it("of a turn of which a part arrived sends the rest of it", async () => {
+    const at = await honchoHome({ messageMaxChars: 50 });
+    const connection = connect(at);
+    const items = turn(connection, "word ".repeat(2_000));
+    await connection.deliver(batchOf(turn(connection, "zero"), 1, "other"), signal);
+    at.server.delayNext(0); // the first post arrives
+    at.server.dropNext();
+    await expect(connection.deliver(batchOf(items, 1), signal)).rejects.toThrow();
+    expect(contents(at)).toHaveLength(102);
+    await connection.deliver(batchOf(items, 2), signal);
+    const words = contents(at).slice(2, -1).join(" ").match(/word/g);
+    expect(words).toHaveLength(2_000);
   });
 
   it("after a lost answer stores nothing again", async () => {

@@ -1,8 +1,8 @@
-// Everything that is written to Honcho is an item of the outbox: messages one by one, files from before Honcho, and mirrored entries as
-// conclusions about the user. Honcho has no idempotency keys, so a repeated delivery first looks for what an earlier one has stored.
+// Everything that is written to Honcho is an item of the outbox: a finished turn with its messages, files from before Honcho, and mirrored
+// entries as conclusions about the user. Honcho has no idempotency keys, so a repeated delivery first looks for what an earlier one has stored.
 import { memoriesDirectory, userMemoriesDirectory } from "../../../home.ts";
 import { ServiceError } from "../../kit/http.ts";
-import { fieldsOf, textIn } from "../../kit/networked/answers.ts";
+import { fieldsOf, recordsOf, textIn } from "../../kit/networked/answers.ts";
 import type { ConnectionContext, MirrorWrite, Turn } from "../../kit/networked/service.ts";
 import type { Batch, Delivery, NewItem, OutboxItem } from "../../kit/outbox/outbox.ts";
 import { type Peers, priorFiles, type ReadySession, viewOf } from "./session.ts";
@@ -10,14 +10,16 @@ import type { HonchoSettings } from "./settings.ts";
 import { chunked } from "./texts.ts";
 import { conclusionText, type HonchoWire, MESSAGES_PER_POST, OLD_API } from "./wire.ts";
 
-/** How far back a repeated delivery looks for its own messages, in pages of 100. */
-const TAIL_PAGES = 3;
+/** An ordinary turn has two messages. */
+const TURNS_PER_BATCH = MESSAGES_PER_POST / 2;
+/** How far behind messages of others a repeated delivery looks for its own, in pages of 100. */
+const TAIL_PAGES = 2;
 /** From this age on a message is sent with the time of its turn; else the server's clock decides. */
 const LATE_MS = 60_000;
 /** Marks our messages at the server. */
 const OUTBOX_KEY = "hermes_outbox";
 
-type Kind = "message" | "upload" | "mirror-add" | "mirror-remove";
+type Kind = "turn" | "upload" | "mirror-add" | "mirror-remove";
 
 export type WriteDeps = {
   readonly settings: HonchoSettings;
@@ -61,14 +63,8 @@ export class HonchoWrites {
       ...chunked(user, messageMaxChars).map((content) => ({ peer: this.#deps.peers.user, content })),
       ...chunked(assistant, messageMaxChars).map((content) => ({ peer: this.#deps.peers.ai, content })),
     ];
-    // A millisecond apart, so that a server that sorts by time keeps their order.
-    const startMs = Date.parse(at);
-    return parts.map(({ peer, content }, index) => ({
-      kind: "message" satisfies Kind,
-      sessionId,
-      isHeld,
-      body: { session, peer, content, at: new Date(startMs + index).toISOString() },
-    }));
+    if (parts.length === 0) return [];
+    return [{ kind: "turn" satisfies Kind, sessionId, isHeld, body: { session, at, messages: parts } }];
   }
 
   mirrorItems({ action, target, text, oldText }: MirrorWrite, session: string): readonly NewItem[] {
@@ -82,7 +78,7 @@ export class HonchoWrites {
   }
 
   batchLimit(kind: string): number {
-    return kind === "message" ? MESSAGES_PER_POST : 1;
+    return kind === "turn" ? TURNS_PER_BATCH : 1;
   }
 
   async deliver(batch: Batch, signal: AbortSignal): Promise<Delivery | undefined> {
@@ -103,7 +99,7 @@ export class HonchoWrites {
     const body = fieldsOf(item.body);
     const session = textIn(body.session);
     switch (batch.kind as Kind) {
-      case "message":
+      case "turn":
         for (const [name, items] of Map.groupBy(batch.items, (each) => textIn(fieldsOf(each.body).session)))
           await this.#postMessages(name, items, batch, signal);
         return;
@@ -125,27 +121,36 @@ export class HonchoWrites {
     signal: AbortSignal,
   ): Promise<void> {
     await this.#deps.ready(session, signal);
-    const known = await this.#delivered(session, batch, signal);
-    const now = this.#deps.context.clock.now().getTime();
-    const messages = items
-      .filter((item) => !known.has(markOf(batch, item)))
-      .map((item) => {
-        const { peer, content, at } = fieldsOf(item.body);
-        const isLate = now - Date.parse(textIn(at)) > LATE_MS;
-        return {
-          peer_id: textIn(peer),
-          content: textIn(content),
-          metadata: { [OUTBOX_KEY]: markOf(batch, item) },
-          ...(isLate ? { created_at: textIn(at) } : {}),
-        };
-      });
-    if (messages.length > 0) await this.#deps.wire.addMessages(session, messages, signal);
+    const messages = items.flatMap((item) => this.#messagesOf(item, batch));
+    const known = await this.#delivered(session, batch, messages.length, signal);
+    const missing = messages.filter(({ metadata }) => !known.has(metadata[OUTBOX_KEY]));
+    for (let start = 0; start < missing.length; start += MESSAGES_PER_POST)
+      await this.#deps.wire.addMessages(session, missing.slice(start, start + MESSAGES_PER_POST), signal);
   }
 
-  /** Marks of this batch that an earlier attempt stored: the server has no idempotency key. */
-  async #delivered(session: string, batch: Batch, signal: AbortSignal): Promise<ReadonlySet<string>> {
+  #messagesOf(item: OutboxItem, batch: Batch) {
+    const { messages, at } = fieldsOf(item.body);
+    const startMs = Date.parse(textIn(at));
+    const isLate = this.#deps.context.clock.now().getTime() - startMs > LATE_MS;
+    return recordsOf(messages).map(({ peer, content }, index) => ({
+      peer_id: textIn(peer),
+      content: textIn(content),
+      metadata: { [OUTBOX_KEY]: `${markOf(batch, item)}/${index}` },
+      // A millisecond apart, so that a server that sorts by time keeps their order.
+      ...(isLate ? { created_at: new Date(startMs + index).toISOString() } : {}),
+    }));
+  }
+
+  /** Marks at the end of the session, if an earlier attempt may have stored something. */
+  async #delivered(
+    session: string,
+    batch: Batch,
+    count: number,
+    signal: AbortSignal,
+  ): Promise<ReadonlySet<string | undefined>> {
     if (batch.attempt <= 1) return new Set();
-    const tail = await this.#deps.wire.newestMessages(session, TAIL_PAGES, signal);
+    const pages = TAIL_PAGES + Math.ceil(count / MESSAGES_PER_POST);
+    const tail = await this.#deps.wire.newestMessages(session, pages, signal);
     return new Set(tail.map(({ metadata }) => textIn(metadata[OUTBOX_KEY])));
   }
 
@@ -172,7 +177,7 @@ export class HonchoWrites {
   async #upload(session: string, item: OutboxItem, batch: Batch, signal: AbortSignal): Promise<void> {
     const { peer, fileName, text, metadata } = fieldsOf(item.body);
     const mark = markOf(batch, item);
-    if ((await this.#delivered(session, batch, signal)).has(mark)) return;
+    if ((await this.#delivered(session, batch, 1, signal)).has(mark)) return;
     const upload = {
       peerId: textIn(peer),
       fileName: textIn(fileName),
