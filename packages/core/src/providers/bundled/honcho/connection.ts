@@ -35,7 +35,7 @@ import { HonchoWire, honchoHttpOptions, type View } from "./wire.ts";
 import { HonchoWrites, isMirror, removesEntry } from "./writes.ts";
 
 /** A tool call waits so long for the first requests of a session. */
-const TOOL_WAIT_MS = 10_000;
+const TOOL_WAIT_MS = 5_000;
 /** Conversations whose recall is kept; more only in a process that serves many chats through one provider. */
 const MAX_RECALLS = 32;
 
