@@ -126,7 +126,7 @@ export async function seedIdentity(place: HonchoPlace, path: string, say: Say): 
   const settings = usable(place);
   const text = readText(path);
   if (text === undefined || pyStrip(text) === "")
-    throw new HermesError("no-file", `${path} is missing or empty. Nothing was sent.`);
+    throw new HermesError("honcho-command", `${path} is missing or empty. Nothing was sent.`);
   const { wire, session, peers, signal } = await startedSession(settings);
   const seed = identitySeed(basename(path), text);
   const messages = chunked(seed, settings.messageMaxChars).map((content) => ({ peer_id: peers.ai, content }));
@@ -204,7 +204,7 @@ async function confirmed(question: string): Promise<boolean> {
 function usable(place: HonchoPlace): HonchoSettings {
   const settings = readHonchoSettings(place);
   const missing = missingIn(settings);
-  if (missing !== undefined) throw new HermesError("provider-unavailable", missing);
+  if (missing !== undefined) throw new HermesError("honcho-command", missing);
   return settings;
 }
 
@@ -222,6 +222,6 @@ function readText(path: string): string | undefined {
     return readFileSync(resolve(path), "utf8").toWellFormed();
   } catch (cause) {
     if (errnoCode(cause) === "ENOENT" || errnoCode(cause) === "EISDIR") return undefined;
-    throw new HermesError("file-not-readable", `${path} cannot be read: ${describeCause(cause)}.`);
+    throw new HermesError("honcho-command", `${path} cannot be read: ${describeCause(cause)}.`);
   }
 }

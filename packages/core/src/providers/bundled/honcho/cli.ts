@@ -175,14 +175,17 @@ function place(): HonchoPlace {
   const context = systemHomeContext();
   const flags = group?.optsWithGlobals() ?? {};
   const selected = selectHome(context, { profile: textFlag(flags.profile) });
-  if (!selected.ok) throw new HermesError("no-home", selected.error.message);
+  if (!selected.ok) throw new HermesError("honcho-command", selected.error.message);
   const { home } = selected.value;
   const at = { home, env: process.env, userHome: context.userHome };
   const target = textFlag(flags.targetProfile);
   if (target === undefined) return at;
   const found = profilePlaces(at).find(({ profile }) => profile === target.toLowerCase());
   if (found === undefined)
-    throw new HermesError("no-profile", `There is no profile '${target}'. 'hermes profile list' lists them.`);
+    throw new HermesError(
+      "honcho-command",
+      `There is no profile '${target}'. 'hermes profile list' lists them.`,
+    );
   return { ...at, home: profileHome(rootOf(home, context), found.profile) };
 }
 

@@ -27,7 +27,7 @@ export async function setUpHoncho(place: HonchoPlace, options: PostSetupOptions)
       : await askAll(place, before, { ...options, ask: options.ask, values: given });
   if (!hasServer(place, before, answers))
     throw new HermesError(
-      "missing-settings",
+      "bad-setting",
       "Honcho needs a key for the cloud (--set apiKey=...) or the address of your server (--set baseUrl=...). Nothing was saved.",
     );
   const saved = saveHonchoSettings(place, { ...answers, enabled: "true" });
