@@ -89,6 +89,19 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
       (await import("../bundled/holographic/forget.ts")).findUserTraces(home, text),
   },
   {
+    name: "honcho",
+    manifest: {
+      ...NO_NEEDS,
+      name: "honcho",
+      description: "Honcho: a model of the user that learns from conversations (cloud or own server).",
+    },
+    load: async () => {
+      const { createHonchoProvider } = await import("../bundled/honcho/provider.ts");
+      return createHonchoProvider;
+    },
+    loadCommands: async () => await import("../bundled/honcho/cli.ts"),
+  },
+  {
     name: "openviking",
     manifest: {
       ...NO_NEEDS,

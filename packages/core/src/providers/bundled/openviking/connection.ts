@@ -253,7 +253,12 @@ export class VikingConnection implements Connection {
       write: async (text, signal) =>
         (await this.#memories.write(place(text), { signal, isIndexed: true })).uri,
       finds: async (text, signal) => {
-        const { text: recalled } = await this.recall(text, { sessionId: "", turn: 0, shownInTurn: 0, signal });
+        const { text: recalled } = await this.recall(text, {
+          sessionId: "",
+          turn: 0,
+          shownInTurn: 0,
+          signal,
+        });
         return recalled.includes(await this.#memories.uriOf(place(text)));
       },
       remove: async (uri, signal) => void (await this.#memories.remove(uri, signal)),
