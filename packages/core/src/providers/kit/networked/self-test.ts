@@ -15,9 +15,10 @@ const REMOVE_MS = 10_000;
 type Step = SelfTestReport["steps"][number];
 
 export async function testConnection(
-  { check, probe }: Pick<Connection, "check" | "probe">,
+  connection: Pick<Connection, "check" | "probe">,
   signal: AbortSignal,
 ): Promise<SelfTestReport> {
+  const { probe } = connection;
   const steps: Step[] = [];
   const step = async (name: string, work: () => Promise<string | undefined>): Promise<void> => {
     const startedAt = performance.now();
@@ -26,7 +27,7 @@ export async function testConnection(
     steps.push(detail === undefined ? { name, ms } : { name, ms, detail });
   };
   signal.throwIfAborted();
-  await step("connect", () => check(signal));
+  await step("connect", () => connection.check(signal));
   const text = `Self-test of hermes-memory ${randomUUID()}: the lighthouse keeper paints the railing green.`;
   let id: string | undefined;
   try {
