@@ -219,7 +219,7 @@ export class Mem0Connection implements Connection, UserMemory {
       if (state === "unknown") break;
       if (state === "failed") {
         const message = "Mem0 accepted the text and then could not store it.";
-        throw new ServiceError({ kind: "refused", message, detail: "", mayHaveHappened: false });
+        throw new ServiceError({ kind: "refused", message, detail: "", status: 200, mayHaveHappened: false });
       }
       await pause(EVENT.pauseMs, signal);
     }

@@ -274,6 +274,7 @@ function addedIn(answer: unknown): Added {
       kind: "refused",
       message: `Mem0 could not store it: ${textIn(fields.message) || "it gives no reason"}`,
       detail: textIn(fields.message),
+      status: 200,
       mayHaveHappened: false,
     });
   if (state !== "unknown") return { state, eventId };
