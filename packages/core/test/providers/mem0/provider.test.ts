@@ -1,5 +1,7 @@
 // Mem0 as a provider, against the fake server: recall, tools, turns, mirrored entries, users, erasing.
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { createMem0Provider } from "../../../src/providers/bundled/mem0/provider.ts";
+import { tempDirectory } from "../../fakes/temp-directory.ts";
 import { KEY, requestsTo, SESSION, serve, start } from "./mem0-home.ts";
 
 const ADD = "/v3/memories/add/";
@@ -363,4 +365,22 @@ describe("checks", () => {
     ]);
     expect(fake.stored()).toEqual({ memories: [], waiting: 0 });
   });
+
+  it.skipIf(process.env.MEM0_TEST_URL === undefined)(
+    "pass on a real platform",
+    { timeout: 90_000 },
+    async () => {
+      const home = tempDirectory();
+      const env = {
+        MEM0_HOST: process.env.MEM0_TEST_URL,
+        MEM0_API_KEY: process.env.MEM0_TEST_KEY,
+        MEM0_USER_ID: `contract-${process.pid}-${Date.now()}`,
+      };
+      const provider = createMem0Provider({ home, env });
+      provider.initialize("session-1", { hermes_home: home });
+      onTestFinished(async () => provider.shutdown?.({}));
+      const report = await provider.selfTest?.(NEVER.signal);
+      expect(report?.steps.map(({ name }) => name)).toEqual(["connect", "write", "recall", "clean up"]);
+    },
+  );
 });

@@ -18,7 +18,7 @@ const CLOUD_URL = "https://api.mem0.ai";
 const TIMEOUT_S = { standard: 30, min: 1, max: 300 };
 
 /** `platform`: API v3 of the Mem0 Platform. `oss`: the server that people host themselves. */
-export type Mem0Edition = "platform" | "oss";
+type Mem0Edition = "platform" | "oss";
 type ReadScope = "user" | "user_or_agent";
 
 export type Mem0Settings = CommonSettings & {
