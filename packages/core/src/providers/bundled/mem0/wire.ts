@@ -104,7 +104,7 @@ export class PlatformApi implements Mem0Api {
       isRepeatable: true,
       signal,
     });
-    return (memoriesIn(answer) ?? []).filter((memory) => isWanted(memory, filter));
+    return memoriesIn(answer).filter((memory) => isWanted(memory, filter));
   }
 
   async list(
@@ -123,11 +123,11 @@ export class PlatformApi implements Mem0Api {
         signal,
       });
       const memories = memoriesIn(answer);
-      if (memories === undefined && isStrict) throw noList("POST /v3/memories/");
+      if (isStrict && !isListing(answer)) throw noList("POST /v3/memories/");
       const known = found.size;
-      for (const memory of memories ?? []) found.set(memory.id, memory);
+      for (const memory of memories) found.set(memory.id, memory);
       // A server that ignores `page` repeats the first page.
-      const isLast = isRecord(answer) && "next" in answer ? answer.next === null : !memories?.length;
+      const isLast = isRecord(answer) && "next" in answer ? answer.next === null : memories.length === 0;
       if (isLast || found.size === known) return wanted(found, filter, true);
     }
     return wanted(found, filter, false);
@@ -193,7 +193,7 @@ export class SelfHostedApi implements Mem0Api {
       json: addBody(memory),
       signal,
     });
-    if (memoriesIn(answer) === undefined) throw noList("POST /memories", true);
+    if (!isListing(answer)) throw noList("POST /memories", true);
     return { state: "stored", eventId: "" };
   }
 
@@ -219,7 +219,9 @@ export class SelfHostedApi implements Mem0Api {
       this.#isOlder = answer.ok;
     }
     if (!answer.ok) throw new ServiceError(answer.error);
-    return (memoriesIn(answer.value) ?? []).filter((memory) => isWanted(memory, filter)).slice(0, topK);
+    return memoriesIn(answer.value)
+      .filter((memory) => isWanted(memory, filter))
+      .slice(0, topK);
   }
 
   async list(
@@ -231,8 +233,8 @@ export class SelfHostedApi implements Mem0Api {
     const query = { user_id: filter.userId, top_k: limit };
     const answer = await this.#http.send({ method: "GET", path: "/memories", query, signal });
     const memories = memoriesIn(answer);
-    if (memories === undefined && isStrict) throw noList("GET /memories");
-    const found = new Map((memories ?? []).map((memory) => [memory.id, memory]));
+    if (isStrict && !isListing(answer)) throw noList("GET /memories");
+    const found = new Map(memories.map((memory) => [memory.id, memory]));
     return wanted(found, filter, found.size < limit);
   }
 
@@ -295,11 +297,20 @@ function noList(call: string, mayHaveHappened = false): ServiceError {
   return new ServiceError({ kind: "bad-answer", message, detail: "", mayHaveHappened });
 }
 
-/** `{results: [...]}`, or a bare list of the older API; undefined for anything else. */
-function memoriesIn(answer: unknown): readonly Memory[] | undefined {
-  const list = isRecord(answer) ? answer.results : answer;
-  if (!Array.isArray(list)) return undefined;
-  return recordsOf(list).map((each) => ({
+/** `{results: [...]}`, or a bare list of the older API. */
+function listIn(answer: unknown): unknown {
+  return isRecord(answer) ? answer.results : answer;
+}
+
+/** Whether the answer is a list of memories and nothing else. */
+function isListing(answer: unknown): boolean {
+  const list = listIn(answer);
+  return Array.isArray(list) && list.every(isRecord);
+}
+
+/** The memories in the answer, as far as it has some. */
+function memoriesIn(answer: unknown): readonly Memory[] {
+  return recordsOf(listIn(answer)).map((each) => ({
     id: textIn(each.id),
     text: textIn(each.memory).toWellFormed(),
     score: numberIn(each.score) ?? 0,
