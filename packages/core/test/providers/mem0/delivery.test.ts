@@ -7,7 +7,7 @@ import { createHttpClient } from "../../../src/providers/kit/http.ts";
 import type { Batch, NewItem } from "../../../src/providers/kit/outbox/outbox.ts";
 import type { FakeMem0 } from "../../fakes/servers/mem0.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
-import { KEY, requestsTo, serve } from "./mem0-home.ts";
+import { KEY, requestsTo, serve } from "./harness.ts";
 
 const signal = new AbortController().signal;
 const ID = "0b2e6c1a-7f3d-4a51-9d2c-1f0e5b6a7c8d";

@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createMem0Provider } from "../../../src/providers/bundled/mem0/provider.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
-import { KEY, requestsTo, SESSION, serve, start } from "./mem0-home.ts";
+import { KEY, requestsTo, SESSION, serve, start } from "./harness.ts";
 
 const ADD = "/v3/memories/add/";
 const SEARCH = "/v3/memories/search/";

@@ -10,7 +10,7 @@ import { Breaker } from "../../../src/providers/kit/breaker.ts";
 import { createHttpClient } from "../../../src/providers/kit/http.ts";
 import type { FakeMem0 } from "../../fakes/servers/mem0.ts";
 import { readRecordings } from "../../fakes/servers/recordings.ts";
-import { KEY, requestsTo, serve } from "./mem0-home.ts";
+import { KEY, requestsTo, serve } from "./harness.ts";
 
 const recordings = readRecordings("mem0");
 const signal = new AbortController().signal;

@@ -1,10 +1,11 @@
-// A fake Mem0 and providers that use it, both gone after the test.
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+// A fake Mem0 and providers in front of it, for tests.
+import { existsSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { onTestFinished } from "vitest";
 import { createMem0Provider } from "../../../src/providers/bundled/mem0/provider.ts";
 import type { InitializeOptions } from "../../../src/providers/contract.ts";
 import type { NetworkedOptions } from "../../../src/providers/kit/networked/provider.ts";
+import type { ProviderHarness } from "../../../testing/memory-provider.ts";
 import { FakeMem0 } from "../../fakes/servers/mem0.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
@@ -44,4 +45,29 @@ export function requestsTo(fake: FakeMem0, path: string) {
   return fake.requests
     .filter((request) => request.path === path)
     .map(({ method, query, body }) => ({ method, query, body }));
+}
+
+/** For the provider contract. One server serves many homes: each home has a user and an agent of its own. */
+export function harnessOf(fake: FakeMem0): ProviderHarness {
+  return {
+    create: (home) => {
+      const settings = join(home, "mem0.json");
+      // A tool waits as long as `timeout` for a server that hangs; the tests call several.
+      if (home !== "." && !existsSync(settings))
+        writeFileSync(settings, JSON.stringify({ api: fake.edition, timeout: 3 }));
+      const name = basename(home);
+      const ids = { MEM0_USER_ID: `user-${name}`, MEM0_AGENT_ID: `agent-${name}` };
+      return createMem0Provider({ home, env: { MEM0_HOST: fake.url, MEM0_API_KEY: KEY, ...ids } });
+    },
+    stored: (home) =>
+      fake.table
+        .all()
+        .map(({ memory, user_id, agent_id }) => ({ memory, user_id, agent_id }))
+        .filter((memory) => JSON.stringify(memory).includes(basename(home))),
+    turns: (home) =>
+      fake
+        .memories(`user-${basename(home)}`)
+        .map(({ memory }) => memory)
+        .filter((memory) => !memory.startsWith("Noted")),
+  };
 }
