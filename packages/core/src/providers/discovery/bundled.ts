@@ -89,6 +89,19 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
       (await import("../bundled/holographic/forget.ts")).findUserTraces(home, text),
   },
   {
+    name: "mem0",
+    manifest: {
+      ...NO_NEEDS,
+      name: "mem0",
+      description:
+        "Facts that Mem0 extracts from conversations, on the Mem0 Platform or a server of your own.",
+    },
+    load: async () => {
+      const { createMem0Provider } = await import("../bundled/mem0/provider.ts");
+      return createMem0Provider;
+    },
+  },
+  {
     name: "honcho",
     manifest: {
       ...NO_NEEDS,

@@ -51,7 +51,7 @@ const HASH_DIGITS = 12;
  */
 export function safeId(text: string, { foreign, replacement, maxChars }: IdRules): string {
   const replaced = text.replace(new RegExp(foreign.source, "gu"), replacement);
-  const looksHashed = /[0-9a-f]{12}$/.test(text);
+  const looksHashed = text.at(-HASH_DIGITS - 1) === replacement && /[0-9a-f]{12}$/.test(text);
   if (replaced === text && text !== "" && !looksHashed && codePointLength(text) <= maxChars) return text;
   const head = takeCodePoints(replaced, maxChars - HASH_DIGITS - 1);
   return `${head}${replacement}${sha256(text).slice(0, HASH_DIGITS)}`;

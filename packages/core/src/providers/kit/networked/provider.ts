@@ -351,7 +351,8 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   ): Promise<MemoryWriteReport | undefined> {
     const running = this.#writing();
     if (running === undefined || !running.settings.isMirroring) return undefined;
-    const write: MirrorWrite = { action, target, text: cleaned(content), oldText: old_text };
+    const oldText = old_text === undefined ? undefined : cleaned(old_text); // as it was stored
+    const write: MirrorWrite = { action, target, text: cleaned(content), oldText };
     const items = running.connection.mirrorItems(write);
     if (items.length === 0) return undefined;
     const ids = this.#queue(running, items);
