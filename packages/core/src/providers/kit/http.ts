@@ -55,7 +55,7 @@ export type HttpCall = {
   readonly timeoutMs?: number;
   /** Aborted with a `TimeoutError` (`AbortSignal.timeout`) it gives `timeout`, which counts against the service; else `aborted`. */
   readonly signal?: AbortSignal;
-  /** Sending it twice does no harm, so it is repeated after a failed connection and 408, 429, 502, 503, 504. Default: only GET. */
+  /** Sending it twice does no harm, so it is repeated after a cut connection and 408, 429, 502, 503, 504. Default: only GET. */
   readonly isRepeatable?: boolean;
   /** How often at most. Default 2. */
   readonly repeats?: number;
@@ -192,7 +192,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     } catch (cause) {
       if (deadline.ending() !== undefined) return stopped(asked, deadline);
       const { message, wasSent } = connectionFailure(asked, cause);
-      return missed({ kind: "unreachable", message, mayHaveHappened: wasSent }, "down", true);
+      // A server that is off is off in half a second too, and a turn may be waiting for this; a cut connection is worth another try.
+      return missed({ kind: "unreachable", message, mayHaveHappened: wasSent }, "down", wasSent);
     }
   }
 
