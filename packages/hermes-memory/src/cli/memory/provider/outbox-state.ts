@@ -1,6 +1,6 @@
 // The outbox of a home as `hermes memory status` and `hermes memory outbox` show it: how much waits for which server, what is wrong, and
-// what to do about it. Pure.
-import type { OutboxEntry } from "@hermes-memory/core/internal/providers";
+// what to do about it. Only `lanesIn` reads the file; the rest is pure.
+import { type OutboxEntry, readOutbox } from "@hermes-memory/core/internal/providers";
 import type { Paint } from "../../command.ts";
 import { counted, localTime, oneLine, printable } from "../../printing.ts";
 
@@ -32,6 +32,11 @@ export function laneJson({ provider, user, state }: OutboxEntry, active: string)
     last_delivery_at: state.lastDeliveryAt ?? null,
     blocked: state.blocked ?? null,
   };
+}
+
+/** All lanes of the home. Throws `HermesError` when the file cannot be read. */
+export function lanesIn(home: string, active: string): LaneJson[] {
+  return readOutbox(home).map((entry) => laneJson(entry, active));
 }
 
 type Row = (name: string, value: string) => string;
