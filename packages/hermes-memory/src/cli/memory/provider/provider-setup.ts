@@ -19,6 +19,7 @@ import {
   type FoundProvider,
   fieldsOf,
   findProviders,
+  ifReadable,
   inspectConnection,
   installPackages,
   isAsked,
@@ -138,11 +139,19 @@ async function switchOff(context: CommandContext): Promise<CommandOutcome> {
 
 /** Writes that the provider's server has not got. */
 function leftWaiting({ home }: CommandContext, name: string): string[] {
-  const lanes = readOutbox(home.home).filter(({ provider }) => provider === name);
-  const { waiting, held } = total(lanes.map(({ state }) => state));
-  if (waiting + held === 0) return [];
+  const lanes = ifReadable(() => readOutbox(home.home)).filter(({ provider }) => provider === name);
+  const { waiting, held, dead } = total(lanes.map(({ state }) => state));
   const writes = counted(waiting + held, "write is", "writes are");
-  return [printable(`${writes} kept in its outbox and sent when it is active again.`)];
+  return [
+    ...(waiting + held === 0 ? [] : [`${writes} kept in its outbox and sent when it is active again.`]),
+    ...(dead === 0
+      ? []
+      : [
+          printable(
+            `It leaves ${counted(dead, "dead letter")}: 'hermes memory outbox list' shows them, 'hermes memory outbox drop --provider ${name}' deletes them.`,
+          ),
+        ]),
+  ];
 }
 
 // Arguments

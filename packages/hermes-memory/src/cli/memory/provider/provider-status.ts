@@ -14,20 +14,21 @@ import {
   fieldsOf,
   findProviders,
   type HookCounts,
+  ifReadable,
   isProviderName,
   loadProvider,
   type MemoryProvider,
   type ProviderHealth,
   pluginsDirectory,
-  readOutbox,
   readProviderHealth,
+  unreadableOutboxes,
   variableOf,
 } from "@hermes-memory/core/internal/providers";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import type { CommandBody, CommandContext, Paint } from "../../command.ts";
 import { counted, localTime, oneLine, printable } from "../../printing.ts";
 import { activeName, hintOf, providerSection, type Settings } from "./find-provider.ts";
-import { activeLaneLines, type LaneJson, laneJson, otherLaneLines } from "./outbox-state.ts";
+import { activeLaneLines, type LaneJson, lanesIn, otherLaneLines } from "./outbox-state.ts";
 
 /** `checked_at` is absent when the provider was checked by this command. */
 type KnownAvailability = {
@@ -80,6 +81,7 @@ type ProviderStatus = {
   readonly warnings: readonly string[];
   readonly pluginsDirectory: string;
   readonly outbox: readonly LaneJson[];
+  readonly outboxTroubles: ReturnType<typeof unreadableOutboxes>;
 };
 
 export async function providerStatus(context: CommandContext): Promise<ProviderStatus> {
@@ -97,7 +99,8 @@ export async function providerStatus(context: CommandContext): Promise<ProviderS
     providers: rows,
     warnings,
     pluginsDirectory: pluginsDirectory(home),
-    outbox: readOutbox(home).map((entry) => laneJson(entry, name)),
+    outbox: ifReadable(() => lanesIn(home, name)),
+    outboxTroubles: unreadableOutboxes(home),
   };
 }
 
@@ -174,6 +177,9 @@ export function statusLines(status: ProviderStatus, paint: Paint): string[] {
     row("provider", active === null ? "none" : shown(active.name)),
     ...(active === null ? [] : activeLines(active, status, paint)),
     ...otherLaneLines(status.outbox, row, paint),
+    ...status.outboxTroubles.map(({ problem, remedy }) =>
+      row("outbox", `${paint("yellow", printable(problem))} ${printable(remedy)}`),
+    ),
     "",
     paint("bold", "Providers"),
     ...providers.map((provider) => {
