@@ -47,6 +47,7 @@ const OTHER_THINGS: ReadonlySet<string> = new Set([
   "leftOut", // a field of what a compaction returns
   "platformHint", // an option of createAgent
   "readConfig", // a hook of a provider
+  "registerCli", // an export of a plugin's cli file
   "shouldCompress", // a method of an engine
   "switchModel", // a method of Agent
   "toolCalls", // a field of a message

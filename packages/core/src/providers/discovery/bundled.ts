@@ -89,6 +89,45 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
       (await import("../bundled/holographic/forget.ts")).findUserTraces(home, text),
   },
   {
+    name: "mem0",
+    manifest: {
+      ...NO_NEEDS,
+      name: "mem0",
+      description:
+        "Facts that Mem0 extracts from conversations, on the Mem0 Platform or a server of your own.",
+    },
+    load: async () => {
+      const { createMem0Provider } = await import("../bundled/mem0/provider.ts");
+      return createMem0Provider;
+    },
+  },
+  {
+    name: "honcho",
+    manifest: {
+      ...NO_NEEDS,
+      name: "honcho",
+      description: "Honcho: a model of the user that learns from conversations (cloud or own server).",
+    },
+    load: async () => {
+      const { createHonchoProvider } = await import("../bundled/honcho/provider.ts");
+      return createHonchoProvider;
+    },
+    loadCommands: async () => await import("../bundled/honcho/cli.ts"),
+  },
+  {
+    name: "openviking",
+    manifest: {
+      ...NO_NEEDS,
+      name: "openviking",
+      description: "Context database with memories, resources and skills as a file tree (OpenViking).",
+      requiresEnv: [{ name: "OPENVIKING_ENDPOINT", url: "" }],
+    },
+    load: async () => {
+      const { createOpenVikingProvider } = await import("../bundled/openviking/provider.ts");
+      return createOpenVikingProvider;
+    },
+  },
+  {
     name: "retaindb",
     manifest: {
       ...NO_NEEDS,

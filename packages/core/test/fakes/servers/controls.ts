@@ -3,8 +3,8 @@ import { retryDead } from "../../../src/providers/kit/outbox/commands.ts";
 import type { ServerControls } from "../../../testing/memory-provider.ts";
 import type { FakeServer } from "./fake-server.ts";
 
-/** `key` is the one that the provider sends. */
-export function controlsOf(fake: FakeServer, key: string): ServerControls {
+/** `key` is the one that the provider sends; undefined: the server asks for none. */
+export function controlsOf(fake: FakeServer, key: string | undefined): ServerControls {
   return {
     stop: () => fake.stop(),
     start: () => fake.restart(),
@@ -12,7 +12,7 @@ export function controlsOf(fake: FakeServer, key: string): ServerControls {
     fail: (status, body, headers) => fake.fail(status, body, headers),
     answer: (text, contentType) => fake.answerWithText(text, contentType),
     cutAnswers: () => fake.cutAnswers(),
-    revokeKey: () => fake.requireAuth(`${key}-renewed`),
+    revokeKey: () => fake.requireAuth(`${key ?? "key"}-renewed`),
     recover: () => {
       fake.recover();
       fake.requireAuth(key);

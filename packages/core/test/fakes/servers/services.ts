@@ -38,7 +38,7 @@ export const FAKE_SERVICES: readonly FakeService[] = [
     env: (url, key) => ({ MEM0_HOST: url, MEM0_API_KEY: key }),
     turns: (fake) =>
       fake instanceof FakeMem0 ? fake.memories("hermes-user").map(({ memory }) => memory) : [],
-    isAtLeastOnce: true,
+    isAtLeastOnce: false,
   },
   {
     name: "hindsight",

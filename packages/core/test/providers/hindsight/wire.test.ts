@@ -180,6 +180,7 @@ describe("a batch", () => {
       mirrors: {
         add: (each) => void mirrored.push(each),
         find: (_target, text) => mirrored.filter((each) => each.text === text),
+        containing: (text) => mirrored.filter((each) => each.text.includes(text)),
         remove: (each) => void mirrored.splice(mirrored.indexOf(each), 1),
       },
     });

@@ -596,7 +596,9 @@ describe("mirrors", () => {
     lane.close();
     const { mirrors } = testLane(home);
     expect(mirrors.find("user", "blue")).toEqual([blue]);
-    expect(mirrors.find("user", "lue")).toEqual([blue, bluer]);
+    expect(mirrors.find("user", "lue")).toEqual([]);
+    expect(mirrors.find("user", "and green")).toEqual([bluer]);
+    expect(mirrors.containing("lue")).toEqual([blue, bluer]);
     expect(mirrors.find("memory", "blue")).toEqual([]);
     mirrors.remove(bluer);
     expect(mirrors.find("user", "lue")).toEqual([blue]);

@@ -1,6 +1,6 @@
 // Who a memory belongs to at a server. Servers know ids of letters and digits; our users have a platform and an id with any character.
 // Two users never get the same id: where characters had to be replaced, a hash of the original is appended.
-import { sha256, takeCodePoints } from "../../../lib/index.ts";
+import { codePointLength, sha256, takeCodePoints } from "../../../lib/index.ts";
 
 /**
  * How users are kept apart at the server:
@@ -45,10 +45,14 @@ export type IdRules = {
 
 const HASH_DIGITS = 12;
 
-/** An id the server takes. Ids that needed no change stay as they are; every other gets a hash of the original at its end. */
+/**
+ * An id the server takes. Ids that needed no change stay as they are; every other gets a hash of the original at its end. So does an id that
+ * looks as if it had one: a user who can choose their id cannot take that of another.
+ */
 export function safeId(text: string, { foreign, replacement, maxChars }: IdRules): string {
   const replaced = text.replace(new RegExp(foreign.source, "gu"), replacement);
-  if (replaced === text && text !== "" && [...text].length <= maxChars) return text;
+  const looksHashed = text.at(-HASH_DIGITS - 1) === replacement && /[0-9a-f]{12}$/.test(text);
+  if (replaced === text && text !== "" && !looksHashed && codePointLength(text) <= maxChars) return text;
   const head = takeCodePoints(replaced, maxChars - HASH_DIGITS - 1);
   return `${head}${replacement}${sha256(text).slice(0, HASH_DIGITS)}`;
 }

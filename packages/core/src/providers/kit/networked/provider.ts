@@ -325,8 +325,12 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
 
   // ---- Writes ----
 
-  /** Throws when the turn could not be queued: the outbox is full, or its file cannot be written. */
-  syncTurn(user: string, assistant: string, { session_id, messages }: SyncOptions): void {
+  /** Rejects when the turn could not be queued: the outbox is full, or its file cannot be written. */
+  async syncTurn(
+    user: string,
+    assistant: string,
+    { session_id, messages, signal }: SyncOptions,
+  ): Promise<void> {
     const running = this.#writing();
     const texts = { user: cleaned(user), assistant: cleaned(assistant) };
     if (running === undefined || (texts.user === "" && texts.assistant === "")) return;
@@ -335,6 +339,8 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     this.#turns.set(sessionId, number);
     const at = this.#clock.now().toISOString();
     this.#queue(running, running.connection.turnItems({ ...texts, sessionId, at, number, messages }));
+    if (running.connection.awaitsTurns === true)
+      await running.outbox.flush(this.#limits.sessionEndMs, signal);
   }
 
   async onMemoryWrite(
@@ -345,7 +351,8 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   ): Promise<MemoryWriteReport | undefined> {
     const running = this.#writing();
     if (running === undefined || !running.settings.isMirroring) return undefined;
-    const write: MirrorWrite = { action, target, text: cleaned(content), oldText: old_text };
+    const oldText = old_text === undefined ? undefined : cleaned(old_text); // as it was stored
+    const write: MirrorWrite = { action, target, text: cleaned(content), oldText };
     const items = running.connection.mirrorItems(write);
     if (items.length === 0) return undefined;
     const ids = this.#queue(running, items);
@@ -457,6 +464,8 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     const { label } = this.#service;
     const running = this.#running;
     if (running === undefined) return { error: `${label} is not active for this session.` };
+    const { inactive } = running.connection;
+    if (inactive !== undefined) return { error: inactive };
     const tool = running.connection.tools.find(({ definition }) => definition.name === name);
     if (tool === undefined) return { error: `Unknown tool: ${name}` };
     if (tool.isWriting === true && !running.isWriting)
@@ -480,7 +489,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     if (text === "") return { erased: 0 };
     const { connection, outbox, recalls } = await this.#readyToErase();
     const { mirrors } = outbox;
-    const mirrored = (["memory", "user"] as const).flatMap((target) => mirrors.find(target, text));
+    const mirrored = mirrors.containing(text);
     const queued = outbox.forget(text, dry_run);
     if (!dry_run) recalls.clear();
     const atServer = await connection.forget?.(text, dry_run, this.#untilClosed(signal));

@@ -148,6 +148,10 @@ export type Probe = {
 
 /** One agent's connection to the service. Methods that use the network throw `ServiceError`. */
 export interface Connection {
+  /** Set when this agent has no part in the service at all (a cron job): the answer to a tool call. The other members do nothing then. */
+  readonly inactive?: string;
+  /** A finished turn is waited for until it is at the server, instead of only until it is in the outbox. */
+  readonly awaitsTurns?: boolean;
   /** The same text for the whole session; no network. */
   promptBlock(): string;
   readonly tools: readonly ServiceTool[];

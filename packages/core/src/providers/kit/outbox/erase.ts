@@ -112,17 +112,21 @@ export function addMirror(sql: Sql, key: LaneKey, { target, text, remoteId }: Mi
 }
 
 export function findMirrors(sql: Sql, key: LaneKey, target: string, text: string): readonly Mirrored[] {
+  const holding = mirrorsContaining(sql, key, text).filter((each) => each.target === target);
+  const same = holding.filter((each) => each.text === text);
+  if (same.length > 0) return same;
+  return holding.length === 1 ? holding : []; // of several it is not known which one is meant
+}
+
+export function mirrorsContaining(sql: Sql, key: LaneKey, text: string): readonly Mirrored[] {
   const lane = findLane(sql, key)?.id;
   if (lane === undefined) return [];
-  const find = (condition: string) =>
-    sql
-      .all<MirrorRow>(
-        `SELECT target, text, remote_id FROM mirrors WHERE lane = :lane AND target = :target AND ${condition} ORDER BY id`,
-        { lane, target, text },
-      )
-      .map(({ remote_id: remoteId, ...row }) => ({ target: row.target, text: row.text, remoteId }));
-  const same = find("text = :text");
-  return same.length > 0 ? same : find("instr(text, :text) > 0");
+  return sql
+    .all<MirrorRow>(
+      "SELECT target, text, remote_id FROM mirrors WHERE lane = :lane AND instr(text, :text) > 0 ORDER BY id",
+      { lane, text },
+    )
+    .map(({ remote_id: remoteId, ...row }) => ({ target: row.target, text: row.text, remoteId }));
 }
 
 export function removeMirror(sql: Sql, key: LaneKey, { target, text, remoteId }: Mirrored): number {

@@ -10,6 +10,7 @@ import {
   eraseText,
   findMirrors,
   idsWith,
+  mirrorsContaining,
   removeMirror,
 } from "./erase.ts";
 import {
@@ -204,6 +205,12 @@ class Lane implements OutboxLane {
         this.#quietly(
           "Mirrored entries could not be read",
           () => database.read((sql) => findMirrors(sql, key, target, text)) ?? [],
+          [],
+        ),
+      containing: (text) =>
+        this.#quietly(
+          "Mirrored entries could not be read",
+          () => database.read((sql) => mirrorsContaining(sql, key, text)) ?? [],
           [],
         ),
       remove: (mirrored) => {

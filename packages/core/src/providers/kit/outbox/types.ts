@@ -101,8 +101,10 @@ export type Mirrored = { readonly target: string; readonly text: string; readonl
 
 export interface Mirrors {
   add(mirrored: Mirrored): void;
-  /** The mirrored entry with this text; else those that contain it. */
+  /** The mirrored entry with this text; else the only one that contains it. */
   find(target: string, text: string): readonly Mirrored[];
+  /** Every mirrored entry of both targets that contains the text. */
+  containing(text: string): readonly Mirrored[];
   remove(mirrored: Mirrored): void;
 }
 

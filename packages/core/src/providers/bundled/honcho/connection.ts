@@ -1,0 +1,364 @@
+// One agent's connection to Honcho: names, session, recall, tools and checks.
+import type { ForgetReport, SessionSwitchOptions } from "../../contract.ts";
+import { ServiceError } from "../../kit/http.ts";
+import type {
+  Connection,
+  ConnectionContext,
+  MirrorWrite,
+  Probe,
+  RecallAsk,
+  Recalled,
+  ServiceTool,
+  Turn,
+} from "../../kit/networked/service.ts";
+import { ToolRefusal } from "../../kit/networked/service.ts";
+import type { Batch, Delivery, NewItem } from "../../kit/outbox/outbox.ts";
+import { hasContext } from "../../kit/provider-mode.ts";
+import { countOf, eraseEverything, forgetText, type Subject } from "./erase.ts";
+import {
+  aiPeer,
+  findRepository,
+  honchoSession,
+  type NameSources,
+  type Runtime,
+  type SessionName,
+  sessionKey,
+  type UserPeer,
+  userPeer,
+} from "./naming.ts";
+import { HonchoRecall } from "./recall.ts";
+import { inspectSession, type Peers, type ReadySession, startSession, viewOf } from "./session.ts";
+import type { HonchoSettings } from "./settings.ts";
+import { honchoPromptBlock } from "./texts.ts";
+import { honchoTools } from "./tools.ts";
+import { HonchoWire, honchoHttpOptions, type View } from "./wire.ts";
+import { HonchoWrites, isMirror, removesEntry } from "./writes.ts";
+
+/** A tool call waits so long for the first requests of a session. */
+const TOOL_WAIT_MS = 5_000;
+/** Conversations whose recall is kept; more only in a process that serves many chats through one provider. */
+const MAX_RECALLS = 32;
+
+export class HonchoConnection implements Connection {
+  readonly inactive: string | undefined;
+  readonly awaitsTurns: boolean;
+  readonly tools: readonly ServiceTool[];
+  readonly probe: Probe;
+  readonly peers: Peers;
+  readonly #settings: HonchoSettings;
+  readonly #context: ConnectionContext;
+  readonly #wire: HonchoWire;
+  readonly #writes: HonchoWrites;
+  readonly #runtime: Runtime;
+  readonly #userPeer: UserPeer;
+  readonly #repository: string | undefined;
+  readonly #cwd: string;
+  /** By the name of the Honcho session. A failed start is not kept. */
+  readonly #sessions = new Map<string, Promise<ReadySession>>();
+  /** By the id of the Hermes session. */
+  readonly #recalls = new Map<string, HonchoRecall>();
+  #sessionId: string;
+
+  constructor(settings: HonchoSettings, context: ConnectionContext, { cwd }: { readonly cwd: string }) {
+    this.#settings = settings;
+    this.#context = context;
+    this.#cwd = cwd;
+    this.#sessionId = context.sessionId;
+    this.#wire = new HonchoWire(context.http(honchoHttpOptions(settings)), settings.workspace);
+    this.#repository = findRepository(settings.sessionStrategy, cwd);
+    this.#runtime = runtimeOf(context, settings);
+    this.#userPeer = userPeer(settings, this.#runtime, this.#name(context.sessionId).key);
+    this.peers = {
+      user: this.#userPeer.id,
+      ai: aiPeer(settings, this.#runtime, this.#userPeer),
+    };
+    this.#writes = new HonchoWrites({
+      settings,
+      context,
+      wire: this.#wire,
+      peers: this.peers,
+      ready: (session, signal) => this.#ready(signal, session),
+      forgetSessions: () => this.#sessions.clear(),
+    });
+    const { agent_context = "primary", platform } = context.options;
+    const isOff = platform === "cron" || agent_context === "cron" || agent_context === "flush";
+    this.inactive = isOff ? "Honcho is not active (cron context)." : undefined;
+    this.awaitsTurns = settings.writeFrequency.kind === "turn";
+    this.tools = isOff ? [] : honchoTools(this);
+    this.probe = {
+      write: async (text, signal) => {
+        const { view, session } = await this.viewFor(this.peers.user, signal);
+        return await this.#wire.addConclusion(view, text, { session, signal });
+      },
+      finds: async (text, signal) => {
+        const { view } = await this.viewFor(this.peers.user, signal);
+        const { representation } = await this.#wire.impression(view, text, signal);
+        return representation.includes(text);
+      },
+      remove: async (id, signal) => void (await this.#wire.deleteConclusion(id, signal)),
+    };
+    if (settings.mode === "tools" && settings.startsEagerly && context.isWriting)
+      context.inBackground("Starting the session", async (signal) => void (await this.#ready(signal)));
+  }
+
+  get settings(): HonchoSettings {
+    return this.#settings;
+  }
+
+  get wire(): HonchoWire {
+    return this.#wire;
+  }
+
+  /** Only an agent that talks to a user has a system prompt, so this is where its session starts. Commands that only write do not ask. */
+  promptBlock(): string {
+    if (this.inactive !== undefined) return "";
+    const { mode } = this.#settings;
+    if (hasContext(mode) && this.#context.isWriting && !this.#recalls.has(this.#sessionId)) {
+      const recall = this.#recall(this.#sessionId);
+      this.#context.inBackground("Preparing recall", async (signal) => recall.prewarm(signal));
+    }
+    return honchoPromptBlock(mode);
+  }
+
+  // ---- Session ----
+
+  /** The session that the tools of this agent use. */
+  get sessionName(): string {
+    return this.#nameOf(this.#sessionId);
+  }
+
+  get canWrite(): boolean {
+    return this.#context.isWriting;
+  }
+
+  /** Users of a gateway see themselves and their agent only. */
+  get mayNameOthers(): boolean {
+    return this.#context.user === undefined;
+  }
+
+  #name(sessionId: string): SessionName {
+    const { session_title, gateway_session_key } = this.#context.options;
+    const sources: NameSources = {
+      cwd: this.#cwd,
+      repository: this.#repository,
+      title: session_title,
+      gatewayKey: gateway_session_key,
+      sessionId,
+    };
+    return sessionKey(this.#settings, sources);
+  }
+
+  #nameOf(sessionId: string): string {
+    const { gateway_session_key: gatewayKey } = this.#context.options;
+    return honchoSession(this.#name(sessionId), this.#runtime, { peer: this.#userPeer, gatewayKey });
+  }
+
+  /** Starts the session once; a failure is tried again at the next call. */
+  #ready(signal: AbortSignal, name = this.sessionName): Promise<ReadySession> {
+    const known = this.#sessions.get(name);
+    if (known !== undefined) return untilAborted(known, signal);
+    const { log, isWriting } = this.#context;
+    const deps = { wire: this.#wire, peers: this.peers, settings: this.#settings, log };
+    // Not ended by the signal of the first caller: others wait for it too. Its requests end at their timeouts and at shutdown.
+    const endless = new AbortController().signal;
+    const starting = isWriting ? startSession(name, deps, endless) : inspectSession(name, deps, endless);
+    const ready = starting.then((session) => {
+      this.#writes.queuePriorFiles(session);
+      return session;
+    });
+    this.#sessions.set(name, ready);
+    ready.catch(() => {
+      if (this.#sessions.get(name) === ready) this.#sessions.delete(name);
+    });
+    return untilAborted(ready, signal);
+  }
+
+  /** For a tool call: refuses with a text for the model when the session cannot be used. */
+  async readyForTool(signal: AbortSignal): Promise<ReadySession> {
+    const isLate = Symbol("late");
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<typeof isLate>((resolve) => {
+      timer = setTimeout(() => resolve(isLate), TOOL_WAIT_MS);
+    });
+    try {
+      const session = await Promise.race([this.#ready(signal), late]);
+      if (session === isLate)
+        throw new ToolRefusal("Honcho session is still initializing; try again shortly.");
+      return session;
+    } catch (cause) {
+      if (!(cause instanceof ServiceError)) throw cause;
+      throw new ToolRefusal(`Honcho session could not be initialized. ${cause.failure.message}`);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async viewFor(
+    peer: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly view: View; readonly session: string }> {
+    const { observation, name } = await this.#ready(signal);
+    return { view: viewOf(peer, this.peers, observation), session: name };
+  }
+
+  onSessionSwitch(newSessionId: string, { reset, rewound }: SessionSwitchOptions, old: string): void {
+    const recall = this.#recalls.get(old);
+    this.#recalls.delete(old);
+    this.#recalls.delete(newSessionId);
+    this.#sessionId = newSessionId;
+    if (recall === undefined || (reset && rewound !== true)) return;
+    recall.drop({ isNew: false });
+    this.#recalls.set(newSessionId, recall);
+  }
+
+  // ---- Recall ----
+
+  async prefetch(query: string, { sessionId, turn, signal }: RecallAsk): Promise<Recalled> {
+    if (this.inactive !== undefined) return { text: "", count: 0 };
+    return await this.#recall(sessionId).take(query, turn, signal);
+  }
+
+  async queuePrefetch(query: string, { sessionId, turn, signal }: RecallAsk): Promise<void> {
+    if (this.inactive === undefined) await this.#recall(sessionId).prepare(query, turn, signal);
+  }
+
+  /** The recall of the conversation that the tools belong to. */
+  get recallNow(): HonchoRecall {
+    return this.#recall(this.#sessionId);
+  }
+
+  #recall(sessionId: string): HonchoRecall {
+    const known = this.#recalls.get(sessionId);
+    if (known !== undefined) return known;
+    const name = this.#nameOf(sessionId);
+    const wire = this.#wire;
+    const { user, ai } = this.peers;
+    const made = new HonchoRecall(this.#settings, {
+      fetchBase: async (query, signal) => {
+        const { observation } = await this.#ready(signal, name);
+        const own = viewOf(ai, this.peers, observation);
+        const [context, aboutUser, aboutAi] = await settledAll([
+          wire.sessionContext(name, { summary: true }, signal),
+          this.#impression(viewOf(user, this.peers, observation), query, signal),
+          this.#impression(own, undefined, signal),
+        ]);
+        const nothing = { representation: "", card: [] };
+        return { summary: context?.summary ?? "", user: aboutUser ?? nothing, ai: aboutAi ?? nothing };
+      },
+      ask: async (question, level, signal) => {
+        const { observation } = await this.#ready(signal, name);
+        const view = viewOf(user, this.peers, observation);
+        return await wire.chat(view, { query: question, session: name, level }, signal);
+      },
+    });
+    const oldest = this.#recalls.size >= MAX_RECALLS ? this.#recalls.keys().next().value : undefined;
+    if (oldest !== undefined) this.#recalls.delete(oldest);
+    this.#recalls.set(sessionId, made);
+    return made;
+  }
+
+  /** Servers that leave a part out of the context are asked for it. */
+  async #impression(view: View, query: string | undefined, signal: AbortSignal) {
+    const found = await this.#wire.impression(view, query, signal);
+    return {
+      representation: found.representation || (await this.#wire.representation(view, query, signal)),
+      card: found.card.length > 0 ? found.card : await this.#wire.card(view, signal),
+    };
+  }
+
+  // ---- What is written: see writes.ts ----
+
+  turnItems(turn: Turn): readonly NewItem[] {
+    return this.inactive === undefined ? this.#writes.turnItems(turn, this.#nameOf(turn.sessionId)) : [];
+  }
+
+  mirrorItems(write: MirrorWrite): readonly NewItem[] {
+    if (this.inactive !== undefined) return [];
+    this.#dropRecalls(write.action !== "add");
+    return this.#writes.mirrorItems(write, this.sessionName);
+  }
+
+  batchLimit(kind: string): number {
+    return this.#writes.batchLimit(kind);
+  }
+
+  async deliver(batch: Batch, signal: AbortSignal): Promise<Delivery | undefined> {
+    const delivery = await this.#writes.deliver(batch, signal);
+    if (isMirror(batch)) this.#dropRecalls(removesEntry(batch));
+    return delivery;
+  }
+
+  /** What was recalled before a curated write: all of it may hold an entry that is gone now, or only the base lacks a new one. */
+  #dropRecalls(isAll: boolean): void {
+    for (const recall of this.#recalls.values()) {
+      if (isAll) recall.drop({ isNew: false });
+      else recall.dropBase();
+    }
+  }
+
+  // ---- Checks and erasing ----
+
+  async check(signal: AbortSignal): Promise<string> {
+    await this.#wire.ensureWorkspace(signal);
+    const { baseUrl, workspace } = this.#settings;
+    return `Honcho answers at ${baseUrl}. Workspace: ${workspace}, user: ${this.peers.user}, agent: ${this.peers.ai}.`;
+  }
+
+  get #subject(): Subject {
+    const { user, isByPlatform } = this.#runtime;
+    return { peers: this.peers, hasOwnAgent: user === undefined || isByPlatform };
+  }
+
+  async forget(text: string, isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport> {
+    const report = await forgetText(this.#wire, this.#subject, { text, isDryRun, signal });
+    if (isDryRun) return report;
+    await this.#writes.forgetMirrors(text, signal);
+    this.#dropRecalls(true);
+    return report;
+  }
+
+  async eraseUser(isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport> {
+    if (this.#userPeer.isShared) {
+      const remaining =
+        "All users share one peer at Honcho (pinUserPeer), so nothing was erased there. The owner of the home can erase it.";
+      return { erased: 0, remaining };
+    }
+    if (isDryRun) return await countOf(this.#wire, this.#subject, signal);
+    const report = await eraseEverything(this.#wire, this.#subject, signal);
+    this.#writes.stopMigrating();
+    this.#sessions.clear();
+    this.#recalls.clear();
+    return report;
+  }
+}
+
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const end = (): void => reject(signal.reason);
+  signal.addEventListener("abort", end, { once: true });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener("abort", end);
+  }
+}
+
+function runtimeOf({ user, options }: ConnectionContext, { userScope }: HonchoSettings): Runtime {
+  const { user_id = "", user_id_alt = "" } = options;
+  const ids = userScope === "shared" ? [] : [user ?? "", user_id, user_id_alt];
+  return { user, isByPlatform: userScope === "platform", ids: ids.filter((id) => id !== "") };
+}
+
+/** Each part may fail alone; if all fail, the first failure is thrown. */
+async function settledAll<T extends readonly unknown[]>(
+  parts: { readonly [Key in keyof T]: Promise<T[Key]> },
+): Promise<{ readonly [Key in keyof T]: T[Key] | undefined }> {
+  const outcomes = await Promise.allSettled(parts);
+  const [first] = outcomes;
+  if (first?.status === "rejected" && outcomes.every(({ status }) => status === "rejected"))
+    throw first.reason;
+  return outcomes.map((outcome) =>
+    outcome.status === "fulfilled" ? outcome.value : undefined,
+  ) as unknown as { readonly [Key in keyof T]: T[Key] | undefined };
+}

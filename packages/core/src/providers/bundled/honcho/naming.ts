@@ -1,0 +1,145 @@
+// What a conversation and its two peers are called at Honcho. Pure, apart from looking for the repository.
+import { existsSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { sha256 } from "../../../lib/index.ts";
+import { type HonchoSettings, type SessionStrategy, serverId } from "./settings.ts";
+
+const MAX_KEY_CHARS = 100;
+const HASH_CHARS = 8;
+
+/** What decides the name of a session. */
+export type NameSources = {
+  readonly cwd: string;
+  /** The root of the git repository around `cwd`, for `per-repo`. */
+  readonly repository: string | undefined;
+  readonly title: string | undefined;
+  readonly gatewayKey: string | undefined;
+  readonly sessionId: string;
+};
+
+export type SessionName = {
+  /** Before foreign characters are replaced. */
+  readonly key: string;
+  /** Whether each Hermes session has its own Honcho session. */
+  readonly isPerSession: boolean;
+};
+
+type NameSettings = Pick<
+  HonchoSettings,
+  "sessions" | "hasSessionPrefix" | "peerName" | "sessionStrategy" | "workspace"
+>;
+
+export function sessionKey(settings: NameSettings, sources: NameSources): SessionName {
+  const { sessionStrategy: strategy, peerName } = settings;
+  const fixed = (key: string): SessionName => ({ key, isPerSession: false });
+  const prefixed = (name: string): string =>
+    settings.hasSessionPrefix && peerName !== "" && name !== "" ? `${peerName}-${name}` : name;
+  const orId = (name: string): SessionName => fixed(name || sources.sessionId || "hermes-default");
+
+  const mapped = settings.sessions[sources.cwd];
+  if (mapped !== undefined) return fixed(mapped);
+  const title = joined(sources.title ?? "");
+  if (title !== "") return fixed(withinLimit(prefixed(title), prefixed(sources.title ?? "")));
+  const gateway = joined(sources.gatewayKey ?? "");
+  if (gateway !== "") return fixed(withinLimit(gateway, sources.gatewayKey ?? ""));
+  if (strategy === "per-session" && sources.sessionId !== "")
+    return { key: prefixed(sources.sessionId), isPerSession: true };
+  if (strategy === "global") return orId(settings.workspace);
+  const directory = strategy === "per-repo" ? (sources.repository ?? sources.cwd) : sources.cwd;
+  return orId(prefixed(basename(directory)));
+}
+
+/** Runs of foreign characters become one `-`. */
+export function joined(text: string): string {
+  return text.replace(/[^A-Za-z0-9_-]+/gu, "-").replace(/^-+|-+$/g, "");
+}
+
+/** At most 100 characters; a longer name ends with a hash of the original. */
+function withinLimit(name: string, original: string): string {
+  if (name.length <= MAX_KEY_CHARS) return name;
+  const head = name.slice(0, MAX_KEY_CHARS - HASH_CHARS - 1).replace(/-+$/, "");
+  return `${head}-${sha256(original).slice(0, HASH_CHARS)}`;
+}
+
+/** The nearest directory with `.git`, as `git rev-parse --show-toplevel` finds it; only for `per-repo`. */
+export function findRepository(strategy: SessionStrategy, cwd: string): string | undefined {
+  if (strategy !== "per-repo") return undefined;
+  for (let directory = resolve(cwd); ; directory = dirname(directory)) {
+    if (existsSync(join(directory, ".git"))) return directory;
+    if (directory === dirname(directory)) return undefined;
+  }
+}
+
+// ---- Peers ----
+
+export type Runtime = {
+  /** The user for the server, by `user_scope`; undefined: the owner of the home. */
+  readonly user: string | undefined;
+  /** Whether `user` holds platform and id; else it is the bare id of the Python edition. */
+  readonly isByPlatform: boolean;
+  /** Ids that an alias may name, in this order. */
+  readonly ids: readonly string[];
+};
+
+export type UserPeer = {
+  readonly id: string;
+  /** Other users have the same peer, because the configuration pins all to one. */
+  readonly isShared: boolean;
+};
+
+type PeerSettings = Pick<HonchoSettings, "isPinned" | "peerName" | "aliases" | "peerPrefix" | "aiPeer">;
+
+export function userPeer(settings: PeerSettings, runtime: Runtime, key: string): UserPeer {
+  const own = (id: string): UserPeer => ({ id, isShared: false });
+  const { peerName } = settings;
+  const { user } = runtime;
+  if (settings.isPinned && peerName !== "") return { id: serverId(peerName), isShared: user !== undefined };
+  const alias = runtime.ids.map((id) => settings.aliases[id]).find((target) => target !== undefined);
+  if (alias !== undefined) return own(serverId(alias));
+  if (user !== undefined) {
+    const isDistinct = runtime.isByPlatform || settings.peerPrefix !== "";
+    return own(isDistinct ? distinctId(settings.peerPrefix + user, takenIds(settings)) : serverId(user));
+  }
+  if (peerName !== "") return own(serverId(peerName));
+  const [channel, ...chat] = key.split(":");
+  return own(serverId(chat.length === 0 ? `user-default-${key}` : `user-${channel}-${chat.join(":")}`));
+}
+
+/** Of a user with an own scope: what the agent learns in that user's sessions is not shown to others. */
+export function aiPeer(settings: PeerSettings, runtime: Runtime, peer: UserPeer): string {
+  const id = serverId(settings.aiPeer);
+  return runtime.user !== undefined && runtime.isByPlatform && !peer.isShared
+    ? distinctId(`${id}-with-${peer.id}`, new Set())
+    : id;
+}
+
+function takenIds({ peerName, aliases, aiPeer }: PeerSettings): ReadonlySet<string> {
+  return new Set([peerName, aiPeer, ...Object.values(aliases)].map(serverId));
+}
+
+/** The text itself if the server takes it and nobody else has it; else with as much of its hash as is needed. */
+function distinctId(text: string, taken: ReadonlySet<string>): string {
+  const id = serverId(text);
+  if (id === text && !taken.has(id) && id.length <= MAX_KEY_CHARS) return id;
+  const hash = sha256(text);
+  const head = id.slice(0, MAX_KEY_CHARS - HASH_CHARS - 1);
+  const candidates = [8, 12, 16, 24, 32, 64].map((length) => `${head}-${hash.slice(0, length)}`);
+  return candidates.find((candidate) => !taken.has(candidate)) ?? `${head}-${hash}`;
+}
+
+/**
+ * The id of the session at the server. Two users never share one: the name gets the user's peer, unless the chat's own key names the
+ * user already and the names of the Python edition are asked for.
+ */
+export function honchoSession(
+  name: SessionName,
+  { user, isByPlatform }: Runtime,
+  { peer, gatewayKey }: { readonly peer: UserPeer; readonly gatewayKey: string | undefined },
+): string {
+  const id = serverId(name.key);
+  if (user === undefined) return id;
+  const namesUser = name.isPerSession || (gatewayKey ?? "").split(":").includes(user);
+  if (!isByPlatform && namesUser) return id;
+  const suffix = sha256(JSON.stringify([user, peer.id, id])).slice(0, 2 * HASH_CHARS);
+  return `${id.slice(0, MAX_KEY_CHARS - suffix.length - 1)}-${suffix}`;
+}

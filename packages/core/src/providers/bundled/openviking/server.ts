@@ -1,0 +1,227 @@
+// One OpenViking server: which version it is, whose data a request concerns, and calls with the envelope `{status, result, error}` opened.
+// Versions 0.3 and 0.4 differ in headers, in where memories are, and in what a key decides.
+import { setTimeout as sleep } from "node:timers/promises";
+import { isRecord } from "../../../lib/index.ts";
+import { createRedactor } from "../../../security/index.ts";
+import {
+  type HttpCall,
+  type HttpClient,
+  type HttpFailure,
+  type HttpFailureKind,
+  ServiceError,
+} from "../../kit/http.ts";
+import { fieldsOf, textIn } from "../../kit/networked/answers.ts";
+import type { ConnectionContext } from "../../kit/networked/service.ts";
+import { DEFAULT_ENDPOINT, tenantUser, type VikingSettings } from "./settings.ts";
+
+const CALL_MS = 30_000;
+const HEALTH_MS = 3_000;
+
+/** `unknown`: the server did not say; it is treated like 0.3 and gets only fields that both take. */
+export type Wire = "0.3" | "0.4" | "unknown";
+
+/** What `/health` said. */
+export type ServerInfo = {
+  readonly version: string;
+  readonly wire: Wire;
+  readonly authMode: string;
+  /** The tenant user that every request concerns. */
+  readonly user: string;
+};
+
+export class VikingServer {
+  readonly #settings: VikingSettings;
+  readonly #http: HttpClient;
+  readonly #redact: (text: string) => string;
+  /** A user of a gateway; undefined: the owner of the home. */
+  readonly #person: string | undefined;
+  readonly #ownUser: string;
+  #info: ServerInfo | undefined;
+  #asking: Promise<ServerInfo> | undefined;
+  /** The server asked for the tenant's headers beside the key. */
+  #wantsTenant = false;
+
+  constructor(settings: VikingSettings, context: ConnectionContext) {
+    this.#settings = settings;
+    this.#person = context.user;
+    this.#ownUser = tenantUser(settings.user, context.user);
+    this.#redact = createRedactor([settings.apiKey]);
+    this.#http = context.http({
+      baseUrl: settings.endpoint || DEFAULT_ENDPOINT,
+      timeoutMs: CALL_MS,
+      headers: () => this.#headers(),
+      messageOf: errorWords,
+    });
+  }
+
+  /** Without a user and password. */
+  get endpoint(): string {
+    return this.#http.baseUrl;
+  }
+
+  /** Asks for the version until the server answers. */
+  async watch(signal: AbortSignal, everyMs: number): Promise<void> {
+    for (;;) {
+      try {
+        await this.info();
+        return;
+      } catch (cause) {
+        if (!(cause instanceof ServiceError) || signal.aborted) throw cause;
+        if (cause.failure.kind === "unauthorised") throw cause; // another answer needs another configuration
+      }
+      await sleep(everyMs, undefined, { signal, ref: false });
+    }
+  }
+
+  /** What is known of the server; asks it if nothing is. Throws `ServiceError`. */
+  async info(): Promise<ServerInfo> {
+    if (this.#info !== undefined) return this.#info;
+    this.#asking ??= this.#askHealth().finally(() => {
+      this.#asking = undefined;
+    });
+    return await this.#asking;
+  }
+
+  /** The result of a call. Throws `ServiceError`. */
+  async call(call: HttpCall): Promise<unknown> {
+    await this.info();
+    let answer = await this.#http.request(call);
+    if (!answer.ok && this.#asksForTenant(answer.error)) {
+      this.#wantsTenant = true;
+      answer = await this.#http.request(call);
+    }
+    if (!answer.ok) {
+      // It may come back as another version.
+      if (answer.error.kind === "unreachable") this.#info = undefined;
+      throw new ServiceError(answer.error);
+    }
+    if (answer.value === undefined && call.method === "DELETE") return undefined;
+    return this.#opened(call, answer.value);
+  }
+
+  async #askHealth(): Promise<ServerInfo> {
+    const answer = await this.#http.request({
+      method: "GET",
+      path: "/health",
+      timeoutMs: HEALTH_MS,
+      repeats: 0,
+      ignoresBreaker: true,
+    });
+    if (!answer.ok) return this.#withoutHealth(answer.error);
+    const health = fieldsOf(answer.value);
+    if (health.status !== "ok" && health.healthy !== true)
+      throw failed(
+        "bad-answer",
+        `${this.endpoint}/health does not say that an OpenViking server is healthy.`,
+      );
+    const version = textIn(health.version);
+    const wire = wireOf(version);
+    const user = this.#userBy(health, wire);
+    this.#info = { version, wire, authMode: textIn(health.auth_mode), user };
+    return this.#info;
+  }
+
+  /** A server without this call is one of unknown version. Another refusal says nothing about the write that waits for the answer. */
+  #withoutHealth(failure: HttpFailure): ServerInfo {
+    if (failure.status === 404)
+      return { version: "", wire: "unknown", authMode: "", user: this.#userBy({}, "unknown") };
+    const isAboutHealth = failure.kind === "refused" || failure.kind === "conflict";
+    const kind = isAboutHealth && failure.status !== undefined ? "bad-answer" : failure.kind;
+    throw new ServiceError({ ...failure, kind, mayHaveHappened: false });
+  }
+
+  /** Whose data the server will take requests for. Refuses where users of a gateway would share one memory. */
+  #userBy(health: Readonly<Record<string, unknown>>, wire: Wire): string {
+    const keyUser = textIn(health.user_id);
+    const isByKey = this.#settings.apiKey !== "" && health.role !== "root" && keyUser !== "";
+    if (this.#person === undefined) return isByKey ? keyUser : this.#ownUser;
+    const mode = textIn(health.auth_mode);
+    const isSeparate =
+      this.#settings.apiKey === "" ||
+      health.role === "root" ||
+      (keyUser === "" ? wire === "0.3" || mode === "dev" || mode === "trusted" : keyUser === this.#ownUser);
+    if (isSeparate) return this.#ownUser;
+    throw failed(
+      "unauthorised",
+      "The key of OpenViking belongs to one tenant user, so the users of a gateway would share one memory, and nothing is sent for them. Use a server that takes the user from the request (no key, or a root key on 0.3), or set user_scope to shared.",
+    );
+  }
+
+  #headers(): Readonly<Record<string, string>> {
+    const { apiKey, account, agent, isTenantSet } = this.#settings;
+    const wire = this.#info?.wire ?? "unknown";
+    const isTenantSent = apiKey === "" || isTenantSet || this.#wantsTenant || this.#person !== undefined;
+    return {
+      ...(apiKey === "" ? {} : { "X-API-Key": apiKey }),
+      ...(apiKey === "" || wire === "0.4" ? {} : { Authorization: `Bearer ${apiKey}` }),
+      ...(isTenantSent ? { "X-OpenViking-Account": account, "X-OpenViking-User": this.#ownUser } : {}),
+      [wire === "0.4" ? "X-OpenViking-Actor-Peer" : "X-OpenViking-Agent"]: agent,
+    };
+  }
+
+  #asksForTenant({ status, detail }: HttpFailure): boolean {
+    return status === 400 && !this.#wantsTenant && /x-openviking-account/i.test(detail);
+  }
+
+  /** The `result`. An answer without the envelope is not from OpenViking: taken for success, it would lose a write. */
+  #opened({ method, path }: HttpCall, answer: unknown): unknown {
+    const { status, result, error } = fieldsOf(answer);
+    const what = `${method} ${path}`;
+    if (status === "ok") return result;
+    if (status !== "error")
+      throw failed("bad-answer", `The answer to ${what} from ${this.endpoint} is not one of OpenViking.`);
+    const words = this.#redact(errorWords({ error }) ?? "an error without a message");
+    const kind = kindOf(textIn(fieldsOf(error).code));
+    throw failed(kind, `OpenViking answered ${what} with ${words}`, words, answer);
+  }
+}
+
+function failed(kind: HttpFailureKind, message: string, detail = "", body?: unknown): ServiceError {
+  const status = kind === "refused" ? { status: 400 } : {};
+  return new ServiceError({ kind, message, detail, body, mayHaveHappened: true, ...status });
+}
+
+/** "0.4.16" is 0.4; later versions keep its rules. 0.4.0 was not released with them. */
+export function wireOf(version: string): Wire {
+  const [, major = "", minor = "", patch = "0"] = /^v?(\d+)\.(\d+)(?:\.(\d+))?/.exec(version) ?? [];
+  if (major === "") return "unknown";
+  const isNew = Number(major) > 0 || Number(minor) > 4 || (Number(minor) === 4 && Number(patch) >= 1);
+  return isNew ? "0.4" : "0.3";
+}
+
+/** `<CODE>: <message>`, with the first validation errors. */
+function errorWords(body: unknown): string | undefined {
+  const { error } = fieldsOf(body);
+  if (!isRecord(error)) return undefined;
+  const problems = fieldsOf(error.details).validation_errors;
+  const more = (Array.isArray(problems) ? problems : []).slice(0, 3).map((problem) => {
+    const { loc, msg } = fieldsOf(problem);
+    return ` (${Array.isArray(loc) ? loc.join(".") : ""}: ${textIn(msg)})`;
+  });
+  const words = [textIn(error.code), textIn(error.message)].filter((word) => word !== "").join(": ");
+  return words === "" ? undefined : words + more.join("");
+}
+
+/** The code in an error body; "" without one. */
+export function codeOf({ body }: HttpFailure): string {
+  return textIn(fieldsOf(fieldsOf(body).error).code);
+}
+
+const KINDS: Readonly<Record<string, HttpFailureKind>> = {
+  INVALID_ARGUMENT: "refused",
+  INVALID_URI: "refused",
+  FAILED_PRECONDITION: "refused",
+  UNIMPLEMENTED: "refused",
+  UNAUTHENTICATED: "unauthorised",
+  PERMISSION_DENIED: "unauthorised",
+  NOT_FOUND: "not-found",
+  SESSION_EXPIRED: "not-found",
+  ALREADY_EXISTS: "conflict",
+  CONFLICT: "conflict",
+  ABORTED: "conflict",
+  RESOURCE_EXHAUSTED: "throttled",
+};
+
+function kindOf(code: string): HttpFailureKind {
+  return KINDS[code] ?? "server";
+}

@@ -1,0 +1,175 @@
+import { describe, expect, it } from "vitest";
+import { callTool, honchoHome, WORKSPACE } from "./honcho-home.ts";
+
+const aboutAnn = { observer_id: "bot", observed_id: "ann" };
+
+describe("the schemas", () => {
+  it("name the arguments of the Python edition", async () => {
+    const provider = await (await honchoHome()).start();
+    const schemas = (await provider.getToolSchemas?.()) ?? [];
+    const shape = schemas.map(({ name, parameters }) => [
+      name,
+      Object.keys(parameters.properties as object),
+      parameters.required,
+    ]);
+    expect(shape).toEqual([
+      ["honcho_profile", ["peer", "card"], []],
+      ["honcho_search", ["query", "max_tokens", "peer"], ["query"]],
+      ["honcho_reasoning", ["query", "reasoning_level", "peer"], ["query"]],
+      ["honcho_context", ["query", "peer"], []],
+      ["honcho_conclude", ["conclusion", "delete_id", "peer"], []],
+    ]);
+    expect(JSON.stringify(schemas)).not.toContain("anyOf");
+  });
+});
+
+describe("honcho_profile", () => {
+  it("reads and replaces the card of user, agent and others", async () => {
+    const at = await honchoHome();
+    const provider = await at.start();
+    expect(await callTool(provider, "honcho_profile", { card: ["Name: Ann", " ", "Likes tea"] })).toEqual({
+      result: "Peer card updated (2 facts).",
+      card: ["Name: Ann", "Likes tea"],
+    });
+    expect(at.server.cardOf(WORKSPACE, "bot", "ann")).toEqual(["Name: Ann", "Likes tea"]);
+    expect(await callTool(provider, "honcho_profile", {})).toEqual({ result: ["Name: Ann", "Likes tea"] });
+    await callTool(provider, "honcho_profile", { peer: "ai", card: ["Is calm"] });
+    expect(at.server.cardOf(WORKSPACE, "bot", "bot")).toEqual(["Is calm"]);
+    at.server.setCard(WORKSPACE, "guest-1", "guest-1", ["Visits"]);
+    expect(await callTool(provider, "honcho_profile", { peer: "guest 1" })).toEqual({ result: ["Visits"] });
+  });
+
+  it("says why a card may be empty", async () => {
+    const hint = async (block: Record<string, unknown>, turn: number, peer = "user"): Promise<unknown> => {
+      const provider = await (await honchoHome(block)).start();
+      provider.onTurnStart?.(turn, "", {});
+      await provider.prefetch?.("what about the kiln?", { session_id: "s1" });
+      const answer = await callTool(provider, "honcho_profile", { peer });
+      expect(answer.result).toBe("No profile facts available yet.");
+      return answer.hint;
+    };
+    expect(await hint({}, 1)).toContain("fewer than 2 turns");
+    expect(await hint({ dialecticCadence: 5 }, 3)).toContain("fewer than 5 turns");
+    expect(await hint({}, 9)).toContain("fills over time");
+    const observation = { user: { observeMe: false, observeOthers: false } };
+    expect(await hint({ observation }, 9)).toContain("observation is switched off");
+    expect(await hint({}, 9)).toMatch(/honcho_reasoning or honcho_search\.$/);
+  });
+});
+
+describe("honcho_search", () => {
+  it("returns excerpts and the card, within the asked length", async () => {
+    const at = await honchoHome();
+    for (let number = 0; number < 400; number += 1)
+      at.server.addConclusion(WORKSPACE, { ...aboutAnn, content: `tea number ${number} is good` });
+    at.server.setCard(WORKSPACE, "bot", "ann", ["Name: Ann"]);
+    const provider = await at.start();
+    const whole = await callTool(provider, "honcho_search", { query: "tea", max_tokens: 99_999 });
+    expect(String(whole.result).length).toBeLessThanOrEqual(8_000);
+    const short = await callTool(provider, "honcho_search", { query: "tea", max_tokens: 10 });
+    expect(String(short.result).length).toBeLessThanOrEqual(40);
+    expect((await callTool(provider, "honcho_search", { query: "nothing" })).result).toBe("- Name: Ann");
+    at.server.setCard(WORKSPACE, "bot", "ann", []);
+    expect(await callTool(provider, "honcho_search", { query: "zebra" })).toEqual({
+      result: "No relevant context found.",
+    });
+    expect(await callTool(provider, "honcho_search", { query: "  " })).toEqual({
+      error: "Missing required parameter: query",
+    });
+  });
+});
+
+describe("honcho_reasoning", () => {
+  it("asks through the agent's eyes, with the asked level, and cuts the answer", async () => {
+    const at = await honchoHome({ dialecticMaxChars: 30 });
+    at.server.chatAnswer = ({ peer, target, level }) => `${peer} on ${target} at ${level} ${"x ".repeat(40)}`;
+    const provider = await at.start();
+    const ask = async (args: object): Promise<unknown> =>
+      (await callTool(provider, "honcho_reasoning", { query: "Who?", ...args })).result;
+    expect(await ask({})).toMatch(/^bot on ann at low .* …$/);
+    expect(await ask({ reasoning_level: "max" })).toContain("at max");
+    expect(await ask({ reasoning_level: "odd" })).toContain("at low");
+    expect(await ask({ peer: "ai" })).toContain("bot on undefined");
+    at.server.chatAnswer = null;
+    expect(await ask({})).toBe("No result from Honcho.");
+  });
+
+  it("ignores the asked level where levels are fixed", async () => {
+    const at = await honchoHome({ dialecticDynamic: false, dialecticReasoningLevel: "medium" });
+    at.server.chatAnswer = ({ level }) => `${level}`;
+    const provider = await at.start();
+    const answer = await callTool(provider, "honcho_reasoning", { query: "Who?", reasoning_level: "max" });
+    expect(answer).toEqual({ result: "medium" });
+  });
+});
+
+describe("honcho_context", () => {
+  it("puts summary, representation, card and the last five messages together", async () => {
+    const at = await honchoHome();
+    const provider = await at.start();
+    expect(await callTool(provider, "honcho_context")).toEqual({ result: "No context available yet." });
+    at.server.setSummary(WORKSPACE, "kiln", "They spoke about kilns.");
+    at.server.addConclusion(WORKSPACE, { ...aboutAnn, content: "likes tea" });
+    at.server.addConclusion(WORKSPACE, { ...aboutAnn, content: "owns a kiln" });
+    at.server.setCard(WORKSPACE, "bot", "ann", ["Name: Ann"]);
+    for (let number = 0; number < 7; number += 1)
+      at.server.addMessage(WORKSPACE, "kiln", { peer_id: "ann", content: `m${number} ${"x".repeat(300)}` });
+    const { result } = await callTool(provider, "honcho_context");
+    expect(result).toMatch(/^## Summary\nThey spoke about kilns\.\n\n## Representation\n.*likes tea/s);
+    expect(result).toContain("## Card\nName: Ann\n\n## Recent messages\n  [ann] m2 ");
+    expect(String(result).match(/\[ann\]/g)).toHaveLength(5);
+    const topic = await callTool(provider, "honcho_context", { query: "kiln" });
+    expect(topic.result).toContain("owns a kiln");
+    expect(topic.result).not.toContain("likes tea");
+  });
+});
+
+describe("honcho_conclude", () => {
+  it("needs exactly one of its two arguments", async () => {
+    const provider = await (await honchoHome()).start();
+    for (const args of [{}, { conclusion: " ", delete_id: "" }, { conclusion: "x", delete_id: "y" }])
+      expect(await callTool(provider, "honcho_conclude", args)).toEqual({
+        error: "Exactly one of conclusion or delete_id must be provided.",
+      });
+  });
+
+  it("stores a fact that is recalled at once, and deletes it", async () => {
+    const at = await honchoHome();
+    const provider = await at.start();
+    await provider.prefetch?.("does she like tea?", { session_id: "s1" });
+    expect(await callTool(provider, "honcho_conclude", { conclusion: " Likes tea " })).toEqual({
+      result: "Conclusion saved for ann: Likes tea",
+    });
+    expect(await provider.prefetch?.("does she like tea?", { session_id: "s1" })).toContain("Likes tea");
+    const [stored] = at.server.conclusionsOf(WORKSPACE, "bot", "ann");
+    expect(stored).toMatchObject({ content: "Likes tea", session_id: "kiln" });
+    expect(await callTool(provider, "honcho_conclude", { delete_id: stored?.id })).toEqual({
+      result: `Conclusion ${stored?.id} deleted.`,
+    });
+    expect(await callTool(provider, "honcho_conclude", { delete_id: "gone" })).toEqual({
+      error: "Failed to delete conclusion gone.",
+    });
+    expect((await callTool(provider, "honcho_conclude", { conclusion: "x", peer: "ai" })).result).toBe(
+      "Conclusion saved for bot: x",
+    );
+  });
+});
+
+describe("a failed request", () => {
+  it("is told in one line, and the tool that failed is named", async () => {
+    const at = await honchoHome();
+    const provider = await at.start();
+    await callTool(provider, "honcho_context");
+    at.server.fail(400, { detail: "bad" });
+    expect((await callTool(provider, "honcho_search", { query: "tea" })).error).toMatch(
+      /^Honcho honcho_search failed: .*bad/,
+    );
+    expect((await callTool(provider, "honcho_conclude", { conclusion: "x" })).error).toMatch(
+      /^Failed to save conclusion\. /,
+    );
+    expect((await callTool(provider, "honcho_profile", { card: ["x"] })).error).toMatch(
+      /^Failed to update peer card\. /,
+    );
+    expect(await callTool(provider, "honcho_nothing")).toEqual({ error: "Unknown tool: honcho_nothing" });
+  });
+});
