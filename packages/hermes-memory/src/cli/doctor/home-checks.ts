@@ -284,7 +284,7 @@ export async function checkService({ home, config }: CheckedHome): Promise<Findi
       ? fine(CONNECTION, `The memory provider '${name}': ${connection.message}`)
       : fail(
           CONNECTION,
-          `The memory provider '${name}' cannot be used. ${connection.message}`,
+          `The memory provider '${name}': ${connection.message}`,
           `hermes memory setup ${name}, or wait until the service answers; turns are kept in the outbox.`,
         ),
   ];

@@ -13,7 +13,7 @@ const SEND_SECONDS = 30;
 const LOOK_EVERY_MS = 200;
 /** What one lane gets at least, so that a server that is down does not take it from all of them. */
 const SHORTEST_TURN_MS = 5_000;
-const MESSAGE_CHARS = 120;
+const MESSAGE_CHARS = 300;
 
 /** What became of one lane. */
 type Sent = {
@@ -172,7 +172,7 @@ function sentOutcome(
       ...(sum("died") > 0 ? ["'hermes memory outbox list' shows why the server refused."] : []),
     ],
     notes: [
-      ...(blocked === null
+      ...(blocked === null || blocked.includes("hermes memory setup")
         ? []
         : [printable(`Correct it with 'hermes memory setup ${name}', then send again.`)]),
       ...lastErrors(lanes),

@@ -83,7 +83,7 @@ function laneLines(lane: LaneJson, row: Row, paint: Paint): string[] {
       : [
           row(
             "  blocked",
-            `${paint("red", shown(blocked))} Correct it with 'hermes memory setup ${printable(provider)}'; what waits is kept.`,
+            `${paint("red", shown(blocked))} ${blocked.includes("hermes memory setup") ? "What" : `Correct it with 'hermes memory setup ${printable(provider)}'; what`} waits is kept.`,
           ),
         ]),
     ...(dead > 0
@@ -103,7 +103,7 @@ function laneLines(lane: LaneJson, row: Row, paint: Paint): string[] {
         ]
       : []),
     ...(last_delivery_at === null ? [] : [row("  delivered", `last ${localTime(last_delivery_at)}`)]),
-    ...(last_error === null
+    ...(last_error === null || last_error.message === blocked
       ? []
       : [row("  not sent", `${localTime(last_error.at)}  ${shown(last_error.message)}`)]),
   ];

@@ -14,7 +14,7 @@ import { counted, localTime, oneLine, printable } from "../../printing.ts";
 import { activeName } from "./find-provider.ts";
 import { counts, type LaneJson, lanesIn } from "./outbox-state.ts";
 
-const MESSAGE_CHARS = 120;
+const MESSAGE_CHARS = 300;
 
 export const list: CommandBody = async (input, context) => {
   const active = await activeName(context);
