@@ -96,7 +96,7 @@ describe("a provider with a server", () => {
     remote.status = 503;
     const { code, stdout } = await runHermes(setupArgs(remote.url), { home, env: { REMOTE_KEY: KEY } });
     expect(code).toBe(0);
-    expect(stdout).toMatch(/It cannot be reached yet\. .*503.*doctor --network/);
+    expect(stdout).toMatch(/It cannot be used yet\. .*503.*doctor --network/);
     expect(stdout).toContain("'remote' is the memory provider of every session");
   });
 

@@ -613,7 +613,7 @@ function connectionLines(connection: ConnectionCheck, io: Terminal): string[] {
       return [printable(connection.message)];
     case "failed":
       return [
-        `${io.paint("yellow", "It cannot be reached yet.")} ${printable(connection.message)} 'hermes doctor --network' tries it again.`,
+        `${io.paint("yellow", "It cannot be used yet.")} ${printable(connection.message)} 'hermes doctor --network' tries it again.`,
       ];
     default:
       return connection satisfies never;
