@@ -13,7 +13,7 @@ import { type RunOutcome, runHermes } from "./run.ts";
 
 const KEY = "k-0f3a9d8e7c6b5a41";
 
-/** `--set` of each, and the file besides `.env` that may hold the key. */
+/** `--set` of each. */
 const SETTINGS: Readonly<Record<string, (url: string) => readonly string[]>> = {
   honcho: (url) => [`baseUrl=${url}`, `apiKey=${KEY}`],
   mem0: (url) => [`host=${url}`, `api_key=${KEY}`],
@@ -89,12 +89,12 @@ class Desk {
   }
 }
 
-async function deskOf({ name, create }: FakeService): Promise<Desk> {
+async function deskOf({ name, create }: FakeService, ...more: readonly string[]): Promise<Desk> {
   const fake = await create().start();
   onTestFinished(() => fake.stop());
   fake.requireAuth(KEY);
   const desk = new Desk(name, fake);
-  const sets = (SETTINGS[name]?.(fake.url) ?? []).flatMap((pair) => ["--set", pair]);
+  const sets = [...(SETTINGS[name]?.(fake.url) ?? []), ...more].flatMap((pair) => ["--set", pair]);
   const setup = await desk.run("memory", "setup", name, ...sets, "--yes");
   expect(setup).toMatchObject({ code: 0, stdout: expect.stringContaining("It is available.") });
   expect(setup.stdout).toContain(fake.url); // it was asked
@@ -247,12 +247,14 @@ describe.each(FAKE_SERVICES)("$name from the command line", (service) => {
     expect(await desk.json("memory", "outbox", "retry", String(bat?.id))).toMatchObject({ retried: 1 });
     expect((await desk.run("memory", "outbox", "send")).stdout).toBe(`Sent 1 write to '${name}'.\n`);
     expect(desk.stored()).toContain("The bat is plaster");
-    expect(desk.stored()).not.toContain("The sponge is round");
+    // Honcho gets the whole MEMORY.md with the first write of a session.
+    if (name !== "honcho") expect(desk.stored()).not.toContain("The sponge is round");
     expect(await desk.lane()).toMatchObject({ waiting: 0, dead: 0 });
   });
 
   it("gets what waits for users too, each in a lane of its own", async () => {
-    const desk = await deskOf(service);
+    // A key of OpenViking belongs to one of its users: without this, nothing is sent for the users of a gateway.
+    const desk = await deskOf(service, ...(name === "openviking" ? ["user_scope=shared"] : []));
     await desk.fake.stop();
     await desk.run("memory", "add", "The owner fires on Monday");
     for (const [id, text] of [
