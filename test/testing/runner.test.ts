@@ -23,8 +23,8 @@ function runUnderNodeTest(env: Readonly<Record<string, string>> = {}) {
 
 it("the contracts of memory providers and context engines pass under node:test", () => {
   const outcome = runUnderNodeTest();
-  // 50 tests of the example plugin, of which one needs the setting `max_chars`, and 21 of the compressor.
-  expect(outcome).toEqual({ status: 0, passed: 70, failures: 0, skipped: 1, failed: [] });
+  // 55 tests of the example plugin, of which one needs the setting `max_chars` and one stored turns, and 21 of the compressor.
+  expect(outcome).toEqual({ status: 0, passed: 74, failures: 0, skipped: 2, failed: [] });
 });
 
 it("under node:test a plugin that loses what it is told fails", () => {
