@@ -100,10 +100,17 @@ async function eraseRecords(person: Person, isDryRun: boolean): Promise<Records>
   try {
     const provider = outcomeOf(await person.provider.erase({ isDryRun }));
     const others = await person.provider.findElsewhere();
-    const elsewhere = others.map(
-      ({ provider: name, found }) =>
-        `${found} '${name}' is not the active provider, so it is left alone: make it active and erase again.`,
-    );
+    const { unreadableOutboxes } = await import("../providers/index.ts");
+    const elsewhere = [
+      ...others.map(
+        ({ provider: name, found }) =>
+          `${found} '${name}' is not the active provider, so it is left alone: make it active and erase again.`,
+      ),
+      ...unreadableOutboxes(person.memory.home).map(
+        ({ problem, remedy }) =>
+          `${problem} It may hold texts of this memory and was not searched. ${remedy}`,
+      ),
+    ];
     return { provider, elsewhere };
   } catch (cause) {
     if (isClosed(cause)) throw cause;

@@ -55,10 +55,12 @@ export { describeForeign, runForeign } from "./kit/foreign-code.ts";
 export {
   type DeadLetter,
   dropDead,
+  ifReadable,
   listDead,
   type OutboxEntry,
   readOutbox,
   retryDead,
+  unreadableOutboxes,
 } from "./kit/outbox/commands.ts";
 export {
   type Activation,

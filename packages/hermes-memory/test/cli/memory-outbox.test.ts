@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { openMemory } from "../../../core/src/memory/index.ts";
 import { writePlugin } from "../../../core/test/fakes/plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { Finding } from "../../src/cli/doctor/finding.ts";
@@ -96,7 +97,7 @@ describe("a provider with a server", () => {
     remote.status = 503;
     const { code, stdout } = await runHermes(setupArgs(remote.url), { home, env: { REMOTE_KEY: KEY } });
     expect(code).toBe(0);
-    expect(stdout).toMatch(/It cannot be reached yet\. .*503.*doctor --network/);
+    expect(stdout).toMatch(/It cannot be used yet\. .*503.*doctor --network/);
     expect(stdout).toContain("'remote' is the memory provider of every session");
   });
 
@@ -158,6 +159,44 @@ describe("a provider with a server", () => {
       url: "http://127.0.0.1:9/",
       region: "eu",
     });
+  });
+});
+
+describe("an outbox that cannot be read", () => {
+  const garbage = "this is not a database, and long enough to be none ".repeat(40);
+
+  it.each([
+    ["as it is", "memory_outbox.db"],
+    ["moved aside", "memory_outbox.db.damaged-1763300000"],
+  ])("%s, is named by status, doctor and what erases; the commands do their work", async (_state, name) => {
+    const home = tempDirectory();
+    const path = join(home, name);
+    writeFileSync(path, garbage);
+    writeFileSync(join(home, "config.yaml"), "memory:\n  provider: holographic\n");
+    await runHere(["memory", "add", "The kiln is hot"], { home });
+    expect((await runHere(["memory", "status"], { home })).stdout).toContain(path);
+    expect(await runJson(["memory", "status"], { home })).toMatchObject({
+      outbox: [],
+      outbox_problems: [{ path }],
+    });
+    const { findings } = (await runJson(["doctor"], { home })) as { findings: Finding[] };
+    expect(findings).toContainEqual({
+      check: "outbox",
+      status: "warn",
+      message: expect.stringContaining(path),
+      remedy: expect.any(String),
+    });
+
+    const forgot = await runHere(["memory", "forget", "The kiln is hot", "--yes"], { home });
+    expect(forgot).toMatchObject({ code: 1, stdout: expect.stringContaining("MEMORY.md: The kiln is hot") });
+    expect(forgot.stderr).toContain(`Not erased: ${path}. It may hold the text and was not searched.`);
+    await using memory = await openMemory({ home });
+    const { remaining } = await memory.owner.erase();
+    expect(remaining).toEqual([expect.stringContaining(path)]);
+
+    const off = await runHere(["memory", "off", "--json"], { home });
+    expect(JSON.parse(off.stdout)).toMatchObject({ success: true, outbox: { waiting: 0, held: 0, dead: 0 } });
+    expect(readFileSync(path, "utf8")).toBe(garbage);
   });
 });
 

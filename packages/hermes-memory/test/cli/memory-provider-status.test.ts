@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { BUNDLED_NAMES } from "../../../core/test/fakes/bundled-names.ts";
 import { writePlugin } from "../../../core/test/fakes/plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { Finding } from "../../src/cli/doctor/finding.ts";
@@ -51,8 +52,12 @@ describe("hermes memory status about providers", () => {
       provider_warnings: [],
     });
     expect(providers).toMatchObject([
-      { name: "byterover", source: "bundled", active: false },
-      { name: "holographic", source: "bundled", active: false, hint: "local" },
+      ...BUNDLED_NAMES.map((name) => ({
+        name,
+        source: "bundled",
+        active: false,
+        hint: expect.stringMatching(/API key|local/),
+      })),
       { name: "vault", source: "user", active: false, hint: "Notes in a vault" },
     ]);
     const { stdout } = await run(home, "memory", "status");

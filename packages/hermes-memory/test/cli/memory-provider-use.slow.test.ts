@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readProviderHealth } from "@hermes-memory/core/internal/providers";
 import { describe, expect, it } from "vitest";
+import { BUNDLED_NAMES } from "../../../core/test/fakes/bundled-names.ts";
 import { writePlugin } from "../../../core/test/fakes/plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { KEYS, startInPty, whyNoPty } from "../fakes/pty.ts";
@@ -56,7 +57,7 @@ describe("a provider from setup to recall", () => {
     writeVault(home);
     writeBroken(home);
     const listed = (await runJson(["memory", "providers"], { home })) as { providers: { name: string }[] };
-    expect(listed.providers.map(({ name }) => name)).toEqual(["byterover", "holographic", "broken", "vault"]);
+    expect(listed.providers.map(({ name }) => name)).toEqual([...BUNDLED_NAMES, "broken", "vault"]);
     await runJson(["memory", "setup", "vault", "--set", "owner=Ada", "--yes"], { home });
     const test = await runHermes(["memory", "test"], { home });
     expect(test).toMatchObject({ code: 0, stderr: "" });

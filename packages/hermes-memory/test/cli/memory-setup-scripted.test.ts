@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { BUNDLED_NAMES } from "../../../core/test/fakes/bundled-names.ts";
 import { writePlugin } from "../../../core/test/fakes/plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { VAULT_VARIABLE, writeBroken, writeTracing, writeVault } from "./memory-provider-plugins.ts";
@@ -102,7 +103,7 @@ describe("hermes memory setup without a terminal", () => {
     const unknown = await runHere(["memory", "setup", "valt"], { home });
     expect(unknown.code).toBe(1);
     expect(unknown.stderr).toContain("There is no memory provider 'valt'.");
-    expect(unknown.stderr).toContain("byterover, holographic, vault");
+    expect(unknown.stderr).toContain(`${BUNDLED_NAMES.join(", ")}, vault`);
     expect(unknown.stderr).toContain("Did you mean 'vault'?");
     const broken = await runHere(["memory", "setup", "vault", "--set", "owner=Ada"], { home });
     expect(broken.code).toBe(1);
@@ -111,7 +112,7 @@ describe("hermes memory setup without a terminal", () => {
   });
 
   it.each([
-    ["2\n", "holographic"],
+    [`${BUNDLED_NAMES.indexOf("holographic") + 1}\n`, "holographic"],
     ["", ""],
     ["99\n", ""],
   ])("takes %j from standard input for '%s'", async (input, provider) => {
@@ -119,7 +120,8 @@ describe("hermes memory setup without a terminal", () => {
     writeFileSync(join(home, "config.yaml"), "memory:\n  provider: old\n");
     const { code, stderr } = await runHere(["memory", "setup"], { home, input });
     expect(code).toBe(0);
-    expect(stderr).toMatch(/ {2}2\. holographic - .+\n {2}3\. Built-in only\n/);
+    const rows = BUNDLED_NAMES.map((name, at) => ` {2}${at + 1}\\. ${name} - .+\n`).join("");
+    expect(stderr).toMatch(new RegExp(`${rows} {2}${BUNDLED_NAMES.length + 1}\\. Built-in only\n`));
     expect(await runJson(["config", "get", "memory.provider"], { home })).toMatchObject({ value: provider });
   });
 
@@ -127,7 +129,7 @@ describe("hermes memory setup without a terminal", () => {
     const home = tempDirectory();
     const { code, stdout, stderr } = await runHere(["memory", "setup", flag], { home, typed: [] });
     expect(code).toBe(2);
-    expect(stdout + stderr).toContain("byterover, holographic");
+    expect(stdout + stderr).toContain(BUNDLED_NAMES.join(", "));
   });
 
   it("'none' is the built-in memory alone", async () => {

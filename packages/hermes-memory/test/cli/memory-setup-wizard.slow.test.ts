@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { BUNDLED_NAMES } from "../../../core/test/fakes/bundled-names.ts";
 import { writePlugin } from "../../../core/test/fakes/plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { KEYS, startInPty, whyNoPty } from "../fakes/pty.ts";
@@ -138,10 +139,11 @@ describe.skipIf(reason !== undefined)(`hermes memory setup in a pseudo terminal 
 
   it("asks for numbers on a terminal that cannot draw", async () => {
     const home = homeWithVault();
+    const vault = BUNDLED_NAMES.length + 1;
     const pty = await startInPty(["memory", "setup"], { home, env: { TERM: "dumb" } });
     await pty.play([
-      ["  3. vault - Notes in a vault", ""],
-      ["Number (1-4, empty for 4): ", `3${KEYS.enter}`],
+      [`  ${vault}. vault - Notes in a vault`, ""],
+      [`Number (1-${vault + 1}, empty for ${vault + 1}): `, `${vault}${KEYS.enter}`],
       ["Number (1-2, empty for 1): ", KEYS.enter],
       ["Address [here]: ", KEYS.enter],
       ["Owner: ", `Ada${KEYS.enter}`],

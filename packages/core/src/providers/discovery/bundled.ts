@@ -5,7 +5,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { VERSION } from "../../version.ts";
 import type { MemoryProvider } from "../contract.ts";
 import { remoteUser } from "../kit/networked/identity.ts";
-import { findInOutbox, readOutbox } from "../kit/outbox/commands.ts";
+import { findInOutbox, ifReadable, readOutbox } from "../kit/outbox/commands.ts";
 import { EMPTY_MANIFEST, type PluginManifest } from "./plugin-files.ts";
 
 export type BundledProvider = {
@@ -188,7 +188,7 @@ export function findLanesElsewhere(
   texts: readonly string[],
 ): readonly { readonly provider: string; readonly items: number }[] {
   const items = new Map<string, number>();
-  for (const found of texts.flatMap((text) => findInOutbox(home, text)))
+  for (const found of texts.flatMap((text) => ifReadable(() => findInOutbox(home, text))))
     if (found.provider !== active && found.user === OWNER)
       items.set(found.provider, (items.get(found.provider) ?? 0) + found.items);
   return [...items].map(([provider, count]) => ({ provider, items: count }));
@@ -214,7 +214,7 @@ export async function findStoresElsewhere(
     }),
   );
   const lanes = lanesOf(user);
-  const left = readOutbox(home)
+  const left = ifReadable(() => readOutbox(home))
     .filter(({ provider, user: lane }) => provider !== active && lanes.includes(lane))
     .map(({ provider, state }) => ({ provider, items: state.waiting + state.held + state.dead }))
     .filter(({ items }) => items > 0)
@@ -232,7 +232,7 @@ function lanesOf(user: StoreUser | undefined): readonly string[] {
 /** In the stores of the home's users, of every bundled provider. They do not belong to the owner, so no command here erases in them. */
 export async function findTracesOfUsers(home: string, text: string): Promise<readonly UserTrace[]> {
   const found = await Promise.all(BUNDLED_PROVIDERS.map((each) => each.findUserTraces?.(home, text) ?? []));
-  const waiting = findInOutbox(home, text)
+  const waiting = ifReadable(() => findInOutbox(home, text))
     .filter(({ user }) => user !== OWNER)
     .map(({ provider, user, items }) => ({
       path: join(home, "memory_outbox.db"),

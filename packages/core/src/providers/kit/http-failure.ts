@@ -230,7 +230,10 @@ export function connectionFailure(
     text === "bad port"
   );
   if (code === "ECONNREFUSED")
-    return { message: `${at}: the connection was refused. Is the server running at ${origin}?`, wasSent };
+    return {
+      message: `${at}: the connection was refused. Start the server, or correct its address.`,
+      wasSent,
+    };
   if (code === "ENOTFOUND" || code === "EAI_AGAIN")
     return { message: `${at}: the host name was not found. Check the base URL and the network.`, wasSent };
   if (/CERT|TLS|SSL|SIGNATURE|SELF_SIGNED/.test(code))
@@ -242,7 +245,7 @@ export function connectionFailure(
     return { message: `${at}: requests to this port are not allowed. Use another port.`, wasSent };
   const why = wasSent ? `the connection was cut during ${what}` : "there is no connection";
   const name = code === "" ? "" : ` (${code})`;
-  return { message: `${at}: ${why}${name}. Is the server running, and the network up?`, wasSent };
+  return { message: `${at}: ${why}${name}. Check the address, the server and the network.`, wasSent };
 }
 
 const NEVER_CONNECTED =

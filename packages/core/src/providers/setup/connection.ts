@@ -43,8 +43,7 @@ export async function inspectConnection(
     if (!started.ok)
       return { kind: "failed", message: `Starting it for inspection ${started.error.message}.` };
     const asked = await runForeign<unknown>({ timeoutMs }, (signal) => provider.checkConnection?.(signal));
-    if (!asked.ok)
-      return { kind: "failed", message: `Its service cannot be used: it ${asked.error.message}.` };
+    if (!asked.ok) return { kind: "failed", message: `The check of its service ${asked.error.message}.` };
     const said = typeof asked.value === "string" ? oneLine(asked.value) : "";
     return { kind: "reached", message: said === "" ? "The service answered." : said };
   } finally {

@@ -45,7 +45,7 @@ export type FakeReply = {
 /** What happens to a request instead of, or around, the normal answer. */
 type Trouble =
   /** The reply is sent and the request is not handled. */
-  | { readonly kind: "reply"; readonly reply: FakeReply }
+  | { readonly kind: "reply"; readonly reply: FakeReply; readonly isForWritesOnly?: boolean }
   /** Handled after the delay. */
   | { readonly kind: "delay"; readonly ms: number }
   /** The socket is destroyed; the request is not handled. */
@@ -149,6 +149,11 @@ export abstract class FakeServer {
     this.#always = { kind: "reply", reply: { status, body: body ?? { error: `status ${status}` }, headers } };
   }
 
+  /** Every request that is not a GET gets this status, until `recover`. */
+  failWrites(status: number, body: unknown): void {
+    this.#always = { kind: "reply", reply: { status, body }, isForWritesOnly: true };
+  }
+
   /** Every request gets half of its answer, until `recover`. */
   cutAnswers(): void {
     this.#always = { kind: "half-answer" };
@@ -189,7 +194,8 @@ export abstract class FakeServer {
     const trouble = this.#troubles.shift() ?? this.#always;
     if (trouble?.kind === "hang") return;
     if (trouble?.kind === "drop") return void incoming.socket.destroy();
-    if (trouble?.kind === "reply") return send(response, trouble.reply);
+    const isSpared = trouble?.kind === "reply" && trouble.isForWritesOnly && request.method === "GET";
+    if (trouble?.kind === "reply" && !isSpared) return send(response, trouble.reply);
     if (trouble?.kind === "delay") await new Promise((resolve) => setTimeout(resolve, trouble.ms).unref());
     const reply = await this.#reply(request);
     if (trouble?.kind === "drop-answer") return void incoming.socket.destroy();

@@ -11,7 +11,16 @@ import {
 import { MANIFEST_TEXT, providerClass, registeringPlugin, writePlugin } from "../../fakes/plugins.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
-const BUNDLED = ["byterover", "holographic"];
+const BUNDLED = [
+  "byterover",
+  "hindsight",
+  "holographic",
+  "honcho",
+  "mem0",
+  "openviking",
+  "retaindb",
+  "supermemory",
+];
 
 async function usersOf(home: string): Promise<string[]> {
   const { providers } = await findProviders(home);
@@ -193,7 +202,10 @@ describe("odd folders", () => {
     writePlugin(home, "node_modules", { "x/index.js": registeringPlugin() });
     writePlugin(home, "unfinished", {});
     writeFileSync(join(home, "plugins", "notes.txt"), "MemoryProvider");
-    expect(await findProviders(home)).toMatchObject({ providers: [{}, {}], warnings: [] });
+    expect(await findProviders(home)).toMatchObject({
+      providers: BUNDLED.map((name) => ({ name })),
+      warnings: [],
+    });
   });
 
   it("a home with blanks and other letters works", async () => {

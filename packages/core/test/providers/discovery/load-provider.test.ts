@@ -8,6 +8,7 @@ import {
   instantiate,
   loadProvider,
 } from "../../../src/providers/discovery/load-provider.ts";
+import { BUNDLED_NAMES } from "../../fakes/bundled-names.ts";
 import { startChild } from "../../fakes/child.ts";
 import { members, providerClass, registeringPlugin, writePlugin } from "../../fakes/plugins.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
@@ -58,7 +59,7 @@ describe("loading a plugin", () => {
     });
   });
 
-  it.each(["holographic", "byterover"])("loads the bundled %s", async (name) => {
+  it.each(BUNDLED_NAMES)("loads the bundled %s", async (name) => {
     const [one, two] = [await loadProvider(tempDirectory(), name), await loadProvider(tempDirectory(), name)];
     expect(one).toMatchObject({ ok: true, value: { found: { source: "bundled" }, provider: { name } } });
     expect(one.ok && two.ok && one.value.provider !== two.value.provider).toBe(true);
@@ -69,7 +70,7 @@ describe("a provider that cannot be loaded", () => {
   it.each([
     ["../notes", "bad-name", /cannot be the name/],
     ["", "bad-name", /cannot be the name/],
-    ["nowhere", "not-found", /There are: byterover, holographic, notes\./],
+    ["nowhere", "not-found", new RegExp(`There are: ${BUNDLED_NAMES.join(", ")}, notes\\.`)],
     ["none", "not-found", /There is no memory provider 'none'/],
   ])("%j: %s", async (name, kind, message) => {
     const home = tempDirectory();

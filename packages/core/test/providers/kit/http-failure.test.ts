@@ -194,7 +194,7 @@ describe("kinds of failure", () => {
   });
 
   it.each([
-    ["ECONNREFUSED", false, "Is the server running at https://mem0.test?"],
+    ["ECONNREFUSED", false, "https://mem0.test: the connection was refused. Start the server"],
     ["ENOTFOUND", false, "host name was not found"],
     ["UND_ERR_CONNECT_TIMEOUT", false, "there is no connection"],
     ["DEPTH_ZERO_SELF_SIGNED_CERT", false, "certificate"],

@@ -329,7 +329,7 @@ describe("connections", () => {
     const url = await closedPort();
     const failure = await clientFor(url).fail({ ...GET, repeats: 0 });
     expect(failure).toMatchObject({ kind: "unreachable", mayHaveHappened: false });
-    expect(failure.message).toContain(`Is the server running at ${url}?`);
+    expect(failure.message).toContain(`${url}: the connection was refused. Start the server`);
   });
 
   it("repeats a failed connection, and finds the server again", async () => {

@@ -60,7 +60,7 @@ describe("the connection of a provider", () => {
     const outcome = await check(asking(await serverAnswering(401)));
     expect(outcome).toEqual({
       kind: "failed",
-      message: "Its service cannot be used: it failed: the server answered 401.",
+      message: "The check of its service failed: the server answered 401.",
     });
   });
 

@@ -19,11 +19,13 @@ import {
   activeProviderName,
   checkAvailability,
   findProvider,
+  ifReadable,
   inspectConnection,
   loadProvider,
   readOutbox,
   readProviderHealth,
   recordConnection,
+  unreadableOutboxes,
 } from "@hermes-memory/core/internal/providers";
 import { isFindingId } from "@hermes-memory/core/internal/security";
 import { issueText, unreadKeyText } from "../config/config-values.ts";
@@ -229,7 +231,18 @@ export async function checkProvider({ home, config }: CheckedHome): Promise<Find
 
 /** Nothing when no provider with a server was ever used. */
 export function checkOutbox({ home, config }: CheckedHome): Finding[] {
-  const lanes = readOutbox(home);
+  const unreadable = unreadableOutboxes(home).map(({ problem, remedy }) =>
+    warn(
+      OUTBOX,
+      `${problem} What waits in it is not sent, and 'forget' and 'erase' do not reach its texts.`,
+      remedy,
+    ),
+  );
+  return [...checkLanes(home, config), ...unreadable];
+}
+
+function checkLanes(home: string, config: CheckedHome["config"]): Finding[] {
+  const lanes = ifReadable(() => readOutbox(home));
   if (lanes.length === 0) return [];
   const active = activeProviderName(config.provider);
   const sum = (count: (state: (typeof lanes)[number]["state"]) => number): number =>
@@ -271,7 +284,7 @@ export async function checkService({ home, config }: CheckedHome): Promise<Findi
       ? fine(CONNECTION, `The memory provider '${name}': ${connection.message}`)
       : fail(
           CONNECTION,
-          `The memory provider '${name}' cannot be used. ${connection.message}`,
+          `The memory provider '${name}': ${connection.message}`,
           `hermes memory setup ${name}, or wait until the service answers; turns are kept in the outbox.`,
         ),
   ];

@@ -311,12 +311,12 @@ export const memoryCommands: readonly CommandSpec[] = [
   },
   {
     name: "memory outbox send",
-    summary: "start the active provider and let it send what waits",
+    summary: "start the active provider and let it send what waits, also for users",
     flags: {
       timeout: { kind: "integer", minimum: 1, placeholder: "seconds", summary: "how long to wait (30)" },
     },
     examples: ["hermes memory outbox send", "hermes memory outbox send --timeout 120"],
-    load: async () => (await import("./provider/outbox.ts")).send,
+    load: async () => (await import("./provider/outbox-send.ts")).send,
   },
   {
     name: "memory outbox retry",

@@ -111,7 +111,7 @@ function isIdOf(
 
 async function lookOutside(text: string, input: CommandInput, context: CommandContext): Promise<Outside> {
   if (!isHomeMemory(input, context)) return { provider: { kind: "none" }, elsewhere: [], left: [] };
-  const { activeProviderName, findTracesElsewhere, findTracesOfUsers } = await import(
+  const { activeProviderName, findTracesElsewhere, findTracesOfUsers, unreadableOutboxes } = await import(
     "@hermes-memory/core/internal/providers"
   );
   const active = activeProviderName((await context.memory.memoryConfig()).provider);
@@ -119,7 +119,14 @@ async function lookOutside(text: string, input: CommandInput, context: CommandCo
   return {
     provider: await askProvider(text, true, input, context),
     elsewhere: await findTracesElsewhere(home, active, text),
-    left: [...(await findLeftBehind(home, text)), ...(await findTracesOfUsers(home, text))],
+    left: [
+      ...(await findLeftBehind(home, text)),
+      ...(await findTracesOfUsers(home, text)),
+      ...unreadableOutboxes(home).map(({ path, problem, remedy }) => ({
+        path,
+        reach: `It may hold the text and was not searched. ${problem} ${remedy}`,
+      })),
+    ],
   };
 }
 

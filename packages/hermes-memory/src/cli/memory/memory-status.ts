@@ -42,6 +42,7 @@ export const status: CommandBody = async (input, context) => {
       provider: external.active?.name ?? null,
       provider_status: external.active,
       outbox: external.outbox,
+      outbox_problems: external.outboxTroubles,
       providers: external.providers,
       provider_warnings: external.warnings,
     },

@@ -213,9 +213,9 @@ export class HonchoConnection implements Connection {
 
   // ---- Recall ----
 
-  async prefetch(query: string, { sessionId, turn, signal }: RecallAsk): Promise<Recalled> {
+  async prefetch(query: string, { sessionId, turn, signal, mayWait }: RecallAsk): Promise<Recalled> {
     if (this.inactive !== undefined) return { text: "", count: 0 };
-    return await this.#recall(sessionId).take(query, turn, signal);
+    return await this.#recall(sessionId).take(query, turn, signal, mayWait);
   }
 
   async queuePrefetch(query: string, { sessionId, turn, signal }: RecallAsk): Promise<void> {

@@ -96,14 +96,14 @@ export class HonchoRecall {
     this.#startDialectic("", 0, signal);
   }
 
-  /** For the turn that starts now. Rejects when nothing could be fetched and nothing is there. */
-  async take(query: string, turn: number, signal: AbortSignal): Promise<Recalled> {
+  /** For the turn that starts now; with `mayWait` false only what is there already. Rejects when nothing could be fetched and nothing is there. */
+  async take(query: string, turn: number, signal: AbortSignal, mayWait = true): Promise<Recalled> {
     this.#turn = turn;
     if (isTrivial(query) || (this.#settings.injectsFirstTurnOnly && turn > 1)) return { text: "", count: 0 };
     this.#failure = undefined;
     if (this.#baseTurn === NEVER) this.#startBase(query, signal);
     if (!this.#hasFired && this.#answer === undefined) this.#startDialectic(query, turn, signal);
-    await this.#wait();
+    if (mayWait) await this.#wait();
     const text = [this.#base ?? "", this.#takeAnswer(turn)].filter((part) => part !== "").join("\n\n");
     if (text === "" && this.#failure !== undefined) throw this.#failure;
     const { contextTokens } = this.#settings;

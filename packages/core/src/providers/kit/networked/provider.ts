@@ -121,6 +121,10 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   /** Finished turns of each session of this process. */
   readonly #turns = new Map<string, number>();
   #lastRecall = NOTHING;
+  /** Turns that wait for recall now. */
+  #waiting = 0;
+  /** A turn waited in vain: no other one waits until a recall was answered. */
+  #isHanging = false;
 
   constructor(service: Service<S>, { home, env, clock, log, limits }: NetworkedOptions) {
     this.name = service.name;
@@ -247,9 +251,21 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     const running = this.#running;
     const text = cleaned(query);
     if (running === undefined || !hasContext(running.settings.mode) || text === "") return "";
-    const recalled = await this.#recall(running, text, session_id || this.#sessionId, signal);
+    this.#noteUnanswered();
+    const startedAt = performance.now();
+    this.#waiting += 1;
+    const recalled = await this.#recall(running, text, session_id || this.#sessionId, signal).finally(() => {
+      this.#waiting -= 1;
+    });
+    if (recalled.count > 0) this.#isHanging = false;
+    else if (performance.now() - startedAt > 0.9 * this.#limits.recallMs) this.#isHanging = true;
     this.#lastRecall = { ...recalled, text: "" };
     return fitChars(sanitizeContext(recalled.text), running.settings.maxChars);
+  }
+
+  /** A turn that is over went on without its recall. */
+  #noteUnanswered(): void {
+    if (this.#waiting > 0) this.#isHanging = true;
   }
 
   async #recall(
@@ -264,25 +280,30 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
         sessionId,
         turn,
         shownInTurn: turn,
+        mayWait: !this.#isHanging,
         signal: this.#untilClosed(signal),
       });
     const { recall } = connection;
     if (recall === undefined) return NOTHING;
     const startedAt = performance.now();
     if (recalls.has(sessionId)) {
-      const prepared = await recalls.take(sessionId, turn, signal);
+      const patience = this.#isHanging ? AbortSignal.abort() : signal;
+      const prepared = await recalls.take(sessionId, turn, patience);
       if (prepared !== undefined) return prepared;
     }
+    if (this.#isHanging) return NOTHING; // the recall that is prepared after each turn finds out when the server answers again
     // Nothing was prepared for this turn, so this one waits, unless the wait for a hanging server has used up the time.
     const isLate = performance.now() - startedAt > this.#limits.recallMs / 2;
     if (isLate || this.#breaker.state === "open") return NOTHING;
     const work = recalls.fetch(sessionId, turn, (fetching) =>
-      recall.call(connection, query, {
-        sessionId,
-        turn,
-        shownInTurn: turn,
-        signal: this.#untilClosed(fetching),
-      }),
+      this.#answered(
+        recall.call(connection, query, {
+          sessionId,
+          turn,
+          shownInTurn: turn,
+          signal: this.#untilClosed(fetching),
+        }),
+      ),
     );
     const now = await recalls.take(sessionId, turn, signal);
     if (now !== undefined) return now;
@@ -292,8 +313,15 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     return NOTHING;
   }
 
+  async #answered(recall: Promise<Recalled>): Promise<Recalled> {
+    const recalled = await recall;
+    this.#isHanging = false;
+    return recalled;
+  }
+
   /** Starts the recall for the next turn and does not wait for it. */
   async queuePrefetch(query: string, { session_id }: RecallOptions): Promise<void> {
+    this.#noteUnanswered();
     const running = this.#running;
     const text = cleaned(query);
     if (running === undefined || !hasContext(running.settings.mode) || text === "") return;
@@ -310,7 +338,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     if (recall === undefined) return;
     void recalls
       .fetch(sessionId, this.#turn, (signal) =>
-        recall.call(connection, text, { ...ask, signal: this.#untilClosed(signal) }),
+        this.#answered(recall.call(connection, text, { ...ask, signal: this.#untilClosed(signal) })),
       )
       .then((outcome) => {
         if (outcome.kind === "failed")
@@ -339,8 +367,12 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     this.#turns.set(sessionId, number);
     const at = this.#clock.now().toISOString();
     this.#queue(running, running.connection.turnItems({ ...texts, sessionId, at, number, messages }));
-    if (running.connection.awaitsTurns === true)
-      await running.outbox.flush(this.#limits.sessionEndMs, signal);
+    if (running.connection.awaitsTurns === true) await this.#flush(running, signal);
+  }
+
+  /** What is left is on disk, so nobody waits for a server that is known to hang. */
+  async #flush({ outbox }: Running<S>, signal: AbortSignal | undefined): Promise<void> {
+    if (!this.#isHanging) await outbox.flush(this.#limits.sessionEndMs, signal);
   }
 
   async onMemoryWrite(
@@ -379,7 +411,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     const running = this.#writing();
     if (running === undefined) return;
     this.#endSession(running, this.#sessionId, messages);
-    await running.outbox.flush(this.#limits.sessionEndMs, signal);
+    await this.#flush(running, signal);
   }
 
   onSessionSwitch(newSessionId: string, options: SessionSwitchOptions): void {

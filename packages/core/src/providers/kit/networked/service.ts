@@ -110,6 +110,8 @@ export type RecallAsk = {
   readonly turn: number;
   /** The turn that will show the recall: the running one, or the one after the turn that has just ended. */
   readonly shownInTurn: number;
+  /** False in `prefetch`: an earlier recall was not answered in time, so only what is there already is wanted. */
+  readonly mayWait?: boolean;
   readonly signal: AbortSignal;
 };
 

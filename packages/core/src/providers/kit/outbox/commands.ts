@@ -1,6 +1,6 @@
 // The outbox for status and commands, without a provider: what waits, what died, where a text is.
 import { basename, dirname, join } from "node:path";
-import { namesIn, preview } from "../../../lib/index.ts";
+import { HermesError, namesIn, preview } from "../../../lib/index.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import { redactSecrets } from "../../../security/index.ts";
 import { OutboxDatabase, outboxPath, readOnly, type Sql } from "./database.ts";
@@ -108,6 +108,35 @@ export function findInOutbox(home: string, text: string): readonly LaneFinding[]
         ),
       }));
   return (readOnly(home, find) ?? []).filter(({ items, mirrors }) => items + mirrors > 0);
+}
+
+/** A file with writes that no command can search or erase. `problem` is a sentence, `remedy` what to do. */
+export type LostOutbox = { readonly path: string; readonly problem: string; readonly remedy: string };
+
+/** The outbox of the home if it cannot be read, and those that were moved aside because they were damaged. */
+export function unreadableOutboxes(home: string): readonly LostOutbox[] {
+  const aside = damagedOutboxes(home).map((path) => ({
+    path,
+    problem: `${path} is an outbox that was damaged and moved aside.`,
+    remedy: "Delete it, unless something in it is to be rescued first.",
+  }));
+  try {
+    readOutbox(home);
+    return aside;
+  } catch (cause) {
+    if (!(cause instanceof HermesError)) throw cause;
+    return [{ path: outboxPath(home), problem: cause.message, remedy: cause.hint ?? "" }, ...aside];
+  }
+}
+
+/** For commands that do their own work without the outbox; `unreadableOutboxes` names the file. */
+export function ifReadable<T>(read: () => readonly T[]): readonly T[] {
+  try {
+    return read();
+  } catch (cause) {
+    if (cause instanceof HermesError) return [];
+    throw cause;
+  }
 }
 
 /** Files that were moved aside because they were damaged. Erasing does not reach the texts in them. Absolute paths. */

@@ -1,6 +1,6 @@
 // The outbox of a home as `hermes memory status` and `hermes memory outbox` show it: how much waits for which server, what is wrong, and
-// what to do about it. Pure.
-import type { OutboxEntry } from "@hermes-memory/core/internal/providers";
+// what to do about it. Only `lanesIn` reads the file; the rest is pure.
+import { type OutboxEntry, readOutbox } from "@hermes-memory/core/internal/providers";
 import type { Paint } from "../../command.ts";
 import { counted, localTime, oneLine, printable } from "../../printing.ts";
 
@@ -32,6 +32,11 @@ export function laneJson({ provider, user, state }: OutboxEntry, active: string)
     last_delivery_at: state.lastDeliveryAt ?? null,
     blocked: state.blocked ?? null,
   };
+}
+
+/** All lanes of the home. Throws `HermesError` when the file cannot be read. */
+export function lanesIn(home: string, active: string): LaneJson[] {
+  return readOutbox(home).map((entry) => laneJson(entry, active));
 }
 
 type Row = (name: string, value: string) => string;
@@ -78,7 +83,7 @@ function laneLines(lane: LaneJson, row: Row, paint: Paint): string[] {
       : [
           row(
             "  blocked",
-            `${paint("red", shown(blocked))} Correct it with 'hermes memory setup ${printable(provider)}'; what waits is kept.`,
+            `${paint("red", shown(blocked))} ${blocked.includes("hermes memory setup") ? "What" : `Correct it with 'hermes memory setup ${printable(provider)}'; what`} waits is kept.`,
           ),
         ]),
     ...(dead > 0
@@ -98,7 +103,7 @@ function laneLines(lane: LaneJson, row: Row, paint: Paint): string[] {
         ]
       : []),
     ...(last_delivery_at === null ? [] : [row("  delivered", `last ${localTime(last_delivery_at)}`)]),
-    ...(last_error === null
+    ...(last_error === null || last_error.message === blocked
       ? []
       : [row("  not sent", `${localTime(last_error.at)}  ${shown(last_error.message)}`)]),
   ];

@@ -1,12 +1,6 @@
-// `hermes memory outbox`: the writes that wait for a provider's server. `list`, `retry` and `drop` work on the file; `send` starts the
-// active provider and waits until it has delivered them.
-import {
-  type DeadLetter,
-  dropDead,
-  listDead,
-  readOutbox,
-  retryDead,
-} from "@hermes-memory/core/internal/providers";
+// `hermes memory outbox list`, `retry` and `drop`: the writes that wait for a provider's server. They work on the file alone; `send` is in
+// outbox-send.ts.
+import { type DeadLetter, dropDead, listDead, retryDead } from "@hermes-memory/core/internal/providers";
 import {
   type CommandBody,
   type CommandContext,
@@ -17,18 +11,16 @@ import {
 } from "../../command.ts";
 import { declined } from "../../confirm.ts";
 import { counted, localTime, oneLine, printable } from "../../printing.ts";
-import { progressDisplay } from "../../sessions/progress.ts";
-import { activeName, namedOrActive } from "./find-provider.ts";
-import { counts, type LaneJson, laneJson, total } from "./outbox-state.ts";
-import { withActiveProvider } from "./run-provider.ts";
+import { activeName } from "./find-provider.ts";
+import { counts, type LaneJson, lanesIn } from "./outbox-state.ts";
 
-const MESSAGE_CHARS = 120;
+const MESSAGE_CHARS = 300;
 
 export const list: CommandBody = async (input, context) => {
   const active = await activeName(context);
   const { home } = context.memory;
   const provider = providerFlag(input);
-  const lanes = lanesOf(home, active).filter((lane) => provider === undefined || lane.provider === provider);
+  const lanes = lanesIn(home, active).filter((lane) => provider === undefined || lane.provider === provider);
   const dead = listDead(home, provider);
   return {
     json: { active: active === "" ? null : active, lanes, dead: dead.map(deadJson) },
@@ -80,107 +72,7 @@ export const drop: CommandBody = async (input, context) => {
   return { json: { success: true, dropped }, lines: [`Deleted ${counted(dropped, "dead letter")}.`] };
 };
 
-// send
-
-const SEND_SECONDS = 30;
-const LOOK_EVERY_MS = 200;
-
-/** Only the owner's lane: an agent that serves a user sends what waits for that user. */
-export const send: CommandBody = async (input, context) => {
-  const name = await namedOrActive(undefined, context);
-  const { home } = context.memory;
-  const seconds = typeof input.flags.timeout === "number" ? input.flags.timeout : SEND_SECONDS;
-  const waits = (): LaneJson | undefined =>
-    lanesOf(home, name).find(({ provider, user }) => provider === name && user === null);
-  const before = waits();
-  const first = before === undefined ? 0 : before.waiting + before.held;
-  const users = total(lanesOf(home, name).filter(({ provider, user }) => provider === name && user !== null));
-  const userNotes =
-    users.waiting + users.held === 0
-      ? []
-      : [`Writes of users are sent by the agents that serve them: ${counts(users)}.`];
-  if (first === 0)
-    return {
-      json: { success: true, provider: name, sent: 0, left: 0, dead: before?.dead ?? 0, blocked: null },
-      lines: [printable(`Nothing waits for '${name}'.`)],
-      notes: userNotes,
-    };
-  const progress = progressDisplay(context.io);
-  const { value: isInterrupted, notes } = await withActiveProvider(context, "outbox", () =>
-    context.io.untilInterrupted(async (signal) => {
-      const until = performance.now() + seconds * 1000;
-      for (;;) {
-        const lane = waits();
-        const left = lane === undefined ? 0 : lane.waiting;
-        progress.show({ step: "sending", done: Math.max(0, first - left), total: first });
-        if (left === 0 || lane?.blocked != null || performance.now() >= until || signal.aborted)
-          return signal.aborted;
-        await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
-      }
-    }),
-  );
-  progress.clear();
-  const after = waits();
-  return sentOutcome({ name, first, diedBefore: before?.dead ?? 0, after, seconds, isInterrupted }, [
-    ...notes,
-    ...userNotes,
-  ]);
-};
-
-type Sent = {
-  readonly name: string;
-  readonly first: number;
-  readonly diedBefore: number;
-  readonly after: LaneJson | undefined;
-  readonly seconds: number;
-  readonly isInterrupted: boolean;
-};
-
-function sentOutcome(
-  { name, first, diedBefore, after, seconds, isInterrupted }: Sent,
-  notes: readonly string[],
-): CommandOutcome {
-  const left = after === undefined ? 0 : after.waiting + after.held;
-  const died = Math.max(0, (after?.dead ?? 0) - diedBefore);
-  const sent = Math.max(0, first - left - died);
-  const why =
-    after?.blocked == null
-      ? isInterrupted
-        ? "interrupted"
-        : `not finished within ${seconds} s`
-      : `${oneLine(after.blocked, MESSAGE_CHARS)} Correct it with 'hermes memory setup ${name}'`;
-  return {
-    json: {
-      success: left === 0 && died === 0,
-      provider: name,
-      sent,
-      left,
-      dead: after?.dead ?? 0,
-      blocked: after?.blocked ?? null,
-      last_error: after?.last_error ?? null,
-    },
-    lines: [
-      `Sent ${counted(sent, "write")} to '${printable(name)}'.`,
-      ...(left > 0 ? [`${counted(left, "write is", "writes are")} left: ${why}. Nothing is lost.`] : []),
-      ...(died > 0
-        ? [`The server refused ${counted(died, "write")} for good: 'hermes memory outbox list' shows why.`]
-        : []),
-    ],
-    notes: [
-      ...(left > 0 && after?.last_error
-        ? [`last error: ${oneLine(after.last_error.message, MESSAGE_CHARS)}`]
-        : []),
-      ...notes,
-    ],
-    exitCode: isInterrupted ? 130 : left > 0 || died > 0 ? 1 : 0,
-  };
-}
-
 // Shared
-
-function lanesOf(home: string, active: string): LaneJson[] {
-  return readOutbox(home).map((entry) => laneJson(entry, active));
-}
 
 function providerFlag({ flags }: CommandInput): string | undefined {
   return typeof flags.provider === "string" ? flags.provider : undefined;

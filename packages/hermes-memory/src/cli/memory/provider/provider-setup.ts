@@ -19,6 +19,7 @@ import {
   type FoundProvider,
   fieldsOf,
   findProviders,
+  ifReadable,
   inspectConnection,
   installPackages,
   isAsked,
@@ -107,9 +108,12 @@ async function runSetup(input: CommandInput, context: CommandContext): Promise<C
   const finished = await (loaded.provider.postSetup ? ownSetup : schemaSetup)(loaded, run, context);
   if (finished.kind === "left")
     return leftEarly(finished.by, `Cancelled. What '${name}' had saved by then stays.`);
-  const wasActive = (await activeName(context)) === name;
+  const previous = await activeName(context);
   const checked = await checkNow(home, name, context);
-  return setupOutcome({ name, wasActive, dependencies, finished, ...checked }, io);
+  return setupOutcome(
+    { name, previous, dependencies, finished, ...checked, left: leftIn(context, previous) },
+    io,
+  );
 }
 
 function leftEarly(by: Cancelled["by"], line: string): CommandOutcome {
@@ -118,6 +122,7 @@ function leftEarly(by: Cancelled["by"], line: string): CommandOutcome {
 
 async function switchOff(context: CommandContext): Promise<CommandOutcome> {
   const before = await activeName(context);
+  const left = leftIn(context, before);
   const { changed } = unwrap(await deactivate(context.home.home));
   const again = `'hermes memory setup ${before}' switches it on again; its settings and data are kept.`;
   return {
@@ -127,22 +132,37 @@ async function switchOff(context: CommandContext): Promise<CommandOutcome> {
       previous: before === "" ? null : before,
       changed,
       path: configPath(context.home.home),
+      outbox: left,
     },
     lines: ["Only the built-in memory is used."],
     notes:
-      before === ""
-        ? []
-        : [printable(`'${before}' is switched off. ${again}`), ...leftWaiting(context, before)],
+      before === "" ? [] : [printable(`'${before}' is switched off. ${again}`), ...leftNotes(before, left)],
   };
 }
 
-/** Writes that the provider's server has not got. */
-function leftWaiting({ home }: CommandContext, name: string): string[] {
-  const lanes = readOutbox(home.home).filter(({ provider }) => provider === name);
-  const { waiting, held } = total(lanes.map(({ state }) => state));
-  if (waiting + held === 0) return [];
+/** Writes of a provider that is no longer active. */
+type Left = { readonly waiting: number; readonly held: number; readonly dead: number };
+
+function leftIn({ home }: CommandContext, name: string): Left {
+  const lanes = ifReadable(() => readOutbox(home.home)).filter(({ provider }) => provider === name);
+  const { waiting, held, dead } = total(lanes.map(({ state }) => state));
+  return { waiting, held, dead };
+}
+
+function leftNotes(name: string, { waiting, held, dead }: Left): string[] {
   const writes = counted(waiting + held, "write is", "writes are");
-  return [printable(`${writes} kept in its outbox and sent when it is active again.`)];
+  return [
+    ...(waiting + held === 0
+      ? []
+      : [printable(`${writes} kept in the outbox of '${name}' and sent when it is active again.`)]),
+    ...(dead === 0
+      ? []
+      : [
+          printable(
+            `'${name}' leaves ${counted(dead, "dead letter")}: 'hermes memory outbox list' shows them, 'hermes memory outbox drop --provider ${name}' deletes them.`,
+          ),
+        ]),
+  ];
 }
 
 // Arguments
@@ -513,8 +533,10 @@ async function checkNow(
 
 type SetupReport = {
   readonly name: string;
-  /** Before this setup. */
-  readonly wasActive: boolean;
+  /** Active before this setup; "" for none. */
+  readonly previous: string;
+  /** In the outbox of `previous`. */
+  readonly left: Left;
   readonly dependencies: Dependencies;
   readonly finished: Exclude<Finished, { readonly kind: "left" }>;
   readonly availability: Availability;
@@ -524,7 +546,7 @@ type SetupReport = {
 const NOTHING_SAVED = { written: [], failed: [], unsaved: [] } as const;
 
 function setupOutcome(report: SetupReport, io: Terminal): CommandOutcome {
-  const { name, wasActive, dependencies, finished, availability, connection } = report;
+  const { name, previous, left, dependencies, finished, availability, connection } = report;
   const isOwn = finished.kind === "own";
   const isActive = isOwn ? finished.isActive : finished.outcome.activated;
   const { written, failed, unsaved } = isOwn ? NOTHING_SAVED : finished.outcome;
@@ -548,12 +570,13 @@ function setupOutcome(report: SetupReport, io: Terminal): CommandOutcome {
       ...(unsaved.length === 0
         ? []
         : [row("not kept", `${unsaved.join(", ")}: the provider has no place for settings`)]),
-      activeLine(name, { isActive, wasActive: wasActive && !isOwn }, io),
+      activeLine(name, { isActive, wasActive: previous === name && !isOwn }, io),
       availabilityLine(availability, io),
       ...connectionLines(connection, io),
     ],
     notes: [
       ...(isOwn ? [] : finished.notes),
+      ...(isActive && previous !== name ? leftNotes(previous, left) : []),
       ...failed.map(({ message }) => `${io.paint("red", "error:")} ${printable(message)}`),
       ...(failed.length === 0 || written.length === 0
         ? []
@@ -590,7 +613,7 @@ function connectionLines(connection: ConnectionCheck, io: Terminal): string[] {
       return [printable(connection.message)];
     case "failed":
       return [
-        `${io.paint("yellow", "It cannot be reached yet.")} ${printable(connection.message)} 'hermes doctor --network' tries it again.`,
+        `${io.paint("yellow", "It cannot be used yet.")} ${printable(connection.message)} 'hermes doctor --network' tries it again.`,
       ];
     default:
       return connection satisfies never;

@@ -14,20 +14,21 @@ import {
   fieldsOf,
   findProviders,
   type HookCounts,
+  ifReadable,
   isProviderName,
   loadProvider,
   type MemoryProvider,
   type ProviderHealth,
   pluginsDirectory,
-  readOutbox,
   readProviderHealth,
+  unreadableOutboxes,
   variableOf,
 } from "@hermes-memory/core/internal/providers";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import type { CommandBody, CommandContext, Paint } from "../../command.ts";
 import { counted, localTime, oneLine, printable } from "../../printing.ts";
 import { activeName, hintOf, providerSection, type Settings } from "./find-provider.ts";
-import { activeLaneLines, type LaneJson, laneJson, otherLaneLines } from "./outbox-state.ts";
+import { activeLaneLines, type LaneJson, lanesIn, otherLaneLines } from "./outbox-state.ts";
 
 /** `checked_at` is absent when the provider was checked by this command. */
 type KnownAvailability = {
@@ -41,6 +42,8 @@ type Variable = {
   readonly key: string;
   readonly variable: string;
   readonly is_set: boolean;
+  /** Of one that is set and is no secret. */
+  readonly value?: string;
   readonly required: boolean;
   readonly url?: string;
 };
@@ -53,7 +56,10 @@ type ActiveProvider = {
   readonly problem?: string;
   readonly settings: Settings;
   readonly availability: KnownAvailability | null;
-  /** For an unavailable bundled provider, every variable it reads; for a user's plugin, those that its `plugin.yaml` requires. */
+  /**
+   * For an unavailable bundled provider, every variable that setup knows; for an available one, those that are set to something else than
+   * its settings say. For a user's plugin, those that its `plugin.yaml` requires.
+   */
   readonly variables?: readonly Variable[];
   readonly health: ProviderHealth | null;
   /** What a backup of this memory needs; null when the provider does not tell or its code is not run here. */
@@ -80,6 +86,7 @@ type ProviderStatus = {
   readonly warnings: readonly string[];
   readonly pluginsDirectory: string;
   readonly outbox: readonly LaneJson[];
+  readonly outboxTroubles: ReturnType<typeof unreadableOutboxes>;
 };
 
 export async function providerStatus(context: CommandContext): Promise<ProviderStatus> {
@@ -97,7 +104,8 @@ export async function providerStatus(context: CommandContext): Promise<ProviderS
     providers: rows,
     warnings,
     pluginsDirectory: pluginsDirectory(home),
-    outbox: readOutbox(home).map((entry) => laneJson(entry, name)),
+    outbox: ifReadable(() => lanesIn(home, name)),
+    outboxTroubles: unreadableOutboxes(home),
   };
 }
 
@@ -134,8 +142,13 @@ async function checkBundled(home: string, name: string): Promise<Checked> {
   const reported = await currentSettings(provider, home);
   const backupPaths = await backupPathsOf(loaded.value, home);
   const availability = await checkAvailability(provider);
-  if (availability.available) return { availability, reported, backupPaths };
-  return { availability, reported, backupPaths, variables: variablesOf(home, name, provider) };
+  const all = variablesOf(home, name, provider);
+  const variables = availability.available
+    ? all.filter(
+        ({ is_set, key, value }) => is_set && (value === undefined || value !== asText(reported[key])),
+      )
+    : all;
+  return { availability, reported, backupPaths, variables };
 }
 
 /** Read from `plugin.yaml`: a status does not run the plugin's code. */
@@ -153,14 +166,22 @@ function variablesOf(home: string, name: string, provider: MemoryProvider): Vari
   return fieldsOf(provider).fields.flatMap((field): Variable[] => {
     const variable = variableOf(name, field);
     if (variable === undefined) return [];
-    const { key, url, required } = field;
-    return [{ key, variable, is_set: isSet(home, variable), required: required === true, url }];
+    const { key, url, required, secret } = field;
+    const is_set = isSet(home, variable);
+    const value =
+      is_set && secret !== true && !SECRET_WORD.test(key) ? variableValue(home, variable) : undefined;
+    return [{ key, variable, is_set, value, required: required === true, url }];
   });
 }
 
 function isSet(home: string, variable: string): boolean {
+  return variableValue(home, variable) !== "";
+}
+
+/** "" when it is not set. */
+function variableValue(home: string, variable: string): string {
   const file = readEnvFile(envFilePath(home));
-  return Boolean(process.env[variable] || (file.ok && file.value.values.get(variable)));
+  return process.env[variable] || (file.ok ? (file.value.values.get(variable) ?? "") : "");
 }
 
 // The status as lines. Control characters in a plugin's text are escaped.
@@ -174,6 +195,9 @@ export function statusLines(status: ProviderStatus, paint: Paint): string[] {
     row("provider", active === null ? "none" : shown(active.name)),
     ...(active === null ? [] : activeLines(active, status, paint)),
     ...otherLaneLines(status.outbox, row, paint),
+    ...status.outboxTroubles.map(({ problem, remedy }) =>
+      row("outbox", `${paint("yellow", printable(problem))} ${printable(remedy)}`),
+    ),
     "",
     paint("bold", "Providers"),
     ...providers.map((provider) => {
@@ -239,8 +263,9 @@ function availabilityText(known: KnownAvailability | null, paint: Paint): string
   return `${paint("red", "no:")} ${shown(reason ?? "it gives no reason")}${when}`;
 }
 
-function variableText({ variable, is_set, required, url }: Variable, paint: Paint): string {
-  if (is_set) return `${variable} is set`;
+function variableText({ variable, is_set, value, required, url }: Variable, paint: Paint): string {
+  if (is_set)
+    return value === undefined ? `${variable} is set` : `${variable} is ${shown(redactSecrets(value))}`;
   return `${variable} ${required ? paint("yellow", "is not set") : "is not set (optional)"}${url === undefined ? "" : `, see ${shown(url)}`}`;
 }
 

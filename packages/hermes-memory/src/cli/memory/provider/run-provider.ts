@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { type MemoryConfig, useEnvFile } from "@hermes-memory/core/internal/config";
 import { codePointLength, groupThousands, randomHex } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
+import type { Person } from "@hermes-memory/core/internal/memory";
 import {
   buildMemoryContextBlock,
   checkAvailability,
@@ -25,18 +26,19 @@ type Running = {
   readonly sessionId: string;
 };
 
-/** `notes` are the lines that the provider's calls logged. */
+/** For the owner of the home unless a person is given. `notes` are the lines that the provider's calls logged. */
 export async function withActiveProvider<T>(
   context: CommandContext,
   purpose: string,
   work: (running: Running) => Promise<T>,
+  person: Person = context.memory.administrator,
 ): Promise<{ readonly value: T; readonly notes: readonly string[] }> {
   const name = await namedOrActive(undefined, context);
   useEnvFile(context.memory.home);
   const notes: string[] = [];
   const sessionId = `${purpose}-${randomHex(6)}`;
   try {
-    const active = await context.memory.administrator.provider.activate({ sessionId, log: noting(notes) });
+    const active = await person.provider.activate({ sessionId, log: noting(notes) });
     if (active.kind !== "active") {
       const reason = active.kind === "unavailable" ? active.reason : "";
       throw new CommandFailure(`'${name}' cannot be asked. ${reason}`, {
