@@ -3,6 +3,7 @@ import { pyStrip, takeCodePoints } from "../../../lib/index.ts";
 import { sanitizeContext } from "../../../security/index.ts";
 import type { ForgetReport, SessionSwitchOptions } from "../../contract.ts";
 import { fieldsOf, numberIn, recordsOf, textIn } from "../../kit/networked/answers.ts";
+import { uploadPolicy } from "../../kit/networked/local-files.ts";
 import type {
   Connection,
   ConnectionContext,
@@ -60,12 +61,8 @@ export class VikingConnection implements Connection {
       server: this.#server,
       memories: this.#memories,
       sessionId: () => (this.#sessions.isKnown(this.#sessionId) ? this.#sessionId : undefined),
-      uploads: {
-        roots: settings.uploadRoots,
-        home: context.home,
-        userHome: context.env.HOME ?? context.env.USERPROFILE ?? "",
-      },
-      isOwner: context.user === undefined,
+      uploads: uploadPolicy(context, settings.uploadRoots),
+      isApart: context.user !== undefined,
     });
     this.probe = this.#makeProbe();
     context.inBackground("Looking for the OpenViking server", (signal) =>

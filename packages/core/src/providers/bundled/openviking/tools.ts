@@ -3,11 +3,12 @@ import { codePointLength, pyStrip, takeCodePoints } from "../../../lib/index.ts"
 import type { ToolDefinition } from "../../../tools/index.ts";
 import { type HttpCall, ServiceError } from "../../kit/http.ts";
 import { type Fields, fieldsOf, numberIn, recordsOf, textIn } from "../../kit/networked/answers.ts";
+import type { UploadPolicy } from "../../kit/networked/local-files.ts";
 import { type ServiceTool, ToolRefusal } from "../../kit/networked/service.ts";
 import { isFolder } from "./erase.ts";
 import { CATEGORY_FOLDERS, DEFAULT_FOLDER, type VikingMemories } from "./memories.ts";
 import { codeOf, type VikingServer, type Wire } from "./server.ts";
-import { prepareUpload, sourceOf, type UploadPolicy } from "./uploads.ts";
+import { prepareUpload, sourceOf } from "./uploads.ts";
 
 type Deps = {
   readonly server: VikingServer;
@@ -15,8 +16,8 @@ type Deps = {
   /** The session of the agent, if the server knows it. */
   readonly sessionId: () => string | undefined;
   readonly uploads: UploadPolicy;
-  /** False for a user of a gateway. */
-  readonly isOwner: boolean;
+  /** Whether the user has a memory apart from the owner's. */
+  readonly isApart: boolean;
 };
 
 const DEFAULT_LIMIT = 10;
@@ -244,7 +245,7 @@ async function addResource(deps: Deps, args: Fields, signal: AbortSignal): Promi
   const options = Object.fromEntries(texts);
   if (options.to !== undefined && options.parent !== undefined)
     throw new ToolRefusal("Cannot specify both 'to' and 'parent'");
-  if (!deps.isOwner)
+  if (deps.isApart)
     throw new ToolRefusal(
       "Resources are seen by everyone in the OpenViking account, so only the owner of this home can add them.",
     );

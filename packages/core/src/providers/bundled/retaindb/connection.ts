@@ -7,6 +7,7 @@ import { sanitizeContext } from "../../../security/index.ts";
 import type { ForgetReport, SessionSwitchOptions } from "../../contract.ts";
 import { fieldsOf, recordsOf } from "../../kit/networked/answers.ts";
 import { safeId } from "../../kit/networked/identity.ts";
+import { uploadPolicy } from "../../kit/networked/local-files.ts";
 import type {
   Connection,
   ConnectionContext,
@@ -72,7 +73,8 @@ export class RetainDbConnection implements Connection {
     });
     this.#isOwner = context.user === undefined;
     this.#memories = new UserMemories(this.#wire);
-    this.#files = { wire: this.#wire, home: context.home, isOwner: this.#isOwner };
+    const uploads = uploadPolicy(context, settings.uploadRoots);
+    this.#files = { wire: this.#wire, isOwner: this.#isOwner, uploads };
     this.tools = [
       ...memoryTools(this.#wire, {
         sessionId: () => this.#sessionId,
