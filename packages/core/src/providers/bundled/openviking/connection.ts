@@ -30,6 +30,8 @@ export type VikingTimes = {
 
 const RECHECK_MS = 30_000;
 const RECALL_LIMIT = 10;
+/** Where memories of other users are among them and left out. */
+const RECALL_LIMIT_OF_ALL = 50;
 const MOST_OF_A_KIND = 3;
 /** Embedding models take no longer texts. */
 const MAX_QUERY_CHARS = 4_000;
@@ -88,19 +90,23 @@ export class VikingConnection implements Connection {
   // ---- Recall ----
 
   async recall(query: string, { signal }: RecallAsk): Promise<Recalled> {
-    const { wire } = await this.#server.info();
+    const { wire, showsAll } = await this.#server.info();
+    const isVisible = await this.#server.visibility();
     const found = fieldsOf(
       await this.#server.call({
         method: "POST",
         path: "/api/v1/search/find",
-        json: findBody(wire, { query: takeCodePoints(query, MAX_QUERY_CHARS), limit: RECALL_LIMIT }),
+        json: findBody(wire, {
+          query: takeCodePoints(query, MAX_QUERY_CHARS),
+          limit: showsAll ? RECALL_LIMIT_OF_ALL : RECALL_LIMIT,
+        }),
         isRepeatable: true,
         signal,
       }),
     );
     const lines = [found.memories, found.resources].flatMap((group) =>
       recordsOf(group)
-        .filter(({ abstract }) => pyStrip(textIn(abstract)) !== "")
+        .filter(({ abstract, uri }) => pyStrip(textIn(abstract)) !== "" && isVisible(textIn(uri)))
         .slice(0, MOST_OF_A_KIND)
         .map(
           ({ score, abstract, uri }) =>
