@@ -238,7 +238,7 @@ export class VikingConnection implements Connection {
 
   /** `/health` takes any key, so a list of the root is asked for as well. */
   readonly check = async (signal: AbortSignal): Promise<string> => {
-    const { version, authMode, user } = await this.#server.info();
+    const { version, authMode, user } = await this.#server.info({ ignoresBreaker: true });
     await this.#server.call({
       method: "GET",
       path: "/api/v1/fs/ls",

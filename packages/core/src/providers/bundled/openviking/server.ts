@@ -66,7 +66,7 @@ export class VikingServer {
   async watch(signal: AbortSignal, everyMs: number): Promise<void> {
     for (;;) {
       try {
-        await this.#ask({ ignoresBreaker: true });
+        await this.info({ ignoresBreaker: true });
         return;
       } catch (cause) {
         if (!(cause instanceof ServiceError) || signal.aborted) throw cause;
@@ -77,12 +77,9 @@ export class VikingServer {
   }
 
   /** What is known of the server; asks it if nothing is. Throws `ServiceError`. */
-  async info(): Promise<ServerInfo> {
-    return this.#info ?? (await this.#ask({}));
-  }
-
-  async #ask(options: Pick<HttpCall, "ignoresBreaker">): Promise<ServerInfo> {
-    this.#asking ??= this.#askHealth(options).finally(() => {
+  async info({ ignoresBreaker }: Pick<HttpCall, "ignoresBreaker"> = {}): Promise<ServerInfo> {
+    if (this.#info !== undefined) return this.#info;
+    this.#asking ??= this.#askHealth(ignoresBreaker).finally(() => {
       this.#asking = undefined;
     });
     return await this.#asking;
@@ -97,7 +94,7 @@ export class VikingServer {
 
   /** The result of a call. Throws `ServiceError`. */
   async call(call: HttpCall): Promise<unknown> {
-    await this.info();
+    await this.info(call);
     let answer = await this.#http.request(call);
     if (!answer.ok && this.#asksForTenant(answer.error)) {
       this.#wantsTenant = true;
@@ -112,13 +109,13 @@ export class VikingServer {
     return this.#opened(call, answer.value);
   }
 
-  async #askHealth(options: Pick<HttpCall, "ignoresBreaker">): Promise<ServerInfo> {
+  async #askHealth(ignoresBreaker: boolean | undefined): Promise<ServerInfo> {
     const answer = await this.#http.request({
       method: "GET",
       path: "/health",
       timeoutMs: HEALTH_MS,
       repeats: 0,
-      ...options,
+      ignoresBreaker,
     });
     if (!answer.ok) return this.#withoutHealth(answer.error);
     const health = fieldsOf(answer.value);
