@@ -1,6 +1,5 @@
 // One agent's connection to OpenViking: what a turn and a curated write put into the outbox, how they are sent, recall, and checks.
 import { pyStrip, takeCodePoints } from "../../../lib/index.ts";
-import { sanitizeContext } from "../../../security/index.ts";
 import type { ForgetReport, SessionSwitchOptions } from "../../contract.ts";
 import { fieldsOf, numberIn, recordsOf, textIn } from "../../kit/networked/answers.ts";
 import { uploadPolicy } from "../../kit/networked/local-files.ts";
@@ -144,7 +143,7 @@ export class VikingConnection implements Connection {
   }
 
   mirrorItems({ action, target, text, oldText }: MirrorWrite): readonly NewItem[] {
-    const old = pyStrip(sanitizeContext((oldText ?? "").toWellFormed()));
+    const old = oldText ?? "";
     const items: NewItem[] = [];
     if (action !== "add" && old !== "" && old !== text)
       items.push({ kind: "mirror-remove", sessionId: "", body: { target, text: old } });

@@ -82,12 +82,15 @@ function serverAt(baseUrl: string): Server {
 
 export class RetainDbWire {
   readonly scope: Scope;
+  /** Without a user and password. */
+  readonly baseUrl: string;
   readonly #http: HttpClient;
   readonly #apiKey: string;
   readonly #server: Server;
 
   constructor(http: HttpClient, apiKey: string, scope: Scope) {
     this.scope = scope;
+    this.baseUrl = http.baseUrl;
     this.#http = http;
     this.#apiKey = apiKey;
     this.#server = serverAt(http.baseUrl);
