@@ -20,13 +20,14 @@ import type {
 } from "../../kit/networked/service.ts";
 import type { Batch, Delivery, NewItem } from "../../kit/outbox/outbox.ts";
 import { readSettings as readFile, writeSettings } from "../../kit/settings.ts";
+import { errorText } from "./failure.ts";
 import { eraseFiles, type FilePlace, fileTools } from "./file-tools.ts";
 import { countRows, moveRows, type TurnBody } from "./python-queue.ts";
 import { type RetainDbSettings, SETTINGS_FILE } from "./settings.ts";
 import { contentOf, levelFor, overlayOf, promptBlock, selfModelOf, synthesisOf } from "./texts.ts";
 import { DEFAULT_IMPORTANCE, memoryTools } from "./tools.ts";
 import { type Memory, UserMemories } from "./user-memories.ts";
-import { errorText, MEMORY_UNITS, memoryIdIn, RetainDbWire, TIMEOUT_MS } from "./wire.ts";
+import { MEMORY_UNITS, memoryIdIn, RetainDbWire, TIMEOUT_MS } from "./wire.ts";
 
 /** The user of the Python edition when it is given none: the owner of the home. */
 const OWNER = "default";

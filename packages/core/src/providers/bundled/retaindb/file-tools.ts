@@ -6,17 +6,10 @@ import { fieldsOf, numberIn, recordsOf, textIn } from "../../kit/networked/answe
 import { openFile, type UploadPolicy } from "../../kit/networked/local-files.ts";
 import { type ServiceTool, ToolRefusal } from "../../kit/networked/service.ts";
 import { readBoolean, readNumber } from "../../kit/settings.ts";
+import { failureText, RetainDbError } from "./failure.ts";
 import { forModel } from "./texts.ts";
-import {
-  type Arguments,
-  choice,
-  failureText,
-  optionalText,
-  requiredId,
-  requiredText,
-  tool,
-} from "./tools.ts";
-import { LIST_LIMIT, RetainDbError, type RetainDbWire } from "./wire.ts";
+import { type Arguments, choice, optionalText, requiredId, requiredText, tool } from "./tools.ts";
+import { LIST_LIMIT, type RetainDbWire } from "./wire.ts";
 
 const USERS_FOLDER = "/hermes-users/";
 const SCOPES = ["PROJECT", "USER", "ORG"] as const;
