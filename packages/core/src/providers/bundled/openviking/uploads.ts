@@ -1,11 +1,15 @@
 // What the model asks to add as a resource: an address for the server, or a local file or folder, which is uploaded. A folder is packed as a
 // zip archive in memory; no file is written.
 import { lstatSync } from "node:fs";
-import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { crc32, deflateRaw } from "node:zlib";
-import { type FolderFile, openFileOrFolder, type UploadPolicy } from "../../kit/networked/local-files.ts";
+import {
+  expandedPath,
+  type FolderFile,
+  openFileOrFolder,
+  type UploadPolicy,
+} from "../../kit/networked/local-files.ts";
 import { ToolRefusal } from "../../kit/networked/service.ts";
 
 /** Where a resource comes from. */
@@ -21,11 +25,11 @@ const DRIVE = /^[a-z]:[\\/]/i;
 const LOOKS_LOCAL = /[\\/]|^~$/;
 
 /** Throws `ToolRefusal` for a path that cannot exist here. */
-export function sourceOf(given: string, { userHome }: UploadPolicy): Source {
+export function sourceOf(given: string, policy: UploadPolicy): Source {
   if (REMOTE.test(given)) return { kind: "remote", path: given };
   if (/^file:/i.test(given)) return { kind: "local", path: localPathOf(given) };
   if (SCHEME.test(given) && !DRIVE.test(given)) return { kind: "remote", path: given };
-  const path = resolve(/^~(?=$|[\\/])/.test(given) ? join(userHome, given.slice(1)) : given);
+  const path = expandedPath(given, policy);
   if (exists(path)) return { kind: "local", path };
   if (LOOKS_LOCAL.test(given) || DRIVE.test(given))
     throw new ToolRefusal(`Local resource path does not exist: ${given}`);

@@ -92,7 +92,7 @@ async function opened<T>(
   policy: UploadPolicy,
   read: (real: string, isFolder: boolean) => Promise<Result<T, string>>,
 ): Promise<Result<T, string>> {
-  const asked = expanded(path, policy);
+  const asked = expandedPath(path, policy);
   try {
     // The real path decides, so that a link in an allowed folder leads nowhere else. A missing file is only named as such where files may be.
     const real = realOf(asked);
@@ -181,7 +181,7 @@ function refusalOf(path: string, policy: UploadPolicy): string | undefined {
   const { home, isOwner, roots } = policy;
   const allowed = [
     ...workingFolder(policy),
-    ...(isOwner ? roots.flatMap((root) => realOf(expanded(root, policy)) ?? []) : []),
+    ...(isOwner ? roots.flatMap((root) => realOf(expandedPath(root, policy)) ?? []) : []),
   ];
   if (!allowed.some((folder) => isWithin(folder, path)))
     return `it is outside the working directory${isOwner ? " and the folders of the setting upload_roots" : ""}. A home directory and the root of the disk do not count as working directory.`;
@@ -200,7 +200,11 @@ function workingFolder({ workingDirectory, userHome }: UploadPolicy): readonly s
   return isWithin(folder, realOf(userHome) ?? userHome) ? [] : [folder];
 }
 
-function expanded(path: string, { workingDirectory, userHome }: UploadPolicy): string {
+/** Absolute, with `~` filled in. */
+export function expandedPath(
+  path: string,
+  { workingDirectory, userHome }: Pick<UploadPolicy, "workingDirectory" | "userHome">,
+): string {
   return resolve(
     realOf(workingDirectory) ?? workingDirectory,
     /^~(?=$|[\\/])/.test(path) ? join(userHome, path.slice(1)) : path,
