@@ -57,8 +57,8 @@ export function shortened(raw: string, maxChars: number): string {
 }
 
 function withoutThreats(text: string): { readonly text: string; readonly blocked: number } {
-  // Odd indexes are the blank lines between the paragraphs.
-  const pieces = text.split(/(\n[^\S\n]*\n\s*)/);
+  // Odd indexes are what is between the paragraphs and list items: recall is often one list, and one bad memory must not hide the others.
+  const pieces = text.split(/(\n[^\S\n]*\n\s*|\n(?=- ))/);
   const blocked = new Set<number>();
   const block = (index: number, ids: readonly string[]): void => {
     pieces[index] = blocked.size < MAX_NOTES ? blockedNote(ids) : "";

@@ -51,7 +51,7 @@ function header(headers: IncomingHttpHeaders, name: string): string | undefined 
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** The caller by key and headers. `tenant`: whose key it is; undefined without authentication. */
+/** The caller by key and headers. `tenant`: whose key it is; undefined without authentication, which makes everyone an administrator. */
 export function callerOf(
   headers: IncomingHttpHeaders,
   profile: VikingProfile,
@@ -61,7 +61,7 @@ export function callerOf(
   const user = header(headers, "x-openviking-user");
   const view = header(headers, profile === "v03" ? "x-openviking-agent" : "x-openviking-actor-peer");
   if (tenant === undefined)
-    return { account: account ?? "default", user: user ?? "default", role: "user", view };
+    return { account: account ?? "default", user: user ?? "default", role: "root", view };
   if (profile === "v04") {
     if (tenant.role === "root")
       throw new VikingError("PERMISSION_DENIED", "A root key cannot use data APIs in api_key mode");
@@ -83,7 +83,7 @@ export function callerOf(
 const SCOPES = ["resources", "user", "agent", "session"];
 const PARTS_OF_A_USER = ["memories", "skills", "resources", "peers"];
 
-/** The URI in full, without a trailing slash. Refuses places that the profile does not know and those of another user. */
+/** The URI in full, without a trailing slash. Refuses places that the profile does not know and, unless a root asks, those of another user. */
 export function resolveUri(given: string, caller: Caller, profile: VikingProfile): string {
   if (!given.startsWith(ROOT)) throw new VikingError("INVALID_URI", `Not a viking:// URI: ${given}`);
   const segments = given.slice(ROOT.length).replace(/\/+$/, "").split("/");
@@ -99,16 +99,17 @@ export function resolveUri(given: string, caller: Caller, profile: VikingProfile
       if (profile === "v04") throw new VikingError("INVALID_URI", `The URI names no user: ${given}`);
       return [`viking://user/${caller.user}`, ...segments.slice(1)].join("/");
     }
-    if (second !== caller.user) throw new VikingError("PERMISSION_DENIED", `Access denied for ${given}`);
+    if (second !== caller.user && caller.role !== "root")
+      throw new VikingError("PERMISSION_DENIED", `Access denied for ${given}`);
   }
   return ROOT + segments.join("/");
 }
 
-/** Whether a place is the caller's or everybody's, and not below another agent or peer than the one asked for. */
+/** Whether a place is the caller's or everybody's (of a root: anyone's), and not below another agent or peer than the one asked for. */
 export function isVisible(uri: string, caller: Caller, profile: VikingProfile): boolean {
   const [scope, second, third, fourth] = uri.slice(ROOT.length).split("/");
   if (scope !== "user" && scope !== "session") return true;
-  if (second !== undefined && second !== caller.user) return false;
+  if (second !== undefined && second !== caller.user) return caller.role === "root";
   const isOfView =
     scope === "user" && third === (profile === "v03" ? "agent" : "peers") && fourth !== undefined;
   return !isOfView || caller.view === undefined || fourth === caller.view;

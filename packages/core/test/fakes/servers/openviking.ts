@@ -44,6 +44,8 @@ export class FakeOpenViking extends FakeServer {
   version: string | null | undefined;
   /** Indexing and extraction wait for `settle`. */
   settleByHand = false;
+  /** Sessions belong to the account, as in some versions: everyone sees them, and their URIs name no user. */
+  sharesSessions = false;
   /** The text of a memory made from a committed message; undefined: none is made. */
   extract: (message: VikingMessage) => string | undefined = textOf;
   /** Texts of web pages that can be added as resources; others have a standard text. */
@@ -234,8 +236,12 @@ export class FakeOpenViking extends FakeServer {
         return this.#openSession(caller, bodyOf(request, this.profile, BODIES.session));
       if (request.method !== "GET") return undefined;
       return [...sessions.values()]
-        .filter(({ user }) => user === caller.user)
-        .map((session) => ({ session_id: session.id, uri: sessionUri(session), is_dir: true }));
+        .filter(({ user }) => user === caller.user || this.sharesSessions)
+        .map((session) => ({
+          session_id: session.id,
+          uri: this.sharesSessions ? `viking://session/${session.id}` : sessionUri(session),
+          is_dir: true,
+        }));
     }
     if (id === "" || rest.length > 0) return undefined;
     const call = `${request.method} ${[action, last].filter((each) => each !== undefined).join("/")}`;

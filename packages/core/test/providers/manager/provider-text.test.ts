@@ -73,6 +73,15 @@ describe("the text of a provider", () => {
     expect(toPromptText(nested, 1_000).text).toBe("x");
   });
 
+  it("gives up an item of a list with a payload, and keeps the others", () => {
+    const list = ["## Context", "- The kiln is blue", `- ${PAYLOAD}`, "- The crane", "  is red"];
+    const { text, blockedParagraphs } = toPromptText(list.join("\n"), 10_000);
+    const [title, first, note, ...rest] = text.split("\n");
+    expect([title, first, ...rest]).toEqual(["## Context", "- The kiln is blue", "- The crane", "  is red"]);
+    expect(note).toMatch(BLOCKED);
+    expect(blockedParagraphs).toBe(1);
+  });
+
   it("gives up a paragraph with a payload, and keeps the others", () => {
     const { text, blockedParagraphs } = toPromptText(`likes tea\n\n${PAYLOAD}\n\nlives by the sea`, 1_000);
     const [first, note, last] = text.split("\n\n");

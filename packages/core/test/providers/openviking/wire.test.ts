@@ -241,6 +241,26 @@ describe("versions", () => {
   });
 });
 
+describe("a server that fails", () => {
+  it("is not asked any more after five failures, nor for its version, except by the check", async () => {
+    fake.fail(503);
+    const { provider, tool } = await startProvider(fake, tempDirectory(), {
+      limits: { breakerMs: 60_000 },
+      times: { recheckMs: 60_000 },
+    });
+    await vi.waitFor(() => expect(fake.requests).toHaveLength(1), 5_000); // the one in the background does not count
+    for (let number = 1; number <= 5; number += 1) await tool("viking_search", { query: "tea" });
+    const asked = fake.requests.length;
+    expect(await tool("viking_search", { query: "tea" })).toMatchObject({
+      error: "OpenViking server not connected",
+    });
+    expect(fake.requests).toHaveLength(asked);
+    fake.recover();
+    expect(await provider.checkConnection?.(AbortSignal.timeout(5_000))).toContain("answers at");
+    await provider.shutdown?.({});
+  });
+});
+
 describe("answers", () => {
   it("with an error in the envelope are errors, also with status 200", async () => {
     const { provider, tool } = await startProvider(fake, tempDirectory());

@@ -150,6 +150,60 @@ describe.each(["v04", "v03"] as const)("a server %s", (profile) => {
     for (const { provider } of [ann, bob]) await provider.shutdown?.({});
   });
 
+  it("shows a user of a gateway nothing of others, though the server takes everyone for an administrator", async () => {
+    const ann = await startProvider(fake, home, { userId: "ann" });
+    const own = await startProvider(fake, home);
+    await ann.mirror("add", "Ann fires the kiln");
+    await own.mirror("add", "The owner fires the kiln");
+    const folder = (user: string) => `viking://user/${user}/memories/patterns`;
+    const put = (uri: string) => fake.put(uri, "Fires the kiln", owner());
+    for (let number = 0; number < 12; number += 1) put(`${folder("other")}/mem_${number}.md`);
+    put("viking://agent/0123456789ab/memories/a.md");
+    put("viking://resources/kiln.md");
+    const annUser = tenantUser("default", "telegram:ann");
+    for (const [who, mine] of [
+      [ann, annUser],
+      [own, "default"],
+    ] as const) {
+      const strangers = [annUser, "default", "other"].filter((user) => user !== mine);
+      const recalled = (await who.recall("fires the kiln")) ?? "";
+      const found = JSON.stringify(await who.tool("viking_search", { query: "fires the kiln", limit: 100 }));
+      const tree = JSON.stringify(await who.tool("viking_browse", { action: "tree", path: "viking://" }));
+      const users = JSON.stringify(
+        await who.tool("viking_browse", { action: "list", path: "viking://user" }),
+      );
+      for (const text of [recalled, found, tree, users]) {
+        for (const user of strangers) expect(text).not.toMatch(new RegExp(`viking://user/${user}[/"]`));
+        expect(text).toContain(text === users ? `viking://user/${mine}` : "viking://resources");
+      }
+      expect(recalled).toContain(`viking://user/${mine}`);
+      for (const user of strangers)
+        for (const uri of [folder(user), `viking://user/${mine}/../${user}`, `user//${user}/memories`]) {
+          expect((await who.tool("viking_read", { uri })).error).toMatch(/^PERMISSION_DENIED/);
+          for (const action of ["list", "tree", "stat"])
+            expect((await who.tool("viking_browse", { action, path: uri })).error).toMatch(
+              /^PERMISSION_DENIED/,
+            );
+        }
+    }
+    for (const uri of ["viking://", "viking://user", "viking://session/s", "viking://agent/0123456789ab"])
+      expect((await ann.tool("viking_read", { uri })).error).toMatch(/^PERMISSION_DENIED/);
+    for (const { provider } of [ann, own]) await provider.shutdown?.({});
+  });
+
+  it("does not delete conversations that a server keeps for the whole account", async () => {
+    fake.sharesSessions = true;
+    const ann = await startProvider(fake, home, { userId: "ann" });
+    const own = await startProvider(fake, home);
+    await own.turn("The owner's QUARTZ-7", "Noted.");
+    await ann.turn("Ann's QUARTZ-7", "Noted.");
+    for (const { provider } of [ann, own]) await provider.onSessionEnd?.([], {});
+    for (const report of [await ann.provider.forget?.("QUARTZ-7", {}), await ann.provider.eraseUser?.({})])
+      expect(report?.remaining).toMatch(/keeps 2 conversations for the whole account/);
+    expect(said("session-1")).toHaveLength(2);
+    for (const { provider } of [ann, own]) await provider.shutdown?.({});
+  });
+
   it("whose key decides the user gets nothing of a user of a gateway, and the outbox keeps it", async () => {
     fake.requireAuth("user-key-0123456789");
     const env = { OPENVIKING_API_KEY: "user-key-0123456789", OPENVIKING_ACCOUNT: "" };

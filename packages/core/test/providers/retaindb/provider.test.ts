@@ -209,6 +209,9 @@ describe("SOUL.md", () => {
     expect(sent()).toEqual(["Be dry."]);
     await again({ soul: "Be kind." });
     expect(sent()).toEqual(["Be dry.", "Be kind."]);
+    await again({ soul: "Be dry." });
+    await again({ soul: "Be kind." });
+    expect(sent()).toEqual(["Be dry.", "Be kind.", "Be dry.", "Be kind."]);
     await again({ provider: { env: { RETAINDB_PROJECT: "other" } } });
     expect(sent("other")).toEqual(["Be kind."]);
     const { soul_sha256 } = JSON.parse(readFileSync(join(first.home, "retaindb.json"), "utf8"));
@@ -216,6 +219,26 @@ describe("SOUL.md", () => {
       `${first.fake.url} ${first.project}`,
       `${first.fake.url} other`,
     ]);
+  });
+
+  it("is sent once for users who began while the server was down", async () => {
+    const first = await open({ soul: "Be dry.", agent_context: "subagent" });
+    const users = [1, 2].map((id) => ({ platform: "telegram", user_id: String(id) }));
+    first.fake.fail(503);
+    for (const user of users) await (await open(user, first)).provider.shutdown?.({});
+    first.fake.recover();
+    for (const user of users) await drain((await open(user, first)).provider);
+    expect(first.fake.seedsOf(first.project, "hermes")).toHaveLength(1);
+  });
+
+  it("and the check do not keep or show a password in the address", async () => {
+    const { fake, home, project } = await open();
+    const env = { RETAINDB_BASE_URL: fake.url.replace("http://", "http://ann:hunter2secret@") };
+    const { provider } = await open({ soul: "Be dry.", provider: { env } }, { fake, home });
+    await drain(provider);
+    expect(fake.seedsOf(project, "hermes")).toHaveLength(1);
+    expect(readFileSync(join(home, "retaindb.json"), "utf8")).not.toContain("hunter2secret");
+    expect(await provider.checkConnection?.(AbortSignal.timeout(5_000))).not.toContain("hunter2secret");
   });
 
   it("is cut to the 32,000 characters that the server takes", async () => {
@@ -252,6 +275,7 @@ describe("users", () => {
     expect(await userOf("id", "42")).toBe("42");
     expect(await userOf("shared", "42")).toBe("default");
     expect(await userOf("id", "default")).toMatch(/^default_[0-9a-f]{12}$/);
+    expect(await userOf("id", "..")).toMatch(/^\.\._[0-9a-f]{12}$/);
     expect(await userOf("platform", "a/b c")).toMatch(/^telegram:a_b_c_[0-9a-f]{12}$/);
   });
 });

@@ -1,5 +1,5 @@
 // The queue file of the Python edition: rows go to our outbox, and nothing else in the file changes.
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -79,6 +79,14 @@ describe("rows of the Python edition", () => {
     expect(messages.map(({ content }) => content)).toEqual(["first", "second", "third", "fourth"]);
     expect(messages[0]?.timestamp).toBe("2026-01-02T11:00:00.123Z");
     expect(textsLeft(home)).toEqual([]);
+  });
+
+  it("leave no bytes of their texts in the file", async () => {
+    const home = homeWith([{ text: "the code is QUARTZ-7" }, { text: "stays", json: "QUARTZ-8 {" }]);
+    const { provider } = await open(home);
+    await drain(provider);
+    expect(readFileSync(join(home, "retaindb_queue.db")).includes("QUARTZ-7")).toBe(false);
+    expect((await provider.forget?.("QUARTZ-8", {}))?.remaining).toContain("has 1 unsent turns that hold it");
   });
 
   it("are moved also when there are more than the 200 that the Python edition replays", async () => {

@@ -62,6 +62,7 @@ describe("settings of RetainDB", () => {
     expect(settings).toEqual({
       apiKey: "",
       baseUrl: "http://file",
+      uploadRoots: [],
       project: "of-env",
       mode: "tools",
       isMirroring: false,

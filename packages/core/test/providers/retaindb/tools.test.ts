@@ -186,6 +186,20 @@ describe("file tools", () => {
     expect(fake.requests).toEqual([]);
   });
 
+  it("upload from upload_roots for the owner, and not for a gateway's user who shares the memory", async () => {
+    const { fake, home } = await open();
+    const folder = mkdtempSync(join(tmpdir(), "hermes-retaindb-root-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    writeFileSync(join(folder, "a.txt"), "a");
+    const settings = { upload_roots: folder, user_scope: "shared" };
+    writeFileSync(join(home, "retaindb.json"), JSON.stringify(settings));
+    const local_path = join(folder, "a.txt");
+    const guest = await open({ platform: "telegram", user_id: "42" }, { fake, home });
+    expect((await guest.call("upload_file", { local_path })).error).toContain("outside");
+    const owner = await open({}, { fake, home });
+    expect(await owner.call("upload_file", { local_path })).toMatchObject({ success: true });
+  });
+
   it("keep the uploaded file when making memories of it fails", async () => {
     const { call, fake } = await open();
     fake.delayNext(0);

@@ -1,11 +1,7 @@
 // The requests of RetainDB: equal to the recorded ones of the vendor's client, and in the variant that each edition has.
 import { describe, expect, it, onTestFinished } from "vitest";
-import {
-  memoryIdIn,
-  type NewMemory,
-  RetainDbError,
-  RetainDbWire,
-} from "../../../src/providers/bundled/retaindb/wire.ts";
+import { RetainDbError } from "../../../src/providers/bundled/retaindb/failure.ts";
+import { memoryIdIn, type NewMemory, RetainDbWire } from "../../../src/providers/bundled/retaindb/wire.ts";
 import { Breaker } from "../../../src/providers/kit/breaker.ts";
 import { createHttpClient } from "../../../src/providers/kit/http.ts";
 import { readRecordings } from "../../fakes/servers/recordings.ts";

@@ -1,8 +1,8 @@
 // One agent's connection to OpenViking: what a turn and a curated write put into the outbox, how they are sent, recall, and checks.
 import { pyStrip, takeCodePoints } from "../../../lib/index.ts";
-import { sanitizeContext } from "../../../security/index.ts";
 import type { ForgetReport, SessionSwitchOptions } from "../../contract.ts";
 import { fieldsOf, numberIn, recordsOf, textIn } from "../../kit/networked/answers.ts";
+import { uploadPolicy } from "../../kit/networked/local-files.ts";
 import type {
   Connection,
   ConnectionContext,
@@ -29,6 +29,8 @@ export type VikingTimes = {
 
 const RECHECK_MS = 30_000;
 const RECALL_LIMIT = 10;
+/** Where memories of other users are among them and left out. */
+const RECALL_LIMIT_OF_ALL = 50;
 const MOST_OF_A_KIND = 3;
 /** Embedding models take no longer texts. */
 const MAX_QUERY_CHARS = 4_000;
@@ -60,12 +62,8 @@ export class VikingConnection implements Connection {
       server: this.#server,
       memories: this.#memories,
       sessionId: () => (this.#sessions.isKnown(this.#sessionId) ? this.#sessionId : undefined),
-      uploads: {
-        roots: settings.uploadRoots,
-        home: context.home,
-        userHome: context.env.HOME ?? context.env.USERPROFILE ?? "",
-      },
-      isOwner: context.user === undefined,
+      uploads: uploadPolicy(context, settings.uploadRoots),
+      isApart: context.user !== undefined,
     });
     this.probe = this.#makeProbe();
     context.inBackground("Looking for the OpenViking server", (signal) =>
@@ -91,19 +89,23 @@ export class VikingConnection implements Connection {
   // ---- Recall ----
 
   async recall(query: string, { signal }: RecallAsk): Promise<Recalled> {
-    const { wire } = await this.#server.info();
+    const { wire, showsAll } = await this.#server.info();
+    const isVisible = await this.#server.visibility();
     const found = fieldsOf(
       await this.#server.call({
         method: "POST",
         path: "/api/v1/search/find",
-        json: findBody(wire, { query: takeCodePoints(query, MAX_QUERY_CHARS), limit: RECALL_LIMIT }),
+        json: findBody(wire, {
+          query: takeCodePoints(query, MAX_QUERY_CHARS),
+          limit: showsAll ? RECALL_LIMIT_OF_ALL : RECALL_LIMIT,
+        }),
         isRepeatable: true,
         signal,
       }),
     );
     const lines = [found.memories, found.resources].flatMap((group) =>
       recordsOf(group)
-        .filter(({ abstract }) => pyStrip(textIn(abstract)) !== "")
+        .filter(({ abstract, uri }) => pyStrip(textIn(abstract)) !== "" && isVisible(textIn(uri)))
         .slice(0, MOST_OF_A_KIND)
         .map(
           ({ score, abstract, uri }) =>
@@ -141,7 +143,7 @@ export class VikingConnection implements Connection {
   }
 
   mirrorItems({ action, target, text, oldText }: MirrorWrite): readonly NewItem[] {
-    const old = pyStrip(sanitizeContext((oldText ?? "").toWellFormed()));
+    const old = oldText ?? "";
     const items: NewItem[] = [];
     if (action !== "add" && old !== "" && old !== text)
       items.push({ kind: "mirror-remove", sessionId: "", body: { target, text: old } });
@@ -235,7 +237,7 @@ export class VikingConnection implements Connection {
 
   /** `/health` takes any key, so a list of the root is asked for as well. */
   readonly check = async (signal: AbortSignal): Promise<string> => {
-    const { version, authMode, user } = await this.#server.info();
+    const { version, authMode, user } = await this.#server.info({ ignoresBreaker: true });
     await this.#server.call({
       method: "GET",
       path: "/api/v1/fs/ls",

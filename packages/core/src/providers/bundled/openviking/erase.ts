@@ -28,7 +28,7 @@ export async function forgetText(
   const files = entries.filter(({ isFolder }) => !isFolder).map(({ uri }) => uri);
   const holdsText = async (uri: string) => (await read(server, uri, signal)).includes(text);
   const found = await filtered(files, holdsText);
-  const ids = await sessions.ids(signal);
+  const { ids, unclear } = await sessions.list(signal);
   const talks = await filtered(ids, async (id) =>
     (await sessions.openTexts(id, signal)).some((message) => message.includes(text)),
   );
@@ -40,13 +40,13 @@ export async function forgetText(
   const notes = [
     kept === 0
       ? ""
-      : `The archives of ${kept === 1 ? "1 conversation" : `${kept} conversations`} at OpenViking cannot be searched and may contain it; delete them with 'ov session delete <id>' if they do.`,
+      : `The archives of ${conversations(kept)} at OpenViking cannot be searched and may contain it; delete them with 'ov session delete <id>' if they do.`,
+    unclearNote(unclear),
     entries.length < MAX_ENTRIES
       ? ""
       : `Only the first ${MAX_ENTRIES} files were searched: repeat the command.`,
-  ].filter((note) => note !== "");
-  const erased = found.length + talks.length;
-  return notes.length === 0 ? { erased } : { erased, remaining: notes.join(" ") };
+  ];
+  return reportOf(found.length + talks.length, notes);
 }
 
 /** All files and conversations of the user. Resources belong to the account. */
@@ -57,18 +57,35 @@ export async function eraseEverything(
 ): Promise<ForgetReport> {
   const home = await userHome(server);
   const files = (await entriesBelow(server, home, signal, true)).filter(({ isFolder }) => !isFolder);
-  const ids = await sessions.ids(signal);
+  const { ids, unclear } = await sessions.list(signal);
   if (!isDryRun) {
-    for (const id of ids) await sessions.remove(id, signal);
     for (const { uri, isFolder } of await entriesBelow(server, home, signal, false))
       await memories.remove(uri, signal, isFolder);
+    for (const id of ids) await sessions.remove(id, signal);
   }
-  const erased = files.length + ids.length;
   const resources = await entriesBelow(server, "viking://resources", signal, false);
-  if (resources.length === 0) return { erased };
-  const remaining =
-    "Resources below viking://resources belong to everyone in the account and were not erased; remove those you added with 'ov rm <uri>'.";
-  return { erased, remaining };
+  return reportOf(files.length + ids.length, [
+    unclearNote(unclear),
+    resources.length === 0
+      ? ""
+      : "Resources below viking://resources belong to everyone in the account and were not erased; remove those you added with 'ov rm <uri>'.",
+  ]);
+}
+
+function reportOf(erased: number, notes: readonly string[]): ForgetReport {
+  const remaining = notes.filter((note) => note !== "").join(" ");
+  return remaining === "" ? { erased } : { erased, remaining };
+}
+
+function conversations(count: number): string {
+  return count === 1 ? "1 conversation" : `${count} conversations`;
+}
+
+/** For sessions that the server does not keep by user: deleting them would delete those of others. */
+function unclearNote(count: number): string {
+  return count === 0
+    ? ""
+    : `This OpenViking server keeps ${conversations(count)} for the whole account and does not say whose they are, so they were not erased; delete your own with 'ov session delete <id>'.`;
 }
 
 async function userHome(server: VikingServer): Promise<string> {

@@ -10,8 +10,9 @@ import {
   type HttpFailureKind,
   ServiceError,
 } from "../../kit/http.ts";
-import { fieldsOf, textIn } from "../../kit/networked/answers.ts";
+import { type Fields, fieldsOf, textIn } from "../../kit/networked/answers.ts";
 import type { ConnectionContext } from "../../kit/networked/service.ts";
+import { isVisibleTo } from "./places.ts";
 import { DEFAULT_ENDPOINT, tenantUser, type VikingSettings } from "./settings.ts";
 
 const CALL_MS = 30_000;
@@ -27,6 +28,8 @@ export type ServerInfo = {
   readonly authMode: string;
   /** The tenant user that every request concerns. */
   readonly user: string;
+  /** The server may answer with data of other users, so that places have to be looked at. */
+  readonly showsAll: boolean;
 };
 
 export class VikingServer {
@@ -63,7 +66,7 @@ export class VikingServer {
   async watch(signal: AbortSignal, everyMs: number): Promise<void> {
     for (;;) {
       try {
-        await this.info();
+        await this.info({ ignoresBreaker: true });
         return;
       } catch (cause) {
         if (!(cause instanceof ServiceError) || signal.aborted) throw cause;
@@ -74,17 +77,24 @@ export class VikingServer {
   }
 
   /** What is known of the server; asks it if nothing is. Throws `ServiceError`. */
-  async info(): Promise<ServerInfo> {
+  async info({ ignoresBreaker }: Pick<HttpCall, "ignoresBreaker"> = {}): Promise<ServerInfo> {
     if (this.#info !== undefined) return this.#info;
-    this.#asking ??= this.#askHealth().finally(() => {
+    this.#asking ??= this.#askHealth(ignoresBreaker).finally(() => {
       this.#asking = undefined;
     });
     return await this.#asking;
   }
 
+  /** Whether what is at a URI is this user's or everybody's. Throws `ServiceError`. */
+  async visibility(): Promise<(uri: string) => boolean> {
+    const { user, showsAll } = await this.info();
+    const viewer = { user, isApart: this.#person !== undefined };
+    return (uri) => !showsAll || isVisibleTo(viewer, uri);
+  }
+
   /** The result of a call. Throws `ServiceError`. */
   async call(call: HttpCall): Promise<unknown> {
-    await this.info();
+    await this.info(call);
     let answer = await this.#http.request(call);
     if (!answer.ok && this.#asksForTenant(answer.error)) {
       this.#wantsTenant = true;
@@ -99,13 +109,13 @@ export class VikingServer {
     return this.#opened(call, answer.value);
   }
 
-  async #askHealth(): Promise<ServerInfo> {
+  async #askHealth(ignoresBreaker: boolean | undefined): Promise<ServerInfo> {
     const answer = await this.#http.request({
       method: "GET",
       path: "/health",
       timeoutMs: HEALTH_MS,
       repeats: 0,
-      ignoresBreaker: true,
+      ignoresBreaker,
     });
     if (!answer.ok) return this.#withoutHealth(answer.error);
     const health = fieldsOf(answer.value);
@@ -116,31 +126,30 @@ export class VikingServer {
       );
     const version = textIn(health.version);
     const wire = wireOf(version);
-    const user = this.#userBy(health, wire);
-    this.#info = { version, wire, authMode: textIn(health.auth_mode), user };
+    this.#info = { version, wire, authMode: textIn(health.auth_mode), ...this.#userBy(health, wire) };
     return this.#info;
   }
 
   /** A server without this call is one of unknown version. Another refusal says nothing about the write that waits for the answer. */
   #withoutHealth(failure: HttpFailure): ServerInfo {
     if (failure.status === 404)
-      return { version: "", wire: "unknown", authMode: "", user: this.#userBy({}, "unknown") };
+      return { version: "", wire: "unknown", authMode: "", ...this.#userBy({}, "unknown") };
     const isAboutHealth = failure.kind === "refused" || failure.kind === "conflict";
     const kind = isAboutHealth && failure.status !== undefined ? "bad-answer" : failure.kind;
     throw new ServiceError({ ...failure, kind, mayHaveHappened: false });
   }
 
   /** Whose data the server will take requests for. Refuses where users of a gateway would share one memory. */
-  #userBy(health: Readonly<Record<string, unknown>>, wire: Wire): string {
+  #userBy(health: Fields, wire: Wire): Pick<ServerInfo, "user" | "showsAll"> {
     const keyUser = textIn(health.user_id);
     const isByKey = this.#settings.apiKey !== "" && health.role !== "root" && keyUser !== "";
-    if (this.#person === undefined) return isByKey ? keyUser : this.#ownUser;
+    if (this.#person === undefined) return { user: isByKey ? keyUser : this.#ownUser, showsAll: !isByKey };
     const mode = textIn(health.auth_mode);
     const isSeparate =
       this.#settings.apiKey === "" ||
       health.role === "root" ||
       (keyUser === "" ? wire === "0.3" || mode === "dev" || mode === "trusted" : keyUser === this.#ownUser);
-    if (isSeparate) return this.#ownUser;
+    if (isSeparate) return { user: this.#ownUser, showsAll: !isByKey };
     throw failed(
       "unauthorised",
       "The key of OpenViking belongs to one tenant user, so the users of a gateway would share one memory, and nothing is sent for them. Use a server that takes the user from the request (no key, or a root key on 0.3), or set user_scope to shared.",

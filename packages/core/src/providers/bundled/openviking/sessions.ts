@@ -3,6 +3,7 @@
 import { ServiceError, segment } from "../../kit/http.ts";
 import { type Fields, fieldsOf, numberIn, recordsOf, textIn } from "../../kit/networked/answers.ts";
 import { isMissing } from "./memories.ts";
+import { ownerOfSession } from "./places.ts";
 import type { VikingServer } from "./server.ts";
 
 export type Message = {
@@ -132,11 +133,15 @@ export class VikingSessions {
     this.#counts.delete(sessionId); // what was committed no longer counts
   }
 
-  async ids(signal: AbortSignal): Promise<readonly string[]> {
-    const list = await this.#server.call({ method: "GET", path: "/api/v1/sessions", signal });
-    return recordsOf(list)
-      .map(({ session_id }) => textIn(session_id))
-      .filter((id) => id !== "");
+  /** Those of the user, and how many more there are that may be anyone's: some servers keep sessions for the whole account. */
+  async list(signal: AbortSignal): Promise<{ readonly ids: readonly string[]; readonly unclear: number }> {
+    const { user } = await this.#server.info();
+    const list = recordsOf(await this.#server.call({ method: "GET", path: "/api/v1/sessions", signal }));
+    const owned = (owner: string | undefined) =>
+      list
+        .filter(({ uri }) => ownerOfSession(textIn(uri)) === owner)
+        .map(({ session_id }) => textIn(session_id));
+    return { ids: owned(user).filter((id) => id !== ""), unclear: owned(undefined).length };
   }
 
   /** The texts of messages that were not committed yet. */

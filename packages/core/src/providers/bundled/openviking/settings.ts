@@ -1,9 +1,10 @@
 // Settings of OpenViking. The connection comes from the environment alone, as in the Python edition; what is about this program (mode,
 // users, mirroring, length of recall, uploads) is in `<home>/openviking.json`.
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { sha256 } from "../../../lib/index.ts";
 import type { ConfigField } from "../../contract.ts";
 import { safeId } from "../../kit/networked/identity.ts";
+import { readUploadRoots, UPLOAD_ROOTS_FIELD } from "../../kit/networked/local-files.ts";
 import type { CommonSettings, Environment, Place } from "../../kit/networked/service.ts";
 import {
   COMMON_FIELDS,
@@ -31,7 +32,7 @@ export type VikingSettings = CommonSettings & {
   readonly agent: string;
   /** On 0.4: memories go below the peer's folder instead of the user's own. */
   readonly isPeerMemory: boolean;
-  /** Folders whose files `viking_add_resource` may upload. */
+  /** Folders beside the working directory whose files `viking_add_resource` may upload. */
   readonly uploadRoots: readonly string[];
 };
 
@@ -84,10 +85,7 @@ export const FIELDS: readonly ConfigField[] = [
   },
   MODE_FIELD,
   ...COMMON_FIELDS,
-  {
-    key: "upload_roots",
-    description: `Folders whose files viking_add_resource may upload, separated by '${delimiter}' (empty: the working folder)`,
-  },
+  UPLOAD_ROOTS_FIELD,
 ];
 
 export function readVikingSettings(place: Place): VikingSettings {
@@ -104,9 +102,7 @@ export function readVikingSettings(place: Place): VikingSettings {
     isTenantSet: account !== DEFAULT_TENANT || user !== DEFAULT_TENANT,
     agent: variable(env, "agent") || "hermes",
     isPeerMemory: readBoolean(env[VARIABLES.peer_memories], false),
-    uploadRoots: readText(values.upload_roots, "")
-      .split(delimiter)
-      .filter((root) => root !== ""),
+    uploadRoots: readUploadRoots(values.upload_roots),
   };
 }
 

@@ -3,11 +3,13 @@ import { codePointLength, pyStrip, takeCodePoints } from "../../../lib/index.ts"
 import type { ToolDefinition } from "../../../tools/index.ts";
 import { type HttpCall, ServiceError } from "../../kit/http.ts";
 import { type Fields, fieldsOf, numberIn, recordsOf, textIn } from "../../kit/networked/answers.ts";
+import type { UploadPolicy } from "../../kit/networked/local-files.ts";
 import { type ServiceTool, ToolRefusal } from "../../kit/networked/service.ts";
 import { isFolder } from "./erase.ts";
 import { CATEGORY_FOLDERS, DEFAULT_FOLDER, type VikingMemories } from "./memories.ts";
+import { isContainer } from "./places.ts";
 import { codeOf, type VikingServer, type Wire } from "./server.ts";
-import { prepareUpload, sourceOf, type UploadPolicy } from "./uploads.ts";
+import { prepareUpload, sourceOf } from "./uploads.ts";
 
 type Deps = {
   readonly server: VikingServer;
@@ -15,8 +17,8 @@ type Deps = {
   /** The session of the agent, if the server knows it. */
   readonly sessionId: () => string | undefined;
   readonly uploads: UploadPolicy;
-  /** False for a user of a gateway. */
-  readonly isOwner: boolean;
+  /** Whether the user has a memory apart from the owner's. */
+  readonly isApart: boolean;
 };
 
 const DEFAULT_LIMIT = 10;
@@ -99,28 +101,29 @@ async function search({ server, sessionId }: Deps, args: Fields, signal: AbortSi
     isRepeatable: true,
     signal,
   };
-  return searchResult(await server.call(call));
+  return searchResult(await server.call(call), await server.visibility());
 }
 
 /** All kinds in one list, by score; a missing score counts as 0. */
-export function searchResult(answer: unknown): {
-  readonly results: readonly object[];
-  readonly total: number;
-} {
+export function searchResult(
+  answer: unknown,
+  isVisible: (uri: string) => boolean = () => true,
+): { readonly results: readonly object[]; readonly total: number } {
   const found = fieldsOf(answer);
   const groups = [
     ["memory", found.memories],
     ["resource", found.resources],
     ["skill", found.skills],
   ] as const;
-  const results = groups
-    .flatMap(([type, group]) => recordsOf(group).map((context) => ({ type, context })))
+  const all = groups.flatMap(([type, group]) => recordsOf(group).map((context) => ({ type, context })));
+  const results = all
+    .filter(({ context }) => isVisible(textIn(context.uri)))
     .map(({ type, context }) => ({ type, context, score: numberIn(context.score) ?? 0 }))
     .toSorted((one, other) => other.score - one.score)
     .map(({ type, context, score }) => {
       const related = (Array.isArray(context.relations) ? context.relations : [])
         .map((each) => (typeof each === "string" ? each : textIn(fieldsOf(each).uri)))
-        .filter((uri) => uri !== "")
+        .filter((uri) => uri !== "" && isVisible(uri))
         .slice(0, MAX_RELATED);
       return {
         uri: textIn(context.uri),
@@ -130,7 +133,8 @@ export function searchResult(answer: unknown): {
         ...(related.length === 0 ? {} : { related }),
       };
     });
-  return { results, total: numberIn(found.total) ?? results.length };
+  const hidden = all.length - results.length;
+  return { results, total: Math.max(results.length, (numberIn(found.total) ?? 0) - hidden) };
 }
 
 // ---- viking_read ----
@@ -143,6 +147,7 @@ const SUMMARY_NAME = /\/\.(?:abstract|overview|read|full)\.md$/;
 
 async function read(deps: Deps, args: Fields, signal: AbortSignal): Promise<object> {
   const uri = required(args, "uri");
+  if (!(await deps.server.visibility())(uri)) throw ofAnother(uri);
   const level: Level = args.level === "abstract" || args.level === "full" ? args.level : "overview";
   const answer = (resolved: string, content: unknown, fallback = {}) => ({
     uri,
@@ -200,9 +205,19 @@ async function browse(deps: Deps, args: Fields, signal: AbortSignal): Promise<ob
   const action = ["tree", "list", "stat"].find((each) => each === args.action);
   if (action === undefined) throw new ToolRefusal("action is required: tree, list or stat");
   const path = pyStrip(textIn(args.path).toWellFormed()) || "viking://";
+  const isVisible = await deps.server.visibility();
+  if (!isVisible(path) && !isContainer(path)) throw ofAnother(path);
   const result = await get(deps, `fs/${action === "list" ? "ls" : action}`, path, signal);
-  if (action === "stat") return fieldsOf(result);
-  return { path, entries: entriesOf(result).slice(0, MAX_ENTRIES).map(shownEntry) };
+  if (action === "stat") return isVisible(path) ? fieldsOf(result) : { ...fieldsOf(result), abstract: "" };
+  const entries = entriesOf(result)
+    .map(shownEntry)
+    .filter(({ uri }) => isVisible(uri) || isContainer(uri))
+    .map((entry) => (isVisible(entry.uri) ? entry : { ...entry, abstract: "" }));
+  return { path, entries: entries.slice(0, MAX_ENTRIES) };
+}
+
+function ofAnother(uri: string): ToolRefusal {
+  return new ToolRefusal(`PERMISSION_DENIED: ${uri} does not belong to this user.`);
 }
 
 function entriesOf(result: unknown): readonly Fields[] {
@@ -210,7 +225,7 @@ function entriesOf(result: unknown): readonly Fields[] {
   return recordsOf([result, entries, items, children].find((list) => Array.isArray(list)));
 }
 
-function shownEntry(entry: Fields): object {
+function shownEntry(entry: Fields) {
   const uri = textIn(entry.uri);
   const lastSegment = uri.replace(/\/+$/, "").split("/").at(-1) ?? "";
   return {
@@ -244,7 +259,7 @@ async function addResource(deps: Deps, args: Fields, signal: AbortSignal): Promi
   const options = Object.fromEntries(texts);
   if (options.to !== undefined && options.parent !== undefined)
     throw new ToolRefusal("Cannot specify both 'to' and 'parent'");
-  if (!deps.isOwner)
+  if (deps.isApart)
     throw new ToolRefusal(
       "Resources are seen by everyone in the OpenViking account, so only the owner of this home can add them.",
     );

@@ -1,12 +1,13 @@
 // One agent's connection to RetainDB: recall, what turns and curated entries put into the outbox, how the outbox is delivered, erasing.
 import { randomUUID } from "node:crypto";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { codePointLength, pyStrip, readTextFile, sha256 } from "../../../lib/index.ts";
-import { sanitizeContext } from "../../../security/index.ts";
 import type { ForgetReport, SessionSwitchOptions } from "../../contract.ts";
 import { fieldsOf, recordsOf } from "../../kit/networked/answers.ts";
 import { safeId } from "../../kit/networked/identity.ts";
+import { uploadPolicy } from "../../kit/networked/local-files.ts";
 import type {
   Connection,
   ConnectionContext,
@@ -19,13 +20,14 @@ import type {
 } from "../../kit/networked/service.ts";
 import type { Batch, Delivery, NewItem } from "../../kit/outbox/outbox.ts";
 import { readSettings as readFile, writeSettings } from "../../kit/settings.ts";
+import { errorText } from "./failure.ts";
 import { eraseFiles, type FilePlace, fileTools } from "./file-tools.ts";
 import { countRows, moveRows, type TurnBody } from "./python-queue.ts";
 import { type RetainDbSettings, SETTINGS_FILE } from "./settings.ts";
 import { contentOf, levelFor, overlayOf, promptBlock, selfModelOf, synthesisOf } from "./texts.ts";
 import { DEFAULT_IMPORTANCE, memoryTools } from "./tools.ts";
 import { type Memory, UserMemories } from "./user-memories.ts";
-import { errorText, MEMORY_UNITS, memoryIdIn, RetainDbWire, TIMEOUT_MS } from "./wire.ts";
+import { MEMORY_UNITS, memoryIdIn, RetainDbWire, TIMEOUT_MS } from "./wire.ts";
 
 /** The user of the Python edition when it is given none: the owner of the home. */
 const OWNER = "default";
@@ -49,7 +51,6 @@ export class RetainDbConnection implements Connection {
   /** The user's id in rows of the Python edition, which does not know platforms. */
   readonly #pythonUser: string;
   #sessionId: string;
-  #isUserWaiting = false;
   /** Recalls of each session, for the cadence of questions. */
   readonly #recalls = new Map<string, number>();
 
@@ -72,7 +73,8 @@ export class RetainDbConnection implements Connection {
     });
     this.#isOwner = context.user === undefined;
     this.#memories = new UserMemories(this.#wire);
-    this.#files = { wire: this.#wire, home: context.home, isOwner: this.#isOwner };
+    const uploads = uploadPolicy(context, settings.uploadRoots);
+    this.#files = { wire: this.#wire, isOwner: this.#isOwner, uploads };
     this.tools = [
       ...memoryTools(this.#wire, {
         sessionId: () => this.#sessionId,
@@ -99,11 +101,7 @@ export class RetainDbConnection implements Connection {
 
   // ---- Recall ----
 
-  onTurnStart(): void {
-    this.#isUserWaiting = true;
-  }
-
-  async recall(query: string, { sessionId, signal }: RecallAsk): Promise<Recalled> {
+  async recall(query: string, { sessionId, turn, shownInTurn, signal }: RecallAsk): Promise<Recalled> {
     const number = this.#recalls.get(sessionId) ?? 0;
     this.#recalls.set(sessionId, number + 1);
     const { dialecticCadence: cadence } = this.#settings;
@@ -113,7 +111,7 @@ export class RetainDbConnection implements Connection {
       this.#wire.context(query, sessionId, signal),
       this.#wire.profile(signal),
       this.#wire.agentModel(signal),
-      this.#isUserWaiting ? inTime(question, WAITING_USER_MS) : question,
+      shownInTurn === turn ? inTime(question, WAITING_USER_MS) : question,
     ]);
     if (found.status === "rejected" && profile.status === "rejected") throw found.reason;
     const overlay = overlayOf(settled(profile), settled(found));
@@ -124,14 +122,12 @@ export class RetainDbConnection implements Connection {
 
   onSessionSwitch(newSessionId: string, { rewound }: SessionSwitchOptions): void {
     this.#sessionId = newSessionId;
-    this.#isUserWaiting = false;
     if (rewound !== true) this.#recalls.clear();
   }
 
   // ---- The outbox ----
 
   turnItems({ sessionId, user, assistant, at }: Turn): readonly NewItem[] {
-    this.#isUserWaiting = false;
     if (user === "") return [];
     const messages = [
       { role: "user", content: user, timestamp: at },
@@ -145,7 +141,7 @@ export class RetainDbConnection implements Connection {
       const body: MirrorBody = { target, text: each };
       return each === "" ? [] : [{ kind, sessionId: this.#sessionId, body }];
     };
-    const old = action === "add" ? "" : pyStrip(sanitizeContext((oldText ?? "").toWellFormed()));
+    const old = action === "add" ? "" : (oldText ?? "");
     return [...item("mirror-remove", old), ...item("mirror-add", text)];
   }
 
@@ -215,15 +211,18 @@ export class RetainDbConnection implements Connection {
 
   /** Undefined when there is none, or when this server and project know it. */
   #soulItem(): NewItem | undefined {
-    const read = readTextFile(join(this.#context.home, "SOUL.md"));
+    const path = join(this.#context.home, "SOUL.md");
+    const read = readTextFile(path);
     const content = read.ok ? pyStrip((read.value ?? "").toWellFormed()) : "";
-    const hash = sha256(content);
-    if (content === "" || this.#soulHashes()[this.#soulPlace()] === hash) return undefined;
-    const dedupeKey = `seed ${this.#soulPlace()} ${hash}`;
+    if (content === "" || this.#isSeeded(content)) return undefined;
+    // The time tells a text that came back from one that was sent before.
+    const changedAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+    const dedupeKey = `seed ${this.#soulPlace()} ${sha256(content)} ${changedAt}`;
     return { kind: "seed", sessionId: "", body: { content } satisfies SeedBody, dedupeKey };
   }
 
   async #seed({ content }: SeedBody, key: string, signal: AbortSignal): Promise<void> {
+    if (this.#isSeeded(content)) return; // by the agent of another user
     if (!(await this.#wire.seed(content, "soul_md", key, signal))) return;
     const soul_sha256 = { ...this.#soulHashes(), [this.#soulPlace()]: sha256(content) };
     const written = writeSettings(this.#context.home, SETTINGS_FILE, { soul_sha256 });
@@ -231,12 +230,16 @@ export class RetainDbConnection implements Connection {
       this.#context.log.warn(`SOUL.md will be sent again: ${written.error}`, { provider: "retaindb" });
   }
 
+  #isSeeded(content: string): boolean {
+    return this.#soulHashes()[this.#soulPlace()] === sha256(content);
+  }
+
   #soulHashes(): Readonly<Record<string, unknown>> {
     return fieldsOf(readFile(this.#context.home, SETTINGS_FILE).values.soul_sha256);
   }
 
   #soulPlace(): string {
-    return `${this.#settings.baseUrl} ${this.#settings.project}`;
+    return `${this.#wire.baseUrl} ${this.#settings.project}`;
   }
 
   // ---- Rows of the Python edition ----
@@ -300,7 +303,7 @@ export class RetainDbConnection implements Connection {
   async check(signal: AbortSignal): Promise<string> {
     await this.#wire.check(signal);
     const { project, user } = this.#wire.scope;
-    return `${this.#settings.baseUrl} accepts the key (project ${project}, user ${user}).`;
+    return `${this.#wire.baseUrl} accepts the key (project ${project}, user ${user}).`;
   }
 
   get probe(): Probe {
@@ -332,9 +335,9 @@ function settled(result: PromiseSettledResult<unknown>): unknown {
   return result.status === "fulfilled" ? result.value : undefined;
 }
 
-/** The owner has the Python edition's `default`, so no user of a gateway may be called that. */
+/** The owner has the Python edition's `default`, and `.` and `..` name other folders: no user of a gateway may be called so. */
 function userId(user: string | undefined): string {
   if (user === undefined) return OWNER;
   const id = safeId(user, USER_RULES);
-  return id === OWNER ? `${OWNER}_${sha256(user).slice(0, 12)}` : id;
+  return [OWNER, ".", ".."].includes(id) ? `${id}_${sha256(user).slice(0, 12)}` : id;
 }

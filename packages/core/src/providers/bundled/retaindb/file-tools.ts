@@ -3,20 +3,13 @@
 import { posix } from "node:path";
 import { isRecord, takeCodePoints } from "../../../lib/index.ts";
 import { fieldsOf, numberIn, recordsOf, textIn } from "../../kit/networked/answers.ts";
-import { openForUpload } from "../../kit/networked/local-files.ts";
+import { openFile, type UploadPolicy } from "../../kit/networked/local-files.ts";
 import { type ServiceTool, ToolRefusal } from "../../kit/networked/service.ts";
 import { readBoolean, readNumber } from "../../kit/settings.ts";
+import { failureText, RetainDbError } from "./failure.ts";
 import { forModel } from "./texts.ts";
-import {
-  type Arguments,
-  choice,
-  failureText,
-  optionalText,
-  requiredId,
-  requiredText,
-  tool,
-} from "./tools.ts";
-import { LIST_LIMIT, RetainDbError, type RetainDbWire } from "./wire.ts";
+import { type Arguments, choice, optionalText, requiredId, requiredText, tool } from "./tools.ts";
+import { LIST_LIMIT, type RetainDbWire } from "./wire.ts";
 
 const USERS_FOLDER = "/hermes-users/";
 const SCOPES = ["PROJECT", "USER", "ORG"] as const;
@@ -30,9 +23,10 @@ const NO_FILES = "This RetainDB server keeps no files.";
 
 export type FilePlace = {
   readonly wire: RetainDbWire;
-  /** The Hermes home: nothing in it is uploaded. */
-  readonly home: string;
+  /** Of the memory: everyone, if all users share one. */
   readonly isOwner: boolean;
+  /** Which local files may be uploaded. */
+  readonly uploads: UploadPolicy;
 };
 
 export function fileTools(place: FilePlace): readonly ServiceTool[] {
@@ -118,13 +112,14 @@ export async function eraseFiles(place: FilePlace, isDryRun: boolean, signal: Ab
 }
 
 async function upload(place: FilePlace, args: Arguments, signal: AbortSignal): Promise<object> {
-  const { wire, isOwner } = place;
+  const { wire, uploads } = place;
   const scope = choice(args, "scope", SCOPES, "PROJECT");
-  if (scope === "ORG" && !isOwner)
+  if (scope === "ORG" && !uploads.isOwner)
     throw new ToolRefusal("scope ORG is only for the owner of this memory. Use PROJECT or USER.");
-  const opened = await openForUpload(requiredText(args, "local_path"), place);
+  const opened = await openFile(requiredText(args, "local_path"), uploads);
   if (!opened.ok) throw new ToolRefusal(opened.error);
-  const { name, blob } = opened.value;
+  const { name } = opened.value;
+  const blob = opened.value.blob.slice(0, opened.value.blob.size, mimeType(name));
   const path = remotePath(place, optionalText(args, "remote_path") || `/${name}`);
   const answer = await supported(wire, wire.upload({ blob, name, path, scope }, signal), signal);
   const uploaded = forModel(answer);
@@ -136,6 +131,26 @@ async function upload(place: FilePlace, args: Arguments, signal: AbortSignal): P
     if (!(cause instanceof RetainDbError)) throw cause;
     return { ...uploaded, ingest: { error: failureText(cause) } }; // the file is there
   }
+}
+
+const MIME_TYPES: Readonly<Record<string, string>> = {
+  txt: "text/plain",
+  log: "text/plain",
+  md: "text/markdown",
+  csv: "text/csv",
+  html: "text/html",
+  xml: "application/xml",
+  json: "application/json",
+  yaml: "application/yaml",
+  yml: "application/yaml",
+  pdf: "application/pdf",
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+};
+
+function mimeType(name: string): string {
+  return MIME_TYPES[name.toLowerCase().split(".").at(-1) ?? ""] ?? "application/octet-stream";
 }
 
 type RemoteFile = { readonly id: string; readonly fields: Readonly<Record<string, unknown>> };

@@ -59,6 +59,7 @@ export function moveRows(
   const path = queuePath(home);
   if (!existsSync(path)) return counts;
   using db = new DatabaseSync(path, { timeout: BUSY_MS });
+  db.exec("PRAGMA secure_delete = ON"); // of this connection: what was moved can be forgotten
   if (db.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'pending'").get() === undefined)
     return counts;
   const rows = db.prepare(OWN_ROWS).all({ user, after, limit: ROWS }) as unknown as readonly Row[];
@@ -98,9 +99,10 @@ export function countRows(home: string, user: string, text: string): number {
         "SELECT messages_json FROM pending WHERE coalesce(nullif(user_id, ''), 'default') = :user AND messages_json IS NOT NULL",
       )
       .all({ user }) as unknown as readonly { readonly messages_json: string }[];
-    return rows.filter(({ messages_json }) =>
-      (messagesIn(messages_json, null) ?? []).some(({ content }) => content.includes(text)),
-    ).length;
+    return rows.filter(({ messages_json }) => {
+      const messages = messagesIn(messages_json, null) ?? [{ content: messages_json }];
+      return messages.some(({ content }) => content.includes(text));
+    }).length;
   } catch {
     return 0; // another program has locked the file, or it is not a queue
   }

@@ -2,6 +2,7 @@
 // project to that file; a variable wins over it.
 import { basename } from "node:path";
 import type { ConfigField } from "../../contract.ts";
+import { readUploadRoots, UPLOAD_ROOTS_FIELD } from "../../kit/networked/local-files.ts";
 import type { CommonSettings, Place } from "../../kit/networked/service.ts";
 import {
   COMMON_FIELDS,
@@ -22,6 +23,8 @@ export type RetainDbSettings = CommonSettings & {
   readonly project: string;
   /** A question about the user is asked in every n-th recall of a session, because a language model answers it; 0: never. */
   readonly dialecticCadence: number;
+  /** Folders beside the working directory whose files `retaindb_upload_file` may upload. */
+  readonly uploadRoots: readonly string[];
 };
 
 export const FIELDS: readonly ConfigField[] = [
@@ -54,6 +57,7 @@ export const FIELDS: readonly ConfigField[] = [
     default: "1",
   },
   ...COMMON_FIELDS,
+  UPLOAD_ROOTS_FIELD,
 ];
 
 export function readSettings(place: Place): RetainDbSettings {
@@ -65,6 +69,7 @@ export function readSettings(place: Place): RetainDbSettings {
     baseUrl: readText(RETAINDB_BASE_URL, readText(values.base_url, CLOUD_URL)).replace(/\/+$/, ""),
     project: readText(RETAINDB_PROJECT, readText(values.project, projectOf(place.home))),
     dialecticCadence: Math.floor(readNumber(values.dialectic_cadence, 1, { min: 0, max: 100 })),
+    uploadRoots: readUploadRoots(values.upload_roots),
   };
 }
 

@@ -1,11 +1,12 @@
-// The five tools for memories, and what the file tools share with them: reading arguments, reporting failed requests.
+// The five tools for memories, and what the file tools share with them: reading arguments.
 import { randomUUID } from "node:crypto";
 import { pyStrip } from "../../../lib/index.ts";
 import type { ToolDefinition } from "../../../tools/index.ts";
 import { type ServiceTool, ToolRefusal } from "../../kit/networked/service.ts";
 import { readNumber } from "../../kit/settings.ts";
+import { failureText, RetainDbError } from "./failure.ts";
 import { forModel, overlayOf } from "./texts.ts";
-import { MEMORY_UNITS, type MemoryType, RetainDbError, type RetainDbWire } from "./wire.ts";
+import { MEMORY_UNITS, type MemoryType, type RetainDbWire } from "./wire.ts";
 
 export const DEFAULT_IMPORTANCE = 0.7;
 const DEFAULT_TOP_K = 8;
@@ -144,12 +145,6 @@ export function tool({
       }
     },
   };
-}
-
-export function failureText({ call, failure }: RetainDbError): string {
-  const { status, detail, message } = failure;
-  if (status === undefined) return message;
-  return `RetainDB ${call.method} ${call.path} failed (${status}): ${detail || message}`;
 }
 
 export function requiredText(args: Arguments, key: string): string {

@@ -2,8 +2,9 @@
 // has is learned from 404 and 405 and remembered for its address.
 
 import { isRecord } from "../../../lib/index.ts";
-import { type HttpCall, type HttpClient, type HttpFailure, ServiceError, segment } from "../../kit/http.ts";
-import { fieldsOf, recordsOf, textIn } from "../../kit/networked/answers.ts";
+import { type HttpCall, type HttpClient, type HttpFailure, segment } from "../../kit/http.ts";
+import { fieldsOf, textIn } from "../../kit/networked/answers.ts";
+import { errorText, RetainDbError } from "./failure.ts";
 import { cutUnits, type ReasoningLevel } from "./texts.ts";
 
 export const TIMEOUT_MS = {
@@ -41,22 +42,6 @@ export type Message = { readonly role: string; readonly content: string; readonl
 /** One user's memories in one project. */
 export type Scope = { readonly project: string; readonly user: string; readonly agent: string };
 
-/** A failed request, with what was asked. */
-export class RetainDbError extends ServiceError {
-  readonly call: HttpCall;
-
-  constructor(failure: HttpFailure, call: HttpCall) {
-    super(failure);
-    this.name = "RetainDbError";
-    this.call = call;
-  }
-
-  /** The path, or what it names, does not exist. */
-  get isUnknown(): boolean {
-    return this.failure.status === 404 || this.failure.status === 405;
-  }
-}
-
 // ---- What is known about a server ----
 
 type Server = {
@@ -82,51 +67,39 @@ function serverAt(baseUrl: string): Server {
 
 export class RetainDbWire {
   readonly scope: Scope;
+  /** Without a user and password. */
+  readonly baseUrl: string;
   readonly #http: HttpClient;
   readonly #apiKey: string;
   readonly #server: Server;
 
   constructor(http: HttpClient, apiKey: string, scope: Scope) {
     this.scope = scope;
+    this.baseUrl = http.baseUrl;
     this.#http = http;
     this.#apiKey = apiKey;
     this.#server = serverAt(http.baseUrl);
   }
 
   context(query: string, sessionId: string, signal: AbortSignal): Promise<unknown> {
-    const { project, user } = this.scope;
-    return this.#send({
-      method: "POST",
-      path: "/v1/context/query",
-      json: {
-        project,
-        query: cutUnits(query, QUERY_UNITS),
-        user_id: user,
-        session_id: sessionId || undefined,
-        include_memories: true,
-        max_tokens: CONTEXT_TOKENS,
-      },
-      isRepeatable: true,
-      signal,
+    return this.#search("/v1/context/query", query, sessionId, signal, {
+      include_memories: true,
+      max_tokens: CONTEXT_TOKENS,
     });
   }
 
   search(query: string, topK: number, sessionId: string, signal: AbortSignal): Promise<unknown> {
-    const { project, user } = this.scope;
-    return this.#send({
-      method: "POST",
-      path: "/v1/memory/search",
-      json: {
-        project,
-        query: cutUnits(query, QUERY_UNITS),
-        user_id: user,
-        session_id: sessionId || undefined,
-        top_k: topK,
-        include_pending: true,
-      },
-      isRepeatable: true,
-      signal,
+    return this.#search("/v1/memory/search", query, sessionId, signal, {
+      top_k: topK,
+      include_pending: true,
     });
+  }
+
+  #search(path: string, query: string, sessionId: string, signal: AbortSignal, more: object) {
+    const { project, user } = this.scope;
+    const about = { project, query: cutUnits(query, QUERY_UNITS), user_id: user };
+    const json = { ...about, session_id: sessionId || undefined, ...more };
+    return this.#send({ method: "POST", path, json, isRepeatable: true, signal });
   }
 
   /** The user's memories. */
@@ -411,13 +384,4 @@ function isSyncRestricted({ status, body }: HttpFailure): boolean {
 export function memoryIdIn(answer: unknown): string {
   const { memory_id, id, memory } = fieldsOf(answer);
   return textIn(memory_id) || textIn(id) || textIn(fieldsOf(memory).id);
-}
-
-/** The words in an error of the server. */
-export function errorText(body: unknown): string | undefined {
-  const { error, message } = fieldsOf(body);
-  const inner = fieldsOf(error);
-  const [issue] = recordsOf(inner.issues);
-  const candidates = [inner.message, error, message, issue?.message, inner.code];
-  return candidates.map(textIn).find((text) => text !== "");
 }
