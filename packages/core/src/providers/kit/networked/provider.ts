@@ -39,6 +39,7 @@ import {
 import { createPrefetchCache, type PrefetchCache } from "../prefetch-cache.ts";
 import { fitChars, hasContext, hasTools } from "../provider-mode.ts";
 import { laneUser, remoteUser } from "./identity.ts";
+import { outgoing } from "./outgoing.ts";
 import { testConnection } from "./self-test.ts";
 import {
   type CommonSettings,
@@ -245,7 +246,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   async prefetch(query: string, { session_id, signal }: RecallOptions): Promise<string> {
     this.#lastRecall = NOTHING;
     const running = this.#running;
-    const text = cleaned(query);
+    const text = outgoing(query);
     if (running === undefined || !hasContext(running.settings.mode) || text === "") return "";
     const recalled = await this.#recall(running, text, session_id || this.#sessionId, signal);
     this.#lastRecall = { ...recalled, text: "" };
@@ -295,7 +296,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   /** Starts the recall for the next turn and does not wait for it. */
   async queuePrefetch(query: string, { session_id }: RecallOptions): Promise<void> {
     const running = this.#running;
-    const text = cleaned(query);
+    const text = outgoing(query);
     if (running === undefined || !hasContext(running.settings.mode) || text === "") return;
     if (this.#closing.signal.aborted || this.#breaker.state === "open") return;
     const { connection, recalls } = running;
@@ -332,7 +333,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     { session_id, messages, signal }: SyncOptions,
   ): Promise<void> {
     const running = this.#writing();
-    const texts = { user: cleaned(user), assistant: cleaned(assistant) };
+    const texts = { user: outgoing(user), assistant: outgoing(assistant) };
     if (running === undefined || (texts.user === "" && texts.assistant === "")) return;
     const sessionId = session_id || this.#sessionId;
     const number = (this.#turns.get(sessionId) ?? 0) + 1;
@@ -351,8 +352,8 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   ): Promise<MemoryWriteReport | undefined> {
     const running = this.#writing();
     if (running === undefined || !running.settings.isMirroring) return undefined;
-    const oldText = old_text === undefined ? undefined : cleaned(old_text); // as it was stored
-    const write: MirrorWrite = { action, target, text: cleaned(content), oldText };
+    const oldText = old_text === undefined ? undefined : outgoing(old_text); // as it was stored
+    const write: MirrorWrite = { action, target, text: outgoing(content), oldText };
     const items = running.connection.mirrorItems(write);
     if (items.length === 0) return undefined;
     const ids = this.#queue(running, items);
@@ -583,9 +584,4 @@ function sumOf(
 ): ForgetReport {
   if (atServer !== undefined) return { ...atServer, erased: atServer.erased + queued };
   return cannotErase === undefined ? { erased: queued } : { erased: queued, remaining: cannotErase };
-}
-
-/** Without fences and blanks at the ends, and without half characters, which no JSON body can carry. */
-function cleaned(text: string): string {
-  return pyStrip(sanitizeContext(text.toWellFormed()));
 }
