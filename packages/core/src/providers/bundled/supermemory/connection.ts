@@ -56,6 +56,7 @@ type Kind = "turn" | "session" | "mirror-add" | "mirror-remove";
 
 export class SupermemoryConnection implements Connection {
   readonly tools: readonly ServiceTool[];
+  readonly recallsEachTurn = true;
   readonly #settings: SupermemorySettings;
   readonly #context: ConnectionContext;
   readonly #containers: Containers;

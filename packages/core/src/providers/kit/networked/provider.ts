@@ -1,5 +1,5 @@
 // A networked memory as a provider. The server is never on the user's path: a finished turn and a curated write go into the outbox, recall is
-// fetched after a turn for the next one, and only the first turn of a session waits for it, at most 3 s.
+// fetched after a turn for the next one. The first turn of a session waits for it, at most 3 s; so does every turn of a service that wants it.
 import { existsSync } from "node:fs";
 import { environmentOf } from "../../../config/index.ts";
 import { type Clock, HermesError, pyStrip, systemClock } from "../../../lib/index.ts";
@@ -270,13 +270,14 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     const { recall } = connection;
     if (recall === undefined) return NOTHING;
     const startedAt = performance.now();
-    if (recalls.has(sessionId)) {
+    const isPaused = () => this.#breaker.state === "open";
+    if (recalls.has(sessionId) && (connection.recallsEachTurn !== true || isPaused())) {
       const prepared = await recalls.take(sessionId, turn, signal);
       if (prepared !== undefined) return prepared;
     }
     // Nothing was prepared for this turn, so this one waits, unless the wait for a hanging server has used up the time.
     const isLate = performance.now() - startedAt > this.#limits.recallMs / 2;
-    if (isLate || this.#breaker.state === "open") return NOTHING;
+    if (isLate || isPaused()) return NOTHING;
     const work = recalls.fetch(sessionId, turn, (fetching) =>
       recall.call(connection, query, {
         sessionId,
