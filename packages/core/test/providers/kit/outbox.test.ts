@@ -105,6 +105,23 @@ describe("a lane", () => {
     expect(four?.id).not.toBe(one?.id);
   });
 
+  it("does not count an attempt that surely did not reach the server", async () => {
+    const home = tempDirectory();
+    const first = testLane(home);
+    addAll(first, ["a"]);
+    const before = server({ ...LATER, isUnsent: true } as typeof LATER);
+    first.start(before.deliver, ten);
+    await first.flush(5_000);
+    first.close();
+    const second = testLane(home);
+    const after = server(LATER);
+    second.start(after.deliver, ten);
+    await second.flush(5_000);
+    await second.flush(5_000);
+    expect(before.batches[0]?.attempt).toBe(1);
+    expect(after.batches.map(({ attempt }) => attempt).slice(0, 2)).toEqual([1, 2]);
+  });
+
   it("counts the attempt on disk before the request goes out", async () => {
     const home = tempDirectory();
     const lane = testLane(home);
