@@ -67,8 +67,6 @@ export class Mem0Connection implements Connection, UserMemory {
   readonly #readable: Filter;
   /** What belongs to this user and can be erased. */
   readonly #own: Filter;
-  /** A batch of which no attempt has reached Mem0. */
-  #unsent: string | undefined;
 
   constructor(settings: Mem0Settings, { http, user }: Pick<ConnectionContext, "http" | "user">) {
     const client = http({
@@ -166,9 +164,12 @@ export class Mem0Connection implements Connection, UserMemory {
       }
     } catch (cause) {
       if (!(cause instanceof ServiceError)) throw cause;
-      return isWaitingForUser(cause.failure)
-        ? { kind: "blocked", reason: cause.failure.message }
-        : deliveryOf(cause.failure);
+      const { failure } = cause;
+      const delivery: Delivery = isWaitingForUser(failure)
+        ? { kind: "blocked", reason: failure.message }
+        : deliveryOf(failure);
+      const isCounted = delivery.kind !== "later" && delivery.kind !== "blocked";
+      return isCounted ? delivery : { ...delivery, isUnsent: !failure.mayHaveHappened };
     }
   }
 
@@ -178,16 +179,9 @@ export class Mem0Connection implements Connection, UserMemory {
     memory: Pick<NewMemory, "messages" | "isVerbatim" | "metadata">,
     signal: AbortSignal,
   ): Promise<Added | undefined> {
-    const isUnsent = attempt === 1 || this.#unsent === id;
-    if (!isUnsent && (await this.#hasArrived(id, signal))) return undefined;
-    this.#unsent = undefined;
+    if (attempt > 1 && (await this.#hasArrived(id, signal))) return undefined;
     const metadata = { ...memory.metadata, [BATCH_MARK]: id };
-    try {
-      return await this.#api.add({ ...this.#ids(), ...memory, metadata }, signal);
-    } catch (cause) {
-      if (isUnsent && cause instanceof ServiceError && !cause.failure.mayHaveHappened) this.#unsent = id;
-      throw cause;
-    }
+    return await this.#api.add({ ...this.#ids(), ...memory, metadata }, signal);
   }
 
   async #hasArrived(batchId: string, signal: AbortSignal): Promise<boolean> {

@@ -102,7 +102,7 @@ export class SupermemoryApi {
   }
 
   async profile(
-    { tag, query, timeoutMs }: { tag: string; query?: string; timeoutMs?: number },
+    { tag, query, ...limits }: { tag: string; query?: string; timeoutMs?: number; repeats?: number },
     signal: AbortSignal,
   ): Promise<Profile> {
     const json = {
@@ -114,7 +114,7 @@ export class SupermemoryApi {
       path: "/v4/profile",
       json,
       signal,
-      timeoutMs,
+      ...limits,
       isRepeatable: true,
     } as const;
     return profileIn(await this.#http.send(call));

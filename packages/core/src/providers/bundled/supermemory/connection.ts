@@ -134,8 +134,9 @@ export class SupermemoryConnection implements Connection {
     const { isRecalling, timeoutMs, profileFrequency, maxResults, maxChars } = this.#settings;
     const asked = takeCodePoints(withoutInjected(query), RECALL_QUERY_CHARS);
     if (!this.#isActive || !isRecalling || asked === "") return NOTHING;
-    const call = { tag: this.#tag, query: asked, timeoutMs: Math.min(timeoutMs, RECALL_MS) };
-    const profile = await this.#api.profile(call, signal);
+    // A user waits: a server that is down is asked once.
+    const limits = { timeoutMs: Math.min(timeoutMs, RECALL_MS), repeats: 0 };
+    const profile = await this.#api.profile({ tag: this.#tag, query: asked, ...limits }, signal);
     const hasProfile = shownInTurn <= 1 || shownInTurn % profileFrequency === 0;
     return formatRecall(profile, { hasProfile, maxResults, maxChars, now: this.#context.clock.now() });
   }
