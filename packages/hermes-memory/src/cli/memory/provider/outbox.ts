@@ -106,6 +106,9 @@ export const send: CommandBody = async (input, context) => {
       notes: userNotes,
     };
   const progress = progressDisplay(context.io);
+  const startedAt = new Date().toISOString();
+  /** Of an earlier process: the key may have been corrected since. */
+  const isOld = ({ last_error }: LaneJson) => (last_error?.at ?? "") < startedAt;
   const { value: isInterrupted, notes } = await withActiveProvider(context, "outbox", () =>
     context.io.untilInterrupted(async (signal) => {
       const until = performance.now() + seconds * 1000;
@@ -113,8 +116,8 @@ export const send: CommandBody = async (input, context) => {
         const lane = waits();
         const left = lane === undefined ? 0 : lane.waiting;
         progress.show({ step: "sending", done: Math.max(0, first - left), total: first });
-        if (left === 0 || lane?.blocked != null || performance.now() >= until || signal.aborted)
-          return signal.aborted;
+        const isBlocked = lane?.blocked != null && !isOld(lane);
+        if (left === 0 || isBlocked || performance.now() >= until || signal.aborted) return signal.aborted;
         await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
       }
     }),
