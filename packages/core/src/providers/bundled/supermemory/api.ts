@@ -317,7 +317,7 @@ export async function eraseContainers(
     if (!isWhole && documents.length + memories > 0) kept.push(tag);
   }
   if (kept.length === 0) return { erased };
-  const remaining = `The server cannot delete containers. Memories without a document may be left in ${kept.join(", ")}: delete them in its console.`;
+  const remaining = `The server cannot delete containers. Memories without a document may be left in ${kept.join(", ")}; they have to be deleted there by hand.`;
   return { erased, remaining };
 }
 

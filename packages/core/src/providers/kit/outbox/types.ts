@@ -104,7 +104,7 @@ export type Mirrored = { readonly target: string; readonly text: string; readonl
 
 export interface Mirrors {
   add(mirrored: Mirrored): void;
-  /** The mirrored entry with this text; else the only one that contains it. */
+  /** The mirrored entry with exactly this text: another one that contains it is another entry. */
   find(target: string, text: string): readonly Mirrored[];
   /** Every mirrored entry of both targets that contains the text. */
   containing(text: string): readonly Mirrored[];
