@@ -154,13 +154,12 @@ export function recallContract({ it, expect }: Suite, harness: ProviderHarness):
     async (test) => {
       const { provider } = await start(test, harness);
       await provider.onMemoryWrite?.("add", "memory", ENTRY, {});
-      await provider.onMemoryWrite?.("replace", "memory", "The kiln is fired at 1180 now", {
-        old_text: "1240",
-      });
+      const colder = "The kiln is fired at 1180 now";
+      await provider.onMemoryWrite?.("replace", "memory", colder, { old_text: ENTRY });
       const changed = await provider.prefetch?.("how hot is the kiln fired?", OPTIONS);
       expect(changed).toContain("1180");
       expect(changed).not.toContain("1240");
-      await provider.onMemoryWrite?.("remove", "memory", "", { old_text: "1180" });
+      await provider.onMemoryWrite?.("remove", "memory", "", { old_text: colder });
       expect((await provider.prefetch?.("how hot is the kiln fired?", OPTIONS)) ?? "").not.toContain("1180");
     },
   );

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openMemory } from "../../../core/src/memory/index.ts";
 import { writePlugin } from "../../../core/test/fakes/plugins.ts";
+import { FakeMem0 } from "../../../core/test/fakes/servers/mem0.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { Finding } from "../../src/cli/doctor/finding.ts";
 import { runHere, runHermes, runJson } from "./run.ts";
@@ -224,4 +225,19 @@ describe("hermes memory outbox of a home where nothing waits", () => {
     expect(outcome.code).toBe(code);
     expect(outcome.stderr).toContain(message);
   });
+});
+
+it("hermes memory outbox send waits for the server, although an earlier process was refused", async () => {
+  const home = tempDirectory();
+  const fake = await new FakeMem0().start();
+  onTestFinished(() => fake.stop());
+  writeFileSync(join(home, "config.yaml"), "memory:\n  provider: mem0\n");
+  const env = { MEM0_HOST: fake.url, MEM0_API_KEY: KEY };
+  fake.requireAuth("another key");
+  expect((await runHermes(["memory", "add", "Likes tea"], { home, env })).stderr).toContain("401");
+  fake.requireAuth(KEY);
+  fake.delayNext(3_000); // longer than the end of a command waits
+  const sent = await runHermes(["memory", "outbox", "send"], { home, env });
+  expect(sent.stdout).toBe("Sent 1 write to 'mem0'.\n");
+  expect(fake.memories("hermes-user")).toMatchObject([{ memory: "Likes tea" }]);
 });

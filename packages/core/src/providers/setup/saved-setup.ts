@@ -14,7 +14,7 @@ import { describeCause, err, HermesError, isRecord, ok, type Result } from "../.
 import { redactSecrets } from "../../security/index.ts";
 import { type ConfigField, DEADLINES_MS, type MemoryProvider } from "../contract.ts";
 import { runForeign } from "../kit/foreign-code.ts";
-import { readSettings } from "../kit/settings.ts";
+import { readSettings, writeSettings } from "../kit/settings.ts";
 import { type EnvAnswer, type Existing, type SplitAnswers, variableOf } from "./questions.ts";
 
 type SetupToSave = SplitAnswers & {
@@ -57,7 +57,8 @@ export async function saveSetup(
   const secrets = setup.secrets.map((answer) => ({ answer, outcome: saveSecret(setup.home, answer) }));
   const variables = secrets.filter(({ outcome }) => outcome.ok).map(({ answer }) => answer.variable);
   if (variables.length > 0) written.push({ step: "secrets", path: envFilePath(setup.home), variables });
-  for (const { outcome } of secrets)
+  const dropped = dropOldSecrets(setup);
+  for (const outcome of [...secrets.map((each) => each.outcome), dropped])
     if (!outcome.ok) failed.push({ step: "secrets", message: outcome.error });
 
   const inEnvironment = new Set(setup.secrets.map(({ key }) => key));
@@ -95,6 +96,15 @@ function saveSecret(home: string, { variable, value }: EnvAnswer): Result<void, 
   } catch (cause) {
     return err(`${variable} is not saved. ${explain(cause)}`);
   }
+}
+
+/** A key in the provider's own file, where the Python edition lets people keep it, may win over the new one in `.env`. */
+function dropOldSecrets({ home, name, secrets }: SetupToSave): Result<unknown, string> {
+  const fileName = `${name}.json`;
+  const { values } = readSettings(home, fileName);
+  const old = secrets.filter(({ key, isSecret }) => isSecret && Object.hasOwn(values, key));
+  if (old.length === 0) return ok(undefined);
+  return writeSettings(home, fileName, Object.fromEntries(old.map(({ key }) => [key, undefined])));
 }
 
 async function activate(home: string, name: string): Promise<Result<void, string>> {

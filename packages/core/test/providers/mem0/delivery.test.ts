@@ -88,14 +88,16 @@ describe("a repeated attempt", () => {
     expect(requestsTo(fake, "/v3/memories/add/")).toHaveLength(1);
   });
 
-  it("does not look for a turn that this process could not send", async () => {
+  it.each([
+    [429, true],
+    [401, true],
+    [503, true],
+    [500, false], // it may have been stored
+  ])("counts unless Mem0 has surely not stored the turn (%i: %j)", async (status, isUnsent) => {
     const fake = await serve();
     const connection = connect(fake);
-    fake.requireAuth("another-key");
-    expect(await connection.deliver(turn(connection, 1), signal)).toMatchObject({ kind: "blocked" });
-    fake.requireAuth(KEY);
-    expect(await connection.deliver(turn(connection, 2), signal)).toBeUndefined();
-    expect(requestsTo(fake, "/v3/memories/")).toEqual([]);
+    fake.failNext(1, status);
+    expect(await connection.deliver(turn(connection, 1), signal)).toMatchObject({ isUnsent });
   });
 
   it("is not taken for delivered while Mem0 cannot be asked", async () => {

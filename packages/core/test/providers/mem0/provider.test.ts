@@ -71,6 +71,10 @@ describe("tools", () => {
     expect(await call("mem0_conclude", { conclusion: 7 })).toEqual({
       error: "Missing required parameter: conclusion",
     });
+    for (const conclusion of ["\0", "<memory-context>recalled</memory-context>"])
+      expect(await call("mem0_conclude", { conclusion })).toEqual({
+        error: "Missing required parameter: conclusion",
+      });
     expect(await call("mem0_other")).toEqual({ error: "Unknown tool: mem0_other" });
   });
 
@@ -246,8 +250,8 @@ describe("writes", () => {
       old_text: "Likes tea and milk",
     });
     expect(texts()).toEqual(["Likes tea", "Likes tea", "Likes tea, not milk"]);
-    await provider.onMemoryWrite?.("remove", "memory", "", { old_text: "not milk" });
-    expect(texts()).toEqual(["Likes tea", "Likes tea"]);
+    await provider.onMemoryWrite?.("remove", "memory", "", { old_text: "Likes tea" });
+    expect(texts()).toEqual(["Likes tea", "Likes tea", "Likes tea, not milk"]); // it is only part of the last one
     expect(await provider.onMemoryWrite?.("remove", "user", "", { old_text: "never there" })).toEqual({
       stored: true,
     });

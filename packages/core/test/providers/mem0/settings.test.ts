@@ -116,7 +116,8 @@ describe("saving", () => {
       timeout: 12.5,
     });
     expect(statSync(path).mode & 0o777).toBe(0o600);
-    expect(savedAnswers(place)).toMatchObject({ user_id: "ann" });
+    const env = { MEM0_USER_ID: "bob", MEM0_AGENT_ID: "scout" };
+    expect(savedAnswers({ ...place, env })).toMatchObject({ user_id: "ann", agent_id: "scout" });
     expect(savedAnswers(place)).not.toHaveProperty("api_key");
   });
 });

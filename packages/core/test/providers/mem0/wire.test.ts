@@ -1,11 +1,6 @@
 // What goes over the wire to Mem0, beside the recorded requests of its official client, and how answers are read.
 import { describe, expect, it } from "vitest";
-import {
-  type Filter,
-  messageIn,
-  PlatformApi,
-  SelfHostedApi,
-} from "../../../src/providers/bundled/mem0/wire.ts";
+import { type Filter, PlatformApi, SelfHostedApi } from "../../../src/providers/bundled/mem0/wire.ts";
 import { Breaker } from "../../../src/providers/kit/breaker.ts";
 import { createHttpClient } from "../../../src/providers/kit/http.ts";
 import type { FakeMem0 } from "../../fakes/servers/mem0.ts";
@@ -28,7 +23,6 @@ function clientOf(fake: FakeMem0) {
     timeoutMs: 5_000,
     breaker: new Breaker({ failures: 5 }),
     closing: signal,
-    messageOf: messageIn,
   });
 }
 
@@ -250,15 +244,4 @@ describe("a self-hosted server", () => {
     await expect(api.search("tea", USER, SEARCH, signal)).rejects.toThrow("the database is gone");
     expect(fake.requests).toHaveLength(1);
   });
-});
-
-it.each([
-  [{ detail: "a", error: "b" }, "a"],
-  [{ error: "b", details: { message: "c" } }, "b"],
-  [{ details: { message: "c" } }, "c"],
-  [{ detail: [{ loc: ["body", "query"], msg: "Field required" }] }, "body.query: Field required"],
-  ["text", undefined],
-  [null, undefined],
-])("the message of the error %j is %j", (body, message) => {
-  expect(messageIn(body)).toBe(message);
 });

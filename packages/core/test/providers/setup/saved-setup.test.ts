@@ -57,6 +57,17 @@ describe("saving a setup", () => {
     expect(read(home, "config.yaml")).toBe("# my notes\nmemory:\n  provider: notes # for now\n");
   });
 
+  it("takes an old secret out of the provider's file, where it could win over the new one", async () => {
+    const home = tempDirectory();
+    writeFileSync(join(home, "notes.json"), JSON.stringify({ token: "old", mode: "cloud" }));
+    const silent = provider({ saveConfig: () => {} });
+    const setup = { home, name: "notes", provider: silent, settings: { mode: "cloud" }, secrets: [] };
+    await saveSetup(setup);
+    expect(JSON.parse(read(home, "notes.json"))).toEqual({ token: "old", mode: "cloud" });
+    expect(await saveSetup({ ...setup, secrets: [TOKEN] })).toMatchObject({ activated: true });
+    expect(JSON.parse(read(home, "notes.json"))).toEqual({ mode: "cloud" });
+  });
+
   it("without answers only activates, and creates no .env", async () => {
     const home = tempDirectory();
     const outcome = await saveSetup({ home, name: "1.10", provider: provider(), settings: {}, secrets: [] });

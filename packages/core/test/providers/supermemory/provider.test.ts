@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vit
 import { silentLogger } from "../../../src/lib/logger.ts";
 import type { OpenAiMessage } from "../../../src/message/index.ts";
 import { type InitializeOptions, MemoryManager, type MemoryProvider } from "../../../src/providers/index.ts";
+import { readOutbox } from "../../../src/providers/kit/outbox/commands.ts";
 import { ToolTable } from "../../../src/tools/index.ts";
 import { FakeSupermemory } from "../../fakes/servers/supermemory.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
@@ -254,13 +255,30 @@ describe("a conversation", () => {
     expect(conversations()[0]?.metadata).toMatchObject({ partial: !reset, message_count: 2 });
   });
 
-  it("that was cut is neither sent nor closed", async () => {
+  it("loses a turn that is undone before it was sent; an unfinished one takes back nothing", async () => {
     const provider = await start();
-    await sync(provider, "Turn 1");
-    await provider.onSessionSwitch?.("sess-1", { ...SWITCH, rewound: true });
+    const undo = () => provider.onSessionSwitch?.("sess-1", { ...SWITCH, rewound: true });
+    await sync(provider, "Turn 1", "Turn 2", "Turn 3");
+    await undo();
+    await provider.onTurnStart?.(3, "interrupted", {});
+    await undo();
     expect(conversations()).toEqual([]);
     await provider.onSessionEnd?.([], {});
-    expect(conversations()).toHaveLength(1);
+    expect(said()).toEqual(["Turn 1", "Turn 2"]);
+    await undo();
+    expect(said()).toEqual(["Turn 1", "Turn 2"]);
+  });
+
+  it("waits for a correct address while the server has no such calls", async () => {
+    const home = tempDirectory();
+    const provider = await start({ home, file: { capture_turns: 1 } });
+    fake.fail(404, { error: "Not Found" });
+    await sync(provider, "Turn 1");
+    await expect.poll(() => readOutbox(home)[0]?.state.blocked).toContain("base URL");
+    await expect.poll(() => fake.requests.length).toBeGreaterThan(8);
+    expect(readOutbox(home)[0]?.state.dead).toBe(0);
+    fake.recover();
+    await expect.poll(() => fake.documents("hermes")).toHaveLength(1);
   });
 
   it("of a caller that has only its messages is sent once, users and assistants alone", async () => {
@@ -399,6 +417,23 @@ describe("recall", () => {
     expect(provider.recallStatus?.()).toMatchObject({ provider_label: "Supermemory", count: 1 });
   });
 
+  it("is for the message of the turn; what was prepared is used when the server does not answer", async () => {
+    const provider = await start();
+    for (const content of ["The cat is called Miso", "The bicycle is red"])
+      await call(provider, "supermemory_store", { content });
+    await provider.onTurnStart?.(2, "cat called", {});
+    await provider.queuePrefetch?.("cat called", SESSION);
+    await expect.poll(() => posts("/v4/profile").length).toBe(1);
+    await provider.onTurnStart?.(3, "bicycle red", {});
+    expect(await provider.prefetch?.("bicycle red", SESSION)).toContain("The bicycle is red");
+    await provider.queuePrefetch?.("cat called", SESSION);
+    await expect.poll(() => posts("/v4/profile").length).toBe(3);
+    await expect.poll(() => provider.prefetch?.("", SESSION)).toBe(""); // lets the answer arrive
+    fake.fail(422, { error: "broken" });
+    await provider.onTurnStart?.(4, "bicycle red", {});
+    expect(await provider.prefetch?.("bicycle red", SESSION)).toContain("The cat is called Miso");
+  });
+
   it("asks with the first 200 characters, and not at all with auto_recall: false", async () => {
     const provider = await start();
     await provider.prefetch?.("窯".repeat(500), SESSION);
@@ -457,6 +492,16 @@ describe("tools", () => {
     expect(fake.documents("hermes").map(({ metadata }) => metadata)).toEqual([
       { type: "preference", nested: '{"a":1}', sm_source: "hermes" },
     ]);
+  });
+
+  it("send no NUL, half characters or recalled blocks", async () => {
+    const provider = await start();
+    const content = "Tea\0 \ud800 <supermemory-context>old</supermemory-context>is green";
+    await call(provider, "supermemory_store", { content });
+    expect(fake.documents("hermes")[0]?.content).toBe("Tea \ufffd is green");
+    await sync(provider, "Turn\0 1");
+    await provider.onSessionEnd?.([], {});
+    expect(said()).toEqual(["Turn 1"]);
   });
 
   it("search with a percentage and a clamped limit", async () => {
@@ -580,12 +625,14 @@ describe("curated entries", () => {
     ]);
     await provider.shutdown?.({});
     const later = await start({ home });
-    await later.onMemoryWrite?.("replace", "memory", "The kiln is cold", { old_text: "kiln is hot" });
+    await later.onMemoryWrite?.("replace", "memory", "The kiln is cold", { old_text: "The kiln is hot" });
     await later.onMemoryWrite?.("remove", "user", "", { old_text: "The kiln is hot" });
     expect(fake.documents("hermes").map(({ content }) => content)).toEqual(["The kiln is cold"]);
-    expect(await later.onMemoryWrite?.("remove", "user", "", { old_text: "never there" })).toEqual({
+    // An entry that was never mirrored, and is part of one that was.
+    expect(await later.onMemoryWrite?.("remove", "memory", "", { old_text: "The kiln" })).toEqual({
       stored: true,
     });
+    expect(fake.documents("hermes")).toHaveLength(1);
   });
 });
 
@@ -611,6 +658,25 @@ describe("erasing", () => {
     expect(JSON.stringify(fake.memories("hermes"))).not.toContain(SECRET);
     expect(said()).toEqual(["The crane is blue", "And the glaze is celadon"]);
     expect(fake.documents("hermes").map(({ content }) => content)).toContain("The kiln is hot");
+  });
+
+  it("takes a memory that was written directly, although a document contains its text", async () => {
+    const provider = await start();
+    await provider.onMemoryWrite?.("add", "memory", `The whole ${SECRET} of the kiln`, {});
+    fake.store.addMemory({ memory: SECRET, containerTag: "hermes", documentId: "of_another_text" });
+    expect(await provider.forget?.(SECRET, {})).toMatchObject({ erased: 2 });
+    expect(fake.store.live("hermes")).toEqual([]);
+  });
+
+  it("says what is left where containers cannot be deleted", async () => {
+    const provider = await start();
+    fake.store.addMemory({ memory: SECRET, containerTag: "hermes", documentId: "none" });
+    fake.delayNext(0, 2); // the list and the count; then the container
+    fake.failNext(1, 404, { error: "Not Found" });
+    expect(await provider.eraseUser?.({})).toMatchObject({
+      erased: 0,
+      remaining: expect.stringContaining("hermes"),
+    });
   });
 
   it("lists all pages", async () => {

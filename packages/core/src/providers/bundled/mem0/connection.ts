@@ -3,10 +3,9 @@
 // Mem0 has no idempotency key. Every queued write therefore carries the id of its batch in the metadata of the memories it makes; before
 // a repeated attempt, Mem0 is asked whether it has memories with this id.
 import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
-import { takeCodePoints } from "../../../lib/index.ts";
-import { sanitizeContext } from "../../../security/index.ts";
+import { pyStrip, takeCodePoints } from "../../../lib/index.ts";
 import type { ForgetReport } from "../../contract.ts";
+import { pause } from "../../kit/deadline.ts";
 import { deliveryOf, type HttpFailure, ServiceError } from "../../kit/http.ts";
 import { type Fields, fieldsOf, recordsOf, textIn } from "../../kit/networked/answers.ts";
 import type {
@@ -30,7 +29,6 @@ import {
   type Mem0Api,
   type Memory,
   type Message,
-  messageIn,
   type NewMemory,
   PlatformApi,
   type Search,
@@ -69,15 +67,12 @@ export class Mem0Connection implements Connection, UserMemory {
   readonly #readable: Filter;
   /** What belongs to this user and can be erased. */
   readonly #own: Filter;
-  /** A batch of which no attempt has reached Mem0. */
-  #unsent: string | undefined;
 
   constructor(settings: Mem0Settings, { http, user }: Pick<ConnectionContext, "http" | "user">) {
     const client = http({
       baseUrl: baseUrlOf(settings),
       headers: () => authHeaders(settings),
       timeoutMs: settings.timeoutMs,
-      messageOf: messageIn,
     });
     this.#settings = settings;
     this.#api = settings.edition === "oss" ? new SelfHostedApi(client) : new PlatformApi(client);
@@ -114,8 +109,7 @@ export class Mem0Connection implements Connection, UserMemory {
   }
 
   async search(query: string, search: Search, signal: AbortSignal): Promise<readonly Memory[]> {
-    const text = outgoing(query, QUERY_CHARS);
-    return text === "" ? [] : await this.#api.search(text, this.#readable, search, signal);
+    return await this.#api.search(takeCodePoints(query, QUERY_CHARS), this.#readable, search, signal);
   }
 
   async profile(signal: AbortSignal): Promise<Listing> {
@@ -126,19 +120,17 @@ export class Mem0Connection implements Connection, UserMemory {
 
   turnItems({ sessionId, user, assistant }: Turn): readonly NewItem[] {
     const said: readonly Message[] = [
-      { role: "user", content: outgoing(user) },
-      { role: "assistant", content: outgoing(assistant) },
+      { role: "user", content: takeCodePoints(user, MESSAGE_CHARS) },
+      { role: "assistant", content: takeCodePoints(assistant, MESSAGE_CHARS) },
     ];
     const messages = said.filter(({ content }) => content !== "");
-    return messages.length === 0 ? [] : [{ kind: "turn", sessionId, body: { messages } }];
+    return [{ kind: "turn", sessionId, body: { messages } }];
   }
 
   /** The old entry is removed first: the new one may contain its text. */
   mirrorItems({ action, target, text, oldText = "" }: MirrorWrite): readonly NewItem[] {
-    const item = (kind: string, words: string): readonly NewItem[] => {
-      const sent = outgoing(words);
-      return sent === "" ? [] : [{ kind, sessionId: "", body: { target, text: sent } }];
-    };
+    const item = (kind: string, entry: string): readonly NewItem[] =>
+      entry === "" ? [] : [{ kind, sessionId: "", body: { target, text: entry } }];
     return [
       ...(action === "add" ? [] : item("mirror-remove", oldText)),
       ...(action === "remove" ? [] : item("mirror-add", text)),
@@ -172,9 +164,12 @@ export class Mem0Connection implements Connection, UserMemory {
       }
     } catch (cause) {
       if (!(cause instanceof ServiceError)) throw cause;
-      return isWaitingForUser(cause.failure)
-        ? { kind: "blocked", reason: cause.failure.message }
-        : deliveryOf(cause.failure);
+      const { failure } = cause;
+      const delivery: Delivery = isWaitingForUser(failure)
+        ? { kind: "blocked", reason: failure.message }
+        : deliveryOf(failure);
+      const isCounted = delivery.kind !== "later" && delivery.kind !== "blocked";
+      return isCounted ? delivery : { ...delivery, isUnsent: !failure.mayHaveHappened };
     }
   }
 
@@ -184,16 +179,9 @@ export class Mem0Connection implements Connection, UserMemory {
     memory: Pick<NewMemory, "messages" | "isVerbatim" | "metadata">,
     signal: AbortSignal,
   ): Promise<Added | undefined> {
-    const isUnsent = attempt === 1 || this.#unsent === id;
-    if (!isUnsent && (await this.#hasArrived(id, signal))) return undefined;
-    this.#unsent = undefined;
+    if (attempt > 1 && (await this.#hasArrived(id, signal))) return undefined;
     const metadata = { ...memory.metadata, [BATCH_MARK]: id };
-    try {
-      return await this.#api.add({ ...this.#ids(), ...memory, metadata }, signal);
-    } catch (cause) {
-      if (isUnsent && cause instanceof ServiceError && !cause.failure.mayHaveHappened) this.#unsent = id;
-      throw cause;
-    }
+    return await this.#api.add({ ...this.#ids(), ...memory, metadata }, signal);
   }
 
   async #hasArrived(batchId: string, signal: AbortSignal): Promise<boolean> {
@@ -205,8 +193,7 @@ export class Mem0Connection implements Connection, UserMemory {
   }
 
   async conclude(text: string, signal: AbortSignal): Promise<Added["state"]> {
-    const sent = outgoing(sanitizeContext(text.toWellFormed()));
-    return await this.#settled(await this.#api.add({ ...this.#ids(), ...verbatim(sent) }, signal), signal);
+    return await this.#settled(await this.#api.add({ ...this.#ids(), ...verbatim(text) }, signal), signal);
   }
 
   /** Waits a moment until Mem0 has stored it. Throws when Mem0 reports that it could not. */
@@ -226,12 +213,10 @@ export class Mem0Connection implements Connection, UserMemory {
     return "queued";
   }
 
-  /** Mirrored entries with exactly this text; else those that contain it. */
   async #removeMirrored(target: string, text: string, signal: AbortSignal): Promise<void> {
     const entries = await this.#marked({ ...MIRRORED, target }, signal);
-    const same = entries.filter((entry) => entry.text === text);
     await this.#removeEach(
-      same.length > 0 ? same : entries.filter((entry) => entry.text.includes(text)),
+      entries.filter((entry) => pyStrip(entry.text) === text),
       signal,
     );
   }
@@ -341,7 +326,8 @@ function isWaitingForUser({ kind, status, detail }: HttpFailure): boolean {
   return kind === "not-found" || (status === 413 && /quota|limit|plan|usage/i.test(detail));
 }
 
-function verbatim(content: string): Pick<NewMemory, "messages" | "isVerbatim"> {
+function verbatim(text: string): Pick<NewMemory, "messages" | "isVerbatim"> {
+  const content = takeCodePoints(text, MESSAGE_CHARS);
   return { messages: [{ role: "user", content }], isVerbatim: true };
 }
 
@@ -351,14 +337,4 @@ function messagesIn({ messages }: Fields): readonly Message[] {
     role: role === "assistant" ? "assistant" : "user",
     content: textIn(content),
   }));
-}
-
-/** NUL, which many databases refuse, is left out. */
-function outgoing(text: string, maxChars = MESSAGE_CHARS): string {
-  return takeCodePoints(text.replaceAll("\0", ""), maxChars);
-}
-
-/** Never rejects: the request after it notices the end. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (ms > 0) await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

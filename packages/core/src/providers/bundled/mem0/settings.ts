@@ -50,7 +50,7 @@ export const FIELDS: readonly ConfigField[] = [
   },
   {
     key: "api_key",
-    description: "Mem0 API key",
+    description: "Mem0 API key (any word for a server of yours that wants none)",
     secret: true,
     required: true,
     env_var: "MEM0_API_KEY",
@@ -134,9 +134,10 @@ export function saveMem0Settings(values: Readonly<Record<string, string>>, home:
   saveValues(values, FIELDS, { home, fileName: SETTINGS_FILE });
 }
 
-/** Without the key. */
+/** Without the key. With the ids of the environment, which setup would replace by its defaults otherwise. */
 export function savedAnswers(place: Place): Readonly<Record<string, unknown>> {
-  return withoutUndefined({ ...fileValues(place, SETTINGS_FILE), api_key: undefined });
+  const { MEM0_USER_ID: user_id, MEM0_AGENT_ID: agent_id } = place.env;
+  return withoutUndefined({ user_id, agent_id, ...fileValues(place, SETTINGS_FILE), api_key: undefined });
 }
 
 export function missingSetting({ apiKey, edition, host }: Mem0Settings): string | undefined {

@@ -1,5 +1,6 @@
 // The tools `mem0_profile`, `mem0_search` and `mem0_conclude`: schemas, arguments, answers.
-import { codePointLength, pyStrip } from "../../../lib/index.ts";
+import { codePointLength } from "../../../lib/index.ts";
+import { outgoing } from "../../kit/networked/outgoing.ts";
 import { type ServiceTool, ToolRefusal } from "../../kit/networked/service.ts";
 import { readBoolean, readNumber } from "../../kit/settings.ts";
 import type { Added, Listing, Memory, Search } from "./wire.ts";
@@ -107,7 +108,7 @@ function searchOf({ top_k, rerank }: Arguments): Search {
 
 function requiredText(args: Arguments, key: string): string {
   const value = args[key];
-  const text = typeof value === "string" ? pyStrip(value) : "";
+  const text = typeof value === "string" ? outgoing(value) : "";
   if (text === "") throw new ToolRefusal(`Missing required parameter: ${key}`);
   return text;
 }

@@ -346,13 +346,3 @@ async function removed(http: HttpClient, path: string, signal: AbortSignal): Pro
   });
   if (!answer.ok && answer.error.kind !== "not-found") throw new ServiceError(answer.error);
 }
-
-/** The text in an error body: `detail` (a text, or FastAPI's list), else `error`, else `details.message`. */
-export function messageIn(body: unknown): string | undefined {
-  const { detail, error, details } = fieldsOf(body);
-  const problems = recordsOf(detail).map(({ loc, msg }) =>
-    [Array.isArray(loc) ? loc.join(".") : "", textIn(msg)].filter((part) => part !== "").join(": "),
-  );
-  const texts = [textIn(detail), problems.join("; "), textIn(error), textIn(fieldsOf(details).message)];
-  return texts.find((text) => text !== "");
-}

@@ -102,7 +102,7 @@ export class SupermemoryApi {
   }
 
   async profile(
-    { tag, query, timeoutMs }: { tag: string; query?: string; timeoutMs?: number },
+    { tag, query, ...limits }: { tag: string; query?: string; timeoutMs?: number; repeats?: number },
     signal: AbortSignal,
   ): Promise<Profile> {
     const json = {
@@ -114,7 +114,7 @@ export class SupermemoryApi {
       path: "/v4/profile",
       json,
       signal,
-      timeoutMs,
+      ...limits,
       isRepeatable: true,
     } as const;
     return profileIn(await this.#http.send(call));
@@ -281,16 +281,17 @@ export async function forgetText(
   let erased = 0;
   let hidden = 0;
   for (const tag of tags) {
-    const documents = await withContents(api, tag, signal);
-    const doomed = documents.filter(({ content }) => content.includes(text));
-    const hits = await api.search(text, { tag, limit: SEARCH_LIMIT, mode: "memories", threshold: 0 }, signal);
-    const isOfDocument = (memory: string) => doomed.some(({ content }) => content.includes(memory));
-    const memories = hits.filter((hit) => hit.text.includes(text) && !isOfDocument(hit.text));
-    if (!isDryRun) {
-      await inParallel(doomed, ({ id }) => api.deleteDocument(id, signal));
-      await inParallel(memories, ({ id }) => api.forgetMemory(tag, id, signal));
-    }
-    erased += doomed.length + memories.length;
+    const all = await withContents(api, tag, signal);
+    const documents = all.filter(({ content }) => content.includes(text));
+    if (!isDryRun) await inParallel(documents, ({ id }) => api.deleteDocument(id, signal));
+    const search = { tag, limit: SEARCH_LIMIT, mode: "memories", threshold: 0 } as const;
+    const hits = (await api.search(text, search, signal)).filter((hit) => hit.text.includes(text));
+    // What is found now was not made of the deleted documents. Before they are deleted, that can only be guessed from the texts.
+    const memories = isDryRun
+      ? hits.filter((hit) => !documents.some(({ content }) => content.includes(hit.text)))
+      : hits;
+    if (!isDryRun) await inParallel(memories, ({ id }) => api.forgetMemory(tag, id, signal));
+    erased += documents.length + memories.length;
     hidden += memories.length;
   }
   if (hidden === 0) return { erased };
@@ -305,23 +306,26 @@ export async function eraseContainers(
   { isDryRun, signal }: EraseOptions,
 ): Promise<ForgetReport> {
   let erased = 0;
+  const kept: string[] = [];
   for (const tag of tags) {
     const documents = await api.documents(tag, signal);
     // Memories that were written directly have no document.
-    erased +=
-      documents.length > 0 ? documents.length : ((await api.container(tag, signal))?.memoryCount ?? 0);
-    if (isDryRun || (await api.deleteContainer(tag, signal))) continue;
-    await inParallel(documents, ({ id }) => api.deleteDocument(id, signal)); // a server that cannot delete containers
+    const memories = documents.length > 0 ? 0 : ((await api.container(tag, signal))?.memoryCount ?? 0);
+    const isWhole = isDryRun || (await api.deleteContainer(tag, signal));
+    if (!isWhole) await inParallel(documents, ({ id }) => api.deleteDocument(id, signal));
+    erased += documents.length + (isWhole ? memories : 0);
+    if (!isWhole && documents.length + memories > 0) kept.push(tag);
   }
-  return { erased };
+  if (kept.length === 0) return { erased };
+  const remaining = `The server cannot delete containers. Memories without a document may be left in ${kept.join(", ")}; they have to be deleted there by hand.`;
+  return { erased, remaining };
 }
 
 async function withContents(api: SupermemoryApi, tag: string, signal: AbortSignal) {
   const listed = await api.documents(tag, signal);
-  const read = await inParallel(listed, async (each) =>
+  return await inParallel(listed, async (each) =>
     each.content === "" ? ((await api.document(each.id, signal)) ?? each) : each,
   );
-  return read;
 }
 
 async function inParallel<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { randomHex, takeCodePoints } from "../../../lib/index.ts";
 import { flattenContent, type OpenAiMessage } from "../../../message/index.ts";
 import type { ForgetReport, SessionSwitchOptions } from "../../contract.ts";
+import { pause } from "../../kit/deadline.ts";
 import { ServiceError } from "../../kit/http.ts";
 import { fieldsOf, textIn } from "../../kit/networked/answers.ts";
 import { safeId } from "../../kit/networked/identity.ts";
@@ -30,7 +31,6 @@ import {
 import {
   addTurns,
   conversationId,
-  createMemoryPartStore,
   createPartStore,
   isWorthSending,
   MAX_MESSAGE_CHARS,
@@ -56,6 +56,7 @@ type Kind = "turn" | "session" | "mirror-add" | "mirror-remove";
 
 export class SupermemoryConnection implements Connection {
   readonly tools: readonly ServiceTool[];
+  readonly recallsEachTurn = true;
   readonly #settings: SupermemorySettings;
   readonly #context: ConnectionContext;
   readonly #containers: Containers;
@@ -69,6 +70,8 @@ export class SupermemoryConnection implements Connection {
   /** How the last part of a session that is over is marked. */
   readonly #endings = new Map<string, Metadata>();
   #hasTurnStarted = false;
+  /** A turn was started and not synced: if it is undone, there is nothing to take back. */
+  #isTurnOpen = false;
   #hasConversations = true;
   #isDescribed = false;
 
@@ -88,9 +91,7 @@ export class SupermemoryConnection implements Connection {
     });
     this.#api = new SupermemoryApi(http, settings.timeoutMs);
     const isDurable = context.options.outbox ?? true;
-    this.#parts = isDurable
-      ? createPartStore(context.home, () => context.clock.now().getTime())
-      : createMemoryPartStore();
+    this.#parts = createPartStore(isDurable ? context.home : undefined, () => context.clock.now().getTime());
     this.#suffix = isDurable ? "" : `-${randomHex(4)}`;
     this.tools = toolsOf({
       api: this.#api,
@@ -126,14 +127,16 @@ export class SupermemoryConnection implements Connection {
 
   onTurnStart(): void {
     this.#hasTurnStarted = true;
+    this.#isTurnOpen = true;
   }
 
   async recall(query: string, { shownInTurn, signal }: RecallAsk): Promise<Recalled> {
     const { isRecalling, timeoutMs, profileFrequency, maxResults, maxChars } = this.#settings;
     const asked = takeCodePoints(withoutInjected(query), RECALL_QUERY_CHARS);
     if (!this.#isActive || !isRecalling || asked === "") return NOTHING;
-    const call = { tag: this.#tag, query: asked, timeoutMs: Math.min(timeoutMs, RECALL_MS) };
-    const profile = await this.#api.profile(call, signal);
+    // A user waits: a server that is down is asked once.
+    const limits = { timeoutMs: Math.min(timeoutMs, RECALL_MS), repeats: 0 };
+    const profile = await this.#api.profile({ tag: this.#tag, query: asked, ...limits }, signal);
     const hasProfile = shownInTurn <= 1 || shownInTurn % profileFrequency === 0;
     return formatRecall(profile, { hasProfile, maxResults, maxChars, now: this.#context.clock.now() });
   }
@@ -146,6 +149,7 @@ export class SupermemoryConnection implements Connection {
 
   /** Turns are held until enough have come together; then the session's held turns go out before this one. */
   turnItems({ sessionId, user, assistant }: SyncedTurn): readonly NewItem[] {
+    this.#isTurnOpen = false;
     if (!this.#isCapturing) return [];
     const messages = toMessages([
       ["user", user],
@@ -183,25 +187,33 @@ export class SupermemoryConnection implements Connection {
     { reset, rewound }: SessionSwitchOptions,
     oldSessionId: string,
   ): void {
-    if (rewound === true || newSessionId === oldSessionId) return;
+    if (rewound === true) this.#takeBackTurn(newSessionId);
+    if (newSessionId === oldSessionId) return;
     this.#endings.set(oldSessionId, { partial: !reset });
     this.#endings.delete(newSessionId);
     this.#hasTurnStarted = false;
   }
 
-  mirrorItems({ action, target, text, oldText }: MirrorWrite): readonly NewItem[] {
+  /** The last turn, if it still waits. */
+  #takeBackTurn(sessionId: string): void {
+    const { outbox, isWriting } = this.#context;
+    const isOpen = this.#isTurnOpen;
+    this.#isTurnOpen = false;
+    if (isOpen || !isWriting) return;
+    const last = outbox.items().findLast((item) => item.kind === "turn" && item.sessionId === sessionId);
+    if (outbox.withdraw(({ id }) => id === last?.id) === 0) return;
+    this.#held.set(sessionId, Math.max(0, (this.#held.get(sessionId) ?? 0) - 1));
+  }
+
+  mirrorItems({ action, target, text, oldText = "" }: MirrorWrite): readonly NewItem[] {
     if (!this.#isActive) return [];
-    const item = (kind: Kind, entry: string): NewItem => ({
-      kind,
-      sessionId: "",
-      body: { target, text: entry },
-    });
-    const clean = withoutInjected(text);
+    const item = (kind: Kind, entry: string): readonly NewItem[] => {
+      const clean = withoutInjected(entry);
+      return clean === "" ? [] : [{ kind, sessionId: "", body: { target, text: clean } }];
+    };
     return [
-      ...(action !== "add" && oldText !== undefined && oldText !== ""
-        ? [item("mirror-remove", oldText)]
-        : []),
-      ...(action !== "remove" && clean !== "" ? [item("mirror-add", clean)] : []),
+      ...(action === "add" ? [] : item("mirror-remove", oldText)),
+      ...(action === "remove" ? [] : item("mirror-add", text)),
     ];
   }
 
@@ -216,13 +228,15 @@ export class SupermemoryConnection implements Connection {
     const { text, target } = textsOf(batch.items[0].body);
     try {
       if (batch.kind === "mirror-add") await this.#mirror(target, text, signal);
-      else if (batch.kind === "mirror-remove") await this.#unmirror(target, text, signal);
+      else if (batch.kind === "mirror-remove")
+        await this.#api.deleteDocument(documentKey(target, this.#tag, text), signal);
       else return await this.#deliverTurns(batch, signal);
       return undefined;
     } catch (cause) {
-      // The server is still working on the document.
-      if (cause instanceof ServiceError && cause.failure.kind === "conflict")
-        return { kind: "later", reason: cause.failure.message };
+      if (!(cause instanceof ServiceError)) throw cause;
+      const { kind, message } = cause.failure;
+      if (kind === "conflict") return { kind: "later", reason: message }; // the server is still working on the document
+      if (kind === "not-found") return { kind: "blocked", reason: message }; // no such call: base_url has to be corrected
       throw cause;
     }
   }
@@ -296,20 +310,6 @@ export class SupermemoryConnection implements Connection {
     const customId = documentKey(target, this.#tag, text);
     const { entityContext } = this.#settings;
     await this.#api.addDocument({ content: text, tag: this.#tag, metadata, entityContext, customId }, signal);
-    const { mirrors } = this.#context.outbox;
-    if (!mirrors.find(target, text).some((each) => each.text === text))
-      mirrors.add({ target, text, remoteId: customId });
-  }
-
-  async #unmirror(target: string, oldText: string, signal: AbortSignal): Promise<void> {
-    const { mirrors } = this.#context.outbox;
-    const found = mirrors.find(target, oldText);
-    // Of an entry that was mirrored from elsewhere, the id follows from the text.
-    if (found.length === 0) await this.#api.deleteDocument(documentKey(target, this.#tag, oldText), signal);
-    for (const mirrored of found) {
-      await this.#api.deleteDocument(mirrored.remoteId, signal);
-      mirrors.remove(mirrored);
-    }
   }
 
   // ---- Checks and erasing ----
@@ -342,7 +342,7 @@ export class SupermemoryConnection implements Connection {
         } catch (cause) {
           const isBusy = cause instanceof ServiceError && cause.failure.kind === "conflict";
           if (!isBusy || signal.aborted) throw cause;
-          await new Promise((resolve) => setTimeout(resolve, CONFLICT_PAUSE_MS));
+          await pause(CONFLICT_PAUSE_MS, signal);
         }
       }
     },
@@ -350,21 +350,13 @@ export class SupermemoryConnection implements Connection {
 
   async forget(text: string, isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport> {
     // First here: a running conversation must not bring the text back.
-    for (const tag of this.#tags()) this.#parts.forget(tag, text, isDryRun);
-    if (!isDryRun) this.#forgetMirrors(text);
+    if (!isDryRun) for (const tag of this.#tags()) this.#parts.forget(tag, text);
     return await forgetText(this.#api, this.#tags(), text, { isDryRun, signal });
   }
 
   async eraseUser(isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport> {
     if (!isDryRun) for (const tag of this.#tags()) this.#parts.erase(tag);
     return await eraseContainers(this.#api, this.#tags(), { isDryRun, signal });
-  }
-
-  /** Names of entries, beside their documents, which are found by their text. `find` returns the entry of this text before those with it. */
-  #forgetMirrors(text: string): void {
-    const { mirrors } = this.#context.outbox;
-    for (const target of ["memory", "memory", "user", "user"])
-      for (const mirrored of mirrors.find(target, text)) mirrors.remove(mirrored);
   }
 
   #tags(): readonly string[] {
@@ -377,7 +369,7 @@ export class SupermemoryConnection implements Connection {
 function toMessages(said: readonly (readonly [role: string, text: string])[]): readonly Message[] {
   return said.flatMap(([role, text]): Message[] => {
     if (role !== "user" && role !== "assistant") return [];
-    const content = takeCodePoints(withoutInjected(text.toWellFormed()), MAX_MESSAGE_CHARS);
+    const content = takeCodePoints(withoutInjected(text), MAX_MESSAGE_CHARS);
     return content === "" ? [] : [{ role, content }];
   });
 }

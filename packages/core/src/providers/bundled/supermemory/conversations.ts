@@ -100,8 +100,8 @@ export function transcriptOf(messages: readonly Message[]): string {
 export interface PartStore {
   read(tag: string, sessionId: string): Part;
   write(tag: string, sessionId: string, part: Part): void;
-  /** Takes messages with the text out of what is kept; with `isDryRun` only counts them. */
-  forget(tag: string, text: string, isDryRun: boolean): number;
+  /** Takes messages with the text out of what is kept. */
+  forget(tag: string, text: string): void;
   erase(tag: string): void;
 }
 
@@ -129,17 +129,21 @@ type Row = {
 
 const COLUMNS = "session_id, part, messages, keys";
 
-/** Opened for each call, because several processes share the file and each call comes minutes after the one before. Throws `HermesError`. */
-export function createPartStore(home: string, nowMs: () => number): PartStore {
-  const path = partsPath(home);
+/**
+ * Opened for each call, because several processes share the file and each call comes minutes after the one before. Without a home it is in
+ * memory, for `memory.outbox: false`. Throws `HermesError`.
+ */
+export function createPartStore(home: string | undefined, nowMs: () => number): PartStore {
+  const path = home === undefined ? ":memory:" : partsPath(home);
+  const inMemory = home === undefined ? openParts(path) : undefined;
+  const isEmpty = () => inMemory === undefined && !existsSync(path);
 
   function use<T>(work: (db: DatabaseSync) => T): T {
+    if (inMemory !== undefined) return work(inMemory);
     try {
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
       if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
-      using db = new DatabaseSync(path, { timeout: BUSY_MS });
-      db.exec("PRAGMA secure_delete = ON");
-      db.exec(SCHEMA);
+      using db = openParts(path);
       return work(db);
     } catch (cause) {
       const hint =
@@ -168,7 +172,7 @@ export function createPartStore(home: string, nowMs: () => number): PartStore {
 
   return {
     read: (tag, sessionId) => {
-      if (!existsSync(path)) return FIRST_PART;
+      if (isEmpty()) return FIRST_PART;
       return use((db) => {
         const find = db.prepare(
           `SELECT ${COLUMNS} FROM conversations WHERE tag = :tag AND session_id = :sessionId`,
@@ -184,28 +188,32 @@ export function createPartStore(home: string, nowMs: () => number): PartStore {
           "UPDATE conversations SET part = part + 1, messages = '[]' WHERE updated_at < :since AND messages <> '[]'",
         ).run({ since: nowMs() - REST_MS });
       }),
-    forget: (tag, text, isDryRun) => {
-      if (!existsSync(path)) return 0;
-      return use((db) => {
-        const rows = db
-          .prepare(`SELECT ${COLUMNS} FROM conversations WHERE tag = :tag`)
-          .all({ tag }) as Row[];
-        let count = 0;
-        for (const row of rows) {
+    forget: (tag, text) => {
+      if (isEmpty()) return;
+      use((db) => {
+        const find = db.prepare(`SELECT ${COLUMNS} FROM conversations WHERE tag = :tag`);
+        for (const row of find.all({ tag }) as Row[]) {
           const part = toPart(row);
-          const kept = part.messages.filter(({ content }) => !content.includes(text));
-          count += part.messages.length - kept.length;
-          if (!isDryRun && kept.length < part.messages.length)
-            save(db, tag, row.session_id, { ...part, messages: kept });
+          const messages = part.messages.filter(({ content }) => !content.includes(text));
+          if (messages.length < part.messages.length) save(db, tag, row.session_id, { ...part, messages });
         }
-        return count;
       });
     },
     erase: (tag) => {
-      if (existsSync(path))
-        use((db) => db.prepare("DELETE FROM conversations WHERE tag = :tag").run({ tag }));
+      if (!isEmpty()) use((db) => db.prepare("DELETE FROM conversations WHERE tag = :tag").run({ tag }));
     },
   };
+}
+
+function openParts(path: string): DatabaseSync {
+  const db = new DatabaseSync(path, { timeout: BUSY_MS });
+  try {
+    db.exec(`PRAGMA secure_delete = ON; ${SCHEMA}`);
+    return db;
+  } catch (cause) {
+    db.close();
+    throw cause;
+  }
 }
 
 function toPart({ part, messages, keys }: Row): Part {
@@ -220,26 +228,6 @@ function messagesIn(value: unknown): readonly Message[] {
   return recordsOf(value).flatMap(({ role, content }): Message[] =>
     (role === "user" || role === "assistant") && typeof content === "string" ? [{ role, content }] : [],
   );
-}
-
-/** In memory, for `memory.outbox: false`: nothing is kept on disk. */
-export function createMemoryPartStore(): PartStore {
-  const parts = new Map<string, Part>();
-  const keyOf = (tag: string, sessionId: string) => JSON.stringify([tag, sessionId]);
-  const ofTag = (tag: string) => [...parts].filter(([key]) => JSON.parse(key)[0] === tag);
-  return {
-    read: (tag, sessionId) => parts.get(keyOf(tag, sessionId)) ?? FIRST_PART,
-    write: (tag, sessionId, part) => void parts.set(keyOf(tag, sessionId), part),
-    forget: (tag, text, isDryRun) =>
-      ofTag(tag).reduce((count, [key, part]) => {
-        const kept = part.messages.filter(({ content }) => !content.includes(text));
-        if (!isDryRun) parts.set(key, { ...part, messages: kept });
-        return count + part.messages.length - kept.length;
-      }, 0),
-    erase: (tag) => {
-      for (const [key] of ofTag(tag)) parts.delete(key);
-    },
-  };
 }
 
 /** A turn as it was put into the outbox; undefined for a body that is none. */

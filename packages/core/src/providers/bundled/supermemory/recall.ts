@@ -2,6 +2,7 @@
 import { pyStrip, takeCodePoints } from "../../../lib/index.ts";
 import { sanitizeContext } from "../../../security/index.ts";
 import { fieldsOf, numberIn, recordsOf, textIn, textsIn } from "../../kit/networked/answers.ts";
+import { outgoing } from "../../kit/networked/outgoing.ts";
 import type { Recalled } from "../../kit/networked/service.ts";
 import { fitChars } from "../../kit/provider-mode.ts";
 
@@ -14,9 +15,9 @@ const MAX_HIT_CHARS = 2_000;
 const OWN_BLOCKS = /<(supermemory-context|supermemory-containers)>[\s\S]*?<\/\1>\s*/gi;
 const OWN_TAGS = /<\/?\s*supermemory-(?:context|containers)\s*>/gi;
 
-/** Without what recall or the prompt put into the text, and without fences. */
+/** A text for the server, without what recall or the prompt put into it. */
 export function withoutInjected(text: string): string {
-  return pyStrip(sanitizeContext(text.replace(OWN_BLOCKS, "")));
+  return outgoing(text.replace(OWN_BLOCKS, ""));
 }
 
 export type Hit = {

@@ -1,11 +1,11 @@
 // The four tools, each under two names: `supermemory_store` and `supermemory-save`, ...
-import { preview, pyStrip } from "../../../lib/index.ts";
+import { preview } from "../../../lib/index.ts";
 import type { ToolDefinition } from "../../../tools/index.ts";
 import { fieldsOf } from "../../kit/networked/answers.ts";
 import { type ServiceTool, ToolRefusal } from "../../kit/networked/service.ts";
 import { readNumber } from "../../kit/settings.ts";
 import { documentKey, metadataOf, type SupermemoryApi } from "./api.ts";
-import { formatProfile, type Hit } from "./recall.ts";
+import { formatProfile, type Hit, withoutInjected } from "./recall.ts";
 import { type Container, type Containers, legalTag, type SupermemorySettings } from "./settings.ts";
 
 type Arguments = Readonly<Record<string, unknown>>;
@@ -89,7 +89,7 @@ function targetOf(args: Arguments, { settings, containers }: ToolContext): Targe
 
 function textArgument(args: Arguments, key: string): string {
   const value = args[key];
-  return typeof value === "string" ? pyStrip(value.toWellFormed()) : "";
+  return typeof value === "string" ? withoutInjected(value) : "";
 }
 
 function required(args: Arguments, key: string): string {

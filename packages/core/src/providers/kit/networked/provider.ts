@@ -1,5 +1,5 @@
 // A networked memory as a provider. The server is never on the user's path: a finished turn and a curated write go into the outbox, recall is
-// fetched after a turn for the next one, and only the first turn of a session waits for it, at most 3 s.
+// fetched after a turn for the next one. The first turn of a session waits for it, at most 3 s; so does every turn of a service that wants it.
 import { existsSync } from "node:fs";
 import { environmentOf } from "../../../config/index.ts";
 import { type Clock, HermesError, pyStrip, systemClock } from "../../../lib/index.ts";
@@ -39,6 +39,7 @@ import {
 import { createPrefetchCache, type PrefetchCache } from "../prefetch-cache.ts";
 import { fitChars, hasContext, hasTools } from "../provider-mode.ts";
 import { laneUser, remoteUser } from "./identity.ts";
+import { outgoing } from "./outgoing.ts";
 import { testConnection } from "./self-test.ts";
 import {
   type CommonSettings,
@@ -249,7 +250,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   async prefetch(query: string, { session_id, signal }: RecallOptions): Promise<string> {
     this.#lastRecall = NOTHING;
     const running = this.#running;
-    const text = cleaned(query);
+    const text = outgoing(query);
     if (running === undefined || !hasContext(running.settings.mode) || text === "") return "";
     this.#noteUnanswered();
     const startedAt = performance.now();
@@ -286,7 +287,8 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     const { recall } = connection;
     if (recall === undefined) return NOTHING;
     const startedAt = performance.now();
-    if (recalls.has(sessionId)) {
+    const isPaused = () => this.#breaker.state === "open";
+    if (recalls.has(sessionId) && (connection.recallsEachTurn !== true || isPaused() || this.#isHanging)) {
       const patience = this.#isHanging ? AbortSignal.abort() : signal;
       const prepared = await recalls.take(sessionId, turn, patience);
       if (prepared !== undefined) return prepared;
@@ -294,7 +296,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     if (this.#isHanging) return NOTHING; // the recall that is prepared after each turn finds out when the server answers again
     // Nothing was prepared for this turn, so this one waits, unless the wait for a hanging server has used up the time.
     const isLate = performance.now() - startedAt > this.#limits.recallMs / 2;
-    if (isLate || this.#breaker.state === "open") return NOTHING;
+    if (isLate || isPaused()) return NOTHING;
     const work = recalls.fetch(sessionId, turn, (fetching) =>
       this.#answered(
         recall.call(connection, query, {
@@ -323,7 +325,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   async queuePrefetch(query: string, { session_id }: RecallOptions): Promise<void> {
     this.#noteUnanswered();
     const running = this.#running;
-    const text = cleaned(query);
+    const text = outgoing(query);
     if (running === undefined || !hasContext(running.settings.mode) || text === "") return;
     if (this.#closing.signal.aborted || this.#breaker.state === "open") return;
     const { connection, recalls } = running;
@@ -360,7 +362,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     { session_id, messages, signal }: SyncOptions,
   ): Promise<void> {
     const running = this.#writing();
-    const texts = { user: cleaned(user), assistant: cleaned(assistant) };
+    const texts = { user: outgoing(user), assistant: outgoing(assistant) };
     if (running === undefined || (texts.user === "" && texts.assistant === "")) return;
     const sessionId = session_id || this.#sessionId;
     const number = (this.#turns.get(sessionId) ?? 0) + 1;
@@ -383,8 +385,8 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   ): Promise<MemoryWriteReport | undefined> {
     const running = this.#writing();
     if (running === undefined || !running.settings.isMirroring) return undefined;
-    const oldText = old_text === undefined ? undefined : cleaned(old_text); // as it was stored
-    const write: MirrorWrite = { action, target, text: cleaned(content), oldText };
+    const oldText = old_text === undefined ? undefined : outgoing(old_text); // as it was stored
+    const write: MirrorWrite = { action, target, text: outgoing(content), oldText };
     const items = running.connection.mirrorItems(write);
     if (items.length === 0) return undefined;
     const ids = this.#queue(running, items);
@@ -615,9 +617,4 @@ function sumOf(
 ): ForgetReport {
   if (atServer !== undefined) return { ...atServer, erased: atServer.erased + queued };
   return cannotErase === undefined ? { erased: queued } : { erased: queued, remaining: cannotErase };
-}
-
-/** Without fences and blanks at the ends, and without half characters, which no JSON body can carry. */
-function cleaned(text: string): string {
-  return pyStrip(sanitizeContext(text.toWellFormed()));
 }

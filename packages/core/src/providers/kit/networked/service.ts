@@ -163,6 +163,8 @@ export interface Connection {
    * Left out by a service that brings `prefetch` and `queuePrefetch` of its own.
    */
   recall?(query: string, ask: RecallAsk): Promise<Recalled>;
+  /** Every turn asks for its own message and waits; what was prepared is used when no answer comes in time. */
+  readonly recallsEachTurn?: boolean;
   prefetch?(query: string, ask: RecallAsk): Promise<Recalled>;
   queuePrefetch?(query: string, ask: RecallAsk): Promise<void>;
 

@@ -12,7 +12,7 @@ import {
   type PauseKind,
   toItem,
 } from "./queue.ts";
-import type { Batch } from "./types.ts";
+import type { Batch, Delivery } from "./types.ts";
 
 export const LEASE_MS = 60_000;
 /** Longest that a server can ask for. */
@@ -160,9 +160,7 @@ export function giveUpLease(sql: Sql, { provider, user }: LaneKey, owner: string
 export type Pauses = { readonly firstMs: number; readonly longestMs: number; readonly blockedMs: number };
 
 export type Outcome =
-  | { readonly kind: "delivered" }
-  | { readonly kind: "later"; readonly reason: string; readonly retryAfterMs?: number }
-  | { readonly kind: "blocked" | "refused"; readonly reason: string }
+  | Delivery
   /** The lane was closed, or the items were erased, while the batch was being sent. */
   | { readonly kind: "aborted" };
 
@@ -196,6 +194,11 @@ function settleOutcome(sql: Sql, key: LaneKey, settlement: Settlement): Settled 
     return "aborted";
   }
   noteError(sql, lane.id, outcome.reason, settlement.now);
+  if ("isUnsent" in outcome && outcome.isUnsent === true)
+    sql.run("UPDATE batches SET attempts = attempts - 1 WHERE lane = :lane AND id = :id", {
+      lane: lane.id,
+      id: settlement.batch.id,
+    });
   if (outcome.kind === "refused") {
     const settled = settleRefused(sql, lane.id, settlement, outcome.reason);
     if (settled !== "paused") return settled;

@@ -112,10 +112,7 @@ export function addMirror(sql: Sql, key: LaneKey, { target, text, remoteId }: Mi
 }
 
 export function findMirrors(sql: Sql, key: LaneKey, target: string, text: string): readonly Mirrored[] {
-  const holding = mirrorsContaining(sql, key, text).filter((each) => each.target === target);
-  const same = holding.filter((each) => each.text === text);
-  if (same.length > 0) return same;
-  return holding.length === 1 ? holding : []; // of several it is not known which one is meant
+  return mirrorsContaining(sql, key, text).filter((each) => each.target === target && each.text === text);
 }
 
 export function mirrorsContaining(sql: Sql, key: LaneKey, text: string): readonly Mirrored[] {

@@ -40,11 +40,14 @@ export type Batch = {
 export type Delivery =
   | { readonly kind: "delivered" }
   /** Try again after a pause; the lane waits. */
-  | { readonly kind: "later"; readonly reason: string; readonly retryAfterMs?: number }
+  | ({ readonly kind: "later"; readonly reason: string; readonly retryAfterMs?: number } & Unsent)
   /** The key or the plan does not allow it: tried again every few minutes and at the next start; never given up. */
-  | { readonly kind: "blocked"; readonly reason: string }
+  | ({ readonly kind: "blocked"; readonly reason: string } & Unsent)
   /** The server will never take it. After 3 such answers it becomes a dead letter and the lane goes on. */
   | { readonly kind: "refused"; readonly reason: string };
+
+/** With `isUnsent` nothing of the batch can have reached the server, so the attempt does not count. */
+type Unsent = { readonly isUnsent?: boolean };
 
 export type Deliver = (batch: Batch, signal: AbortSignal) => Promise<Delivery>;
 
@@ -101,7 +104,7 @@ export type Mirrored = { readonly target: string; readonly text: string; readonl
 
 export interface Mirrors {
   add(mirrored: Mirrored): void;
-  /** The mirrored entry with this text; else the only one that contains it. */
+  /** The mirrored entry with exactly this text: another one that contains it is another entry. */
   find(target: string, text: string): readonly Mirrored[];
   /** Every mirrored entry of both targets that contains the text. */
   containing(text: string): readonly Mirrored[];
