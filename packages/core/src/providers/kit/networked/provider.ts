@@ -457,7 +457,10 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     args: Readonly<Record<string, unknown>>,
     { signal }: CallOptions,
   ): Promise<string> {
-    return JSON.stringify(await this.#answer(name, args, this.#untilClosed(signal)));
+    const answer = await this.#answer(name, args, this.#untilClosed(signal));
+    return JSON.stringify(answer, (_key, value: unknown) =>
+      typeof value === "string" ? sanitizeContext(value) : value,
+    );
   }
 
   async #answer(name: string, args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<object> {
@@ -497,21 +500,16 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     return sumOf(atServer, queued, connection.cannotErase);
   }
 
-  /** What waits here is erased even if the server cannot be reached; the failure is thrown afterwards. */
+  /** What waits here is erased first: otherwise it could be sent after everything at the server was erased. */
   async eraseUser({ dry_run = false, signal }: ForgetOptions = {}): Promise<ForgetReport> {
     const { connection, outbox, recalls, isOwnMemory } = await this.#readyToErase();
     if (!dry_run) recalls.clear();
+    const queued = outbox.eraseAll(dry_run);
     if (!isOwnMemory) {
       const remaining = `All users share one memory at ${this.#service.label} (user_scope: shared), so nothing was erased there.`;
-      return { erased: outbox.eraseAll(dry_run), remaining };
+      return { erased: queued, remaining };
     }
-    let queued = 0;
-    let atServer: ForgetReport | undefined;
-    try {
-      atServer = await connection.eraseUser?.(dry_run, this.#untilClosed(signal));
-    } finally {
-      queued = outbox.eraseAll(dry_run);
-    }
+    const atServer = await connection.eraseUser?.(dry_run, this.#untilClosed(signal));
     return sumOf(atServer, queued, connection.cannotErase);
   }
 
@@ -585,7 +583,7 @@ function sumOf(
   return cannotErase === undefined ? { erased: queued } : { erased: queued, remaining: cannotErase };
 }
 
-/** Without fences and blanks at the ends, and without half characters, which no JSON body can carry. */
+/** Without fences and blanks at the ends, and without half characters and NUL, which servers answer with 500 again and again. */
 function cleaned(text: string): string {
-  return pyStrip(sanitizeContext(text.toWellFormed()));
+  return pyStrip(sanitizeContext(text.toWellFormed().replaceAll("\0", "")));
 }
