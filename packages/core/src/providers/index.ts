@@ -60,6 +60,7 @@ export {
   readOutbox,
   retryDead,
 } from "./kit/outbox/commands.ts";
+export { checkAnswer } from "./kit/settings.ts";
 export {
   type Activation,
   type ActivationRequest,
@@ -93,7 +94,6 @@ export {
 } from "./setup/dependencies.ts";
 export {
   type Answers,
-  checkAnswer,
   collectAnswers,
   defaultAnswer,
   type Existing,
