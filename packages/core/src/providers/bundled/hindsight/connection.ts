@@ -20,11 +20,10 @@ import { modeSentence } from "../../kit/provider-mode.ts";
 import { HindsightApi } from "./api.ts";
 import { bankIdOf, isPerSession } from "./bank-id.ts";
 import { type DaemonTimes, EmbeddedDaemon, throughDaemon } from "./daemon.ts";
-import { type EraseTimes, eraseBank, forgetText } from "./erase.ts";
 import { baseUrlOf, FACT_TYPES, type HindsightSettings } from "./settings.ts";
-import { hasWord, hindsightTools } from "./tools.ts";
+import { hindsightTools } from "./tools.ts";
 import { metadataOf, parseTurnBody, turnBody } from "./turns.ts";
-import { storedText, Writes } from "./writes.ts";
+import { type EraseTimes, eraseBank, forgetText, storedText, Writes } from "./writes.ts";
 
 /** For tests. */
 export type HindsightTimes = { readonly daemon?: Partial<DaemonTimes>; readonly erase?: EraseTimes };
@@ -94,7 +93,7 @@ export class HindsightConnection implements Connection {
   async recall(query: string, { sessionId, signal }: RecallAsk): Promise<Recalled> {
     const { isRecalling, recallMaxInputChars, recallMethod, preamble } = this.#settings;
     const asked = recallMaxInputChars > 0 ? takeCodePoints(query, recallMaxInputChars) : query;
-    if (!isRecalling || !hasWord(asked)) return NOTHING;
+    if (!isRecalling) return NOTHING;
     const bank = this.#bankOf(sessionId);
     const texts =
       recallMethod === "reflect"
@@ -266,8 +265,7 @@ export class HindsightConnection implements Connection {
   }
 
   #place() {
-    const times = this.#eraseTimes;
-    return { api: this.#api, bank: this.#bank, ...(times === undefined ? {} : { times }) };
+    return { api: this.#api, bank: this.#bank, times: this.#eraseTimes };
   }
 
   #withOtherSessions(report: ForgetReport): ForgetReport {
@@ -312,12 +310,7 @@ function connect(
   }
   const { agent_context = "primary", platform = "cli" } = options;
   const isLooking = !isWriting && agent_context === "primary" && platform !== "cron";
-  const daemon = new EmbeddedDaemon({
-    settings: embedded,
-    context,
-    mayStart: !isLooking,
-    ...(times === undefined ? {} : { times }),
-  });
+  const daemon = new EmbeddedDaemon({ settings: embedded, context, mayStart: !isLooking, times });
   if (!isLooking)
     inBackground("Starting the Hindsight daemon", async (signal) => {
       const started = await daemon.ready(signal);
