@@ -100,13 +100,22 @@ describe("a finished turn", () => {
 
   it("that was undone before it was sent is withdrawn; an undone turn that was never stored costs none", async () => {
     const { provider, fake } = await startProvider({ settings: { retain_every_n_turns: "3" } });
-    const rewind = () =>
-      provider.onSessionSwitch?.("session-1", { parent_session_id: "", reset: false, rewound: true });
+    const rewind = (undone_turns?: number) =>
+      provider.onSessionSwitch?.("session-1", {
+        parent_session_id: "",
+        reset: false,
+        rewound: true,
+        undone_turns,
+      });
     await provider.onTurnStart?.(1, "kept", {});
     await provider.syncTurn?.("kept", "Noted.", OPTIONS);
     await provider.onTurnStart?.(2, "undone", {});
     await provider.syncTurn?.("undone", "Noted.", OPTIONS);
     await rewind();
+    await provider.onTurnStart?.(2, "undone too", {});
+    await provider.syncTurn?.("undone too", "Noted.", OPTIONS);
+    await provider.onTurnStart?.(3, "interrupted", {});
+    await rewind(2);
     await provider.onTurnStart?.(2, "interrupted", {});
     await rewind();
     await provider.onTurnStart?.(2, "last", {});

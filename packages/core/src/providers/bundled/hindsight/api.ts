@@ -53,8 +53,8 @@ const RECALL_MS = 30_000;
 const UNKNOWN_FOR_MS = 60_000;
 const PAGE = 100;
 const QUERY_MAX_CHARS = 500;
-/** Failures that say nothing about the version. */
-const NO_ANSWER: readonly HttpFailureKind[] = ["paused", "unreachable", "timeout", "aborted", "throttled"];
+/** The answers of a server that has no `/version`. All other failures say nothing about it. */
+const NO_VERSION: readonly HttpFailureKind[] = ["not-found", "refused"];
 
 export class HindsightApi {
   readonly #http: HttpClient;
@@ -74,7 +74,7 @@ export class HindsightApi {
   }
 
   /**
-   * Kept for the life of the connection; kept for 60 s if the server answers without a version. A server that cannot be reached has none:
+   * Kept for the life of the connection; kept for 60 s if the server answers without a version. A server in trouble has none:
    * throws `ServiceError`, so that a short outage does not make it an old one.
    */
   async server(signal: AbortSignal): Promise<ServerFacts> {
@@ -88,7 +88,7 @@ export class HindsightApi {
       timeoutMs: VERSION_MS,
       signal,
     });
-    if (!answer.ok && NO_ANSWER.includes(answer.error.kind)) throw new ServiceError(answer.error);
+    if (!answer.ok && !NO_VERSION.includes(answer.error.kind)) throw new ServiceError(answer.error);
     const facts = serverFacts(answer.ok ? answer.value : undefined);
     this.#server = { facts, at: performance.now() };
     if (!facts.canAppend && known === undefined) this.#onOld();

@@ -162,7 +162,7 @@ export class HindsightConnection implements Connection {
 
   onSessionSwitch(newSessionId: string, options: SessionSwitchOptions, oldSessionId: string): void {
     if (options.rewound === true) {
-      this.#withdrawLast(newSessionId);
+      this.#withdrawLast(newSessionId, options.undone_turns ?? 1);
       return;
     }
     const parent = options.parent_session_id || (this.#parents.get(oldSessionId) ?? "");
@@ -173,14 +173,14 @@ export class HindsightConnection implements Connection {
   }
 
   /** A turn that was sent stays: the server cannot cut a document. */
-  #withdrawLast(sessionId: string): void {
-    const wasOpen = this.#isTurnOpen;
+  #withdrawLast(sessionId: string, undone: number): void {
+    const stored = undone - (this.#isTurnOpen ? 1 : 0);
     this.#isTurnOpen = false;
-    if (wasOpen) return;
-    const key = this.#turns.get(sessionId)?.pop();
-    if (key === undefined || !this.#context.isWriting) return;
+    const keys = this.#turns.get(sessionId) ?? [];
+    const last = keys.splice(Math.max(0, keys.length - stored));
+    if (last.length === 0 || !this.#context.isWriting) return;
     const withdrawn = this.#context.outbox.withdraw(
-      ({ kind, body }) => kind === "turn" && parseTurnBody(body).key === key,
+      ({ kind, body }) => kind === "turn" && last.includes(parseTurnBody(body).key),
     );
     const held = this.#held.get(sessionId) ?? 0;
     this.#held.set(sessionId, Math.max(0, held - withdrawn));
