@@ -56,7 +56,7 @@ export class NotesServer extends FakeServer {
 
 type Settings = CommonSettings & { readonly url: string };
 
-export type NotesOptions = {
+type NotesOptions = {
   readonly settings?: Partial<Settings>;
   /** Replaces members of the connection. */
   readonly change?: (connection: Connection, context: ConnectionContext) => Partial<Connection>;
@@ -151,7 +151,7 @@ export async function startNotes(): Promise<NotesServer> {
   return server;
 }
 
-export type Started = Partial<InitializeOptions> &
+type Started = Partial<InitializeOptions> &
   NotesOptions & {
     readonly home?: string;
     readonly limits?: NetworkedOptions["limits"];

@@ -114,12 +114,13 @@ function readDeployment(mode: string): Deployment {
   return mode === "local_external" || mode === "local_embedded" ? mode : "cloud";
 }
 
-/** `local` is the older name of a mode. */
+/** `local` is the older name of a mode. Only a text may be emptied. */
 function check(key: string, text: string): Result<string, string> {
   const field = fieldOf(key);
   if (field === undefined) return err("is no setting of Hindsight");
   const isAlias = key === "mode" && pyStrip(text).toLowerCase() === "local";
-  return checkAnswer(field, isAlias ? "local_embedded" : text);
+  const required = field.choices !== undefined || field.type !== undefined;
+  return checkAnswer({ ...field, required }, isAlias ? "local_embedded" : text);
 }
 
 // ---- Saving ----
