@@ -213,7 +213,7 @@ describe.each(DRIVERS)("through $name", (driver) => {
     const { sessionId } = agent;
     expect(await driver.undo(agent, 2)).toBe("done");
     expect(told(recorder)).toEqual([
-      ["onSessionSwitch", sessionId, { parent_session_id: "", reset: false, rewound: true }],
+      ["onSessionSwitch", sessionId, { parent_session_id: "", reset: false, rewound: true, undone_turns: 2 }],
     ]);
     expect(spoken(agent.messages)).toEqual(["user: say one", "assistant: reply to one"]);
     expect(await agent.store?.getSession(sessionId)).toMatchObject({ rewind_count: 1, end_reason: null });
@@ -274,7 +274,11 @@ describe("commands alone", () => {
     const reply = await slash(agent, "/retry");
     expect(reply).toMatchObject({ kind: "send", text: "say one" });
     expect(told(recorder)).toEqual([
-      ["onSessionSwitch", agent.sessionId, { parent_session_id: "", reset: false, rewound: true }],
+      [
+        "onSessionSwitch",
+        agent.sessionId,
+        { parent_session_id: "", reset: false, rewound: true, undone_turns: 1 },
+      ],
     ]);
     await agent.run("say one");
     expect(spoken(agent.messages)).toEqual(["user: say one", "assistant: reply to one"]);

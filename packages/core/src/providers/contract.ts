@@ -274,6 +274,8 @@ export type SessionSwitchOptions = CallOptions & {
   readonly reset: boolean;
   /** Present only when true: same id, transcript cut (`/undo`). */
   readonly rewound?: true;
+  /** With `rewound`, where it is known: how many turns were taken back. */
+  readonly undone_turns?: number;
   /** `new_session`, `resume`, `branch`, `compression`, ... */
   readonly reason?: string;
 };

@@ -62,6 +62,7 @@ export {
   retryDead,
   unreadableOutboxes,
 } from "./kit/outbox/commands.ts";
+export { checkAnswer } from "./kit/settings.ts";
 export {
   type Activation,
   type ActivationRequest,
@@ -95,7 +96,6 @@ export {
 } from "./setup/dependencies.ts";
 export {
   type Answers,
-  checkAnswer,
   collectAnswers,
   defaultAnswer,
   type Existing,

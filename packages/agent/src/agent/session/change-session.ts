@@ -124,8 +124,8 @@ export async function undoTurns(
     if (!undone.ok) return undone;
     if (undone.value === null) return err({ kind: "nothing", message: "There is no turn to take back." });
     todo.clear(); // the prompt stays: session and memory are the same
-    await session.reloadAfterUndo();
     const { turns_undone, target_text } = undone.value;
+    await session.reloadAfterUndo(turns_undone);
     return ok({ turns: turns_undone, messages: before - session.messages.length, text: target_text });
   });
 }

@@ -573,10 +573,11 @@ export class Session {
   }
 
   /** Turns were taken back in the database: reads the list again. */
-  async reloadAfterUndo(): Promise<void> {
+  async reloadAfterUndo(turns: number): Promise<void> {
     const { manager, events } = this.#deps;
     await this.#transcript.reload();
-    await manager?.onSessionSwitch(this.id, { parent_session_id: "", reset: false, rewound: true });
+    const rewound = { parent_session_id: "", reset: false, rewound: true, undone_turns: turns };
+    await manager?.onSessionSwitch(this.id, rewound);
     events.emit({ type: "session-switch", from: this.id, to: this.id, reason: "rewind" });
   }
 

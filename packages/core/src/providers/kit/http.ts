@@ -247,7 +247,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     }
     const redact = createRedactor(secrets);
     try {
-      const body = call.form ?? (call.json === undefined ? undefined : JSON.stringify(call.json));
+      const body = call.form ?? (call.json === undefined ? undefined : JSON.stringify(call.json, storable));
       return ok({
         url: addressOf(base.url, call.path, call.query),
         headers,
@@ -298,6 +298,11 @@ function stopped(asked: Asked, deadline: Deadline): Attempt {
 function describeCall({ method, path }: HttpCall): string {
   const [shown = ""] = path.split("?");
   return `${method} ${shortLine(shown, redactSecrets)}`;
+}
+
+/** Half characters and NUL are no text for a database: a server answers 500, and a write with one would be sent again and again. */
+function storable(_key: string, value: unknown): unknown {
+  return typeof value === "string" ? value.toWellFormed().replaceAll("\0", "") : value;
 }
 
 // ---- One request ----

@@ -52,6 +52,7 @@ export type SwitchOptions = {
   readonly reset?: boolean;
   /** Passed to providers only when true. */
   readonly rewound?: boolean;
+  readonly undone_turns?: number;
   readonly reason?: string;
 };
 

@@ -8,7 +8,7 @@ import {
   hasProfileChanged,
   profilePort,
   writeProfile,
-} from "../../../src/providers/bundled/hindsight/daemon-profile.ts";
+} from "../../../src/providers/bundled/hindsight/daemon.ts";
 import { createHindsightProvider } from "../../../src/providers/bundled/hindsight/provider.ts";
 import type { MemoryProvider } from "../../../src/providers/contract.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";

@@ -100,13 +100,22 @@ describe("a finished turn", () => {
 
   it("that was undone before it was sent is withdrawn; an undone turn that was never stored costs none", async () => {
     const { provider, fake } = await startProvider({ settings: { retain_every_n_turns: "3" } });
-    const rewind = () =>
-      provider.onSessionSwitch?.("session-1", { parent_session_id: "", reset: false, rewound: true });
+    const rewind = (undone_turns?: number) =>
+      provider.onSessionSwitch?.("session-1", {
+        parent_session_id: "",
+        reset: false,
+        rewound: true,
+        undone_turns,
+      });
     await provider.onTurnStart?.(1, "kept", {});
     await provider.syncTurn?.("kept", "Noted.", OPTIONS);
     await provider.onTurnStart?.(2, "undone", {});
     await provider.syncTurn?.("undone", "Noted.", OPTIONS);
     await rewind();
+    await provider.onTurnStart?.(2, "undone too", {});
+    await provider.syncTurn?.("undone too", "Noted.", OPTIONS);
+    await provider.onTurnStart?.(3, "interrupted", {});
+    await rewind(2);
     await provider.onTurnStart?.(2, "interrupted", {});
     await rewind();
     await provider.onTurnStart?.(2, "last", {});
@@ -409,6 +418,20 @@ describe("curated entries", () => {
   });
 });
 
+it("has no half characters, no NUL and no fences in anything that a tool stores", async () => {
+  const { provider, fake } = await startProvider({ user_id: "7", user_name: "A\ud83d\0nn" });
+  const content = "The kiln\0 <memory-context>recalled</memory-context> is \ud83d hot";
+  const answer = await call(provider, "hindsight_retain", {
+    content,
+    context: "a\0\udc00",
+    tags: ["\ud83d\0x"],
+  });
+  expect(answer).toEqual({ result: "Memory stored successfully." });
+  const [item] = retains(fake)[0]?.body.items ?? [];
+  expect(item).toMatchObject({ content: "The kiln  is \ufffd hot", context: "a\ufffd", tags: ["\ufffdx"] });
+  expect(item?.metadata).toMatchObject({ user_name: "A\ufffdnn" });
+});
+
 describe("erasing", () => {
   it("finds a text in turns, in entries and in facts, on every page, and counts before it erases", async () => {
     const { provider, fake } = await startProvider();
@@ -436,6 +459,23 @@ describe("erasing", () => {
     expect(remaining).not.toContain("73.5");
   });
 
+  it("of a user says that writes are unprocessed, which may make the bank again", async () => {
+    const { provider, fake } = await startProvider();
+    fake.settleByHand = true;
+    await call(provider, "hindsight_retain", { content: "The code is 73.5" });
+    expect((await provider.eraseUser?.({}))?.remaining).toContain("1 accepted writes");
+  });
+
+  it("finds a text that is too long for an address", async () => {
+    const { provider, fake } = await startProvider();
+    const text = `The letter says: ${"dear friend, ".repeat(10_000)}`.trim();
+    await provider.onMemoryWrite?.("add", "memory", text, {});
+    await provider.syncTurn?.(text, "Noted.", OPTIONS);
+    await settleOutbox(provider);
+    expect(await provider.forget?.(text, {})).toEqual({ erased: 2 });
+    expect(fake.documents("hermes")).toEqual([]);
+  });
+
   it("of a user deletes the bank, and the next write has its mission again", async () => {
     const { provider, fake } = await startProvider({ settings: { bank_mission: "Remember kilns" } });
     await call(provider, "hindsight_retain", { content: "one" });
@@ -450,6 +490,16 @@ describe("erasing", () => {
     const { provider } = await startProvider({ settings: { bank_id_template: "h-{session}" } });
     expect((await provider.eraseUser?.({}))?.remaining).toContain("h-session-1");
   });
+});
+
+it("warns once of a server that cannot append, and asks for its version once", async () => {
+  const { provider, fake, log } = await startProvider({ version: "0.4.22" });
+  for (const text of ["one", "two"]) {
+    await provider.syncTurn?.(text, "Noted.", OPTIONS);
+    await settleOutbox(provider);
+  }
+  expect(log.filter(({ message }) => message.includes("cannot append"))).toHaveLength(1);
+  expect(requestsTo(fake, "GET", "/version")).toHaveLength(1);
 });
 
 describe("sessions and users", () => {

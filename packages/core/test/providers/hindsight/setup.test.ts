@@ -124,6 +124,7 @@ describe("without a terminal", () => {
         timeout: "9",
         idle_timeout: "0",
         retain_tags: "a,b",
+        recall_types: "",
       },
     });
     expect(config()).toMatchObject({
@@ -131,6 +132,7 @@ describe("without a terminal", () => {
       timeout: 9,
       idle_timeout: 0,
       retain_tags: "a,b",
+      recall_types: "",
     });
     expect(config()).not.toHaveProperty("api_key");
     expect(envFile(home)).toContain("HINDSIGHT_TIMEOUT=9");
@@ -140,7 +142,9 @@ describe("without a terminal", () => {
   it.each([
     [{ colour: "blue" }, "colour is no setting of Hindsight"],
     [{ timeout: "soon" }, "timeout must be a whole number from 1 to 3600"],
+    [{ timeout: " " }, "timeout must not be empty"],
     [{ recall_budget: "huge" }, "recall_budget must be one of low, mid, high"],
+    [{ recall_budget: "" }, "recall_budget must not be empty"],
   ])("refuses %j and saves nothing", async (values, reason) => {
     const home = tempDirectory();
     await expect(setUp({ home, values: values as Record<string, string> })).rejects.toThrow(reason);

@@ -11,7 +11,7 @@ import { createHttpClient } from "../../../src/providers/kit/http.ts";
 import type { Batch, Delivery, Mirrored } from "../../../src/providers/kit/outbox/outbox.ts";
 import type { FakeHindsight } from "../../fakes/servers/hindsight.ts";
 import { readVectors } from "../../golden/vectors.ts";
-import { KEY, requestsTo, startFake, startProvider, storedTexts } from "./support.ts";
+import { KEY, requestsTo, retains, startFake, startProvider, storedTexts } from "./support.ts";
 
 type RecordedRequest = {
   readonly method: string;
@@ -294,8 +294,14 @@ describe("a batch", () => {
 
   it("is not taken for one of an old server while the version cannot be asked", async () => {
     const fake = await startFake();
+    const batch = batchOf(["one"]);
+    for (const status of [401, 500, 503]) {
+      fake.fail(status, { detail: "trouble" }, { "retry-after-ms": "1" });
+      expect(await deliver(start(fake), batch, 1)).toBe("failed");
+    }
     await fake.stop();
-    expect(await deliver(start(fake), batchOf(["one"]), 1)).toBe("failed");
+    expect(await deliver(start(fake), batch, 1)).toBe("failed");
+    expect(retains(fake)).toEqual([]);
   });
 });
 

@@ -123,6 +123,22 @@ describe("a call that works", () => {
     expect(client.baseUrl).toBe(`${url}/base/path`);
   });
 
+  it("sends texts that a database can store: no half characters, no NUL", async () => {
+    const bodies: string[] = [];
+    const server = await serve(async (request, response) => {
+      let body = "";
+      for await (const chunk of request) body += String(chunk);
+      bodies.push(body);
+      reply(response, 200, {});
+    });
+    const json = { text: "half \ud83d and NUL \0 and \u{1f600}", list: ["\0", 1, null] };
+    await clientFor(server.url).client.send({ method: "POST", path: "/things", json });
+    expect(JSON.parse(bodies[0] ?? "")).toEqual({
+      text: "half \ufffd and NUL  and \u{1f600}",
+      list: ["", 1, null],
+    });
+  });
+
   it("sends a form with its boundary", async () => {
     const { url, seen } = await serve(answers([200, {}]));
     const form = new FormData();

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ifUsable, openHome } from "../../../src/memory/index.ts";
 import type { ConfigField, MemoryProvider } from "../../../src/providers/contract.ts";
+import { checkAnswer } from "../../../src/providers/kit/settings.ts";
 import {
-  checkAnswer,
   collectAnswers,
   defaultAnswer,
   type Existing,

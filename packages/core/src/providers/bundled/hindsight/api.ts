@@ -1,5 +1,5 @@
 // The wire of Hindsight below /v1/default/banks/{bank}: one method per request, answers reduced to what this provider uses.
-import { withoutUndefined } from "../../../lib/index.ts";
+import { takeCodePoints, withoutUndefined } from "../../../lib/index.ts";
 import {
   type HttpCall,
   type HttpClient,
@@ -52,8 +52,9 @@ const RECALL_MS = 30_000;
 /** A server whose version is unknown counts as old for this long. */
 const UNKNOWN_FOR_MS = 60_000;
 const PAGE = 100;
-/** Failures that say nothing about the version. */
-const NO_ANSWER: readonly HttpFailureKind[] = ["paused", "unreachable", "timeout", "aborted", "throttled"];
+const QUERY_MAX_CHARS = 500;
+/** The answers of a server that has no `/version`. All other failures say nothing about it. */
+const NO_VERSION: readonly HttpFailureKind[] = ["not-found", "refused"];
 
 export class HindsightApi {
   readonly #http: HttpClient;
@@ -61,7 +62,7 @@ export class HindsightApi {
   readonly #onOld: () => void;
   #server: { readonly facts: ServerFacts; readonly at: number } | undefined;
 
-  /** `onOld` is told when a server is found that cannot append. */
+  /** `onOld` is told once when the server cannot append. */
   constructor(http: HttpClient, timeoutMs: number, onOld: () => void) {
     this.#http = http;
     this.#recallMs = Math.min(RECALL_MS, timeoutMs);
@@ -73,7 +74,7 @@ export class HindsightApi {
   }
 
   /**
-   * Kept for the life of the connection; kept for 60 s if the server answers without a version. A server that cannot be reached has none:
+   * Kept for the life of the connection; kept for 60 s if the server answers without a version. A server in trouble has none:
    * throws `ServiceError`, so that a short outage does not make it an old one.
    */
   async server(signal: AbortSignal): Promise<ServerFacts> {
@@ -87,10 +88,10 @@ export class HindsightApi {
       timeoutMs: VERSION_MS,
       signal,
     });
-    if (!answer.ok && NO_ANSWER.includes(answer.error.kind)) throw new ServiceError(answer.error);
+    if (!answer.ok && !NO_VERSION.includes(answer.error.kind)) throw new ServiceError(answer.error);
     const facts = serverFacts(answer.ok ? answer.value : undefined);
     this.#server = { facts, at: performance.now() };
-    if (!facts.canAppend) this.#onOld();
+    if (!facts.canAppend && known === undefined) this.#onOld();
     return facts;
   }
 
@@ -112,7 +113,7 @@ export class HindsightApi {
     });
     if (answer.ok) return textIn(fieldsOf(answer.value).operation_id);
     // The id is ours: an earlier attempt reached the server, with other settings for the same turns.
-    if (hasId && answer.error.kind === "conflict" && (await this.#hasOperation(bank, operationId, signal)))
+    if (hasId && answer.error.kind === "conflict" && (await this.#statusOf(bank, operationId, signal)) !== "")
       return operationId;
     throw new ServiceError(answer.error);
   }
@@ -122,12 +123,20 @@ export class HindsightApi {
     // Without `entities: null` the server adds what it knows about every entity.
     const json = withoutUndefined({ ...body, include: { entities: null } });
     const path = `${bankPath(bank)}/memories/recall`;
-    const answer = await this.#post(path, json, { signal, timeoutMs: this.#recallMs, isRepeatable: true });
-    return recordsOf(fieldsOf(answer).results);
+    const call = {
+      method: "POST",
+      path,
+      json,
+      signal,
+      timeoutMs: this.#recallMs,
+      isRepeatable: true,
+    } as const;
+    return hasWord(body.query) ? recordsOf(fieldsOf(await this.#http.send(call)).results) : [];
   }
 
   async reflect(bank: string, body: { query: string; budget: string }, signal: AbortSignal): Promise<string> {
-    return textIn(fieldsOf(await this.#post(`${bankPath(bank)}/reflect`, body, { signal })).text);
+    const call = { method: "POST", path: `${bankPath(bank)}/reflect`, json: body, signal } as const;
+    return hasWord(body.query) ? textIn(fieldsOf(await this.#http.send(call)).text) : "";
   }
 
   async setMissions(bank: string, missions: Missions, signal: AbortSignal): Promise<void> {
@@ -146,13 +155,14 @@ export class HindsightApi {
   // ---- Operations ----
 
   async isPending(bank: string, operation: string, signal: AbortSignal): Promise<boolean> {
-    const answer = await this.#found({ method: "GET", path: operationPath(bank, operation), signal });
-    return isPendingStatus(fieldsOf(answer).status);
+    return ["pending", "processing"].includes(await this.#statusOf(bank, operation, signal));
   }
 
-  async #hasOperation(bank: string, operation: string, signal: AbortSignal): Promise<boolean> {
+  /** "" for an operation that is not there; newer servers say `not_found`. */
+  async #statusOf(bank: string, operation: string, signal: AbortSignal): Promise<string> {
     const answer = await this.#found({ method: "GET", path: operationPath(bank, operation), signal });
-    return !["", "not_found"].includes(textIn(fieldsOf(answer).status));
+    const status = textIn(fieldsOf(answer).status);
+    return status === "not_found" ? "" : status;
   }
 
   /** What has begun cannot be cancelled any more; that is no failure. */
@@ -192,9 +202,10 @@ export class HindsightApi {
     return await this.#pages(`${bankPath(bank)}/documents`, {}, signal);
   }
 
-  /** Facts that contain the text in any case. */
+  /** Facts that contain the text, or only its beginning, in any case: a long text does not fit into an address. */
   async factsWith(bank: string, text: string, signal: AbortSignal): Promise<readonly Fields[]> {
-    return await this.#pages(`${bankPath(bank)}/memories/list`, { q: text }, signal);
+    const q = takeCodePoints(text, QUERY_MAX_CHARS);
+    return await this.#pages(`${bankPath(bank)}/memories/list`, { q }, signal);
   }
 
   async deleteBank(bank: string, signal: AbortSignal): Promise<void> {
@@ -213,10 +224,6 @@ export class HindsightApi {
       if (found.length === 0 || (total === undefined ? found.length < PAGE : items.length >= total))
         return items;
     }
-  }
-
-  async #post(path: string, json: unknown, more: Partial<HttpCall>): Promise<unknown> {
-    return await this.#http.send({ method: "POST", path, json, ...more });
   }
 
   /** Undefined for 404; `standard` for an empty body. */
@@ -240,8 +247,9 @@ function operationPath(bank: string, id: string): string {
   return `${bankPath(bank)}/operations/${segment(id)}`;
 }
 
-function isPendingStatus(status: unknown): boolean {
-  return status === "pending" || status === "processing";
+/** The server refuses a query without a letter, digit or underscore: nothing is found then. */
+function hasWord(text: string): boolean {
+  return /[\p{L}\p{N}_]/u.test(text);
 }
 
 function serverFacts(answer: unknown): ServerFacts {

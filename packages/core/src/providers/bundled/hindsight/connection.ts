@@ -20,11 +20,10 @@ import { modeSentence } from "../../kit/provider-mode.ts";
 import { HindsightApi } from "./api.ts";
 import { bankIdOf, isPerSession } from "./bank-id.ts";
 import { type DaemonTimes, EmbeddedDaemon, throughDaemon } from "./daemon.ts";
-import { type EraseTimes, eraseBank, forgetText } from "./erase.ts";
 import { baseUrlOf, FACT_TYPES, type HindsightSettings } from "./settings.ts";
-import { hasWord, hindsightTools } from "./tools.ts";
+import { hindsightTools } from "./tools.ts";
 import { metadataOf, parseTurnBody, turnBody } from "./turns.ts";
-import { storedText, Writes } from "./writes.ts";
+import { type EraseTimes, eraseBank, forgetText, storedText, Writes } from "./writes.ts";
 
 /** For tests. */
 export type HindsightTimes = { readonly daemon?: Partial<DaemonTimes>; readonly erase?: EraseTimes };
@@ -94,7 +93,7 @@ export class HindsightConnection implements Connection {
   async recall(query: string, { sessionId, signal }: RecallAsk): Promise<Recalled> {
     const { isRecalling, recallMaxInputChars, recallMethod, preamble } = this.#settings;
     const asked = recallMaxInputChars > 0 ? takeCodePoints(query, recallMaxInputChars) : query;
-    if (!isRecalling || !hasWord(asked)) return NOTHING;
+    if (!isRecalling) return NOTHING;
     const bank = this.#bankOf(sessionId);
     const texts =
       recallMethod === "reflect"
@@ -163,7 +162,7 @@ export class HindsightConnection implements Connection {
 
   onSessionSwitch(newSessionId: string, options: SessionSwitchOptions, oldSessionId: string): void {
     if (options.rewound === true) {
-      this.#withdrawLast(newSessionId);
+      this.#withdrawLast(newSessionId, options.undone_turns ?? 1);
       return;
     }
     const parent = options.parent_session_id || (this.#parents.get(oldSessionId) ?? "");
@@ -174,14 +173,14 @@ export class HindsightConnection implements Connection {
   }
 
   /** A turn that was sent stays: the server cannot cut a document. */
-  #withdrawLast(sessionId: string): void {
-    const wasOpen = this.#isTurnOpen;
+  #withdrawLast(sessionId: string, undone: number): void {
+    const stored = undone - (this.#isTurnOpen ? 1 : 0);
     this.#isTurnOpen = false;
-    if (wasOpen) return;
-    const key = this.#turns.get(sessionId)?.pop();
-    if (key === undefined || !this.#context.isWriting) return;
+    const keys = this.#turns.get(sessionId) ?? [];
+    const last = keys.splice(Math.max(0, keys.length - stored));
+    if (last.length === 0 || !this.#context.isWriting) return;
     const withdrawn = this.#context.outbox.withdraw(
-      ({ kind, body }) => kind === "turn" && parseTurnBody(body).key === key,
+      ({ kind, body }) => kind === "turn" && last.includes(parseTurnBody(body).key),
     );
     const held = this.#held.get(sessionId) ?? 0;
     this.#held.set(sessionId, Math.max(0, held - withdrawn));
@@ -266,8 +265,7 @@ export class HindsightConnection implements Connection {
   }
 
   #place() {
-    const times = this.#eraseTimes;
-    return { api: this.#api, bank: this.#bank, ...(times === undefined ? {} : { times }) };
+    return { api: this.#api, bank: this.#bank, times: this.#eraseTimes };
   }
 
   #withOtherSessions(report: ForgetReport): ForgetReport {
@@ -312,12 +310,7 @@ function connect(
   }
   const { agent_context = "primary", platform = "cli" } = options;
   const isLooking = !isWriting && agent_context === "primary" && platform !== "cron";
-  const daemon = new EmbeddedDaemon({
-    settings: embedded,
-    context,
-    mayStart: !isLooking,
-    ...(times === undefined ? {} : { times }),
-  });
+  const daemon = new EmbeddedDaemon({ settings: embedded, context, mayStart: !isLooking, times });
   if (!isLooking)
     inBackground("Starting the Hindsight daemon", async (signal) => {
       const started = await daemon.ready(signal);

@@ -16,7 +16,6 @@ import {
   saveHindsightSettings,
   settingsRemarks,
 } from "./settings.ts";
-import { setUpHindsight } from "./setup.ts";
 
 export function createHindsightProvider({
   times,
@@ -41,7 +40,7 @@ function service(times: HindsightTimes | undefined): Service<HindsightSettings> 
       return reason === undefined ? new HindsightConnection(settings, context, times) : disabled(reason);
     },
     backupPaths: ({ home }) => [join(home, SETTINGS_FILE)],
-    postSetup: setUpHindsight,
+    postSetup: async (...given) => (await import("./setup.ts")).setUpHindsight(...given),
   };
 }
 

@@ -2,12 +2,12 @@
 // environment fills a key that the file does not have. Reading uses the default for an unusable value and reports it as a remark.
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { HermesError, isAbsent, isRecord, outsideJsonOr, pyStrip } from "../../../lib/index.ts";
+import { isAbsent, isRecord, outsideJsonOr, pyStrip } from "../../../lib/index.ts";
 import type { ConfigField } from "../../contract.ts";
 import type { CommonSettings, Environment, Place } from "../../kit/networked/service.ts";
 import { COMMON_FIELDS, MODE_FIELD, readCommon, saveValues } from "../../kit/networked/settings.ts";
-import { readBoolean, readNumber, readSettings, readText, writeSettings } from "../../kit/settings.ts";
-import { type EmbeddedSettings, findProgram } from "./daemon-profile.ts";
+import { readBoolean, readNumber, readSettings, readText } from "../../kit/settings.ts";
+import { type EmbeddedSettings, findProgram } from "./daemon.ts";
 
 export const SETTINGS_FILE = join("hindsight", "config.json");
 
@@ -93,23 +93,24 @@ const NUMBERS = {
 type Values = Readonly<Record<string, unknown>>;
 
 /** Other names of a key in the file, and its variable. */
-const SOURCES: Readonly<Record<string, { readonly also?: readonly string[]; readonly env?: string }>> = {
-  mode: { env: "HINDSIGHT_MODE" },
-  api_key: { also: ["apiKey"], env: "HINDSIGHT_API_KEY" },
-  api_url: { env: "HINDSIGHT_API_URL" },
-  timeout: { env: "HINDSIGHT_TIMEOUT" },
-  idle_timeout: { env: "HINDSIGHT_IDLE_TIMEOUT" },
-  bank_id: { env: "HINDSIGHT_BANK_ID" },
-  recall_budget: { also: ["budget"], env: "HINDSIGHT_BUDGET" },
-  recall_prefetch_method: { also: ["prefetch_method"] },
-  retain_tags: { env: "HINDSIGHT_RETAIN_TAGS" },
-  observation_scopes: { env: "HINDSIGHT_RETAIN_OBSERVATION_SCOPES" },
-  retain_source: { env: "HINDSIGHT_RETAIN_SOURCE" },
-  retain_user_prefix: { env: "HINDSIGHT_RETAIN_USER_PREFIX" },
-  retain_assistant_prefix: { env: "HINDSIGHT_RETAIN_ASSISTANT_PREFIX" },
-  llm_api_key: { also: ["llmApiKey"], env: "HINDSIGHT_LLM_API_KEY" },
-  llm_base_url: { env: "HINDSIGHT_API_LLM_BASE_URL" },
-};
+export const SOURCES: Readonly<Record<string, { readonly also?: readonly string[]; readonly env?: string }>> =
+  {
+    mode: { env: "HINDSIGHT_MODE" },
+    api_key: { also: ["apiKey"], env: "HINDSIGHT_API_KEY" },
+    api_url: { env: "HINDSIGHT_API_URL" },
+    timeout: { env: "HINDSIGHT_TIMEOUT" },
+    idle_timeout: { env: "HINDSIGHT_IDLE_TIMEOUT" },
+    bank_id: { env: "HINDSIGHT_BANK_ID" },
+    recall_budget: { also: ["budget"], env: "HINDSIGHT_BUDGET" },
+    recall_prefetch_method: { also: ["prefetch_method"] },
+    retain_tags: { env: "HINDSIGHT_RETAIN_TAGS" },
+    observation_scopes: { env: "HINDSIGHT_RETAIN_OBSERVATION_SCOPES" },
+    retain_source: { env: "HINDSIGHT_RETAIN_SOURCE" },
+    retain_user_prefix: { env: "HINDSIGHT_RETAIN_USER_PREFIX" },
+    retain_assistant_prefix: { env: "HINDSIGHT_RETAIN_ASSISTANT_PREFIX" },
+    llm_api_key: { also: ["llmApiKey"], env: "HINDSIGHT_LLM_API_KEY" },
+    llm_base_url: { env: "HINDSIGHT_API_LLM_BASE_URL" },
+  };
 
 export function readHindsightSettings({ home, env }: Place): HindsightSettings {
   return parseSettings(savedValues(home, env).values, env).settings;
@@ -135,27 +136,11 @@ export function saveHindsightSettings(values: Readonly<Record<string, string>>, 
   saveValues(values, FIELDS, { home, fileName: SETTINGS_FILE });
 }
 
-/** Before the first save: the file of an older installation would no longer be read once there is one in the home. */
-export function adoptOldSettings(home: string, env: Environment): void {
-  const { values, problem } = readSettings(home, SETTINGS_FILE);
-  if (problem !== undefined || Object.keys(values).length > 0) return;
-  saveRaw(savedValues(home, env).values, home);
-}
-
-/** A key in the file would win over the one that setup saves in `.env`. */
-export function removeSavedKey(key: string, home: string): void {
-  const names = [key, ...(SOURCES[key]?.also ?? [])];
-  saveRaw(Object.fromEntries(names.map((name) => [name, undefined])), home);
-}
-
-function saveRaw(changes: Values, home: string): void {
-  if (Object.keys(changes).length === 0) return;
-  const written = writeSettings(home, SETTINGS_FILE, changes);
-  if (!written.ok) throw new HermesError("settings-not-saved", written.error);
-}
-
 /** The first of the two files that can be read is the whole file part. */
-function savedValues(home: string, env: Environment): { readonly values: Values; readonly problem?: string } {
+export function savedValues(
+  home: string,
+  env: Environment,
+): { readonly values: Values; readonly problem?: string } {
   const own = readSettings(home, SETTINGS_FILE);
   if (own.problem !== undefined || Object.keys(own.values).length > 0) return own;
   return readSettings(join(userHomeOf(env), ".hindsight"), "config.json");
@@ -311,7 +296,7 @@ const integer = (key: keyof typeof NUMBERS, description: string): ConfigField =>
   minimum: NUMBERS[key].min,
   maximum: NUMBERS[key].max,
   default: String(NUMBERS[key].standard),
-  ...(SOURCES[key]?.env === undefined ? {} : { env_var: SOURCES[key].env }),
+  env_var: SOURCES[key]?.env,
 });
 
 const flag = (key: string, description: string, standard: boolean): ConfigField => ({

@@ -2,17 +2,18 @@
 // there. Keys go into `.env`, everything else into `hindsight/config.json`.
 import { join } from "node:path";
 import { envFilePath, setConfigValue, setEnvValue } from "../../../config/index.ts";
-import { err, HermesError, ok, pyStrip, type Result } from "../../../lib/index.ts";
+import { err, HermesError, pyStrip, type Result } from "../../../lib/index.ts";
 import type { ConfigField, PostSetupOptions } from "../../contract.ts";
 import type { Environment } from "../../kit/networked/service.ts";
+import { checkAnswer, readSettings, writeSettings } from "../../kit/settings.ts";
 import {
-  adoptOldSettings,
   type Deployment,
   FIELDS,
   readHindsightSettings,
-  removeSavedKey,
   SETTINGS_FILE,
+  SOURCES,
   savedAnswers,
+  savedValues,
   saveHindsightSettings,
 } from "./settings.ts";
 
@@ -59,7 +60,7 @@ async function collectAnswers({ home, env, options }: Collecting): Promise<Reado
   const { ask, print, values } = options;
   const answers = new Map<string, string>();
   for (const [key, text] of Object.entries(values)) {
-    const checked = checkAnswer(fieldOf(key), text);
+    const checked = check(key, text);
     if (!checked.ok) throw new HermesError("bad-setting", `${key} ${checked.error}. Nothing was saved.`);
     answers.set(key, checked.value);
   }
@@ -92,7 +93,7 @@ async function askUntilFit(
     const isSecret = field.secret === true;
     const answer = pyStrip(await ask(asked, isSecret ? { secret: true } : { default: standard }));
     if (answer === "") return isSecret ? "" : standard;
-    const checked = checkAnswer(field, answer);
+    const checked = check(field.key, answer);
     if (checked.ok) return checked.value;
     print(`${field.key} ${checked.error}.`);
   }
@@ -113,22 +114,34 @@ function readDeployment(mode: string): Deployment {
   return mode === "local_external" || mode === "local_embedded" ? mode : "cloud";
 }
 
-/** The value to save, or why it is refused, as the continuation of a sentence after the key. */
-function checkAnswer(field: ConfigField | undefined, text: string): Result<string, string> {
+/** `local` is the older name of a mode. Only a text may be emptied. */
+function check(key: string, text: string): Result<string, string> {
+  const field = fieldOf(key);
   if (field === undefined) return err("is no setting of Hindsight");
-  const answer = pyStrip(text);
-  const { choices, type, minimum = 0, maximum = Number.MAX_SAFE_INTEGER, secret } = field;
-  if (secret === true && /[\r\n]/.test(answer)) return err("must be one line");
-  if (choices !== undefined) {
-    const word = answer.toLowerCase();
-    const isAlias = field.key === "mode" && word === "local";
-    const choice = isAlias ? "local_embedded" : choices.find((each) => each === word);
-    return choice === undefined ? err(`must be one of ${choices.join(", ")}`) : ok(choice);
-  }
-  if (type !== "integer") return ok(answer);
-  const number = answer === "" ? Number.NaN : Number(answer);
-  const fits = Number.isInteger(number) && number >= minimum && number <= maximum;
-  return fits ? ok(String(number)) : err(`must be a whole number from ${minimum} to ${maximum}`);
+  const isAlias = key === "mode" && pyStrip(text).toLowerCase() === "local";
+  const required = field.choices !== undefined || field.type !== undefined;
+  return checkAnswer({ ...field, required }, isAlias ? "local_embedded" : text);
+}
+
+// ---- Saving ----
+
+/** Before the first save: the file of an older installation would no longer be read once there is one in the home. */
+function adoptOldSettings(home: string, env: Environment): void {
+  const { values, problem } = readSettings(home, SETTINGS_FILE);
+  if (problem !== undefined || Object.keys(values).length > 0) return;
+  saveRaw(savedValues(home, env).values, home);
+}
+
+/** A key in the file would win over the one that setup saves in `.env`. */
+function removeSavedKey(key: string, home: string): void {
+  const names = [key, ...(SOURCES[key]?.also ?? [])];
+  saveRaw(Object.fromEntries(names.map((name) => [name, undefined])), home);
+}
+
+function saveRaw(changes: Readonly<Record<string, unknown>>, home: string): void {
+  if (Object.keys(changes).length === 0) return;
+  const written = writeSettings(home, SETTINGS_FILE, changes);
+  if (!written.ok) throw new HermesError("settings-not-saved", written.error);
 }
 
 /** Also for this process: the check after setup reads its environment. */

@@ -75,8 +75,7 @@ export function hindsightTools(work: ToolWork): readonly ServiceTool[] {
       definition: RECALL,
       failure: "Failed to search memory",
       run: async (args, signal) => {
-        const asked = required(args, "query");
-        const texts = hasWord(asked) ? await work.recall(asked, signal) : [];
+        const texts = await work.recall(required(args, "query"), signal);
         const lines = texts.map((text, index) => `${index + 1}. ${text}`);
         return answer(lines.join("\n"));
       },
@@ -84,26 +83,17 @@ export function hindsightTools(work: ToolWork): readonly ServiceTool[] {
     {
       definition: REFLECT,
       failure: "Failed to reflect",
-      run: async (args, signal) => {
-        const asked = required(args, "query");
-        return answer(hasWord(asked) ? await work.reflect(asked, signal) : "");
-      },
+      run: async (args, signal) => answer(await work.reflect(required(args, "query"), signal)),
     },
   ];
 }
 
-/** The server refuses a query without a letter, digit or underscore. */
-export function hasWord(text: string): boolean {
-  return /[\p{L}\p{N}_]/u.test(text);
-}
-
 function answer(text: string): { readonly result: string } {
-  const shown = fitChars(pyStrip(sanitizeContext(text)), ANSWER_MAX_CHARS);
-  return { result: shown === "" ? NOTHING_FOUND : shown };
+  return { result: fitChars(text, ANSWER_MAX_CHARS) || NOTHING_FOUND };
 }
 
 function required(args: Readonly<Record<string, unknown>>, key: string): string {
-  const text = pyStrip(textIn(args[key]).toWellFormed());
+  const text = pyStrip(sanitizeContext(textIn(args[key])));
   if (text === "") throw new ToolRefusal(`Missing required parameter: ${key}`);
   return text;
 }

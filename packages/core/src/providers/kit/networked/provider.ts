@@ -491,7 +491,10 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     args: Readonly<Record<string, unknown>>,
     { signal }: CallOptions,
   ): Promise<string> {
-    return JSON.stringify(await this.#answer(name, args, this.#untilClosed(signal)));
+    const answer = await this.#answer(name, args, this.#untilClosed(signal));
+    return JSON.stringify(answer, (_key, value: unknown) =>
+      typeof value === "string" ? sanitizeContext(value) : value,
+    );
   }
 
   async #answer(name: string, args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<object> {
@@ -531,21 +534,16 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     return sumOf(atServer, queued, connection.cannotErase);
   }
 
-  /** What waits here is erased even if the server cannot be reached; the failure is thrown afterwards. */
+  /** What waits here is erased first: otherwise it could be sent after everything at the server was erased. */
   async eraseUser({ dry_run = false, signal }: ForgetOptions = {}): Promise<ForgetReport> {
     const { connection, outbox, recalls, isOwnMemory } = await this.#readyToErase();
     if (!dry_run) recalls.clear();
+    const queued = outbox.eraseAll(dry_run);
     if (!isOwnMemory) {
       const remaining = `All users share one memory at ${this.#service.label} (user_scope: shared), so nothing was erased there.`;
-      return { erased: outbox.eraseAll(dry_run), remaining };
+      return { erased: queued, remaining };
     }
-    let queued = 0;
-    let atServer: ForgetReport | undefined;
-    try {
-      atServer = await connection.eraseUser?.(dry_run, this.#untilClosed(signal));
-    } finally {
-      queued = outbox.eraseAll(dry_run);
-    }
+    const atServer = await connection.eraseUser?.(dry_run, this.#untilClosed(signal));
     return sumOf(atServer, queued, connection.cannotErase);
   }
 

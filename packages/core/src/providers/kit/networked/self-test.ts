@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { HermesError } from "../../../lib/index.ts";
+import { describeCause, err, HermesError, ok, type Result } from "../../../lib/index.ts";
 import type { SelfTestReport } from "../../contract.ts";
 import type { Connection, Probe } from "./service.ts";
 
@@ -20,32 +20,48 @@ export async function testConnection(
 ): Promise<SelfTestReport> {
   const { probe } = connection;
   const steps: Step[] = [];
-  const step = async (name: string, work: () => Promise<string | undefined>): Promise<void> => {
+  const step = async <T>(
+    name: string,
+    work: () => Promise<T>,
+    detailOf?: (value: T) => string | undefined,
+  ) => {
     const startedAt = performance.now();
-    const detail = await work();
+    const value = await work();
     const ms = performance.now() - startedAt;
+    const detail = detailOf?.(value);
     steps.push(detail === undefined ? { name, ms } : { name, ms, detail });
+    return value;
   };
   signal.throwIfAborted();
-  await step("connect", () => connection.check(signal));
-  const text = `Self-test of hermes-memory ${randomUUID()}: the lighthouse keeper paints the railing green.`;
-  let id: string | undefined;
-  try {
-    await step("write", async () => {
-      id = await probe.write(text, signal);
-      return undefined;
-    });
-    await step("recall", () => find(probe, text, signal));
-  } finally {
-    if (id !== undefined) {
-      const written = id;
-      await step("clean up", async () => {
-        await probe.remove(written, AbortSignal.timeout(REMOVE_MS));
-        return undefined;
-      });
-    }
-  }
+  await step("connect", () => connection.check(signal), String);
+  const mark = `Self-test of hermes-memory ${randomUUID()}`;
+  const text = `${mark}: the lighthouse keeper paints the railing green.`;
+  const id = await step("write", () => probe.write(text, signal));
+  const found = await attempt(() =>
+    step(
+      "recall",
+      () => find(probe, text, signal),
+      (detail) => detail,
+    ),
+  );
+  const removed = await attempt(() =>
+    step("clean up", () => probe.remove(id, AbortSignal.timeout(REMOVE_MS))),
+  );
+  if (!found.ok) throw found.error;
+  if (!removed.ok)
+    throw new HermesError(
+      "self-test-failed",
+      `The memory of the test could not be removed and stays at the server (${describeCause(removed.error)}). It begins with '${mark}'.`,
+    );
   return { steps };
+}
+
+async function attempt<T>(work: () => Promise<T>): Promise<Result<T, unknown>> {
+  try {
+    return ok(await work());
+  } catch (cause) {
+    return err(cause);
+  }
 }
 
 async function find(probe: Probe, text: string, signal: AbortSignal): Promise<string | undefined> {
