@@ -585,7 +585,7 @@ function sumOf(
   return cannotErase === undefined ? { erased: queued } : { erased: queued, remaining: cannotErase };
 }
 
-/** Without fences and blanks at the ends, and without half characters, which no JSON body can carry. */
+/** Without fences, blanks at the ends, half characters, which no JSON body can carry, and U+0000, which PostgreSQL does not store. */
 function cleaned(text: string): string {
-  return pyStrip(sanitizeContext(text.toWellFormed()));
+  return pyStrip(sanitizeContext(text.toWellFormed().replaceAll("\0", "")));
 }
