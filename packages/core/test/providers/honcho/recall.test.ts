@@ -235,7 +235,7 @@ describe("what was fetched", () => {
   it("before it was dropped does not come back when a slow fetch ends", async () => {
     const { recall, setBase } = scripted();
     recall.prewarm(signal);
-    recall.drop({ isNew: true });
+    recall.drop();
     setBase("new");
     const { text } = await recall.take(QUESTION, 1, signal);
     expect(text).toContain("new");

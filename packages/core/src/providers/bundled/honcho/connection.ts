@@ -206,8 +206,8 @@ export class HonchoConnection implements Connection {
     this.#recalls.delete(old);
     this.#recalls.delete(newSessionId);
     this.#sessionId = newSessionId;
+    recall?.drop(); // one that a turn waits for now, too
     if (recall === undefined || (reset && rewound !== true)) return;
-    recall.drop({ isNew: false });
     this.#recalls.set(newSessionId, recall);
   }
 
@@ -238,7 +238,7 @@ export class HonchoConnection implements Connection {
         const { observation } = await this.#ready(signal, name);
         const own = viewOf(ai, this.peers, observation);
         const [context, aboutUser, aboutAi] = await settledAll([
-          wire.sessionContext(name, { summary: true }, signal),
+          wire.sessionContext(name, {}, signal),
           this.#impression(viewOf(user, this.peers, observation), query, signal),
           this.#impression(own, undefined, signal),
         ]);
@@ -291,7 +291,7 @@ export class HonchoConnection implements Connection {
   /** What was recalled before a curated write: all of it may hold an entry that is gone now, or only the base lacks a new one. */
   #dropRecalls(isAll: boolean): void {
     for (const recall of this.#recalls.values()) {
-      if (isAll) recall.drop({ isNew: false });
+      if (isAll) recall.drop();
       else recall.dropBase();
     }
   }
@@ -304,16 +304,14 @@ export class HonchoConnection implements Connection {
     return `Honcho answers at ${baseUrl}. Workspace: ${workspace}, user: ${this.peers.user}, agent: ${this.peers.ai}.`;
   }
 
-  get #subject(): Subject {
+  get subject(): Subject {
     const { user, isByPlatform } = this.#runtime;
     return { peers: this.peers, hasOwnAgent: user === undefined || isByPlatform };
   }
 
   async forget(text: string, isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport> {
-    const report = await forgetText(this.#wire, this.#subject, { text, isDryRun, signal });
-    if (isDryRun) return report;
-    await this.#writes.forgetMirrors(text, signal);
-    this.#dropRecalls(true);
+    const report = await forgetText(this.#wire, this.subject, { text, isDryRun, signal });
+    if (!isDryRun) this.#dropRecalls(true);
     return report;
   }
 
@@ -323,8 +321,8 @@ export class HonchoConnection implements Connection {
         "All users share one peer at Honcho (pinUserPeer), so nothing was erased there. The owner of the home can erase it.";
       return { erased: 0, remaining };
     }
-    if (isDryRun) return await countOf(this.#wire, this.#subject, signal);
-    const report = await eraseEverything(this.#wire, this.#subject, signal);
+    if (isDryRun) return await countOf(this.#wire, this.subject, signal);
+    const report = await eraseEverything(this.#wire, this.subject, signal);
     this.#writes.stopMigrating();
     this.#sessions.clear();
     this.#recalls.clear();

@@ -11,7 +11,7 @@ export type Subject = {
 };
 
 /** Everything that these two peers think of each other and of themselves. */
-function viewsOf({ peers: { user, ai }, hasOwnAgent }: Subject): readonly View[] {
+export function viewsOf({ peers: { user, ai }, hasOwnAgent }: Subject): readonly View[] {
   return [
     { observer: ai, target: user },
     { observer: user, target: user },
@@ -56,7 +56,7 @@ async function sessionsWith(
   const holding: string[] = [];
   for (const session of await wire.sessionsOf(user, signal)) {
     const messages = await wire.newestMessages(session, Number.POSITIVE_INFINITY, signal);
-    const { summary } = await wire.sessionContext(session, { summary: true }, signal);
+    const { summary } = await wire.sessionContext(session, {}, signal);
     if (summary.includes(text) || messages.some(({ content }) => content.includes(text)))
       holding.push(session);
   }

@@ -94,8 +94,9 @@ export function userPeer(settings: PeerSettings, runtime: Runtime, key: string):
   const { peerName } = settings;
   const { user } = runtime;
   if (settings.isPinned && peerName !== "") return { id: serverId(peerName), isShared: user !== undefined };
-  const alias = runtime.ids.map((id) => settings.aliases[id]).find((target) => target !== undefined);
-  if (alias !== undefined) return own(serverId(alias));
+  // An id may be `constructor`, which every object has.
+  const known = runtime.ids.find((id) => Object.hasOwn(settings.aliases, id));
+  if (known !== undefined) return own(serverId(settings.aliases[known] ?? ""));
   if (user !== undefined) {
     const isDistinct = runtime.isByPlatform || settings.peerPrefix !== "";
     return own(isDistinct ? distinctId(settings.peerPrefix + user, takenIds(settings)) : serverId(user));

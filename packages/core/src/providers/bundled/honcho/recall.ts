@@ -128,15 +128,11 @@ export class HonchoRecall {
     this.#emptyStreak = 0;
   }
 
-  /** What was fetched may hold something that is gone now. Counters stay, unless the conversation starts anew. */
-  drop({ isNew }: { readonly isNew: boolean }): void {
+  /** What was fetched may hold something that is gone now. Counters stay. */
+  drop(): void {
     this.dropBase();
     this.#answer = undefined;
     this.#dialecticRun = undefined;
-    if (!isNew) return;
-    this.#hasFired = false;
-    this.#lastSuccess = NEVER;
-    this.#emptyStreak = 0;
   }
 
   /** Fetched again at the next turn, which waits for it. */

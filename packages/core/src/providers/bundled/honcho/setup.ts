@@ -1,10 +1,9 @@
-// `hermes memory setup honcho`: asks in order, or takes everything from `--set`, saves the block of this profile, switches the provider on,
-// and makes one real request.
+// `hermes memory setup honcho`: asks in order, or takes everything from `--set`, saves the block of this profile and switches the provider
+// on. The command that calls it then makes a real request.
 import { setConfigValue } from "../../../config/index.ts";
 import { HermesError, pyStrip } from "../../../lib/index.ts";
 import type { ConfigField, PostSetupOptions } from "../../contract.ts";
 import type { HonchoPlace } from "./config-file.ts";
-import { tryConnection } from "./direct.ts";
 import {
   checkSetting,
   HONCHO_FIELDS,
@@ -31,11 +30,9 @@ export async function setUpHoncho(place: HonchoPlace, options: PostSetupOptions)
       "Honcho needs a key for the cloud (--set apiKey=...) or the address of your server (--set baseUrl=...). Nothing was saved.",
     );
   const saved = saveHonchoSettings(place, { ...answers, enabled: "true" });
-  const after = readHonchoSettings(place);
   const activated = await setConfigValue(place.home, "memory.provider", "honcho");
   if (!activated.ok) throw new HermesError("config-not-saved", activated.error.message);
-  options.print(`The settings are in ${saved}, in the block '${after.file.hostKey}'.`);
-  options.print((await tryConnection(after)).line);
+  options.print(`The settings are in ${saved}, in the block '${before.file.hostKey}'.`);
 }
 
 function hasServer({ env }: HonchoPlace, before: HonchoSettings, { apiKey, baseUrl }: Answers): boolean {
@@ -86,7 +83,7 @@ async function askAll(place: HonchoPlace, before: HonchoSettings, options: Askin
   const standards: Answers = {
     peerName: before.peerName || userName(place),
     aiPeer: before.aiPeer,
-    workspace: before.file.exists ? before.workspace : hostKey,
+    workspace: before.file.isUsed ? before.workspace : hostKey,
     dialecticCadence: current.dialecticCadence ?? "2",
   };
   for (const key of ["peerName", "aiPeer", "workspace"]) await askField(key, standards, options, answers);

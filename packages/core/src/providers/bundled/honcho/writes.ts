@@ -230,18 +230,6 @@ export class HonchoWrites {
     for (const { id, content } of await this.#deps.wire.conclusions(view, signal))
       if (content === conclusionText(text)) await this.#deps.wire.deleteConclusion(id, signal);
   }
-
-  /** The record of mirrored entries holds their texts too. */
-  async forgetMirrors(text: string, signal: AbortSignal): Promise<void> {
-    const { mirrors } = this.#deps.context.outbox;
-    // `find` returns an entry that equals the text before those that contain it.
-    for (const target of ["memory", "user"])
-      for (let found = mirrors.find(target, text); found.length > 0; found = mirrors.find(target, text))
-        for (const mirrored of found) {
-          await this.#deps.wire.deleteConclusion(mirrored.remoteId, signal);
-          mirrors.remove(mirrored);
-        }
-  }
 }
 
 function markOf(batch: Batch, item: OutboxItem): string {
