@@ -275,10 +275,12 @@ describe("files from before Honcho", () => {
     await provider.shutdown?.({});
   }
 
-  it("are uploaded once into an empty session", async () => {
+  it("are uploaded once into an empty session, and into no other", async () => {
     const at = await homeWithFiles();
     await begin(at);
     await begin(at);
+    await begin(at, { session_title: "another" });
+    expect(texts(at, "another")).toEqual([]);
     const messages = at.server.messagesOf(WORKSPACE, "kiln");
     expect(
       messages.map(({ peer_id, metadata }) => [peer_id, metadata.original_file, metadata.target_peer]),

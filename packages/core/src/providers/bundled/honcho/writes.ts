@@ -16,6 +16,8 @@ const TURNS_PER_BATCH = MESSAGES_PER_POST / 2;
 const TAIL_PAGES = 2;
 /** From this age on a message is sent with the time of its turn; else the server's clock decides. */
 const LATE_MS = 60_000;
+/** The target of a mirror that says that a file was uploaded. */
+const UPLOADED = "file";
 /** Marks our messages at the server. */
 const OUTBOX_KEY = "hermes_outbox";
 
@@ -154,6 +156,7 @@ export class HonchoWrites {
     return new Set(tail.map(({ metadata }) => textIn(metadata[OUTBOX_KEY])));
   }
 
+  /** Each file once for its peer, whatever sessions begin later: entries that are written from now on are mirrored. */
   queuePriorFiles({ name, isEmpty }: ReadySession): void {
     const { savesMessages, sessionStrategy, workspace, baseUrl } = this.#deps.settings;
     const { home, options, isWriting, outbox, log } = this.#deps.context;
@@ -163,11 +166,14 @@ export class HonchoWrites {
     const { platform = "cli", user_id = "" } = options;
     const user = user_id === "" ? ai : userMemoriesDirectory(home, platform, user_id);
     for (const { file, upload } of priorFiles({ user, ai })) {
+      const peer = this.#deps.peers[file.peer];
+      const key = `${baseUrl} ${workspace} ${peer} ${file.name}`;
+      if (outbox.mirrors.find(UPLOADED, key).length > 0) continue;
       const added = outbox.add({
         kind: "upload" satisfies Kind,
         sessionId: "",
-        dedupeKey: `honcho-upload ${baseUrl} ${workspace} ${name} ${file.name}`,
-        body: { session: name, peer: this.#deps.peers[file.peer], ...upload },
+        dedupeKey: `honcho-upload ${key}`,
+        body: { session: name, peer, key, ...upload },
       });
       if (added.kind === "full" || added.kind === "failed")
         log.warn(`${file.name} was not sent to Honcho. ${added.reason}`, { provider: "honcho" });
@@ -175,16 +181,17 @@ export class HonchoWrites {
   }
 
   async #upload(session: string, item: OutboxItem, batch: Batch, signal: AbortSignal): Promise<void> {
-    const { peer, fileName, text, metadata } = fieldsOf(item.body);
+    const { peer, key, fileName, text, metadata } = fieldsOf(item.body);
     const mark = markOf(batch, item);
-    if ((await this.#delivered(session, batch, 1, signal)).has(mark)) return;
     const upload = {
       peerId: textIn(peer),
       fileName: textIn(fileName),
       text: textIn(text),
       metadata: { ...fieldsOf(metadata), [OUTBOX_KEY]: mark },
     };
-    await this.#deps.wire.upload(session, upload, signal);
+    if (!(await this.#delivered(session, batch, 1, signal)).has(mark))
+      await this.#deps.wire.upload(session, upload, signal);
+    this.#deps.context.outbox.mirrors.add({ target: UPLOADED, text: textIn(key), remoteId: session });
   }
 
   async #conclude(
