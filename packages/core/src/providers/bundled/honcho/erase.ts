@@ -80,20 +80,13 @@ type Found = {
   readonly shared: readonly string[];
 };
 
-export async function countOf(
-  wire: HonchoWire,
-  subject: Subject,
-  signal: AbortSignal,
-): Promise<ForgetReport> {
-  return reportOf(await findAll(wire, subject, signal));
-}
-
 export async function eraseEverything(
   wire: HonchoWire,
   subject: Subject,
-  signal: AbortSignal,
+  { isDryRun, signal }: { readonly isDryRun: boolean; readonly signal: AbortSignal },
 ): Promise<ForgetReport> {
   const found = await findAll(wire, subject, signal);
+  if (isDryRun) return reportOf(found);
   for (const id of found.conclusions) await wire.deleteConclusion(id, signal);
   for (const { view } of found.cards) await wire.setCard(view, [], signal);
   for (const { id } of found.sessions) await wire.deleteSession(id, signal);

@@ -11,7 +11,6 @@ import {
   cutAtWord,
   dialecticQuestion,
   isSufficient,
-  isTrivial,
 } from "./texts.ts";
 
 export type RecallSettings = Pick<
@@ -99,7 +98,7 @@ export class HonchoRecall {
   /** For the turn that starts now. Rejects when nothing could be fetched and nothing is there. */
   async take(query: string, turn: number, signal: AbortSignal): Promise<Recalled> {
     this.#turn = turn;
-    if (isTrivial(query) || (this.#settings.injectsFirstTurnOnly && turn > 1)) return { text: "", count: 0 };
+    if (this.#settings.injectsFirstTurnOnly && turn > 1) return { text: "", count: 0 };
     this.#failure = undefined;
     if (this.#baseTurn === NEVER) this.#startBase(query, signal);
     if (!this.#hasFired && this.#answer === undefined) this.#startDialectic(query, turn, signal);
@@ -114,7 +113,6 @@ export class HonchoRecall {
   /** After a turn, for the next one. */
   async prepare(query: string, turn: number, signal: AbortSignal): Promise<void> {
     this.#turn = turn;
-    if (isTrivial(query)) return;
     const { contextCadence } = this.#settings;
     if (contextCadence <= 1 || turn - this.#baseTurn >= contextCadence) this.#startBase(query, signal);
     if (!this.#isRunning() && turn - this.#lastSuccess >= this.#effectiveCadence())

@@ -10,6 +10,7 @@ import {
   type HonchoSettings,
   readHonchoSettings,
   SETTABLE_FIELDS,
+  savedHonchoSettings,
   saveHonchoSettings,
   serverAddress,
 } from "./settings.ts";
@@ -79,7 +80,10 @@ async function askAll(place: HonchoPlace, before: HonchoSettings, options: Askin
   const answers: Answers = { ...options.values };
   const { hostKey } = before.file;
   await askServer(before, options, answers);
-  const current = currentAnswers(before);
+  // Only the values of the file, so that a default stays a default.
+  const current = Object.fromEntries(
+    Object.entries(savedHonchoSettings(place)).map(([key, value]) => [key, String(value)]),
+  );
   const standards: Answers = {
     peerName: before.peerName || userName(place),
     aiPeer: before.aiPeer,
@@ -98,18 +102,6 @@ async function askAll(place: HonchoPlace, before: HonchoSettings, options: Askin
     "sessionStrategy",
   ])
     await askField(key, { ...current, ...standards }, options, answers);
-  return answers;
-}
-
-/** Only the values of the file, so that a default stays a default. */
-function currentAnswers({ file: { host, root } }: HonchoSettings): Answers {
-  const answers: Answers = {};
-  for (const { key, secret } of HONCHO_FIELDS) {
-    const inFile = key === "mode" ? "recallMode" : key;
-    const value = host[inFile] ?? root[inFile];
-    if (secret !== true && (typeof value === "string" || typeof value === "number"))
-      answers[key] = String(value);
-  }
   return answers;
 }
 

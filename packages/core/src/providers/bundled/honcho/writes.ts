@@ -8,7 +8,7 @@ import type { Batch, Delivery, NewItem, OutboxItem } from "../../kit/outbox/outb
 import { type Peers, priorFiles, type ReadySession, viewOf } from "./session.ts";
 import type { HonchoSettings } from "./settings.ts";
 import { chunked } from "./texts.ts";
-import { conclusionText, type HonchoWire, MESSAGES_PER_POST, OLD_API } from "./wire.ts";
+import { conclusionText, type HonchoWire, MESSAGES_PER_POST, OLD_API, type View } from "./wire.ts";
 
 /** An ordinary turn has two messages. */
 const TURNS_PER_BATCH = MESSAGES_PER_POST / 2;
@@ -203,16 +203,17 @@ export class HonchoWrites {
     const [target, text] = [textIn(body.target), textIn(body.text)];
     const { mirrors } = this.#deps.context.outbox;
     if (mirrors.find(target, text).some((known) => known.text === text)) return;
-    const view = viewOf(
-      this.#deps.peers.user,
-      this.#deps.peers,
-      (await this.#deps.ready(session, signal)).observation,
-    );
+    const view = await this.#viewOfUser(session, signal);
     const stored = batch.attempt > 1 ? await this.#deps.wire.conclusions(view, signal) : [];
     const remoteId =
       stored.find(({ content }) => content === conclusionText(text))?.id ??
       (await this.#deps.wire.addConclusion(view, text, { session, signal }));
     if (remoteId !== "") mirrors.add({ target, text, remoteId });
+  }
+
+  async #viewOfUser(session: string, signal: AbortSignal): Promise<View> {
+    const { peers, ready } = this.#deps;
+    return viewOf(peers.user, peers, (await ready(session, signal)).observation);
   }
 
   async #retract(
@@ -229,11 +230,7 @@ export class HonchoWrites {
     }
     if (known.length > 0) return;
     // Mirrored by another machine or by the Python edition.
-    const view = viewOf(
-      this.#deps.peers.user,
-      this.#deps.peers,
-      (await this.#deps.ready(session, signal)).observation,
-    );
+    const view = await this.#viewOfUser(session, signal);
     for (const { id, content } of await this.#deps.wire.conclusions(view, signal))
       if (content === conclusionText(text)) await this.#deps.wire.deleteConclusion(id, signal);
   }
