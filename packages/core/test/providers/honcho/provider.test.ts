@@ -207,6 +207,23 @@ describe("the name of a session", () => {
     expect(texts(at, "s2")).toEqual(["ann: second", "bot: yes"]);
   });
 
+  it("is also that of recall after a compression", async () => {
+    const at = await honchoHome({ sessionStrategy: "per-session" });
+    at.server.chatAnswer = "fires pots";
+    const provider = await at.start();
+    provider.onTurnStart?.(1, KILN, {});
+    await provider.prefetch?.(KILN, S1);
+    await provider.onSessionSwitch?.("s2", { parent_session_id: "s1", reset: false, reason: "compression" });
+    const before = calls(at).length;
+    provider.onTurnStart?.(2, KILN, {});
+    await provider.prefetch?.(KILN, { session_id: "s2" });
+    const later = calls(at)
+      .slice(before)
+      .filter((call) => call.includes("/sessions/"));
+    expect(later.some((call) => call.includes("/sessions/s2/context"))).toBe(true);
+    expect(later.filter((call) => call.includes("/sessions/s1"))).toEqual([]);
+  });
+
   it("of the chat is kept after a switch", async () => {
     const at = await honchoHome({ sessionStrategy: "per-session" });
     const provider = await at.start({ session_title: "The kiln" });

@@ -26,7 +26,7 @@ import {
   type UserPeer,
   userPeer,
 } from "./naming.ts";
-import { HonchoRecall } from "./recall.ts";
+import { HonchoRecall, type RecallSource } from "./recall.ts";
 import { inspectSession, type Peers, type ReadySession, startSession, viewOf } from "./session.ts";
 import type { HonchoSettings } from "./settings.ts";
 import { honchoPromptBlock } from "./texts.ts";
@@ -191,9 +191,8 @@ export class HonchoConnection implements Connection {
     this.#recalls.delete(old);
     this.#recalls.delete(newSessionId);
     this.#sessionId = newSessionId;
-    recall?.drop(); // one that a turn waits for now, too
-    if (recall === undefined || (reset && rewound !== true)) return;
-    this.#recalls.set(newSessionId, recall);
+    recall?.continueIn(this.#recallSource(newSessionId)); // drops what a turn waits for now, too
+    if (recall !== undefined && (!reset || rewound === true)) this.#recalls.set(newSessionId, recall);
   }
 
   // ---- Recall ----
@@ -215,10 +214,18 @@ export class HonchoConnection implements Connection {
   #recall(sessionId: string): HonchoRecall {
     const known = this.#recalls.get(sessionId);
     if (known !== undefined) return known;
+    const made = new HonchoRecall(this.settings, this.#recallSource(sessionId));
+    const oldest = this.#recalls.size >= MAX_RECALLS ? this.#recalls.keys().next().value : undefined;
+    if (oldest !== undefined) this.#recalls.delete(oldest);
+    this.#recalls.set(sessionId, made);
+    return made;
+  }
+
+  #recallSource(sessionId: string): RecallSource {
     const name = this.#nameOf(sessionId);
     const wire = this.wire;
     const { user, ai } = this.peers;
-    const made = new HonchoRecall(this.settings, {
+    return {
       // Each part may fail alone; if all fail, the first failure is thrown.
       fetchBase: async (query, signal) => {
         const { observation } = await this.#ready(signal, name);
@@ -242,11 +249,7 @@ export class HonchoConnection implements Connection {
         const view = viewOf(user, this.peers, observation);
         return await wire.chat(view, { query: question, session: name, level }, signal);
       },
-    });
-    const oldest = this.#recalls.size >= MAX_RECALLS ? this.#recalls.keys().next().value : undefined;
-    if (oldest !== undefined) this.#recalls.delete(oldest);
-    this.#recalls.set(sessionId, made);
-    return made;
+    };
   }
 
   /** Servers that leave a part out of the context are asked for it. */

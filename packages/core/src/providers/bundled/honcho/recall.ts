@@ -66,7 +66,7 @@ const WIDEST_CADENCES = 8;
 
 export class HonchoRecall {
   readonly #settings: RecallSettings;
-  readonly #source: RecallSource;
+  #source: RecallSource;
   readonly #limits: RecallLimits;
   #turn = 0;
   // Base layer
@@ -131,6 +131,12 @@ export class HonchoRecall {
     this.dropBase();
     this.#answer = undefined;
     this.#dialecticRun = undefined;
+  }
+
+  /** The conversation goes on in another session. */
+  continueIn(source: RecallSource): void {
+    this.drop();
+    this.#source = source;
   }
 
   /** Fetched again at the next turn, which waits for it. */
