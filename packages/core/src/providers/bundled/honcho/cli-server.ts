@@ -9,8 +9,8 @@ import { Breaker } from "../../kit/breaker.ts";
 import { createHttpClient, ServiceError } from "../../kit/http.ts";
 import { textIn } from "../../kit/networked/answers.ts";
 import type { HonchoPlace } from "./config-file.ts";
-import { aiPeer, findRepository, honchoSession, sessionKey, userPeer } from "./naming.ts";
-import { type Peers, startSession, viewOf } from "./session.ts";
+import { ownerNames } from "./naming.ts";
+import { startSession, viewOf } from "./session.ts";
 import { type HonchoSettings, missingIn, readHonchoSettings } from "./settings.ts";
 import { chunked, identitySeed } from "./texts.ts";
 import { HonchoWire, honchoHttpOptions, type Impression, MESSAGES_PER_POST } from "./wire.ts";
@@ -22,20 +22,6 @@ const SHOWN_FACTS = 10;
 const SHOWN_CHARS = 200;
 const LIMIT_MS = 60_000;
 
-/** What the owner of the home is called in a session that starts in this directory. */
-export function ownerNames(settings: HonchoSettings): { readonly peers: Peers; readonly session: string } {
-  const cwd = process.cwd();
-  const runtime = { user: undefined, isByPlatform: true, ids: [] };
-  const repository = findRepository(settings.sessionStrategy, cwd);
-  const sources = { cwd, repository, title: undefined, gatewayKey: undefined, sessionId: "" };
-  const name = sessionKey(settings, sources);
-  const user = userPeer(settings, runtime, name.key);
-  return {
-    peers: { user: user.id, ai: aiPeer(settings, runtime, user) },
-    session: honchoSession(name, runtime, { peer: user, gatewayKey: undefined }),
-  };
-}
-
 /** The server and who asks; commands have no agent, so the client ends with the command. */
 function visit(settings: HonchoSettings) {
   const http = createHttpClient({
@@ -46,7 +32,7 @@ function visit(settings: HonchoSettings) {
   });
   const wire = new HonchoWire(http, settings.workspace);
   const signal = AbortSignal.timeout(LIMIT_MS);
-  const { peers, session } = ownerNames(settings);
+  const { peers, session } = ownerNames(settings, process.cwd());
   const impression = async (peer: string): Promise<Impression> =>
     await wire.impression(viewOf(peer, peers, settings.observation), undefined, signal);
   return { wire, signal, peers, session, impression };
@@ -79,7 +65,7 @@ export async function status(place: HonchoPlace): Promise<Output> {
 
 function statusRows(settings: HonchoSettings): readonly (readonly [string, string])[] {
   const { file, observation, writeFrequency, apiKey } = settings;
-  const { peers, session } = ownerNames(settings);
+  const { peers, session } = ownerNames(settings, process.cwd());
   const flags = (name: "user" | "ai"): string =>
     `me ${observation[name].observeMe ? "on" : "off"}, others ${observation[name].observeOthers ? "on" : "off"}`;
   return [
@@ -187,7 +173,7 @@ export async function migrateFromOpenClaw(place: HonchoPlace, isYes: boolean): P
   });
   if (found.length === 0)
     return { json: { files: [] }, lines: [`No file of OpenClaw is in ${folders.join(" or ")}.`] };
-  const { peers: names } = ownerNames(settings);
+  const { peers: names } = ownerNames(settings, process.cwd());
   const plan = found.map(({ of, path }) => `${path} -> ${names[of]}`);
   const outcome = (sent: readonly string[], lines: readonly string[]): Output => ({
     json: { files: found.map(({ of, path }) => ({ path, peer: names[of] })), sent },

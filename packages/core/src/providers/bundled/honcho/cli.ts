@@ -2,14 +2,7 @@
 import { environmentOf } from "../../../config/index.ts";
 import { selectHome, systemHomeContext } from "../../../home.ts";
 import { HermesError } from "../../../lib/index.ts";
-import {
-  migrateFromOpenClaw,
-  type Output,
-  ownerNames,
-  seedIdentity,
-  showIdentity,
-  status,
-} from "./cli-server.ts";
+import type { Output } from "./cli-server.ts";
 import {
   editHonchoFile,
   type HonchoPlace,
@@ -19,7 +12,7 @@ import {
   type Values,
   withHostValues,
 } from "./config-file.ts";
-import { joined } from "./naming.ts";
+import { joined, ownerNames } from "./naming.ts";
 import { enableProfile, profilePlaces, syncProfiles } from "./profiles.ts";
 import {
   checkSetting,
@@ -40,6 +33,9 @@ export type CliCommand = {
   optsWithGlobals(): Values;
 };
 
+/** Loaded by the commands that need it. */
+const server = () => import("./cli-server.ts");
+
 let group: CliCommand | undefined;
 
 export function registerCli(command: CliCommand): void {
@@ -58,8 +54,8 @@ export function registerCli(command: CliCommand): void {
       .option(...json)
       .action(async (...given) => print(await run(recordOf(given.at(-2)), given[0])));
 
-  add("status", "settings, and one request to the server", (flags) =>
-    flags.all === true ? allProfiles() : status(place()),
+  add("status", "settings, and one request to the server", async (flags) =>
+    flags.all === true ? allProfiles() : (await server()).status(place()),
   ).option("--all", "one line for every profile");
   add("setup", "how to set Honcho up", () => facts({ run: "hermes memory setup honcho" }));
   add("peers", "user and agent of every profile", peers);
@@ -67,7 +63,7 @@ export function registerCli(command: CliCommand): void {
   add("map [name]", "name the session of this directory; without a name, show it", (_, name) => map(name));
   add("peer", "show or change the names of user and agent", ({ user, ai, reasoning }) => {
     const settings = saved({ peerName: user, aiPeer: ai, dialecticReasoningLevel: reasoning });
-    const names = ownerNames(settings).peers;
+    const names = ownerNames(settings, process.cwd()).peers;
     return facts({ user: names.user, agent: names.ai, reasoning: settings.level });
   })
     .option("--user <name>", "your name in Honcho")
@@ -88,13 +84,13 @@ export function registerCli(command: CliCommand): void {
   })
     .option("--context <tokens>", "longest recall in tokens")
     .option("--dialectic <chars>", "longest answer of Honcho's model in characters");
-  add("identity [file]", "tell Honcho who the agent is, from a file", ({ show }, file) =>
-    show === true || file === undefined ? showIdentity(place()) : seedIdentity(place(), String(file)),
-  ).option("--show", "show what Honcho knows about you and the agent");
-  add("migrate", "upload files of OpenClaw", ({ yes }) => migrateFromOpenClaw(place(), yes === true)).option(
-    "--yes",
-    "do not ask",
-  );
+  add("identity [file]", "tell Honcho who the agent is, from a file", async ({ show }, file) => {
+    const { showIdentity, seedIdentity } = await server();
+    return show === true || file === undefined ? showIdentity(place()) : seedIdentity(place(), String(file));
+  }).option("--show", "show what Honcho knows about you and the agent");
+  add("migrate", "upload files of OpenClaw", async ({ yes }) =>
+    (await server()).migrateFromOpenClaw(place(), yes === true),
+  ).option("--yes", "do not ask");
   add("enable", "switch Honcho on for this profile", enable);
   add("disable", "switch Honcho off for this profile", disable);
   add("sync", "give every profile a block of its own", () => {
@@ -115,7 +111,7 @@ export async function honcho_command({
       "honcho-command",
       `There is no command '${args[0]}'. 'hermes honcho --help' lists them.`,
     );
-  print(await status(place()));
+  print(await (await server()).status(place()));
 }
 
 // ---- Commands ----
@@ -132,7 +128,7 @@ function allProfiles(): Output {
 function peers(): Output {
   return table(
     profilePlaces(place()).map((each) => {
-      const { user, ai } = ownerNames(readHonchoSettings(each)).peers;
+      const { user, ai } = ownerNames(readHonchoSettings(each), process.cwd()).peers;
       return { profile: each.profile, user, agent: ai };
     }),
   );
@@ -158,7 +154,7 @@ function map(given: unknown): Output {
       sessions: { ...recordOf(root.sessions), [directory]: name },
     }));
   }
-  return facts({ directory, session: ownerNames(readHonchoSettings(at)).session });
+  return facts({ directory, session: ownerNames(readHonchoSettings(at), directory).session });
 }
 
 function enable(): Output {

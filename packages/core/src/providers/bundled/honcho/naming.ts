@@ -144,3 +144,16 @@ export function honchoSession(
   const suffix = sha256(JSON.stringify([user, peer.id, id])).slice(0, 2 * HASH_CHARS);
   return `${id.slice(0, MAX_KEY_CHARS - suffix.length - 1)}-${suffix}`;
 }
+
+/** What the owner of the home is called in a session that starts in this directory. */
+export function ownerNames(settings: NameSettings & PeerSettings, cwd: string) {
+  const runtime = { user: undefined, isByPlatform: true, ids: [] };
+  const repository = findRepository(settings.sessionStrategy, cwd);
+  const sources = { cwd, repository, title: undefined, gatewayKey: undefined, sessionId: "" };
+  const name = sessionKey(settings, sources);
+  const user = userPeer(settings, runtime, name.key);
+  return {
+    peers: { user: user.id, ai: aiPeer(settings, runtime, user) },
+    session: honchoSession(name, runtime, { peer: user, gatewayKey: undefined }),
+  };
+}
