@@ -22,6 +22,7 @@ export {
   type TurnStartOptions,
 } from "./contract.ts";
 export {
+  cloneProviderSettings,
   findLanesElsewhere,
   findStoresElsewhere,
   findTracesElsewhere,

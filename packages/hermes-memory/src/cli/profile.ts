@@ -1,6 +1,7 @@
 // `hermes profile`: several homes under one root. These commands need only the root, so they work when the active profile was deleted.
 import { basename, dirname, resolve } from "node:path";
-import { DEFAULT_PROFILE } from "@hermes-memory/core/internal/home";
+import { DEFAULT_PROFILE, profileHome } from "@hermes-memory/core/internal/home";
+import { describeCause } from "@hermes-memory/core/internal/lib";
 import { createProfile, listProfiles, useProfile } from "@hermes-memory/core/internal/profiles";
 import {
   type CommandBody,
@@ -39,7 +40,7 @@ const list: CommandBody = (_input, { home, io }) => {
   };
 };
 
-const create: CommandBody = ({ args, flags }, { home }) => {
+const create: CommandBody = async ({ args, flags }, { home }) => {
   const isClone = flags.clone === true;
   const isCloneAll = flags["clone-all"] === true;
   if (isClone && isCloneAll) throw usageFailure("Give either --clone or --clone-all, not both.");
@@ -67,10 +68,29 @@ const create: CommandBody = ({ args, flags }, { home }) => {
       ...(clone === undefined ? [] : [`Copied from '${from}': ${copied}.`]),
     ],
     notes: [
+      ...(clone === undefined
+        ? []
+        : await clonedSettings(profileHome(home.root, from.trim().toLowerCase()), path)),
       `Work in it with 'hermes -p ${created.name} ...', or stay in it: hermes profile use ${created.name}`,
     ],
   };
 };
+
+/** A provider may have settings that name the profile, such as Honcho's block for it. The profile exists whether they can be copied or not. */
+async function clonedSettings(from: string, to: string): Promise<readonly string[]> {
+  const { ifUsable, openHome } = await import("@hermes-memory/core/internal/memory");
+  const { activeProviderName, cloneProviderSettings } = await import(
+    "@hermes-memory/core/internal/providers"
+  );
+  const config = await ifUsable(openHome({ home: to }).memoryConfig());
+  const name = config === undefined ? "" : activeProviderName(config.provider);
+  try {
+    const said = await cloneProviderSettings(name, from, to);
+    return said === undefined ? [] : [said];
+  } catch (cause) {
+    return [`The settings of '${name}' were not copied: ${describeCause(cause)}`];
+  }
+}
 
 const use: CommandBody = ({ args }, { home, io }) => {
   const { name, home: chosen } = unwrap(useProfile(home.root, args.name ?? ""));

@@ -25,7 +25,7 @@ async function desk(): Promise<Desk> {
   const run: Desk["run"] = (...words) => runHermes(words, { home, env, cwd: project });
   const setup = await run("memory", "setup", "honcho", "--set", `baseUrl=${server.url}`, "--yes");
   expect(setup).toMatchObject({ code: 0, stdout: expect.stringContaining("It is available.") });
-  expect(setup.stderr).toContain(`Honcho answers at ${server.url}.`);
+  expect(setup.stdout).toContain(`Honcho answers at ${server.url}.`);
   return {
     server,
     home,
@@ -63,7 +63,11 @@ describe("hermes honcho", () => {
       connection: `Honcho answers at ${server.url}.`,
     });
     await server.stop();
-    expect((await run("honcho", "status")).stdout).toContain("Honcho does not answer at");
+    expect((await run("honcho", "status")).stdout).toContain("Honcho cannot be used: ");
+    expect(await run("honcho", "bogus")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("There is no command 'bogus'"),
+    });
   });
 
   it("shows and changes names, mode, strategy, limits and the session of a directory", async () => {
@@ -71,10 +75,10 @@ describe("hermes honcho", () => {
     expect((await run("honcho", "peer", "--user", "Bo", "--ai", "robo", "--reasoning", "high")).stdout).toBe(
       "user: Bo, agent: robo, reasoning: high\n",
     );
-    expect((await run("honcho", "mode", "tools")).stdout).toBe("tools\n");
-    expect((await run("honcho", "strategy", "global")).stdout).toBe("global\n");
+    expect((await run("honcho", "mode", "tools")).stdout).toBe("mode: tools\n");
+    expect((await run("honcho", "strategy", "global")).stdout).toBe("strategy: global\n");
     expect((await run("honcho", "tokens", "--context", "500", "--dialectic", "300")).stdout).toBe(
-      "context: 500 tokens, dialectic: 300 characters\n",
+      "context tokens: 500, dialectic characters: 300\n",
     );
     await run("honcho", "map", "My kiln!");
     expect((await run("honcho", "sessions")).stdout).toBe(`My-kiln  ${project}\n`);
@@ -92,6 +96,12 @@ describe("hermes honcho", () => {
         },
       },
     });
+    const json = async (...words: string[]) => JSON.parse((await run("honcho", ...words, "--json")).stdout);
+    expect(await json("peer")).toEqual({ user: "Bo", agent: "robo", reasoning: "high" });
+    expect(await json("tokens")).toEqual({ context_tokens: 500, dialectic_characters: 300 });
+    expect(await json("map")).toEqual({ directory: project, session: "My-kiln" });
+    expect(await json("sessions")).toEqual({ sessions: { [project]: "My-kiln" } });
+    expect(await json("mode", "fast")).toMatchObject({ success: false });
     const wrong = await run("honcho", "mode", "fast");
     expect(wrong).toMatchObject({
       code: 1,
@@ -129,6 +139,7 @@ describe("hermes honcho", () => {
     expect((await run("honcho", "sync")).stdout).toBe("New blocks: work.\n");
     expect(file().hosts.hermes_work).toEqual({
       recallMode: "tools",
+      dialecticCadence: 2,
       peerName: "ann",
       aiPeer: "work",
       workspace: "hermes",
@@ -141,5 +152,27 @@ describe("hermes honcho", () => {
     expect((await run("honcho", "status", "--all")).stdout).toContain("work     hermes_work  on");
     expect((await run("honcho", "--target-profile", "work", "peer")).stdout).toContain("agent: work");
     expect(await run("honcho", "--target-profile", "nobody", "peer")).toMatchObject({ code: 1 });
+    expect(JSON.parse((await run("honcho", "peers", "--json")).stdout).profiles).toHaveLength(2);
+  });
+
+  it("is set up in a profile that is a copy, with the same user, server and workspace", async () => {
+    const { run, server, home, file } = await desk();
+    await run("honcho", "peer", "--user", "Bo");
+    await run("memory", "setup", "honcho", "--set", "apiKey=k-1", "--yes");
+    for (const [name, flag] of [
+      ["work", "--clone"],
+      ["all", "--clone-all"],
+    ] as const) {
+      const made = await run("profile", "create", name, flag);
+      expect(made.stderr).toContain("Honcho's settings were copied to");
+      const copy = JSON.parse(readFileSync(join(home, "profiles", name, "honcho.json"), "utf8"));
+      expect(copy).toEqual({
+        baseUrl: server.url,
+        hosts: { [`hermes_${name}`]: { ...file().hosts.hermes, aiPeer: name, workspace: "hermes" } },
+      });
+    }
+    const tested = await run("-p", "work", "memory", "test");
+    expect(tested).toMatchObject({ code: 0, stdout: expect.stringContaining("user: Bo, agent: work") });
+    expect((await run("profile", "create", "fresh")).stderr).not.toContain("Honcho");
   });
 });

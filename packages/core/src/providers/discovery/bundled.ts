@@ -21,6 +21,8 @@ export type BundledProvider = {
   readonly findStore?: (home: string, user: StoreUser | undefined) => Promise<string | undefined>;
   /** The stores of the home's users that hold the text, and how to erase it there. Changes nothing. */
   readonly findUserTraces?: (home: string, text: string) => Promise<readonly UserTrace[]>;
+  /** Settings that name the profile, for one that was made as a copy. One sentence if something was copied. Throws `HermesError`. */
+  readonly cloneSettings?: (from: string, to: string) => Promise<string | undefined>;
   /** What a backup of this memory needs, as absolute paths, where the provider's code need not be loaded for it. */
   readonly backupPaths?: (home: string) => readonly string[];
 };
@@ -31,6 +33,15 @@ type ProviderPlace = { readonly home: string; readonly log?: Logger };
 type StoreUser = { readonly platform: string; readonly userId: string };
 
 export type UserTrace = { readonly path: string; readonly reach: string };
+
+/** Called after a profile was made as a copy of another, with the provider that the copy uses. */
+export async function cloneProviderSettings(
+  provider: string,
+  from: string,
+  to: string,
+): Promise<string | undefined> {
+  return await BUNDLED_PROVIDERS.find(({ name }) => name === provider)?.cloneSettings?.(from, to);
+}
 
 const NO_NEEDS: PluginManifest = { ...EMPTY_MANIFEST, version: VERSION };
 
@@ -113,6 +124,8 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
       return createHonchoProvider;
     },
     loadCommands: async () => await import("../bundled/honcho/cli.ts"),
+    cloneSettings: async (from, to) =>
+      (await import("../bundled/honcho/profiles.ts")).cloneSettings(from, to),
   },
   {
     name: "openviking",

@@ -207,6 +207,23 @@ describe("the name of a session", () => {
     expect(texts(at, "s2")).toEqual(["ann: second", "bot: yes"]);
   });
 
+  it("is also that of recall after a compression", async () => {
+    const at = await honchoHome({ sessionStrategy: "per-session" });
+    at.server.chatAnswer = "fires pots";
+    const provider = await at.start();
+    provider.onTurnStart?.(1, KILN, {});
+    await provider.prefetch?.(KILN, S1);
+    await provider.onSessionSwitch?.("s2", { parent_session_id: "s1", reset: false, reason: "compression" });
+    const before = calls(at).length;
+    provider.onTurnStart?.(2, KILN, {});
+    await provider.prefetch?.(KILN, { session_id: "s2" });
+    const later = calls(at)
+      .slice(before)
+      .filter((call) => call.includes("/sessions/"));
+    expect(later.some((call) => call.includes("/sessions/s2/context"))).toBe(true);
+    expect(later.filter((call) => call.includes("/sessions/s1"))).toEqual([]);
+  });
+
   it("of the chat is kept after a switch", async () => {
     const at = await honchoHome({ sessionStrategy: "per-session" });
     const provider = await at.start({ session_title: "The kiln" });
@@ -230,6 +247,20 @@ describe("recall", () => {
     const text = await provider.prefetch?.(KILN, { session_id: "s2" });
     expect(text).toContain("a new session");
     expect(text).not.toContain("fires pots");
+  });
+
+  it("that a turn waits for is not shown after a switch", async () => {
+    for (const options of [{ reset: true }, { reset: false, rewound: true }] as const) {
+      const at = await honchoHome();
+      at.server.chatAnswer = "of the old session";
+      const provider = await at.start();
+      provider.onTurnStart?.(1, KILN, {});
+      at.server.delayNext(200, 10);
+      const waiting = provider.prefetch?.(KILN, S1);
+      await until(() => calls(at).length > 0);
+      await provider.onSessionSwitch?.("s2", { parent_session_id: "s1", ...options });
+      expect(await waiting).toBe("");
+    }
   });
 
   it("cannot close the fence, and a rewound session drops it", async () => {
@@ -261,10 +292,12 @@ describe("files from before Honcho", () => {
     await provider.shutdown?.({});
   }
 
-  it("are uploaded once into an empty session", async () => {
+  it("are uploaded once into an empty session, and into no other", async () => {
     const at = await homeWithFiles();
     await begin(at);
     await begin(at);
+    await begin(at, { session_title: "another" });
+    expect(texts(at, "another")).toEqual([]);
     const messages = at.server.messagesOf(WORKSPACE, "kiln");
     expect(
       messages.map(({ peer_id, metadata }) => [peer_id, metadata.original_file, metadata.target_peer]),

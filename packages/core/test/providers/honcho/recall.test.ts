@@ -108,10 +108,7 @@ describe("the first turn", () => {
     expect((await recall.take(QUESTION, 2, signal)).text).toContain("at last");
   });
 
-  it("rejects when the server fails, and is empty for a trivial message", async () => {
-    const { recall, asked } = scripted({}, () => Promise.reject(new Error("down")));
-    expect((await recall.take("ok", 1, signal)).text).toBe("");
-    expect(asked).toEqual([]);
+  it("rejects when the server fails", async () => {
     const failing = new HonchoRecall(
       SETTINGS,
       { fetchBase: () => Promise.reject(new Error("down")), ask: () => Promise.reject(new Error("down")) },
@@ -235,7 +232,7 @@ describe("what was fetched", () => {
   it("before it was dropped does not come back when a slow fetch ends", async () => {
     const { recall, setBase } = scripted();
     recall.prewarm(signal);
-    recall.drop({ isNew: true });
+    recall.drop();
     setBase("new");
     const { text } = await recall.take(QUESTION, 1, signal);
     expect(text).toContain("new");

@@ -71,7 +71,7 @@ describe("the file", () => {
       join(root, "honcho.json"),
       join(home, "honcho.json"),
     ];
-    expect(readHonchoFile(place)).toMatchObject({ path: paths[0], exists: false });
+    expect(readHonchoFile(place)).toMatchObject({ path: paths[0], isUsed: false });
     for (const [index, path] of paths.entries()) {
       writeFileSync(path, JSON.stringify({ peerName: `name ${index}` }));
       expect(readHonchoSettings(place)).toMatchObject({ peerName: `name ${index}`, file: { path } });
@@ -79,8 +79,14 @@ describe("the file", () => {
   });
 
   it("that is not JSON is reported and the environment is used", () => {
-    const settings = read('{ "apiKey": "k-1234", ', { HONCHO_API_KEY: "from-env" });
+    const env = {
+      HONCHO_API_KEY: "from-env",
+      HONCHO_BASE_URL: "http://localhost:1",
+      HERMES_HONCHO_HOST: "other",
+    };
+    const settings = read('{ "apiKey": "k-1234", ', env);
     expect(settings).toMatchObject({ apiKey: "from-env", isEnabled: true, peerName: "" });
+    expect(settings).toMatchObject({ workspace: "hermes", bearer: "from-env" }); // as without a file
     expect(settings.file.problem).toContain("not valid JSON");
     expect(settings.file.problem).not.toContain("k-1234");
   });

@@ -52,9 +52,8 @@ function saved(home: string): { hosts: { hermes: Record<string, unknown> }; base
 }
 
 describe("without questions", () => {
-  it("takes everything from --set, switches the provider on and makes a real request", async () => {
+  it("takes everything from --set, and switches the provider on", async () => {
     const server = await fake();
-    server.requireAuth("jwt-1");
     const { home, lines } = await setUp({
       values: { baseUrl: `${server.url}/v3`, apiKey: "jwt-1", recallMode: "tools", contextTokens: "900" },
     });
@@ -72,16 +71,7 @@ describe("without questions", () => {
       },
     });
     expect(readFileSync(join(home, "config.yaml"), "utf8")).toContain("provider: honcho");
-    expect(lines.at(-1)).toBe(`Honcho answers at ${server.url}.`);
-    expect(server.requests.map(({ path }) => path)).toEqual(["/v3/workspaces"]);
     expect(lines.join("\n")).not.toContain("jwt-1");
-  });
-
-  it("says that the server does not answer instead of pretending", async () => {
-    const server = await fake();
-    server.requireAuth("right");
-    const { lines } = await setUp({ values: { baseUrl: server.url, apiKey: "wrong" } });
-    expect(lines.at(-1)).toMatch(/^Honcho does not answer at /);
   });
 
   it("refuses unknown and wrong values and saves nothing", async () => {

@@ -7,7 +7,6 @@ import {
   dialecticQuestion,
   honchoPromptBlock,
   isSufficient,
-  isTrivial,
 } from "../../../src/providers/bundled/honcho/texts.ts";
 
 const length = (text: string): number => [...text].length;
@@ -55,12 +54,6 @@ describe("a long message", () => {
 });
 
 describe("recall", () => {
-  it("is not made for trivial messages", () => {
-    for (const text of ["", "  ", "/help me", "OK", "thank you", " Go Ahead ", "lgtm", "k"])
-      expect(isTrivial(text)).toBe(true);
-    for (const text of ["ok then, what about the kiln?", "a", "?"]) expect(isTrivial(text)).toBe(false);
-  });
-
   it("leaves out empty blocks", () => {
     const nothing = { representation: "", card: [] };
     expect(baseText({ summary: "", user: nothing, ai: nothing })).toBe("");

@@ -35,6 +35,7 @@ describe("honcho_profile", () => {
     expect(await callTool(provider, "honcho_profile", {})).toEqual({ result: ["Name: Ann", "Likes tea"] });
     await callTool(provider, "honcho_profile", { peer: "ai", card: ["Is calm"] });
     expect(at.server.cardOf(WORKSPACE, "bot", "bot")).toEqual(["Is calm"]);
+    expect((await callTool(provider, "honcho_profile", { card: [1, null] })).error).toContain("no fact");
     at.server.setCard(WORKSPACE, "guest-1", "guest-1", ["Visits"]);
     expect(await callTool(provider, "honcho_profile", { peer: "guest 1" })).toEqual({ result: ["Visits"] });
   });
@@ -152,6 +153,41 @@ describe("honcho_conclude", () => {
     expect((await callTool(provider, "honcho_conclude", { conclusion: "x", peer: "ai" })).result).toBe(
       "Conclusion saved for bot: x",
     );
+  });
+});
+
+describe("a user of a gateway", () => {
+  it("changes an agent that others share neither by a card nor by conclusions", async () => {
+    const at = await honchoHome({ user_scope: "id" });
+    const own = { content: "is calm", observer_id: "bot", observed_id: "bot" };
+    const { id } = at.server.addConclusion(WORKSPACE, own);
+    const provider = await at.start({ platform: "telegram", user_id: "42" });
+    const calls = [
+      ["honcho_profile", { peer: "ai", card: ["obeys 42"] }],
+      ["honcho_conclude", { peer: "ai", conclusion: "obeys 42" }],
+      ["honcho_conclude", { delete_id: id }],
+    ] as const;
+    for (const [name, args] of calls) expect(await callTool(provider, name, args)).toHaveProperty("error");
+    expect(at.server.conclusionsOf(WORKSPACE, "bot", "bot")).toHaveLength(1);
+    expect(at.server.cardOf(WORKSPACE, "bot", "bot") ?? []).toEqual([]);
+    expect(await callTool(provider, "honcho_profile", { peer: "user", card: ["Ann"] })).not.toHaveProperty(
+      "error",
+    );
+  });
+});
+
+describe("texts that no server can store", () => {
+  it("lose their NULs and half characters, and are cut to what is stored", async () => {
+    const at = await honchoHome();
+    const provider = await at.start();
+    expect(await callTool(provider, "honcho_conclude", { conclusion: "a\0b\ud800" })).toEqual({
+      result: "Conclusion saved for ann: ab\ufffd",
+    });
+    const { result } = await callTool(provider, "honcho_conclude", { conclusion: "x".repeat(1_000_000) });
+    expect(String(result)).toHaveLength(65_535 + "Conclusion saved for ann: ".length);
+    await callTool(provider, "honcho_search", { query: "y".repeat(100_000) });
+    const lengths = at.server.requests.map(({ query }) => JSON.stringify(query).length);
+    expect(Math.max(...lengths)).toBeLessThan(2_000);
   });
 });
 

@@ -76,7 +76,7 @@ const CASES: readonly Case[] = [
   { id: "honcho-020", send: (wire) => wire.countMessages("s1", signal), query: { size: "1" } },
   {
     id: "honcho-027",
-    send: (wire) => wire.sessionContext("s1", { summary: true, tokens: 1000 }, signal),
+    send: (wire) => wire.sessionContext("s1", { tokens: 1000 }, signal),
   },
   {
     id: "honcho-038",

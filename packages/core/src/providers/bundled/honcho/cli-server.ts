@@ -5,46 +5,62 @@ import { basename, join, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { describeCause, errnoCode, HermesError, preview, pyStrip } from "../../../lib/index.ts";
 import { silentLogger } from "../../../lib/logger.ts";
+import { Breaker } from "../../kit/breaker.ts";
+import { createHttpClient, ServiceError } from "../../kit/http.ts";
 import { textIn } from "../../kit/networked/answers.ts";
 import type { HonchoPlace } from "./config-file.ts";
-import { directWire, failureText, ownerNames, tryConnection } from "./direct.ts";
+import { ownerNames } from "./naming.ts";
 import { startSession, viewOf } from "./session.ts";
 import { type HonchoSettings, missingIn, readHonchoSettings } from "./settings.ts";
 import { chunked, identitySeed } from "./texts.ts";
-import { MESSAGES_PER_POST } from "./wire.ts";
+import { HonchoWire, honchoHttpOptions, type Impression, MESSAGES_PER_POST } from "./wire.ts";
 
-type Say = (line: string) => void;
+/** What a command prints: with `--json` the one, else the other. */
+export type Output = { readonly json: object; readonly lines: readonly string[] };
 
 const SHOWN_FACTS = 10;
 const SHOWN_CHARS = 200;
 const LIMIT_MS = 60_000;
 
-// ---- status ----
+/** The server and who asks; commands have no agent, so the client ends with the command. */
+function visit(settings: HonchoSettings) {
+  const http = createHttpClient({
+    ...honchoHttpOptions(settings),
+    service: "Honcho",
+    breaker: new Breaker({ failures: Number.POSITIVE_INFINITY }),
+    closing: new AbortController().signal,
+  });
+  const wire = new HonchoWire(http, settings.workspace);
+  const signal = AbortSignal.timeout(LIMIT_MS);
+  const { peers, session } = ownerNames(settings, process.cwd());
+  const impression = async (peer: string): Promise<Impression> =>
+    await wire.impression(viewOf(peer, peers, settings.observation), undefined, signal);
+  return { wire, signal, peers, session, impression };
+}
 
-export async function showStatus(
-  place: HonchoPlace,
-  { isJson }: { readonly isJson: boolean },
-  say: Say,
-): Promise<void> {
+function usable(place: HonchoPlace): HonchoSettings {
   const settings = readHonchoSettings(place);
   const missing = missingIn(settings);
-  const { isUp, line: connection } =
-    missing === undefined ? await tryConnection(settings) : { isUp: false, line: missing };
-  const known = isUp ? await impressions(settings) : undefined;
-  const rows = statusRows(settings);
-  if (isJson) {
-    const fields = rows.map(([name, value]) => [name.replaceAll(" ", "_"), value]);
-    say(JSON.stringify({ ...Object.fromEntries(fields), connection, ...known }));
-    return;
-  }
+  if (missing !== undefined) throw new HermesError("honcho-command", missing);
+  return settings;
+}
+
+// ---- status ----
+
+export async function status(place: HonchoPlace): Promise<Output> {
+  const settings = readHonchoSettings(place);
+  const { connection, user_card, ai_representation } = await known(settings);
+  const rows = [...statusRows(settings), ["connection", connection] as const];
   const width = Math.max(...rows.map(([name]) => name.length));
-  for (const [name, value] of rows) say(`${name.padEnd(width)}  ${value}`);
-  say(`${"connection".padEnd(width)}  ${connection}`);
-  if (known === undefined) return;
-  if (known.problem !== undefined) say(known.problem);
-  if (known.user_card.length > 0) say("User card:");
-  for (const fact of known.user_card) say(`  ${fact}`);
-  if (known.ai_representation !== "") say(`Agent: ${known.ai_representation}`);
+  const fields = rows.map(([name, value]) => [name.replaceAll(" ", "_"), value]);
+  return {
+    json: { ...Object.fromEntries(fields), user_card, ai_representation },
+    lines: [
+      ...rows.map(([name, value]) => `${name.padEnd(width)}  ${value}`),
+      ...(user_card.length > 0 ? ["User card:", ...user_card.map((fact) => `  ${fact}`)] : []),
+      ...(ai_representation === "" ? [] : [`Agent: ${ai_representation}`]),
+    ],
+  };
 }
 
 function statusRows(settings: HonchoSettings): readonly (readonly [string, string])[] {
@@ -54,7 +70,7 @@ function statusRows(settings: HonchoSettings): readonly (readonly [string, strin
     `me ${observation[name].observeMe ? "on" : "off"}, others ${observation[name].observeOthers ? "on" : "off"}`;
   return [
     ["state", settings.isEnabled ? "on" : "off"],
-    ["config", file.exists ? file.path : `${file.path} (not there)`],
+    ["config", file.isUsed ? file.path : `${file.path} (not used)`],
     ...(file.problem === undefined ? [] : [["problem", file.problem] as const]),
     ["host", file.hostKey],
     ["server", settings.baseUrl],
@@ -76,117 +92,110 @@ function statusRows(settings: HonchoSettings): readonly (readonly [string, strin
   ];
 }
 
-type Known = {
-  readonly user_card: readonly string[];
-  readonly ai_representation: string;
-  readonly problem?: string;
-};
-
-async function impressions(settings: HonchoSettings): Promise<Known> {
-  const wire = directWire(settings);
-  const { peers } = ownerNames(settings, process.cwd());
-  const signal = AbortSignal.timeout(LIMIT_MS);
+/** Requests with the key, and a line that says how they went. */
+async function known(settings: HonchoSettings) {
+  const nothing = { user_card: [], ai_representation: "" };
+  const missing = missingIn(settings);
+  if (missing !== undefined) return { ...nothing, connection: missing };
+  const { wire, signal, peers, impression } = visit(settings);
   try {
-    const card = await wire.card(viewOf(peers.user, peers, settings.observation), signal);
-    const { representation } = await wire.impression(
-      viewOf(peers.ai, peers, settings.observation),
-      undefined,
-      signal,
-    );
+    await wire.ensureWorkspace(signal);
+    const user_card = await wire.card(viewOf(peers.user, peers, settings.observation), signal);
+    const { representation } = await impression(peers.ai);
     return {
-      user_card: card.slice(0, SHOWN_FACTS),
+      connection: `Honcho answers at ${settings.baseUrl}.`,
+      user_card: user_card.slice(0, SHOWN_FACTS),
       ai_representation: preview(representation, SHOWN_CHARS),
     };
   } catch (cause) {
-    return { user_card: [], ai_representation: "", problem: failureText(cause) };
+    if (!(cause instanceof ServiceError)) throw cause;
+    return { ...nothing, connection: `Honcho cannot be used: ${cause.failure.message}` };
   }
 }
 
 // ---- identity ----
 
-export async function showIdentity(place: HonchoPlace, say: Say): Promise<void> {
-  const settings = usable(place);
-  const wire = directWire(settings);
-  const { peers } = ownerNames(settings, process.cwd());
-  const signal = AbortSignal.timeout(LIMIT_MS);
-  for (const peer of [peers.user, peers.ai]) {
-    const { representation, card } = await wire.impression(
-      viewOf(peer, peers, settings.observation),
-      undefined,
-      signal,
+export async function showIdentity(place: HonchoPlace): Promise<Output> {
+  const { peers, impression } = visit(usable(place));
+  const found = [
+    { peer: peers.user, ...(await impression(peers.user)) },
+    { peer: peers.ai, ...(await impression(peers.ai)) },
+  ];
+  const lines = found.flatMap(({ peer, representation, card }) => {
+    const facts = [...card.map((fact) => `  - ${fact}`), pyStrip(representation)].filter(
+      (line) => line !== "",
     );
-    say(`${peer}:`);
-    if (card.length === 0 && pyStrip(representation) === "") say("  nothing is known yet");
-    for (const fact of card) say(`  - ${fact}`);
-    if (pyStrip(representation) !== "") say(representation);
-  }
+    return [`${peer}:`, ...(facts.length === 0 ? ["  nothing is known yet"] : facts)];
+  });
+  return { json: { peers: found }, lines };
 }
 
-export async function seedIdentity(place: HonchoPlace, path: string, say: Say): Promise<void> {
+export async function seedIdentity(place: HonchoPlace, path: string): Promise<Output> {
   const settings = usable(place);
   const text = readText(path);
-  if (text === undefined || pyStrip(text) === "")
+  if (pyStrip(text) === "")
     throw new HermesError("honcho-command", `${path} is missing or empty. Nothing was sent.`);
   const { wire, session, peers, signal } = await startedSession(settings);
-  const seed = identitySeed(basename(path), text);
-  const messages = chunked(seed, settings.messageMaxChars).map((content) => ({ peer_id: peers.ai, content }));
+  const file = basename(path);
+  const messages = chunked(identitySeed(file, text), settings.messageMaxChars).map((content) => ({
+    peer_id: peers.ai,
+    content,
+  }));
   for (let start = 0; start < messages.length; start += MESSAGES_PER_POST)
     await wire.addMessages(session, messages.slice(start, start + MESSAGES_PER_POST), signal);
-  say(`${basename(path)} was sent to the agent '${peers.ai}' in ${messages.length} message(s).`);
+  return {
+    json: { file, agent: peers.ai, session, messages: messages.length },
+    lines: [`${file} was sent to the agent '${peers.ai}' in ${messages.length} message(s).`],
+  };
 }
 
 // ---- migrate ----
 
-const OPENCLAW_FILES = {
-  user: ["USER.md", "MEMORY.md"],
-  ai: ["SOUL.md", "IDENTITY.md", "AGENTS.md", "TOOLS.md", "BOOTSTRAP.md"],
-} as const;
+const OPENCLAW_FILES = [
+  ...["USER.md", "MEMORY.md"].map((name) => ({ name, of: "user" as const })),
+  ...["SOUL.md", "IDENTITY.md", "AGENTS.md", "TOOLS.md", "BOOTSTRAP.md"].map((name) => ({
+    name,
+    of: "ai" as const,
+  })),
+];
 /** How far back to look for files that were sent before, in pages of 100 messages. */
 const TAIL_PAGES = 3;
 
-export async function migrateFromOpenClaw(
-  place: HonchoPlace,
-  { isYes }: { readonly isYes: boolean },
-  say: Say,
-): Promise<void> {
+export async function migrateFromOpenClaw(place: HonchoPlace, isYes: boolean): Promise<Output> {
   const settings = usable(place);
   const folders = [process.cwd(), join(place.userHome ?? homedir(), ".openclaw")];
-  const found = (["user", "ai"] as const).flatMap((of) =>
-    OPENCLAW_FILES[of].flatMap((name) => {
-      const path = folders
-        .map((folder) => join(folder, name))
-        .find((each) => pyStrip(readText(each) ?? "") !== "");
-      return path === undefined ? [] : [{ of, name, path }];
-    }),
-  );
-  if (found.length === 0) {
-    say(`No file of OpenClaw is in ${folders.join(" or ")}.`);
-    return;
-  }
+  const found = OPENCLAW_FILES.flatMap((file) => {
+    const files = folders.map((folder) => {
+      const path = join(folder, file.name);
+      return { ...file, path, text: readText(path) };
+    });
+    return files.find(({ text }) => pyStrip(text) !== "") ?? [];
+  });
+  if (found.length === 0)
+    return { json: { files: [] }, lines: [`No file of OpenClaw is in ${folders.join(" or ")}.`] };
   const { peers: names } = ownerNames(settings, process.cwd());
-  for (const { of, path } of found) say(`${path} -> ${names[of]}`);
-  if (!isYes && !(await confirmed("Send these files to Honcho? [y/N] "))) {
-    say("Nothing was sent.");
-    return;
-  }
+  const plan = found.map(({ of, path }) => `${path} -> ${names[of]}`);
+  const outcome = (sent: readonly string[], lines: readonly string[]): Output => ({
+    json: { files: found.map(({ of, path }) => ({ path, peer: names[of] })), sent },
+    lines,
+  });
+  if (!isYes && !(await confirmed(`${plan.join("\n")}\nSend these files to Honcho? [y/N] `)))
+    return outcome([], [...plan, "Nothing was sent. '--yes' sends them without a question."]);
   const { wire, session, peers, signal } = await startedSession(settings);
   const before = await wire.newestMessages(session, TAIL_PAGES, signal);
-  for (const { of, name, path } of found) {
-    const isSent = before.some(
+  const isSent = (name: string): boolean =>
+    before.some(
       ({ metadata }) => textIn(metadata.source) === "openclaw" && textIn(metadata.original_file) === name,
     );
-    if (isSent) {
-      say(`${name} was sent before.`);
-      continue;
-    }
+  const fresh = found.filter(({ name }) => !isSent(name));
+  for (const { of, name, text } of fresh) {
     const metadata = { source: "openclaw", original_file: name, target_peer: of };
-    await wire.upload(
-      session,
-      { peerId: peers[of], fileName: name, text: readText(path) ?? "", metadata },
-      signal,
-    );
-    say(`${name} was sent.`);
+    await wire.upload(session, { peerId: peers[of], fileName: name, text, metadata }, signal);
   }
+  return outcome(
+    fresh.map(({ path }) => path),
+    found.map(({ name }) => `${name} was sent${isSent(name) ? " before" : ""}.`),
+  );
 }
 
 async function confirmed(question: string): Promise<boolean> {
@@ -199,29 +208,19 @@ async function confirmed(question: string): Promise<boolean> {
   }
 }
 
-// ---- Shared ----
-
-function usable(place: HonchoPlace): HonchoSettings {
-  const settings = readHonchoSettings(place);
-  const missing = missingIn(settings);
-  if (missing !== undefined) throw new HermesError("honcho-command", missing);
-  return settings;
-}
-
 async function startedSession(settings: HonchoSettings) {
-  const wire = directWire(settings);
-  const { peers, session } = ownerNames(settings, process.cwd());
-  const signal = AbortSignal.timeout(LIMIT_MS);
+  const visited = visit(settings);
+  const { wire, peers, session, signal } = visited;
   await startSession(session, { wire, peers, settings, log: silentLogger }, signal);
-  return { wire, peers, session, signal };
+  return visited;
 }
 
-/** Undefined when it cannot be read. */
-function readText(path: string): string | undefined {
+/** "" when there is no such file. */
+function readText(path: string): string {
   try {
     return readFileSync(resolve(path), "utf8").toWellFormed();
   } catch (cause) {
-    if (errnoCode(cause) === "ENOENT" || errnoCode(cause) === "EISDIR") return undefined;
+    if (errnoCode(cause) === "ENOENT" || errnoCode(cause) === "EISDIR") return "";
     throw new HermesError("honcho-command", `${path} cannot be read: ${describeCause(cause)}.`);
   }
 }

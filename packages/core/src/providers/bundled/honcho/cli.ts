@@ -1,17 +1,18 @@
 // `hermes honcho ...`: shows and changes the configuration of a profile. Commands that talk to the server are in cli-server.ts.
-import { profileHome, rootOf, selectHome, systemHomeContext } from "../../../home.ts";
+import { environmentOf } from "../../../config/index.ts";
+import { selectHome, systemHomeContext } from "../../../home.ts";
 import { HermesError } from "../../../lib/index.ts";
-import { migrateFromOpenClaw, seedIdentity, showIdentity, showStatus } from "./cli-server.ts";
+import type { Output } from "./cli-server.ts";
 import {
   editHonchoFile,
   type HonchoPlace,
   hostKeyOf,
   readHonchoFile,
   recordOf,
+  type Values,
   withHostValues,
 } from "./config-file.ts";
-import { ownerNames } from "./direct.ts";
-import { joined } from "./naming.ts";
+import { joined, ownerNames } from "./naming.ts";
 import { enableProfile, profilePlaces, syncProfiles } from "./profiles.ts";
 import {
   checkSetting,
@@ -26,146 +27,152 @@ import {
 export type CliCommand = {
   command(spec: string): CliCommand;
   description(text: string): CliCommand;
-  argument(spec: string, text: string): CliCommand;
   option(flags: string, text: string): CliCommand;
+  allowExcessArguments(isAllowed: boolean): CliCommand;
   action(run: (...values: unknown[]) => unknown): CliCommand;
-  optsWithGlobals(): Readonly<Record<string, unknown>>;
+  optsWithGlobals(): Values;
 };
 
-type Flags = Readonly<Record<string, unknown>>;
+/** Loaded by the commands that need it. */
+const server = () => import("./cli-server.ts");
 
 let group: CliCommand | undefined;
 
 export function registerCli(command: CliCommand): void {
   group = command;
-  command.option("--target-profile <name>", "work on the block of this profile");
+  const json = ["--json", "print the result as JSON"] as const;
+  command.option("--target-profile <name>", "work on the block of this profile").option(...json);
+  command.allowExcessArguments(true); // a word that is no command gets an error of its own
   const add = (
     spec: string,
     summary: string,
-    run: (flags: Flags, ...values: unknown[]) => unknown,
+    run: (flags: Values, value: unknown) => Output | Promise<Output>,
   ): CliCommand =>
     command
       .command(spec)
       .description(summary)
-      .action((...given) => run(flagsOf(given.at(-2)), ...given.slice(0, -2)));
+      .option(...json)
+      .action(async (...given) => print(await run(recordOf(given.at(-2)), given[0])));
 
-  add("status", "settings, and one request to the server", (flags) => status(flags))
-    .option("--all", "one line for every profile")
-    .option("--json", "print it as JSON");
-  add("setup", "how to set Honcho up", () => say("Run: hermes memory setup honcho"));
+  add("status", "settings, and one request to the server", async (flags) =>
+    flags.all === true ? allProfiles() : (await server()).status(place()),
+  ).option("--all", "one line for every profile");
+  add("setup", "how to set Honcho up", () => facts({ run: "hermes memory setup honcho" }));
   add("peers", "user and agent of every profile", peers);
   add("sessions", "directories that have a session name of their own", sessions);
   add("map [name]", "name the session of this directory; without a name, show it", (_, name) => map(name));
-  add("peer", "show or change the names of user and agent", peer)
+  add("peer", "show or change the names of user and agent", ({ user, ai, reasoning }) => {
+    const settings = saved({ peerName: user, aiPeer: ai, dialecticReasoningLevel: reasoning });
+    const names = ownerNames(settings, process.cwd()).peers;
+    return facts({ user: names.user, agent: names.ai, reasoning: settings.level });
+  })
     .option("--user <name>", "your name in Honcho")
     .option("--ai <name>", "the agent's name in Honcho")
     .option("--reasoning <level>", LEVELS.join(", "));
-  add("mode [mode]", "show or change the mode: hybrid, context, tools", (_, value) => setting("mode", value));
-  add("strategy [strategy]", `show or change what a session is: ${STRATEGIES.join(", ")}`, (_, value) =>
-    setting("sessionStrategy", value),
+  add("mode [mode]", "show or change the mode: hybrid, context, tools", (_, mode) =>
+    facts({ mode: saved({ mode }).mode }),
   );
-  add("tokens", "show or change limits of recall", tokens)
+  add("strategy [strategy]", `show or change what a session is: ${STRATEGIES.join(", ")}`, (_, value) =>
+    facts({ strategy: saved({ sessionStrategy: value }).sessionStrategy }),
+  );
+  add("tokens", "show or change limits of recall", ({ context, dialectic }) => {
+    const settings = saved({ contextTokens: context, dialecticMaxChars: dialectic });
+    return facts({
+      context_tokens: settings.contextTokens ?? "no limit",
+      dialectic_characters: settings.maxAnswerChars,
+    });
+  })
     .option("--context <tokens>", "longest recall in tokens")
     .option("--dialectic <chars>", "longest answer of Honcho's model in characters");
-  add("identity [file]", "tell Honcho who the agent is, from a file", (flags, file) =>
-    flags.show === true || file === undefined
-      ? showIdentity(place(), say)
-      : seedIdentity(place(), String(file), say),
-  ).option("--show", "show what Honcho knows about you and the agent");
-  add("migrate", "upload files of OpenClaw", (flags) =>
-    migrateFromOpenClaw(place(), { isYes: flags.yes === true }, say),
+  add("identity [file]", "tell Honcho who the agent is, from a file", async ({ show }, file) => {
+    const { showIdentity, seedIdentity } = await server();
+    return show === true || file === undefined ? showIdentity(place()) : seedIdentity(place(), String(file));
+  }).option("--show", "show what Honcho knows about you and the agent");
+  add("migrate", "upload files of OpenClaw", async ({ yes }) =>
+    (await server()).migrateFromOpenClaw(place(), yes === true),
   ).option("--yes", "do not ask");
   add("enable", "switch Honcho on for this profile", enable);
   add("disable", "switch Honcho off for this profile", disable);
-  add("sync", "give every profile a block of its own", sync);
+  add("sync", "give every profile a block of its own", () => {
+    const made = syncProfiles(place());
+    const line = made.length === 0 ? "Every profile has a block." : `New blocks: ${made.join(", ")}.`;
+    return { json: { made }, lines: [line] };
+  });
 }
 
 /** `hermes honcho` alone. */
-export async function honcho_command(): Promise<void> {
-  await status({});
+export async function honcho_command({
+  args = [],
+}: {
+  readonly args?: readonly string[];
+} = {}): Promise<void> {
+  if (args.length > 0)
+    throw new HermesError(
+      "honcho-command",
+      `There is no command '${args[0]}'. 'hermes honcho --help' lists them.`,
+    );
+  print(await (await server()).status(place()));
 }
 
 // ---- Commands ----
 
-async function status(flags: Flags): Promise<void> {
-  if (flags.all !== true) return await showStatus(place(), { isJson: flags.json === true }, say);
-  table(
-    ["profile", "host", "state", "mode", "workspace"],
+function allProfiles(): Output {
+  return table(
     profilePlaces(place()).map((each) => {
       const { isEnabled, file, mode, workspace } = readHonchoSettings(each);
-      return [each.profile, file.hostKey, isEnabled ? "on" : "off", mode, workspace];
+      return { profile: each.profile, host: file.hostKey, state: isEnabled ? "on" : "off", mode, workspace };
     }),
   );
 }
 
-function peers(): void {
-  table(
-    ["profile", "user", "agent"],
+function peers(): Output {
+  return table(
     profilePlaces(place()).map((each) => {
-      const settings = readHonchoSettings(each);
-      const names = ownerNames(settings, process.cwd());
-      return [each.profile, names.peers.user, names.peers.ai];
+      const { user, ai } = ownerNames(readHonchoSettings(each), process.cwd()).peers;
+      return { profile: each.profile, user, agent: ai };
     }),
   );
 }
 
-function sessions(): void {
-  const named = Object.entries(readHonchoSettings(place()).sessions);
-  if (named.length === 0) say("No directory has a session name of its own.");
-  for (const [directory, name] of named) say(`${name}  ${directory}`);
+function sessions(): Output {
+  const named = readHonchoSettings(place()).sessions;
+  const lines = Object.entries(named).map(([directory, name]) => `${name}  ${directory}`);
+  return {
+    json: { sessions: named },
+    lines: lines.length === 0 ? ["No directory has a session name of its own."] : lines,
+  };
 }
 
-function map(given: unknown): void {
-  const cwd = process.cwd();
+function map(given: unknown): Output {
+  const directory = process.cwd();
   const at = place();
-  if (given === undefined) {
-    say(`The session of ${cwd} is ${ownerNames(readHonchoSettings(at), cwd).session}.`);
-    return;
+  if (given !== undefined) {
+    const name = joined(String(given));
+    if (name === "") throw refusal("The name", "needs a letter or a digit");
+    editHonchoFile(at, ({ root }) => ({
+      ...root,
+      sessions: { ...recordOf(root.sessions), [directory]: name },
+    }));
   }
-  const name = joined(String(given));
-  if (name === "") throw refusal("The name", "needs a letter or a digit");
-  editHonchoFile(at, ({ root }) => ({ ...root, sessions: { ...recordOf(root.sessions), [cwd]: name } }));
-  say(`The session of ${cwd} is ${name} from now on.`);
+  return facts({ directory, session: ownerNames(readHonchoSettings(at), directory).session });
 }
 
-function peer(flags: Flags): void {
-  save({ peerName: flags.user, aiPeer: flags.ai, dialecticReasoningLevel: flags.reasoning });
-  const settings = readHonchoSettings(place());
-  const { peers: names } = ownerNames(settings, process.cwd());
-  say(`user: ${names.user}, agent: ${names.ai}, reasoning: ${settings.level}`);
-}
-
-const SHOWN: Readonly<Record<string, (settings: HonchoSettings) => string>> = {
-  mode: ({ mode }) => mode,
-  sessionStrategy: ({ sessionStrategy }) => sessionStrategy,
-};
-
-function setting(key: string, value: unknown): void {
-  save({ [key]: value });
-  say(SHOWN[key]?.(readHonchoSettings(place())) ?? "");
-}
-
-function tokens(flags: Flags): void {
-  save({ contextTokens: flags.context, dialecticMaxChars: flags.dialectic });
-  const { contextTokens, maxAnswerChars } = readHonchoSettings(place());
-  say(`context: ${contextTokens ?? "no limit"} tokens, dialectic: ${maxAnswerChars} characters`);
-}
-
-function enable(): void {
-  const isNew = enableProfile(place());
-  const { hostKey } = readHonchoFile(place());
-  say(`Honcho is on for '${hostKey}'.${isNew ? " It has the settings of the default profile." : ""}`);
-}
-
-function disable(): void {
+function enable(): Output {
   const at = place();
-  editHonchoFile(at, ({ root }) => withHostValues(root, hostKeyOf(at), { enabled: false }));
-  say(`Honcho is off for '${hostKeyOf(at)}'. 'hermes honcho enable' switches it on again.`);
+  const isNew = enableProfile(at);
+  const { hostKey } = readHonchoFile(at);
+  const line = `Honcho is on for '${hostKey}'.${isNew ? " It has the settings of the default profile." : ""}`;
+  return { json: { host: hostKey, enabled: true, new: isNew }, lines: [line] };
 }
 
-function sync(): void {
-  const made = syncProfiles(place());
-  say(made.length === 0 ? "Every profile has a block." : `New blocks: ${made.join(", ")}.`);
+function disable(): Output {
+  const at = place();
+  const host = hostKeyOf(at);
+  editHonchoFile(at, ({ root }) => withHostValues(root, host, { enabled: false }));
+  return {
+    json: { host, enabled: false },
+    lines: [`Honcho is off for '${host}'. 'hermes honcho enable' switches it on again.`],
+  };
 }
 
 // ---- Where it works, and what it prints ----
@@ -173,23 +180,22 @@ function sync(): void {
 /** The profile of `-p` or the active one; with `--target-profile` another one of the same root. */
 function place(): HonchoPlace {
   const context = systemHomeContext();
-  const flags = group?.optsWithGlobals() ?? {};
-  const selected = selectHome(context, { profile: textFlag(flags.profile) });
+  const { profile, targetProfile } = group?.optsWithGlobals() ?? {};
+  const selected = selectHome(context, { profile: typeof profile === "string" ? profile : undefined });
   if (!selected.ok) throw new HermesError("honcho-command", selected.error.message);
   const { home } = selected.value;
-  const at = { home, env: process.env, userHome: context.userHome };
-  const target = textFlag(flags.targetProfile);
-  if (target === undefined) return at;
-  const found = profilePlaces(at).find(({ profile }) => profile === target.toLowerCase());
-  if (found === undefined)
-    throw new HermesError(
-      "honcho-command",
-      `There is no profile '${target}'. 'hermes profile list' lists them.`,
-    );
-  return { ...at, home: profileHome(rootOf(home, context), found.profile) };
+  const at = { home, env: environmentOf(home), userHome: context.userHome };
+  if (typeof targetProfile !== "string") return at;
+  const found = profilePlaces(at).find((each) => each.profile === targetProfile.toLowerCase());
+  if (found !== undefined) return found;
+  throw new HermesError(
+    "honcho-command",
+    `There is no profile '${targetProfile}'. 'hermes profile list' lists them.`,
+  );
 }
 
-function save(values: Flags): void {
+/** The settings after these were changed; undefined changes nothing. */
+function saved(values: Values): HonchoSettings {
   const answers = Object.entries(values).flatMap(([key, value]): [string, string][] =>
     value === undefined ? [] : [[key, String(value)]],
   );
@@ -198,32 +204,30 @@ function save(values: Flags): void {
     if (problem !== undefined) throw refusal(key, problem);
   }
   if (answers.length > 0) saveHonchoSettings(place(), Object.fromEntries(answers));
+  return readHonchoSettings(place());
 }
 
 function refusal(key: string, problem: string): HermesError {
   return new HermesError("bad-setting", `${key} ${problem}. Nothing was saved.`);
 }
 
-function flagsOf(value: unknown): Flags {
-  return recordOf(value);
+function facts(json: Values): Output {
+  const parts = Object.entries(json).map(([name, value]) => `${name.replaceAll("_", " ")}: ${value}`);
+  return { json, lines: [parts.join(", ")] };
 }
 
-function textFlag(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
-}
-
-function table(heads: readonly string[], rows: readonly (readonly string[])[]): void {
-  const widths = heads.map((head, at) => Math.max(head.length, ...rows.map((row) => row[at]?.length ?? 0)));
-  for (const row of [heads, ...rows])
-    say(
-      row
-        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    );
+/** One row per profile. */
+function table(profiles: readonly Readonly<Record<string, string>>[]): Output {
+  const heads = Object.keys(profiles[0] ?? {});
+  const rows = [heads, ...profiles.map((each) => Object.values(each))];
+  const widths = heads.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+  const lines = rows.map((row) => row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("  "));
+  return { json: { profiles }, lines: lines.map((line) => line.trimEnd()) };
 }
 
 /** Text of the server may hold control characters, which a terminal would obey. */
-function say(line: string): void {
-  process.stdout.write(`${line.replace(/[^\P{Cc}\n\t]/gu, "?")}\n`);
+function print({ json, lines }: Output): void {
+  const isJson = group?.optsWithGlobals().json === true;
+  const text = isJson ? JSON.stringify(json) : lines.join("\n");
+  process.stdout.write(`${text.replace(/[^\P{Cc}\n\t]/gu, "?")}\n`);
 }

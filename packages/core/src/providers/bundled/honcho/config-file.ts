@@ -1,19 +1,12 @@
 // Honcho's configuration file, which it shares with other programs: where it is, and which block of it belongs to this profile. It is
 // written only to `<home>/honcho.json`, with everything that was read.
-import { copyFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { DEFAULT_PROFILE, rootOf } from "../../../home.ts";
-import {
-  describeCause,
-  errnoCode,
-  HermesError,
-  isRecord,
-  parseOutsideJson,
-  pyStrip,
-  writeFileAtomic,
-} from "../../../lib/index.ts";
+import { HermesError, isRecord, pyStrip } from "../../../lib/index.ts";
 import type { Place } from "../../kit/networked/service.ts";
+import { readSettings, writeSettings } from "../../kit/settings.ts";
 
 export type Values = Readonly<Record<string, unknown>>;
 
@@ -26,7 +19,8 @@ export type HonchoPlace = Place & {
 export type HonchoFile = {
   /** Where it was read; without a file, where a user would look for it. */
   readonly path: string;
-  readonly exists: boolean;
+  /** False without a file, or when it cannot be used: then only the environment counts. */
+  readonly isUsed: boolean;
   readonly root: Values;
   /** `hosts[hostKey]`, or its old spelling with a dot. */
   readonly host: Values;
@@ -43,33 +37,21 @@ const OLD_HOST_PREFIX = "hermes.";
 export function readHonchoFile(place: HonchoPlace): HonchoFile {
   const hostKey = hostKeyOf(place);
   const paths = configPaths(place);
-  const found = paths.find((path) => existsSync(path));
-  const empty = { exists: false, root: {}, host: {}, hostKey };
-  if (found === undefined) return { ...empty, path: paths.at(-1) ?? "" };
-  const read = readJson(found);
-  if ("problem" in read) return { ...empty, path: found, exists: true, problem: read.problem };
-  return { path: found, exists: true, root: read.values, host: hostBlock(read.values, hostKey), hostKey };
+  const path = paths.find((each) => existsSync(each));
+  if (path === undefined) return { path: paths.at(-1) ?? "", isUsed: false, root: {}, host: {}, hostKey };
+  const { values: root, problem } = readSettings(dirname(path), basename(path));
+  return { path, isUsed: problem === undefined, root, host: hostBlock(root, hostKey), hostKey, problem };
 }
 
 export function writtenPath(home: string): string {
   return join(home, CONFIG_FILE);
 }
 
-/** Changes the file as it was read and saves it in the home. A file there that is not JSON is copied first. Throws `HermesError`. */
+/** Changes the file as it was read (undefined removes a key) and saves it in the home. Throws `HermesError`. */
 export function editHonchoFile(place: HonchoPlace, change: (file: HonchoFile) => Values): string {
-  const file = readHonchoFile(place);
-  const path = writtenPath(place.home);
-  try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    if (file.problem !== undefined && existsSync(path))
-      copyFileSync(path, `${path}.bak.${Math.floor(Date.now() / 1000)}`);
-    return writeFileAtomic(path, `${JSON.stringify(change(file), null, 2)}\n`, { forceMode: 0o600 });
-  } catch (cause) {
-    throw new HermesError(
-      "settings-not-saved",
-      `${path} cannot be written: ${describeCause(cause)}. Nothing was saved.`,
-    );
-  }
+  const written = writeSettings(place.home, CONFIG_FILE, change(readHonchoFile(place)));
+  if (!written.ok) throw new HermesError("settings-not-saved", written.error);
+  return written.value.path;
 }
 
 /** The root with these values in the block of a host; undefined removes a key. An old spelling of the host is given up. */
@@ -81,7 +63,7 @@ export function withHostValues(root: Values, hostKey: string, changes: Values): 
 }
 
 /** `pinPeerName` is the old name of `pinUserPeer`. */
-function renamedPin({ pinPeerName, ...block }: Values): Values {
+export function renamedPin({ pinPeerName, ...block }: Values): Values {
   return pinPeerName === undefined || block.pinUserPeer !== undefined
     ? block
     : { ...block, pinUserPeer: pinPeerName };
@@ -119,18 +101,6 @@ function configPaths({ home, env, userHome = homedir() }: HonchoPlace): readonly
 
 function oldHostKey(hostKey: string): string {
   return hostKey.startsWith(HOST_PREFIX) ? OLD_HOST_PREFIX + hostKey.slice(HOST_PREFIX.length) : "";
-}
-
-function readJson(path: string): { readonly values: Values } | { readonly problem: string } {
-  try {
-    const parsed = parseOutsideJson(readFileSync(path, "utf8").replace(/^\ufeff/, ""));
-    if (!parsed.ok) return { problem: `${path} is not valid JSON. Its settings are not used.` };
-    if (isRecord(parsed.value)) return { values: parsed.value };
-    return { problem: `${path} holds no JSON object. Its settings are not used.` };
-  } catch (cause) {
-    if (errnoCode(cause) === "ENOENT") return { values: {} };
-    return { problem: `${path} cannot be read: ${describeCause(cause)}. Its settings are not used.` };
-  }
 }
 
 export function recordOf(value: unknown): Values {

@@ -14,7 +14,7 @@ import type {
 import { ToolRefusal } from "../../kit/networked/service.ts";
 import type { Batch, Delivery, NewItem } from "../../kit/outbox/outbox.ts";
 import { hasContext } from "../../kit/provider-mode.ts";
-import { countOf, eraseEverything, forgetText, type Subject } from "./erase.ts";
+import { eraseEverything, forgetText, type Subject } from "./erase.ts";
 import {
   aiPeer,
   findRepository,
@@ -26,7 +26,7 @@ import {
   type UserPeer,
   userPeer,
 } from "./naming.ts";
-import { HonchoRecall } from "./recall.ts";
+import { HonchoRecall, type RecallSource } from "./recall.ts";
 import { inspectSession, type Peers, type ReadySession, startSession, viewOf } from "./session.ts";
 import type { HonchoSettings } from "./settings.ts";
 import { honchoPromptBlock } from "./texts.ts";
@@ -44,10 +44,10 @@ export class HonchoConnection implements Connection {
   readonly awaitsTurns: boolean;
   readonly tools: readonly ServiceTool[];
   readonly probe: Probe;
+  readonly settings: HonchoSettings;
+  readonly wire: HonchoWire;
   readonly peers: Peers;
-  readonly #settings: HonchoSettings;
   readonly #context: ConnectionContext;
-  readonly #wire: HonchoWire;
   readonly #writes: HonchoWrites;
   readonly #runtime: Runtime;
   readonly #userPeer: UserPeer;
@@ -60,11 +60,11 @@ export class HonchoConnection implements Connection {
   #sessionId: string;
 
   constructor(settings: HonchoSettings, context: ConnectionContext, { cwd }: { readonly cwd: string }) {
-    this.#settings = settings;
+    this.settings = settings;
     this.#context = context;
     this.#cwd = cwd;
     this.#sessionId = context.sessionId;
-    this.#wire = new HonchoWire(context.http(honchoHttpOptions(settings)), settings.workspace);
+    this.wire = new HonchoWire(context.http(honchoHttpOptions(settings)), settings.workspace);
     this.#repository = findRepository(settings.sessionStrategy, cwd);
     this.#runtime = runtimeOf(context, settings);
     this.#userPeer = userPeer(settings, this.#runtime, this.#name(context.sessionId).key);
@@ -75,7 +75,7 @@ export class HonchoConnection implements Connection {
     this.#writes = new HonchoWrites({
       settings,
       context,
-      wire: this.#wire,
+      wire: this.wire,
       peers: this.peers,
       ready: (session, signal) => this.#ready(signal, session),
       forgetSessions: () => this.#sessions.clear(),
@@ -88,31 +88,23 @@ export class HonchoConnection implements Connection {
     this.probe = {
       write: async (text, signal) => {
         const { view, session } = await this.viewFor(this.peers.user, signal);
-        return await this.#wire.addConclusion(view, text, { session, signal });
+        return await this.wire.addConclusion(view, text, { session, signal });
       },
       finds: async (text, signal) => {
         const { view } = await this.viewFor(this.peers.user, signal);
-        const { representation } = await this.#wire.impression(view, text, signal);
+        const { representation } = await this.wire.impression(view, text, signal);
         return representation.includes(text);
       },
-      remove: async (id, signal) => void (await this.#wire.deleteConclusion(id, signal)),
+      remove: async (id, signal) => void (await this.wire.deleteConclusion(id, signal)),
     };
     if (settings.mode === "tools" && settings.startsEagerly && context.isWriting)
       context.inBackground("Starting the session", async (signal) => void (await this.#ready(signal)));
   }
 
-  get settings(): HonchoSettings {
-    return this.#settings;
-  }
-
-  get wire(): HonchoWire {
-    return this.#wire;
-  }
-
   /** Only an agent that talks to a user has a system prompt, so this is where its session starts. Commands that only write do not ask. */
   promptBlock(): string {
     if (this.inactive !== undefined) return "";
-    const { mode } = this.#settings;
+    const { mode } = this.settings;
     if (hasContext(mode) && this.#context.isWriting && !this.#recalls.has(this.#sessionId)) {
       const recall = this.#recall(this.#sessionId);
       this.#context.inBackground("Preparing recall", async (signal) => recall.prewarm(signal));
@@ -145,7 +137,7 @@ export class HonchoConnection implements Connection {
       gatewayKey: gateway_session_key,
       sessionId,
     };
-    return sessionKey(this.#settings, sources);
+    return sessionKey(this.settings, sources);
   }
 
   #nameOf(sessionId: string): string {
@@ -158,7 +150,7 @@ export class HonchoConnection implements Connection {
     const known = this.#sessions.get(name);
     if (known !== undefined) return untilAborted(known, signal);
     const { log, isWriting } = this.#context;
-    const deps = { wire: this.#wire, peers: this.peers, settings: this.#settings, log };
+    const deps = { wire: this.wire, peers: this.peers, settings: this.settings, log };
     // Not ended by the signal of the first caller: others wait for it too. Its requests end at their timeouts and at shutdown.
     const endless = new AbortController().signal;
     const starting = isWriting ? startSession(name, deps, endless) : inspectSession(name, deps, endless);
@@ -175,21 +167,14 @@ export class HonchoConnection implements Connection {
 
   /** For a tool call: refuses with a text for the model when the session cannot be used. */
   async readyForTool(signal: AbortSignal): Promise<ReadySession> {
-    const isLate = Symbol("late");
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<typeof isLate>((resolve) => {
-      timer = setTimeout(() => resolve(isLate), TOOL_WAIT_MS);
-    });
+    const patience = AbortSignal.timeout(TOOL_WAIT_MS);
     try {
-      const session = await Promise.race([this.#ready(signal), late]);
-      if (session === isLate)
-        throw new ToolRefusal("Honcho session is still initializing; try again shortly.");
-      return session;
+      return await this.#ready(AbortSignal.any([signal, patience]));
     } catch (cause) {
+      if (cause === patience.reason)
+        throw new ToolRefusal("Honcho session is still initializing; try again shortly.");
       if (!(cause instanceof ServiceError)) throw cause;
       throw new ToolRefusal(`Honcho session could not be initialized. ${cause.failure.message}`);
-    } finally {
-      clearTimeout(timer);
     }
   }
 
@@ -206,9 +191,8 @@ export class HonchoConnection implements Connection {
     this.#recalls.delete(old);
     this.#recalls.delete(newSessionId);
     this.#sessionId = newSessionId;
-    if (recall === undefined || (reset && rewound !== true)) return;
-    recall.drop({ isNew: false });
-    this.#recalls.set(newSessionId, recall);
+    recall?.continueIn(this.#recallSource(newSessionId)); // drops what a turn waits for now, too
+    if (recall !== undefined && (!reset || rewound === true)) this.#recalls.set(newSessionId, recall);
   }
 
   // ---- Recall ----
@@ -230,39 +214,50 @@ export class HonchoConnection implements Connection {
   #recall(sessionId: string): HonchoRecall {
     const known = this.#recalls.get(sessionId);
     if (known !== undefined) return known;
-    const name = this.#nameOf(sessionId);
-    const wire = this.#wire;
-    const { user, ai } = this.peers;
-    const made = new HonchoRecall(this.#settings, {
-      fetchBase: async (query, signal) => {
-        const { observation } = await this.#ready(signal, name);
-        const own = viewOf(ai, this.peers, observation);
-        const [context, aboutUser, aboutAi] = await settledAll([
-          wire.sessionContext(name, { summary: true }, signal),
-          this.#impression(viewOf(user, this.peers, observation), query, signal),
-          this.#impression(own, undefined, signal),
-        ]);
-        const nothing = { representation: "", card: [] };
-        return { summary: context?.summary ?? "", user: aboutUser ?? nothing, ai: aboutAi ?? nothing };
-      },
-      ask: async (question, level, signal) => {
-        const { observation } = await this.#ready(signal, name);
-        const view = viewOf(user, this.peers, observation);
-        return await wire.chat(view, { query: question, session: name, level }, signal);
-      },
-    });
+    const made = new HonchoRecall(this.settings, this.#recallSource(sessionId));
     const oldest = this.#recalls.size >= MAX_RECALLS ? this.#recalls.keys().next().value : undefined;
     if (oldest !== undefined) this.#recalls.delete(oldest);
     this.#recalls.set(sessionId, made);
     return made;
   }
 
+  #recallSource(sessionId: string): RecallSource {
+    const name = this.#nameOf(sessionId);
+    const wire = this.wire;
+    const { user, ai } = this.peers;
+    return {
+      // Each part may fail alone; if all fail, the first failure is thrown.
+      fetchBase: async (query, signal) => {
+        const { observation } = await this.#ready(signal, name);
+        const [context, aboutUser, aboutAi] = await Promise.allSettled([
+          wire.sessionContext(name, {}, signal),
+          this.#impression(viewOf(user, this.peers, observation), query, signal),
+          this.#impression(viewOf(ai, this.peers, observation), undefined, signal),
+        ]);
+        const parts = [context, aboutUser, aboutAi];
+        if (context.status === "rejected" && parts.every(({ status }) => status === "rejected"))
+          throw context.reason;
+        const nothing = { representation: "", card: [] };
+        return {
+          summary: context.status === "fulfilled" ? context.value.summary : "",
+          user: aboutUser.status === "fulfilled" ? aboutUser.value : nothing,
+          ai: aboutAi.status === "fulfilled" ? aboutAi.value : nothing,
+        };
+      },
+      ask: async (question, level, signal) => {
+        const { observation } = await this.#ready(signal, name);
+        const view = viewOf(user, this.peers, observation);
+        return await wire.chat(view, { query: question, session: name, level }, signal);
+      },
+    };
+  }
+
   /** Servers that leave a part out of the context are asked for it. */
   async #impression(view: View, query: string | undefined, signal: AbortSignal) {
-    const found = await this.#wire.impression(view, query, signal);
+    const found = await this.wire.impression(view, query, signal);
     return {
-      representation: found.representation || (await this.#wire.representation(view, query, signal)),
-      card: found.card.length > 0 ? found.card : await this.#wire.card(view, signal),
+      representation: found.representation || (await this.wire.representation(view, query, signal)),
+      card: found.card.length > 0 ? found.card : await this.wire.card(view, signal),
     };
   }
 
@@ -291,7 +286,7 @@ export class HonchoConnection implements Connection {
   /** What was recalled before a curated write: all of it may hold an entry that is gone now, or only the base lacks a new one. */
   #dropRecalls(isAll: boolean): void {
     for (const recall of this.#recalls.values()) {
-      if (isAll) recall.drop({ isNew: false });
+      if (isAll) recall.drop();
       else recall.dropBase();
     }
   }
@@ -299,21 +294,19 @@ export class HonchoConnection implements Connection {
   // ---- Checks and erasing ----
 
   async check(signal: AbortSignal): Promise<string> {
-    await this.#wire.ensureWorkspace(signal);
-    const { baseUrl, workspace } = this.#settings;
+    await this.wire.ensureWorkspace(signal);
+    const { baseUrl, workspace } = this.settings;
     return `Honcho answers at ${baseUrl}. Workspace: ${workspace}, user: ${this.peers.user}, agent: ${this.peers.ai}.`;
   }
 
-  get #subject(): Subject {
+  get subject(): Subject {
     const { user, isByPlatform } = this.#runtime;
     return { peers: this.peers, hasOwnAgent: user === undefined || isByPlatform };
   }
 
   async forget(text: string, isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport> {
-    const report = await forgetText(this.#wire, this.#subject, { text, isDryRun, signal });
-    if (isDryRun) return report;
-    await this.#writes.forgetMirrors(text, signal);
-    this.#dropRecalls(true);
+    const report = await forgetText(this.wire, this.subject, { text, isDryRun, signal });
+    if (!isDryRun) this.#dropRecalls(true);
     return report;
   }
 
@@ -323,8 +316,8 @@ export class HonchoConnection implements Connection {
         "All users share one peer at Honcho (pinUserPeer), so nothing was erased there. The owner of the home can erase it.";
       return { erased: 0, remaining };
     }
-    if (isDryRun) return await countOf(this.#wire, this.#subject, signal);
-    const report = await eraseEverything(this.#wire, this.#subject, signal);
+    const report = await eraseEverything(this.wire, this.subject, { isDryRun, signal });
+    if (isDryRun) return report;
     this.#writes.stopMigrating();
     this.#sessions.clear();
     this.#recalls.clear();
@@ -348,17 +341,4 @@ function runtimeOf({ user, options }: ConnectionContext, { userScope }: HonchoSe
   const { user_id = "", user_id_alt = "" } = options;
   const ids = userScope === "shared" ? [] : [user ?? "", user_id, user_id_alt];
   return { user, isByPlatform: userScope === "platform", ids: ids.filter((id) => id !== "") };
-}
-
-/** Each part may fail alone; if all fail, the first failure is thrown. */
-async function settledAll<T extends readonly unknown[]>(
-  parts: { readonly [Key in keyof T]: Promise<T[Key]> },
-): Promise<{ readonly [Key in keyof T]: T[Key] | undefined }> {
-  const outcomes = await Promise.allSettled(parts);
-  const [first] = outcomes;
-  if (first?.status === "rejected" && outcomes.every(({ status }) => status === "rejected"))
-    throw first.reason;
-  return outcomes.map((outcome) =>
-    outcome.status === "fulfilled" ? outcome.value : undefined,
-  ) as unknown as { readonly [Key in keyof T]: T[Key] | undefined };
 }

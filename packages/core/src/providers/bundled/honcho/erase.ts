@@ -11,7 +11,7 @@ export type Subject = {
 };
 
 /** Everything that these two peers think of each other and of themselves. */
-function viewsOf({ peers: { user, ai }, hasOwnAgent }: Subject): readonly View[] {
+export function viewsOf({ peers: { user, ai }, hasOwnAgent }: Subject): readonly View[] {
   return [
     { observer: ai, target: user },
     { observer: user, target: user },
@@ -56,7 +56,7 @@ async function sessionsWith(
   const holding: string[] = [];
   for (const session of await wire.sessionsOf(user, signal)) {
     const messages = await wire.newestMessages(session, Number.POSITIVE_INFINITY, signal);
-    const { summary } = await wire.sessionContext(session, { summary: true }, signal);
+    const { summary } = await wire.sessionContext(session, {}, signal);
     if (summary.includes(text) || messages.some(({ content }) => content.includes(text)))
       holding.push(session);
   }
@@ -80,20 +80,13 @@ type Found = {
   readonly shared: readonly string[];
 };
 
-export async function countOf(
-  wire: HonchoWire,
-  subject: Subject,
-  signal: AbortSignal,
-): Promise<ForgetReport> {
-  return reportOf(await findAll(wire, subject, signal));
-}
-
 export async function eraseEverything(
   wire: HonchoWire,
   subject: Subject,
-  signal: AbortSignal,
+  { isDryRun, signal }: { readonly isDryRun: boolean; readonly signal: AbortSignal },
 ): Promise<ForgetReport> {
   const found = await findAll(wire, subject, signal);
+  if (isDryRun) return reportOf(found);
   for (const id of found.conclusions) await wire.deleteConclusion(id, signal);
   for (const { view } of found.cards) await wire.setCard(view, [], signal);
   for (const { id } of found.sessions) await wire.deleteSession(id, signal);

@@ -94,8 +94,9 @@ export function userPeer(settings: PeerSettings, runtime: Runtime, key: string):
   const { peerName } = settings;
   const { user } = runtime;
   if (settings.isPinned && peerName !== "") return { id: serverId(peerName), isShared: user !== undefined };
-  const alias = runtime.ids.map((id) => settings.aliases[id]).find((target) => target !== undefined);
-  if (alias !== undefined) return own(serverId(alias));
+  // An id may be `constructor`, which every object has.
+  const known = runtime.ids.find((id) => Object.hasOwn(settings.aliases, id));
+  if (known !== undefined) return own(serverId(settings.aliases[known] ?? ""));
   if (user !== undefined) {
     const isDistinct = runtime.isByPlatform || settings.peerPrefix !== "";
     return own(isDistinct ? distinctId(settings.peerPrefix + user, takenIds(settings)) : serverId(user));
@@ -142,4 +143,17 @@ export function honchoSession(
   if (!isByPlatform && namesUser) return id;
   const suffix = sha256(JSON.stringify([user, peer.id, id])).slice(0, 2 * HASH_CHARS);
   return `${id.slice(0, MAX_KEY_CHARS - suffix.length - 1)}-${suffix}`;
+}
+
+/** What the owner of the home is called in a session that starts in this directory. */
+export function ownerNames(settings: NameSettings & PeerSettings, cwd: string) {
+  const runtime = { user: undefined, isByPlatform: true, ids: [] };
+  const repository = findRepository(settings.sessionStrategy, cwd);
+  const sources = { cwd, repository, title: undefined, gatewayKey: undefined, sessionId: "" };
+  const name = sessionKey(settings, sources);
+  const user = userPeer(settings, runtime, name.key);
+  return {
+    peers: { user: user.id, ai: aiPeer(settings, runtime, user) },
+    session: honchoSession(name, runtime, { peer: user, gatewayKey: undefined }),
+  };
 }

@@ -1,73 +1,60 @@
 // The blocks of several profiles in Honcho's configuration: which file a profile reads, and giving a profile its own block.
 import { existsSync } from "node:fs";
-import { DEFAULT_PROFILE, rootOf } from "../../../home.ts";
+import { environmentOf } from "../../../config/index.ts";
+import { DEFAULT_PROFILE, rootOf, systemHomeContext } from "../../../home.ts";
 import { listProfiles } from "../../../profiles.ts";
 import {
   editHonchoFile,
+  type HonchoFile,
   type HonchoPlace,
   hostBlock,
   hostKeyOf,
   hostKeyOfProfile,
   profileOf,
   readHonchoFile,
+  renamedPin,
   type Values,
   withHostValues,
   writtenPath,
 } from "./config-file.ts";
 
-/** What a new profile takes over from the default one. */
-const CLONED_KEYS = [
-  "recallMode",
-  "writeFrequency",
-  "sessionStrategy",
-  "sessionPeerPrefix",
-  "contextTokens",
-  "dialecticReasoningLevel",
-  "dialecticDynamic",
-  "dialecticMaxChars",
-  "messageMaxChars",
-  "dialecticMaxInputChars",
-  "saveMessages",
-  "observation",
-  "pinUserPeer",
-  "userPeerAliases",
-  "runtimePeerPrefix",
-  "peerName",
-] as const;
-
 export type ProfilePlace = HonchoPlace & { readonly profile: string };
 
-export function profilePlaces(place: HonchoPlace): readonly ProfilePlace[] {
-  const userHome = place.userHome ?? "";
-  const root = rootOf(place.home, { env: place.env, platform: process.platform, userHome });
-  return listProfiles(root).map(({ name, home }) => ({ ...withoutHost(place), home, profile: name }));
-}
-
 /** HERMES_HONCHO_HOST names the host of one process, not of every profile. */
-function withoutHost(place: HonchoPlace): HonchoPlace {
-  return { ...place, env: { ...place.env, HERMES_HONCHO_HOST: undefined } };
+function placeOf(home: string, userHome: string | undefined): HonchoPlace {
+  return { home, userHome, env: { ...environmentOf(home), HERMES_HONCHO_HOST: undefined } };
 }
 
-/** The block for a profile that has none: the settings of the default profile, its own name, the same workspace. */
-function clonedBlock(root: Values, profile: string): Values {
-  const standard = hostBlock(root, hostKeyOfProfile(DEFAULT_PROFILE));
-  const pin = standard.pinUserPeer ?? standard.pinPeerName;
-  const known: Values = { ...standard, ...(pin === undefined ? {} : { pinUserPeer: pin }) };
-  const cloned = CLONED_KEYS.filter((key) => known[key] !== undefined).map((key) => [key, known[key]]);
+export function profilePlaces({ home, userHome }: HonchoPlace): readonly ProfilePlace[] {
+  const context = systemHomeContext();
+  const root = rootOf(home, { ...context, userHome: userHome ?? context.userHome });
+  return listProfiles(root).map(({ name, home: each }) => ({ ...placeOf(each, userHome), profile: name }));
+}
+
+/** All settings of another block, the same workspace, and a name of its own. */
+function clonedBlock({ host, root, hostKey }: HonchoFile, profile: string): Values {
   return {
-    ...Object.fromEntries(cloned),
-    ...(profile === DEFAULT_PROFILE ? {} : { aiPeer: profile }),
-    workspace: standard.workspace ?? root.workspace ?? hostKeyOfProfile(DEFAULT_PROFILE),
+    ...renamedPin(host),
+    aiPeer: profile === DEFAULT_PROFILE ? host.aiPeer : profile,
+    workspace: host.workspace ?? root.workspace ?? hostKey,
     enabled: true,
   };
 }
 
+function ofDefault({ root, ...file }: HonchoFile): HonchoFile {
+  const hostKey = hostKeyOfProfile(DEFAULT_PROFILE);
+  return { ...file, root, hostKey, host: hostBlock(root, hostKey) };
+}
+
 /** Switches a profile on; one without a block gets that of the default profile. Returns whether it was new. */
 export function enableProfile(place: HonchoPlace): boolean {
-  const hostKey = hostKeyOf(place);
   const isNew = Object.keys(readHonchoFile(place).host).length === 0;
-  editHonchoFile(place, ({ root }) =>
-    withHostValues(root, hostKey, isNew ? clonedBlock(root, profileOf(place.home)) : { enabled: true }),
+  editHonchoFile(place, (file) =>
+    withHostValues(
+      file.root,
+      hostKeyOf(place),
+      isNew ? clonedBlock(ofDefault(file), profileOf(place.home)) : { enabled: true },
+    ),
   );
   return isNew;
 }
@@ -75,14 +62,24 @@ export function enableProfile(place: HonchoPlace): boolean {
 /** Gives every profile without a block one, in the file that it reads. Returns their names. */
 export function syncProfiles(place: HonchoPlace): readonly string[] {
   const places = profilePlaces(place);
-  const standard = places.find(({ profile }) => profile === DEFAULT_PROFILE) ?? withoutHost(place);
   const made: string[] = [];
   for (const each of places) {
-    const hostKey = hostKeyOfProfile(each.profile);
     if (Object.keys(readHonchoFile(each).host).length > 0) continue;
-    const target = existsSync(writtenPath(each.home)) ? each : standard;
-    editHonchoFile(target, ({ root }) => withHostValues(root, hostKey, clonedBlock(root, each.profile)));
+    const standard = places.find(({ profile }) => profile === DEFAULT_PROFILE) ?? each;
+    editHonchoFile(existsSync(writtenPath(each.home)) ? each : standard, (file) =>
+      withHostValues(file.root, hostKeyOfProfile(each.profile), clonedBlock(ofDefault(file), each.profile)),
+    );
     made.push(each.profile);
   }
   return made;
+}
+
+/** For a profile that was made as a copy of another: a file of its own with the server and the settings of the other. */
+export function cloneSettings(from: string, to: string, userHome?: string): string | undefined {
+  const source = readHonchoFile(placeOf(from, userHome));
+  if (!source.isUsed) return undefined; // everything is in the environment
+  const profile = profileOf(to);
+  const hosts = { [hostKeyOfProfile(profile)]: clonedBlock(source, profile) };
+  const path = editHonchoFile(placeOf(to, userHome), () => ({ ...source.root, hosts }));
+  return `Honcho's settings were copied to ${path}; the agent is called '${profile}' there.`;
 }

@@ -12,7 +12,6 @@ import {
   savedHonchoSettings,
   saveHonchoSettings,
 } from "./settings.ts";
-import { setUpHoncho } from "./setup.ts";
 
 export type HonchoOptions = NetworkedOptions & {
   /** Default: the working directory of the process. It names the session. */
@@ -39,7 +38,8 @@ export function createHonchoProvider({ cwd, userHome, ...options }: HonchoOption
     secrets: ({ apiKey }) => (apiKey === "" ? [] : [apiKey]),
     connect: (settings, context) => new HonchoConnection(settings, context, { cwd: cwd ?? process.cwd() }),
     backupPaths: ({ home }) => [writtenPath(home)],
-    postSetup: (home, setup, setupEnv) => setUpHoncho(placed({ home, env: setupEnv }), setup),
+    postSetup: async (home, setup, setupEnv) =>
+      await (await import("./setup.ts")).setUpHoncho(placed({ home, env: setupEnv }), setup),
   };
   return new NetworkedProvider(service, options);
 }

@@ -11,7 +11,6 @@ import {
   cutAtWord,
   dialecticQuestion,
   isSufficient,
-  isTrivial,
 } from "./texts.ts";
 
 export type RecallSettings = Pick<
@@ -67,7 +66,7 @@ const WIDEST_CADENCES = 8;
 
 export class HonchoRecall {
   readonly #settings: RecallSettings;
-  readonly #source: RecallSource;
+  #source: RecallSource;
   readonly #limits: RecallLimits;
   #turn = 0;
   // Base layer
@@ -99,7 +98,7 @@ export class HonchoRecall {
   /** For the turn that starts now; with `mayWait` false only what is there already. Rejects when nothing could be fetched and nothing is there. */
   async take(query: string, turn: number, signal: AbortSignal, mayWait = true): Promise<Recalled> {
     this.#turn = turn;
-    if (isTrivial(query) || (this.#settings.injectsFirstTurnOnly && turn > 1)) return { text: "", count: 0 };
+    if (this.#settings.injectsFirstTurnOnly && turn > 1) return { text: "", count: 0 };
     this.#failure = undefined;
     if (this.#baseTurn === NEVER) this.#startBase(query, signal);
     if (!this.#hasFired && this.#answer === undefined) this.#startDialectic(query, turn, signal);
@@ -114,7 +113,6 @@ export class HonchoRecall {
   /** After a turn, for the next one. */
   async prepare(query: string, turn: number, signal: AbortSignal): Promise<void> {
     this.#turn = turn;
-    if (isTrivial(query)) return;
     const { contextCadence } = this.#settings;
     if (contextCadence <= 1 || turn - this.#baseTurn >= contextCadence) this.#startBase(query, signal);
     if (!this.#isRunning() && turn - this.#lastSuccess >= this.#effectiveCadence())
@@ -128,15 +126,17 @@ export class HonchoRecall {
     this.#emptyStreak = 0;
   }
 
-  /** What was fetched may hold something that is gone now. Counters stay, unless the conversation starts anew. */
-  drop({ isNew }: { readonly isNew: boolean }): void {
+  /** What was fetched may hold something that is gone now. Counters stay. */
+  drop(): void {
     this.dropBase();
     this.#answer = undefined;
     this.#dialecticRun = undefined;
-    if (!isNew) return;
-    this.#hasFired = false;
-    this.#lastSuccess = NEVER;
-    this.#emptyStreak = 0;
+  }
+
+  /** The conversation goes on in another session. */
+  continueIn(source: RecallSource): void {
+    this.drop();
+    this.#source = source;
   }
 
   /** Fetched again at the next turn, which waits for it. */

@@ -76,11 +76,7 @@ export async function inspectSession(
       wire.peerFlags(name, peers.ai, observation.ai, signal),
       observation.ai,
     ),
-    orElse(
-      "Reading the session",
-      wire.sessionContext(name, { summary: true, tokens: contextTokens }, signal),
-      undefined,
-    ),
+    orElse("Reading the session", wire.sessionContext(name, { tokens: contextTokens }, signal), undefined),
   ]);
   const isEmpty = context !== undefined && context.messages.length === 0 && context.summary === "";
   return { name, observation: { user, ai }, isEmpty };

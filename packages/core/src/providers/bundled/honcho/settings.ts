@@ -109,11 +109,11 @@ export function readHonchoSettings(place: HonchoPlace): HonchoSettings {
     apiKey,
     // A key for the cloud is not sent to a server on this machine; one that was given for that server is.
     bearer:
-      isLocal && file.exists && textOf(host.apiKey) === "" ? "local" : apiKey || (isLocal ? "local" : ""),
+      isLocal && file.isUsed && textOf(host.apiKey) === "" ? "local" : apiKey || (isLocal ? "local" : ""),
     hasBaseUrl: givenUrl !== "",
     baseUrl,
     timeoutMs: 1000 * (seconds(root.timeout, root.requestTimeout, env.HONCHO_TIMEOUT) ?? DEFAULT_TIMEOUT_S),
-    workspace: serverId(text("workspace", file.exists ? hostKey : "hermes")) || "hermes",
+    workspace: serverId(text("workspace", file.isUsed ? hostKey : "hermes")) || "hermes",
     peerName: text("peerName"),
     aiPeer: text("aiPeer", hostKey),
     isPinned: readBoolean(
@@ -365,12 +365,11 @@ export function saveHonchoSettings(place: HonchoPlace, answers: Readonly<Record<
   );
   const ofRoot = changes.filter(([key]) => ROOT_KEYS.includes(key));
   const ofHost = changes.filter(([key]) => !ROOT_KEYS.includes(key));
-  return editHonchoFile(place, ({ root, hostKey }) => {
-    const { base_url, ...rest } = withHostValues(root, hostKey, Object.fromEntries(ofHost));
-    const kept = base_url === undefined || "baseUrl" in answers ? rest : { ...rest, base_url };
-    const merged = Object.entries({ ...kept, ...Object.fromEntries(ofRoot) });
-    return Object.fromEntries(merged.filter(([, value]) => value !== undefined));
-  });
+  return editHonchoFile(place, ({ root, hostKey }) => ({
+    ...withHostValues(root, hostKey, Object.fromEntries(ofHost)),
+    ...("baseUrl" in answers ? { base_url: undefined } : {}),
+    ...Object.fromEntries(ofRoot),
+  }));
 }
 
 function savedValue(key: string, answer: string): unknown {

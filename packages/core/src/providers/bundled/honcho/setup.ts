@@ -1,16 +1,16 @@
-// `hermes memory setup honcho`: asks in order, or takes everything from `--set`, saves the block of this profile, switches the provider on,
-// and makes one real request.
+// `hermes memory setup honcho`: asks in order, or takes everything from `--set`, saves the block of this profile and switches the provider
+// on. The command that calls it then makes a real request.
 import { setConfigValue } from "../../../config/index.ts";
 import { HermesError, pyStrip } from "../../../lib/index.ts";
 import type { ConfigField, PostSetupOptions } from "../../contract.ts";
 import type { HonchoPlace } from "./config-file.ts";
-import { tryConnection } from "./direct.ts";
 import {
   checkSetting,
   HONCHO_FIELDS,
   type HonchoSettings,
   readHonchoSettings,
   SETTABLE_FIELDS,
+  savedHonchoSettings,
   saveHonchoSettings,
   serverAddress,
 } from "./settings.ts";
@@ -31,11 +31,9 @@ export async function setUpHoncho(place: HonchoPlace, options: PostSetupOptions)
       "Honcho needs a key for the cloud (--set apiKey=...) or the address of your server (--set baseUrl=...). Nothing was saved.",
     );
   const saved = saveHonchoSettings(place, { ...answers, enabled: "true" });
-  const after = readHonchoSettings(place);
   const activated = await setConfigValue(place.home, "memory.provider", "honcho");
   if (!activated.ok) throw new HermesError("config-not-saved", activated.error.message);
-  options.print(`The settings are in ${saved}, in the block '${after.file.hostKey}'.`);
-  options.print((await tryConnection(after)).line);
+  options.print(`The settings are in ${saved}, in the block '${before.file.hostKey}'.`);
 }
 
 function hasServer({ env }: HonchoPlace, before: HonchoSettings, { apiKey, baseUrl }: Answers): boolean {
@@ -82,11 +80,14 @@ async function askAll(place: HonchoPlace, before: HonchoSettings, options: Askin
   const answers: Answers = { ...options.values };
   const { hostKey } = before.file;
   await askServer(before, options, answers);
-  const current = currentAnswers(before);
+  // Only the values of the file, so that a default stays a default.
+  const current = Object.fromEntries(
+    Object.entries(savedHonchoSettings(place)).map(([key, value]) => [key, String(value)]),
+  );
   const standards: Answers = {
     peerName: before.peerName || userName(place),
     aiPeer: before.aiPeer,
-    workspace: before.file.exists ? before.workspace : hostKey,
+    workspace: before.file.isUsed ? before.workspace : hostKey,
     dialecticCadence: current.dialecticCadence ?? "2",
   };
   for (const key of ["peerName", "aiPeer", "workspace"]) await askField(key, standards, options, answers);
@@ -101,18 +102,6 @@ async function askAll(place: HonchoPlace, before: HonchoSettings, options: Askin
     "sessionStrategy",
   ])
     await askField(key, { ...current, ...standards }, options, answers);
-  return answers;
-}
-
-/** Only the values of the file, so that a default stays a default. */
-function currentAnswers({ file: { host, root } }: HonchoSettings): Answers {
-  const answers: Answers = {};
-  for (const { key, secret } of HONCHO_FIELDS) {
-    const inFile = key === "mode" ? "recallMode" : key;
-    const value = host[inFile] ?? root[inFile];
-    if (secret !== true && (typeof value === "string" || typeof value === "number"))
-      answers[key] = String(value);
-  }
   return answers;
 }
 

@@ -38,16 +38,6 @@ export function cutAtWord(text: string, limit: number): string {
   return blank > head.length * MIN_SHARE ? head.slice(0, blank) : head;
 }
 
-// ---- Messages that need no recall ----
-
-const TRIVIAL =
-  /^(yes|no|ok|okay|sure|thanks|thank you|y|n|yep|nope|yeah|nah|continue|go ahead|do it|proceed|got it|cool|nice|great|done|next|lgtm|k)$/i;
-
-export function isTrivial(query: string): boolean {
-  const text = pyStrip(query);
-  return text === "" || text.startsWith("/") || TRIVIAL.test(text);
-}
-
 // ---- Recall ----
 
 export type BaseLayer = { readonly summary: string; readonly user: Impression; readonly ai: Impression };

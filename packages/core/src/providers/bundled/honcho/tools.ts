@@ -1,19 +1,21 @@
 // The five tools. Every one of them takes `peer`: `user` (default), `ai`, or the id of a peer.
-import { isStringList, preview, pyStrip, takeCodePoints } from "../../../lib/index.ts";
+import { preview, pyStrip, takeCodePoints } from "../../../lib/index.ts";
 import type { JsonSchema, ToolDefinition } from "../../../tools/index.ts";
 import { ServiceError } from "../../kit/http.ts";
 import { type ServiceTool, ToolRefusal } from "../../kit/networked/service.ts";
 import { fitChars, fitTokens } from "../../kit/provider-mode.ts";
+import { type Subject, viewsOf } from "./erase.ts";
 import type { HonchoRecall } from "./recall.ts";
 import { type Peers, type ReadySession, viewOf } from "./session.ts";
 import { type HonchoSettings, LEVELS, type Level, serverId } from "./settings.ts";
 import { cutAtWord, sections } from "./texts.ts";
-import type { HonchoWire, Impression } from "./wire.ts";
+import { conclusionText, type HonchoWire, type Impression } from "./wire.ts";
 
 /** What the tools need of a connection. */
 export type ToolHost = {
   readonly wire: HonchoWire;
   readonly peers: Peers;
+  readonly subject: Subject;
   readonly settings: HonchoSettings;
   /** False for a user of a gateway, who may not look at others. */
   readonly mayNameOthers: boolean;
@@ -127,10 +129,11 @@ async function profile(host: ToolHost, args: Args, signal: AbortSignal): Promise
   const peer = peerIn(host, args);
   const { observation } = await host.readyForTool(signal);
   const view = viewOf(peer, host.peers, observation);
-  if (isStringList(args.card) && args.card.length > 0) {
+  if (Array.isArray(args.card) && args.card.length > 0) {
     if (!host.canWrite) throw new ToolRefusal("Honcho stores nothing for this agent.");
+    refuseSharedAgent(host, peer);
     const card = args.card
-      .map((fact) => fitChars(pyStrip(fact.toWellFormed()), CARD_FACT_CHARS))
+      .map((fact) => fitChars(textArgument(fact), CARD_FACT_CHARS))
       .filter((fact) => fact !== "")
       .slice(0, CARD_FACTS);
     if (card.length === 0) throw new ToolRefusal("Failed to update peer card. It has no fact in it.");
@@ -176,22 +179,21 @@ async function reasoning(host: ToolHost, args: Args, signal: AbortSignal): Promi
 async function context(host: ToolHost, args: Args, signal: AbortSignal): Promise<object> {
   const { peers, settings, wire } = host;
   const peer = peerIn(host, args);
-  const topic = textArgument(args.query);
+  const topic = textArgument(args.query) || undefined;
   const { observation, name } = await host.readyForTool(signal);
   const view = viewOf(peer, peers, observation);
   const found = await wire.sessionContext(
     name,
     {
-      summary: true,
       tokens: settings.contextTokens,
       peer_target: view.target ?? view.observer,
       peer_perspective: view.target === undefined ? undefined : view.observer,
-      search_query: topic === "" ? undefined : fitChars(topic, 1_000),
+      search_query: topic,
     },
     signal,
   );
   const isBare = found.representation === "" && found.card.length === 0;
-  const known = isBare ? await wire.impression(view, topic === "" ? undefined : topic, signal) : found;
+  const known = isBare ? await wire.impression(view, topic, signal) : found;
   const recent = found.messages.slice(-RECENT_MESSAGES);
   const text = sections([
     ["Summary", found.summary],
@@ -208,7 +210,8 @@ async function context(host: ToolHost, args: Args, signal: AbortSignal): Promise
 }
 
 async function conclude(host: ToolHost, args: Args, signal: AbortSignal): Promise<object> {
-  const [conclusion, id] = [textArgument(args.conclusion), textArgument(args.delete_id)];
+  const conclusion = conclusionText(textArgument(args.conclusion));
+  const id = textArgument(args.delete_id);
   if ((conclusion === "") === (id === ""))
     throw new ToolRefusal("Exactly one of conclusion or delete_id must be provided.");
   const peer = peerIn(host, args);
@@ -218,9 +221,10 @@ async function conclude(host: ToolHost, args: Args, signal: AbortSignal): Promis
     if (!host.mayNameOthers && !(await isOwnConclusion(host, id, signal))) throw new ToolRefusal(failure);
     const wasThere = await orRefuse(failure, host.wire.deleteConclusion(id, signal));
     if (!wasThere) throw new ToolRefusal(failure);
-    host.recallNow.drop({ isNew: false });
+    host.recallNow.drop();
     return { result: `Conclusion ${id} deleted.` };
   }
+  refuseSharedAgent(host, peer);
   const view = viewOf(peer, host.peers, observation);
   await orRefuse(
     "Failed to save conclusion.",
@@ -232,23 +236,25 @@ async function conclude(host: ToolHost, args: Args, signal: AbortSignal): Promis
 
 /** A user of a gateway must not delete another user's memory by its id. */
 async function isOwnConclusion(
-  { wire, peers: { user, ai } }: ToolHost,
+  { wire, subject }: ToolHost,
   id: string,
   signal: AbortSignal,
 ): Promise<boolean> {
-  for (const view of [
-    { observer: ai, target: user },
-    { observer: user, target: user },
-    { observer: ai, target: ai },
-  ])
+  for (const view of viewsOf(subject))
     if ((await wire.conclusions(view, signal)).some((conclusion) => conclusion.id === id)) return true;
   return false;
+}
+
+/** What one user tells such an agent about itself would be shown to the others. */
+function refuseSharedAgent({ subject, peers }: ToolHost, peer: string): void {
+  if (peer === peers.ai && !subject.hasOwnAgent)
+    throw new ToolRefusal("All users share this agent, so a user cannot change what it knows about itself.");
 }
 
 // ---- Arguments and texts ----
 
 function textArgument(value: unknown): string {
-  return typeof value === "string" ? pyStrip(value.toWellFormed()) : "";
+  return typeof value === "string" ? pyStrip(value.toWellFormed().replaceAll("\0", "")) : "";
 }
 
 function queryIn({ query }: Args): string {

@@ -15,6 +15,8 @@ import type { HonchoSettings, Level, PeerFlags } from "./settings.ts";
 export const MESSAGES_PER_POST = 100;
 const CONCLUSION_CHARS = 65_535;
 const PAGE_SIZE = 100;
+/** A search uses the beginning of a long message. */
+const SEARCH_CHARS = 1_000;
 /** Answers of the model take longer than other calls. */
 const CHAT_TIMEOUT_MS = 60_000;
 
@@ -51,6 +53,13 @@ export type SessionContext = Impression & {
   readonly messages: readonly StoredMessage[];
 };
 
+type ContextQuery = {
+  readonly tokens?: number;
+  readonly peer_target?: string;
+  readonly peer_perspective?: string;
+  readonly search_query?: string;
+};
+
 export type Upload = {
   readonly peerId: string;
   readonly fileName: string;
@@ -62,22 +71,12 @@ export function honchoHttpOptions({
   baseUrl,
   bearer,
   timeoutMs,
-}: HonchoSettings): Pick<HttpClientOptions, "baseUrl" | "headers" | "timeoutMs" | "messageOf"> {
+}: HonchoSettings): Pick<HttpClientOptions, "baseUrl" | "headers" | "timeoutMs"> {
   const headers = {
     "x-honcho-host": `hermes-memory/${VERSION}`,
     ...(bearer === "" ? {} : { authorization: `Bearer ${bearer}` }),
   };
-  return { baseUrl, timeoutMs, headers: () => headers, messageOf };
-}
-
-/** `{ detail: "text" }`, or the first entries of a validation error: `body.query: too long`. */
-function messageOf(body: unknown): string | undefined {
-  const { detail } = fieldsOf(body);
-  if (typeof detail === "string") return detail;
-  const lines = recordsOf(detail)
-    .slice(0, 3)
-    .map(({ loc, msg }) => `${(Array.isArray(loc) ? loc : []).join(".")}: ${textIn(msg)}`);
-  return lines.length === 0 ? undefined : lines.join("; ");
+  return { baseUrl, timeoutMs, headers: () => headers };
 }
 
 export class HonchoWire {
@@ -137,10 +136,12 @@ export class HonchoWire {
 
   async sessionContext(
     session: string,
-    query: NonNullable<HttpCall["query"]>,
+    { search_query, ...query }: ContextQuery,
     signal: AbortSignal,
   ): Promise<SessionContext> {
-    const answer = fieldsOf(await this.#get(`/sessions/${segment(session)}/context`, query, signal));
+    const path = `/sessions/${segment(session)}/context`;
+    const all = { summary: true, ...query, search_query: searchText(search_query) };
+    const answer = fieldsOf(await this.#get(path, all, signal));
     return {
       summary: textIn(fieldsOf(answer.summary).content),
       representation: textIn(answer.peer_representation),
@@ -204,7 +205,7 @@ export class HonchoWire {
     signal: AbortSignal,
   ): Promise<Impression> {
     const peer = `/peers/${segment(observer)}`;
-    const search_query = query === undefined ? undefined : takeCodePoints(query, 1_000);
+    const search_query = searchText(query);
     const answer = fieldsOf(await this.#known(`${peer}/context`, { target, search_query }, signal));
     return { representation: textIn(answer.representation), card: textsIn(answer.peer_card) };
   }
@@ -214,7 +215,7 @@ export class HonchoWire {
     query: string | undefined,
     signal: AbortSignal,
   ): Promise<string> {
-    const json = withoutUndefined({ target, search_query: query });
+    const json = withoutUndefined({ target, search_query: searchText(query) });
     const path = this.#path(`/peers/${segment(observer)}/representation`);
     const answer = await this.#orNothing({ method: "POST", path, json, signal, isRepeatable: true });
     return textIn(fieldsOf(answer).representation);
@@ -344,6 +345,10 @@ export class HonchoWire {
     }
     return items;
   }
+}
+
+function searchText(query: string | undefined): string | undefined {
+  return query === undefined ? undefined : takeCodePoints(query, SEARCH_CHARS);
 }
 
 function toMessage({ content, peer_id, metadata }: Fields): StoredMessage {

@@ -8,7 +8,7 @@ import type { Batch, Delivery, NewItem, OutboxItem } from "../../kit/outbox/outb
 import { type Peers, priorFiles, type ReadySession, viewOf } from "./session.ts";
 import type { HonchoSettings } from "./settings.ts";
 import { chunked } from "./texts.ts";
-import { conclusionText, type HonchoWire, MESSAGES_PER_POST, OLD_API } from "./wire.ts";
+import { conclusionText, type HonchoWire, MESSAGES_PER_POST, OLD_API, type View } from "./wire.ts";
 
 /** An ordinary turn has two messages. */
 const TURNS_PER_BATCH = MESSAGES_PER_POST / 2;
@@ -16,6 +16,8 @@ const TURNS_PER_BATCH = MESSAGES_PER_POST / 2;
 const TAIL_PAGES = 2;
 /** From this age on a message is sent with the time of its turn; else the server's clock decides. */
 const LATE_MS = 60_000;
+/** The target of a mirror that says that a file was uploaded. */
+const UPLOADED = "file";
 /** Marks our messages at the server. */
 const OUTBOX_KEY = "hermes_outbox";
 
@@ -154,6 +156,7 @@ export class HonchoWrites {
     return new Set(tail.map(({ metadata }) => textIn(metadata[OUTBOX_KEY])));
   }
 
+  /** Each file once for its peer, whatever sessions begin later: entries that are written from now on are mirrored. */
   queuePriorFiles({ name, isEmpty }: ReadySession): void {
     const { savesMessages, sessionStrategy, workspace, baseUrl } = this.#deps.settings;
     const { home, options, isWriting, outbox, log } = this.#deps.context;
@@ -163,11 +166,14 @@ export class HonchoWrites {
     const { platform = "cli", user_id = "" } = options;
     const user = user_id === "" ? ai : userMemoriesDirectory(home, platform, user_id);
     for (const { file, upload } of priorFiles({ user, ai })) {
+      const peer = this.#deps.peers[file.peer];
+      const key = `${baseUrl} ${workspace} ${peer} ${file.name}`;
+      if (outbox.mirrors.find(UPLOADED, key).length > 0) continue;
       const added = outbox.add({
         kind: "upload" satisfies Kind,
         sessionId: "",
-        dedupeKey: `honcho-upload ${baseUrl} ${workspace} ${name} ${file.name}`,
-        body: { session: name, peer: this.#deps.peers[file.peer], ...upload },
+        dedupeKey: `honcho-upload ${key}`,
+        body: { session: name, peer, key, ...upload },
       });
       if (added.kind === "full" || added.kind === "failed")
         log.warn(`${file.name} was not sent to Honcho. ${added.reason}`, { provider: "honcho" });
@@ -175,16 +181,17 @@ export class HonchoWrites {
   }
 
   async #upload(session: string, item: OutboxItem, batch: Batch, signal: AbortSignal): Promise<void> {
-    const { peer, fileName, text, metadata } = fieldsOf(item.body);
+    const { peer, key, fileName, text, metadata } = fieldsOf(item.body);
     const mark = markOf(batch, item);
-    if ((await this.#delivered(session, batch, 1, signal)).has(mark)) return;
     const upload = {
       peerId: textIn(peer),
       fileName: textIn(fileName),
       text: textIn(text),
       metadata: { ...fieldsOf(metadata), [OUTBOX_KEY]: mark },
     };
-    await this.#deps.wire.upload(session, upload, signal);
+    if (!(await this.#delivered(session, batch, 1, signal)).has(mark))
+      await this.#deps.wire.upload(session, upload, signal);
+    this.#deps.context.outbox.mirrors.add({ target: UPLOADED, text: textIn(key), remoteId: session });
   }
 
   async #conclude(
@@ -196,16 +203,17 @@ export class HonchoWrites {
     const [target, text] = [textIn(body.target), textIn(body.text)];
     const { mirrors } = this.#deps.context.outbox;
     if (mirrors.find(target, text).some((known) => known.text === text)) return;
-    const view = viewOf(
-      this.#deps.peers.user,
-      this.#deps.peers,
-      (await this.#deps.ready(session, signal)).observation,
-    );
+    const view = await this.#viewOfUser(session, signal);
     const stored = batch.attempt > 1 ? await this.#deps.wire.conclusions(view, signal) : [];
     const remoteId =
       stored.find(({ content }) => content === conclusionText(text))?.id ??
       (await this.#deps.wire.addConclusion(view, text, { session, signal }));
     if (remoteId !== "") mirrors.add({ target, text, remoteId });
+  }
+
+  async #viewOfUser(session: string, signal: AbortSignal): Promise<View> {
+    const { peers, ready } = this.#deps;
+    return viewOf(peers.user, peers, (await ready(session, signal)).observation);
   }
 
   async #retract(
@@ -222,25 +230,9 @@ export class HonchoWrites {
     }
     if (known.length > 0) return;
     // Mirrored by another machine or by the Python edition.
-    const view = viewOf(
-      this.#deps.peers.user,
-      this.#deps.peers,
-      (await this.#deps.ready(session, signal)).observation,
-    );
+    const view = await this.#viewOfUser(session, signal);
     for (const { id, content } of await this.#deps.wire.conclusions(view, signal))
       if (content === conclusionText(text)) await this.#deps.wire.deleteConclusion(id, signal);
-  }
-
-  /** The record of mirrored entries holds their texts too. */
-  async forgetMirrors(text: string, signal: AbortSignal): Promise<void> {
-    const { mirrors } = this.#deps.context.outbox;
-    // `find` returns an entry that equals the text before those that contain it.
-    for (const target of ["memory", "user"])
-      for (let found = mirrors.find(target, text); found.length > 0; found = mirrors.find(target, text))
-        for (const mirrored of found) {
-          await this.#deps.wire.deleteConclusion(mirrored.remoteId, signal);
-          mirrors.remove(mirrored);
-        }
   }
 }
 
