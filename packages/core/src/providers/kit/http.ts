@@ -23,7 +23,7 @@ import {
 } from "./http-failure.ts";
 
 export { segment } from "./http-address.ts";
-export { classify, deliveryOf, type HttpFailure, type HttpFailureKind } from "./http-failure.ts";
+export { deliveryOf, type HttpFailure, type HttpFailureKind } from "./http-failure.ts";
 
 export type HttpClientOptions = {
   /** The service's name in messages: "Mem0". */

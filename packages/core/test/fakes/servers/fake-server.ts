@@ -281,12 +281,12 @@ function parseForm(bytes: Buffer, boundary: string): readonly FormPart[] {
 // ---- Search, the same in every fake
 
 /** Lower-case words of letters and digits. */
-export function wordsOf(text: string): readonly string[] {
+function wordsOf(text: string): readonly string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 }
 
 /** Shared words of the query divided by the words of the query: 0 to 1. */
-export function overlap(query: string, text: string): number {
+function overlap(query: string, text: string): number {
   const wanted = new Set(wordsOf(query));
   if (wanted.size === 0) return 0;
   const there = new Set(wordsOf(text));
