@@ -228,7 +228,8 @@ function settleDelivered(sql: Sql, lane: number, { batch, now }: Settlement): "d
   );
   sql.run("DELETE FROM batches WHERE lane = :lane AND id = :id", { lane, id: batch.id });
   sql.run(
-    "UPDATE lanes SET last_delivery_at = :at, blocked = NULL, failures = 0, pause_kind = NULL WHERE id = :lane",
+    `UPDATE lanes SET last_delivery_at = :at, last_error = NULL, last_error_at = NULL, blocked = NULL, failures = 0, pause_kind = NULL
+     WHERE id = :lane`,
     { lane, at: now.toISOString() },
   );
   return "delivered";

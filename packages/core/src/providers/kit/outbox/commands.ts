@@ -72,12 +72,14 @@ function changeDead(
   const matching = `SELECT items.id FROM items JOIN lanes ON lanes.id = items.lane
     WHERE state = 'dead' AND (:provider IS NULL OR provider = :provider)`;
   try {
-    const count = database.change((sql) => {
-      const dead = sql.all<{ id: number }>(matching, { provider: provider ?? null });
-      const chosen = ids === undefined ? dead : dead.filter(({ id }) => ids.includes(id));
-      for (const { id } of chosen) change(sql, id);
-      return chosen.length;
-    });
+    const count = database.patiently(() =>
+      database.change((sql) => {
+        const dead = sql.all<{ id: number }>(matching, { provider: provider ?? null });
+        const chosen = ids === undefined ? dead : dead.filter(({ id }) => ids.includes(id));
+        for (const { id } of chosen) change(sql, id);
+        return chosen.length;
+      }),
+    );
     database.emptyLog();
     return count ?? 0;
   } finally {

@@ -9,11 +9,14 @@ import type { Logger } from "../../../lib/logger.ts";
 
 const SCHEMA_VERSION = 1;
 /** How long a call may block the event loop while another process writes. Writes of the outbox take milliseconds. */
-const BUSY_TIMEOUT_MS = 2_000;
+const BUSY_TIMEOUT_MS = 100;
+/** The same for commands and erasing, which have no second try. */
+const PATIENT_TIMEOUT_MS = 2_000;
 /** How long erasing waits for readers in other processes before it leaves old bytes in the log. */
 const CHECKPOINT_TIMEOUT_MS = 250;
 const PLAIN_ERROR = 1;
 const BUSY = 5;
+const LOCKED = 6;
 const CORRUPT = 11;
 const NO_SHARED_MEMORY = 15;
 const NOT_A_DATABASE = 26;
@@ -142,7 +145,21 @@ export class Sql {
 
 type Opened = { readonly db: DatabaseSync; readonly sql: Sql; readonly inode: bigint };
 
-export type DatabaseOptions = { readonly home: string; readonly isDurable: boolean; readonly log: Logger };
+export type DatabaseOptions = {
+  readonly home: string;
+  readonly isDurable: boolean;
+  readonly log: Logger;
+  /** Of one in memory that is not shared with other lanes. */
+  readonly name?: string;
+};
+
+/** What other lanes of this process do. */
+export type LaneListener = {
+  /** There may be something to send. */
+  readonly changed: (lane: string) => void;
+  /** Resolves when no delivery of an erased item is under way. */
+  readonly erased: (lane: string, isErased: (id: number) => boolean) => Promise<void>;
+};
 
 /** The open files of this process, by path. */
 const shared = new Map<string, OutboxDatabase>();
@@ -152,8 +169,9 @@ export class OutboxDatabase {
   readonly #isDurable: boolean;
   readonly #key: string;
   readonly #log: Logger;
-  readonly #listeners = new Set<(lane: string) => void>();
+  readonly #listeners = new Set<LaneListener>();
   #users = 0;
+  #busyTimeoutMs = BUSY_TIMEOUT_MS;
   #opened: Opened | undefined;
   #lastWarning = "";
 
@@ -166,7 +184,7 @@ export class OutboxDatabase {
 
   /** The connection of this process for the home; each `use` needs one `release`. Opens nothing yet. */
   static use(options: DatabaseOptions): OutboxDatabase {
-    const key = `${options.isDurable ? "file" : "memory"}:${outboxPath(options.home)}`;
+    const key = `${options.isDurable ? "file" : "memory"}:${options.name ?? ""}:${outboxPath(options.home)}`;
     const database = shared.get(key) ?? new OutboxDatabase(key, options);
     shared.set(key, database);
     database.#users += 1;
@@ -180,14 +198,31 @@ export class OutboxDatabase {
     this.#close();
   }
 
-  /** `listener` hears of changes that other lanes of this process make, with the name of the lane. Returns the end of it. */
-  listen(listener: (lane: string) => void): () => void {
+  /** Returns the end of it. */
+  listen(listener: LaneListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   announce(lane: string): void {
-    for (const listener of this.#listeners) listener(lane);
+    for (const { changed } of this.#listeners) changed(lane);
+  }
+
+  /** Ends deliveries of erased items in all lanes of this process. Resolves when they have ended. */
+  async announceErased(lane: string, isErased: (id: number) => boolean): Promise<void> {
+    await Promise.all([...this.#listeners].map(({ erased }) => erased(lane, isErased)));
+  }
+
+  /** `work` waits up to 2 s for other processes. */
+  patiently<T>(work: () => T): T {
+    this.#busyTimeoutMs = PATIENT_TIMEOUT_MS;
+    this.#opened?.db.exec(`PRAGMA busy_timeout = ${PATIENT_TIMEOUT_MS}`);
+    try {
+      return work();
+    } finally {
+      this.#busyTimeoutMs = BUSY_TIMEOUT_MS;
+      this.#opened?.db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    }
   }
 
   /** Undefined when there is no file. Throws SQLite's errors and `HermesError`. */
@@ -215,7 +250,7 @@ export class OutboxDatabase {
     } catch (cause) {
       this.#log.debug("The log of the outbox could not be emptied.", { reason: describeCause(cause) });
     } finally {
-      db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+      db.exec(`PRAGMA busy_timeout = ${this.#busyTimeoutMs}`);
     }
   }
 
@@ -244,12 +279,15 @@ export class OutboxDatabase {
 
   #openFile(): Opened {
     createFile(this.path);
-    const problem = newerVersion(this.path);
+    const problem = newerVersion(this.path, this.#busyTimeoutMs);
     if (problem !== undefined) {
       this.#warnOnce(problem.message);
       throw problem;
     }
-    const db = new DatabaseSync(this.path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: false });
+    const db = new DatabaseSync(this.path, {
+      timeout: this.#busyTimeoutMs,
+      enableForeignKeyConstraints: false,
+    });
     try {
       const sql = new Sql(db);
       enterWal(db);
@@ -303,9 +341,11 @@ export function readOnly<T>(home: string, work: (sql: Sql) => T): T | undefined 
   const path = outboxPath(home);
   if (!existsSync(path)) return undefined;
   try {
-    const problem = newerVersion(path);
+    const problem = newerVersion(path, PATIENT_TIMEOUT_MS);
     if (problem !== undefined) throw problem;
-    return withReadOnly(path, (db) => (versionIn(db) === 0 ? undefined : work(new Sql(db))));
+    return withReadOnly(path, PATIENT_TIMEOUT_MS, (db) =>
+      versionIn(db) === 0 ? undefined : work(new Sql(db)),
+    );
   } catch (cause) {
     if (cause instanceof HermesError) throw cause;
     throw new HermesError(
@@ -325,7 +365,7 @@ export function readOnly<T>(home: string, work: (sql: Sql) => T): T | undefined 
  * Without a log, the file is opened as immutable: otherwise SQLite would create a log. If a log has appeared meanwhile, another process
  * has begun to write, and `work` is repeated with it.
  */
-function withReadOnly<T>(path: string, work: (db: DatabaseSync) => T): T {
+function withReadOnly<T>(path: string, timeout: number, work: (db: DatabaseSync) => T): T {
   const hasLog = () => existsSync(`${path}-wal`);
   if (!hasLog()) {
     const address = pathToFileURL(path);
@@ -338,12 +378,12 @@ function withReadOnly<T>(path: string, work: (db: DatabaseSync) => T): T {
       if (!hasLog()) throw cause;
     }
   }
-  using db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+  using db = new DatabaseSync(path, { readOnly: true, timeout });
   return work(db);
 }
 
-function newerVersion(path: string): HermesError | undefined {
-  const version = withReadOnly(path, versionIn);
+function newerVersion(path: string, timeout: number): HermesError | undefined {
+  const version = withReadOnly(path, timeout, versionIn);
   if (version <= SCHEMA_VERSION) return undefined;
   return new HermesError(
     "outbox-newer",
@@ -424,6 +464,14 @@ class WrongTables extends Error {}
 function isDamage(cause: unknown): boolean {
   const code = (sqliteCode(cause) ?? 0) & 0xff;
   return code === CORRUPT || code === NOT_A_DATABASE || cause instanceof WrongTables;
+}
+
+/** Why a write failed that may succeed later: another process writes, or the disk is full or read-only. Undefined for other causes. */
+export function storageProblem(cause: unknown): "busy" | "unwritable" | undefined {
+  if (cause instanceof HermesError || cause instanceof TypeError) return undefined;
+  const code = sqliteCode(cause);
+  if (code === undefined) return errnoCode(cause) === undefined ? undefined : "unwritable";
+  return [BUSY, LOCKED, NO_SHARED_MEMORY].includes(code & 0xff) ? "busy" : "unwritable";
 }
 
 function inodeOf(path: string): bigint {
