@@ -1,7 +1,6 @@
 // Batches of one lane: which items are sent next, by whom, and what an answer of the server changes. Every function runs within one
 // transaction of the caller.
 import { randomUUID } from "node:crypto";
-import type { Sql } from "./database.ts";
 import {
   findLane,
   ITEM_COLUMNS,
@@ -12,6 +11,7 @@ import {
   type PauseKind,
   toItem,
 } from "./queue.ts";
+import type { Sql } from "./sql.ts";
 import type { Batch } from "./types.ts";
 
 export const LEASE_MS = 60_000;

@@ -3,9 +3,10 @@ import { basename, dirname, join } from "node:path";
 import { HermesError, namesIn, preview } from "../../../lib/index.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import { redactSecrets } from "../../../security/index.ts";
-import { OutboxDatabase, outboxPath, readOnly, type Sql } from "./database.ts";
+import { OutboxDatabase, outboxPath, readOnly } from "./database.ts";
 import { idsWith, textsIn } from "./erase.ts";
 import { type LaneKey, readStates } from "./queue.ts";
+import type { Sql } from "./sql.ts";
 import type { LaneState } from "./types.ts";
 
 const PREVIEW_CHARS = 80;

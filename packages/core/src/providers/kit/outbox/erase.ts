@@ -2,8 +2,8 @@
 // server. Every function runs within one transaction of the caller.
 import { isRecord } from "../../../lib/index.ts";
 import { dissolveBatch, membersOf } from "./batches.ts";
-import type { Sql } from "./database.ts";
 import { findLane, type LaneKey, makeLane } from "./queue.ts";
+import type { Sql } from "./sql.ts";
 import type { Mirrored } from "./types.ts";
 
 /** Only items that no batch contains. */

@@ -1,7 +1,7 @@
 // One lane in one database, on disk or in memory.
 import { describeCause, forgetHolder, HermesError, isAliveHere, newHolder } from "../../../lib/index.ts";
 import type { Pauses } from "./batches.ts";
-import { OutboxDatabase, type Sql, storageProblem } from "./database.ts";
+import { OutboxDatabase, storageProblem } from "./database.ts";
 import {
   addMirror,
   countAll,
@@ -29,6 +29,7 @@ import {
   releaseHeld,
 } from "./queue.ts";
 import { Sender, type SenderOptions } from "./sender.ts";
+import type { Sql } from "./sql.ts";
 import type {
   Added,
   Deliver,

@@ -1,5 +1,5 @@
 // The rows of one lane: state, items, adding, holding back. Every function runs within one transaction of the caller.
-import type { Sql } from "./database.ts";
+import type { Sql } from "./sql.ts";
 import type { Added, LaneState, NewItem, OutboxItem } from "./types.ts";
 
 /** How long the key of a delivered item is remembered. */
