@@ -82,6 +82,11 @@ export class Link<S extends CommonSettings> {
     return true;
   }
 
+  /** After `used` was refused: true when `connection` is another one now. */
+  replaces(used: Connection): boolean {
+    return this.renew() || this.#connection !== used;
+  }
+
   #connect(place: Place): Connection {
     const { service, options, sessionId, breaker, closing, base } = this.#options;
     const user = remoteUser(options, this.#settings.userScope);

@@ -26,31 +26,18 @@ import {
 } from "../../contract.ts";
 import { Breaker } from "../breaker.ts";
 import { describeForeign } from "../foreign-code.ts";
-import { deliveryOf, deliverySignal, ServiceError } from "../http.ts";
-import {
-  type Batch,
-  type Delivery,
-  type LaneOptions,
-  type NewItem,
-  type OutboxLane,
-  openLane,
-  outboxPath,
-} from "../outbox/outbox.ts";
+import { deliverySignal } from "../http.ts";
+import { type OutboxLane, openLane, outboxPath } from "../outbox/outbox.ts";
 import { fitChars, hasContext, hasTools } from "../provider-mode.ts";
 import { type Erasing, eraseEverything, forgetText } from "./erasing.ts";
 import { laneUser } from "./identity.ts";
+import { LIMITS, type Limits } from "./limits.ts";
 import { Link } from "./link.ts";
 import { Recaller } from "./recall.ts";
 import { checkWithin, testConnection } from "./self-test.ts";
-import {
-  type CommonSettings,
-  type Connection,
-  type Environment,
-  type MirrorWrite,
-  type Place,
-  type Service,
-  ToolRefusal,
-} from "./service.ts";
+import type { CommonSettings, Environment, MirrorWrite, Place, Service } from "./service.ts";
+import { answerToolCall } from "./tool-call.ts";
+import { deliverBatch, queueAll, whyNotStored } from "./writes.ts";
 
 export type NetworkedOptions = {
   /** The home that `isAvailable` and setup look into; `initialize` has its own. */
@@ -61,38 +48,6 @@ export type NetworkedOptions = {
   readonly log?: Logger;
   /** For tests. */
   readonly limits?: Partial<Limits>;
-};
-
-type Limits = {
-  readonly breakerFailures: number;
-  readonly breakerMs: number;
-  /** How long a turn waits for recall. */
-  readonly recallMs: number;
-  /** How long a curated write waits until it is at the server; then it is reported as queued. */
-  readonly mirrorMs: number;
-  readonly sessionEndMs: number;
-  readonly shutdownMs: number;
-  /** For all requests of a check together: someone waits in front of a command. */
-  readonly checkMs: number;
-  /** Least time between two looks at the settings, while the server refuses the key. */
-  readonly renewMs: number;
-  readonly outboxItems: number;
-  readonly outboxBytes: number;
-  readonly pauses: LaneOptions["pauses"];
-};
-
-const LIMITS: Limits = {
-  breakerFailures: 5,
-  breakerMs: 120_000,
-  recallMs: 3_000,
-  mirrorMs: 3_000,
-  sessionEndMs: 8_000,
-  shutdownMs: 2_000,
-  checkMs: 8_000,
-  renewMs: 5_000,
-  outboxItems: 10_000,
-  outboxBytes: 100 * 2 ** 20,
-  pauses: undefined,
 };
 
 const GLYPH = "◆";
@@ -221,7 +176,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     this.#running = { link, outbox, recaller, isWriting };
     if (isWriting)
       outbox.start(
-        (batch, signal) => this.#deliver(link, batch, signal),
+        (batch, signal) => deliverBatch(link, batch, deliverySignal(signal, closing)),
         (kind) => link.connection.batchLimit(kind),
         { isAskedFor: options.outbox_send_now === true },
       );
@@ -279,7 +234,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     this.#turns.set(sessionId, number);
     const at = this.#clock.now().toISOString();
     const connection = running.link.current();
-    this.#queue(running, connection.turnItems({ ...texts, sessionId, at, number, messages }));
+    queueAll(running.outbox, connection.turnItems({ ...texts, sessionId, at, number, messages }));
     if (connection.awaitsTurns === true) await this.#flush(running, signal);
   }
 
@@ -300,20 +255,15 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     const write: MirrorWrite = { action, target, text: cleaned(content), oldText };
     const items = running.link.current().mirrorItems(write);
     if (items.length === 0) return undefined;
-    const ids = this.#queue(running, items);
+    const ids = queueAll(running.outbox, items);
     running.recaller.clear(); // what was prepared may hold the old entry
     await running.outbox.flush(this.#limits.mirrorMs);
     const isAt = (place: "gone" | "dead") => (id: number) => running.outbox.where(id) === place;
     if (ids.every(isAt("gone"))) return { stored: true };
-    return { stored: false, reason: this.#whyNotStored(running.outbox, ids.find(isAt("dead"))) };
-  }
-
-  #whyNotStored(outbox: OutboxLane, dead: number | undefined): string {
-    const { label } = this.#service;
-    const lastError = outbox.state().lastError?.message ?? "it has not answered yet";
-    if (dead !== undefined)
-      return `${label} refused it: ${outbox.refusalOf(dead) ?? lastError} 'hermes memory outbox list' shows it, 'hermes memory outbox retry' sends it again.`;
-    return `It waits in the outbox for ${label} (${lastError}) and is sent as soon as possible; 'hermes memory outbox send' tries at once.`;
+    return {
+      stored: false,
+      reason: whyNotStored(this.#service.label, running.outbox, ids.find(isAt("dead"))),
+    };
   }
 
   onPreCompress(): string {
@@ -343,7 +293,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   /** Lets held items go and adds what closes the conversation. Called more than once for some sessions: the service's dedupe keys see to that. */
   #endSession(running: Running<S>, sessionId: string, messages: readonly OpenAiMessage[]): void {
     running.outbox.release(sessionId);
-    this.#queue(running, running.link.connection.endItems?.(sessionId, messages) ?? []);
+    queueAll(running.outbox, running.link.connection.endItems?.(sessionId, messages) ?? []);
   }
 
   /** What cannot be sent within 2 s stays in the outbox for the next process. */
@@ -369,33 +319,6 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     running.outbox.close();
   }
 
-  async #deliver(link: Link<S>, batch: Batch, signal: AbortSignal): Promise<Delivery> {
-    const delivery = await this.#deliverOnce(link.connection, batch, signal);
-    if (delivery.kind !== "blocked" || !link.renew()) return delivery;
-    return await this.#deliverOnce(link.connection, batch, signal);
-  }
-
-  async #deliverOnce(connection: Connection, batch: Batch, signal: AbortSignal): Promise<Delivery> {
-    const once = deliverySignal(signal, this.#closing.signal);
-    try {
-      return (await connection.deliver(batch, once)) ?? { kind: "delivered" };
-    } catch (cause) {
-      if (cause instanceof ServiceError) return deliveryOf(cause.failure);
-      return { kind: "refused", reason: `It could not be sent: ${describeForeign(cause)}.` };
-    }
-  }
-
-  /** The ids of the queued items. */
-  #queue({ outbox }: Running<S>, items: readonly NewItem[]): readonly number[] {
-    const ids: number[] = [];
-    for (const item of items) {
-      const added = outbox.add(item);
-      if (added.kind === "queued") ids.push(added.id);
-      else if (added.kind !== "known") throw new HermesError(`outbox-${added.kind}`, added.reason);
-    }
-    return ids;
-  }
-
   // ---- Tools ----
 
   getToolSchemas(): readonly ToolDefinition[] {
@@ -416,23 +339,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     const { label } = this.#service;
     const running = this.#running;
     if (running === undefined) return { error: `${label} is not active for this session.` };
-    const { inactive, tools } = running.link.current();
-    if (inactive !== undefined) return { error: inactive };
-    const tool = tools.find(({ definition }) => definition.name === name);
-    if (tool === undefined) return { error: `Unknown tool: ${name}` };
-    if (tool.isWriting === true && !running.isWriting)
-      return {
-        error: `${label} stores nothing for this agent: only the agent that talks to the user writes.`,
-      };
-    try {
-      const answer = await tool.run(args, signal);
-      if (tool.isWriting === true) running.recaller.clear();
-      return answer;
-    } catch (cause) {
-      if (cause instanceof ToolRefusal) return { error: cause.message };
-      if (cause instanceof ServiceError) return { error: `${tool.failure}: ${cause.failure.message}` };
-      throw cause;
-    }
+    return await answerToolCall({ ...running, label }, { name, args, signal });
   }
 
   // ---- Erasing ----

@@ -107,11 +107,12 @@ export class Recaller<S extends CommonSettings> {
   async #ask(query: string, ask: RecallAsk): Promise<Recalled> {
     const { link } = this.#options;
     const recall = async () => (await link.connection.recall?.(query, ask)) ?? NOTHING;
+    const used = link.connection;
     let recalled: Recalled;
     try {
       recalled = await recall();
     } catch (cause) {
-      if (!wasRefused(cause) || !link.renew()) throw cause;
+      if (!wasRefused(cause) || !link.replaces(used)) throw cause;
       recalled = await recall();
     }
     this.#isHanging = false;

@@ -17,12 +17,10 @@ import type {
 
 export { outboxPath } from "./database.ts";
 export type {
-  Added,
   Batch,
   Deliver,
   Delivery,
   LaneOptions,
-  LaneState,
   Mirrored,
   Mirrors,
   NewItem,
