@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { forgetHolder, newHolder } from "../../../src/lib/index.ts";
 import type { OutboxLane } from "../../../src/providers/kit/outbox/outbox.ts";
 import { FAST, inFile, LATER, server, testLane, turn } from "../../fakes/outbox.ts";
 import { recordingLogger } from "../../fakes/providers.ts";
@@ -99,6 +100,22 @@ describe("while another process holds the lock", () => {
     ]);
   });
 });
+
+it("forgetting what another process is sending takes its lease away, and waits until it has noticed", async () => {
+  const home = tempDirectory();
+  const lane = testLane(home);
+  idOf(lane.add(turn("secret tea")));
+  const other = newHolder();
+  onTestFinished(() => forgetHolder(other));
+  inFile(home, "UPDATE items SET in_batch = 1");
+  inFile(home, "INSERT INTO batches (lane, id, attempts) VALUES (1, 'b', 1)");
+  inFile(home, `UPDATE lanes SET lease_owner = '${other}', lease_until = ${Date.now() + 60_000}`);
+  expect(lane.forget("tea", false)).toBe(1);
+  expect(inFile(home, "SELECT lease_owner FROM lanes")).toEqual([{ lease_owner: null }]);
+  const startedAt = performance.now();
+  await lane.erased();
+  expect(performance.now() - startedAt).toBeGreaterThan(5_000); // an owner renews its lease every 5 s
+}, 20_000);
 
 describe("while the file cannot be made", () => {
   it("writes are sent from memory, with one warning", async () => {

@@ -35,6 +35,8 @@ export type DatabaseOptions = {
 
 /** What other lanes of this process do. */
 export type LaneListener = {
+  /** The owner of its leases. */
+  readonly holder: string;
   /** There may be something to send. */
   readonly changed: (lane: string) => void;
   /** Resolves when no delivery of an erased item is under way. */
@@ -82,6 +84,11 @@ export class OutboxDatabase {
   listen(listener: LaneListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** Whether a lane of this process owns leases under this name. */
+  isHolder(name: string): boolean {
+    return [...this.#listeners].some(({ holder }) => holder === name);
   }
 
   announce(lane: string): void {

@@ -1,4 +1,5 @@
 // One lane in one database, on disk or in memory.
+import { setTimeout as sleep } from "node:timers/promises";
 import { describeCause, forgetHolder, HermesError, isAliveHere, newHolder } from "../../../lib/index.ts";
 import type { Pauses } from "./batches.ts";
 import { OutboxDatabase, storageProblem } from "./database.ts";
@@ -12,6 +13,7 @@ import {
   idsWith,
   mirrorsContaining,
   removeMirror,
+  senderOf,
 } from "./erase.ts";
 import {
   addEntry,
@@ -45,6 +47,8 @@ const PAUSES: Pauses = { firstMs: 2_000, longestMs: 5 * 60_000, blockedMs: 5 * 6
 
 /** How long erasing waits for the end of a delivery that it has aborted. */
 const ABORT_MS = 2_000;
+/** The same for one of another process, which looks at its lease every 5 s. */
+const ABORT_ELSEWHERE_MS = 6_000;
 
 /** One lane in one database. Opens no file: that is done by the first call that needs it. */
 export class Lane implements OutboxLane {
@@ -60,6 +64,7 @@ export class Lane implements OutboxLane {
   #isClosed = false;
   /** Deliveries that erasing has aborted. */
   #aborting: Promise<void> = Promise.resolve();
+  #abortMs = ABORT_MS;
 
   constructor(options: LaneOptions & { readonly databaseName?: string }) {
     this.#options = options;
@@ -67,6 +72,7 @@ export class Lane implements OutboxLane {
     this.#name = JSON.stringify(this.#key);
     this.#database = OutboxDatabase.use({ ...options, name: options.databaseName });
     this.#stopListening = this.#database.listen({
+      holder: this.#holder,
       changed: (lane) => {
         if (lane === this.#name) this.#sender?.poke();
       },
@@ -212,6 +218,7 @@ export class Lane implements OutboxLane {
     return this.#loudly("The outbox could not be searched for the text", () => {
       const ids = this.#database.read((sql) => idsWith(sql, this.#key, text)) ?? [];
       if (isDryRun) return ids.length;
+      this.#noteSender(ids);
       const count = this.#erase((sql) => eraseText(sql, this.#key, text));
       this.#abort((id) => ids.includes(id));
       return count;
@@ -221,10 +228,19 @@ export class Lane implements OutboxLane {
   eraseAll(isDryRun: boolean): number {
     return this.#loudly("The outbox could not be erased", () => {
       if (isDryRun) return this.#database.read((sql) => countAll(sql, this.#key)) ?? 0;
+      this.#noteSender();
       const count = this.#erase((sql) => eraseLane(sql, this.#key));
       this.#abort(() => true);
       return count;
     });
+  }
+
+  /** Before items are erased, or all: another process may be sending them. */
+  #noteSender(ids?: readonly number[]): void {
+    const owner = this.#database.read((sql) => senderOf(sql, this.#key, ids));
+    if (owner === undefined || this.#database.isHolder(owner) || !isAliveHere(owner)) return;
+    this.#aborting = Promise.all([this.#aborting, sleep(ABORT_ELSEWHERE_MS)]).then(() => {});
+    this.#abortMs = ABORT_ELSEWHERE_MS + ABORT_MS;
   }
 
   #abort(isErased: (id: number) => boolean): void {
@@ -236,7 +252,7 @@ export class Lane implements OutboxLane {
   async erased(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, ABORT_MS);
+      timer = setTimeout(resolve, this.#abortMs);
     });
     await Promise.race([this.#aborting, late]).finally(() => clearTimeout(timer));
   }

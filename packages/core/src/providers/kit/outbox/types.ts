@@ -106,7 +106,7 @@ export interface OutboxLane {
   forget(text: string, isDryRun: boolean): number;
   /** Erases all items and mirrors of the lane; with `isDryRun` only counts. Throws `HermesError`. */
   eraseAll(isDryRun: boolean): number;
-  /** Resolves when the deliveries of erased items, which `forget` and `eraseAll` abort, have ended; after 2 s in any case. */
+  /** Resolves when the deliveries of erased items, which `forget` and `eraseAll` abort, have ended: after 2 s in any case, 8 s if another process sends. */
   erased(): Promise<void>;
   /** What the mirrored entries of the curated memory are called at the server. */
   readonly mirrors: Mirrors;
