@@ -26,10 +26,11 @@ const PACKAGES = Object.keys(FLOORS);
 
 /**
  * Files that may be imported without their folder's index.ts. The logger: few commands write a log, and the others should not load it.
- * The adapters: each is a subpath of its own, for programs that use that SDK.
+ * The pages of SQLite: only needed for damaged files. The adapters: each is a subpath of its own, for programs that use that SDK.
  */
 const SIDE_DOORS = [
   "packages/core/src/lib/logger.ts",
+  "packages/core/src/lib/sqlite-pages.ts",
   "packages/core/src/memory/anthropic-memory-tool.ts",
   "packages/core/src/adapters/ai-sdk.ts",
   "packages/core/src/adapters/langchain.ts",

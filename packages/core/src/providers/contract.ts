@@ -240,6 +240,8 @@ export type InitializeOptions = CallOptions & {
   readonly outbox?: boolean;
   /** Config `memory.outbox_max_items`: how many writes to a server may wait for one user. */
   readonly outbox_max_items?: number;
+  /** A user asked for sending now (`hermes memory outbox send`): the first attempt does not wait until a pause of the server is over. */
+  readonly outbox_send_now?: boolean;
 };
 
 /** The session that a recall is for. */

@@ -53,6 +53,7 @@ export { type EntryFile, findEntryFile, readManifest } from "./discovery/plugin-
 export { EchoScrubber } from "./fence/echo-scrubber.ts";
 export { buildMemoryContextBlock, injectRecall, StreamingContextScrubber } from "./fence/recall-fence.ts";
 export { describeForeign, runForeign } from "./kit/foreign-code.ts";
+export { userOfLane } from "./kit/networked/identity.ts";
 export {
   type DeadLetter,
   dropDead,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Logger } from "../../lib/logger.ts";
 import { VERSION } from "../../version.ts";
 import type { MemoryProvider } from "../contract.ts";
-import { remoteUser } from "../kit/networked/identity.ts";
+import { laneUser } from "../kit/networked/identity.ts";
 import { findInOutbox, ifReadable, readOutbox } from "../kit/outbox/commands.ts";
 import { EMPTY_MANIFEST, type PluginManifest } from "./plugin-files.ts";
 
@@ -226,20 +226,13 @@ export async function findStoresElsewhere(
       return sentence === undefined ? [] : [{ provider: name, found: sentence }];
     }),
   );
-  const lanes = lanesOf(user);
+  const own = user === undefined ? OWNER : laneUser({ platform: user.platform, user_id: user.userId });
   const left = ifReadable(() => readOutbox(home))
-    .filter(({ provider, user: lane }) => provider !== active && lanes.includes(lane))
+    .filter(({ provider, user: lane }) => provider !== active && lane === own)
     .map(({ provider, state }) => ({ provider, items: state.waiting + state.held + state.dead }))
     .filter(({ items }) => items > 0)
     .map(({ provider, items }) => ({ provider, found: `The outbox of '${provider}' has ${writes(items)}.` }));
   return [...found.flat(), ...left];
-}
-
-/** What the lanes of a user can be called, whichever way the provider keeps users apart. */
-function lanesOf(user: StoreUser | undefined): readonly string[] {
-  if (user === undefined) return [OWNER];
-  const identity = { platform: user.platform, user_id: user.userId };
-  return (["platform", "id"] as const).flatMap((scope) => remoteUser(identity, scope) ?? []);
 }
 
 /** In the stores of the home's users, of every bundled provider. They do not belong to the owner, so no command here erases in them. */

@@ -39,6 +39,8 @@ export type HttpClientOptions = {
   readonly closing: AbortSignal;
   /** The text in an error body of this service. Default: `detail`, `error`, `message` in the usual shapes. */
   readonly messageOf?: (body: unknown) => string | undefined;
+  /** Told of each failed call. */
+  readonly onFailure?: (failure: HttpFailure) => void;
   /** Told after each call that reached the server and was not its fault, for status. */
   readonly onSuccess?: () => void;
 };
@@ -57,7 +59,7 @@ export type HttpCall = {
   readonly signal?: AbortSignal;
   /** Sending it twice does no harm, so it is repeated after a cut connection and 408, 429, 502, 503, 504. Default: only GET. */
   readonly isRepeatable?: boolean;
-  /** How often at most. Default 2. */
+  /** How often at most. Default 2; 0 for a call whose signal is a `deliverySignal`. */
   readonly repeats?: number;
   /**
    * `json` (default) refuses an empty body and anything that is not JSON; `json-or-nothing` (default for DELETE) gives undefined for an
@@ -69,6 +71,18 @@ export type HttpCall = {
   /** For probes and checks: made also while the breaker is open, and not reported to it. */
   readonly ignoresBreaker?: boolean;
 };
+
+const deliverySignals = new WeakSet<AbortSignal>();
+
+/**
+ * A signal for work that the caller repeats by itself, as the outbox does with deliveries: calls with it are made once, so that no pause
+ * of the server is spent waiting inside a call.
+ */
+export function deliverySignal(...signals: readonly AbortSignal[]): AbortSignal {
+  const signal = AbortSignal.any([...signals]);
+  deliverySignals.add(signal);
+  return signal;
+}
 
 /** Thrown by `send`. */
 export class ServiceError extends Error {
@@ -127,6 +141,12 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   const origin = base.ok ? base.value.url.origin : "";
 
   async function request(call: HttpCall): Promise<Result<unknown, HttpFailure>> {
+    const outcome = await guarded(call);
+    if (!outcome.ok) options.onFailure?.(outcome.error);
+    return outcome;
+  }
+
+  async function guarded(call: HttpCall): Promise<Result<unknown, HttpFailure>> {
     const asked = { service, origin, what: describeCall(call) };
     if (!base.ok)
       return err({
@@ -161,7 +181,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
   async function withRepeats(call: HttpCall, asked: Asked, base: Base, deadline: Deadline): Promise<Attempt> {
     const isRepeatable = call.isRepeatable ?? call.method === "GET";
-    const repeats = isRepeatable ? (call.repeats ?? DEFAULT_REPEATS) : 0;
+    const isOnce = call.signal !== undefined && deliverySignals.has(call.signal);
+    const repeats = isRepeatable && !isOnce ? (call.repeats ?? DEFAULT_REPEATS) : 0;
     let mayHaveHappened = false; // in an earlier attempt
     for (let repeated = 0; ; repeated += 1) {
       const attempt = await attemptOnce(call, asked, base, deadline);

@@ -3,12 +3,12 @@
 import { realpathSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describeCause, sqliteCode } from "../../lib/index.ts";
+import { PageFile } from "../../lib/sqlite-pages.ts";
 import { schemaCookie } from "./connection.ts";
 import { type Answer, openForRepair, runInThread } from "./database-file.ts";
 import { isBusy, toSessionError } from "./failures.ts";
 import { DOC, FTS, hasKey, isUsable, keyOfRow, LARGE, QUEUE, stateOf } from "./index/tables.ts";
 import { IN_MEMORY } from "./options.ts";
-import { PageFile } from "./salvage/file-format.ts";
 import { classOfTable } from "./salvage/table-classes.ts";
 import { quoted } from "./salvage/table-rows.ts";
 import { Forest } from "./salvage/trees.ts";

@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { Breaker } from "../../../src/providers/kit/breaker.ts";
 import {
   createHttpClient,
+  deliverySignal,
   type HttpCall,
   type HttpClientOptions,
   type HttpFailure,
@@ -327,6 +328,14 @@ describe("repetitions", () => {
     });
     const failure = await clientFor(url).fail({ ...POST, isRepeatable: true });
     expect(failure).toMatchObject({ kind: "refused", status: 400, mayHaveHappened: true });
+  });
+
+  it("are left to the outbox in a delivery, also when the server asks for a pause", async () => {
+    const { url, seen } = await serve(answers([503, {}, { "retry-after": "1" }], [200, {}]));
+    const signal = deliverySignal(new AbortController().signal);
+    const failure = await clientFor(url).fail({ ...POST, isRepeatable: true, repeats: 2, signal });
+    expect(failure).toMatchObject({ kind: "server", retryAfterMs: 1_000 });
+    expect(seen).toHaveLength(1);
   });
 
   it("end when the caller leaves during the pause", async () => {

@@ -1,6 +1,6 @@
 // One agent's connection to Honcho: names, session, recall, tools and checks.
 import type { ForgetReport, SessionSwitchOptions } from "../../contract.ts";
-import { ServiceError } from "../../kit/http.ts";
+import { deliverySignal, ServiceError } from "../../kit/http.ts";
 import type {
   Connection,
   ConnectionContext,
@@ -151,8 +151,9 @@ export class HonchoConnection implements Connection {
     if (known !== undefined) return untilAborted(known, signal);
     const { log, isWriting } = this.#context;
     const deps = { wire: this.wire, peers: this.peers, settings: this.settings, log };
-    // Not ended by the signal of the first caller: others wait for it too. Its requests end at their timeouts and at shutdown.
-    const endless = new AbortController().signal;
+    // Not ended by the signal of the first caller: others wait for it too. Its requests end at their timeouts and at shutdown,
+    // and are made once: what needs the session is tried again.
+    const endless = deliverySignal(new AbortController().signal);
     const starting = isWriting ? startSession(name, deps, endless) : inspectSession(name, deps, endless);
     const ready = starting.then((session) => {
       this.#writes.queuePriorFiles(session);

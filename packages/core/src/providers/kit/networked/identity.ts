@@ -22,7 +22,7 @@ export function remoteUser(
   scope: UserScope,
 ): string | undefined {
   if (user_id === undefined || user_id === "" || scope === "shared") return undefined;
-  return scope === "id" ? user_id : `${platform}:${user_id}`;
+  return scope === "id" ? user_id : userText(platform, user_id);
 }
 
 /** The user's lane in the outbox, whatever the scope: "" for the owner of the home. */
@@ -33,7 +33,22 @@ export function laneUser({
   readonly platform?: string;
   readonly user_id?: string;
 }): string {
-  return user_id === undefined || user_id === "" ? "" : `${platform}:${user_id}`;
+  return user_id === undefined || user_id === "" ? "" : userText(platform, user_id);
+}
+
+/** The user whose lane this is; undefined for the owner of the home, and for a text that `laneUser` does not make. */
+export function userOfLane(text: string): { readonly platform: string; readonly id: string } | undefined {
+  const at = text.indexOf(":");
+  if (at === -1 || at === text.length - 1) return undefined;
+  const platform = text.slice(0, at).replace(/%(?:3A|25)/g, (escaped) => (escaped === COLON ? ":" : "%"));
+  return { platform, id: text.slice(at + 1) };
+}
+
+const COLON = "%3A";
+
+/** The first colon ends the platform, so one that belongs to it is escaped: "telegram:42" is platform "telegram", id "42". */
+function userText(platform: string, id: string): string {
+  return `${platform.replaceAll("%", "%25").replaceAll(":", COLON)}:${id}`;
 }
 
 export type IdRules = {

@@ -1,8 +1,8 @@
 // A networked memory as a provider. The server is never on the user's path: a finished turn and a curated write go into the outbox, recall is
-// fetched after a turn for the next one. The first turn of a session waits for it, at most 3 s; so does every turn of a service that wants it.
+// fetched after a turn for the next one, and only the first turn of a session waits for it, at most 3 s.
 import { existsSync } from "node:fs";
 import { environmentOf } from "../../../config/index.ts";
-import { type Clock, HermesError, pyStrip, systemClock } from "../../../lib/index.ts";
+import { type Clock, HermesError, systemClock } from "../../../lib/index.ts";
 import { type Logger, silentLogger } from "../../../lib/logger.ts";
 import type { OpenAiMessage } from "../../../message/index.ts";
 import { sanitizeContext } from "../../../security/index.ts";
@@ -26,31 +26,19 @@ import {
 } from "../../contract.ts";
 import { Breaker } from "../breaker.ts";
 import { describeForeign } from "../foreign-code.ts";
-import { createHttpClient, deliveryOf, ServiceError } from "../http.ts";
-import {
-  type Batch,
-  type Delivery,
-  type LaneOptions,
-  type NewItem,
-  type OutboxLane,
-  openLane,
-  outboxPath,
-} from "../outbox/outbox.ts";
-import { createPrefetchCache, type PrefetchCache } from "../prefetch-cache.ts";
+import { deliverySignal } from "../http.ts";
+import { type OutboxLane, openLane, outboxPath } from "../outbox/outbox.ts";
 import { fitChars, hasContext, hasTools } from "../provider-mode.ts";
-import { laneUser, remoteUser } from "./identity.ts";
+import { type Erasing, eraseEverything, forgetText } from "./erasing.ts";
+import { laneUser } from "./identity.ts";
+import { LIMITS, type Limits } from "./limits.ts";
+import { Link } from "./link.ts";
 import { outgoing } from "./outgoing.ts";
-import { testConnection } from "./self-test.ts";
-import {
-  type CommonSettings,
-  type Connection,
-  type Environment,
-  type MirrorWrite,
-  type Place,
-  type Recalled,
-  type Service,
-  ToolRefusal,
-} from "./service.ts";
+import { Recaller } from "./recall.ts";
+import { checkWithin, testConnection } from "./self-test.ts";
+import type { CommonSettings, Environment, MirrorWrite, Place, Service } from "./service.ts";
+import { answerToolCall } from "./tool-call.ts";
+import { deliverBatch, queueAll, whyNotStored } from "./writes.ts";
 
 export type NetworkedOptions = {
   /** The home that `isAvailable` and setup look into; `initialize` has its own. */
@@ -63,44 +51,14 @@ export type NetworkedOptions = {
   readonly limits?: Partial<Limits>;
 };
 
-type Limits = {
-  readonly breakerFailures: number;
-  readonly breakerMs: number;
-  /** How long a turn waits for recall. */
-  readonly recallMs: number;
-  /** How long a curated write waits until it is at the server; then it is reported as queued. */
-  readonly mirrorMs: number;
-  readonly sessionEndMs: number;
-  readonly shutdownMs: number;
-  readonly outboxItems: number;
-  readonly outboxBytes: number;
-  readonly pauses: LaneOptions["pauses"];
-};
-
-const LIMITS: Limits = {
-  breakerFailures: 5,
-  breakerMs: 120_000,
-  recallMs: 3_000,
-  mirrorMs: 3_000,
-  sessionEndMs: 8_000,
-  shutdownMs: 2_000,
-  outboxItems: 10_000,
-  outboxBytes: 100 * 2 ** 20,
-  pauses: undefined,
-};
-
-const NOTHING: Recalled = { text: "", count: 0 };
 const GLYPH = "◆";
 
 /** Set by `initialize`. */
-type Running<S> = {
-  readonly settings: S;
-  readonly connection: Connection;
+type Running<S extends CommonSettings> = {
+  readonly link: Link<S>;
   readonly outbox: OutboxLane;
-  readonly recalls: PrefetchCache<Recalled>;
+  readonly recaller: Recaller<S>;
   readonly isWriting: boolean;
-  /** The remote memory belongs to this user alone. */
-  readonly isOwnMemory: boolean;
 };
 
 export class NetworkedProvider<S extends CommonSettings> implements MemoryProvider {
@@ -121,11 +79,8 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   #turn = 0;
   /** Finished turns of each session of this process. */
   readonly #turns = new Map<string, number>();
-  #lastRecall = NOTHING;
-  /** Turns that wait for recall now. */
-  #waiting = 0;
-  /** A turn waited in vain: no other one waits until a recall was answered. */
-  #isHanging = false;
+  /** Memories in the recall of the last turn. */
+  #recalled = 0;
 
   constructor(service: Service<S>, { home, env, clock, log, limits }: NetworkedOptions) {
     this.name = service.name;
@@ -185,11 +140,10 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   }
 
   #start(sessionId: string, options: InitializeOptions, isWriting: boolean): void {
-    const place = this.#place(options.hermes_home);
-    const settings = this.#service.readSettings(place);
-    for (const remark of this.#service.remarks?.(place) ?? []) this.#warnOnce(remark);
+    const place = () => this.#place(options.hermes_home);
+    for (const remark of this.#service.remarks?.(place()) ?? []) this.#warnOnce(remark);
     const outbox = openLane({
-      home: place.home,
+      home: options.hermes_home,
       provider: this.name,
       user: laneUser(options),
       isDurable: options.outbox ?? true,
@@ -198,158 +152,70 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
       log: this.#log,
       pauses: this.#limits.pauses,
     });
-    const user = remoteUser(options, settings.userScope);
-    const connection = this.#service.connect(settings, {
-      ...place,
-      options,
-      sessionId,
-      user,
-      isWriting,
-      http: (own) =>
-        createHttpClient({
-          ...own,
-          service: this.#service.label,
-          breaker: this.#breaker,
-          closing: this.#closing.signal,
-        }),
-      outbox,
-      log: this.#log,
-      clock: this.#clock,
-      inBackground: (what, work) => this.#inBackground(what, work),
-    });
     this.#sessionId = sessionId;
-    this.#running = {
-      settings,
-      connection,
-      outbox,
-      recalls: createPrefetchCache<Recalled>({
-        waitMs: this.#limits.recallMs,
-        isEmpty: ({ text }) => pyStrip(text) === "",
-      }),
-      isWriting,
-      isOwnMemory: user !== undefined || (options.user_id ?? "") === "",
-    };
+    const inBackground = (what: string, work: (signal: AbortSignal) => Promise<void>) =>
+      this.#inBackground(what, work);
+    const closing = this.#closing.signal;
+    const link = new Link({
+      service: this.#service,
+      place,
+      options,
+      sessionId: () => this.#sessionId,
+      breaker: this.#breaker,
+      closing,
+      base: { isWriting, outbox, log: this.#log, clock: this.#clock, inBackground },
+      renewMs: this.#limits.renewMs,
+    });
+    const recaller = new Recaller({
+      link,
+      breaker: this.#breaker,
+      waitMs: this.#limits.recallMs,
+      closing,
+      inBackground,
+      warnOnce: (message) => this.#warnOnce(message),
+    });
+    this.#running = { link, outbox, recaller, isWriting };
     if (isWriting)
       outbox.start(
-        (batch, signal) => this.#deliver(connection, batch, signal),
-        (kind) => connection.batchLimit(kind),
+        (batch, signal) => deliverBatch(link, batch, deliverySignal(signal, closing)),
+        (kind) => link.connection.batchLimit(kind),
+        { isAskedFor: options.outbox_send_now === true },
       );
   }
 
   systemPromptBlock(): string {
-    return this.#running?.connection.promptBlock() ?? "";
+    return this.#running?.link.connection.promptBlock() ?? "";
   }
 
   // ---- Recall ----
 
   onTurnStart(turn: number, message: string): void {
     this.#turn = Math.max(0, turn);
-    this.#running?.connection.onTurnStart?.(this.#turn, message);
+    this.#running?.link.connection.onTurnStart?.(this.#turn, message);
   }
 
   async prefetch(query: string, { session_id, signal }: RecallOptions): Promise<string> {
-    this.#lastRecall = NOTHING;
+    this.#recalled = 0;
     const running = this.#running;
     const text = outgoing(query);
-    if (running === undefined || !hasContext(running.settings.mode) || text === "") return "";
-    this.#noteUnanswered();
-    const startedAt = performance.now();
-    this.#waiting += 1;
-    const recalled = await this.#recall(running, text, session_id || this.#sessionId, signal).finally(() => {
-      this.#waiting -= 1;
-    });
-    if (recalled.count > 0) this.#isHanging = false;
-    else if (performance.now() - startedAt > 0.9 * this.#limits.recallMs) this.#isHanging = true;
-    this.#lastRecall = { ...recalled, text: "" };
-    return fitChars(sanitizeContext(recalled.text), running.settings.maxChars);
-  }
-
-  /** A turn that is over went on without its recall. */
-  #noteUnanswered(): void {
-    if (this.#waiting > 0) this.#isHanging = true;
-  }
-
-  async #recall(
-    { connection, recalls }: Running<S>,
-    query: string,
-    sessionId: string,
-    signal: AbortSignal | undefined,
-  ): Promise<Recalled> {
-    const turn = this.#turn;
-    if (connection.prefetch !== undefined)
-      return await connection.prefetch(query, {
-        sessionId,
-        turn,
-        shownInTurn: turn,
-        mayWait: !this.#isHanging,
-        signal: this.#untilClosed(signal),
-      });
-    const { recall } = connection;
-    if (recall === undefined) return NOTHING;
-    const startedAt = performance.now();
-    const isPaused = () => this.#breaker.state === "open";
-    if (recalls.has(sessionId) && (connection.recallsEachTurn !== true || isPaused() || this.#isHanging)) {
-      const patience = this.#isHanging ? AbortSignal.abort() : signal;
-      const prepared = await recalls.take(sessionId, turn, patience);
-      if (prepared !== undefined) return prepared;
-    }
-    if (this.#isHanging) return NOTHING; // the recall that is prepared after each turn finds out when the server answers again
-    // Nothing was prepared for this turn, so this one waits, unless the wait for a hanging server has used up the time.
-    const isLate = performance.now() - startedAt > this.#limits.recallMs / 2;
-    if (isLate || isPaused()) return NOTHING;
-    const work = recalls.fetch(sessionId, turn, (fetching) =>
-      this.#answered(
-        recall.call(connection, query, {
-          sessionId,
-          turn,
-          shownInTurn: turn,
-          signal: this.#untilClosed(fetching),
-        }),
-      ),
-    );
-    const now = await recalls.take(sessionId, turn, signal);
-    if (now !== undefined) return now;
-    // A failure that is known already is the manager's to count; a fetch that still runs may serve the next turn.
-    const outcome = await Promise.race([work, Promise.resolve(undefined)]);
-    if (outcome?.kind === "failed") throw outcome.cause;
-    return NOTHING;
-  }
-
-  async #answered(recall: Promise<Recalled>): Promise<Recalled> {
-    const recalled = await recall;
-    this.#isHanging = false;
-    return recalled;
+    if (running === undefined || !hasContext(running.link.settings.mode) || text === "") return "";
+    const sessionId = session_id || this.#sessionId;
+    const recalled = await running.recaller.take(text, { sessionId, turn: this.#turn, signal });
+    this.#recalled = recalled.count;
+    return fitChars(sanitizeContext(recalled.text), running.link.settings.maxChars);
   }
 
   /** Starts the recall for the next turn and does not wait for it. */
   async queuePrefetch(query: string, { session_id }: RecallOptions): Promise<void> {
-    this.#noteUnanswered();
     const running = this.#running;
+    running?.recaller.noteUnanswered();
     const text = outgoing(query);
-    if (running === undefined || !hasContext(running.settings.mode) || text === "") return;
-    if (this.#closing.signal.aborted || this.#breaker.state === "open") return;
-    const { connection, recalls } = running;
-    const sessionId = session_id || this.#sessionId;
-    const ask = { sessionId, turn: this.#turn, shownInTurn: this.#turn + 1 };
-    if (connection.queuePrefetch !== undefined) {
-      const work = connection.queuePrefetch.bind(connection);
-      this.#inBackground("Preparing recall", (signal) => work(text, { ...ask, signal }));
-      return;
-    }
-    const { recall } = connection;
-    if (recall === undefined) return;
-    void recalls
-      .fetch(sessionId, this.#turn, (signal) =>
-        this.#answered(recall.call(connection, text, { ...ask, signal: this.#untilClosed(signal) })),
-      )
-      .then((outcome) => {
-        if (outcome.kind === "failed")
-          this.#warnOnce(`Preparing recall failed: ${describeForeign(outcome.cause)}`);
-      });
+    if (running === undefined || !hasContext(running.link.settings.mode) || text === "") return;
+    running.recaller.prepare(text, { sessionId: session_id || this.#sessionId, turn: this.#turn });
   }
 
   recallStatus(): RecallStatus | undefined {
-    const { count } = this.#lastRecall;
+    const count = this.#recalled;
     return count > 0 ? { provider_label: this.#service.label, count, glyph: GLYPH } : undefined;
   }
 
@@ -368,13 +234,14 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     const number = (this.#turns.get(sessionId) ?? 0) + 1;
     this.#turns.set(sessionId, number);
     const at = this.#clock.now().toISOString();
-    this.#queue(running, running.connection.turnItems({ ...texts, sessionId, at, number, messages }));
-    if (running.connection.awaitsTurns === true) await this.#flush(running, signal);
+    const connection = running.link.current();
+    queueAll(running.outbox, connection.turnItems({ ...texts, sessionId, at, number, messages }));
+    if (connection.awaitsTurns === true) await this.#flush(running, signal);
   }
 
   /** What is left is on disk, so nobody waits for a server that is known to hang. */
-  async #flush({ outbox }: Running<S>, signal: AbortSignal | undefined): Promise<void> {
-    if (!this.#isHanging) await outbox.flush(this.#limits.sessionEndMs, signal);
+  async #flush({ outbox, recaller }: Running<S>, signal: AbortSignal | undefined): Promise<void> {
+    if (!recaller.isHanging) await outbox.flush(this.#limits.sessionEndMs, signal);
   }
 
   async onMemoryWrite(
@@ -384,25 +251,20 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     { old_text }: MemoryWriteMetadata,
   ): Promise<MemoryWriteReport | undefined> {
     const running = this.#writing();
-    if (running === undefined || !running.settings.isMirroring) return undefined;
+    if (running === undefined || !running.link.settings.isMirroring) return undefined;
     const oldText = old_text === undefined ? undefined : outgoing(old_text); // as it was stored
     const write: MirrorWrite = { action, target, text: outgoing(content), oldText };
-    const items = running.connection.mirrorItems(write);
+    const items = running.link.current().mirrorItems(write);
     if (items.length === 0) return undefined;
-    const ids = this.#queue(running, items);
-    running.recalls.clear(); // what was prepared may hold the old entry
+    const ids = queueAll(running.outbox, items);
+    running.recaller.clear(); // what was prepared may hold the old entry
     await running.outbox.flush(this.#limits.mirrorMs);
-    const places = ids.map((id) => running.outbox.where(id));
-    if (places.every((place) => place === "gone")) return { stored: true };
-    return { stored: false, reason: this.#whyNotStored(running.outbox, places.includes("dead")) };
-  }
-
-  #whyNotStored(outbox: OutboxLane, isDead: boolean): string {
-    const { label } = this.#service;
-    const reason = outbox.state().lastError?.message ?? "it has not answered yet";
-    if (isDead)
-      return `${label} refused it: ${reason} 'hermes memory outbox list' shows it, 'hermes memory outbox retry' sends it again.`;
-    return `It waits in the outbox for ${label} (${reason}) and is sent as soon as possible; 'hermes memory outbox send' tries at once.`;
+    const isAt = (place: "gone" | "dead") => (id: number) => running.outbox.where(id) === place;
+    if (ids.every(isAt("gone"))) return { stored: true };
+    return {
+      stored: false,
+      reason: whyNotStored(this.#service.label, running.outbox, ids.find(isAt("dead"))),
+    };
   }
 
   onPreCompress(): string {
@@ -420,11 +282,11 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     const running = this.#running;
     if (running === undefined || newSessionId === "") return;
     const old = this.#sessionId;
-    running.recalls.clear(old);
-    running.recalls.clear(newSessionId);
+    running.recaller.clear(old);
+    running.recaller.clear(newSessionId);
     if (options.rewound !== true && newSessionId !== old && this.#writing() !== undefined)
       this.#endSession(running, old, []);
-    running.connection.onSessionSwitch?.(newSessionId, options, old);
+    running.link.connection.onSessionSwitch?.(newSessionId, options, old);
     this.#sessionId = newSessionId;
     if (options.reset) this.#turn = 0;
   }
@@ -432,7 +294,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   /** Lets held items go and adds what closes the conversation. Called more than once for some sessions: the service's dedupe keys see to that. */
   #endSession(running: Running<S>, sessionId: string, messages: readonly OpenAiMessage[]): void {
     running.outbox.release(sessionId);
-    this.#queue(running, running.connection.endItems?.(sessionId, messages) ?? []);
+    queueAll(running.outbox, running.link.connection.endItems?.(sessionId, messages) ?? []);
   }
 
   /** What cannot be sent within 2 s stays in the outbox for the next process. */
@@ -454,36 +316,16 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
         );
     }
     this.#closing.abort(new DOMException(`${this.#service.label} is shut down.`, "AbortError"));
-    running.recalls.clear();
+    running.recaller.clear();
     running.outbox.close();
-  }
-
-  async #deliver(connection: Connection, batch: Batch, signal: AbortSignal): Promise<Delivery> {
-    try {
-      return (await connection.deliver(batch, this.#untilClosed(signal))) ?? { kind: "delivered" };
-    } catch (cause) {
-      if (cause instanceof ServiceError) return deliveryOf(cause.failure);
-      return { kind: "refused", reason: `It could not be sent: ${describeForeign(cause)}.` };
-    }
-  }
-
-  /** The ids of the queued items. */
-  #queue({ outbox }: Running<S>, items: readonly NewItem[]): readonly number[] {
-    const ids: number[] = [];
-    for (const item of items) {
-      const added = outbox.add(item);
-      if (added.kind === "queued") ids.push(added.id);
-      else if (added.kind !== "known") throw new HermesError(`outbox-${added.kind}`, added.reason);
-    }
-    return ids;
   }
 
   // ---- Tools ----
 
   getToolSchemas(): readonly ToolDefinition[] {
     const running = this.#running;
-    if (running === undefined || !hasTools(running.settings.mode)) return [];
-    return running.connection.tools.map(({ definition }) => definition);
+    if (running === undefined || !hasTools(running.link.settings.mode)) return [];
+    return running.link.connection.tools.map(({ definition }) => definition);
   }
 
   async handleToolCall(
@@ -501,76 +343,57 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     const { label } = this.#service;
     const running = this.#running;
     if (running === undefined) return { error: `${label} is not active for this session.` };
-    const { inactive } = running.connection;
-    if (inactive !== undefined) return { error: inactive };
-    const tool = running.connection.tools.find(({ definition }) => definition.name === name);
-    if (tool === undefined) return { error: `Unknown tool: ${name}` };
-    if (tool.isWriting === true && !running.isWriting)
-      return {
-        error: `${label} stores nothing for this agent: only the agent that talks to the user writes.`,
-      };
-    try {
-      const answer = await tool.run(args, signal);
-      if (tool.isWriting === true) running.recalls.clear();
-      return answer;
-    } catch (cause) {
-      if (cause instanceof ToolRefusal) return { error: cause.message };
-      if (cause instanceof ServiceError) return { error: `${tool.failure}: ${cause.failure.message}` };
-      throw cause;
-    }
+    return await answerToolCall({ ...running, label }, { name, args, signal });
   }
 
   // ---- Erasing ----
 
+  /** What waits here is erased in any case; a server that cannot be reached is named in `remaining`. */
   async forget(text: string, { dry_run = false, signal }: ForgetOptions = {}): Promise<ForgetReport> {
     if (text === "") return { erased: 0 };
-    const { connection, outbox, recalls } = await this.#readyToErase();
-    const { mirrors } = outbox;
-    const mirrored = mirrors.containing(text);
-    const queued = outbox.forget(text, dry_run);
-    if (!dry_run) recalls.clear();
-    const atServer = await connection.forget?.(text, dry_run, this.#untilClosed(signal));
-    if (!dry_run) for (const each of mirrored) mirrors.remove(each); // they were needed to find the entries at the server
-    return sumOf(atServer, queued, connection.cannotErase);
+    return await forgetText(this.#erasing(dry_run, signal), text);
   }
 
-  /** What waits here is erased first: otherwise it could be sent after everything at the server was erased. */
+  /** As `forget`, for everything of the user. */
   async eraseUser({ dry_run = false, signal }: ForgetOptions = {}): Promise<ForgetReport> {
-    const { connection, outbox, recalls, isOwnMemory } = await this.#readyToErase();
-    if (!dry_run) recalls.clear();
-    const queued = outbox.eraseAll(dry_run);
-    if (!isOwnMemory) {
-      const remaining = `All users share one memory at ${this.#service.label} (user_scope: shared), so nothing was erased there.`;
-      return { erased: queued, remaining };
-    }
-    const atServer = await connection.eraseUser?.(dry_run, this.#untilClosed(signal));
-    return sumOf(atServer, queued, connection.cannotErase);
+    return await eraseEverything(this.#erasing(dry_run, signal));
   }
 
-  /** A write that is on its way now would come to the server after everything there was erased. */
-  async #readyToErase(): Promise<Running<S>> {
-    const running = this.#running;
-    if (running === undefined)
-      throw new HermesError("provider-not-started", `${this.#service.label} has not been started.`);
-    if (running.isWriting) await running.outbox.flush(this.#limits.shutdownMs);
-    return running;
+  #erasing(isDryRun: boolean, signal: AbortSignal | undefined): Erasing<S> {
+    const { link, outbox, recaller } = this.#started();
+    if (!isDryRun) recaller.clear();
+    return { label: this.#service.label, link, outbox, isDryRun, signal: this.#untilClosed(signal) };
   }
 
   // ---- Checks ----
 
   async checkConnection(signal: AbortSignal): Promise<string> {
-    if (this.#running === undefined)
-      throw new HermesError("provider-not-started", `${this.#service.label} has not been started.`);
-    return await this.#running.connection.check(this.#untilClosed(signal));
+    const { connection } = this.#started().link;
+    return await checkWithin(
+      connection,
+      this.#service.label,
+      this.#untilClosed(signal),
+      this.#limits.checkMs,
+    );
   }
 
   async selfTest(signal: AbortSignal): Promise<SelfTestReport> {
-    if (this.#running === undefined)
-      throw new HermesError("provider-not-started", `${this.#service.label} has not been started.`);
-    return await testConnection(this.#running.connection, this.#untilClosed(signal));
+    const { connection } = this.#started().link;
+    return await testConnection(
+      connection,
+      this.#service.label,
+      this.#untilClosed(signal),
+      this.#limits.checkMs,
+    );
   }
 
   // ---- Small parts ----
+
+  #started(): Running<S> {
+    if (this.#running === undefined)
+      throw new HermesError("provider-not-started", `${this.#service.label} has not been started.`);
+    return this.#running;
+  }
 
   #missing(): string | undefined {
     return this.#service.missing(this.#service.readSettings(this.#place(this.#home)));
@@ -605,14 +428,4 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     else this.#log.warn(message, fields);
     this.#warned.add(message);
   }
-}
-
-/** The report of the server with what was erased in the outbox; a service that cannot erase says why. */
-function sumOf(
-  atServer: ForgetReport | undefined,
-  queued: number,
-  cannotErase: string | undefined,
-): ForgetReport {
-  if (atServer !== undefined) return { ...atServer, erased: atServer.erased + queued };
-  return cannotErase === undefined ? { erased: queued } : { erased: queued, remaining: cannotErase };
 }

@@ -12,11 +12,39 @@ const PAUSE_MS = 250;
 /** Removing must also work after the user stopped the test. */
 const REMOVE_MS = 10_000;
 
+/** The check of a connection, which ends within `ms` whatever the server does. */
+export async function checkWithin(
+  connection: Pick<Connection, "check">,
+  label: string,
+  signal: AbortSignal,
+  ms: number,
+): Promise<string> {
+  const limit = AbortSignal.timeout(ms);
+  const late = Promise.withResolvers<never>();
+  const end = () =>
+    late.reject(
+      new HermesError("check-timeout", `${label} did not answer within ${ms / 1000} s.`, {
+        hint: "Check its address, the server and the network.",
+      }),
+    );
+  limit.addEventListener("abort", end, { once: true });
+  try {
+    return await Promise.race([connection.check(AbortSignal.any([signal, limit])), late.promise]);
+  } catch (cause) {
+    if (limit.aborted && !signal.aborted) return await late.promise;
+    throw cause;
+  } finally {
+    limit.removeEventListener("abort", end);
+  }
+}
+
 type Step = SelfTestReport["steps"][number];
 
 export async function testConnection(
   connection: Pick<Connection, "check" | "probe">,
+  label: string,
   signal: AbortSignal,
+  checkMs: number,
 ): Promise<SelfTestReport> {
   const { probe } = connection;
   const steps: Step[] = [];
@@ -33,7 +61,7 @@ export async function testConnection(
     return value;
   };
   signal.throwIfAborted();
-  await step("connect", () => connection.check(signal), String);
+  await step("connect", () => checkWithin(connection, label, signal, checkMs), String);
   const mark = `Self-test of hermes-memory ${randomUUID()}`;
   const text = `${mark}: the lighthouse keeper paints the railing green.`;
   const id = await step("write", () => probe.write(text, signal));

@@ -1,7 +1,6 @@
 // Batches of one lane: which items are sent next, by whom, and what an answer of the server changes. Every function runs within one
 // transaction of the caller.
 import { randomUUID } from "node:crypto";
-import type { Sql } from "./database.ts";
 import {
   findLane,
   ITEM_COLUMNS,
@@ -12,6 +11,7 @@ import {
   type PauseKind,
   toItem,
 } from "./queue.ts";
+import type { Sql } from "./sql.ts";
 import type { Batch, Delivery } from "./types.ts";
 
 export const LEASE_MS = 60_000;
@@ -231,7 +231,8 @@ function settleDelivered(sql: Sql, lane: number, { batch, now }: Settlement): "d
   );
   sql.run("DELETE FROM batches WHERE lane = :lane AND id = :id", { lane, id: batch.id });
   sql.run(
-    "UPDATE lanes SET last_delivery_at = :at, blocked = NULL, failures = 0, pause_kind = NULL WHERE id = :lane",
+    `UPDATE lanes SET last_delivery_at = :at, last_error = NULL, last_error_at = NULL, blocked = NULL, failures = 0, pause_kind = NULL
+     WHERE id = :lane`,
     { lane, at: now.toISOString() },
   );
   return "delivered";

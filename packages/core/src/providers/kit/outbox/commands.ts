@@ -3,9 +3,10 @@ import { basename, dirname, join } from "node:path";
 import { HermesError, namesIn, preview } from "../../../lib/index.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import { redactSecrets } from "../../../security/index.ts";
-import { OutboxDatabase, outboxPath, readOnly, type Sql } from "./database.ts";
+import { OutboxDatabase, outboxPath, readOnly } from "./database.ts";
 import { idsWith, textsIn } from "./erase.ts";
 import { type LaneKey, readStates } from "./queue.ts";
+import type { Sql } from "./sql.ts";
 import type { LaneState } from "./types.ts";
 
 const PREVIEW_CHARS = 80;
@@ -72,12 +73,14 @@ function changeDead(
   const matching = `SELECT items.id FROM items JOIN lanes ON lanes.id = items.lane
     WHERE state = 'dead' AND (:provider IS NULL OR provider = :provider)`;
   try {
-    const count = database.change((sql) => {
-      const dead = sql.all<{ id: number }>(matching, { provider: provider ?? null });
-      const chosen = ids === undefined ? dead : dead.filter(({ id }) => ids.includes(id));
-      for (const { id } of chosen) change(sql, id);
-      return chosen.length;
-    });
+    const count = database.patiently(() =>
+      database.change((sql) => {
+        const dead = sql.all<{ id: number }>(matching, { provider: provider ?? null });
+        const chosen = ids === undefined ? dead : dead.filter(({ id }) => ids.includes(id));
+        for (const { id } of chosen) change(sql, id);
+        return chosen.length;
+      }),
+    );
     database.emptyLog();
     return count ?? 0;
   } finally {

@@ -2,147 +2,46 @@
 // or was written by a newer version.
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { describeCause, errnoCode, HermesError, sqliteCode } from "../../../lib/index.ts";
 import type { Logger } from "../../../lib/logger.ts";
+import { addSalvaged, readDamaged } from "./salvage.ts";
+import { Sql, TABLES } from "./sql.ts";
 
 const SCHEMA_VERSION = 1;
 /** How long a call may block the event loop while another process writes. Writes of the outbox take milliseconds. */
-const BUSY_TIMEOUT_MS = 2_000;
+const BUSY_TIMEOUT_MS = 100;
+/** The same for commands and erasing, which have no second try. */
+const PATIENT_TIMEOUT_MS = 2_000;
 /** How long erasing waits for readers in other processes before it leaves old bytes in the log. */
 const CHECKPOINT_TIMEOUT_MS = 250;
 const PLAIN_ERROR = 1;
 const BUSY = 5;
+const LOCKED = 6;
 const CORRUPT = 11;
 const NO_SHARED_MEMORY = 15;
 const NOT_A_DATABASE = 26;
 
-const TABLES = `
-  CREATE TABLE lanes (
-    id INTEGER PRIMARY KEY,
-    provider TEXT NOT NULL,
-    user TEXT NOT NULL,
-    waiting INTEGER NOT NULL DEFAULT 0,
-    held INTEGER NOT NULL DEFAULT 0,
-    dead INTEGER NOT NULL DEFAULT 0,
-    bytes INTEGER NOT NULL DEFAULT 0,
-    refused INTEGER NOT NULL DEFAULT 0,
-    dropped INTEGER NOT NULL DEFAULT 0,
-    last_error TEXT,
-    last_error_at TEXT,
-    last_delivery_at TEXT,
-    blocked TEXT,
-    failures INTEGER NOT NULL DEFAULT 0,
-    pause_kind TEXT,
-    pause_until INTEGER NOT NULL DEFAULT 0,
-    lease_owner TEXT,
-    lease_until INTEGER NOT NULL DEFAULT 0,
-    UNIQUE (provider, user)
-  );
-  CREATE TABLE items (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    lane INTEGER NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('waiting', 'held', 'dead')),
-    kind TEXT NOT NULL,
-    session_id TEXT NOT NULL,
-    body TEXT NOT NULL,
-    bytes INTEGER NOT NULL,
-    dedupe_key TEXT,
-    created_at TEXT NOT NULL,
-    holder TEXT,
-    in_batch INTEGER NOT NULL DEFAULT 0,
-    is_alone INTEGER NOT NULL DEFAULT 0,
-    prior_attempts INTEGER NOT NULL DEFAULT 0,
-    error TEXT
-  );
-  CREATE INDEX items_by_state ON items (lane, state, id);
-  CREATE INDEX items_in_batch ON items (lane, id) WHERE in_batch = 1;
-  CREATE UNIQUE INDEX items_by_key ON items (lane, dedupe_key) WHERE dedupe_key IS NOT NULL;
-  CREATE TABLE batches (
-    lane INTEGER PRIMARY KEY,
-    id TEXT NOT NULL,
-    attempts INTEGER NOT NULL,
-    refusals INTEGER NOT NULL DEFAULT 0
-  );
-  CREATE TABLE delivered_keys (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    lane INTEGER NOT NULL,
-    dedupe_key TEXT NOT NULL,
-    at INTEGER NOT NULL,
-    UNIQUE (lane, dedupe_key)
-  );
-  CREATE INDEX delivered_keys_by_id ON delivered_keys (lane, id);
-  CREATE TABLE mirrors (
-    id INTEGER PRIMARY KEY,
-    lane INTEGER NOT NULL,
-    target TEXT NOT NULL,
-    text TEXT NOT NULL,
-    remote_id TEXT NOT NULL,
-    UNIQUE (lane, target, text, remote_id)
-  );
-  CREATE TRIGGER count_added AFTER INSERT ON items BEGIN
-    UPDATE lanes SET
-      waiting = waiting + (new.state = 'waiting'), held = held + (new.state = 'held'), dead = dead + (new.state = 'dead'),
-      bytes = bytes + (new.state <> 'dead') * new.bytes
-    WHERE id = new.lane;
-  END;
-  CREATE TRIGGER count_deleted AFTER DELETE ON items BEGIN
-    UPDATE lanes SET
-      waiting = waiting - (old.state = 'waiting'), held = held - (old.state = 'held'), dead = dead - (old.state = 'dead'),
-      bytes = bytes - (old.state <> 'dead') * old.bytes
-    WHERE id = old.lane;
-  END;
-  CREATE TRIGGER count_changed AFTER UPDATE OF state ON items BEGIN
-    UPDATE lanes SET
-      waiting = waiting + (new.state = 'waiting') - (old.state = 'waiting'),
-      held = held + (new.state = 'held') - (old.state = 'held'),
-      dead = dead + (new.state = 'dead') - (old.state = 'dead'),
-      bytes = bytes + (new.state <> 'dead') * new.bytes - (old.state <> 'dead') * old.bytes
-    WHERE id = new.lane;
-  END;
-`;
-
-type Values = Readonly<Record<string, SQLInputValue>>;
-
-/** Prepared statements of one connection. */
-export class Sql {
-  readonly #db: DatabaseSync;
-  readonly #statements = new Map<string, StatementSync>();
-
-  constructor(db: DatabaseSync) {
-    this.#db = db;
-  }
-
-  all<Row>(sql: string, values: Values = {}): Row[] {
-    return this.#statement(sql).all(values) as Row[];
-  }
-
-  get<Row>(sql: string, values: Values = {}): Row | undefined {
-    return this.#statement(sql).get(values) as Row | undefined;
-  }
-
-  /** How many rows it changed. */
-  run(sql: string, values: Values = {}): number {
-    return Number(this.#statement(sql).run(values).changes);
-  }
-
-  insert(sql: string, values: Values): number {
-    return Number(this.#statement(sql).run(values).lastInsertRowid);
-  }
-
-  #statement(sql: string): StatementSync {
-    const known = this.#statements.get(sql);
-    if (known !== undefined) return known;
-    const statement = this.#db.prepare(sql);
-    this.#statements.set(sql, statement);
-    return statement;
-  }
-}
-
 type Opened = { readonly db: DatabaseSync; readonly sql: Sql; readonly inode: bigint };
 
-export type DatabaseOptions = { readonly home: string; readonly isDurable: boolean; readonly log: Logger };
+export type DatabaseOptions = {
+  readonly home: string;
+  readonly isDurable: boolean;
+  readonly log: Logger;
+  /** Of one in memory that is not shared with other lanes. */
+  readonly name?: string;
+};
+
+/** What other lanes of this process do. */
+export type LaneListener = {
+  /** The owner of its leases. */
+  readonly holder: string;
+  /** There may be something to send. */
+  readonly changed: (lane: string) => void;
+  /** Resolves when no delivery of an erased item is under way. */
+  readonly erased: (lane: string, isErased: (id: number) => boolean) => Promise<void>;
+};
 
 /** The open files of this process, by path. */
 const shared = new Map<string, OutboxDatabase>();
@@ -152,8 +51,9 @@ export class OutboxDatabase {
   readonly #isDurable: boolean;
   readonly #key: string;
   readonly #log: Logger;
-  readonly #listeners = new Set<(lane: string) => void>();
+  readonly #listeners = new Set<LaneListener>();
   #users = 0;
+  #busyTimeoutMs = BUSY_TIMEOUT_MS;
   #opened: Opened | undefined;
   #lastWarning = "";
 
@@ -166,7 +66,7 @@ export class OutboxDatabase {
 
   /** The connection of this process for the home; each `use` needs one `release`. Opens nothing yet. */
   static use(options: DatabaseOptions): OutboxDatabase {
-    const key = `${options.isDurable ? "file" : "memory"}:${outboxPath(options.home)}`;
+    const key = `${options.isDurable ? "file" : "memory"}:${options.name ?? ""}:${outboxPath(options.home)}`;
     const database = shared.get(key) ?? new OutboxDatabase(key, options);
     shared.set(key, database);
     database.#users += 1;
@@ -180,14 +80,36 @@ export class OutboxDatabase {
     this.#close();
   }
 
-  /** `listener` hears of changes that other lanes of this process make, with the name of the lane. Returns the end of it. */
-  listen(listener: (lane: string) => void): () => void {
+  /** Returns the end of it. */
+  listen(listener: LaneListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
+  /** Whether a lane of this process owns leases under this name. */
+  isHolder(name: string): boolean {
+    return [...this.#listeners].some(({ holder }) => holder === name);
+  }
+
   announce(lane: string): void {
-    for (const listener of this.#listeners) listener(lane);
+    for (const { changed } of this.#listeners) changed(lane);
+  }
+
+  /** Ends deliveries of erased items in all lanes of this process. Resolves when they have ended. */
+  async announceErased(lane: string, isErased: (id: number) => boolean): Promise<void> {
+    await Promise.all([...this.#listeners].map(({ erased }) => erased(lane, isErased)));
+  }
+
+  /** `work` waits up to 2 s for other processes. */
+  patiently<T>(work: () => T): T {
+    this.#busyTimeoutMs = PATIENT_TIMEOUT_MS;
+    this.#opened?.db.exec(`PRAGMA busy_timeout = ${PATIENT_TIMEOUT_MS}`);
+    try {
+      return work();
+    } finally {
+      this.#busyTimeoutMs = BUSY_TIMEOUT_MS;
+      this.#opened?.db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    }
   }
 
   /** Undefined when there is no file. Throws SQLite's errors and `HermesError`. */
@@ -215,7 +137,7 @@ export class OutboxDatabase {
     } catch (cause) {
       this.#log.debug("The log of the outbox could not be emptied.", { reason: describeCause(cause) });
     } finally {
-      db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+      db.exec(`PRAGMA busy_timeout = ${this.#busyTimeoutMs}`);
     }
   }
 
@@ -244,12 +166,15 @@ export class OutboxDatabase {
 
   #openFile(): Opened {
     createFile(this.path);
-    const problem = newerVersion(this.path);
+    const problem = newerVersion(this.path, this.#busyTimeoutMs);
     if (problem !== undefined) {
       this.#warnOnce(problem.message);
       throw problem;
     }
-    const db = new DatabaseSync(this.path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: false });
+    const db = new DatabaseSync(this.path, {
+      timeout: this.#busyTimeoutMs,
+      enableForeignKeyConstraints: false,
+    });
     try {
       const sql = new Sql(db);
       enterWal(db);
@@ -270,9 +195,24 @@ export class OutboxDatabase {
     const aside = `${this.path}.damaged-${new Date().toISOString().replace(/[:.]/g, "-")}`;
     // The log first: beside the new file it would be taken for the log of that.
     for (const suffix of ["-wal", "-shm", ""]) renameIfThere(`${this.path}${suffix}`, `${aside}${suffix}`);
+    const saved = this.#salvage(aside);
     this.#log.warn(
-      `The outbox ${this.path} is damaged (${describeCause(cause)}). It was moved to ${aside}; writes that waited in it were not sent.`,
+      `The outbox ${this.path} is damaged (${describeCause(cause)}). It was moved to ${aside}. ${saved} of its writes could be read and wait in the new file; others may be lost.`,
     );
+  }
+
+  /** What can be read of the damaged file goes into the new one. Returns how many writes. */
+  #salvage(aside: string): number {
+    try {
+      const salvage = readDamaged(aside);
+      if (salvage.items.length === 0 && salvage.mirrors.length === 0) return 0;
+      return transaction(this.#current(), (sql) => addSalvaged(sql, salvage));
+    } catch (cause) {
+      this.#log.warn("Writes of the damaged outbox could not be put into the new one.", {
+        reason: describeCause(cause),
+      });
+      return 0;
+    }
   }
 
   #warnOnce(message: string): void {
@@ -303,9 +243,11 @@ export function readOnly<T>(home: string, work: (sql: Sql) => T): T | undefined 
   const path = outboxPath(home);
   if (!existsSync(path)) return undefined;
   try {
-    const problem = newerVersion(path);
+    const problem = newerVersion(path, PATIENT_TIMEOUT_MS);
     if (problem !== undefined) throw problem;
-    return withReadOnly(path, (db) => (versionIn(db) === 0 ? undefined : work(new Sql(db))));
+    return withReadOnly(path, PATIENT_TIMEOUT_MS, (db) =>
+      versionIn(db) === 0 ? undefined : work(new Sql(db)),
+    );
   } catch (cause) {
     if (cause instanceof HermesError) throw cause;
     throw new HermesError(
@@ -325,7 +267,7 @@ export function readOnly<T>(home: string, work: (sql: Sql) => T): T | undefined 
  * Without a log, the file is opened as immutable: otherwise SQLite would create a log. If a log has appeared meanwhile, another process
  * has begun to write, and `work` is repeated with it.
  */
-function withReadOnly<T>(path: string, work: (db: DatabaseSync) => T): T {
+function withReadOnly<T>(path: string, timeout: number, work: (db: DatabaseSync) => T): T {
   const hasLog = () => existsSync(`${path}-wal`);
   if (!hasLog()) {
     const address = pathToFileURL(path);
@@ -338,12 +280,12 @@ function withReadOnly<T>(path: string, work: (db: DatabaseSync) => T): T {
       if (!hasLog()) throw cause;
     }
   }
-  using db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+  using db = new DatabaseSync(path, { readOnly: true, timeout });
   return work(db);
 }
 
-function newerVersion(path: string): HermesError | undefined {
-  const version = withReadOnly(path, versionIn);
+function newerVersion(path: string, timeout: number): HermesError | undefined {
+  const version = withReadOnly(path, timeout, versionIn);
   if (version <= SCHEMA_VERSION) return undefined;
   return new HermesError(
     "outbox-newer",
@@ -424,6 +366,14 @@ class WrongTables extends Error {}
 function isDamage(cause: unknown): boolean {
   const code = (sqliteCode(cause) ?? 0) & 0xff;
   return code === CORRUPT || code === NOT_A_DATABASE || cause instanceof WrongTables;
+}
+
+/** Why a write failed that may succeed later: another process writes, or the disk is full or read-only. Undefined for other causes. */
+export function storageProblem(cause: unknown): "busy" | "unwritable" | undefined {
+  if (cause instanceof HermesError || cause instanceof TypeError) return undefined;
+  const code = sqliteCode(cause);
+  if (code === undefined) return errnoCode(cause) === undefined ? undefined : "unwritable";
+  return [BUSY, LOCKED, NO_SHARED_MEMORY].includes(code & 0xff) ? "busy" : "unwritable";
 }
 
 function inodeOf(path: string): bigint {

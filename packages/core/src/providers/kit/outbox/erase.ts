@@ -2,8 +2,8 @@
 // server. Every function runs within one transaction of the caller.
 import { isRecord } from "../../../lib/index.ts";
 import { dissolveBatch, membersOf } from "./batches.ts";
-import type { Sql } from "./database.ts";
 import { findLane, type LaneKey, makeLane } from "./queue.ts";
+import type { Sql } from "./sql.ts";
 import type { Mirrored } from "./types.ts";
 
 /** Only items that no batch contains. */
@@ -63,7 +63,10 @@ export function eraseText(sql: Sql, key: LaneKey, text: string): number {
   const ids = idsWith(sql, key, text);
   const members = new Set(membersOf(sql, lane).map(({ id }) => id));
   for (const id of ids) sql.run("DELETE FROM items WHERE id = :id", { id });
-  if (ids.some((id) => members.has(id))) dissolveBatch(sql, lane);
+  if (ids.some((id) => members.has(id))) {
+    dissolveBatch(sql, lane);
+    takeLeaseAway(sql, lane);
+  }
   sql.run("DELETE FROM delivered_keys WHERE lane = :lane AND instr(dedupe_key, :text) > 0", { lane, text });
   for (const column of ["last_error", "blocked"])
     sql.run(`UPDATE lanes SET ${column} = NULL WHERE id = :lane AND instr(${column}, :text) > 0`, {
@@ -71,6 +74,19 @@ export function eraseText(sql: Sql, key: LaneKey, text: string): number {
       text,
     });
   return ids.length;
+}
+
+/** A process that sends finds out when it renews its lease, and ends the delivery. */
+function takeLeaseAway(sql: Sql, lane: number): void {
+  sql.run("UPDATE lanes SET lease_owner = NULL WHERE id = :lane", { lane });
+}
+
+/** Who sends a batch with one of these items now, or with any; undefined: nobody. */
+export function senderOf(sql: Sql, key: LaneKey, ids?: readonly number[]): string | undefined {
+  const lane = findLane(sql, key);
+  if (lane === undefined || lane.lease_owner === null) return undefined;
+  const isSent = membersOf(sql, lane.id).some(({ id }) => ids?.includes(id) ?? true);
+  return isSent ? lane.lease_owner : undefined;
 }
 
 /** Items of all states, and mirrors. */
@@ -88,6 +104,7 @@ export function eraseLane(sql: Sql, key: LaneKey): number {
   const count = countAll(sql, key);
   for (const table of ["items", "batches", "delivered_keys", "mirrors"])
     sql.run(`DELETE FROM ${table} WHERE lane = :lane`, { lane });
+  takeLeaseAway(sql, lane);
   sql.run(
     "UPDATE lanes SET last_error = NULL, last_error_at = NULL, blocked = NULL, pause_kind = NULL, failures = 0 WHERE id = :lane",
     { lane },

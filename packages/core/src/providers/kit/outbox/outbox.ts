@@ -1,29 +1,9 @@
 // Writes that wait for a memory server. A lane is opened by the provider that sends from it; `commands.ts` reads the file without one.
-import { describeCause, forgetHolder, HermesError, isAliveHere, newHolder } from "../../../lib/index.ts";
-import type { Pauses } from "./batches.ts";
-import { OutboxDatabase, type Sql } from "./database.ts";
-import {
-  addMirror,
-  countAll,
-  deleteUnsent,
-  eraseLane,
-  eraseText,
-  findMirrors,
-  idsWith,
-  mirrorsContaining,
-  removeMirror,
-} from "./erase.ts";
-import {
-  addItem,
-  EMPTY_STATE,
-  findItem,
-  type LaneKey,
-  readHolders,
-  readItems,
-  readState,
-  releaseHeld,
-} from "./queue.ts";
-import { Sender } from "./sender.ts";
+// While the file cannot be written, because another process writes, or the disk is full or read-only, new writes are kept in memory.
+import { randomUUID } from "node:crypto";
+import { describeCause } from "../../../lib/index.ts";
+import { storageProblem } from "./database.ts";
+import { Lane } from "./lane.ts";
 import type {
   Added,
   Deliver,
@@ -48,212 +28,211 @@ export type {
   OutboxLane,
 } from "./types.ts";
 
-const PAUSES: Pauses = { firstMs: 2_000, longestMs: 5 * 60_000, blockedMs: 5 * 60_000 };
+/** How many writes are kept in memory at most, and how often it is tried to write them to the file. */
+const MOST_KEPT = 1_000;
+const TRY_MS = 250;
 
 /** Opens no file: that is done by the first call that needs it. */
 export function openLane(options: LaneOptions): OutboxLane {
-  return new Lane(options);
+  return options.isDurable ? new DurableLane(options) : new Lane(options);
 }
 
-class Lane implements OutboxLane {
+/** A lane on disk, and one in memory for writes that the disk does not take now. Ids of the latter are negative outside of it. */
+class DurableLane implements OutboxLane {
   readonly mirrors: Mirrors;
   readonly #options: LaneOptions;
-  readonly #key: LaneKey;
-  readonly #name: string;
-  readonly #database: OutboxDatabase;
-  /** Owner of the lease and of held items; other processes can find out whether it is still there. */
-  readonly #holder = newHolder();
-  readonly #stopListening: () => void;
-  #sender: Sender | undefined;
+  readonly #file: Lane;
+  #kept: Lane | undefined;
+  /** Ids in the file of writes that were kept in memory before. */
+  readonly #moved = new Map<number, number>();
+  #sending: { readonly deliver: Deliver; readonly batchLimit: (kind: string) => number } | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #problem: "busy" | "unwritable" = "busy";
+  #hasWarned = false;
   #isClosed = false;
 
   constructor(options: LaneOptions) {
     this.#options = options;
-    this.#key = { provider: options.provider, user: options.user };
-    this.#name = JSON.stringify(this.#key);
-    this.#database = OutboxDatabase.use(options);
-    this.#stopListening = this.#database.listen((lane) => {
-      if (lane === this.#name) this.#sender?.poke();
-    });
-    this.mirrors = this.#openMirrors();
+    this.#file = new Lane(options);
+    this.mirrors = this.#file.mirrors;
   }
 
   add(item: NewItem): Added {
-    if (this.#isClosed) return { kind: "failed", reason: "The outbox is closed." };
-    const { maxItems, maxBytes } = this.#options;
+    if (this.#keptCount() > 0) return this.#keep(item); // after those that are kept already
+    const added = this.#file.add(item);
+    if (added.kind !== "failed" || added.problem === undefined) return added;
+    this.#problem = added.problem;
+    if (!this.#hasWarned && added.problem === "unwritable")
+      this.#options.log.warn(
+        `${added.reason}. It is kept in memory until the file can be written, and sent from there; what is left when the process ends is lost.`,
+      );
+    this.#hasWarned ||= added.problem === "unwritable";
+    return this.#keep(item);
+  }
+
+  #keep(item: NewItem): Added {
+    if (item.dedupeKey !== undefined && this.#file.knows(item.dedupeKey)) return { kind: "known" };
+    const added = this.#spare().add(item);
+    this.#timer ??= setInterval(() => this.#move(), TRY_MS).unref();
+    return added.kind === "queued" ? { kind: "queued", id: -added.id } : added;
+  }
+
+  #spare(): Lane {
+    if (this.#kept !== undefined) return this.#kept;
+    const { maxItems } = this.#options;
+    this.#kept = new Lane({
+      ...this.#options,
+      isDurable: false,
+      databaseName: randomUUID(),
+      maxItems: Math.min(maxItems, MOST_KEPT),
+    });
+    this.#startSpare();
+    return this.#kept;
+  }
+
+  #startSpare(): void {
+    if (this.#sending === undefined) return;
+    const { deliver, batchLimit } = this.#sending;
+    // A file that another process writes is free again soon, and what waits in it is older.
+    this.#kept?.start(deliver, batchLimit, { isAllowed: () => this.#problem === "unwritable" });
+  }
+
+  #keptCount(): number {
+    const state = this.#kept?.state();
+    return state === undefined ? 0 : state.waiting + state.held;
+  }
+
+  /** Into the file, all or none. */
+  #move(): void {
+    const kept = this.#kept;
+    if (kept === undefined || kept.isSending) return;
     try {
-      const body = JSON.stringify(item.body);
-      if (body === undefined) return { kind: "failed", reason: "The body of the write is not a JSON value." };
-      const request = { item, body, holder: this.#holder, now: new Date(), maxItems, maxBytes };
-      const added = this.#database.write((sql) => addItem(sql, this.#key, request));
-      if (added.kind === "queued" && !item.isHeld) this.#database.announce(this.#name);
-      if (added.kind === "full") this.#options.log.warn(added.reason);
-      return added;
+      const entries = kept.entries();
+      if (entries.length > 0) {
+        const added = this.#file.takeOver(entries);
+        kept.discard(entries.map(({ id }) => id));
+        for (const [at, { id }] of entries.entries()) this.#noteMoved(id, added[at]);
+      }
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+      this.#problem = "busy";
+      this.#hasWarned = false;
     } catch (cause) {
-      return { kind: "failed", reason: explain("A write could not be queued", cause) };
+      this.#problem = storageProblem(cause) ?? "unwritable";
+      this.#options.log.debug("Writes that are kept in memory could not be written to the outbox.", {
+        reason: describeCause(cause),
+      });
+      if (this.#problem === "unwritable") kept.poke();
     }
   }
 
+  #noteMoved(id: number, added: Added | undefined): void {
+    if (added?.kind === "queued") this.#moved.set(id, added.id);
+    if (added?.kind === "full") this.#options.log.warn(added.reason);
+    const [oldest] = this.#moved.keys();
+    if (this.#moved.size > MOST_KEPT && oldest !== undefined) this.#moved.delete(oldest);
+  }
+
   release(sessionId?: string): void {
-    const release = (sql: Sql) => {
-      if (sessionId !== undefined) return releaseHeld(sql, this.#key, { sessionId });
-      // Those of other running agents are not ours to release.
-      const orphaned = readHolders(sql, this.#key).filter((holder) => !isAliveHere(holder));
-      return releaseHeld(sql, this.#key, { holders: [this.#holder, ...orphaned] });
-    };
-    this.#quietly("Held writes could not be released", () => this.#database.change(release), 0);
-    this.#database.announce(this.#name);
+    this.#kept?.release(sessionId);
+    this.#file.release(sessionId);
   }
 
   withdraw(select: (item: OutboxItem) => boolean): number {
-    const ids = this.items()
-      .filter(select)
-      .map(({ id }) => id);
-    if (ids.length === 0) return 0;
-    return this.#quietly(
-      "Writes could not be withdrawn",
-      () => this.#erase((sql) => deleteUnsent(sql, ids)),
-      0,
-    );
+    const kept = this.#kept?.withdraw((item) => select({ ...item, id: -item.id })) ?? 0;
+    return kept + this.#file.withdraw(select);
   }
 
   items(): readonly OutboxItem[] {
-    const read = () => this.#database.read((sql) => readItems(sql, this.#key)) ?? [];
-    return this.#quietly("The outbox could not be read", read, []);
+    const kept = this.#kept?.items() ?? [];
+    return [...this.#file.items(), ...kept.map((item) => ({ ...item, id: -item.id }))];
   }
 
-  start(deliver: Deliver, batchLimit: (kind: string) => number): void {
-    if (this.#isClosed || this.#sender !== undefined) return;
-    const { log, pauses = PAUSES } = this.#options;
-    this.#sender = new Sender({
-      database: this.#database,
-      key: this.#key,
-      owner: this.#holder,
-      pauses,
-      log,
-      deliver,
-      batchLimit,
-      onFree: () => this.#database.announce(this.#name),
-    });
+  start(
+    deliver: Deliver,
+    batchLimit: (kind: string) => number,
+    options?: { readonly isAskedFor?: boolean },
+  ): void {
+    if (this.#isClosed || this.#sending !== undefined) return;
+    this.#sending = { deliver, batchLimit };
+    this.#file.start(deliver, batchLimit, options);
+    this.#startSpare();
+  }
+
+  retryNow(): void {
+    this.#file.retryNow();
+    this.#kept?.retryNow();
   }
 
   async flush(ms: number, signal?: AbortSignal): Promise<number> {
-    if (this.state().waiting > 0) await this.#sender?.flush(ms, signal);
+    this.#move();
+    const kept = this.#problem === "unwritable" ? this.#kept : undefined;
+    await Promise.all([this.#file.flush(ms, signal), kept?.flush(ms, signal)]);
     return this.state().waiting;
   }
 
   state(): LaneState {
-    if (this.#isClosed) return EMPTY_STATE;
-    try {
-      return this.#database.read((sql) => readState(sql, this.#key)) ?? EMPTY_STATE;
-    } catch (cause) {
-      const message = explain("The state of the outbox could not be read", cause);
-      return { ...EMPTY_STATE, lastError: { message, at: new Date().toISOString() } };
-    }
+    const file = this.#file.state();
+    const kept = this.#kept?.state();
+    if (kept === undefined) return file;
+    return {
+      ...file,
+      waiting: file.waiting + kept.waiting,
+      held: file.held + kept.held,
+      dead: file.dead + kept.dead,
+      refused: file.refused + kept.refused,
+      lastError: file.lastError ?? kept.lastError,
+      lastDeliveryAt: later(file.lastDeliveryAt, kept.lastDeliveryAt),
+      blocked: file.blocked ?? kept.blocked,
+    };
   }
 
   where(id: number): "waiting" | "dead" | "gone" {
-    const find = () => this.#database.read((sql) => findItem(sql, this.#key, id)) ?? "gone";
-    // Nothing says that it was delivered.
-    return this.#quietly<"waiting" | "dead" | "gone">("The outbox could not be read", find, "waiting");
+    const [lane, own] = this.#find(id);
+    return lane?.where(own) ?? "gone";
+  }
+
+  refusalOf(id: number): string | undefined {
+    const [lane, own] = this.#find(id);
+    return lane?.refusalOf(own);
+  }
+
+  #find(id: number): readonly [Lane | undefined, number] {
+    if (id >= 0) return [this.#file, id];
+    const moved = this.#moved.get(-id);
+    return moved === undefined ? [this.#kept, -id] : [this.#file, moved];
   }
 
   forget(text: string, isDryRun: boolean): number {
-    return this.#loudly("The outbox could not be searched for the text", () => {
-      const ids = this.#database.read((sql) => idsWith(sql, this.#key, text)) ?? [];
-      if (isDryRun) return ids.length;
-      const count = this.#erase((sql) => eraseText(sql, this.#key, text));
-      this.#sender?.abortSending((id) => ids.includes(id));
-      return count;
-    });
+    const kept = this.#kept?.forget(text, isDryRun) ?? 0;
+    return kept + this.#file.forget(text, isDryRun);
   }
 
   eraseAll(isDryRun: boolean): number {
-    return this.#loudly("The outbox could not be erased", () => {
-      if (isDryRun) return this.#database.read((sql) => countAll(sql, this.#key)) ?? 0;
-      const count = this.#erase((sql) => eraseLane(sql, this.#key));
-      this.#sender?.abortSending(() => true);
-      return count;
-    });
+    const kept = this.#kept?.eraseAll(isDryRun) ?? 0;
+    return kept + this.#file.eraseAll(isDryRun);
+  }
+
+  async erased(): Promise<void> {
+    await Promise.all([this.#file.erased(), this.#kept?.erased()]);
   }
 
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#stopListening();
-    const finish = () => {
-      forgetHolder(this.#holder);
-      this.#database.announce(this.#name);
-      this.#database.release();
-    };
-    if (this.#sender === undefined) finish();
-    else void this.#sender.close().then(finish);
-  }
-
-  #openMirrors(): Mirrors {
-    const [database, key] = [this.#database, this.#key];
-    return {
-      add: (mirrored) =>
-        this.#quietly(
-          "The id of a mirrored entry could not be kept",
-          () => database.write((sql) => addMirror(sql, key, mirrored)),
-          undefined,
-        ),
-      find: (target, text) =>
-        this.#quietly(
-          "Mirrored entries could not be read",
-          () => database.read((sql) => findMirrors(sql, key, target, text)) ?? [],
-          [],
-        ),
-      containing: (text) =>
-        this.#quietly(
-          "Mirrored entries could not be read",
-          () => database.read((sql) => mirrorsContaining(sql, key, text)) ?? [],
-          [],
-        ),
-      remove: (mirrored) => {
-        const remove = () => this.#erase((sql) => removeMirror(sql, key, mirrored));
-        this.#quietly("A mirrored entry could not be removed", remove, 0);
-      },
-    };
-  }
-
-  /** For calls of a running turn: a failure costs a line in the log. */
-  #quietly<T>(what: string, work: () => T, nothing: T): T {
-    if (this.#isClosed) return nothing;
-    try {
-      return work();
-    } catch (cause) {
-      this.#options.log.warn(explain(what, cause));
-      return nothing;
-    }
-  }
-
-  /** For calls of a user who must learn of a failure. */
-  #loudly(what: string, work: () => number): number {
-    if (this.#isClosed) return 0;
-    try {
-      return work();
-    } catch (cause) {
-      throw new HermesError("outbox-unavailable", `${explain(what, cause)}.`, {
-        hint: "Nothing was erased in the outbox. Close other processes that use it, check the disk, then try again.",
-        cause,
-      });
-    }
-  }
-
-  /** Without a file there is nothing to erase. */
-  #erase(work: (sql: Sql) => number): number {
-    const count = this.#database.change(work) ?? 0;
-    this.#database.emptyLog();
-    return count;
+    this.#move();
+    clearInterval(this.#timer);
+    const left = this.#keptCount();
+    if (left > 0)
+      this.#options.log.warn(
+        `${left} ${left === 1 ? "write" : "writes"} for ${this.#options.provider} could neither be written to the outbox nor sent, and ${left === 1 ? "is" : "are"} lost.`,
+      );
+    this.#kept?.close();
+    this.#file.close();
   }
 }
 
-function explain(what: string, cause: unknown): string {
-  const why =
-    cause instanceof HermesError
-      ? [cause.message, cause.hint].filter(Boolean).join(" ")
-      : describeCause(cause);
-  return `${what}: ${why}`;
+function later(one: string | undefined, other: string | undefined): string | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return one > other ? one : other;
 }

@@ -1,5 +1,5 @@
 // The rows of one lane: state, items, adding, holding back. Every function runs within one transaction of the caller.
-import type { Sql } from "./database.ts";
+import type { Sql } from "./sql.ts";
 import type { Added, LaneState, NewItem, OutboxItem } from "./types.ts";
 
 /** How long the key of a delivered item is remembered. */
@@ -88,14 +88,19 @@ export function readItems(sql: Sql, key: LaneKey): readonly OutboxItem[] {
   return rowsOf(sql, key, "state IN ('waiting', 'held')").flatMap((row) => toItem(row) ?? []);
 }
 
-export function findItem(sql: Sql, key: LaneKey, id: number): "waiting" | "dead" | undefined {
+/** `error`: why the server refused a dead one. */
+export function findItem(
+  sql: Sql,
+  key: LaneKey,
+  id: number,
+): { readonly state: "waiting" | "dead"; readonly error?: string } | undefined {
   const lane = findLane(sql, key)?.id ?? null;
-  const row = sql.get<{ state: string }>("SELECT state FROM items WHERE id = :id AND lane = :lane", {
-    id,
-    lane,
-  });
+  const row = sql.get<{ state: string; error: string | null }>(
+    "SELECT state, error FROM items WHERE id = :id AND lane = :lane",
+    { id, lane },
+  );
   if (row === undefined) return undefined;
-  return row.state === "dead" ? "dead" : "waiting";
+  return { state: row.state === "dead" ? "dead" : "waiting", error: row.error ?? undefined };
 }
 
 /** Undefined for a body that is not JSON: only a damaged file has one. */
@@ -169,6 +174,70 @@ function isKnownKey(sql: Sql, lane: number, dedupeKey: string, now: Date): boole
   const delivered =
     "SELECT 1 FROM delivered_keys WHERE lane = :lane AND dedupe_key = :dedupeKey AND at > :since";
   return sql.get(delivered, { ...values, since }) !== undefined;
+}
+
+/** As `addItem` sees it. */
+export function isKnown(sql: Sql, key: LaneKey, dedupeKey: string, now: Date): boolean {
+  const lane = findLane(sql, key);
+  return lane !== undefined && isKnownKey(sql, lane.id, dedupeKey, now);
+}
+
+// ---- Moving to another database ----
+
+/** An item that has not been delivered. */
+export type MovedEntry = {
+  readonly id: number;
+  readonly item: Omit<NewItem, "body">;
+  /** JSON. */
+  readonly body: string;
+  readonly createdAt: string;
+  /** Attempts that may have reached the server. */
+  readonly attempts: number;
+};
+
+type EntryRow = ItemRow & {
+  readonly state: string;
+  readonly dedupe_key: string | null;
+  readonly attempts: number;
+};
+
+export function readEntries(sql: Sql, key: LaneKey): readonly MovedEntry[] {
+  const lane = findLane(sql, key)?.id;
+  if (lane === undefined) return [];
+  const rows = sql.all<EntryRow>(
+    `SELECT ${ITEM_COLUMNS}, state, dedupe_key,
+       max(prior_attempts, in_batch * coalesce((SELECT attempts - refusals FROM batches WHERE batches.lane = items.lane), 0)) AS attempts
+     FROM items WHERE lane = :lane AND state IN ('waiting', 'held') ORDER BY id`,
+    { lane },
+  );
+  return rows.map(({ id, kind, session_id: sessionId, body, created_at: createdAt, ...row }) => ({
+    id,
+    item: { kind, sessionId, dedupeKey: row.dedupe_key ?? undefined, isHeld: row.state === "held" },
+    body,
+    createdAt,
+    attempts: row.attempts,
+  }));
+}
+
+export function addEntry(
+  sql: Sql,
+  key: LaneKey,
+  { item, body, createdAt, attempts }: MovedEntry,
+  limits: Pick<AddRequest, "holder" | "maxItems" | "maxBytes">,
+): Added {
+  const request = { item: { ...item, body: undefined }, body, now: new Date(createdAt), ...limits };
+  const added = addItem(sql, key, request);
+  if (added.kind === "queued" && attempts > 0)
+    sql.run("UPDATE items SET prior_attempts = :attempts WHERE id = :id", { id: added.id, attempts });
+  return added;
+}
+
+export function discardItems(sql: Sql, key: LaneKey, ids: readonly number[]): void {
+  const lane = findLane(sql, key)?.id;
+  if (lane === undefined) return;
+  for (const id of ids) sql.run("DELETE FROM items WHERE id = :id AND lane = :lane", { id, lane });
+  if (sql.get("SELECT 1 FROM items WHERE lane = :lane AND in_batch = 1", { lane }) === undefined)
+    sql.run("DELETE FROM batches WHERE lane = :lane", { lane });
 }
 
 /** Holders of held items, each once. */

@@ -38,6 +38,10 @@ export type SenderOptions = {
   readonly batchLimit: (kind: string) => number;
   /** Called when the lane is free again after something was sent: other lane objects of this process may wait for that. */
   readonly onFree: () => void;
+  /** A user asked for sending now: the first attempt does not wait for a pause that the server asked for. */
+  readonly isAskedFor?: boolean;
+  /** False: nothing is sent now. */
+  readonly isAllowed?: () => boolean;
 };
 
 export class Sender {
@@ -47,7 +51,9 @@ export class Sender {
   readonly #flushes = new Set<() => void>();
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
-  #sending: { readonly batch: Batch; readonly abort: AbortController } | undefined;
+  #sending:
+    | { readonly batch: Batch; readonly abort: AbortController; readonly ended: Promise<unknown> }
+    | undefined;
   #isClosed = false;
   /** Nothing was tried since the start: pauses of earlier processes do not count, except those that the server asked for. */
   #isFresh = true;
@@ -92,9 +98,21 @@ export class Sender {
     });
   }
 
-  /** Stops a delivery that contains an item for which `isErased` is true. */
-  abortSending(isErased: (id: number) => boolean): void {
-    if (this.#sending?.batch.items.some(({ id }) => isErased(id))) this.#sending.abort.abort();
+  /** Tries again now, whatever the pause: the key was changed. */
+  retryNow(): void {
+    this.#isFresh = true;
+    this.poke();
+  }
+
+  get isSending(): boolean {
+    return this.#sending !== undefined;
+  }
+
+  /** Stops a delivery that contains an item for which `isErased` is true. Resolves when it has ended. */
+  async abortSending(isErased: (id: number) => boolean): Promise<void> {
+    if (!this.#sending?.batch.items.some(({ id }) => isErased(id))) return;
+    this.#sending.abort.abort();
+    await this.#sending.ended;
   }
 
   /** Aborts a running delivery. Resolves when it has ended: until then the lease is kept, so that no other process sends the batch. */
@@ -153,7 +171,8 @@ export class Sender {
   }
 
   #next(): Next {
-    const { database, key, owner, pauses } = this.#options;
+    const { database, key, owner, pauses, isAllowed = () => true } = this.#options;
+    if (!isAllowed()) return { kind: "nothing" };
     const request = {
       owner,
       nowMs: Date.now(),
@@ -179,7 +198,10 @@ export class Sender {
   }
 
   #ignoredPauses(): readonly PauseKind[] {
-    if (this.#isFresh) return ["later", "blocked", "refused"];
+    if (this.#isFresh) {
+      const standard = ["later", "blocked", "refused"] as const;
+      return this.#options.isAskedFor === true ? [...standard, "asked"] : standard;
+    }
     if (this.#flushes.size === 0) return [];
     return this.#mayHurry ? ["later", "refused"] : ["refused"]; // a server that refuses does answer
   }
@@ -218,9 +240,10 @@ export class Sender {
 
   async #send(batch: Batch): Promise<void> {
     const abort = new AbortController();
-    this.#sending = { batch, abort };
+    const ending = this.#outcomeOf(batch, abort.signal);
+    this.#sending = { batch, abort, ended: ending };
     const renewing = setInterval(() => this.#renew(abort), RENEW_MS).unref();
-    const outcome = await this.#outcomeOf(batch, abort.signal);
+    const outcome = await ending;
     await this.#record(batch, outcome);
     clearInterval(renewing);
     this.#sending = undefined;

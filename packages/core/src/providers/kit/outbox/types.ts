@@ -56,8 +56,8 @@ export type Added =
   | { readonly kind: "known" }
   /** The lane holds its limit of items or bytes: this item was refused and counted. */
   | { readonly kind: "full"; readonly reason: string }
-  /** The file cannot be written. */
-  | { readonly kind: "failed"; readonly reason: string };
+  /** `problem`: the file cannot be written now. */
+  | { readonly kind: "failed"; readonly reason: string; readonly problem?: "busy" | "unwritable" };
 
 export type LaneState = {
   readonly waiting: number;
@@ -67,6 +67,7 @@ export type LaneState = {
   readonly refused: number;
   /** Dead letters that were deleted because the lane had more than 1,000 of them, since the file was made. */
   readonly dropped?: number;
+  /** Nothing was delivered since then. */
   readonly lastError?: { readonly message: string; readonly at: string };
   readonly lastDeliveryAt?: string;
   /** The lane waits for a key or a plan. */
@@ -75,7 +76,10 @@ export type LaneState = {
 
 /** The outbox of one provider and one user. */
 export interface OutboxLane {
-  /** Durable when it returns. Never throws. */
+  /**
+   * Durable when it returns, unless the file cannot be written now: then the item is in memory until it can, and its id is negative.
+   * Never throws.
+   */
   add(item: NewItem): Added;
   /** Lets held items of the session go, or of all sessions. */
   release(sessionId?: string): void;
@@ -83,17 +87,30 @@ export interface OutboxLane {
   withdraw(select: (item: OutboxItem) => boolean): number;
   /** Held and waiting items, oldest first. */
   items(): readonly OutboxItem[];
-  /** Starts sending: first what an earlier process left. */
-  start(deliver: Deliver, batchLimit: (kind: string) => number): void;
+  /**
+   * Starts sending: first what an earlier process left. `isAskedFor`: a user's command sends now, so the first attempt does not wait for
+   * a pause that the server asked for.
+   */
+  start(
+    deliver: Deliver,
+    batchLimit: (kind: string) => number,
+    options?: { readonly isAskedFor?: boolean },
+  ): void;
+  /** Tries again at once, whatever the pause: the key was changed. */
+  retryNow(): void;
   /** Waits until everything that is not held was delivered or died, or the lane has to pause, or `ms` are over. Resolves to what is left. */
   flush(ms: number, signal?: AbortSignal): Promise<number>;
   state(): LaneState;
   /** Where an item is now; "gone": it was delivered or erased. A held item is waiting. */
   where(id: number): "waiting" | "dead" | "gone";
+  /** Why the server refused an item that is dead. */
+  refusalOf(id: number): string | undefined;
   /** Erases items, dead ones included, whose text contains `text`; with `isDryRun` only counts. Case-sensitive. Mirrors stay. Throws `HermesError`. */
   forget(text: string, isDryRun: boolean): number;
   /** Erases all items and mirrors of the lane; with `isDryRun` only counts. Throws `HermesError`. */
   eraseAll(isDryRun: boolean): number;
+  /** Resolves when the deliveries of erased items, which `forget` and `eraseAll` abort, have ended: after 2 s in any case, 8 s if another process sends. */
+  erased(): Promise<void>;
   /** What the mirrored entries of the curated memory are called at the server. */
   readonly mirrors: Mirrors;
   /** Stops sending; what is left stays. A running delivery is aborted. */

@@ -4,9 +4,9 @@ import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { setImmediate } from "node:timers/promises";
 import { describeCause } from "../../../lib/index.ts";
+import { PageFile, textOf, type Value } from "../../../lib/sqlite-pages.ts";
 import type { LostRows } from "../../errors.ts";
 import { SCHEMA_VERSION, TABLES } from "../schema.ts";
-import { PageFile, textOf, type Value } from "./file-format.ts";
 import {
   classOfTable,
   indexFamily,

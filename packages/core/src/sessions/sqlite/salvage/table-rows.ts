@@ -1,9 +1,9 @@
 // Rows of a damaged table: how they are stored, which table a record may belong to, and inserting them into a new table.
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { sqliteCode } from "../../../lib/index.ts";
+import type { Value } from "../../../lib/sqlite-pages.ts";
 import { isConstraintFailure } from "../failures.ts";
 import { MESSAGE_COLUMNS, OWN_TABLES, SESSION_COLUMNS, TABLES } from "../schema.ts";
-import type { Value } from "./file-format.ts";
 import type { Row } from "./trees.ts";
 
 // ---- How the rows of a table are stored ----

@@ -1,6 +1,13 @@
 // The b-trees of a damaged file: the pages reachable from a root, the ranges of rowids that are missing, and the leaf pages that
 // a lost page above them made unreachable. Those are found by checking every page of the file.
-import { type Cell, isWholePage, type Page, type PageFile, textOf, type Value } from "./file-format.ts";
+import {
+  type Cell,
+  isWholePage,
+  type Page,
+  type PageFile,
+  textOf,
+  type Value,
+} from "../../../lib/sqlite-pages.ts";
 import type { SchemaRow } from "./table-classes.ts";
 
 /** Rowids greater than `above`, up to and including `upTo`. */
