@@ -325,7 +325,7 @@ describe("erasing", () => {
     await expect(Promise.resolve(provider.forget?.("tea", {}))).rejects.toThrow();
   });
 
-  it.each([{ x: 1 }, [], { memories: null }])("is an error when the list is %j", async (body) => {
+  it.each([[{ x: 1 }], [[]], [{ memories: null }]])("is an error when the list is %j", async (body) => {
     const { fake, provider } = await open();
     fake.fail(200, body);
     await expect(provider.forget?.("tea", {})).rejects.toMatchObject({ failure: { kind: "bad-answer" } });
