@@ -106,12 +106,14 @@ describe.each(["v04", "v03"] as const)("a server %s", (profile) => {
     const ended = await startProvider(fake, home, { limits });
     await vi.waitFor(() => expect(fake.requests).toHaveLength(1)); // its version
     fake.delayNext(400);
+    const isHandled = new Promise((resolve) => setTimeout(resolve, 1_000));
     await ended.turn("first", "one");
     await vi.waitFor(() => expect(fake.requests).toHaveLength(2));
     await ended.provider.shutdown?.({});
     const next = await startProvider(fake, home);
     await next.provider.onSessionEnd?.([], {});
     await next.provider.shutdown?.({});
+    await isHandled;
     expect(said()).toEqual(["user: first", "assistant: one"]);
   });
 
