@@ -140,10 +140,18 @@ describe("tools", () => {
     expect(await call("mem0_profile")).toMatchObject({ count: 1_000, truncated: true });
   });
 
-  it("cut a profile of long texts at a whole memory", async () => {
+  it.each(["x", "🌵", "\u0001"])("cut long texts of %j, and say so", async (character) => {
     const fake = await serve();
-    for (let each = 0; each < 3; each += 1) fake.put({ memory: "x".repeat(40_000), user_id: "hermes-user" });
-    expect(await start(fake).call("mem0_profile")).toMatchObject({ count: 2, truncated: true });
+    for (let each = 0; each < 40; each += 1)
+      fake.put({ memory: `cactus ${each} ${character.repeat(9_000)}`, user_id: "hermes-user" });
+    const { call } = start(fake);
+    const searched = await call("mem0_search", { query: "cactus", top_k: 50 });
+    const [first] = searched.results as readonly { readonly memory: string }[];
+    expect([...(first?.memory ?? "")]).toHaveLength(4_001);
+    for (const answer of [searched, await call("mem0_profile")]) {
+      expect(answer).toMatchObject({ truncated: true });
+      expect(JSON.stringify(answer).length).toBeLessThan(61_000);
+    }
   });
 
   it("store a conclusion word for word with both ids, and say when it is only queued or has failed", async () => {
@@ -335,14 +343,42 @@ describe("erasing", () => {
     expect(fake.table.all()).toHaveLength(1);
   });
 
-  it("says what is left when the server does not list, instead of reporting success", async () => {
+  it.each([[{ message: "hello" }], [{ x: 1 }], [[]], [{ results: [{ x: 1 }] }]])(
+    "fails when the list is %j, instead of reporting success",
+    async (body) => {
+      for (const edition of ["platform", "oss"] as const) {
+        const fake = await serve(edition);
+        const { provider } = start(fake);
+        fake.fail(200, body);
+        expect(await provider.forget?.("code", NEVER)).toMatchObject({ remaining: expect.stringMatching(/does not send/) });
+        expect(await provider.eraseUser?.(NEVER)).toMatchObject({ remaining: expect.stringMatching(/does not send/) });
+      }
+    },
+  );
+
+  it.each([[{ x: 1 }], [[]]])("fails when a deletion is answered with %j", async (body) => {
     const fake = await serve();
+    fake.put({ memory: "the code", user_id: "hermes-user" });
     const { provider } = start(fake);
-    fake.replyNext(1, { status: 200, body: { message: "hello" } });
-    expect(await provider.forget?.("code", NEVER)).toMatchObject({
-      erased: 0,
-      remaining: expect.stringContaining("does not send"),
-    });
+    const isDeletion = ({ method }: { readonly method: string }) => method === "DELETE";
+    for (const erase of [() => provider.forget?.("code", NEVER), () => provider.eraseUser?.(NEVER)]) {
+      const before = fake.requests.filter(isDeletion).length;
+      fake.delayNext(0); // the list
+      fake.replyNext(1, { status: 200, body });
+      expect(await erase()).toMatchObject({ remaining: expect.stringMatching(/does not send/) });
+      expect(fake.requests.filter(isDeletion)).toHaveLength(before + 1);
+      fake.recover();
+    }
+  });
+
+  it("leaves the owner's memory alone for a user who is called like the owner", async () => {
+    const fake = await serve();
+    fake.put({ memory: "the owner's code", user_id: "hermes-user" });
+    const settings = { user_scope: "id" };
+    const { provider, call } = start(fake, { settings, platform: "web", user_id: "hermes-user" });
+    expect(await call("mem0_search", { query: "code" })).toEqual({ result: "No relevant memories found." });
+    expect(await provider.eraseUser?.(NEVER)).toMatchObject({ erased: 0 });
+    expect(fake.memories("hermes-user")).toHaveLength(1);
   });
 });
 

@@ -228,7 +228,7 @@ describe("a self-hosted server", () => {
     },
   );
 
-  it.each([null, {}, "text", ["text"], { results: [1] }])(
+  it.each([[null], [{}], [{ hello: 1 }], ["text"], [[]], [["text"]], [{ results: [1] }]])(
     "that answers %j has stored nothing",
     async (body) => {
       const fake = await serve("oss");

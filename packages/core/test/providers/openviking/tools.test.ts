@@ -93,6 +93,16 @@ describe("viking_search", () => {
       expect(searchResult(odd)).toEqual({ results: [], total: 0 });
   });
 
+  it("cuts an answer that a model cannot use, and says so", () => {
+    const memories = Array.from({ length: 100 }, (_, each) => ({
+      uri: `viking://${each}`,
+      abstract: "🌵".repeat(2_000),
+    }));
+    const answer = searchResult({ memories });
+    expect(answer).toMatchObject({ truncated: true, total: 100 });
+    expect(JSON.stringify(answer).length).toBeLessThan(61_000);
+  });
+
   it("searches below the scope, up to the limit, and deep with the other call", async () => {
     for (const name of ["a", "b", "c"]) put(`viking://resources/docs/${name}.md`, "hot kiln");
     put("viking://resources/other.md", "hot kiln");

@@ -101,6 +101,53 @@ describe.each(["v04", "v03"] as const)("a server %s", (profile) => {
     expect(said()).toEqual(Array(3).fill(["user: yes", "assistant: Done."]).flat());
   });
 
+  it("that handles a request of an ended process late gets its turn once", async () => {
+    const limits = { shutdownMs: 100, pauses: { firstMs: 20, longestMs: 100, blockedMs: 100 } };
+    const ended = await startProvider(fake, home, { limits });
+    await vi.waitFor(() => expect(fake.requests).toHaveLength(1)); // its version
+    fake.delayNext(400);
+    const isHandled = new Promise((resolve) => setTimeout(resolve, 1_000));
+    await ended.turn("first", "one");
+    await vi.waitFor(() => expect(fake.requests).toHaveLength(2));
+    await ended.provider.shutdown?.({});
+    const next = await startProvider(fake, home);
+    await next.provider.onSessionEnd?.([], {});
+    await next.provider.shutdown?.({});
+    await isHandled;
+    expect(said()).toEqual(["user: first", "assistant: one"]);
+  });
+
+  it.each([[{ hello: 1 }], [{ status: "ok" }], [[]], [{ status: "ok", result: [] }]])(
+    "whose writes are answered with %j has stored nothing",
+    async (body) => {
+      const { provider, turn, mirror } = await startProvider(fake, home);
+      await vi.waitFor(() => expect(fake.requests).toHaveLength(1));
+      fake.failWrites(200, body);
+      expect(await mirror("add", "The kiln is blue")).toMatchObject({ stored: false });
+      await turn("first", "one");
+      fake.recover();
+      await provider.onSessionEnd?.([], {});
+      await vi.waitFor(() => expect(fake.archivesOf("session-1", owner())).toBe(1), 8_000);
+      await provider.shutdown?.({});
+      expect(said()).toEqual(["user: first", "assistant: one"]);
+      expect(Object.values(fake.files(owner()))).toContain("The kiln is blue");
+    },
+    20_000,
+  );
+
+  it.each([[{ x: 1 }], [[]], [{ status: "ok" }], [{ status: "ok", result: { x: 1 } }]])(
+    "whose list is %j makes erasing fail",
+    async (body) => {
+      const { provider } = await startProvider(fake, home);
+      await vi.waitFor(() => expect(fake.requests).toHaveLength(1));
+      fake.fail(200, body);
+      const refusal = { failure: { kind: "bad-answer" } };
+      await expect(provider.forget?.("kiln", {})).rejects.toMatchObject(refusal);
+      await expect(provider.eraseUser?.({})).rejects.toMatchObject(refusal);
+      await provider.shutdown?.({});
+    },
+  );
+
   it("keeps entries of the curated memory at places made from their texts", async () => {
     const { provider, mirror } = await startProvider(fake, home);
     expect(await mirror("add", "Fires the kiln")).toEqual({ stored: true });
@@ -187,7 +234,11 @@ describe.each(["v04", "v03"] as const)("a server %s", (profile) => {
         }
     }
     for (const uri of ["viking://", "viking://user", "viking://session/s", "viking://agent/0123456789ab"])
-      expect((await ann.tool("viking_read", { uri })).error).toMatch(/^PERMISSION_DENIED/);
+      for (const level of ["abstract", "overview", "full"])
+        expect((await ann.tool("viking_read", { uri, level })).error).toMatch(/^PERMISSION_DENIED/);
+    for (const path of ["viking://", "viking://user"])
+      for (const action of ["list", "tree", "stat"])
+        expect(JSON.stringify(await ann.tool("viking_browse", { action, path }))).not.toContain("owner");
     for (const { provider } of [ann, own]) await provider.shutdown?.({});
   });
 

@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { InitializeOptions, MemoryProvider } from "../../../src/providers/index.ts";
 import type { NetworkedOptions } from "../../../src/providers/kit/networked/provider.ts";
 import { FakeRetainDb } from "../../fakes/servers/retaindb.ts";
@@ -64,6 +64,18 @@ describe("turns", () => {
     expect(request?.headers["idempotency-key"]).toMatch(/^[0-9a-f-]{36}$/);
   });
 
+  it.each([{ hello: 1 }, { status: "ok" }])("wait while the server answers %j", async (body) => {
+    const { fake, provider, project } = await open();
+    fake.failWrites(200, body);
+    await provider.syncTurn?.("I like tea", "Noted.", OPTIONS);
+    await vi.waitFor(() => expect(fake.requests.length).toBeGreaterThan(1));
+    fake.recover();
+    await vi.waitFor(async () => {
+      await drain(provider);
+      expect(fake.messagesOf(project, "s1").map(({ content }) => content)).toEqual(["I like tea", "Noted."]);
+    });
+  });
+
   it("without a text of the user are not sent", async () => {
     const { fake, provider } = await open();
     await provider.syncTurn?.("  ", "Noted.", OPTIONS);
@@ -83,6 +95,17 @@ describe("turns", () => {
 });
 
 describe("recall", () => {
+  it("fails where the user sees it, in the second turn after the server went off", async () => {
+    const { fake, provider } = await open({ provider: { limits: {} } });
+    await provider.prefetch?.("one", OPTIONS);
+    await fake.stop();
+    await provider.syncTurn?.("one", "1", OPTIONS);
+    await provider.queuePrefetch?.("two", OPTIONS);
+    await expect(provider.prefetch?.("two", OPTIONS)).rejects.toMatchObject({
+      failure: { kind: "unreachable" },
+    });
+  });
+
   it("has the overlay, an answer about the user, and the agent's model", async () => {
     const { fake, provider, project } = await open();
     fake.addMemory(project, { content: "Likes green tea", user_id: "default" });
@@ -303,6 +326,13 @@ describe("erasing", () => {
       erased: 0,
       remaining: expect.stringMatching(/^Nothing was erased at RetainDB: .* 403/),
     });
+  });
+
+  it.each([[{ x: 1 }], [[]], [{ memories: null }]])("is an error when the list is %j", async (body) => {
+    const { fake, provider } = await open();
+    fake.fail(200, body);
+    await expect(provider.forget?.("tea", {})).rejects.toMatchObject({ failure: { kind: "bad-answer" } });
+    await expect(provider.eraseUser?.({})).rejects.toMatchObject({ failure: { kind: "bad-answer" } });
   });
 });
 

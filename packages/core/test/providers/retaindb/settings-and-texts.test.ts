@@ -195,7 +195,17 @@ describe("other texts", () => {
     const long = { memories: Array.from({ length: 500 }, (_, id) => ({ id, content: "y".repeat(1_000) })) };
     const answer = forModel(long);
     expect(answer.truncated).toBe(true);
-    expect(JSON.stringify(answer).length).toBeLessThan(80_000);
+    expect(JSON.stringify(answer).length).toBeLessThan(61_000);
     expect(forModel(undefined)).toEqual({ result: null });
+  });
+
+  it.each(["🌵", "\u0001", '"', "y"])("texts of %j are cut, each and together", (character) => {
+    const memories = Array.from({ length: 40 }, () => ({ content: character.repeat(9_000) }));
+    const answer = forModel({ memories, rest: memories.map(() => 1e300) });
+    expect(answer.truncated).toBe(true);
+    const [first] = answer.memories as { content: string }[];
+    expect(first?.content.length).toBeLessThanOrEqual(4_001);
+    expect(first?.content).toMatch(/…$/);
+    expect(JSON.stringify(answer).length).toBeLessThan(61_000);
   });
 });

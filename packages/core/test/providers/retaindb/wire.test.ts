@@ -1,7 +1,8 @@
 // The requests of RetainDB: equal to the recorded ones of the vendor's client, and in the variant that each edition has.
 import { describe, expect, it, onTestFinished } from "vitest";
+import { memoryIdIn } from "../../../src/providers/bundled/retaindb/answers.ts";
 import { RetainDbError } from "../../../src/providers/bundled/retaindb/failure.ts";
-import { memoryIdIn, type NewMemory, RetainDbWire } from "../../../src/providers/bundled/retaindb/wire.ts";
+import { type NewMemory, RetainDbWire } from "../../../src/providers/bundled/retaindb/wire.ts";
 import { Breaker } from "../../../src/providers/kit/breaker.ts";
 import { createHttpClient } from "../../../src/providers/kit/http.ts";
 import { readRecordings } from "../../fakes/servers/recordings.ts";
@@ -195,12 +196,48 @@ describe("editions", () => {
     expect(fake.memories("u1").map(({ content }) => content)).toEqual(["likes tea", "likes tea", "hello"]);
   });
 
-  it.each([[["a", "list"]], [{ success: false, error: "no" }], ["text"]])(
-    "an answer that does not confirm a write is an error: %j",
+  const FOREIGN: readonly (readonly [unknown])[] = [
+    [["a", "list"]],
+    [[]],
+    [{ success: false, error: "no" }],
+    [{ hello: 1 }],
+    [null],
+    ["text"],
+  ];
+
+  it.each(FOREIGN)("an answer that does not confirm a write is an error: %j", async (body) => {
+    const { fake, wire } = await open();
+    fake.fail(200, body);
+    const messages = [{ role: "user", content: "hello", timestamp: TIME }];
+    const refusal = { failure: { kind: "bad-answer" } };
+    await expect(wire.add(MEMORY, "k", never)).rejects.toMatchObject(refusal);
+    await expect(wire.ingest("s", { user: "u1", messages }, "k", never)).rejects.toMatchObject(refusal);
+    await expect(wire.seed("text", "soul_md", "k", never)).rejects.toMatchObject(refusal);
+    await expect(wire.delete("m1", never)).rejects.toMatchObject(refusal);
+    await expect(wire.deleteFile("f1", never)).rejects.toMatchObject(refusal);
+  });
+
+  const NO_LISTS: typeof FOREIGN = [
+    ...FOREIGN,
+    [{ memories: "none" }],
+    [{ memories: [1], results: [1], files: [1] }],
+  ];
+
+  it.each(NO_LISTS)("an answer that is no list is an error: %j", async (body) => {
+    const { fake, wire } = await open();
+    fake.fail(200, body);
+    const refusal = { failure: { kind: "bad-answer" } };
+    await expect(wire.profile(never)).rejects.toMatchObject(refusal);
+    await expect(wire.search("q", 3, "s", never)).rejects.toMatchObject(refusal);
+    await expect(wire.listFiles("", 3, never)).rejects.toMatchObject(refusal);
+  });
+
+  it.each([{ job_id: "j1" }, { memories_created: 0 }, { success: true }])(
+    "an ingest is confirmed by %j",
     async (body) => {
       const { fake, wire } = await open();
-      fake.replyNext(1, { status: 200, body });
-      await expect(wire.add(MEMORY, "k", never)).rejects.toMatchObject({ failure: { kind: "bad-answer" } });
+      fake.fail(200, body);
+      expect(await wire.ingest("s", { user: "u1", messages: [] }, "k", never)).toEqual(body);
     },
   );
 });

@@ -517,6 +517,24 @@ describe("tools", () => {
     expect(posts("/v4/search").map((body) => (body as { limit: number }).limit)).toEqual([20, 1, 7, 5]);
   });
 
+  it("cut long texts, each and together, and say so", async () => {
+    const provider = await start();
+    for (let each = 0; each < 30; each += 1) {
+      const memory = `kiln ${each} ${"🌵".repeat(9_000)}`;
+      fake.store.addMemory({ memory, containerTag: "hermes", documentId: "d" });
+    }
+    const facts = Array.from({ length: 90 }, (_, each) => `${each} ${"y".repeat(1_900)}`);
+    fake.setProfile("hermes", { static: facts, dynamic: [] });
+    for (const [name, args] of [
+      ["supermemory_search", { query: "kiln", limit: 20 }],
+      ["supermemory_profile", {}],
+    ] as const) {
+      const answer = await call(provider, name, args);
+      expect(answer).toMatchObject({ truncated: true });
+      expect(JSON.stringify(answer).length).toBeLessThan(61_000);
+    }
+  });
+
   it("forget by id, by query, and not when nothing is similar", async () => {
     const provider = await start();
     for (const content of ["Green tea is in the kitchen", "The crane is blue", "The kiln is hot"])
@@ -666,6 +684,33 @@ describe("erasing", () => {
     fake.store.addMemory({ memory: SECRET, containerTag: "hermes", documentId: "of_another_text" });
     expect(await provider.forget?.(SECRET, {})).toMatchObject({ erased: 2 });
     expect(fake.store.live("hermes")).toEqual([]);
+  });
+
+  it.each([[{ x: 1 }], [[]], [{ memories: null }], [{ memories: [{ x: 1 }] }]])(
+    "fails when the list is %j, instead of reporting success",
+    async (body) => {
+      const provider = await start();
+      fake.fail(200, body);
+      const refusal = { failure: { kind: "bad-answer" } };
+      await expect(provider.forget?.(SECRET, {})).rejects.toMatchObject(refusal);
+      await expect(provider.eraseUser?.({})).rejects.toMatchObject(refusal);
+      fake.recover();
+      fake.delayNext(0); // the list; then the search
+      fake.replyNext(1, { status: 200, body });
+      await expect(provider.forget?.(SECRET, {})).rejects.toMatchObject(refusal);
+    },
+  );
+
+  it.each([[{ x: 1 }], [[]]])("fails when a deletion is answered with %j", async (body) => {
+    const provider = await start();
+    await provider.onMemoryWrite?.("add", "memory", `The ${SECRET}`, {});
+    for (const erase of [() => provider.forget?.(SECRET, {}), () => provider.eraseUser?.({})]) {
+      fake.delayNext(0); // the list
+      fake.replyNext(1, { status: 200, body });
+      await expect(erase()).rejects.toMatchObject({ failure: { kind: "bad-answer" } });
+      fake.recover();
+    }
+    expect(fake.documents("hermes")).toHaveLength(1);
   });
 
   it("says what is left where containers cannot be deleted", async () => {

@@ -165,4 +165,24 @@ describe("containers", () => {
     const off = settingsOf({ ...file, enable_custom_container_tags: false });
     expect(containersOf(off, { identity: "default", user: undefined }).custom).toEqual([]);
   });
+
+  it("of a user are never the owner's, whatever the user is called", () => {
+    const files = [
+      { user_scope: "id", container_tag: "{user}" },
+      {
+        user_scope: "id",
+        container_tag: "notes",
+        enable_custom_container_tags: true,
+        custom_containers: ["notes_hermes"],
+      },
+    ];
+    for (const file of files) {
+      const of = (user: string | undefined) => {
+        const { primary, custom } = containersOf(settingsOf(file), { identity: "default", user });
+        return [primary, ...custom].map(({ tag }) => tag);
+      };
+      const owners = of(undefined);
+      for (const tag of of("hermes")) expect(owners).not.toContain(tag);
+    }
+  });
 });

@@ -1,5 +1,5 @@
 // Settings of Mem0: `<home>/mem0.json` over the environment over defaults. Also who a memory belongs to at Mem0.
-import { pyStrip, withoutUndefined } from "../../../lib/index.ts";
+import { pyStrip, sha256, withoutUndefined } from "../../../lib/index.ts";
 import type { ConfigField } from "../../contract.ts";
 import { type IdRules, safeId } from "../../kit/networked/identity.ts";
 import type { CommonSettings, Place } from "../../kit/networked/service.ts";
@@ -176,12 +176,15 @@ export type Owner = {
 /** Mem0 refuses blanks in ids; nothing is known about other characters, so phone numbers and addresses stay as they are. */
 const ID_RULES: IdRules = { foreign: /[\s\p{C}]/u, replacement: "-", maxChars: 128 };
 
-/** `user` as in `ConnectionContext`. */
+/** `user` as in `ConnectionContext`. No user of a gateway gets the owner's ids, whatever name they have chosen. */
 export function ownerOf({ userId, agentId, userScope }: Mem0Settings, user: string | undefined): Owner {
   const isAgentOwn = userScope !== "id";
   if (user === undefined) return { userId, agentId, isAgentOwn };
   const id = safeId(user, ID_RULES);
-  if (userScope === "id") return { userId: id, agentId, isAgentOwn };
+  if (userScope === "id") {
+    const own = id === userId ? `${id}-${sha256(user).slice(0, 12)}` : id;
+    return { userId: own, agentId, isAgentOwn };
+  }
   return { userId: `${userId}:${id}`, agentId: `${agentId}:${id}`, isAgentOwn };
 }
 

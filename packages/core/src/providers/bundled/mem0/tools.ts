@@ -1,5 +1,5 @@
 // The tools `mem0_profile`, `mem0_search` and `mem0_conclude`: schemas, arguments, answers.
-import { codePointLength } from "../../../lib/index.ts";
+import { codePointLength, takeCodePoints } from "../../../lib/index.ts";
 import { outgoing } from "../../kit/networked/outgoing.ts";
 import { type ServiceTool, ToolRefusal } from "../../kit/networked/service.ts";
 import { readBoolean, readNumber } from "../../kit/settings.ts";
@@ -15,8 +15,11 @@ export type UserMemory = {
 
 const TOP_K = { standard: 10, min: 1, max: 50 };
 
-/** Longest list of memories in one answer, in characters. */
-const PROFILE_CHARS = 100_000;
+/** Longest text of one memory, and of all in one answer, in characters. */
+const MEMORY_CHARS = 4_000;
+const ANSWER_CHARS = 60_000;
+/** What a result of a search has around its text. */
+const RESULT_CHARS = 50;
 
 type Arguments = Readonly<Record<string, unknown>>;
 
@@ -54,11 +57,10 @@ export function mem0Tools(memory: UserMemory): readonly ServiceTool[] {
       run: async (args, signal) => {
         const query = requiredText(args, "query");
         const found = await memory.search(query, searchOf(args), signal);
-        const results = found
-          .filter(({ text }) => text !== "")
-          .map(({ text, score }) => ({ memory: text, score }));
+        const { shown, isCut } = fitted(found, RESULT_CHARS);
+        const results = shown.map(({ text, score }) => ({ memory: text, score }));
         if (results.length === 0) return { result: "No relevant memories found." };
-        return { results, count: results.length };
+        return { results, count: results.length, ...(isCut ? { truncated: true } : {}) };
       },
     },
     {
@@ -86,19 +88,34 @@ export function mem0Tools(memory: UserMemory): readonly ServiceTool[] {
   ];
 }
 
-/** As many whole memories as fit. */
-function profileAnswer({ memories, isWhole }: Listing): object {
-  const texts = memories.map(({ text }) => text).filter((text) => text !== "");
-  if (texts.length === 0) return { result: "No memories stored yet." };
-  const shown: string[] = [];
-  let room = PROFILE_CHARS;
-  for (const text of texts) {
-    room -= codePointLength(text) + 1;
+/** Those with a text, as many as fit, each shortened. `around`: what each takes beside its text. */
+function fitted(
+  memories: readonly Memory[],
+  around: number,
+): { readonly shown: readonly Memory[]; readonly isCut: boolean } {
+  const filled = memories.filter(({ text }) => text !== "");
+  const shown: Memory[] = [];
+  let room = ANSWER_CHARS;
+  let isCut = false;
+  for (const memory of filled) {
+    const text = shortened(memory.text);
+    room -= JSON.stringify(text).length + around; // as the model gets it
     if (room < 0) break;
-    shown.push(text);
+    isCut ||= text !== memory.text;
+    shown.push({ ...memory, text });
   }
-  const isCut = !isWhole || shown.length < texts.length;
-  return { result: shown.join("\n"), count: shown.length, ...(isCut ? { truncated: true } : {}) };
+  return { shown, isCut: isCut || shown.length < filled.length };
+}
+
+function shortened(text: string): string {
+  return codePointLength(text) <= MEMORY_CHARS ? text : `${takeCodePoints(text, MEMORY_CHARS)}…`;
+}
+
+function profileAnswer({ memories, isWhole }: Listing): object {
+  const { shown, isCut } = fitted(memories, 0);
+  if (shown.length === 0) return { result: "No memories stored yet." };
+  const result = shown.map(({ text }) => text).join("\n");
+  return { result, count: shown.length, ...(isCut || !isWhole ? { truncated: true } : {}) };
 }
 
 function searchOf({ top_k, rerank }: Arguments): Search {

@@ -138,14 +138,9 @@ export class PlatformApi implements Mem0Api {
   }
 
   readonly removeAllOf = async (userId: string, signal: AbortSignal): Promise<void> => {
-    await this.#http.send({
-      method: "DELETE",
-      path: "/v1/memories/",
-      query: { user_id: userId },
-      expects: "nothing",
-      isRepeatable: true,
-      signal,
-    });
+    const path = "/v1/memories/";
+    const query = { user_id: userId };
+    confirmed(await this.#http.send({ method: "DELETE", path, query, isRepeatable: true, signal }), path);
   };
 
   async check(signal: AbortSignal): Promise<string> {
@@ -193,7 +188,7 @@ export class SelfHostedApi implements Mem0Api {
       json: addBody(memory),
       signal,
     });
-    if (!isListing(answer)) throw noList("POST /memories", true);
+    if (!isResult(answer)) throw noList("POST /memories", true);
     return { state: "stored", eventId: "" };
   }
 
@@ -281,7 +276,7 @@ function addedIn(answer: unknown): Added {
     });
   if (state !== "unknown") return { state, eventId };
   if (eventId !== "") return { state: "queued", eventId };
-  if (Array.isArray(fields.results)) return { state: "stored", eventId };
+  if (isResult(answer)) return { state: "stored", eventId };
   throw noList("POST /v3/memories/add/", true);
 }
 
@@ -289,7 +284,7 @@ function stateIn({ status }: Fields): EventState {
   const word = textIn(status).toUpperCase();
   if (word === "SUCCEEDED") return "stored";
   if (word === "FAILED") return "failed";
-  return word === "" ? "unknown" : "queued"; // PENDING, RUNNING
+  return ["PENDING", "RUNNING", "QUEUED", "PROCESSING"].includes(word) ? "queued" : "unknown";
 }
 
 function noList(call: string, mayHaveHappened = false): ServiceError {
@@ -302,10 +297,15 @@ function listIn(answer: unknown): unknown {
   return isRecord(answer) ? answer.results : answer;
 }
 
-/** Whether the answer is a list of memories and nothing else. */
-function isListing(answer: unknown): boolean {
+/** Whether the answer is a list. A bare `[]` proves nothing: Mem0 says `{results: []}`. */
+function isResult(answer: unknown): boolean {
   const list = listIn(answer);
-  return Array.isArray(list) && list.every(isRecord);
+  return Array.isArray(list) && list.every(isRecord) && (list !== answer || list.length > 0);
+}
+
+/** Whether the answer is a list of stored memories and nothing else. */
+function isListing(answer: unknown): boolean {
+  return isResult(answer) && recordsOf(listIn(answer)).every(({ id }) => textIn(id) !== "");
 }
 
 /** The memories in the answer, as far as it has some. */
@@ -337,12 +337,12 @@ function isWanted(memory: Memory, { userId, agentId, marks = {} }: Filter): bool
 }
 
 async function removed(http: HttpClient, path: string, signal: AbortSignal): Promise<void> {
-  const answer = await http.request({
-    method: "DELETE",
-    path,
-    expects: "nothing",
-    isRepeatable: true,
-    signal,
-  });
-  if (!answer.ok && answer.error.kind !== "not-found") throw new ServiceError(answer.error);
+  const answer = await http.request({ method: "DELETE", path, isRepeatable: true, signal });
+  if (answer.ok) confirmed(answer.value, path);
+  else if (answer.error.kind !== "not-found") throw new ServiceError(answer.error);
+}
+
+/** Mem0 answers a deletion with a `message`, or with nothing. */
+function confirmed(answer: unknown, path: string): void {
+  if (answer !== undefined && textIn(fieldsOf(answer).message) === "") throw noList(`DELETE ${path}`, true);
 }

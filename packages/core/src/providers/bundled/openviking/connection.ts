@@ -25,6 +25,8 @@ import { findBody, vikingTools } from "./tools.ts";
 export type VikingTimes = {
   /** Between two checks while the server cannot be reached. */
   readonly recheckMs?: number;
+  /** Before messages that may have arrived are looked for. */
+  readonly settleMs?: number;
 };
 
 const RECHECK_MS = 30_000;
@@ -50,14 +52,14 @@ export class VikingConnection implements Connection {
   constructor(
     settings: VikingSettings,
     context: ConnectionContext,
-    { recheckMs = RECHECK_MS }: VikingTimes = {},
+    { recheckMs = RECHECK_MS, settleMs }: VikingTimes = {},
   ) {
     this.#settings = settings;
     this.#outbox = context.outbox;
     this.#sessionId = context.sessionId;
     this.#server = new VikingServer(settings, context);
     this.#memories = new VikingMemories(this.#server, settings);
-    this.#sessions = new VikingSessions(this.#server);
+    this.#sessions = new VikingSessions(this.#server, settleMs);
     this.tools = vikingTools({
       server: this.#server,
       memories: this.#memories,

@@ -1,6 +1,6 @@
 // Erasing at OpenViking: files of the user that contain a text, and conversations. All files are read, because search finds by meaning.
 import type { ForgetReport } from "../../contract.ts";
-import { recordsOf, textIn } from "../../kit/networked/answers.ts";
+import { textIn } from "../../kit/networked/answers.ts";
 import { isMissing, type VikingMemories } from "./memories.ts";
 import type { VikingServer } from "./server.ts";
 import type { VikingSessions } from "./sessions.ts";
@@ -99,14 +99,14 @@ async function entriesBelow(
   isRecursive: boolean,
 ): Promise<readonly Entry[]> {
   try {
-    const list = await server.call({
+    const list = await server.list({
       method: "GET",
       path: "/api/v1/fs/ls",
       query: { uri, recursive: isRecursive, node_limit: MAX_ENTRIES },
       maxBytes: 64 * 2 ** 20,
       signal,
     });
-    return recordsOf(list)
+    return list
       .map((entry) => ({ uri: textIn(entry.uri), isFolder: isFolder(entry) }))
       .filter((entry) => entry.uri.startsWith(`${uri}/`));
   } catch (cause) {

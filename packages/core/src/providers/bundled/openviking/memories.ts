@@ -60,7 +60,7 @@ export class VikingMemories {
   ): Promise<{ readonly uri: string; readonly answer: unknown }> {
     const uri = await this.uriOf(place);
     try {
-      const answer = await this.#server.call({
+      const answer = await this.#server.record({
         method: "POST",
         path: "/api/v1/content/write",
         json: { uri, content: place.text, mode: "create", wait: isIndexed },

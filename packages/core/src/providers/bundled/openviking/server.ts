@@ -109,6 +109,21 @@ export class VikingServer {
     return this.#opened(call, answer.value);
   }
 
+  /** The result of a call that answers with an object. `{status: "ok"}` alone is what many other servers say, too. Throws `ServiceError`. */
+  async record(call: HttpCall): Promise<Fields> {
+    const result = await this.call(call);
+    if (isRecord(result)) return result;
+    throw this.#foreign(call);
+  }
+
+  /** The objects that a call lists, in `key` of its result or as its result. Throws `ServiceError`. */
+  async list(call: HttpCall, key?: string): Promise<readonly Fields[]> {
+    const result = await this.call(call);
+    const list = key === undefined ? result : fieldsOf(result)[key];
+    if (Array.isArray(list) && list.every(isRecord)) return list;
+    throw this.#foreign(call);
+  }
+
   async #askHealth(ignoresBreaker: boolean | undefined): Promise<ServerInfo> {
     const answer = await this.#http.request({
       method: "GET",
@@ -173,15 +188,19 @@ export class VikingServer {
   }
 
   /** The `result`. An answer without the envelope is not from OpenViking: taken for success, it would lose a write. */
-  #opened({ method, path }: HttpCall, answer: unknown): unknown {
+  #opened(call: HttpCall, answer: unknown): unknown {
     const { status, result, error } = fieldsOf(answer);
-    const what = `${method} ${path}`;
     if (status === "ok") return result;
-    if (status !== "error")
-      throw failed("bad-answer", `The answer to ${what} from ${this.endpoint} is not one of OpenViking.`);
+    if (status !== "error") throw this.#foreign(call);
+    const what = `${call.method} ${call.path}`;
     const words = this.#redact(errorWords({ error }) ?? "an error without a message");
     const kind = kindOf(textIn(fieldsOf(error).code));
     throw failed(kind, `OpenViking answered ${what} with ${words}`, words, answer);
+  }
+
+  #foreign({ method, path }: HttpCall): ServiceError {
+    const what = `The answer to ${method} ${path} from ${this.endpoint}`;
+    return failed("bad-answer", `${what} is not one of OpenViking. Check OPENVIKING_ENDPOINT.`);
   }
 }
 

@@ -1,5 +1,6 @@
 // Conversations at OpenViking: messages are posted to a session, and a commit lets the server make memories of them. The wire has no
 // idempotency key. Before messages are posted again, the session is asked for what it has, so that each arrives once.
+import { pause } from "../../kit/deadline.ts";
 import { ServiceError, segment } from "../../kit/http.ts";
 import { type Fields, fieldsOf, numberIn, recordsOf, textIn } from "../../kit/networked/answers.ts";
 import { isMissing } from "./memories.ts";
@@ -28,8 +29,12 @@ const CHECK_BYTES = 64 * 2 ** 20;
 /** As the official client asks; the newest messages are within it. */
 const TOKEN_BUDGET = 128_000;
 
+/** How long a request that was cut off may still take at the server before it is looked for. */
+const SETTLE_MS = 1_000;
+
 export class VikingSessions {
   readonly #server: VikingServer;
+  readonly #settleMs: number;
   /** Sessions that this process has posted to. */
   readonly #posted = new Set<string>();
   /** How many messages a session had after our last post, if that succeeded. */
@@ -39,8 +44,9 @@ export class VikingSessions {
   /** The server has answered single posts and no batches. */
   #hasNoBatch = false;
 
-  constructor(server: VikingServer) {
+  constructor(server: VikingServer, settleMs = SETTLE_MS) {
     this.#server = server;
+    this.#settleMs = settleMs;
   }
 
   /** Whether this process has posted to the session, so that the server knows it. */
@@ -53,7 +59,7 @@ export class VikingSessions {
     if (!post.isRepeated)
       this.#before.set(sessionId, { postId: post.id, count: this.#counts.get(sessionId) });
     this.#counts.delete(sessionId); // unknown until this post has succeeded
-    const arrived = post.isRepeated ? await this.#arrived(sessionId, messages, post) : 0;
+    const arrived = post.isRepeated ? await this.#settled(sessionId, messages, post) : 0;
     let count: number | undefined;
     for (const part of inParts(messages.slice(arrived)))
       count = await this.#postPart(sessionId, part, post.signal);
@@ -69,7 +75,7 @@ export class VikingSessions {
     signal: AbortSignal,
   ): Promise<number | undefined> {
     const send = async (path: string, json: unknown) =>
-      numberIn(fieldsOf(await this.#server.call({ method: "POST", path, json, signal })).message_count);
+      numberIn((await this.#server.record({ method: "POST", path, json, signal })).message_count);
     const { wire } = await this.#server.info();
     const path = `${pathOf(sessionId)}/messages`;
     if (wire !== "0.3" && !this.#hasNoBatch) {
@@ -83,6 +89,14 @@ export class VikingSessions {
     for (const message of messages) count = await send(path, message);
     this.#hasNoBatch = true;
     return count;
+  }
+
+  /** Gives a request of a killed process, or one that was cut off, the time to be handled; then looks twice, the second time right before more is sent. */
+  async #settled(sessionId: string, messages: readonly Message[], post: Post): Promise<number> {
+    await this.#server.info(); // nobody waits for a server that is off
+    await pause(this.#settleMs, post.signal);
+    const arrived = await this.#arrived(sessionId, messages, post);
+    return arrived === messages.length ? arrived : await this.#arrived(sessionId, messages, post);
   }
 
   /** How many of the messages, from the first on, the session has already. */
@@ -106,21 +120,21 @@ export class VikingSessions {
 
   /** Those that were not committed yet, oldest first. */
   async #openMessages(sessionId: string, signal: AbortSignal): Promise<readonly Fields[]> {
-    const context = await this.#server.call({
+    const call = {
       method: "GET",
       path: `${pathOf(sessionId)}/context`,
       query: { token_budget: TOKEN_BUDGET },
       maxBytes: CHECK_BYTES,
       signal,
-    });
-    return recordsOf(fieldsOf(context).messages);
+    } as const;
+    return await this.#server.list(call, "messages");
   }
 
   /** The server makes memories of what was posted since the last commit. Nothing to do for a session that does not exist. */
   async commit(sessionId: string, signal: AbortSignal): Promise<void> {
     try {
       // A second commit is answered with `skipped`.
-      await this.#server.call({
+      await this.#server.record({
         method: "POST",
         path: `${pathOf(sessionId)}/commit`,
         json: {},
@@ -136,7 +150,7 @@ export class VikingSessions {
   /** Those of the user, and how many more there are that may be anyone's: some servers keep sessions for the whole account. */
   async list(signal: AbortSignal): Promise<{ readonly ids: readonly string[]; readonly unclear: number }> {
     const { user } = await this.#server.info();
-    const list = recordsOf(await this.#server.call({ method: "GET", path: "/api/v1/sessions", signal }));
+    const list = await this.#server.list({ method: "GET", path: "/api/v1/sessions", signal });
     const owned = (owner: string | undefined) =>
       list
         .filter(({ uri }) => ownerOfSession(textIn(uri)) === owner)

@@ -26,6 +26,8 @@ const MAX_LIMIT = 100;
 const MAX_RELATED = 3;
 const MAX_ENTRIES = 50;
 const MAX_ABSTRACT_CHARS = 1_000;
+/** Of all results of a search. */
+const MAX_ANSWER_CHARS = 60_000;
 /** Less than the manager's deadline for a tool. */
 const LONGEST_CALL_MS = 110_000;
 
@@ -108,7 +110,7 @@ async function search({ server, sessionId }: Deps, args: Fields, signal: AbortSi
 export function searchResult(
   answer: unknown,
   isVisible: (uri: string) => boolean = () => true,
-): { readonly results: readonly object[]; readonly total: number } {
+): { readonly results: readonly object[]; readonly total: number; readonly truncated?: boolean } {
   const found = fieldsOf(answer);
   const groups = [
     ["memory", found.memories],
@@ -134,7 +136,19 @@ export function searchResult(
       };
     });
   const hidden = all.length - results.length;
-  return { results, total: Math.max(results.length, (numberIn(found.total) ?? 0) - hidden) };
+  const total = Math.max(results.length, (numberIn(found.total) ?? 0) - hidden);
+  const shown = fitting(results);
+  return { results: shown, total, ...(shown.length < results.length ? { truncated: true } : {}) };
+}
+
+/** As many as an answer has room for. */
+function fitting(results: readonly object[]): readonly object[] {
+  let room = MAX_ANSWER_CHARS;
+  const end = results.findIndex((result) => {
+    room -= JSON.stringify(result).length;
+    return room < 0;
+  });
+  return end === -1 ? results : results.slice(0, end);
 }
 
 // ---- viking_read ----
@@ -208,10 +222,12 @@ async function browse(deps: Deps, args: Fields, signal: AbortSignal): Promise<ob
   const isVisible = await deps.server.visibility();
   if (!isVisible(path) && !isContainer(path)) throw ofAnother(path);
   const result = await get(deps, `fs/${action === "list" ? "ls" : action}`, path, signal);
-  if (action === "stat") return isVisible(path) ? fieldsOf(result) : { ...fieldsOf(result), abstract: "" };
+  // Summaries of a folder that all users have in common are made of everybody's texts.
+  if (action === "stat")
+    return isVisible(path) ? fieldsOf(result) : { ...shownEntry(fieldsOf(result)), uri: path, abstract: "" };
   const entries = entriesOf(result)
     .map(shownEntry)
-    .filter(({ uri }) => isVisible(uri) || isContainer(uri))
+    .filter(({ uri }) => isVisible(uri) || (uri !== "" && isContainer(uri)))
     .map((entry) => (isVisible(entry.uri) ? entry : { ...entry, abstract: "" }));
   return { path, entries: entries.slice(0, MAX_ENTRIES) };
 }

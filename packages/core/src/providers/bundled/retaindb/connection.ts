@@ -20,6 +20,7 @@ import type {
 } from "../../kit/networked/service.ts";
 import type { Batch, Delivery, NewItem } from "../../kit/outbox/outbox.ts";
 import { readSettings as readFile, writeSettings } from "../../kit/settings.ts";
+import { memoryIdIn } from "./answers.ts";
 import { errorText } from "./failure.ts";
 import { eraseFiles, type FilePlace, fileTools } from "./file-tools.ts";
 import { countRows, moveRows, type TurnBody } from "./python-queue.ts";
@@ -27,7 +28,7 @@ import { type RetainDbSettings, SETTINGS_FILE } from "./settings.ts";
 import { contentOf, levelFor, overlayOf, promptBlock, selfModelOf, synthesisOf } from "./texts.ts";
 import { DEFAULT_IMPORTANCE, memoryTools } from "./tools.ts";
 import { type Memory, UserMemories } from "./user-memories.ts";
-import { MEMORY_UNITS, memoryIdIn, RetainDbWire, TIMEOUT_MS } from "./wire.ts";
+import { BESIDE, MEMORY_UNITS, RetainDbWire, TIMEOUT_MS } from "./wire.ts";
 
 /** The user of the Python edition when it is given none: the owner of the home. */
 const OWNER = "default";
@@ -109,7 +110,7 @@ export class RetainDbConnection implements Connection {
     const question = isAsking ? this.#wire.ask(query, levelFor(codePointLength(query)), signal) : undefined;
     const [found, profile, model, answer] = await Promise.allSettled([
       this.#wire.context(query, sessionId, signal),
-      this.#wire.profile(signal),
+      this.#wire.profile(signal, BESIDE),
       this.#wire.agentModel(signal),
       shownInTurn === turn ? inTime(question, WAITING_USER_MS) : question,
     ]);

@@ -108,39 +108,55 @@ export function cutUnits(text: string, units: number): string {
 
 // ---- Answers of tools ----
 
-const ANSWER_CHARS = 60_000;
+/** Of the whole answer as JSON, in UTF-16 units. */
+const ANSWER_UNITS = 60_000;
+/** Of each text in it. */
+const TEXT_UNITS = 4_000;
 const LIST_ITEMS = 200;
 /** Numbers for machines: vectors, traces, timings. */
 const INTERNAL = /embedding|vector|^(?:trace_id|span_id|latency_ms|context_hash|cache_hit|debug|timings?)$/i;
 
 /** The server's answer without internals, and no longer than a model can use; `truncated` is added when something was left out. */
-export function forModel(answer: unknown): Record<string, unknown> {
-  const budget = { left: ANSWER_CHARS, isCut: false };
+export function forModel(answer: unknown, units = ANSWER_UNITS): Record<string, unknown> {
+  const budget = { left: units, isCut: false };
   const value = trim(answer, budget);
   const fields = isRecord(value) ? value : { result: value ?? null };
   return budget.isCut ? { ...fields, truncated: true } : fields;
 }
 
-function trim(value: unknown, budget: { left: number; isCut: boolean }): unknown {
-  if (typeof value === "string") {
-    const kept = takeCodePoints(value, Math.max(0, budget.left));
-    budget.isCut ||= kept !== value;
-    budget.left -= kept.length;
-    return kept;
-  }
+type Budget = { left: number; isCut: boolean };
+
+function trim(value: unknown, budget: Budget): unknown {
   if (Array.isArray(value)) {
     const kept: unknown[] = [];
     for (const item of value.slice(0, LIST_ITEMS)) {
       if (budget.left <= 0) break;
+      budget.left -= 1; // the comma
       kept.push(trim(item, budget));
     }
     budget.isCut ||= kept.length < value.length;
     return kept;
   }
   if (isRecord(value)) {
-    const kept = Object.entries(value).filter(([key]) => !INTERNAL.test(key));
-    budget.left -= kept.reduce((sum, [key]) => sum + key.length + 4, 0);
-    return Object.fromEntries(kept.map(([key, each]) => [key, trim(each, budget)]));
+    const kept: [string, unknown][] = [];
+    for (const [key, each] of Object.entries(value)) {
+      if (INTERNAL.test(key)) continue;
+      budget.left -= JSON.stringify(key).length + 2;
+      if (budget.left > 0) kept.push([key, trim(each, budget)]);
+      else budget.isCut = true;
+    }
+    return Object.fromEntries(kept);
   }
-  return value;
+  const kept = typeof value === "string" ? shortened(value, budget) : value;
+  budget.left -= JSON.stringify(kept ?? null).length;
+  return kept;
+}
+
+/** JSON writes a character with up to six units. */
+function shortened(text: string, budget: Budget): string {
+  const isRoomy = JSON.stringify(text).length <= budget.left;
+  const units = isRoomy ? TEXT_UNITS : Math.min(TEXT_UNITS, Math.floor(Math.max(0, budget.left) / 6));
+  if (text.length <= units) return text;
+  budget.isCut = true;
+  return `${cutUnits(text, units)}…`;
 }

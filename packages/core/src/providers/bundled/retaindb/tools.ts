@@ -11,6 +11,8 @@ import { MEMORY_UNITS, type MemoryType, type RetainDbWire } from "./wire.ts";
 export const DEFAULT_IMPORTANCE = 0.7;
 const DEFAULT_TOP_K = 8;
 const MAX_TOP_K = 20;
+/** Leaves room for the overlay, which has at most ten lines. */
+const RAW_UNITS = 50_000;
 /** Longer than any id of the server. */
 const ID_CHARS = 200;
 const MEMORY_TYPES: readonly MemoryType[] = [
@@ -67,7 +69,7 @@ export function memoryTools(wire: RetainDbWire, { sessionId, owns }: Session): r
           wire.context(query, sessionId(), signal),
           wire.profile(signal),
         ]);
-        return { context: overlayOf(profile, found).text, raw: forModel(found) };
+        return { context: overlayOf(profile, found).text, raw: forModel(found, RAW_UNITS) };
       },
     }),
     tool({

@@ -1,10 +1,19 @@
 // The requests of RetainDB. The service, the open server and the local edition have different paths for some of them; which one a server
 // has is learned from 404 and 405 and remembered for its address.
 
-import { isRecord } from "../../../lib/index.ts";
-import { type HttpCall, type HttpClient, type HttpFailure, segment } from "../../kit/http.ts";
-import { fieldsOf, textIn } from "../../kit/networked/answers.ts";
-import { errorText, RetainDbError } from "./failure.ts";
+import { type HttpClient, type HttpFailure, segment } from "../../kit/http.ts";
+import { fieldsOf } from "../../kit/networked/answers.ts";
+import {
+  type Call,
+  hasList,
+  isDeleted,
+  isIngested,
+  isSeed,
+  isStored,
+  isUploaded,
+  proven,
+} from "./answers.ts";
+import { RetainDbError } from "./failure.ts";
 import { cutUnits, type ReasoningLevel } from "./texts.ts";
 
 export const TIMEOUT_MS = {
@@ -27,6 +36,12 @@ const CONTEXT_TOKENS = 1_200;
 export const LIST_LIMIT = 200;
 /** A path that a server lacks is tried again after this long: the server may have been upgraded. */
 const ABSENT_MS = 10 * 60_000;
+
+/**
+ * For the calls that recall makes beside its main one. If all of them counted, one recall and one turn would open the breaker of a server
+ * that is off, and no later recall would fail where the user can see it.
+ */
+export const BESIDE = { ignoresBreaker: true } as const;
 
 export type MemoryType = "factual" | "preference" | "goal" | "instruction" | "event" | "opinion";
 
@@ -99,27 +114,27 @@ export class RetainDbWire {
     const { project, user } = this.scope;
     const about = { project, query: cutUnits(query, QUERY_UNITS), user_id: user };
     const json = { ...about, session_id: sessionId || undefined, ...more };
-    return this.#send({ method: "POST", path, json, isRepeatable: true, signal });
+    return this.#send({ method: "POST", path, json, isRepeatable: true, signal, proof: hasList("results") });
   }
 
   /** The user's memories. */
-  profile(signal: AbortSignal): Promise<unknown> {
+  profile(signal: AbortSignal, more: Pick<Call, "ignoresBreaker"> = {}): Promise<unknown> {
     const { project, user } = this.scope;
+    const common = { method: "GET", signal, proof: hasList("memories"), ...more } as const;
     return this.#anyOf("profile", [
       {
-        method: "GET",
+        ...common,
         path: `/v1/memory/profile/${segment(user)}`,
         query: { project, include_pending: "true" },
-        signal,
       },
-      { method: "GET", path: "/v1/memories", query: { project, user_id: user, limit: LIST_LIMIT }, signal },
+      { ...common, path: "/v1/memories", query: { project, user_id: user, limit: LIST_LIMIT } },
     ]);
   }
 
   /** An answer about the user that a language model writes; undefined when the server has no such call. */
   ask(question: string, level: ReasoningLevel, signal: AbortSignal): Promise<unknown> {
     const { project, user } = this.scope;
-    const common = { method: "POST", isRepeatable: true, repeats: 1, signal } as const;
+    const common = { method: "POST", isRepeatable: true, repeats: 1, signal, ...BESIDE } as const;
     return this.#ifPresent("ask", [
       {
         ...common,
@@ -144,7 +159,9 @@ export class RetainDbWire {
     const { project, agent } = this.scope;
     const path = `/v1/memory/agent/${segment(agent)}/model`;
     const timeoutMs = TIMEOUT_MS.model;
-    return this.#ifPresent("agent model", [{ method: "GET", path, query: { project }, timeoutMs, signal }]);
+    return this.#ifPresent("agent model", [
+      { method: "GET", path, query: { project }, timeoutMs, signal, ...BESIDE },
+    ]);
   }
 
   /** Tells the server what the agent is. False when the server has no such call. */
@@ -158,6 +175,7 @@ export class RetainDbWire {
         headers: { "idempotency-key": key },
         timeoutMs: TIMEOUT_MS.seed,
         signal,
+        proof: isSeed,
       },
     ]);
     return answer !== undefined;
@@ -175,7 +193,7 @@ export class RetainDbWire {
       session_id: sessionId || undefined,
       importance,
     };
-    const call: HttpCall = {
+    const call: Call = {
       method: "POST",
       path: "/v1/memory",
       json: body,
@@ -183,6 +201,7 @@ export class RetainDbWire {
       timeoutMs: TIMEOUT_MS.write,
       isRepeatable: true,
       signal,
+      proof: isStored,
     };
     return this.#write(call, (moded) =>
       this.#anyOf("add", [moded, { ...call, path: "/v1/memories", json: { ...body, metadata: {} } }]),
@@ -197,13 +216,14 @@ export class RetainDbWire {
     signal: AbortSignal,
   ): Promise<unknown> {
     const { project } = this.scope;
-    const call: HttpCall = {
+    const call: Call = {
       method: "POST",
       path: "/v1/memory/ingest/session",
       json: { project, session_id: sessionId, user_id: user, messages },
       headers: { "idempotency-key": key },
       timeoutMs: TIMEOUT_MS.ingest,
       signal,
+      proof: isIngested,
     };
     return this.#write(call, (moded) => this.#send(moded));
   }
@@ -215,6 +235,7 @@ export class RetainDbWire {
       isRepeatable: true,
       expects: "json-or-nothing",
       signal,
+      proof: isDeleted,
     } as const;
     return this.#anyOf("delete", [
       { ...common, path: `/v1/memory/${segment(id)}` },
@@ -248,7 +269,7 @@ export class RetainDbWire {
 
   listFiles(prefix: string, limit: number, signal: AbortSignal): Promise<unknown> {
     const query = { limit, prefix: prefix || undefined, project_id: this.scope.project };
-    return this.#file({ method: "GET", path: "/v1/files", query, signal });
+    return this.#file({ method: "GET", path: "/v1/files", query, signal, proof: hasList("files") });
   }
 
   file(id: string, signal: AbortSignal): Promise<unknown> {
@@ -272,7 +293,7 @@ export class RetainDbWire {
     form.append("scope", scope);
     form.append("project_id", this.scope.project);
     const timeoutMs = TIMEOUT_MS.file + Math.ceil(blob.size / 1_000); // at least 1 MB per second
-    return this.#file({ method: "POST", path: "/v1/files", form, timeoutMs, signal });
+    return this.#file({ method: "POST", path: "/v1/files", form, timeoutMs, signal, proof: isUploaded });
   }
 
   ingestFile(id: string, agent: string | undefined, signal: AbortSignal): Promise<unknown> {
@@ -292,6 +313,7 @@ export class RetainDbWire {
       path: `/v1/files/${segment(id)}`,
       expects: "json-or-nothing",
       signal,
+      proof: isDeleted,
     });
   }
 
@@ -303,30 +325,31 @@ export class RetainDbWire {
     return answer !== undefined;
   }
 
-  async #file(call: HttpCall): Promise<unknown> {
+  async #file(call: Call): Promise<unknown> {
     return await this.#send({ timeoutMs: TIMEOUT_MS.file, ...call });
   }
 
   // ---- Sending ----
 
-  async #send(call: HttpCall): Promise<unknown> {
+  async #send(call: Call): Promise<unknown> {
     // Only these paths take the key in this header as well.
     const second: Record<string, string> = /^\/v1\/(?:memor|context)/.test(call.path)
       ? { "x-api-key": this.#apiKey }
       : {};
-    const outcome = await this.#http.request({ ...call, headers: { ...second, ...call.headers } });
-    if (outcome.ok) return outcome.value;
+    const { proof: _, ...request } = call;
+    const outcome = await this.#http.request({ ...request, headers: { ...second, ...call.headers } });
+    if (outcome.ok) return proven(outcome.value, call);
     throw new RetainDbError(outcome.error, call);
   }
 
   /** The variant that this server has. The next is tried only if the path is unknown: after a timeout the call may have been executed. */
-  async #anyOf(feature: string, variants: readonly HttpCall[]): Promise<unknown> {
+  async #anyOf(feature: string, variants: readonly Call[]): Promise<unknown> {
     const first = this.#server.variants.get(feature) ?? 0;
     const order = [...variants.keys()].sort((a, b) => Number(b === first) - Number(a === first));
     let unknown: RetainDbError | undefined;
     for (const index of order) {
       try {
-        const answer = await this.#send(variants[index] as HttpCall);
+        const answer = await this.#send(variants[index] as Call);
         this.#server.variants.set(feature, index);
         return answer;
       } catch (cause) {
@@ -338,7 +361,7 @@ export class RetainDbWire {
   }
 
   /** Undefined when the server has none of the variants. */
-  async #ifPresent(feature: string, variants: readonly HttpCall[]): Promise<unknown> {
+  async #ifPresent(feature: string, variants: readonly Call[]): Promise<unknown> {
     const since = this.#server.absent.get(feature);
     if (since !== undefined && performance.now() - since < ABSENT_MS) return undefined;
     try {
@@ -353,35 +376,21 @@ export class RetainDbWire {
   }
 
   /** A key that may not write synchronously writes asynchronously. */
-  async #write(call: HttpCall, send: (call: HttpCall) => Promise<unknown>): Promise<unknown> {
+  async #write(call: Call, send: (call: Call) => Promise<unknown>): Promise<unknown> {
     const as = (write_mode: "sync" | "async") =>
       send({ ...call, json: { ...fieldsOf(call.json), write_mode } });
-    if (this.#server.writesLater) return confirmed(await as("async"), call);
+    if (this.#server.writesLater) return await as("async");
     try {
-      return confirmed(await as("sync"), call);
+      return await as("sync");
     } catch (cause) {
       if (!(cause instanceof RetainDbError && isSyncRestricted(cause.failure))) throw cause;
-      const answer = confirmed(await as("async"), call);
+      const answer = await as("async");
       this.#server.writesLater = true;
       return answer;
     }
   }
 }
 
-/** JSON from something else than RetainDB must not count as a stored turn. */
-function confirmed(answer: unknown, call: HttpCall): unknown {
-  if (isRecord(answer) && answer.success !== false) return answer;
-  const message = `RetainDB did not confirm ${call.method} ${call.path}: its answer is not the one of RetainDB. Check RETAINDB_BASE_URL.`;
-  const detail = errorText(answer) ?? "";
-  throw new RetainDbError({ kind: "bad-answer", message, detail, mayHaveHappened: true }, call);
-}
-
 function isSyncRestricted({ status, body }: HttpFailure): boolean {
   return status === 403 && fieldsOf(fieldsOf(body).error).code === "SYNC_WRITE_RESTRICTED";
-}
-
-/** The id of a stored memory; "" when the server stores it later and has not said. */
-export function memoryIdIn(answer: unknown): string {
-  const { memory_id, id, memory } = fieldsOf(answer);
-  return textIn(memory_id) || textIn(id) || textIn(fieldsOf(memory).id);
 }

@@ -96,9 +96,10 @@ export class SupermemoryApi {
       searchMode: mode,
       ...(threshold === undefined ? {} : { threshold }),
     };
-    return hitsIn(
-      await this.#http.send({ method: "POST", path: "/v4/search", json, signal, isRepeatable: true }),
-    );
+    const path = "/v4/search";
+    const answer = await this.#http.send({ method: "POST", path, json, signal, isRepeatable: true });
+    if (!isList(fieldsOf(answer).results)) throw foreign(`POST ${path}`, "without results");
+    return hitsIn(answer);
   }
 
   async profile(
@@ -117,31 +118,36 @@ export class SupermemoryApi {
       ...limits,
       isRepeatable: true,
     } as const;
-    return profileIn(await this.#http.send(call));
+    const answer = await this.#http.send(call);
+    const { profile, searchResults } = fieldsOf(answer);
+    if (!isRecord(profile) && !isRecord(searchResults))
+      throw foreign(`POST ${call.path}`, "without a profile");
+    return profileIn(answer);
   }
 
   /** False: the container has no memory with this id. The server hides the memory and keeps it. */
   async forgetMemory(tag: string, id: string, signal: AbortSignal): Promise<boolean> {
     const json = { containerTag: tag, id };
-    return await this.#unlessMissing({
-      method: "DELETE",
-      path: "/v4/memories",
-      json,
-      signal,
-      isRepeatable: true,
-    });
+    const call = { method: "DELETE", path: "/v4/memories", json, signal, isRepeatable: true } as const;
+    return await this.#unlessMissing(call, ({ forgotten }) => forgotten === true);
   }
 
   /** With the memories that were made of it, by its id or `customId`. False: there is none. */
   async deleteDocument(id: string, signal: AbortSignal): Promise<boolean> {
     const path = `/v3/documents/${segment(id)}`;
-    return await this.#unlessMissing({ method: "DELETE", path, signal, isRepeatable: true });
+    return await this.#unlessMissing(
+      { method: "DELETE", path, signal, isRepeatable: true },
+      ({ success, id: deleted }) => success === true || textIn(deleted) !== "",
+    );
   }
 
   async document(id: string, signal: AbortSignal): Promise<StoredDocument | undefined> {
     const call = { method: "GET", path: `/v3/documents/${segment(id)}`, signal } as const;
     const outcome = await this.#http.request(call);
-    if (outcome.ok) return documentIn(fieldsOf(outcome.value));
+    if (outcome.ok) {
+      acknowledged(outcome.value, `GET ${call.path}`);
+      return documentIn(fieldsOf(outcome.value));
+    }
     if (outcome.error.kind === "not-found") return undefined;
     throw new ServiceError(outcome.error);
   }
@@ -153,8 +159,11 @@ export class SupermemoryApi {
       const json = { containerTags: [tag], limit: LIST_LIMIT, page, sort: "createdAt", order: "asc" };
       const call = { method: "POST", path: "/v3/documents/list", json, signal, isRepeatable: true } as const;
       const answer = fieldsOf(await this.#http.send(call));
-      const listed = recordsOf(answer.memories ?? answer.documents).map(documentIn);
-      for (const document of listed) if (document.id !== "") found.set(document.id, document);
+      const list = answer.memories ?? answer.documents;
+      const listed = recordsOf(list).map(documentIn);
+      if (!isList(list) || listed.some(({ id }) => id === ""))
+        throw foreign(`POST ${call.path}`, "without a list of documents");
+      for (const document of listed) found.set(document.id, document);
       const pages =
         numberIn(fieldsOf(answer.pagination).totalPages) ?? (listed.length < LIST_LIMIT ? page : page + 1);
       if (page >= pages || listed.length === 0) break;
@@ -166,7 +175,9 @@ export class SupermemoryApi {
   async container(tag: string, signal: AbortSignal): Promise<ContainerInfo | undefined> {
     const outcome = await this.#http.request({ method: "GET", path: containerPath(tag), signal });
     if (outcome.ok) {
-      const { memoryCount, entityContext } = fieldsOf(outcome.value);
+      const { memoryCount, entityContext, containerTag } = fieldsOf(outcome.value);
+      if (numberIn(memoryCount) === undefined && containerTag !== tag)
+        throw foreign(`GET ${containerPath(tag)}`, "with something else than a container");
       return { memoryCount: numberIn(memoryCount) ?? 0, entityContext: textIn(entityContext) };
     }
     if (outcome.error.kind === "not-found") return undefined;
@@ -181,17 +192,22 @@ export class SupermemoryApi {
 
   /** With everything in it. False: there is none, or the server cannot delete containers. */
   async deleteContainer(tag: string, signal: AbortSignal): Promise<boolean> {
-    return await this.#unlessMissing({
-      method: "DELETE",
-      path: containerPath(tag),
-      signal,
-      isRepeatable: true,
-    });
+    return await this.#unlessMissing(
+      { method: "DELETE", path: containerPath(tag), signal, isRepeatable: true },
+      ({ success, containerTag }) => success === true || containerTag === tag,
+    );
   }
 
-  async #unlessMissing(call: Parameters<HttpClient["request"]>[0]): Promise<boolean> {
+  /** An answer without a body is fine, one that is not `isDone` is not Supermemory's. */
+  async #unlessMissing(
+    call: Parameters<HttpClient["request"]>[0],
+    isDone: (answer: Fields) => boolean,
+  ): Promise<boolean> {
     const outcome = await this.#http.request({ ...call, expects: "json-or-nothing" });
-    if (outcome.ok) return true;
+    if (outcome.ok) {
+      if (outcome.value === undefined || isDone(fieldsOf(outcome.value))) return true;
+      throw foreign(`${call.method} ${call.path}`, "and did not confirm it");
+    }
     if (outcome.error.kind === "not-found") return false;
     const { kind, message } = outcome.error;
     const isBodyLost = kind === "refused" && call.method === "DELETE" && call.json !== undefined;
@@ -204,12 +220,16 @@ export class SupermemoryApi {
 function acknowledged(answer: unknown, call: string): string {
   const id = textIn(fieldsOf(answer).id);
   if (id !== "") return id;
-  throw new ServiceError({
-    kind: "bad-answer",
-    message: `Supermemory answered ${call} without an id. Check base_url: another server or a proxy may have answered.`,
-    detail: "",
-    mayHaveHappened: true,
-  });
+  throw foreign(call, "without an id");
+}
+
+function foreign(call: string, how: string): ServiceError {
+  const message = `Supermemory answered ${call} ${how}. Check base_url: another server or a proxy may have answered.`;
+  return new ServiceError({ kind: "bad-answer", message, detail: "", mayHaveHappened: true });
+}
+
+function isList(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isRecord);
 }
 
 function containerPath(tag: string): string {

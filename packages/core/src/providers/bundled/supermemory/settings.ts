@@ -141,10 +141,25 @@ export type Container = { readonly name: string; readonly tag: string };
 export type Containers = { readonly primary: Container; readonly custom: readonly Container[] };
 
 /**
- * The containers of one user. The owner's are called as configured. A gateway user's have the user's id in `{user}`, or else at the end: two
- * users never share one.
+ * The containers of one user. The owner's are called as configured. A gateway user's have the user's id in `{user}`, or else at the end, and
+ * a hash where that gives a container of the owner: two users never share one.
  */
 export function containersOf(
+  settings: SupermemorySettings,
+  { identity, user }: { readonly identity: string; readonly user: string | undefined },
+): Containers {
+  const owners = namedContainers(settings, { identity, user: undefined });
+  if (user === undefined) return owners;
+  const taken = new Set([owners.primary, ...owners.custom].map(({ tag }) => tag));
+  const apart = ({ name, tag }: Container): Container => ({
+    name,
+    tag: taken.has(tag) ? shortened(`${tag}_${sha256(user).slice(0, 12)}`) : tag,
+  });
+  const { primary, custom } = namedContainers(settings, { identity, user });
+  return { primary: apart(primary), custom: custom.map(apart) };
+}
+
+function namedContainers(
   settings: SupermemorySettings,
   { identity, user }: { readonly identity: string; readonly user: string | undefined },
 ): Containers {

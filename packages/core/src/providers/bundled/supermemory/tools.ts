@@ -1,8 +1,9 @@
 // The four tools, each under two names: `supermemory_store` and `supermemory-save`, ...
-import { preview } from "../../../lib/index.ts";
+import { codePointLength, preview } from "../../../lib/index.ts";
 import type { ToolDefinition } from "../../../tools/index.ts";
 import { fieldsOf } from "../../kit/networked/answers.ts";
 import { type ServiceTool, ToolRefusal } from "../../kit/networked/service.ts";
+import { fitChars } from "../../kit/provider-mode.ts";
 import { readNumber } from "../../kit/settings.ts";
 import { documentKey, metadataOf, type SupermemoryApi } from "./api.ts";
 import { formatProfile, type Hit, withoutInjected } from "./recall.ts";
@@ -30,6 +31,8 @@ export type ToolContext = {
 };
 
 const MAX_CONTENT_CHARS = 4_000;
+/** Of all texts in one answer. */
+const MAX_ANSWER_CHARS = 60_000;
 /** A hit below it may be about something else: it is shown, not forgotten. */
 const FORGET_SIMILARITY = 0.5;
 
@@ -153,10 +156,24 @@ function searchTool({ api, settings }: ToolContext): Tool {
       const query = required(args, "query");
       const limit = Math.trunc(readNumber(args.limit, 5, { min: 1, max: 20 }));
       const hits = await api.search(query, { tag, limit, mode: settings.searchMode }, signal);
-      const results = hits.slice(0, limit).map(toResult);
-      return { results, count: results.length, ...shown };
+      const asked = hits.slice(0, limit);
+      const results = asked.map(toResult);
+      const kept = fitting(results);
+      const isCut =
+        kept.length < results.length || asked.some(({ text }) => preview(text, MAX_CONTENT_CHARS) !== text);
+      return { results: kept, count: kept.length, ...(isCut ? { truncated: true } : {}), ...shown };
     },
   };
+}
+
+/** As many as an answer has room for. */
+function fitting(results: readonly object[]): readonly object[] {
+  let room = MAX_ANSWER_CHARS;
+  const end = results.findIndex((result) => {
+    room -= JSON.stringify(result).length;
+    return room < 0;
+  });
+  return end === -1 ? results : results.slice(0, end);
 }
 
 function toResult({ id, text, similarity }: Hit): object {
@@ -192,7 +209,7 @@ function forgetTool({ api }: ToolContext): Tool {
         return { success: false, message: "No matching memory found to forget.", ...shown };
       if ((best.similarity ?? 1) < FORGET_SIMILARITY) {
         const message = "No memory is similar enough. Call again with the id of one of the candidates.";
-        return { success: false, message, candidates: hits.map(toResult), ...shown };
+        return { success: false, message, candidates: fitting(hits.map(toResult)), ...shown };
       }
       await api.forgetMemory(tag, best.id, signal);
       return { success: true, message: `Forgot: "${preview(best.text, 100)}"`, id: best.id, ...shown };
@@ -225,8 +242,10 @@ function profileTool({ api, now }: ToolContext): Tool {
     run: async (args, { tag, shown }, signal) => {
       const query = textArgument(args, "query");
       const profile = await api.profile({ tag, ...(query === "" ? {} : { query }) }, signal);
+      const text = formatProfile(profile, now());
       return {
-        profile: formatProfile(profile, now()),
+        profile: fitChars(text, MAX_ANSWER_CHARS),
+        ...(codePointLength(text) > MAX_ANSWER_CHARS ? { truncated: true } : {}),
         static_count: profile.facts.length,
         dynamic_count: profile.recent.length,
         ...shown,
