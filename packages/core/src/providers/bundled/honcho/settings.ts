@@ -38,6 +38,8 @@ export type HonchoSettings = CommonSettings & {
   /** Whether a URL was configured. */
   readonly hasBaseUrl: boolean;
   readonly baseUrl: string;
+  /** To show: without a user and password. */
+  readonly publicUrl: string;
   readonly timeoutMs: number;
   readonly workspace: string;
   readonly peerName: string;
@@ -112,6 +114,7 @@ export function readHonchoSettings(place: HonchoPlace): HonchoSettings {
       isLocal && file.isUsed && textOf(host.apiKey) === "" ? "local" : apiKey || (isLocal ? "local" : ""),
     hasBaseUrl: givenUrl !== "",
     baseUrl,
+    publicUrl: withoutCredentials(baseUrl),
     timeoutMs: 1000 * (seconds(root.timeout, root.requestTimeout, env.HONCHO_TIMEOUT) ?? DEFAULT_TIMEOUT_S),
     workspace: serverId(text("workspace", file.isUsed ? hostKey : "hermes")) || "hermes",
     peerName: text("peerName"),
@@ -235,6 +238,10 @@ export function serverAddress(text: string): string | undefined {
   const url = /^[A-Za-z0-9.-]+:\d+(\/|$)/.test(given) ? `http://${given}` : given;
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined;
   return url.replace(/\/+v\d+\/*$/, "").replace(/\/+$/, "");
+}
+
+function withoutCredentials(address: string): string {
+  return address.replace(/^(https?:\/\/)[^/?#]*@/i, "$1");
 }
 
 /** Workspaces, peers and sessions have ids of ASCII letters, digits, `_` and `-`. */
@@ -389,12 +396,13 @@ function savedValue(key: string, answer: string): unknown {
   }
 }
 
-/** The saved answers by their keys, without the API key. */
+/** The saved answers by their keys, without the API key and the password of an address: they are shown. */
 export function savedHonchoSettings(place: HonchoPlace): Values {
   const { host, root } = readHonchoFile(place);
   const values = HONCHO_FIELDS.filter(({ secret }) => secret !== true).map(({ key }) => {
     const inFile = FILE_KEYS[key] ?? key;
-    return [key, key === "baseUrl" ? root.baseUrl : (present(host[inFile]) ?? present(root[inFile]))];
+    if (key === "baseUrl") return [key, withoutCredentials(textOf(root.baseUrl)) || undefined] as const;
+    return [key, present(host[inFile]) ?? present(root[inFile])] as const;
   });
   return Object.fromEntries(values.filter(([, value]) => value !== undefined));
 }
