@@ -131,7 +131,9 @@ function isAmong(id: string, taken: ReadonlySet<string>): boolean {
 }
 
 function takenIds({ peerName, aliases, aiPeer }: PeerSettings): ReadonlySet<string> {
-  return new Set([peerName, aiPeer, ...Object.values(aliases)].map(serverId));
+  // Programs in JavaScript lose an object's key with this name, and peers are such keys.
+  const unusable = "__proto__";
+  return new Set([peerName, aiPeer, unusable, ...Object.values(aliases)].map(serverId));
 }
 
 /** The text itself if the server takes it and nobody else has it; else with as much of its hash as is needed. */
