@@ -249,7 +249,7 @@ describe("what was fetched", () => {
 });
 
 describe("a fetch that hangs", () => {
-  /** A server of which each answer is given by hand; undefined in `ended` while the fetch runs. */
+  /** A server whose answers are given by hand. */
   function hanging() {
     const fetches: { readonly signal: AbortSignal; readonly answer: (text: string) => void }[] = [];
     let now = 0;
@@ -273,7 +273,10 @@ describe("a fetch that hangs", () => {
       await settle();
       return text;
     };
-    return { fetches, turn, pass: (ms: number) => void (now += ms) };
+    const pass = (ms: number): void => {
+      now += ms;
+    };
+    return { fetches, turn, pass };
   }
 
   it("is begun again by the next turn after 10 s, and not before", async () => {
