@@ -33,7 +33,7 @@ export type HonchoSettings = CommonSettings & {
   readonly isEnabled: boolean;
   /** "" for none. */
   readonly apiKey: string;
-  /** What is sent as the bearer token: the key, or `local` for a server on this machine. "" for no header. */
+  /** What is sent as the bearer token: the key, or `local` for a server on this machine. "" for no header, or for user and password. */
   readonly bearer: string;
   /** Whether a URL was configured. */
   readonly hasBaseUrl: boolean;
@@ -97,6 +97,10 @@ export function readHonchoSettings(place: HonchoPlace): HonchoSettings {
   const environment = text("environment") || pyStrip(env.HONCHO_ENVIRONMENT ?? "");
   const baseUrl = givenUrl || (environment === "local" ? LOCAL_URL : CLOUD_URL);
   const isLocal = /localhost|127\.0\.0\.1|::1/.test(baseUrl);
+  const publicUrl = withoutCredentials(baseUrl);
+  // A key for the cloud is not sent to a server on this machine; one that was given for that server is.
+  const bearer =
+    isLocal && file.isUsed && textOf(host.apiKey) === "" ? "local" : apiKey || (isLocal ? "local" : "");
   const depth = Math.min(3, Math.max(1, count("dialecticDepth", 1)));
   const levels = at("dialecticDepthLevels");
   return {
@@ -109,12 +113,10 @@ export function readHonchoSettings(place: HonchoPlace): HonchoSettings {
     file,
     isEnabled: yes("enabled", apiKey !== "" || givenUrl !== ""),
     apiKey,
-    // A key for the cloud is not sent to a server on this machine; one that was given for that server is.
-    bearer:
-      isLocal && file.isUsed && textOf(host.apiKey) === "" ? "local" : apiKey || (isLocal ? "local" : ""),
+    bearer: bearer === "local" && publicUrl !== baseUrl ? "" : bearer,
     hasBaseUrl: givenUrl !== "",
     baseUrl,
-    publicUrl: withoutCredentials(baseUrl),
+    publicUrl,
     timeoutMs: 1000 * (seconds(root.timeout, root.requestTimeout, env.HONCHO_TIMEOUT) ?? DEFAULT_TIMEOUT_S),
     workspace: serverId(text("workspace", file.isUsed ? hostKey : "hermes")) || "hermes",
     peerName: text("peerName"),
