@@ -14,6 +14,7 @@ import { type AgentHome, agentHome } from "./agent-home.ts";
 
 const KEY = "k-0f3a9d8e7c6b5a41";
 const TURNS = ["How hot is the kiln fired?", "Which glaze is on the shelf?", "When does the clay arrive?"];
+const FACT = "The kiln is fired at 1240 C.";
 const REPLY = () => ({ text: "Noted." });
 /** The drain, the end of the session and the shutdown of a provider, as docs/providers.md has them: 5 + 10 + 5 + 2.5 s. */
 const LONGEST_CLOSE_MS = 22_500;
@@ -23,14 +24,26 @@ type Served = {
   readonly create: () => Fake;
   /** Settings of a home, for a server at this address. */
   readonly files: (url: string) => Readonly<Record<string, unknown>>;
+  /** Stores what a recall about the kiln finds, past the wire. */
+  readonly remember: (fake: Fake) => void;
 };
 
 const SERVED: readonly Served[] = [
-  { name: "mem0", create: () => new FakeMem0(), files: (host) => ({ "mem0.json": { host } }) },
+  {
+    name: "mem0",
+    create: () => new FakeMem0(),
+    files: (host) => ({ "mem0.json": { host } }),
+    remember: (fake) => {
+      if (fake instanceof FakeMem0) fake.put({ memory: FACT, user_id: "hermes-user" });
+    },
+  },
   {
     name: "hindsight",
     create: () => new FakeHindsight(),
     files: (api_url) => ({ "hindsight/config.json": { mode: "cloud", api_url } }),
+    remember: (fake) => {
+      if (fake instanceof FakeHindsight) fake.retain("hermes", { content: FACT });
+    },
   },
   {
     name: "honcho",
@@ -38,6 +51,10 @@ const SERVED: readonly Served[] = [
     files: (baseUrl) => ({
       "honcho.json": { baseUrl, hosts: { hermes: { apiKey: KEY, peerName: "ann", enabled: true } } },
     }),
+    remember: (fake) => {
+      if (fake instanceof FakeHoncho)
+        fake.addConclusion("hermes", { content: FACT, observer_id: "hermes", observed_id: "ann" });
+    },
   },
 ];
 
@@ -109,11 +126,12 @@ describe.each(SERVED)("a hanging server of $name", (served) => {
   });
 });
 
-// Honcho has requests of its own for recall, and waits for their end, up to a minute, before it sends others.
-it.each(SERVED.filter(({ name }) => name !== "honcho"))(
+// The requests that hung are never answered, also after the server works again: nothing may wait for their timeouts of 30 s and more.
+it.each(SERVED)(
   "a server of $name that works again is asked again in the same conversation",
   async (served) => {
     const { agent, fake, events } = await hangingHome(served, { prefetch_timeout_s: 0.5 });
+    served.remember(fake);
     await timesOf(agent);
     fake.recover();
     const recalls = () => events.filter(({ type }) => type === "recall").length;
@@ -123,7 +141,7 @@ it.each(SERVED.filter(({ name }) => name !== "honcho"))(
           await agent.run("How hot is the kiln fired, and which glaze is on the shelf?");
           return recalls();
         },
-        { timeout: 60_000, interval: 500 },
+        { timeout: 20_000, interval: 500 },
       )
       .toBeGreaterThan(0);
   },

@@ -63,11 +63,38 @@ describe("hermes honcho", () => {
       connection: `Honcho answers at ${server.url}.`,
     });
     await server.stop();
-    expect((await run("honcho", "status")).stdout).toContain("Honcho cannot be used: ");
+    for (const flags of [[], ["--json"]])
+      expect(await run("honcho", "status", ...flags)).toMatchObject({
+        code: 1,
+        stdout: expect.stringContaining("Honcho cannot be used: "),
+      });
+    await run("honcho", "disable");
+    expect((await run("honcho", "status")).code).toBe(0);
+    await run("honcho", "enable");
     expect(await run("honcho", "bogus")).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("There is no command 'bogus'"),
     });
+  });
+
+  it("shows no password of the address, and only the end of the key", async () => {
+    const { run, server } = await desk();
+    const address = server.url.replace("://", "://ann:pa55word@");
+    const set = ["--set", `baseUrl=${address}`, "--set", "apiKey=key-0123456789abcdef"];
+    const shown = [
+      await run("memory", "setup", "honcho", ...set, "--yes"),
+      await run("honcho", "status"),
+      await run("honcho", "status", "--json"),
+      await run("memory", "status"),
+      await run("memory", "status", "--json"),
+      await run("memory", "test"),
+    ].map(({ stdout, stderr }) => stdout + stderr);
+    for (const text of shown) {
+      expect(text).toContain(server.url);
+      expect(text).not.toContain("pa55word");
+      expect(text).not.toContain("9abcdef");
+    }
+    expect(shown[1]).toContain("key             ...cdef\n");
   });
 
   it("shows and changes names, mode, strategy, limits and the session of a directory", async () => {

@@ -199,6 +199,19 @@ describe("a finished turn", () => {
 });
 
 describe("recall", () => {
+  it("shows turns that the server gives back as they were stored as what was said", async () => {
+    const { provider, fake } = await startProvider();
+    await provider.syncTurn?.("Which tea?\n[1] green", "The green one.", OPTIONS);
+    await settleOutbox(provider);
+    fake.retain("hermes", { content: "[tea] is a list of one" });
+    const text = (await provider.prefetch?.("which green tea?", OPTIONS)) ?? "";
+    expect(text).toContain("- User: Which tea?\n[1] green\nAssistant: The green one.");
+    expect(text).toContain("- [tea] is a list of one");
+    expect(text).not.toContain('"role"');
+    const { result } = await call(provider, "hindsight_recall", { query: "green tea" });
+    expect(result).not.toContain('"role"');
+  });
+
   it("has the preamble and one line per fact, and asks as configured", async () => {
     const { provider, fake } = await startProvider({
       settings: {

@@ -304,5 +304,16 @@ describe("the bank", () => {
     expect(bank("hermes-{user}", { user: "a b@c" }, "id")).toBe("hermes-a-b-c");
     expect(bank("hermes-{user}", { user: "ä" }, "id")).not.toBe("hermes");
     expect(bank("", { user: "42" }, "id")).toBe("static-42");
+    expect(bank("{user}", { user: "42" }, "id")).toBe("42");
+  });
+
+  it("of a user by id is never that of the owner, nor that of a user who was kept apart from the owner", () => {
+    const apart = bank("{user}", { user: "static" }, "id");
+    expect(apart).not.toBe(bank("{user}"));
+    expect(bank("{user}", { user: apart }, "id")).not.toBe(apart);
+    expect(bank("{profile}-{user}", { profile: "", user: "static" }, "id")).not.toBe("static");
+    expect(bank("{platform}-{user}", { platform: "", user: "cli" }, "id")).not.toBe(
+      bank("{platform}-{user}", { platform: "cli" }),
+    );
   });
 });

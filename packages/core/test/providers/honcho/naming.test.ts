@@ -144,6 +144,17 @@ describe("a user's peer", () => {
     expect(third).toMatch(/^u1-[0-9a-f]{16}$/);
   });
 
+  it("by its bare id is never the owner, the agent or an alias, unless it is pinned or aliased to them", () => {
+    const settings = { peerName: "ann", aiPeer: "bot", aliases: { 7: "bo" } };
+    const hashed = peer(settings, bare("ann"));
+    expect(hashed).toMatch(/^ann-[0-9a-f]{8}$/);
+    for (const id of ["bot", "bo", "__proto__", hashed]) expect(peer(settings, bare(id))).not.toBe(id);
+    expect(peer(settings, bare("7"))).toBe("bo");
+    expect(peer({ ...settings, isPinned: true }, bare("ann"))).toBe("ann");
+    expect(peer({ ...settings, aliases: { ann: "ann" } }, bare("ann"))).toBe("ann");
+    expect(peer({}, bare("user-default-crane"))).not.toBe(peer({}, OWNER));
+  });
+
   it("has an agent of its own, so that one user's conversations do not show in another's", () => {
     const agent = (runtime: Runtime): string =>
       aiPeer(SETTINGS, runtime, userPeer(SETTINGS, runtime, "crane"));

@@ -407,7 +407,7 @@ describe("erasing", () => {
     expect(await provider.forget?.("7719", { dry_run: true })).toMatchObject({ erased: 2 });
     const report = await provider.forget?.("7719", {});
     expect(report).toMatchObject({ erased: 2 });
-    expect(report?.remaining).toContain("1 Honcho session(s) hold it: kiln.");
+    expect(report?.remaining).toContain("one Honcho session hold it: kiln.");
     expect(at.server.cardOf(WORKSPACE, "bot", "ann")).toEqual(["Name: Ann"]);
     expect(at.server.conclusionsOf(WORKSPACE, "bot", "ann").map(({ content }) => content)).toEqual([
       "Likes tea",

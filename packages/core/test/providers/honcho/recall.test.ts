@@ -247,3 +247,60 @@ describe("what was fetched", () => {
     expect(text).toMatch(/ …$/);
   });
 });
+
+describe("a fetch that hangs", () => {
+  /** A server whose answers are given by hand. */
+  function hanging() {
+    const fetches: { readonly signal: AbortSignal; readonly answer: (text: string) => void }[] = [];
+    let now = 0;
+    const recall = new HonchoRecall(
+      SETTINGS,
+      {
+        fetchBase: (_query, fetching) =>
+          new Promise((resolve, reject) => {
+            const nothing = { representation: "", card: [] };
+            fetching.addEventListener("abort", () => reject(fetching.reason));
+            const answer = (summary: string): void => resolve({ summary, user: nothing, ai: nothing });
+            fetches.push({ signal: fetching, answer });
+          }),
+        ask: async () => "",
+      },
+      { waitMs: 5, hangingMs: 10_000, now: () => now },
+    );
+    const turn = async (number: number) => {
+      const { text } = await recall.take(QUESTION, number, signal, false);
+      void recall.prepare(QUESTION, number, signal);
+      await settle();
+      return text;
+    };
+    const pass = (ms: number): void => {
+      now += ms;
+    };
+    return { fetches, turn, pass };
+  }
+
+  it("is begun again by the next turn after 10 s, and not before", async () => {
+    const { fetches, turn, pass } = hanging();
+    await turn(1);
+    pass(9_999);
+    await turn(2);
+    expect(fetches).toHaveLength(1);
+    pass(1);
+    await turn(3);
+    expect(fetches).toHaveLength(2);
+    expect(fetches[0]?.signal.aborted).toBe(true);
+    fetches[1]?.answer("the base");
+    await settle();
+    expect(await turn(4)).toContain("the base");
+  });
+
+  it("does not count any more when its answer comes late", async () => {
+    const { fetches, turn, pass } = hanging();
+    await turn(1);
+    pass(10_000);
+    await turn(2);
+    fetches[0]?.answer("the old base");
+    await settle();
+    expect(await turn(3)).toBe("");
+  });
+});

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createHonchoProvider } from "../../../src/providers/bundled/honcho/provider.ts";
+import { readHonchoSettings } from "../../../src/providers/bundled/honcho/settings.ts";
 import { FakeHoncho } from "../../fakes/servers/honcho.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
@@ -137,6 +138,18 @@ describe("with questions", () => {
       sessionStrategy: "per-directory",
       enabled: true,
     });
+  });
+
+  it("offers an address without its password, and keeps the password when the offer is taken", async () => {
+    const baseUrl = "http://ann:pa55word@localhost:8000";
+    const { home } = await setUp({ values: { baseUrl } });
+    const { questions, lines } = await setUp({ home, answers: {} });
+    expect([...questions, ...lines].join("\n")).not.toContain("pa55word");
+    expect(saved(home).baseUrl).toBe(baseUrl);
+    const settings = readHonchoSettings({ home, env: {}, userHome: join(home, "nobody") });
+    expect(settings).toMatchObject({ bearer: "", publicUrl: "http://localhost:8000" });
+    await setUp({ home, answers: { "Address of the server": "http://localhost:9000" } });
+    expect(saved(home).baseUrl).toBe("http://localhost:9000");
   });
 
   it("asks again for an address or a value that is wrong", async () => {

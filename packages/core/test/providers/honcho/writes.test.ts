@@ -110,6 +110,19 @@ describe("a repeated delivery", () => {
     expect(contents(at)).toEqual(["zero", "yes", "one", "yes"]);
   });
 
+  it("waits until the request of a killed process has arrived", async () => {
+    const at = await honchoHome();
+    const [killed, successor] = [connect(at), connect(at)];
+    for (const [index, each] of [killed, successor].entries())
+      await each.deliver(batchOf(turn(each, "zero"), 1, `other-${index}`), signal);
+    const items = turn(killed, "one");
+    at.server.delayNext(500);
+    const late = killed.deliver(batchOf(items, 1), signal);
+    await successor.deliver(batchOf(items, 2), signal);
+    await late;
+    expect(contents(at).filter((content) => content === "one")).toHaveLength(1);
+  });
+
   it("with the same texts as another turn is not taken for it", async () => {
     const at = await honchoHome();
     const connection = connect(at);

@@ -142,8 +142,8 @@ describe.each(["v04", "v03"] as const)("a server %s", (profile) => {
       await vi.waitFor(() => expect(fake.requests).toHaveLength(1));
       fake.fail(200, body);
       const refusal = { failure: { kind: "bad-answer" } };
-      await expect(provider.forget?.("kiln", {})).rejects.toMatchObject(refusal);
-      await expect(provider.eraseUser?.({})).rejects.toMatchObject(refusal);
+      expect(await provider.forget?.("kiln", {})).toMatchObject({ remaining: expect.stringMatching(/erased|searched/) });
+      expect(await provider.eraseUser?.({})).toMatchObject({ remaining: expect.stringMatching(/erased|searched/) });
       await provider.shutdown?.({});
     },
   );

@@ -1,5 +1,6 @@
-// The wire of Hindsight below /v1/default/banks/{bank}: one method per request, answers reduced to what this provider uses.
-import { takeCodePoints, withoutUndefined } from "../../../lib/index.ts";
+// The wire of Hindsight below /v1/default/banks/{bank}: one method per request, answers reduced to what this provider uses. An answer
+// without what Hindsight sends is a failure: it says neither that something was stored nor that nothing is there.
+import { isRecord, takeCodePoints, withoutUndefined } from "../../../lib/index.ts";
 import {
   type HttpCall,
   type HttpClient,
@@ -7,7 +8,7 @@ import {
   ServiceError,
   segment,
 } from "../../kit/http.ts";
-import { type Fields, fieldsOf, numberIn, recordsOf, textIn } from "../../kit/networked/answers.ts";
+import { type Fields, fieldsOf, numberIn, textIn } from "../../kit/networked/answers.ts";
 import type { ObservationScopes } from "./settings.ts";
 
 export type RetainItem = {
@@ -74,7 +75,7 @@ export class HindsightApi {
   }
 
   /**
-   * Kept for the life of the connection; kept for 60 s if the server answers without a version. A server in trouble has none:
+   * Kept for the life of the connection; kept for 60 s if the server has no such address. A server in trouble has no version either:
    * throws `ServiceError`, so that a short outage does not make it an old one.
    */
   async server(signal: AbortSignal): Promise<ServerFacts> {
@@ -82,13 +83,10 @@ export class HindsightApi {
     const age = performance.now() - (known?.at ?? 0);
     if (known !== undefined && (known.facts.version !== undefined || age < UNKNOWN_FOR_MS))
       return known.facts;
-    const answer = await this.#http.request({
-      method: "GET",
-      path: "/version",
-      timeoutMs: VERSION_MS,
-      signal,
-    });
+    const call = { method: "GET", path: "/version", timeoutMs: VERSION_MS, signal } as const;
+    const answer = await this.#http.request(call);
     if (!answer.ok && !NO_VERSION.includes(answer.error.kind)) throw new ServiceError(answer.error);
+    if (answer.ok && versionIn(answer.value) === "") throw this.#unexpected(call, "has no version");
     const facts = serverFacts(answer.ok ? answer.value : undefined);
     this.#server = { facts, at: performance.now() };
     if (!facts.canAppend && known === undefined) this.#onOld();
@@ -99,7 +97,7 @@ export class HindsightApi {
   async retain(bank: string, { item, isAsync, operationId }: Retain, signal: AbortSignal): Promise<string> {
     const { hasOperationIds } = await this.server(signal);
     const hasId = isAsync && hasOperationIds;
-    const answer = await this.#http.request({
+    const call: HttpCall = {
       method: "POST",
       path: `${bankPath(bank)}/memories`,
       json: withoutUndefined({
@@ -110,8 +108,15 @@ export class HindsightApi {
       signal,
       // Another text of the same document replaces it, so only an append without an id would be stored twice.
       isRepeatable: hasId || (item.document_id !== undefined && item.update_mode === undefined),
-    });
-    if (answer.ok) return textIn(fieldsOf(answer.value).operation_id);
+    };
+    const answer = await this.#http.request(call);
+    if (answer.ok) {
+      const { operation_id, items_count } = this.#succeeded(call, answer.value);
+      const operation = textIn(operation_id);
+      if (operation === "" && items_count !== 1)
+        throw this.#unexpected(call, "counts no item and names no operation");
+      return operation;
+    }
     // The id is ours: an earlier attempt reached the server, with other settings for the same turns.
     if (hasId && answer.error.kind === "conflict" && (await this.#statusOf(bank, operationId, signal)) !== "")
       return operationId;
@@ -131,25 +136,34 @@ export class HindsightApi {
       timeoutMs: this.#recallMs,
       isRepeatable: true,
     } as const;
-    return hasWord(body.query) ? recordsOf(fieldsOf(await this.#http.send(call)).results) : [];
+    if (!hasWord(body.query)) return [];
+    const { results } = fieldsOf(await this.#http.send(call));
+    return this.#listed(call, results);
   }
 
   async reflect(bank: string, body: { query: string; budget: string }, signal: AbortSignal): Promise<string> {
     const call = { method: "POST", path: `${bankPath(bank)}/reflect`, json: body, signal } as const;
-    return hasWord(body.query) ? textIn(fieldsOf(await this.#http.send(call)).text) : "";
+    if (!hasWord(body.query)) return "";
+    const { text } = fieldsOf(await this.#http.send(call));
+    if (typeof text !== "string") throw this.#unexpected(call, "has no text");
+    return text;
   }
 
   async setMissions(bank: string, missions: Missions, signal: AbortSignal): Promise<void> {
     const { hasBankConfig } = await this.server(signal);
-    const call = hasBankConfig
+    const own = hasBankConfig
       ? ({ method: "PATCH", path: `${bankPath(bank)}/config`, json: { updates: missions } } as const)
       : ({ method: "PUT", path: bankPath(bank), json: missions } as const);
-    await this.#http.send({ ...call, expects: "nothing", isRepeatable: true, signal });
+    const call = { ...own, isRepeatable: true, signal };
+    const { bank_id } = fieldsOf(await this.#http.send(call));
+    if (textIn(bank_id) === "") throw this.#unexpected(call, "names no bank");
   }
 
   /** Any bank is listed without creating one, unlike a request inside a bank. */
   async checkKey(signal: AbortSignal): Promise<void> {
-    await this.#http.send({ method: "GET", path: "/v1/default/banks", expects: "nothing", signal });
+    const call = { method: "GET", path: "/v1/default/banks", signal } as const;
+    const { banks } = fieldsOf(await this.#http.send(call));
+    this.#listed(call, banks);
   }
 
   // ---- Operations ----
@@ -160,8 +174,11 @@ export class HindsightApi {
 
   /** "" for an operation that is not there; newer servers say `not_found`. */
   async #statusOf(bank: string, operation: string, signal: AbortSignal): Promise<string> {
-    const answer = await this.#found({ method: "GET", path: operationPath(bank, operation), signal });
+    const call = { method: "GET", path: operationPath(bank, operation), signal } as const;
+    const answer = await this.#found(call);
+    if (answer === undefined) return "";
     const status = textIn(fieldsOf(answer).status);
+    if (status === "") throw this.#unexpected(call, "has no status");
     return status === "not_found" ? "" : status;
   }
 
@@ -183,19 +200,31 @@ export class HindsightApi {
 
   /** {} for a bank that is not there. */
   async stats(bank: string, signal: AbortSignal): Promise<Fields> {
-    return fieldsOf(await this.#found({ method: "GET", path: `${bankPath(bank)}/stats`, signal }));
+    const call = { method: "GET", path: `${bankPath(bank)}/stats`, signal } as const;
+    const answer = await this.#found(call);
+    if (answer === undefined) return {};
+    const stats = fieldsOf(answer);
+    if (numberIn(stats.total_nodes) === undefined && numberIn(stats.total_documents) === undefined)
+      throw this.#unexpected(call, "counts neither facts nor documents");
+    return stats;
   }
 
   /** Undefined when there is none. */
   async document(bank: string, id: string, signal: AbortSignal): Promise<Fields | undefined> {
-    const answer = await this.#found({ method: "GET", path: documentPath(bank, id), signal });
-    return answer === undefined ? undefined : fieldsOf(answer);
+    const call = { method: "GET", path: documentPath(bank, id), signal } as const;
+    const answer = await this.#found(call);
+    if (answer === undefined) return undefined;
+    const document = fieldsOf(answer);
+    if (textIn(document.id) === "") throw this.#unexpected(call, "is no document");
+    return document;
   }
 
   /** Whether there was one. */
   async deleteDocument(bank: string, id: string, signal: AbortSignal): Promise<boolean> {
     const call: HttpCall = { method: "DELETE", path: documentPath(bank, id), signal, isRepeatable: true };
-    return (await this.#found({ ...call, expects: "json-or-nothing" }, {})) !== undefined;
+    const answer = await this.#found(call);
+    if (answer !== undefined) this.#succeeded(call, answer);
+    return answer !== undefined;
   }
 
   async documents(bank: string, signal: AbortSignal): Promise<readonly Fields[]> {
@@ -210,28 +239,55 @@ export class HindsightApi {
 
   async deleteBank(bank: string, signal: AbortSignal): Promise<void> {
     const call: HttpCall = { method: "DELETE", path: bankPath(bank), signal, isRepeatable: true };
-    await this.#found({ ...call, expects: "nothing" });
+    const answer = await this.#found(call);
+    if (answer !== undefined) this.#succeeded(call, answer);
   }
 
   async #pages(path: string, query: Readonly<Record<string, string>>, signal: AbortSignal) {
     const items: Fields[] = [];
     for (;;) {
       const page = { ...query, limit: PAGE, offset: items.length };
-      const answer = fieldsOf(await this.#found({ method: "GET", path, query: page, signal }));
-      const found = recordsOf(answer.items);
+      const call = { method: "GET", path, query: page, signal } as const;
+      const answer = await this.#found(call);
+      if (answer === undefined) return items;
+      const found = this.#listed(call, fieldsOf(answer).items);
       items.push(...found);
-      const total = numberIn(answer.total);
+      const total = numberIn(fieldsOf(answer).total);
       if (found.length === 0 || (total === undefined ? found.length < PAGE : items.length >= total))
         return items;
     }
   }
 
-  /** Undefined for 404; `standard` for an empty body. */
-  async #found(call: HttpCall, standard?: unknown): Promise<unknown> {
+  /** Undefined for 404; null for an empty body. */
+  async #found(call: HttpCall): Promise<unknown> {
     const answer = await this.#http.request(call);
-    if (answer.ok) return answer.value ?? standard;
+    if (answer.ok) return answer.value ?? null;
     if (answer.error.kind === "not-found") return undefined;
     throw new ServiceError(answer.error);
+  }
+
+  // ---- Answers of another shape ----
+
+  #listed(call: HttpCall, value: unknown): readonly Fields[] {
+    if (!Array.isArray(value) || !value.every(isRecord))
+      throw this.#unexpected(call, "has no list of objects");
+    return value;
+  }
+
+  #succeeded(call: HttpCall, value: unknown): Fields {
+    const answer = fieldsOf(value);
+    if (answer.success !== true) throw this.#unexpected(call, "does not say 'success: true'");
+    return answer;
+  }
+
+  /** `why` is a predicate. */
+  #unexpected({ method, path }: HttpCall, why: string): ServiceError {
+    return new ServiceError({
+      kind: "bad-answer",
+      message: `The answer to ${method} ${path} from Hindsight ${why}, so it is not taken as one of Hindsight. A proxy or another server may be in between, or the base URL ${this.#http.baseUrl} may be wrong.`,
+      detail: "",
+      mayHaveHappened: true,
+    });
   }
 }
 
@@ -252,9 +308,15 @@ function hasWord(text: string): boolean {
   return /[\p{L}\p{N}_]/u.test(text);
 }
 
+/** "" without one. */
+function versionIn(answer: unknown): string {
+  const { api_version, version } = fieldsOf(answer);
+  return textIn(api_version) || textIn(version);
+}
+
 function serverFacts(answer: unknown): ServerFacts {
-  const { api_version, version, features } = fieldsOf(answer);
-  const number = textIn(api_version) || textIn(version);
+  const { features } = fieldsOf(answer);
+  const number = versionIn(answer);
   const isNew = isSince(number, [0, 5, 0]);
   const { store_document_text, bank_config_api } = fieldsOf(features);
   return {

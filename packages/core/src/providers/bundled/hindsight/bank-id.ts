@@ -1,5 +1,6 @@
 // Which bank a conversation uses. The configured bank belongs to the owner of the home; every user of a gateway has a bank of their own,
 // whose name holds the user, also where the template does not name one.
+import { sha256 } from "../../../lib/index.ts";
 import { safeId } from "../../kit/networked/identity.ts";
 import type { HindsightSettings } from "./settings.ts";
 
@@ -15,15 +16,28 @@ type BankParts = {
 type BankSettings = Pick<HindsightSettings, "bankId" | "bankTemplate" | "userScope">;
 
 const FOREIGN = /[^A-Za-z0-9_-]/;
+const HASH_DIGITS = 12;
 const RULES = { foreign: FOREIGN, replacement: "-", maxChars: 80 };
 
-export function bankIdOf({ bankId, bankTemplate, userScope }: BankSettings, parts: BankParts): string {
+export function bankIdOf(settings: BankSettings, parts: BankParts): string {
   const { user } = parts;
-  const userPart = user === undefined ? "" : userScope === "id" ? pythonId(user) : safeId(user, RULES);
-  const rendered = render(bankTemplate, { ...parts, user: userPart });
-  const namesUser = rendered !== "" && bankTemplate.includes("{user}");
-  const bank = rendered || bankId;
-  return user === undefined || namesUser ? bank : `${bank}-${safeId(user, RULES)}`;
+  const owners = bankOfOwner(settings, parts);
+  if (user === undefined) return owners;
+  const rendered = render(settings.bankTemplate, {
+    ...parts,
+    user: settings.userScope === "id" ? pythonId(user) : safeId(user, RULES),
+  });
+  if (rendered === "" || !settings.bankTemplate.includes("{user}"))
+    return `${rendered || settings.bankId}-${safeId(user, RULES)}`;
+  // A user whose id makes the owner's bank, or that of a user to whom this has happened, has an id of their own.
+  const reserved = [owners, bankOfOwner(settings, { ...parts, platform: "cli" }), settings.bankId];
+  return reserved.some((bank) => rendered === bank || rendered.startsWith(`${bank}-user-`))
+    ? `${rendered}-user-${sha256(user).slice(0, HASH_DIGITS)}`
+    : rendered;
+}
+
+function bankOfOwner({ bankId, bankTemplate }: BankSettings, parts: BankParts): string {
+  return render(bankTemplate, { ...parts, user: "" }) || bankId;
 }
 
 /** Whether each session has a bank of its own. */

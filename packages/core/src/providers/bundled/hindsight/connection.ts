@@ -22,7 +22,7 @@ import { bankIdOf, isPerSession } from "./bank-id.ts";
 import { type DaemonTimes, EmbeddedDaemon, throughDaemon } from "./daemon.ts";
 import { baseUrlOf, FACT_TYPES, type HindsightSettings } from "./settings.ts";
 import { hindsightTools } from "./tools.ts";
-import { metadataOf, parseTurnBody, turnBody } from "./turns.ts";
+import { metadataOf, parseTurnBody, spokenText, turnBody } from "./turns.ts";
 import { type EraseTimes, eraseBank, forgetText, storedText, Writes } from "./writes.ts";
 
 /** For tests. */
@@ -119,7 +119,7 @@ export class HindsightConnection implements Connection {
       },
       signal,
     );
-    return facts.map(({ text }) => pyStrip(textIn(text))).filter((text) => text !== "");
+    return facts.map(({ text }) => pyStrip(spokenText(textIn(text)))).filter((text) => text !== "");
   }
 
   async #reflect(bank: string, query: string, signal: AbortSignal): Promise<string> {

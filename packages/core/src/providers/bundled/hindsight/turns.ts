@@ -1,5 +1,5 @@
 // A finished turn as Hindsight stores it: messages with a speaker and a time, tags, and metadata of texts only.
-import { takeCodePoints } from "../../../lib/index.ts";
+import { outsideJsonOr, takeCodePoints } from "../../../lib/index.ts";
 import type { OpenAiMessage } from "../../../message/index.ts";
 import type { InitializeOptions } from "../../contract.ts";
 import { fieldsOf, recordsOf, textIn, textsIn } from "../../kit/networked/answers.ts";
@@ -101,6 +101,25 @@ export function itemOfTurns(turns: readonly TurnBody[]): RetainItem {
     metadata: { ...last?.metadata, message_count: String(count) },
     tags: last?.tags ?? [],
   };
+}
+
+/**
+ * Turns as they were stored, as the lines that were said; every other text as it is. A server that finds no fact in a turn may give back
+ * the turn itself.
+ */
+export function spokenText(text: string): string {
+  const lines = text.split("\n").map((line) => {
+    const value = /^\s*\[/.test(line) ? outsideJsonOr(line, undefined) : undefined;
+    const messages = Array.isArray(value) ? value.flat() : [];
+    const isTurns = messages.length > 0 && messages.every(isStoredMessage);
+    return isTurns ? messages.map(({ content }) => content).join("\n") : line;
+  });
+  return lines.join("\n");
+}
+
+function isStoredMessage(value: unknown): value is StoredMessage {
+  const { role, content, timestamp } = fieldsOf(value);
+  return [role, content, timestamp].every((each) => typeof each === "string");
 }
 
 function messagesOf(turn: Turn, settings: HindsightSettings): readonly StoredMessage[] {

@@ -17,6 +17,8 @@ const DELIVERED: Delivery = { kind: "delivered" };
 /** Attempts for which a write waits until the server has finished what it accepted before. */
 const PATIENT_ATTEMPTS = 10;
 const BUSY_MS = 2_000;
+/** Before a repeated delivery looks: the request of a process that was killed may still be on its way to the server. */
+const ARRIVAL_MS = 1_000;
 
 /** Where one memory is, and the operation that writes it; "" for none. */
 type Stored = { readonly bank: string; readonly document: string; readonly operation: string };
@@ -95,6 +97,7 @@ export class Writes {
     const isAppending = canAppend && sessionId !== "";
     const needsLook = attempt > 1 && isAppending && !(this.#settings.isAsync && hasOperationIds);
     const turns = batch.items.map(({ body }) => parseTurnBody(body));
+    if (needsLook) await sleep(ARRIVAL_MS, undefined, { signal });
     for (const [index, group] of byBank(turns).entries()) {
       const { bank } = group[0];
       const item = itemOfTurns(group);

@@ -16,10 +16,17 @@ import { chunked, identitySeed } from "./texts.ts";
 import { HonchoWire, honchoHttpOptions, type Impression, MESSAGES_PER_POST } from "./wire.ts";
 
 /** What a command prints: with `--json` the one, else the other. */
-export type Output = { readonly json: object; readonly lines: readonly string[] };
+export type Output = {
+  readonly json: object;
+  readonly lines: readonly string[];
+  /** True: the command ends with the exit code 1. */
+  readonly hasFailed?: boolean;
+};
 
 const SHOWN_FACTS = 10;
 const SHOWN_CHARS = 200;
+/** The end of the key, to tell it from another one. */
+const SHOWN_KEY_CHARS = 4;
 const LIMIT_MS = 60_000;
 
 /** The server and who asks; commands have no agent, so the client ends with the command. */
@@ -49,7 +56,7 @@ function usable(place: HonchoPlace): HonchoSettings {
 
 export async function status(place: HonchoPlace): Promise<Output> {
   const settings = readHonchoSettings(place);
-  const { connection, user_card, ai_representation } = await known(settings);
+  const { connection, user_card, ai_representation, hasFailed } = await known(settings);
   const rows = [...statusRows(settings), ["connection", connection] as const];
   const width = Math.max(...rows.map(([name]) => name.length));
   const fields = rows.map(([name, value]) => [name.replaceAll(" ", "_"), value]);
@@ -60,6 +67,7 @@ export async function status(place: HonchoPlace): Promise<Output> {
       ...(user_card.length > 0 ? ["User card:", ...user_card.map((fact) => `  ${fact}`)] : []),
       ...(ai_representation === "" ? [] : [`Agent: ${ai_representation}`]),
     ],
+    hasFailed,
   };
 }
 
@@ -73,43 +81,58 @@ function statusRows(settings: HonchoSettings): readonly (readonly [string, strin
     ["config", file.isUsed ? file.path : `${file.path} (not used)`],
     ...(file.problem === undefined ? [] : [["problem", file.problem] as const]),
     ["host", file.hostKey],
-    ["server", settings.baseUrl],
-    ["key", apiKey === "" ? "none" : `...${apiKey.slice(-Math.min(8, Math.floor(apiKey.length / 2)))}`],
+    ["server", settings.publicUrl],
+    [
+      "key",
+      apiKey === ""
+        ? "none"
+        : `...${apiKey.slice(-Math.min(SHOWN_KEY_CHARS, Math.floor(apiKey.length / 2)))}`,
+    ],
     ["workspace", settings.workspace],
     ["user", peers.user],
     ["agent", peers.ai],
     ["session", session],
     ["strategy", settings.sessionStrategy],
     ["mode", settings.mode],
-    ["writes", writeFrequency.kind === "every" ? `every ${writeFrequency.turns} turns` : writeFrequency.kind],
+    ["writes", writeFrequency.kind === "every" ? everyTurns(writeFrequency.turns) : writeFrequency.kind],
     ["observes user", flags("user")],
     ["observes agent", flags("ai")],
     ["recall", settings.contextTokens === undefined ? "no limit" : `${settings.contextTokens} tokens`],
     [
       "dialectic",
-      `every ${settings.dialecticCadence} turn(s), level ${settings.level}, depth ${settings.depth}`,
+      `${everyTurns(settings.dialecticCadence)}, level ${settings.level}, depth ${settings.depth}`,
     ],
   ];
+}
+
+function everyTurns(turns: number): string {
+  return turns === 1 ? "every turn" : `every ${turns} turns`;
+}
+
+function counted(count: number, one: string): string {
+  return `${count} ${one}${count === 1 ? "" : "s"}`;
 }
 
 /** Requests with the key, and a line that says how they went. */
 async function known(settings: HonchoSettings) {
   const nothing = { user_card: [], ai_representation: "" };
   const missing = missingIn(settings);
-  if (missing !== undefined) return { ...nothing, connection: missing };
+  if (missing !== undefined) return { ...nothing, connection: missing, hasFailed: settings.isEnabled };
   const { wire, signal, peers, impression } = visit(settings);
   try {
     await wire.ensureWorkspace(signal);
     const user_card = await wire.card(viewOf(peers.user, peers, settings.observation), signal);
     const { representation } = await impression(peers.ai);
     return {
-      connection: `Honcho answers at ${settings.baseUrl}.`,
+      connection: `Honcho answers at ${settings.publicUrl}.`,
       user_card: user_card.slice(0, SHOWN_FACTS),
       ai_representation: preview(representation, SHOWN_CHARS),
+      hasFailed: false,
     };
   } catch (cause) {
     if (!(cause instanceof ServiceError)) throw cause;
-    return { ...nothing, connection: `Honcho cannot be used: ${cause.failure.message}` };
+    const connection = `Honcho cannot be used: ${cause.failure.message}`;
+    return { ...nothing, connection, hasFailed: true };
   }
 }
 
@@ -145,7 +168,7 @@ export async function seedIdentity(place: HonchoPlace, path: string): Promise<Ou
     await wire.addMessages(session, messages.slice(start, start + MESSAGES_PER_POST), signal);
   return {
     json: { file, agent: peers.ai, session, messages: messages.length },
-    lines: [`${file} was sent to the agent '${peers.ai}' in ${messages.length} message(s).`],
+    lines: [`${file} was sent to the agent '${peers.ai}' in ${counted(messages.length, "message")}.`],
   };
 }
 

@@ -226,7 +226,8 @@ function table(profiles: readonly Readonly<Record<string, string>>[]): Output {
 }
 
 /** Text of the server may hold control characters, which a terminal would obey. */
-function print({ json, lines }: Output): void {
+function print({ json, lines, hasFailed = false }: Output): void {
+  if (hasFailed) process.exitCode = 1;
   const isJson = group?.optsWithGlobals().json === true;
   const text = isJson ? JSON.stringify(json) : lines.join("\n");
   process.stdout.write(`${text.replace(/[^\P{Cc}\n\t]/gu, "?")}\n`);

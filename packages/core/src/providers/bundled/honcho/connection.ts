@@ -26,7 +26,7 @@ import {
   type UserPeer,
   userPeer,
 } from "./naming.ts";
-import { HonchoRecall, type RecallSource } from "./recall.ts";
+import { HANGING_MS, HonchoRecall, type RecallSource } from "./recall.ts";
 import { inspectSession, type Peers, type ReadySession, startSession, viewOf } from "./session.ts";
 import type { HonchoSettings } from "./settings.ts";
 import { honchoPromptBlock } from "./texts.ts";
@@ -38,6 +38,13 @@ import { HonchoWrites, isMirror, removesEntry } from "./writes.ts";
 const TOOL_WAIT_MS = 5_000;
 /** Conversations whose recall is kept; more only in a process that serves many chats through one provider. */
 const MAX_RECALLS = 32;
+
+type Starting = {
+  readonly ready: Promise<ReadySession>;
+  readonly startedAt: number;
+  readonly stop: AbortController;
+  isReady: boolean;
+};
 
 export class HonchoConnection implements Connection {
   readonly inactive: string | undefined;
@@ -54,7 +61,7 @@ export class HonchoConnection implements Connection {
   readonly #repository: string | undefined;
   readonly #cwd: string;
   /** By the name of the Honcho session. A failed start is not kept. */
-  readonly #sessions = new Map<string, Promise<ReadySession>>();
+  readonly #sessions = new Map<string, Starting>();
   /** By the id of the Hermes session. */
   readonly #recalls = new Map<string, HonchoRecall>();
   #sessionId: string;
@@ -145,25 +152,39 @@ export class HonchoConnection implements Connection {
     return honchoSession(this.#name(sessionId), this.#runtime, { peer: this.#userPeer, gatewayKey });
   }
 
-  /** Starts the session once; a failure is tried again at the next call. */
+  /** Starts the session once. After a failure, and when the start hangs, the next call starts it again. */
   #ready(signal: AbortSignal, name = this.sessionName): Promise<ReadySession> {
     const known = this.#sessions.get(name);
-    if (known !== undefined) return untilAborted(known, signal);
+    const isHanging =
+      known !== undefined && !known.isReady && performance.now() - known.startedAt >= HANGING_MS;
+    if (known !== undefined && !isHanging) return untilAborted(known.ready, signal);
+    known?.stop.abort(new DOMException("The start of the session is begun again.", "AbortError"));
+    const started = this.#start(name);
+    this.#sessions.set(name, started);
+    started.ready.then(
+      () => {
+        started.isReady = true;
+      },
+      () => {
+        if (this.#sessions.get(name) === started) this.#sessions.delete(name);
+      },
+    );
+    return untilAborted(started.ready, signal);
+  }
+
+  #start(name: string): Starting {
     const { log, isWriting } = this.#context;
     const deps = { wire: this.wire, peers: this.peers, settings: this.settings, log };
     // Not ended by the signal of the first caller: others wait for it too. Its requests end at their timeouts and at shutdown,
     // and are made once: what needs the session is tried again.
-    const endless = deliverySignal(new AbortController().signal);
-    const starting = isWriting ? startSession(name, deps, endless) : inspectSession(name, deps, endless);
+    const stop = new AbortController();
+    const once = deliverySignal(stop.signal);
+    const starting = isWriting ? startSession(name, deps, once) : inspectSession(name, deps, once);
     const ready = starting.then((session) => {
       this.#writes.queuePriorFiles(session);
       return session;
     });
-    this.#sessions.set(name, ready);
-    ready.catch(() => {
-      if (this.#sessions.get(name) === ready) this.#sessions.delete(name);
-    });
-    return untilAborted(ready, signal);
+    return { ready, startedAt: performance.now(), stop, isReady: false };
   }
 
   /** For a tool call: refuses with a text for the model when the session cannot be used. */
@@ -296,8 +317,8 @@ export class HonchoConnection implements Connection {
 
   async check(signal: AbortSignal): Promise<string> {
     await this.wire.ensureWorkspace(signal);
-    const { baseUrl, workspace } = this.settings;
-    return `Honcho answers at ${baseUrl}. Workspace: ${workspace}, user: ${this.peers.user}, agent: ${this.peers.ai}.`;
+    const { publicUrl, workspace } = this.settings;
+    return `Honcho answers at ${publicUrl}. Workspace: ${workspace}, user: ${this.peers.user}, agent: ${this.peers.ai}.`;
   }
 
   get subject(): Subject {

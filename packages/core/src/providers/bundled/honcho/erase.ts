@@ -66,7 +66,7 @@ async function sessionsWith(
 function remainingIn(sessions: readonly string[]): string {
   const shown = sessions.slice(0, 5).join(", ");
   const more = sessions.length > 5 ? ` and ${sessions.length - 5} more` : "";
-  return `Messages or summaries of ${sessions.length} Honcho session(s) hold it: ${shown}${more}. Honcho deletes messages only with their whole session, at its dashboard or with 'DELETE /v3/workspaces/{workspace}/sessions/{session}'.`;
+  return `Messages or summaries of ${sessions.length === 1 ? "one Honcho session hold" : `${sessions.length} Honcho sessions hold`} it: ${shown}${more}. Honcho deletes messages only with their whole session, at its dashboard or with 'DELETE /v3/workspaces/{workspace}/sessions/{session}'.`;
 }
 
 // ---- Everything of a user ----
@@ -119,6 +119,6 @@ function reportOf({ conclusions, cards, sessions, shared }: Found): ForgetReport
   const messages = sessions.reduce((sum, session) => sum + session.messages, 0);
   const erased = conclusions.length + facts + messages;
   if (shared.length === 0) return { erased };
-  const remaining = `${shared.length} Honcho session(s) have other members and stay: ${shared.slice(0, 5).join(", ")}. Delete them at Honcho's dashboard.`;
+  const remaining = `Honcho sessions that have other members stay: ${shared.slice(0, 5).join(", ")}${shared.length > 5 ? ` and ${shared.length - 5} more` : ""}. Delete them at Honcho's dashboard.`;
   return { erased, remaining };
 }

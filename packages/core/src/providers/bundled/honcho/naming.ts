@@ -98,8 +98,10 @@ export function userPeer(settings: PeerSettings, runtime: Runtime, key: string):
   const known = runtime.ids.find((id) => Object.hasOwn(settings.aliases, id));
   if (known !== undefined) return own(serverId(settings.aliases[known] ?? ""));
   if (user !== undefined) {
-    const isDistinct = runtime.isByPlatform || settings.peerPrefix !== "";
-    return own(isDistinct ? distinctId(settings.peerPrefix + user, takenIds(settings)) : serverId(user));
+    const name = settings.peerPrefix + user;
+    const isTaken = isOthers(serverId(name), settings);
+    const isDistinct = runtime.isByPlatform || settings.peerPrefix !== "" || isTaken;
+    return own(isDistinct ? distinctId(name, isTaken, takenIds(settings)) : serverId(name));
   }
   if (peerName !== "") return own(serverId(peerName));
   const [channel, ...chat] = key.split(":");
@@ -110,18 +112,31 @@ export function userPeer(settings: PeerSettings, runtime: Runtime, key: string):
 export function aiPeer(settings: PeerSettings, runtime: Runtime, peer: UserPeer): string {
   const id = serverId(settings.aiPeer);
   return runtime.user !== undefined && runtime.isByPlatform && !peer.isShared
-    ? distinctId(`${id}-with-${peer.id}`, new Set())
+    ? distinctId(`${id}-with-${peer.id}`, false, new Set())
     : id;
 }
 
+/**
+ * Whether a user with this id would be the owner, the agent or the target of an alias, or has an id that looks like one of these with a
+ * hash, which a user of that name gets. An owner without a name is called after the session, `user-...`.
+ */
+function isOthers(id: string, settings: PeerSettings): boolean {
+  if (settings.peerName === "" && id.startsWith("user-")) return true;
+  const taken = takenIds(settings);
+  const head = /^(.*)-[0-9a-f]{8,64}$/.exec(id)?.[1];
+  return taken.has(id) || (head !== undefined && taken.has(head));
+}
+
 function takenIds({ peerName, aliases, aiPeer }: PeerSettings): ReadonlySet<string> {
-  return new Set([peerName, aiPeer, ...Object.values(aliases)].map(serverId));
+  // Programs in JavaScript lose an object's key with this name, and peers are such keys.
+  const unusable = "__proto__";
+  return new Set([peerName, aiPeer, unusable, ...Object.values(aliases)].map(serverId));
 }
 
 /** The text itself if the server takes it and nobody else has it; else with as much of its hash as is needed. */
-function distinctId(text: string, taken: ReadonlySet<string>): string {
+function distinctId(text: string, isTaken: boolean, taken: ReadonlySet<string>): string {
   const id = serverId(text);
-  if (id === text && !taken.has(id) && id.length <= MAX_KEY_CHARS) return id;
+  if (id === text && !isTaken && id.length <= MAX_KEY_CHARS) return id;
   const hash = sha256(text);
   const head = id.slice(0, MAX_KEY_CHARS - HASH_CHARS - 1);
   const candidates = [8, 12, 16, 24, 32, 64].map((length) => `${head}-${hash.slice(0, length)}`);

@@ -37,13 +37,25 @@ export type RecallSource = {
   readonly ask: (question: string, level: Level, signal: AbortSignal) => Promise<string>;
 };
 
+/**
+ * A request to a server that hung stays unanswered when the server works again, and its own timeout is 30 s. Work that is older than this
+ * is begun again as soon as a turn needs it.
+ */
+export const HANGING_MS = 10_000;
+
 export type RecallLimits = {
   /** Longest wait of a turn. Below the manager's 3 s, so that the base layer is not lost when the model is slow. */
   readonly waitMs: number;
+  /** From this age on a fetch of the base layer that still runs is given up, and the next turn starts another one. */
+  readonly hangingMs: number;
   readonly now: () => number;
 };
 
-const RECALL_LIMITS: RecallLimits = { waitMs: 2_700, now: () => performance.now() };
+const RECALL_LIMITS: RecallLimits = {
+  waitMs: 2_700,
+  hangingMs: HANGING_MS,
+  now: () => performance.now(),
+};
 
 /** For status and tests. Spelled as in the Python edition. */
 export type DialecticState = {
@@ -58,6 +70,7 @@ export type DialecticState = {
 
 type Answer = { readonly text: string; readonly firedAt: number };
 type Run = { readonly startedAt: number; readonly ended: Promise<void> };
+type BaseRun = Run & { readonly stop: AbortController };
 
 const NEVER = Number.NEGATIVE_INFINITY;
 /** An answer is too old after this many cadences. */
@@ -72,7 +85,7 @@ export class HonchoRecall {
   // Base layer
   #base: string | undefined;
   #baseTurn = NEVER;
-  #baseRun: Run | undefined;
+  #baseRun: BaseRun | undefined;
   /** Raised when what was fetched before must not be shown any more. */
   #version = 0;
   // Dialectic layer
@@ -83,10 +96,10 @@ export class HonchoRecall {
   #emptyStreak = 0;
   #failure: unknown;
 
-  constructor(settings: RecallSettings, source: RecallSource, limits: RecallLimits = RECALL_LIMITS) {
+  constructor(settings: RecallSettings, source: RecallSource, limits: Partial<RecallLimits> = {}) {
     this.#settings = settings;
     this.#source = source;
-    this.#limits = limits;
+    this.#limits = { ...RECALL_LIMITS, ...limits };
   }
 
   /** At the start of a conversation, before its first message: counts as turn 0. */
@@ -167,21 +180,25 @@ export class HonchoRecall {
   // ---- Base layer
 
   #startBase(query: string | undefined, signal: AbortSignal): void {
-    if (this.#baseRun !== undefined) return;
+    const { hangingMs, now } = this.#limits;
+    const running = this.#baseRun;
+    if (running !== undefined && now() - running.startedAt < hangingMs) return;
+    running?.stop.abort(new DOMException("This recall is begun again.", "AbortError"));
     const version = this.#version;
     const turn = this.#turn;
-    const ended = this.#source.fetchBase(query, signal).then(
+    const stop = new AbortController();
+    const ended = this.#source.fetchBase(query, AbortSignal.any([signal, stop.signal])).then(
       (layer) => {
-        if (version !== this.#version) return;
+        if (version !== this.#version || stop.signal.aborted) return;
         const text = baseText(layer);
         if (text !== "") this.#base = text;
         this.#baseTurn = turn;
       },
       (cause: unknown) => {
-        this.#failure = cause;
+        if (!stop.signal.aborted) this.#failure = cause;
       },
     );
-    const run = { startedAt: this.#limits.now(), ended };
+    const run = { startedAt: now(), ended, stop };
     this.#baseRun = run;
     void ended.then(() => {
       if (this.#baseRun === run) this.#baseRun = undefined;

@@ -33,11 +33,13 @@ export type HonchoSettings = CommonSettings & {
   readonly isEnabled: boolean;
   /** "" for none. */
   readonly apiKey: string;
-  /** What is sent as the bearer token: the key, or `local` for a server on this machine. "" for no header. */
+  /** What is sent as the bearer token: the key, or `local` for a server on this machine. "" for no header, or for user and password. */
   readonly bearer: string;
   /** Whether a URL was configured. */
   readonly hasBaseUrl: boolean;
   readonly baseUrl: string;
+  /** To show: without a user and password. */
+  readonly publicUrl: string;
   readonly timeoutMs: number;
   readonly workspace: string;
   readonly peerName: string;
@@ -95,6 +97,10 @@ export function readHonchoSettings(place: HonchoPlace): HonchoSettings {
   const environment = text("environment") || pyStrip(env.HONCHO_ENVIRONMENT ?? "");
   const baseUrl = givenUrl || (environment === "local" ? LOCAL_URL : CLOUD_URL);
   const isLocal = /localhost|127\.0\.0\.1|::1/.test(baseUrl);
+  const publicUrl = withoutCredentials(baseUrl);
+  // A key for the cloud is not sent to a server on this machine; one that was given for that server is.
+  const bearer =
+    isLocal && file.isUsed && textOf(host.apiKey) === "" ? "local" : apiKey || (isLocal ? "local" : "");
   const depth = Math.min(3, Math.max(1, count("dialecticDepth", 1)));
   const levels = at("dialecticDepthLevels");
   return {
@@ -107,11 +113,10 @@ export function readHonchoSettings(place: HonchoPlace): HonchoSettings {
     file,
     isEnabled: yes("enabled", apiKey !== "" || givenUrl !== ""),
     apiKey,
-    // A key for the cloud is not sent to a server on this machine; one that was given for that server is.
-    bearer:
-      isLocal && file.isUsed && textOf(host.apiKey) === "" ? "local" : apiKey || (isLocal ? "local" : ""),
+    bearer: bearer === "local" && publicUrl !== baseUrl ? "" : bearer,
     hasBaseUrl: givenUrl !== "",
     baseUrl,
+    publicUrl,
     timeoutMs: 1000 * (seconds(root.timeout, root.requestTimeout, env.HONCHO_TIMEOUT) ?? DEFAULT_TIMEOUT_S),
     workspace: serverId(text("workspace", file.isUsed ? hostKey : "hermes")) || "hermes",
     peerName: text("peerName"),
@@ -235,6 +240,10 @@ export function serverAddress(text: string): string | undefined {
   const url = /^[A-Za-z0-9.-]+:\d+(\/|$)/.test(given) ? `http://${given}` : given;
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined;
   return url.replace(/\/+v\d+\/*$/, "").replace(/\/+$/, "");
+}
+
+function withoutCredentials(address: string): string {
+  return address.replace(/^(https?:\/\/)[^/?#]*@/i, "$1");
 }
 
 /** Workspaces, peers and sessions have ids of ASCII letters, digits, `_` and `-`. */
@@ -389,12 +398,13 @@ function savedValue(key: string, answer: string): unknown {
   }
 }
 
-/** The saved answers by their keys, without the API key. */
+/** The saved answers by their keys, without the API key and the password of an address: they are shown. */
 export function savedHonchoSettings(place: HonchoPlace): Values {
   const { host, root } = readHonchoFile(place);
   const values = HONCHO_FIELDS.filter(({ secret }) => secret !== true).map(({ key }) => {
     const inFile = FILE_KEYS[key] ?? key;
-    return [key, key === "baseUrl" ? root.baseUrl : (present(host[inFile]) ?? present(root[inFile]))];
+    if (key === "baseUrl") return [key, withoutCredentials(textOf(root.baseUrl)) || undefined] as const;
+    return [key, present(host[inFile]) ?? present(root[inFile])] as const;
   });
   return Object.fromEntries(values.filter(([, value]) => value !== undefined));
 }

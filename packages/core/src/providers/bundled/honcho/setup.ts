@@ -116,9 +116,10 @@ async function askServer(before: HonchoSettings, options: Asking, answers: Answe
   if (place === "local") {
     for (;;) {
       const url = await ask("Address of the server:", {
-        default: before.hasBaseUrl ? before.baseUrl : "http://localhost:8000",
+        default: before.hasBaseUrl ? before.publicUrl : "http://localhost:8000",
       });
-      const address = serverAddress(url);
+      // The default is shown, so it has no password: whoever keeps it keeps the address with its password.
+      const address = before.hasBaseUrl && url === before.publicUrl ? before.baseUrl : serverAddress(url);
       if (address === undefined) print("An address begins with http:// or https://, or is host:port.");
       else {
         answers.baseUrl = address;

@@ -1,5 +1,6 @@
-// Honcho's wire, version 3 of its API: one method per call. Answers are read leniently, requests are checked before they are sent.
-import { takeCodePoints, withoutUndefined } from "../../../lib/index.ts";
+// Honcho's wire, version 3 of its API: one method per call. Answers that say that something was stored, or that nothing is there, must have
+// the shape that Honcho sends; those that only feed recall are read leniently.
+import { isRecord, takeCodePoints, withoutUndefined } from "../../../lib/index.ts";
 import { VERSION } from "../../../version.ts";
 import {
   type HttpCall,
@@ -8,7 +9,7 @@ import {
   ServiceError,
   segment,
 } from "../../kit/http.ts";
-import { type Fields, fieldsOf, numberIn, recordsOf, textIn, textsIn } from "../../kit/networked/answers.ts";
+import { type Fields, fieldsOf, numberIn, textIn, textsIn } from "../../kit/networked/answers.ts";
 import type { HonchoSettings, Level, PeerFlags } from "./settings.ts";
 
 /** Limits of the server. */
@@ -93,11 +94,9 @@ export class HonchoWire {
   /** Throws a `ServiceError` that says so when the server has an older API. */
   async ensureWorkspace(signal: AbortSignal): Promise<void> {
     const json = { id: this.#workspace };
-    const made = await this.#http.request({
-      ...{ method: "POST", path: "/v3/workspaces", json, signal },
-      isRepeatable: true,
-    });
-    if (made.ok) return;
+    const call = { method: "POST", path: "/v3/workspaces", json, signal, isRepeatable: true } as const;
+    const made = await this.#http.request(call);
+    if (made.ok) return void this.#named(call, made.value, "a workspace");
     const failure = made.error;
     if (failure.kind !== "not-found") throw new ServiceError(failure);
     throw new ServiceError({ ...failure, kind: "refused", message: OLD_API });
@@ -120,14 +119,16 @@ export class HonchoWire {
       peer,
       { observe_me: observeMe, observe_others: observeOthers },
     ]);
-    const path = `/sessions/${segment(session)}/peers`;
-    await this.#post(path, Object.fromEntries(peers), signal, { isRepeatable: true });
+    const path = this.#path(`/sessions/${segment(session)}/peers`);
+    const json = Object.fromEntries(peers);
+    const call = { method: "POST", path, json, signal, isRepeatable: true } as const;
+    this.#named(call, await this.#http.send(call), "a session");
   }
 
   /** Flags that the server has; those it does not have stay as given. */
   async peerFlags(session: string, peer: string, given: PeerFlags, signal: AbortSignal): Promise<PeerFlags> {
-    const path = `/sessions/${segment(session)}/peers/${segment(peer)}/config`;
-    const { observe_me, observe_others } = fieldsOf(await this.#get(path, {}, signal));
+    const path = this.#path(`/sessions/${segment(session)}/peers/${segment(peer)}/config`);
+    const { observe_me, observe_others } = fieldsOf(await this.#http.send({ method: "GET", path, signal }));
     return {
       observeMe: typeof observe_me === "boolean" ? observe_me : given.observeMe,
       observeOthers: typeof observe_others === "boolean" ? observe_others : given.observeOthers,
@@ -139,14 +140,15 @@ export class HonchoWire {
     { search_query, ...query }: ContextQuery,
     signal: AbortSignal,
   ): Promise<SessionContext> {
-    const path = `/sessions/${segment(session)}/context`;
+    const path = this.#path(`/sessions/${segment(session)}/context`);
     const all = { summary: true, ...query, search_query: searchText(search_query) };
-    const answer = fieldsOf(await this.#get(path, all, signal));
+    const call = { method: "GET", path, query: all, signal } as const;
+    const answer = fieldsOf(await this.#http.send(call));
     return {
       summary: textIn(fieldsOf(answer.summary).content),
       representation: textIn(answer.peer_representation),
       card: textsIn(answer.peer_card),
-      messages: recordsOf(answer.messages).map(toMessage),
+      messages: this.#listed(call, answer.messages).map(toMessage),
     };
   }
 
@@ -157,8 +159,9 @@ export class HonchoWire {
   }
 
   async peersIn(session: string, signal: AbortSignal): Promise<readonly string[]> {
-    const answer = fieldsOf(await this.#get(`/sessions/${segment(session)}/peers`, {}, signal));
-    return recordsOf(answer.items).map(({ id }) => textIn(id));
+    const call = { method: "GET", path: this.#path(`/sessions/${segment(session)}/peers`), signal } as const;
+    const { items } = fieldsOf(await this.#http.send(call));
+    return this.#listed(call, items).map(({ id }) => textIn(id));
   }
 
   async deleteSession(session: string, signal: AbortSignal): Promise<void> {
@@ -169,7 +172,11 @@ export class HonchoWire {
 
   /** Not repeatable: the server stores what it gets. */
   async addMessages(session: string, messages: readonly WireMessage[], signal: AbortSignal): Promise<void> {
-    await this.#post(`/sessions/${segment(session)}/messages`, { messages }, signal, { expects: "nothing" });
+    const path = this.#path(`/sessions/${segment(session)}/messages`);
+    const call = { method: "POST", path, json: { messages }, signal } as const;
+    const stored = this.#listed(call, await this.#http.send(call));
+    if (stored.length !== messages.length || !stored.every(hasId))
+      throw this.#unexpected(call, `has not an id for each of the ${messages.length} messages`);
   }
 
   async upload(session: string, upload: Upload, signal: AbortSignal): Promise<void> {
@@ -178,7 +185,9 @@ export class HonchoWire {
     form.append("peer_id", upload.peerId);
     form.append("metadata", JSON.stringify(upload.metadata));
     const path = this.#path(`/sessions/${segment(session)}/messages/upload`);
-    await this.#http.send({ method: "POST", path, form, signal, expects: "nothing" });
+    const call = { method: "POST", path, form, signal } as const;
+    const stored = this.#listed(call, await this.#http.send(call));
+    if (stored.length === 0 || !stored.every(hasId)) throw this.#unexpected(call, "has no id of a message");
   }
 
   /** The newest first; [] for a session that is not there. */
@@ -194,7 +203,11 @@ export class HonchoWire {
   async countMessages(session: string, signal: AbortSignal): Promise<number> {
     const path = this.#path(`/sessions/${segment(session)}/messages/list`);
     const call = { method: "POST", path, query: { size: 1 }, json: {}, signal, isRepeatable: true } as const;
-    return numberIn(fieldsOf(await this.#orNothing(call)).total) ?? 0;
+    const answer = await this.#orNothing(call);
+    if (answer === undefined) return 0;
+    const total = numberIn(fieldsOf(answer).total);
+    if (total === undefined) throw this.#unexpected(call, "has no number of messages");
+    return total;
   }
 
   // ---- What is known about a peer
@@ -222,14 +235,17 @@ export class HonchoWire {
   }
 
   async card({ observer, target }: View, signal: AbortSignal): Promise<readonly string[]> {
-    const answer = await this.#known(`/peers/${segment(observer)}/card`, { target }, signal);
-    return textsIn(fieldsOf(answer).peer_card);
+    const path = this.#path(`/peers/${segment(observer)}/card`);
+    const call = { method: "GET", path, query: { target }, signal } as const;
+    const answer = await this.#orNothing(call);
+    return answer === undefined ? [] : this.#cardIn(call, answer);
   }
 
   async setCard({ observer, target }: View, card: readonly string[], signal: AbortSignal): Promise<void> {
     const path = this.#path(`/peers/${segment(observer)}/card`);
     const json = { peer_card: card };
-    await this.#http.send({ method: "PUT", path, query: { target }, json, signal, isRepeatable: true });
+    const call = { method: "PUT", path, query: { target }, json, signal, isRepeatable: true } as const;
+    this.#cardIn(call, await this.#http.send(call));
   }
 
   /** "" when there is no answer. */
@@ -264,8 +280,11 @@ export class HonchoWire {
       observer_id: observer,
       observed_id: target,
     };
-    const answer = await this.#post("/conclusions", { conclusions: [conclusion] }, signal);
-    return textIn(recordsOf(answer)[0]?.id);
+    const path = this.#path("/conclusions");
+    const call = { method: "POST", path, json: { conclusions: [conclusion] }, signal } as const;
+    const [stored] = this.#listed(call, await this.#http.send(call));
+    if (stored === undefined || !hasId(stored)) throw this.#unexpected(call, "has no id of a conclusion");
+    return textIn(stored.id);
   }
 
   async conclusions(
@@ -297,10 +316,6 @@ export class HonchoWire {
     return await this.#http.send({ method: "POST", path: this.#path(below), json, signal, ...more });
   }
 
-  async #get(below: string, query: NonNullable<HttpCall["query"]>, signal: AbortSignal): Promise<unknown> {
-    return await this.#http.send({ method: "GET", path: this.#path(below), query, signal });
-  }
-
   /** A peer that nobody has created yet is one about whom nothing is known. */
   async #known(below: string, query: NonNullable<HttpCall["query"]>, signal: AbortSignal): Promise<unknown> {
     return await this.#orNothing({ method: "GET", path: this.#path(below), query, signal });
@@ -315,8 +330,8 @@ export class HonchoWire {
   }
 
   async #delete(below: string, signal: AbortSignal): Promise<boolean> {
-    const call = { method: "DELETE", path: this.#path(below), signal, expects: "nothing" } as const;
-    const answer = await this.#http.request({ ...call, isRepeatable: true });
+    const call = { method: "DELETE", path: this.#path(below), signal, isRepeatable: true } as const;
+    const answer = await this.#http.request(call);
     if (!answer.ok && answer.error.kind !== "not-found") throw new ServiceError(answer.error);
     return answer.ok;
   }
@@ -333,18 +348,50 @@ export class HonchoWire {
   ): Promise<readonly Fields[]> {
     const items: Fields[] = [];
     for (let page = 1; page <= pages; page += 1) {
-      const answer = fieldsOf(
-        await this.#orNothing({
-          ...{ method: "POST", path: this.#path(below), json, signal, isRepeatable: true },
-          query: { page, size: PAGE_SIZE, ...query },
-        }),
-      );
-      const found = recordsOf(answer.items);
+      const call: HttpCall = {
+        ...{ method: "POST", path: this.#path(below), json, signal, isRepeatable: true },
+        query: { page, size: PAGE_SIZE, ...query },
+      };
+      const answer = await this.#orNothing(call);
+      if (answer === undefined) break;
+      const found = this.#listed(call, fieldsOf(answer).items);
       items.push(...found);
-      if (found.length === 0 || page >= (numberIn(answer.pages) ?? 1)) break;
+      if (found.length === 0 || page >= (numberIn(fieldsOf(answer).pages) ?? 1)) break;
     }
     return items;
   }
+
+  // ---- Answers that decide something
+
+  #listed(call: HttpCall, value: unknown): readonly Fields[] {
+    if (!Array.isArray(value) || !value.every(isRecord))
+      throw this.#unexpected(call, "has no list of objects");
+    return value;
+  }
+
+  #named(call: HttpCall, value: unknown, what: string): void {
+    if (!hasId(fieldsOf(value))) throw this.#unexpected(call, `is not ${what}`);
+  }
+
+  #cardIn(call: HttpCall, value: unknown): readonly string[] {
+    const { peer_card } = fieldsOf(value);
+    if (peer_card !== null && !Array.isArray(peer_card)) throw this.#unexpected(call, "has no card");
+    return textsIn(peer_card);
+  }
+
+  /** `why` is a predicate. */
+  #unexpected({ method, path }: HttpCall, why: string): ServiceError {
+    return new ServiceError({
+      kind: "bad-answer",
+      message: `The answer to ${method} ${path} from Honcho ${why}, so it is not taken as one of Honcho. A proxy or another server may be in between, or the base URL ${this.#http.baseUrl} may be wrong.`,
+      detail: "",
+      mayHaveHappened: true,
+    });
+  }
+}
+
+function hasId({ id }: Fields): boolean {
+  return textIn(id) !== "";
 }
 
 function searchText(query: string | undefined): string | undefined {

@@ -1,5 +1,6 @@
 // Everything that is written to Honcho is an item of the outbox: a finished turn with its messages, files from before Honcho, and mirrored
 // entries as conclusions about the user. Honcho has no idempotency keys, so a repeated delivery first looks for what an earlier one has stored.
+import { setTimeout as sleep } from "node:timers/promises";
 import { memoriesDirectory, userMemoriesDirectory } from "../../../home.ts";
 import { ServiceError } from "../../kit/http.ts";
 import { fieldsOf, recordsOf, textIn } from "../../kit/networked/answers.ts";
@@ -18,6 +19,8 @@ const TAIL_PAGES = 2;
 const LATE_MS = 60_000;
 /** The target of a mirror that says that a file was uploaded. */
 const UPLOADED = "file";
+/** Before a repeated delivery looks: the request of a process that was killed may still be on its way to the server. */
+const ARRIVAL_MS = 1_000;
 /** Marks our messages at the server. */
 const OUTBOX_KEY = "hermes_outbox";
 
@@ -100,6 +103,7 @@ export class HonchoWrites {
     const [item] = batch.items;
     const body = fieldsOf(item.body);
     const session = textIn(body.session);
+    if (batch.attempt > 1) await sleep(ARRIVAL_MS, undefined, { signal });
     switch (batch.kind as Kind) {
       case "turn":
         for (const [name, items] of Map.groupBy(batch.items, (each) => textIn(fieldsOf(each.body).session)))
@@ -158,7 +162,7 @@ export class HonchoWrites {
 
   /** Each file once for its peer, whatever sessions begin later: entries that are written from now on are mirrored. */
   queuePriorFiles({ name, isEmpty }: ReadySession): void {
-    const { savesMessages, sessionStrategy, workspace, baseUrl } = this.#deps.settings;
+    const { savesMessages, sessionStrategy, workspace, publicUrl } = this.#deps.settings;
     const { home, options, isWriting, outbox, log } = this.#deps.context;
     if (!isEmpty || !isWriting || !this.#mayMigrate || !savesMessages || sessionStrategy === "per-session")
       return;
@@ -167,7 +171,7 @@ export class HonchoWrites {
     const user = user_id === "" ? ai : userMemoriesDirectory(home, platform, user_id);
     for (const { file, upload } of priorFiles({ user, ai })) {
       const peer = this.#deps.peers[file.peer];
-      const key = `${baseUrl} ${workspace} ${peer} ${file.name}`;
+      const key = `${publicUrl} ${workspace} ${peer} ${file.name}`;
       if (outbox.mirrors.find(UPLOADED, key).length > 0) continue;
       const added = outbox.add({
         kind: "upload" satisfies Kind,
