@@ -22,7 +22,6 @@ export {
   type TurnStartOptions,
 } from "./contract.ts";
 export {
-  findLanesElsewhere,
   findStoresElsewhere,
   findTracesElsewhere,
   findTracesOfUsers,
@@ -54,13 +53,17 @@ export { buildMemoryContextBlock, injectRecall, StreamingContextScrubber } from 
 export { describeForeign, runForeign } from "./kit/foreign-code.ts";
 export {
   type DeadLetter,
-  dropDead,
+  dropWrites,
+  eraseInOutbox,
+  findInOutbox,
   ifReadable,
   listDead,
+  listWaiting,
   type OutboxEntry,
   readOutbox,
   retryDead,
   unreadableOutboxes,
+  type WaitingWrite,
 } from "./kit/outbox/commands.ts";
 export {
   type Activation,
@@ -87,6 +90,13 @@ export {
   type SwitchOptions,
 } from "./manager/options.ts";
 export { toPromptText } from "./manager/provider-text.ts";
+export {
+  type CuratedEntry,
+  notYetSent,
+  type Uploaded,
+  type UploadRequest,
+  uploadEntries,
+} from "./manager/upload.ts";
 export { type ConnectionCheck, inspectConnection } from "./setup/connection.ts";
 export {
   checkExternal,

@@ -392,15 +392,14 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     await running.outbox.flush(this.#limits.mirrorMs);
     const places = ids.map((id) => running.outbox.where(id));
     if (places.every((place) => place === "gone")) return { stored: true };
-    return { stored: false, reason: this.#whyNotStored(running.outbox, places.includes("dead")) };
-  }
-
-  #whyNotStored(outbox: OutboxLane, isDead: boolean): string {
     const { label } = this.#service;
-    const reason = outbox.state().lastError?.message ?? "it has not answered yet";
-    if (isDead)
-      return `${label} refused it: ${reason} 'hermes memory outbox list' shows it, 'hermes memory outbox retry' sends it again.`;
-    return `It waits in the outbox for ${label} (${reason}) and is sent as soon as possible; 'hermes memory outbox send' tries at once.`;
+    const error = running.outbox.state().lastError?.message;
+    if (!places.includes("dead"))
+      return { stored: false, queued: true, reason: error ?? `${label} has not answered yet.` };
+    return {
+      stored: false,
+      reason: `${label} refused it: ${error ?? ""} 'hermes memory outbox list' shows it, 'hermes memory outbox retry' sends it again.`,
+    };
   }
 
   onPreCompress(): string {

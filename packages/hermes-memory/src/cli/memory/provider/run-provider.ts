@@ -18,7 +18,7 @@ import { type CommandBody, type CommandContext, CommandFailure, type CommandOutc
 import { cancelled } from "../../confirm.ts";
 import { oneLine, printable } from "../../printing.ts";
 import { nonEmptyText } from "../memory-command.ts";
-import { loadNamed, namedOrActive } from "./find-provider.ts";
+import { activeName, loadNamed, namedOrActive } from "./find-provider.ts";
 
 type Running = {
   readonly name: string;
@@ -26,31 +26,37 @@ type Running = {
   readonly sessionId: string;
 };
 
-/** For the owner of the home unless a person is given. `notes` are the lines that the provider's calls logged. */
+/** For the owner of the home unless a person is given, and the active provider unless one is named. `notes` are the lines that the provider's calls logged. */
 export async function withActiveProvider<T>(
   context: CommandContext,
   purpose: string,
   work: (running: Running) => Promise<T>,
-  person: Person = context.memory.administrator,
+  {
+    person = context.memory.administrator,
+    name: named,
+  }: { readonly person?: Person; readonly name?: string } = {},
 ): Promise<{ readonly value: T; readonly notes: readonly string[] }> {
-  const name = await namedOrActive(undefined, context);
+  const active = await activeName(context);
+  const name = await namedOrActive(named, context);
   useEnvFile(context.memory.home);
+  const provider =
+    name === active ? undefined : (await loadNamed(context.memory.home, name, "test")).provider;
   const notes: string[] = [];
   const sessionId = `${purpose}-${randomHex(6)}`;
   try {
-    const active = await person.provider.activate({ sessionId, log: noting(notes) });
-    if (active.kind !== "active") {
-      const reason = active.kind === "unavailable" ? active.reason : "";
+    const started = await person.provider.activate({ sessionId, provider, log: noting(notes) });
+    if (started.kind !== "active") {
+      const reason = started.kind === "unavailable" ? started.reason : "";
       throw new CommandFailure(`'${name}' cannot be asked. ${reason}`, {
         hint: "'hermes memory status' shows what it needs.",
         details: { kind: "unavailable", provider: name },
       });
     }
     try {
-      const value = await work({ name, manager: active.manager, sessionId });
+      const value = await work({ name, manager: started.manager, sessionId });
       return { value, notes: notes.map(printable) };
     } finally {
-      await active.manager.shutdownAll();
+      await started.manager.shutdownAll();
     }
   } finally {
     context.io.endWithoutWaiting();
