@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HermesError } from "../../../lib/index.ts";
 import type { SelfTestReport } from "../../contract.ts";
+import { describeForeign } from "../foreign-code.ts";
 import type { Connection, Probe } from "./service.ts";
 
 /** Servers index in the background; the test asks again until then. */
@@ -22,7 +23,10 @@ export async function testConnection(
   const steps: Step[] = [];
   const step = async (name: string, work: () => Promise<string | undefined>): Promise<void> => {
     const startedAt = performance.now();
-    const detail = await work();
+    const detail = await work().catch((cause: unknown) => {
+      if (signal.aborted) throw cause;
+      throw new HermesError("self-test-failed", `The step '${name}' failed: ${describeForeign(cause)}.`);
+    });
     const ms = performance.now() - startedAt;
     steps.push(detail === undefined ? { name, ms } : { name, ms, detail });
   };

@@ -113,7 +113,16 @@ async function runSetup(input: CommandInput, context: CommandContext): Promise<C
   const checked = await checkNow(home, name, context);
   const upload = await uploadHint(name, input, context);
   return setupOutcome(
-    { name, previous, dependencies, finished, ...checked, left: leftIn(context, previous), upload, isYes },
+    {
+      name,
+      previous,
+      dependencies,
+      finished,
+      ...checked,
+      left: leftIn(context, previous),
+      upload,
+      isScript: !run.mayAsk,
+    },
     io,
   );
 }
@@ -548,20 +557,23 @@ type SetupReport = {
   readonly availability: Availability;
   readonly connection: ConnectionCheck;
   readonly upload: { readonly count: number; readonly note?: string };
-  readonly isYes: boolean;
+  /** Nobody was asked anything. */
+  readonly isScript: boolean;
 };
 
 const NOTHING_SAVED = { written: [], failed: [], unsaved: [] } as const;
 
 function setupOutcome(report: SetupReport, io: Terminal): CommandOutcome {
-  const { name, previous, left, dependencies, finished, availability, connection, upload, isYes } = report;
+  const { name, previous, left, dependencies, finished, availability, connection, upload, isScript } = report;
   const isOwn = finished.kind === "own";
   const isActive = isOwn ? finished.isActive : finished.outcome.activated;
   const { written, failed, unsaved } = isOwn ? NOTHING_SAVED : finished.outcome;
   const isReplaced = isActive && previous !== name;
+  // A script must notice that the service did not answer; a user at the terminal reads it.
+  const isDone = failed.length === 0 && !(isScript && connection.kind === "failed");
   return {
     json: {
-      success: failed.length === 0 && connection.kind !== "failed",
+      success: isDone,
       provider: name,
       activated: isActive,
       own_setup: isOwn,
@@ -601,8 +613,7 @@ function setupOutcome(report: SetupReport, io: Terminal): CommandOutcome {
         ? [`Its own setup did not switch it on. To do that: hermes config set memory.provider ${name}`]
         : []),
     ],
-    // A script must notice; a user at the terminal reads it.
-    exitCode: failed.length > 0 || (isYes && connection.kind === "failed") ? 1 : 0,
+    exitCode: isDone ? 0 : 1,
   };
 }
 
