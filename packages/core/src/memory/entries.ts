@@ -173,7 +173,7 @@ export class Entries implements Members {
           : undefined;
     const waits =
       mirrored.kind === "mirrored" && mirrored.queued.length > 0
-        ? `Saved. ${mirrored.provider}: queued, not at the server yet (${[...new Set(mirrored.queued)].join(" ")})`
+        ? `Saved. ${mirrored.provider}: queued, not at the server yet (${[...new Set(mirrored.queued)].join(" ").replace(/\.$/, "")}). An agent sends it.`
         : undefined;
     const lines = [warning, problem, waits].filter((line) => line !== undefined);
     return lines.length === 0 ? undefined : lines.join(" ");

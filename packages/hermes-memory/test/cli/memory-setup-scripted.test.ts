@@ -63,6 +63,9 @@ describe("hermes memory setup without a terminal", () => {
       packages: { installed: [], missing: [] },
       external: [],
       available: true,
+      previous: null,
+      outbox: { waiting: 0, held: 0, dead: 0 },
+      uploadable: 0,
     });
   });
 

@@ -108,7 +108,16 @@ describe("hermes memory upload", () => {
       code: 1,
       stderr: expect.stringContaining("cannot say which ones it has"),
     });
-    await run("memory", "setup", "mem0", "--set", `api_key=${KEY}`, "--set", "host=http://127.0.0.1:9", "--yes");
+    await run(
+      "memory",
+      "setup",
+      "mem0",
+      "--set",
+      `api_key=${KEY}`,
+      "--set",
+      "host=http://127.0.0.1:9",
+      "--yes",
+    );
     await run("memory", "setup", "mem0", "--set", "mirror_memory=false", "--yes");
     expect(await run("memory", "upload")).toMatchObject({
       code: 1,

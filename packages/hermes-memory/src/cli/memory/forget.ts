@@ -268,7 +268,7 @@ function unreached({ provider, elsewhere, left }: Outside): string[] {
       ];
     case "failed":
       return [
-        `The memory provider '${provider.provider}' could not be asked, so it is not known whether its store or server holds the text, and nothing was erased there: ${printable(provider.reason)} Correct that and forget again.`,
+        `The memory provider '${provider.provider}' could not be asked, so it is not known whether its store or server holds the text, and nothing was erased there: ${printable(provider.reason.replace(/^forget: /, ""))} Correct that and forget again.`,
         ...stays,
       ];
     default:

@@ -181,7 +181,8 @@ export async function mirrorToProvider(
     case "mirrored": {
       const { provider: name, writes: sent, isStored, refused, queued } = outcome;
       const waits = [...new Set(queued)].join(" ");
-      const note = `${printable(name)}: queued, not at the server yet (${printable(waits)}) An agent sends it; 'hermes memory outbox send' tries at once.`;
+      const why = printable(waits.replace(/\.$/, ""));
+      const note = `${printable(name)}: queued, not at the server yet (${why}). An agent sends it; 'hermes memory outbox send' tries at once.`;
       if (refused.length === 0 && queued.length > 0)
         return {
           json: { provider: { name, status: "queued", writes: sent, queued: queued.length, reason: waits } },

@@ -84,14 +84,11 @@ export const retry: CommandBody = async (input, context) => {
 export const drop: CommandBody = async (input, context) => {
   const provider = providerFlag(input);
   const ids = idsIn(input);
-  const waits = ids.length === 0 ? [] : listWaiting(context.memory.home, { provider });
-  const waiting = waits.filter(({ id }) => ids.includes(id));
-  const known = waiting.map(({ id }) => id);
-  const chosen = chosenLetters(
-    { ...input, rest: input.rest.filter((word) => !known.includes(Number(word))) },
-    context,
-    waiting.length > 0,
-  );
+  const { home } = context.memory;
+  const waiting = listWaiting(home, { provider }).filter(({ id }) => ids.includes(id));
+  const dead = listDead(home, provider);
+  refuseUnknown(ids, [...waiting, ...dead], "write");
+  const chosen = ids.length === 0 ? dead : dead.filter(({ id }) => ids.includes(id));
   if (chosen.length + waiting.length === 0) return nothingDead("dropped");
   const what = [
     ...(waiting.length > 0 ? [counted(waiting.length, "waiting write")] : []),
@@ -112,8 +109,11 @@ export const drop: CommandBody = async (input, context) => {
   );
   if (refused) return refused;
   // By id, so that a letter that dies meanwhile, and was not shown, is left alone.
-  const dropped = dropWrites(context.memory.home, [...known, ...chosen.map(({ id }) => id)]);
-  const gone = known.length + chosen.length - dropped;
+  const dropped = dropWrites(
+    home,
+    [...waiting, ...chosen].map(({ id }) => id),
+  );
+  const gone = waiting.length + chosen.length - dropped;
   return {
     json: { success: true, dropped },
     lines: [`Deleted ${gone === 0 ? what : counted(dropped, "write")}.`],
@@ -127,22 +127,25 @@ function providerFlag({ flags }: CommandInput): string | undefined {
   return typeof flags.provider === "string" ? flags.provider : undefined;
 }
 
-/** Without ids all, unless `isNamed`. Ends the command when an id names no dead letter. */
-function chosenLetters(
-  input: CommandInput,
-  { memory }: CommandContext,
-  isNamed = false,
-): readonly DeadLetter[] {
+/** Without ids all. Ends the command when an id names no dead letter. */
+function chosenLetters(input: CommandInput, { memory }: CommandContext): readonly DeadLetter[] {
   const dead = listDead(memory.home, providerFlag(input));
   const ids = idsIn(input);
-  if (ids.length === 0) return isNamed ? [] : dead;
-  const unknown = ids.filter((id) => !dead.some((letter) => letter.id === id));
-  if (unknown.length > 0)
-    throw new CommandFailure(`The outbox has no write ${unknown.join(", ")} that this command can change.`, {
-      hint: "'hermes memory outbox list' shows their ids.",
-      details: { kind: "not-found", unknown },
-    });
-  return dead.filter(({ id }) => ids.includes(id));
+  refuseUnknown(ids, dead, "dead letter");
+  return ids.length === 0 ? dead : dead.filter(({ id }) => ids.includes(id));
+}
+
+function refuseUnknown(
+  ids: readonly number[],
+  known: readonly { readonly id: number }[],
+  what: "write" | "dead letter",
+): void {
+  const unknown = ids.filter((id) => !known.some((each) => each.id === id));
+  if (unknown.length === 0) return;
+  throw new CommandFailure(`There is no ${what} ${unknown.join(", ")} in the outbox.`, {
+    hint: "'hermes memory outbox list' shows their ids.",
+    details: { kind: "not-found", unknown },
+  });
 }
 
 function idsIn({ rest }: CommandInput): readonly number[] {

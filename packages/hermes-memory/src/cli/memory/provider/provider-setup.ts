@@ -604,7 +604,9 @@ function setupOutcome(report: SetupReport, io: Terminal): CommandOutcome {
     notes: [
       ...(isOwn ? [] : finished.notes),
       ...(isReplaced ? leftNotes(previous, left) : []),
-      ...(isActive && upload.note !== undefined ? [printable(upload.note)] : []),
+      ...(isActive && upload.note !== undefined && connection.kind !== "failed"
+        ? [printable(upload.note)]
+        : []),
       ...failed.map(({ message }) => `${io.paint("red", "error:")} ${printable(message)}`),
       ...(failed.length === 0 || written.length === 0
         ? []
@@ -646,7 +648,7 @@ function connectionLines(
       return [printable(connection.message)];
     case "failed":
       return [
-        `${io.paint("yellow", "Its service refused the request or was not reached:")} ${printable(connection.message)}`,
+        `${io.paint("yellow", "Its service refused the request or was not reached:")} ${printable(connection.message.replace(/^The check of its service failed: /, ""))}`,
         `The settings are saved${isActive ? ` and '${name}' is active` : ""}. If a setting is wrong, 'hermes memory setup ${name}' corrects it; 'hermes doctor --network' tries the connection again.`,
       ];
     default:

@@ -245,7 +245,12 @@ function currentConnection(
 /** The same error has other words before it when another call met it. */
 function saysTheSame(one: string | undefined, other: string): boolean {
   if (one === undefined) return false;
-  const [a, b] = [one, other].map((text) => text.replace(/^.*?failed: /s, "").replace(/[.\s]+$/, ""));
+  const [a, b] = [one, other].map((text) =>
+    text
+      .replace(/^.*?failed: /s, "")
+      .replace(/ [A-Z]+ \/\S* /, " ") // the request that met it
+      .replace(/[.\s]+$/, ""),
+  );
   return a !== undefined && b !== undefined && a !== "" && b !== "" && (a.includes(b) || b.includes(a));
 }
 

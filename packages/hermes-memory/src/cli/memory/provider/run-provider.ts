@@ -95,7 +95,7 @@ export const recall: CommandBody = async (input, context) => {
   const block = buildMemoryContextBlock(text);
   const size = `${groupThousands(codePointLength(text))} characters`;
   if (block === "" && trouble !== undefined)
-    throw new CommandFailure(printable(trouble), {
+    throw new CommandFailure(printable(trouble.replace(/ The conversation goes on without it.*$/s, "")), {
       hint: "'hermes doctor --network' checks the connection; 'hermes memory status' shows more.",
       details: { kind: "recall-failed", provider: name, ms, text, block },
     });
