@@ -16,6 +16,8 @@ export async function commandReference(): Promise<string> {
     "",
     "Every command takes `--json` (the result as JSON on stdout), `-p, --profile <name>` and `--help`. Exit codes: 0 done, also when nothing was found; 1 failed; 2 wrong usage; 130 interrupted. Results go to stdout, everything else to stderr.",
     "",
+    "The active memory provider may add commands under its own name: `hermes honcho status` while honcho is active ([honcho](providers/honcho.md)), and those of a plugin ([providers](providers.md#commands-of-a-plugin)). `hermes --help` shows the group, `hermes <provider> --help` its commands.",
+    "",
     ...sections,
   ].join("\n");
 }

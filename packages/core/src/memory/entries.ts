@@ -171,7 +171,11 @@ export class Entries implements Members {
         : mirrored.kind === "mirrored" && mirrored.refused.length > 0
           ? `Saved, but the memory provider '${mirrored.provider}' did not take all of it: ${[...new Set(mirrored.refused)].join(" ")}`
           : undefined;
-    const lines = [warning, problem].filter((line) => line !== undefined);
+    const waits =
+      mirrored.kind === "mirrored" && mirrored.queued.length > 0
+        ? `Saved. ${mirrored.provider}: queued, not at the server yet (${[...new Set(mirrored.queued)].join(" ").replace(/\.$/, "")}). An agent sends it.`
+        : undefined;
+    const lines = [warning, problem, waits].filter((line) => line !== undefined);
     return lines.length === 0 ? undefined : lines.join(" ");
   }
 

@@ -377,6 +377,10 @@ function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonPro
       const providers = writes.length === 0 ? undefined : await layer();
       return providers?.mirrorWrites({ ...providers.request, writes, origin }) ?? { kind: "none" };
     },
+    async upload(request) {
+      const providers = await layer();
+      return providers?.uploadEntries({ ...request, ...providers.request }) ?? { kind: "none" };
+    },
     async forget(text, { isDryRun }) {
       const providers = await layer();
       return providers?.forgetInProvider({ ...providers.request, text, isDryRun }) ?? { kind: "none" };

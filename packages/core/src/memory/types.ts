@@ -10,6 +10,8 @@ import type {
   MemoryManager,
   Mirrored,
   Scrubbed,
+  Uploaded,
+  UploadRequest,
 } from "../providers/index.ts";
 import type { ExportLoss, Scope, SessionStore } from "../sessions/index.ts";
 import type { SkillStore } from "../skills/index.ts";
@@ -148,6 +150,8 @@ export interface PersonProvider {
   deactivate(manager: MemoryManager): Promise<void>;
   /** Tells the provider about committed writes. `origin`: `cli`, `mcp`, `library` or `curator`. Never rejects. */
   mirror(writes: readonly CommittedWrite[], origin: string): Promise<Mirrored>;
+  /** Copies entries that the provider does not have yet. Never rejects. */
+  upload(request: Omit<UploadRequest, "home" | "config" | "user">): Promise<Uploaded>;
   /** Erases a text in the provider's store; with `isDryRun` only counts the matches. */
   forget(text: string, options: { readonly isDryRun: boolean }): Promise<Forgot>;
   /** Erases everything of this person in the provider's store; with `isDryRun` only counts it. */

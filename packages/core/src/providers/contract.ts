@@ -303,6 +303,8 @@ export type ForgetReport = {
 export type MemoryWriteReport = {
   /** False: the provider did not store the new text. */
   readonly stored: boolean;
+  /** With `stored: false`: it is kept and sent later. `reason` then says why it is not at the server yet. */
+  readonly queued?: boolean;
   /** Why it was not stored: one or two sentences without the text itself. */
   readonly reason?: string;
 };

@@ -23,7 +23,6 @@ export {
 } from "./contract.ts";
 export {
   cloneProviderSettings,
-  findLanesElsewhere,
   findStoresElsewhere,
   findTracesElsewhere,
   findTracesOfUsers,
@@ -56,13 +55,17 @@ export { describeForeign, runForeign } from "./kit/foreign-code.ts";
 export { userOfLane } from "./kit/networked/identity.ts";
 export {
   type DeadLetter,
-  dropDead,
+  dropWrites,
+  eraseInOutbox,
+  findInOutbox,
   ifReadable,
   listDead,
+  listWaiting,
   type OutboxEntry,
   readOutbox,
   retryDead,
   unreadableOutboxes,
+  type WaitingWrite,
 } from "./kit/outbox/commands.ts";
 export { checkAnswer } from "./kit/settings.ts";
 export {
@@ -90,6 +93,13 @@ export {
   type SwitchOptions,
 } from "./manager/options.ts";
 export { toPromptText } from "./manager/provider-text.ts";
+export {
+  type CuratedEntry,
+  notYetSent,
+  type Uploaded,
+  type UploadRequest,
+  uploadEntries,
+} from "./manager/upload.ts";
 export { type ConnectionCheck, inspectConnection } from "./setup/connection.ts";
 export {
   checkExternal,

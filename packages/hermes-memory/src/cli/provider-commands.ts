@@ -6,6 +6,7 @@ import {
   activeProviderName,
   describeForeign,
   describeProviderCommands,
+  isProviderName,
   loadProviderCommands,
 } from "@hermes-memory/core/internal/providers";
 import type { Command } from "commander";
@@ -29,7 +30,10 @@ export type OwnCommandsRequest = {
 /** Undefined when the word is not the provider's name, or when its commands cannot be loaded, which is a warning. */
 export async function addOwnCommands(request: OwnCommandsRequest): Promise<OwnCommands | undefined> {
   const { home, asked, io, makeCommand } = request;
-  if ((await activeIn(home)) !== asked) return undefined;
+  if ((await activeIn(home)) !== asked) {
+    await hintAtInactive(home, asked, io);
+    return undefined;
+  }
   useEnvFile(home);
   const { command: own, warning } = await loadProviderCommands(home, asked);
   if (warning !== undefined) io.note(`warning: ${printable(warning)}\n`);
@@ -46,6 +50,16 @@ export async function addOwnCommands(request: OwnCommandsRequest): Promise<OwnCo
     );
   }
   return { hasHandler: handler !== undefined };
+}
+
+/** Beside the error for an unknown command. Runs none of the provider's code. */
+async function hintAtInactive(home: string, asked: string, io: Terminal): Promise<void> {
+  if (!isProviderName(asked) || (await describeProviderCommands(home, asked)) === undefined) return;
+  io.note(
+    printable(
+      `'${asked}' is not the active provider, so its commands are not there: 'hermes memory setup ${asked}' makes it active.\n`,
+    ),
+  );
 }
 
 /** For `hermes --help`: read from the provider's files. Undefined when it has no commands or config.yaml is unreadable. */

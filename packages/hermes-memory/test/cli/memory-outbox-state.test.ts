@@ -62,7 +62,7 @@ describe("lanes of other providers", () => {
     );
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain(
-      "'honcho', which is not active: 3 waiting, 1 dead letter; 'hermes memory setup honcho'",
+      "'honcho', which is not active: 3 waiting, 1 dead letter; 'hermes memory outbox send --provider honcho'",
     );
     expect(lines[0]).toContain("'hermes memory outbox drop --provider honcho'");
   });

@@ -96,10 +96,23 @@ describe("a provider with a server", () => {
     const home = homeWithRemote();
     const remote = await server();
     remote.status = 503;
-    const { code, stdout } = await runHermes(setupArgs(remote.url), { home, env: { REMOTE_KEY: KEY } });
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/It cannot be used yet\. .*503.*doctor --network/);
+    const env = { REMOTE_KEY: KEY };
+    const { code, stdout } = await runHermes(setupArgs(remote.url), { home, env });
+    expect(code).toBe(1); // a script must notice
+    expect(stdout).toMatch(/Its service refused the request or was not reached: .*503/);
+    expect(stdout).toMatch(/The settings are saved and 'remote' is active\. .*doctor --network/);
     expect(stdout).toContain("'remote' is the memory provider of every session");
+    const again = await runHermes([...setupArgs(remote.url), "--json"], { home, env });
+    expect(JSON.parse(again.stdout)).toMatchObject({
+      success: false,
+      activated: true,
+      connection: { ok: false, message: expect.stringContaining("503") },
+    });
+    remote.status = 200;
+    expect(await runJson(setupArgs(remote.url), { home, env })).toMatchObject({
+      success: true,
+      connection: { ok: true, message: "Remote 1.2 answers" },
+    });
   });
 
   it("is not set up without its required key; the variable is named", async () => {
@@ -155,7 +168,7 @@ describe("a provider with a server", () => {
     expect(refused.code).toBe(2);
     expect(refused.stderr).toContain("REMOTE_KEY");
     expect(existsSync(join(home, "remote.json"))).toBe(false);
-    expect((await runHermes(args, { home, env: { REMOTE_KEY: KEY } })).code).toBe(0);
+    await runHermes(args, { home, env: { REMOTE_KEY: KEY } });
     expect(JSON.parse(readFileSync(join(home, "remote.json"), "utf8"))).toEqual({
       url: "http://127.0.0.1:9/",
       region: "eu",
@@ -217,8 +230,8 @@ describe("hermes memory outbox of a home where nothing waits", () => {
   });
 
   it.each([
-    [["retry", "17"], 1, "There is no dead letter 17."],
-    [["drop", "x"], 2, "'x' is not the id of a dead letter."],
+    [["retry", "17"], 1, "There is no dead letter 17 in the outbox."],
+    [["drop", "x"], 2, "'x' is not the id of a write."],
     [["send"], 1, "No external memory provider is active."],
   ])("%j ends with %i", async (words, code, message) => {
     const outcome = await runHere(["memory", "outbox", ...words], { home: tempDirectory() });

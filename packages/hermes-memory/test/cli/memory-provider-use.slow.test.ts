@@ -110,10 +110,10 @@ describe("hermes memory test", () => {
     [
       "throws",
       'selfTest() { throw new Error("lost it, sk-ant-abcdefgh12345678"); }',
-      "selfTest failed: lost it, sk-ant-***.",
+      "Its own test failed: lost it, sk-ant-***.",
     ],
-    ["cannot start", 'async initialize() { throw new Error("no door"); }', "initialize failed: no door."],
-    ["cannot close", 'shutdown() { throw new Error("stuck"); }', "shutdown failed: stuck."],
+    ["cannot start", 'async initialize() { throw new Error("no door"); }', "Starting it failed: no door."],
+    ["cannot close", 'shutdown() { throw new Error("stuck"); }', "Shutting it down failed: stuck."],
   ])("fails when the provider %s", async (_what, member, message) => {
     const { code, stderr } = await runHere(["memory", "test"], { home: homeWith(provider(member)) });
     expect(code).toBe(1);
@@ -190,7 +190,7 @@ describe("hermes memory recall", () => {
   it("says why there is nothing when the provider fails", async () => {
     const home = homeWith(provider('prefetch() { throw new Error("disk gone"); }'));
     const { code, stdout, stderr } = await runHere(["memory", "recall", "crane"], { home });
-    expect({ code, stdout }).toEqual({ code: 0, stdout: "Nothing is recalled for this text.\n" });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain("disk gone");
   });
 

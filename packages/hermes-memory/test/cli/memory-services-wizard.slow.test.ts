@@ -101,10 +101,10 @@ describe.skipIf(reason !== undefined)(`setup of a networked provider in a termin
 
     const wrong = await startInPty([...args, "--set", "api_key=wrong-0123456789", "--yes"], { home });
     await wrong.play([
-      ["It cannot be used yet.", ""],
+      ["Its service refused", ""],
       ["401", ""],
     ]);
-    expect(await wrong.ended()).toBe(0);
+    expect(await wrong.ended()).toBe(1);
     expect(wrong.output()).not.toContain("wrong-0123456789");
   });
 });

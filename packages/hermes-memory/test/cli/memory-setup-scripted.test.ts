@@ -26,7 +26,7 @@ describe("hermes memory setup without a terminal", () => {
     const { stdout, stderr, code } = await runHermes([...args, "--set", "owner=Ada"], { home });
     expect(code).toBe(0);
     expect(stdout).toContain("settings  mode, address, owner: kept by the provider\n");
-    expect(stdout).toContain(`secrets   ${VAULT_VARIABLE} in ${join(home, ".env")}\n`);
+    expect(stdout).toContain(`variables ${VAULT_VARIABLE} in ${join(home, ".env")}\n`);
     expect(stdout).toContain(`config    memory.provider in ${join(home, "config.yaml")}\n`);
     expect(stdout).toContain("It is available.");
     expect(stderr).toContain("stays in the history of the shell");
@@ -63,6 +63,9 @@ describe("hermes memory setup without a terminal", () => {
       packages: { installed: [], missing: [] },
       external: [],
       available: true,
+      previous: null,
+      outbox: { waiting: 0, held: 0, dead: 0 },
+      uploadable: 0,
     });
   });
 

@@ -23,6 +23,8 @@ export type BundledProvider = {
   readonly findUserTraces?: (home: string, text: string) => Promise<readonly UserTrace[]>;
   /** Settings that name the profile, for one that was made as a copy. One sentence if something was copied. Throws `HermesError`. */
   readonly cloneSettings?: (from: string, to: string) => Promise<string | undefined>;
+  /** Keeps entries in a model's words, so that it cannot be asked whether it has one. */
+  readonly rephrases?: true;
   /** What a backup of this memory needs, as absolute paths, where the provider's code need not be loaded for it. */
   readonly backupPaths?: (home: string) => readonly string[];
 };
@@ -60,6 +62,7 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
       const { createByteroverProvider } = await import("../bundled/byterover/provider.ts");
       return () => createByteroverProvider();
     },
+    rephrases: true,
     backupPaths: (home) => [join(home, "byterover")],
     findTraces: async (home, text) =>
       (await import("../bundled/byterover/traces.ts")).findNoteTraces(join(home, "byterover"), text),
@@ -175,6 +178,10 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
   },
 ];
 
+export function findBundled(name: string): BundledProvider | undefined {
+  return BUNDLED_PROVIDERS.find((each) => each.name === name);
+}
+
 /** Bundled providers that are not active but may still hold the text from an earlier time, with one sentence each. */
 export async function findTracesElsewhere(
   home: string,
@@ -187,24 +194,13 @@ export async function findTracesElsewhere(
       return sentence === undefined ? [] : [{ provider: name, found: sentence }];
     }),
   );
-  const waiting = findLanesElsewhere(home, active, [text]).map(({ provider, items }) => ({
-    provider,
-    found: `The outbox of '${provider}' holds the text in ${writes(items)}.`,
-  }));
-  return [...found.flat(), ...waiting];
-}
-
-/** Providers that are not active and whose outbox of the owner holds one of the texts; `items` counts writes, once per text. */
-export function findLanesElsewhere(
-  home: string,
-  active: string,
-  texts: readonly string[],
-): readonly { readonly provider: string; readonly items: number }[] {
-  const items = new Map<string, number>();
-  for (const found of texts.flatMap((text) => ifReadable(() => findInOutbox(home, text))))
-    if (found.provider !== active && found.user === OWNER)
-      items.set(found.provider, (items.get(found.provider) ?? 0) + found.items);
-  return [...items].map(([provider, count]) => ({ provider, items: count }));
+  const mirrored = ifReadable(() => findInOutbox(home, text))
+    .filter(({ provider, user, mirrors }) => provider !== active && user === OWNER && mirrors > 0)
+    .map(({ provider, mirrors }) => ({
+      provider,
+      found: `${mirrors === 1 ? "1 entry with the text was" : `${mirrors} entries with the text were`} copied to the server of '${provider}', and the outbox keeps the text to find it there.`,
+    }));
+  return [...found.flat(), ...mirrored];
 }
 
 /** The lane of the home's owner. */
@@ -238,11 +234,11 @@ export async function findStoresElsewhere(
 /** In the stores of the home's users, of every bundled provider. They do not belong to the owner, so no command here erases in them. */
 export async function findTracesOfUsers(home: string, text: string): Promise<readonly UserTrace[]> {
   const found = await Promise.all(BUNDLED_PROVIDERS.map((each) => each.findUserTraces?.(home, text) ?? []));
-  const waiting = ifReadable(() => findInOutbox(home, text))
-    .filter(({ user }) => user !== OWNER)
-    .map(({ provider, user, items }) => ({
+  const mirrored = ifReadable(() => findInOutbox(home, text))
+    .filter(({ user, mirrors }) => user !== OWNER && mirrors > 0)
+    .map(({ provider, user }) => ({
       path: join(home, "memory_outbox.db"),
-      reach: `The outbox of '${provider}' holds it in ${writes(items)} of the user '${user}': 'erase()' of that user's memory erases them.`,
+      reach: `It keeps the text to find an entry of the user '${user}' at the server of '${provider}': 'erase()' of that user's memory erases both.`,
     }));
-  return [...found.flat(), ...waiting];
+  return [...found.flat(), ...mirrored];
 }

@@ -44,7 +44,7 @@ export async function runForeign<T>(
   }
 }
 
-const MESSAGE_CHARS = 300;
+const MESSAGE_CHARS = 600;
 /** More than is shown, so that no secret is cut before it is masked; less than the megabytes that a plugin may throw. */
 const READ_CHARS = 4_000;
 

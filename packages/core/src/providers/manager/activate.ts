@@ -101,9 +101,9 @@ export type OneOffRequest = {
   readonly clock?: Clock;
 };
 
-type None = { readonly kind: "none" };
+export type None = { readonly kind: "none" };
 /** `reason` is a sentence. */
-type Failed = { readonly kind: "failed"; readonly provider: string; readonly reason: string };
+export type Failed = { readonly kind: "failed"; readonly provider: string; readonly reason: string };
 
 /** A user waits in front of the command, so starting and stopping are shorter than in an agent. */
 const ONE_OFF_DEADLINES_MS = { initialize: 5_000, drain: 0, shutdown: 2_000 };
@@ -121,6 +121,8 @@ export type Mirrored =
       readonly isStored: boolean;
       /** One sentence for each write that the provider reported as not stored. */
       readonly refused: readonly string[];
+      /** One sentence for each write that the provider keeps and sends later: why it is not at the server yet. */
+      readonly queued: readonly string[];
     }
   /** The provider may have taken a part of the writes. */
   | Failed;
@@ -140,9 +142,17 @@ export async function mirrorWrites(
     const metadataOf = (oldText: string | undefined) => writeMetadata({ origin, platform, oldText });
     const { failed, reports } = await manager.mirrorNow(writes, metadataOf, deadlineMs);
     if (failed !== undefined) return { kind: "failed", provider, reason: failed };
-    const refused = reports.flatMap((each) => (each.kind === "refused" ? [each.reason] : []));
+    const reasons = (kind: "refused" | "queued") =>
+      reports.flatMap((each) => (each.kind === kind ? [each.reason] : []));
     const isStored = reports.every(({ kind }) => kind === "stored");
-    return { kind: "mirrored", provider, writes: writes.length, isStored, refused };
+    return {
+      kind: "mirrored",
+      provider,
+      writes: writes.length,
+      isStored,
+      refused: reasons("refused"),
+      queued: reasons("queued"),
+    };
   });
 }
 
@@ -215,7 +225,8 @@ export async function scrubInProvider(
   });
 }
 
-async function withProvider<T extends { readonly kind: string }>(
+/** Starts the active provider for `work`, which has `workMs`, and shuts it down. Never rejects, unless `work` does. */
+export async function withProvider<T extends { readonly kind: string }>(
   { home, config, user, log, clock }: OneOffRequest,
   workMs: number,
   work: (manager: MemoryManager, provider: string) => Promise<T>,

@@ -245,7 +245,7 @@ export function recordConnection(
 
 /** Failures reach the file soon, so that `hermes memory status` shows them while the agent still runs. */
 const WRITE_DELAY_MS = 250;
-const MESSAGE_CHARS = 300;
+const MESSAGE_CHARS = 600;
 
 type Unwritten = {
   hooks: Record<string, HookCounts>;

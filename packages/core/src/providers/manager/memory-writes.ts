@@ -53,12 +53,15 @@ export function withoutEmpty<T extends object>(options: T): T {
 export type WriteReport =
   | { readonly kind: "unsaid" }
   | { readonly kind: "stored" }
+  /** Kept, and sent later. */
+  | { readonly kind: "queued"; readonly reason: string }
   | { readonly kind: "refused"; readonly reason: string };
 
 export function readWriteReport(report: unknown): WriteReport {
-  const { stored, reason } = isRecord(report) ? report : {};
+  const { stored, queued, reason } = isRecord(report) ? report : {};
   if (typeof stored !== "boolean") return { kind: "unsaid" };
-  return stored ? { kind: "stored" } : { kind: "refused", reason: sentence(reason) || "It did not say why." };
+  if (stored) return { kind: "stored" };
+  return { kind: queued === true ? "queued" : "refused", reason: sentence(reason) || "It did not say why." };
 }
 
 /** Outcome of erasing a text in a provider. */

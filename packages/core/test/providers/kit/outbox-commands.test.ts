@@ -1,9 +1,12 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import {
-  dropDead,
+  dropWrites,
+  eraseInOutbox,
   findInOutbox,
+  knownEntries,
   listDead,
+  listWaiting,
   readOutbox,
   retryDead,
 } from "../../../src/providers/kit/outbox/commands.ts";
@@ -38,7 +41,7 @@ describe("the outbox without a provider", () => {
       listDead(empty),
       findInOutbox(empty, "x"),
       retryDead(empty, {}),
-      dropDead(empty, {}),
+      dropWrites(empty, [1]),
     ]).toEqual([[], [], [], 0, 0]);
     expect(readdirSync(empty)).toEqual([]);
     writeFileSync(`${empty}/memory_outbox.db`, ""); // a process was killed right after it had made the file
@@ -107,14 +110,57 @@ describe("the outbox without a provider", () => {
     const home = await filledHome();
     expect(retryDead(home, { provider: "honcho", ids: [1] })).toBe(0);
     expect(retryDead(home, { ids: [3, 99] })).toBe(1);
-    expect(dropDead(home, { ids: [3] })).toBe(0);
-    expect(dropDead(home, { ids: [1] })).toBe(1);
-    expect(dropDead(home, {})).toBe(1);
+    expect(dropWrites(home, [99])).toBe(0);
+    const dead = listDead(home).map(({ id }) => id);
+    expect(dropWrites(home, dead)).toBe(dead.length);
     expect(listDead(home)).toEqual([]);
     expect(readOutbox(home)).toMatchObject([
       { state: { dead: 0 } },
       { state: { waiting: 1, held: 1, dead: 0 } },
     ]);
+  });
+
+  it("lists what waits, the first of each lane, and drops it by id", async () => {
+    const home = await filledHome();
+    const waits = listWaiting(home);
+    expect(waits.map(({ state, preview }) => [state, preview])).toEqual(
+      expect.arrayContaining([["held", "waits"]]),
+    );
+    expect(listWaiting(home, { most: 1 })).toEqual([waits[0]]);
+    expect(listWaiting(home, { provider: "nobody" })).toEqual([]);
+    expect(dropWrites(home, [waits[0]?.id ?? 0])).toBe(1);
+    expect(listWaiting(home)).toEqual(waits.slice(1));
+  });
+
+  it("erases a text in the chosen lanes, and leaves the names of mirrored entries", async () => {
+    const home = await filledHome();
+    const lane = testLane(home, { user: "u" });
+    lane.mirrors.add({ target: "user", text: "waits for rain", remoteId: "r1" });
+    lane.close();
+    const isOther = (each: { readonly provider: string }) => each.provider === "honcho";
+    expect(eraseInOutbox(home, "waits", isOther)).toBe(0);
+    expect(eraseInOutbox(home, "waits", () => true)).toBe(1);
+    expect(findInOutbox(home, "waits")).toMatchObject([{ items: 0, mirrors: 1 }]);
+    expect(eraseInOutbox(tempDirectory(), "waits", () => true)).toBe(0);
+  });
+
+  it("knows which entries of the owner were sent, wait or were refused", async () => {
+    const home = tempDirectory();
+    const lane = testLane(home, { user: "" });
+    lane.mirrors.add({ target: "memory", text: "one", remoteId: "r1" });
+    lane.add({ kind: "mirror-add", sessionId: "", body: { target: "user", text: "two" } });
+    lane.add({ kind: "turn", sessionId: "", body: { target: "user", text: "three" } });
+    expect(knownEntries(home, "mem0")).toEqual([
+      { target: "memory", text: "one", state: "sent" },
+      { target: "user", text: "two", state: "waiting" },
+    ]);
+    lane.start(
+      async () => REFUSED,
+      () => 1,
+    );
+    expect(await lane.flush(5_000)).toBe(0);
+    expect(knownEntries(home, "mem0")[1]?.state).toBe("refused");
+    expect(knownEntries(home, "other")).toEqual([]);
   });
 
   it("finds the lanes that contain a text, in items and mirrors", async () => {

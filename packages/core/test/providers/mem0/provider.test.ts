@@ -350,8 +350,12 @@ describe("erasing", () => {
         const fake = await serve(edition);
         const { provider } = start(fake);
         fake.fail(200, body);
-        expect(await provider.forget?.("code", NEVER)).toMatchObject({ remaining: expect.stringMatching(/does not send/) });
-        expect(await provider.eraseUser?.(NEVER)).toMatchObject({ remaining: expect.stringMatching(/does not send/) });
+        expect(await provider.forget?.("code", NEVER)).toMatchObject({
+          remaining: expect.stringMatching(/does not send/),
+        });
+        expect(await provider.eraseUser?.(NEVER)).toMatchObject({
+          remaining: expect.stringMatching(/does not send/),
+        });
       }
     },
   );

@@ -331,8 +331,12 @@ describe("erasing", () => {
   it.each([[{ x: 1 }], [[]], [{ memories: null }]])("is an error when the list is %j", async (body) => {
     const { fake, provider } = await open();
     fake.fail(200, body);
-    expect(await provider.forget?.("tea", {})).toMatchObject({ remaining: expect.stringMatching(/erased|searched/) });
-    expect(await provider.eraseUser?.({})).toMatchObject({ remaining: expect.stringMatching(/erased|searched/) });
+    expect(await provider.forget?.("tea", {})).toMatchObject({
+      remaining: expect.stringMatching(/erased|searched/),
+    });
+    expect(await provider.eraseUser?.({})).toMatchObject({
+      remaining: expect.stringMatching(/erased|searched/),
+    });
   });
 });
 

@@ -39,7 +39,7 @@ const pendingId: ArgumentSpec = { name: "id", summary: "an id from 'hermes memor
 
 const deadIds: ArgumentSpec = {
   name: "id",
-  summary: "ids from 'hermes memory outbox list'; without one, all of them",
+  summary: "ids of dead letters from 'hermes memory outbox list'; without one, all of them",
   isOptional: true,
   isVariadic: true,
 };
@@ -303,6 +303,16 @@ export const memoryCommands: readonly CommandSpec[] = [
     load: async () => (await import("./provider/run-provider.ts")).test,
   },
   {
+    name: "memory upload",
+    summary: "copy the entries that the active provider does not have yet",
+    flags: {
+      target: { ...target, summary: "only 'memory' or 'user' (both)" },
+      "dry-run": { kind: "boolean", summary: "ask the provider what is missing and copy nothing" },
+    },
+    examples: ["hermes memory upload --dry-run", "hermes memory upload --target user"],
+    load: async () => (await import("./provider/upload.ts")).upload,
+  },
+  {
     name: "memory outbox list",
     summary: "list what waits for a provider's server, and the dead letters that it refused",
     flags: { provider: ofProvider },
@@ -313,6 +323,7 @@ export const memoryCommands: readonly CommandSpec[] = [
     name: "memory outbox send",
     summary: "start the active provider and let it send what waits, also for users",
     flags: {
+      provider: { ...ofProvider, summary: "start this provider, although it is not active" },
       timeout: { kind: "integer", minimum: 1, placeholder: "seconds", summary: "how long to wait (30)" },
     },
     examples: ["hermes memory outbox send", "hermes memory outbox send --timeout 120"],
@@ -328,8 +339,10 @@ export const memoryCommands: readonly CommandSpec[] = [
   },
   {
     name: "memory outbox drop",
-    summary: "delete dead letters for good: all, or those with these ids",
-    arguments: [deadIds],
+    summary: "delete writes for good: all dead letters, or the writes with these ids, also waiting ones",
+    arguments: [
+      { ...deadIds, summary: "ids from 'hermes memory outbox list'; without one, all dead letters" },
+    ],
     flags: { provider: ofProvider, yes },
     examples: ["hermes memory outbox drop 17", "hermes memory outbox drop --provider mem0 --yes"],
     load: async () => (await import("./provider/outbox.ts")).drop,

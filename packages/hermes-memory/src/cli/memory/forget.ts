@@ -21,11 +21,16 @@ import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
 /** Places outside the memory directory that may hold the text. */
 type Outside = {
   readonly provider: Forgot;
+  /** Writes with the text that wait in the outbox: of users, and of providers that are not active. */
+  readonly queued: readonly Queued[];
   /** Inactive bundled providers that hold it. */
   readonly elsewhere: readonly { readonly provider: string; readonly found: string }[];
   /** Files that hold it and that `forget` does not change. */
   readonly left: readonly LeftBehind[];
 };
+
+/** `user` is null for the owner. */
+type Queued = { readonly provider: string; readonly user: string | null; readonly writes: number };
 
 /** `reach` is a sentence that says how to erase it there. */
 type LeftBehind = { readonly path: string; readonly reach: string };
@@ -52,13 +57,17 @@ export const forget: CommandBody = async (input, context) => {
   const traces = store.traces(text, options);
   const outside = await lookOutside(text, input, context);
   const found = { ...toJson(traces), ...outsideJson(outside) };
-  const hasRecords = !isNothing(traces) || erasedBy(outside.provider) > 0;
+  const hasRecords = !isNothing(traces) || erasedBy(outside.provider) > 0 || outside.queued.length > 0;
   if (!hasRecords && remainingIn(outside.provider) === undefined) {
-    const isClean = outside.left.length === 0;
+    const isUnknown = outside.provider.kind === "failed";
+    const isClean = outside.left.length === 0 && !isUnknown;
+    const isKnownElsewhere = outside.elsewhere.length > 0 || outside.provider.kind === "cannot";
     return {
       json: { success: isClean, ...found },
       lines: [
-        `No trace of this text${isClean ? "" : " in the memory of this home's owner"}. (Letter case counts.)`,
+        isClean && !isKnownElsewhere
+          ? "No trace of this text. (Letter case counts.)"
+          : "Nothing to erase in the memory of this home's owner. (Letter case counts.)",
       ],
       notes: [...store.warnings, ...unreached(outside)],
       exitCode: isClean ? 0 : 1,
@@ -70,6 +79,7 @@ export const forget: CommandBody = async (input, context) => {
         "This cannot be undone. It deletes:",
         ...places(traces),
         ...providerPlaces(outside.provider),
+        ...outside.queued.map(queuedLine),
         ...unreached(outside),
       ],
       question: "Forget it everywhere?",
@@ -81,17 +91,18 @@ export const forget: CommandBody = async (input, context) => {
   if (refused) return refused;
   const forgotten = unwrap(await store.forget(text, { ...options, meta: { origin: "cli" } }), memoryFailure);
   const provider = await askProvider(text, false, input, context);
+  if (isHomeMemory(input, context)) await eraseQueued(text, context);
   const done = { ...outside, provider };
   const isErased = provider.kind !== "failed" && remainingIn(provider) === undefined;
   const isDone = isErased && outside.left.length === 0;
   return {
     json: { success: isDone, ...toJson(forgotten), ...outsideJson(done) },
     lines: hasRecords
-      ? ["Forgotten:", ...places(forgotten), ...providerPlaces(provider)]
+      ? ["Forgotten:", ...places(forgotten), ...providerPlaces(provider), ...outside.queued.map(queuedLine)]
       : [
           isErased
             ? "Deleted records that held this text were overwritten."
-            : "No record holds this text any more.",
+            : "Nothing was found to erase in the memory of this home's owner.",
         ],
     notes: [...store.warnings, ...unreached(done)],
     exitCode: isDone ? 0 : 1,
@@ -110,14 +121,27 @@ function isIdOf(
 }
 
 async function lookOutside(text: string, input: CommandInput, context: CommandContext): Promise<Outside> {
-  if (!isHomeMemory(input, context)) return { provider: { kind: "none" }, elsewhere: [], left: [] };
-  const { activeProviderName, findTracesElsewhere, findTracesOfUsers, unreadableOutboxes } = await import(
-    "@hermes-memory/core/internal/providers"
-  );
+  if (!isHomeMemory(input, context))
+    return { provider: { kind: "none" }, queued: [], elsewhere: [], left: [] };
+  const {
+    activeProviderName,
+    findInOutbox,
+    findTracesElsewhere,
+    findTracesOfUsers,
+    ifReadable,
+    unreadableOutboxes,
+  } = await import("@hermes-memory/core/internal/providers");
   const active = activeProviderName((await context.memory.memoryConfig()).provider);
   const { home } = context.memory;
+  const provider = await askProvider(text, true, input, context);
   return {
-    provider: await askProvider(text, true, input, context),
+    provider,
+    // The active provider counts and erases what waits for the owner itself, if it can be started.
+    queued: ifReadable(() => findInOutbox(home, text)).flatMap(({ provider: name, user, items }) =>
+      items === 0 || (name === active && user === "" && provider.kind === "forgot")
+        ? []
+        : [{ provider: name, user: user === "" ? null : user, writes: items }],
+    ),
     elsewhere: await findTracesElsewhere(home, active, text),
     left: [
       ...(await findLeftBehind(home, text)),
@@ -128,6 +152,12 @@ async function lookOutside(text: string, input: CommandInput, context: CommandCo
       })),
     ],
   };
+}
+
+/** In every lane of the home, so that nothing of it is sent later: the file is here, and no server is needed. */
+async function eraseQueued(text: string, { memory }: CommandContext): Promise<void> {
+  const { eraseInOutbox, ifReadable } = await import("@hermes-memory/core/internal/providers");
+  ifReadable(() => [eraseInOutbox(memory.home, text, () => true)]); // `left` names a file that cannot be read
 }
 
 async function askProvider(
@@ -222,7 +252,7 @@ function unreached({ provider, elsewhere, left }: Outside): string[] {
   const stays = [
     ...elsewhere.map(
       (each) =>
-        `${printable(each.found)} '${each.provider}' is not the active provider, so it is left alone: make it active ('hermes memory setup ${each.provider}') and forget again.`,
+        `${printable(each.found)} '${each.provider}' is not the active provider, so its store is left alone: make it active ('hermes memory setup ${each.provider}') and forget again.`,
     ),
     ...left.map(({ path, reach }) => printable(`Not erased: ${path}. ${reach}`)),
   ];
@@ -238,7 +268,7 @@ function unreached({ provider, elsewhere, left }: Outside): string[] {
       ];
     case "failed":
       return [
-        `The memory provider '${provider.provider}' could not be reached, so what it holds stays: ${printable(provider.reason)} Correct that and forget again.`,
+        `The memory provider '${provider.provider}' could not be asked, so it is not known whether its store or server holds the text, and nothing was erased there: ${printable(provider.reason.replace(/^forget: /, ""))} Correct that and forget again.`,
         ...stays,
       ];
     default:
@@ -253,9 +283,15 @@ function providerPlaces(provider: Forgot): string[] {
     : [];
 }
 
-function outsideJson({ provider, elsewhere, left }: Outside): Record<string, unknown> {
+function queuedLine({ provider, user, writes }: Queued): string {
+  const whose = user === null ? "" : `, of the user ${oneLine(user)}`;
+  return `  ${counted(writes, "write")} in the outbox of '${printable(provider)}'${whose}, not sent yet`;
+}
+
+function outsideJson({ provider, queued, elsewhere, left }: Outside): Record<string, unknown> {
   return {
     provider: provider.kind === "none" ? undefined : providerJson(provider),
+    outbox: queued.length === 0 ? undefined : queued,
     elsewhere: elsewhere.length === 0 ? undefined : elsewhere,
     left: left.length === 0 ? undefined : left,
   };

@@ -179,7 +179,15 @@ export async function mirrorToProvider(
     case "none":
       return NO_REPORT;
     case "mirrored": {
-      const { provider: name, writes: sent, isStored, refused } = outcome;
+      const { provider: name, writes: sent, isStored, refused, queued } = outcome;
+      const waits = [...new Set(queued)].join(" ");
+      const why = printable(waits.replace(/\.$/, ""));
+      const note = `${printable(name)}: queued, not at the server yet (${why}). An agent sends it; 'hermes memory outbox send' tries at once.`;
+      if (refused.length === 0 && queued.length > 0)
+        return {
+          json: { provider: { name, status: "queued", writes: sent, queued: queued.length, reason: waits } },
+          notes: [note],
+        };
       if (refused.length === 0)
         return {
           json: { provider: { name, status: isStored ? "mirrored" : "told", writes: sent } },
@@ -191,6 +199,7 @@ export async function mirrorToProvider(
         json: { provider: { name, status: "refused", writes: sent, refused: refused.length, problem } },
         notes: [
           `warning: Saved, but the memory provider '${name}' did not take ${which}: ${printable(problem)}`,
+          ...(queued.length > 0 ? [note] : []),
         ],
       };
     }

@@ -158,13 +158,19 @@ async function withScrub(
   };
 }
 
-/** The active provider has erased its own. */
+/** The active provider has erased its own; what waits for others is erased here. One sentence for each text that cannot be. */
 async function leftInOutbox(texts: readonly string[], { memory }: CommandContext): Promise<string[]> {
-  const { activeProviderName, findLanesElsewhere } = await import("@hermes-memory/core/internal/providers");
+  const { activeProviderName, eraseInOutbox, findInOutbox, ifReadable } = await import(
+    "@hermes-memory/core/internal/providers"
+  );
   const active = activeProviderName((await memory.memoryConfig()).provider);
-  return findLanesElsewhere(memory.home, active, texts).map(
-    ({ provider, items }) =>
-      `The outbox of '${provider}', which is not active, holds deleted text in ${counted(items, "write")}: make it active ('hermes memory setup ${provider}') and forget the texts.`,
+  const isOther = ({ provider, user }: { readonly provider: string; readonly user: string }) =>
+    provider !== active && user === "";
+  for (const text of texts) ifReadable(() => [eraseInOutbox(memory.home, text, isOther)]);
+  const copies = texts.flatMap((text) => ifReadable(() => findInOutbox(memory.home, text)).filter(isOther));
+  return [...new Set(copies.map(({ provider }) => provider))].map(
+    (name) =>
+      `'${name}', which is not active, has copies of deleted entries at its server: make it active ('hermes memory setup ${name}') and forget the texts.`,
   );
 }
 

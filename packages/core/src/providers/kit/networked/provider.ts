@@ -38,7 +38,7 @@ import { Recaller } from "./recall.ts";
 import { checkWithin, testConnection } from "./self-test.ts";
 import type { CommonSettings, Environment, MirrorWrite, Place, Service } from "./service.ts";
 import { answerToolCall } from "./tool-call.ts";
-import { deliverBatch, queueAll, whyNotStored } from "./writes.ts";
+import { deliverBatch, mirrorReport, queueAll } from "./writes.ts";
 
 export type NetworkedOptions = {
   /** The home that `isAvailable` and setup look into; `initialize` has its own. */
@@ -259,12 +259,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     const ids = queueAll(running.outbox, items);
     running.recaller.clear(); // what was prepared may hold the old entry
     await running.outbox.flush(this.#limits.mirrorMs);
-    const isAt = (place: "gone" | "dead") => (id: number) => running.outbox.where(id) === place;
-    if (ids.every(isAt("gone"))) return { stored: true };
-    return {
-      stored: false,
-      reason: whyNotStored(this.#service.label, running.outbox, ids.find(isAt("dead"))),
-    };
+    return mirrorReport(this.#service.label, running.outbox, ids);
   }
 
   onPreCompress(): string {

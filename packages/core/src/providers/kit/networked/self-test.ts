@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describeCause, err, HermesError, ok, type Result } from "../../../lib/index.ts";
 import type { SelfTestReport } from "../../contract.ts";
+import { describeForeign } from "../foreign-code.ts";
 import type { Connection, Probe } from "./service.ts";
 
 /** Servers index in the background; the test asks again until then. */
@@ -54,7 +55,10 @@ export async function testConnection(
     detailOf?: (value: T) => string | undefined,
   ) => {
     const startedAt = performance.now();
-    const value = await work();
+    const value = await work().catch((cause: unknown) => {
+      if (signal.aborted) throw cause;
+      throw new HermesError("self-test-failed", `The step '${name}' failed: ${describeForeign(cause)}.`);
+    });
     const ms = performance.now() - startedAt;
     const detail = detailOf?.(value);
     steps.push(detail === undefined ? { name, ms } : { name, ms, detail });

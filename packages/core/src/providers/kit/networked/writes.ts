@@ -1,5 +1,6 @@
 // From the outbox to the server: queueing, one delivery, and why a write is not stored yet.
 import { HermesError } from "../../../lib/index.ts";
+import type { MemoryWriteReport } from "../../contract.ts";
 import { describeForeign } from "../foreign-code.ts";
 import { deliveryOf, ServiceError } from "../http.ts";
 import type { Batch, Delivery, NewItem, OutboxLane } from "../outbox/outbox.ts";
@@ -38,10 +39,17 @@ async function deliverOnce(connection: Connection, batch: Batch, signal: AbortSi
   }
 }
 
-/** `dead`: the id of a write that the server refused for good. */
-export function whyNotStored(label: string, outbox: OutboxLane, dead: number | undefined): string {
-  const lastError = outbox.state().lastError?.message ?? "it has not answered yet";
-  if (dead !== undefined)
-    return `${label} refused it: ${outbox.refusalOf(dead) ?? lastError} 'hermes memory outbox list' shows it, 'hermes memory outbox retry' sends it again.`;
-  return `It waits in the outbox for ${label} (${lastError}) and is sent as soon as possible; 'hermes memory outbox send' tries at once.`;
+/** Where a curated write is after a flush: at the server, still queued, or refused. */
+export function mirrorReport(label: string, outbox: OutboxLane, ids: readonly number[]): MemoryWriteReport {
+  const places = ids.map((id) => outbox.where(id));
+  if (places.every((place) => place === "gone")) return { stored: true };
+  const dead = ids.find((_, at) => places[at] === "dead");
+  const lastError = outbox.state().lastError?.message;
+  if (dead === undefined)
+    return { stored: false, queued: true, reason: lastError ?? `${label} has not answered yet.` };
+  const answer = outbox.refusalOf(dead) ?? lastError ?? "";
+  return {
+    stored: false,
+    reason: `${label} refused it: ${answer} 'hermes memory outbox list' shows it, 'hermes memory outbox retry' sends it again.`,
+  };
 }

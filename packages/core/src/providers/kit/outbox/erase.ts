@@ -60,19 +60,24 @@ export function textsIn(json: string, withKeys = true): readonly string[] {
 export function eraseText(sql: Sql, key: LaneKey, text: string): number {
   const lane = findLane(sql, key)?.id;
   if (lane === undefined) return 0;
-  const ids = idsWith(sql, key, text);
-  const members = new Set(membersOf(sql, lane).map(({ id }) => id));
-  for (const id of ids) sql.run("DELETE FROM items WHERE id = :id", { id });
-  if (ids.some((id) => members.has(id))) {
-    dissolveBatch(sql, lane);
-    takeLeaseAway(sql, lane);
-  }
+  const count = eraseItems(sql, lane, idsWith(sql, key, text));
   sql.run("DELETE FROM delivered_keys WHERE lane = :lane AND instr(dedupe_key, :text) > 0", { lane, text });
   for (const column of ["last_error", "blocked"])
     sql.run(`UPDATE lanes SET ${column} = NULL WHERE id = :lane AND instr(${column}, :text) > 0`, {
       lane,
       text,
     });
+  return count;
+}
+
+/** Of any state, also out of the batch that is being sent. */
+export function eraseItems(sql: Sql, lane: number, ids: readonly number[]): number {
+  const members = new Set(membersOf(sql, lane).map(({ id }) => id));
+  for (const id of ids) sql.run("DELETE FROM items WHERE id = :id", { id });
+  if (ids.some((id) => members.has(id))) {
+    dissolveBatch(sql, lane);
+    takeLeaseAway(sql, lane);
+  }
   return ids.length;
 }
 

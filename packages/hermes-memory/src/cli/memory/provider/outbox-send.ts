@@ -1,19 +1,18 @@
-// `hermes memory outbox send`: starts the active provider, first for the owner of the home and then for each user whose writes wait, and
+// `hermes memory outbox send`: starts the active provider, or the one that is named, first for the owner of the home and then for each user whose writes wait, and
 // waits until its server has them.
 import { HermesError } from "@hermes-memory/core/internal/lib";
 import type { Person } from "@hermes-memory/core/internal/memory";
-import type { CommandBody, CommandContext, CommandOutcome } from "../../command.ts";
+import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../../command.ts";
 import { counted, oneLine, printable } from "../../printing.ts";
 import { type ProgressDisplay, progressDisplay } from "../../sessions/progress.ts";
-import { namedOrActive } from "./find-provider.ts";
-import { type LaneJson, lanesIn } from "./outbox-state.ts";
+import { activeName, namedOrActive } from "./find-provider.ts";
+import { type LaneJson, lanesIn, MESSAGE_CHARS } from "./outbox-state.ts";
 import { withActiveProvider } from "./run-provider.ts";
 
 const SEND_SECONDS = 30;
 const LOOK_EVERY_MS = 200;
 /** What one lane gets at least, so that a server that is down does not take it from all of them. */
 const SHORTEST_TURN_MS = 5_000;
-const MESSAGE_CHARS = 300;
 
 /** What became of one lane. */
 type Sent = {
@@ -32,7 +31,11 @@ type Sent = {
 };
 
 export const send: CommandBody = async (input, context) => {
-  const name = await namedOrActive(undefined, context);
+  const { provider } = input.flags;
+  const name = await namedOrActive(
+    typeof provider === "string" ? provider : await onlyWaiting(context),
+    context,
+  );
   const seconds = typeof input.flags.timeout === "number" ? input.flags.timeout : SEND_SECONDS;
   const lanes = lanesOf(context, name);
   const waiting = lanes.filter((lane) => unsent(lane) > 0);
@@ -55,8 +58,22 @@ export const send: CommandBody = async (input, context) => {
     return signal.aborted;
   });
   progress.clear();
-  return sentOutcome(name, done, { isInterrupted, notes: [...new Set(notes)] });
+  const dead = lanesOf(context, name).reduce((sum, lane) => sum + lane.dead, 0);
+  return sentOutcome(name, done, { isInterrupted, dead, notes: [...new Set(notes)] });
 };
+
+/** With no active provider, the hint says whose writes wait. */
+async function onlyWaiting(context: CommandContext): Promise<undefined> {
+  if ((await activeName(context)) !== "") return undefined;
+  const names = lanesIn(context.memory.home, "").flatMap((lane) => (unsent(lane) > 0 ? [lane.provider] : []));
+  if (names.length === 0) return undefined;
+  throw new CommandFailure("No external memory provider is active.", {
+    hint: [...new Set(names)]
+      .map((each) => `'hermes memory outbox send --provider ${each}' sends what waits.`)
+      .join("\n"),
+    details: { kind: "no-provider" },
+  });
+}
 
 type Turn = {
   readonly name: string;
@@ -92,7 +109,7 @@ async function sendLane(
         if (left === 0 || isNewlyBlocked) return;
       }
     },
-    person,
+    { person, name },
   );
   notes.push(...logged.notes);
   return undefined;
@@ -142,17 +159,24 @@ function nothingWaits(name: string, lanes: readonly LaneJson[]): CommandOutcome 
   return {
     json: { success: true, provider: name, sent: 0, left: 0, dead, blocked: null, lanes: [] },
     lines: [printable(`Nothing waits for '${name}'.`)],
-    notes: dead === 0 ? [] : [`${counted(dead, "dead letter")}: 'hermes memory outbox list' shows them.`],
+    notes: dead === 0 ? [] : [deadNote(dead)],
   };
+}
+
+function deadNote(dead: number): string {
+  return `${counted(dead, "dead letter is", "dead letters are")} not sent: 'hermes memory outbox list' shows why the server refused, 'hermes memory outbox retry' sends them again.`;
 }
 
 function sentOutcome(
   name: string,
   lanes: readonly Sent[],
-  { isInterrupted, notes }: { readonly isInterrupted: boolean; readonly notes: readonly string[] },
+  {
+    isInterrupted,
+    dead,
+    notes,
+  }: { readonly isInterrupted: boolean; readonly dead: number; readonly notes: readonly string[] },
 ): CommandOutcome {
-  const sum = (of: "sent" | "left" | "dead" | "died"): number =>
-    lanes.reduce((all, lane) => all + lane[of], 0);
+  const sum = (of: "sent" | "left" | "died"): number => lanes.reduce((all, lane) => all + lane[of], 0);
   const isDone = sum("left") === 0 && sum("died") === 0;
   const blocked = lanes.find((lane) => lane.blocked !== null)?.blocked ?? null;
   return {
@@ -161,7 +185,7 @@ function sentOutcome(
       provider: name,
       sent: sum("sent"),
       left: sum("left"),
-      dead: sum("dead"),
+      dead,
       blocked,
       lanes: lanes.map((lane) => ({ ...lane })),
     },
@@ -175,6 +199,7 @@ function sentOutcome(
       ...(blocked === null || blocked.includes("hermes memory setup")
         ? []
         : [printable(`Correct it with 'hermes memory setup ${name}', then send again.`)]),
+      ...(dead > sum("died") ? [deadNote(dead)] : []),
       ...lastErrors(lanes),
       ...notes,
     ],

@@ -42,7 +42,13 @@ export function lanesIn(home: string, active: string): LaneJson[] {
 type Row = (name: string, value: string) => string;
 
 const MOST_USERS = 5;
-const MESSAGE_CHARS = 300;
+/** Room for an error with the advice at its end. */
+export const MESSAGE_CHARS = 1_000;
+
+/** Why something waits; an error of writes that were delivered or erased since is not told. */
+export function troubleOf({ waiting, held, blocked, last_error }: LaneJson): string | undefined {
+  return waiting + held === 0 ? undefined : (blocked ?? last_error?.message);
+}
 
 /** For the active provider: its owner's lane, then those of users that have something to tell. */
 export function activeLaneLines(lanes: readonly LaneJson[], row: Row, paint: Paint): string[] {
@@ -63,7 +69,7 @@ export function otherLaneLines(lanes: readonly LaneJson[], row: Row, paint: Pain
     const sum = total(others.filter(({ provider }) => provider === name));
     const remedies = [
       ...(sum.waiting + sum.held > 0
-        ? [`'hermes memory setup ${name}' makes it active and sends what waits`]
+        ? [`'hermes memory outbox send --provider ${name}' sends what waits`]
         : []),
       ...(sum.dead > 0 ? [`'hermes memory outbox drop --provider ${name}' deletes dead letters`] : []),
     ];
@@ -73,7 +79,8 @@ export function otherLaneLines(lanes: readonly LaneJson[], row: Row, paint: Pain
 }
 
 function laneLines(lane: LaneJson, row: Row, paint: Paint): string[] {
-  const { provider, user, dead, refused, last_error, last_delivery_at, blocked } = lane;
+  const { provider, user, dead, refused, last_error, last_delivery_at } = lane;
+  const blocked = troubleOf(lane) === undefined ? null : lane.blocked;
   const whose = user === null ? "" : `user ${shown(user)}: `;
   const isBad = dead > 0 || refused > 0;
   return [
@@ -103,7 +110,7 @@ function laneLines(lane: LaneJson, row: Row, paint: Paint): string[] {
         ]
       : []),
     ...(last_delivery_at === null ? [] : [row("  delivered", `last ${localTime(last_delivery_at)}`)]),
-    ...(last_error === null || last_error.message === blocked
+    ...(last_error === null || troubleOf(lane) === undefined || last_error.message === blocked
       ? []
       : [row("  not sent", `${localTime(last_error.at)}  ${shown(last_error.message)}`)]),
   ];

@@ -1,6 +1,13 @@
 // `hermes memory outbox list`, `retry` and `drop`: the writes that wait for a provider's server. They work on the file alone; `send` is in
 // outbox-send.ts.
-import { type DeadLetter, dropDead, listDead, retryDead } from "@hermes-memory/core/internal/providers";
+import {
+  type DeadLetter,
+  dropWrites,
+  listDead,
+  listWaiting,
+  retryDead,
+  type WaitingWrite,
+} from "@hermes-memory/core/internal/providers";
 import {
   type CommandBody,
   type CommandContext,
@@ -12,28 +19,44 @@ import {
 import { declined } from "../../confirm.ts";
 import { counted, localTime, oneLine, printable } from "../../printing.ts";
 import { activeName } from "./find-provider.ts";
-import { counts, type LaneJson, lanesIn } from "./outbox-state.ts";
+import { counts, type LaneJson, lanesIn, MESSAGE_CHARS, troubleOf } from "./outbox-state.ts";
 
-const MESSAGE_CHARS = 300;
+/** Of each lane. */
+const SHOWN_WAITING = 10;
+const PREVIEW_CHARS = 80;
 
 export const list: CommandBody = async (input, context) => {
   const active = await activeName(context);
   const { home } = context.memory;
   const provider = providerFlag(input);
   const lanes = lanesIn(home, active).filter((lane) => provider === undefined || lane.provider === provider);
+  const waiting = listWaiting(home, { provider, most: SHOWN_WAITING });
   const dead = listDead(home, provider);
   return {
-    json: { active: active === "" ? null : active, lanes, dead: dead.map(deadJson) },
+    json: {
+      success: true,
+      active: active === "" ? null : active,
+      lanes,
+      waiting: waiting.map(waitingJson),
+      dead: dead.map(deadJson),
+    },
     lines: [
-      ...(lanes.length === 0 ? ["Nothing waits for a server."] : lanes.map(laneLine)),
+      ...(lanes.length === 0 ? ["Nothing waits for a server."] : []),
+      ...lanes.flatMap((lane) => [laneLine(lane), ...waitingLines(lane, waiting)]),
       ...(dead.length === 0 ? [] : ["", "Dead letters, which the server refused:", ...dead.map(deadLine)]),
     ],
-    notes:
-      dead.length === 0
+    notes: [
+      ...(waiting.length === 0
         ? []
         : [
-            "'hermes memory outbox retry [id...]' sends them again, 'hermes memory outbox drop [id...]' deletes them.",
-          ],
+            "'hermes memory outbox send' sends what waits (--provider NAME: of a provider that is not active), 'hermes memory outbox drop <id...>' deletes it.",
+          ]),
+      ...(dead.length === 0
+        ? []
+        : [
+            "'hermes memory outbox retry [id...]' sends dead letters again, 'hermes memory outbox drop [id...]' deletes them.",
+          ]),
+    ],
   };
 };
 
@@ -49,27 +72,53 @@ export const retry: CommandBody = async (input, context) => {
     notes: [
       "An agent sends what waits while it runs; 'hermes memory outbox send' does it now.",
       ...others.map((name) =>
-        printable(`'${name}' is not the active provider: its writes wait until it is.`),
+        printable(
+          `'${name}' is not the active provider: 'hermes memory outbox send --provider ${name}' sends its writes.`,
+        ),
       ),
     ],
   };
 };
 
+/** Without ids: all dead letters. Writes that wait are deleted by id only. */
 export const drop: CommandBody = async (input, context) => {
-  const chosen = chosenLetters(input, context);
-  if (chosen.length === 0) return nothingDead("dropped");
+  const provider = providerFlag(input);
+  const ids = idsIn(input);
+  const { home } = context.memory;
+  const waiting = listWaiting(home, { provider }).filter(({ id }) => ids.includes(id));
+  const dead = listDead(home, provider);
+  refuseUnknown(ids, [...waiting, ...dead], "write");
+  const chosen = ids.length === 0 ? dead : dead.filter(({ id }) => ids.includes(id));
+  if (chosen.length + waiting.length === 0) return nothingDead("dropped");
+  const what = [
+    ...(waiting.length > 0 ? [counted(waiting.length, "waiting write")] : []),
+    ...(chosen.length > 0 ? [counted(chosen.length, "dead letter")] : []),
+  ].join(" and ");
   const refused = await declined(
     {
-      list: ["This cannot be undone. These writes will never reach the server:", ...chosen.map(deadLine)],
-      question: `Delete ${counted(chosen.length, "dead letter")}?`,
-      json: { dead: chosen.map(deadJson) },
+      list: [
+        "This cannot be undone. These writes will never reach the server:",
+        ...waiting.map((write) => waitingLine(write, true)),
+        ...chosen.map(deadLine),
+      ],
+      question: `Delete ${what}?`,
+      json: { waiting: waiting.map(waitingJson), dead: chosen.map(deadJson) },
     },
     input,
     context,
   );
   if (refused) return refused;
-  const dropped = dropDead(context.memory.home, selection(input, chosen));
-  return { json: { success: true, dropped }, lines: [`Deleted ${counted(dropped, "dead letter")}.`] };
+  // By id, so that a letter that dies meanwhile, and was not shown, is left alone.
+  const dropped = dropWrites(
+    home,
+    [...waiting, ...chosen].map(({ id }) => id),
+  );
+  const gone = waiting.length + chosen.length - dropped;
+  return {
+    json: { success: true, dropped },
+    lines: [`Deleted ${gone === 0 ? what : counted(dropped, "write")}.`],
+    notes: gone === 0 ? [] : [`${counted(gone, "write was", "writes were")} gone by then, sent or deleted.`],
+  };
 };
 
 // Shared
@@ -78,25 +127,32 @@ function providerFlag({ flags }: CommandInput): string | undefined {
   return typeof flags.provider === "string" ? flags.provider : undefined;
 }
 
-/** Ends the command when an id names no dead letter. */
+/** Without ids all. Ends the command when an id names no dead letter. */
 function chosenLetters(input: CommandInput, { memory }: CommandContext): readonly DeadLetter[] {
   const dead = listDead(memory.home, providerFlag(input));
   const ids = idsIn(input);
-  if (ids.length === 0) return dead;
-  const unknown = ids.filter((id) => !dead.some((letter) => letter.id === id));
-  if (unknown.length > 0)
-    throw new CommandFailure(`There is no dead letter ${unknown.join(", ")}.`, {
-      hint: "'hermes memory outbox list' shows their ids.",
-      details: { kind: "not-found", unknown },
-    });
-  return dead.filter(({ id }) => ids.includes(id));
+  refuseUnknown(ids, dead, "dead letter");
+  return ids.length === 0 ? dead : dead.filter(({ id }) => ids.includes(id));
+}
+
+function refuseUnknown(
+  ids: readonly number[],
+  known: readonly { readonly id: number }[],
+  what: "write" | "dead letter",
+): void {
+  const unknown = ids.filter((id) => !known.some((each) => each.id === id));
+  if (unknown.length === 0) return;
+  throw new CommandFailure(`There is no ${what} ${unknown.join(", ")} in the outbox.`, {
+    hint: "'hermes memory outbox list' shows their ids.",
+    details: { kind: "not-found", unknown },
+  });
 }
 
 function idsIn({ rest }: CommandInput): readonly number[] {
   return rest.map((word) => {
     const id = Number(word);
     if (/^\d+$/.test(word) && Number.isSafeInteger(id)) return id;
-    throw usageFailure(`'${oneLine(word)}' is not the id of a dead letter.`, {
+    throw usageFailure(`'${oneLine(word)}' is not the id of a write.`, {
       hint: "'hermes memory outbox list' shows their ids.",
     });
   });
@@ -115,11 +171,60 @@ function nothingDead(done: "retried" | "dropped"): CommandOutcome {
 }
 
 function laneLine(lane: LaneJson): string {
-  const { provider, user, active, blocked, last_error } = lane;
+  const { provider, user, active } = lane;
   const whose = user === null ? "" : `, user ${oneLine(user)}`;
   const state = active ? "" : " (not active)";
-  const trouble = blocked ?? last_error?.message;
+  const trouble = troubleOf(lane);
   return `${printable(provider)}${whose}${state}: ${counts(lane)}${trouble === undefined ? "" : `; ${oneLine(trouble, MESSAGE_CHARS)}`}`;
+}
+
+function waitingLines(lane: LaneJson, all: readonly WaitingWrite[]): string[] {
+  const own = all.filter(({ provider, user }) => provider === lane.provider && user === (lane.user ?? ""));
+  const more = lane.waiting + lane.held - own.length;
+  return [
+    ...own.map((write) => waitingLine(write, false)),
+    ...(own.length > 0 && more > 0 ? [`         and ${more} more`] : []),
+  ];
+}
+
+function waitingLine(
+  { id, provider, kind, state, createdAt, preview }: WaitingWrite,
+  isNamed: boolean,
+): string {
+  const where = isNamed ? `${printable(provider)} ` : "";
+  const held = state === "held" ? " (held)" : "";
+  return `  ${String(id).padStart(5)}  ${age(createdAt).padStart(6)}  ${where}${oneLine(kind)}${held}: ${oneLine(preview, PREVIEW_CHARS)}`;
+}
+
+function waitingJson({
+  id,
+  provider,
+  user,
+  state,
+  kind,
+  sessionId,
+  createdAt,
+  preview,
+}: WaitingWrite): object {
+  return {
+    id,
+    provider,
+    user: user === "" ? null : user,
+    state,
+    kind,
+    session_id: sessionId,
+    created_at: createdAt,
+    preview,
+  };
+}
+
+/** `45 s`, `12 min`, `3 h`, `20 d`. */
+function age(since: string): string {
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(since)) / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 2 * 86_400) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86_400)} d`;
 }
 
 function deadLine({ id, provider, user, kind, createdAt, error, preview }: DeadLetter): string {

@@ -56,6 +56,7 @@ import { counted, oneLine, printable } from "../../printing.ts";
 import { choose } from "../../prompts/choose.ts";
 import { activeName, findNamed, hintOf, loadNamed, providerSection } from "./find-provider.ts";
 import { total } from "./outbox-state.ts";
+import { uploadHint } from "./upload.ts";
 
 /** Shared by the steps of one setup. */
 type SetupRun = {
@@ -110,8 +111,18 @@ async function runSetup(input: CommandInput, context: CommandContext): Promise<C
     return leftEarly(finished.by, `Cancelled. What '${name}' had saved by then stays.`);
   const previous = await activeName(context);
   const checked = await checkNow(home, name, context);
+  const upload = await uploadHint(name, input, context);
   return setupOutcome(
-    { name, previous, dependencies, finished, ...checked, left: leftIn(context, previous) },
+    {
+      name,
+      previous,
+      dependencies,
+      finished,
+      ...checked,
+      left: leftIn(context, previous),
+      upload,
+      isScript: !run.mayAsk,
+    },
     io,
   );
 }
@@ -154,7 +165,11 @@ function leftNotes(name: string, { waiting, held, dead }: Left): string[] {
   return [
     ...(waiting + held === 0
       ? []
-      : [printable(`${writes} kept in the outbox of '${name}' and sent when it is active again.`)]),
+      : [
+          printable(
+            `${writes} kept in the outbox of '${name}' and sent when it is active again; 'hermes memory outbox send --provider ${name}' sends them now.`,
+          ),
+        ]),
     ...(dead === 0
       ? []
       : [
@@ -541,18 +556,24 @@ type SetupReport = {
   readonly finished: Exclude<Finished, { readonly kind: "left" }>;
   readonly availability: Availability;
   readonly connection: ConnectionCheck;
+  readonly upload: { readonly count: number; readonly note?: string };
+  /** Nobody was asked anything. */
+  readonly isScript: boolean;
 };
 
 const NOTHING_SAVED = { written: [], failed: [], unsaved: [] } as const;
 
 function setupOutcome(report: SetupReport, io: Terminal): CommandOutcome {
-  const { name, previous, left, dependencies, finished, availability, connection } = report;
+  const { name, previous, left, dependencies, finished, availability, connection, upload, isScript } = report;
   const isOwn = finished.kind === "own";
   const isActive = isOwn ? finished.isActive : finished.outcome.activated;
   const { written, failed, unsaved } = isOwn ? NOTHING_SAVED : finished.outcome;
+  const isReplaced = isActive && previous !== name;
+  // A script must notice that the service did not answer; a user at the terminal reads it.
+  const isDone = failed.length === 0 && !(isScript && connection.kind === "failed");
   return {
     json: {
-      success: failed.length === 0,
+      success: isDone,
       provider: name,
       activated: isActive,
       own_setup: isOwn,
@@ -563,7 +584,13 @@ function setupOutcome(report: SetupReport, io: Terminal): CommandOutcome {
       external: dependencies.external,
       available: availability.available,
       reason: availability.reason,
-      connection: connection.kind === "unsupported" ? undefined : connection,
+      connection:
+        connection.kind === "unsupported"
+          ? undefined
+          : { ok: connection.kind === "reached", message: connection.message },
+      previous: previous === "" ? null : previous,
+      outbox: isReplaced ? left : undefined,
+      uploadable: isActive ? upload.count : undefined,
     },
     lines: [
       ...written.map(writtenLine),
@@ -572,11 +599,14 @@ function setupOutcome(report: SetupReport, io: Terminal): CommandOutcome {
         : [row("not kept", `${unsaved.join(", ")}: the provider has no place for settings`)]),
       activeLine(name, { isActive, wasActive: previous === name && !isOwn }, io),
       availabilityLine(availability, io),
-      ...connectionLines(connection, io),
+      ...connectionLines(name, connection, isActive, io),
     ],
     notes: [
       ...(isOwn ? [] : finished.notes),
-      ...(isActive && previous !== name ? leftNotes(previous, left) : []),
+      ...(isReplaced ? leftNotes(previous, left) : []),
+      ...(isActive && upload.note !== undefined && connection.kind !== "failed"
+        ? [printable(upload.note)]
+        : []),
       ...failed.map(({ message }) => `${io.paint("red", "error:")} ${printable(message)}`),
       ...(failed.length === 0 || written.length === 0
         ? []
@@ -585,7 +615,7 @@ function setupOutcome(report: SetupReport, io: Terminal): CommandOutcome {
         ? [`Its own setup did not switch it on. To do that: hermes config set memory.provider ${name}`]
         : []),
     ],
-    exitCode: failed.length === 0 ? 0 : 1,
+    exitCode: isDone ? 0 : 1,
   };
 }
 
@@ -605,7 +635,12 @@ function availabilityLine({ available, reason }: Availability, io: Terminal): st
   return `${io.paint("yellow", "It is not available yet.")} ${printable(reason ?? "It gives no reason.")}`;
 }
 
-function connectionLines(connection: ConnectionCheck, io: Terminal): string[] {
+function connectionLines(
+  name: string,
+  connection: ConnectionCheck,
+  isActive: boolean,
+  io: Terminal,
+): string[] {
   switch (connection.kind) {
     case "unsupported":
       return [];
@@ -613,7 +648,8 @@ function connectionLines(connection: ConnectionCheck, io: Terminal): string[] {
       return [printable(connection.message)];
     case "failed":
       return [
-        `${io.paint("yellow", "It cannot be used yet.")} ${printable(connection.message)} 'hermes doctor --network' tries it again.`,
+        `${io.paint("yellow", "Its service refused the request or was not reached:")} ${printable(connection.message.replace(/^The check of its service failed: /, ""))}`,
+        `The settings are saved${isActive ? ` and '${name}' is active` : ""}. If a setting is wrong, 'hermes memory setup ${name}' corrects it; 'hermes doctor --network' tries the connection again.`,
       ];
     default:
       return connection satisfies never;
@@ -625,7 +661,7 @@ function writtenLine(write: SetupWrite): string {
     case "settings":
       return row("settings", `${write.keys.join(", ")}: kept by the provider`);
     case "secrets":
-      return row("secrets", `${write.variables.join(", ")} in ${write.path}`);
+      return row("variables", `${write.variables.join(", ")} in ${write.path}`);
     case "activation":
       return row("config", `memory.provider in ${write.path}`);
     default:

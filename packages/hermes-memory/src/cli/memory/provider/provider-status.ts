@@ -28,7 +28,7 @@ import { redactSecrets } from "@hermes-memory/core/internal/security";
 import type { CommandBody, CommandContext, Paint } from "../../command.ts";
 import { counted, localTime, oneLine, printable } from "../../printing.ts";
 import { activeName, hintOf, providerSection, type Settings } from "./find-provider.ts";
-import { activeLaneLines, type LaneJson, lanesIn, otherLaneLines } from "./outbox-state.ts";
+import { activeLaneLines, type LaneJson, lanesIn, otherLaneLines, troubleOf } from "./outbox-state.ts";
 
 /** `checked_at` is absent when the provider was checked by this command. */
 type KnownAvailability = {
@@ -186,7 +186,7 @@ function variableValue(home: string, variable: string): string {
 
 // The status as lines. Control characters in a plugin's text are escaped.
 
-const TEXT_CHARS = 300;
+const TEXT_CHARS = 700;
 
 export function statusLines(status: ProviderStatus, paint: Paint): string[] {
   const { active, providers } = status;
@@ -213,6 +213,10 @@ function activeLines(
   paint: Paint,
 ): string[] {
   const settings = Object.entries(active.settings);
+  const lanes = outbox.filter((lane) => lane.active);
+  const connection = currentConnection(active.health, lanes);
+  const isTold = (message: string): boolean =>
+    [connection?.message, ...lanes.map(troubleOf)].some((told) => saysTheSame(told, message));
   return [
     row("  installed", installedText(active, plugins, paint)),
     ...(active.installed && active.problem === undefined
@@ -220,12 +224,34 @@ function activeLines(
       : []),
     ...(active.variables ?? []).map((variable) => row("  variable", variableText(variable, paint))),
     ...settings.map(([key, value]) => row("  setting", `${shown(key)}: ${shown(asText(value))}`)),
-    ...(active.health?.connection === undefined
-      ? []
-      : [row("  connection", connectionText(active.health.connection, paint))]),
+    ...(connection === undefined ? [] : [row("  connection", connectionText(connection, paint))]),
     ...activeLaneLines(outbox, row, paint),
-    ...(active.health === null ? [] : healthLines(active.health, paint)),
+    ...(active.health === null ? [] : healthLines(active.health, paint, isTold)),
   ];
+}
+
+/** Undefined when a lane tells the same error, or when something was delivered after a check that failed. */
+function currentConnection(
+  health: ProviderHealth | null,
+  lanes: readonly LaneJson[],
+): ProviderHealth["connection"] {
+  const connection = health?.connection;
+  if (connection === undefined || connection.ok) return connection;
+  const isOver = lanes.some(({ last_delivery_at }) => (last_delivery_at ?? "") > connection.checked_at);
+  const isTold = lanes.some((lane) => saysTheSame(troubleOf(lane), connection.message));
+  return isOver || isTold ? undefined : connection;
+}
+
+/** The same error has other words before it when another call met it. */
+function saysTheSame(one: string | undefined, other: string): boolean {
+  if (one === undefined) return false;
+  const [a, b] = [one, other].map((text) =>
+    text
+      .replace(/^.*?failed: /s, "")
+      .replace(/ [A-Z]+ \/\S* /, " ") // the request that met it
+      .replace(/[.\s]+$/, ""),
+  );
+  return a !== undefined && b !== undefined && a !== "" && b !== "" && (a.includes(b) || b.includes(a));
 }
 
 function connectionText(
@@ -269,7 +295,7 @@ function variableText({ variable, is_set, value, required, url }: Variable, pain
   return `${variable} ${required ? paint("yellow", "is not set") : "is not set (optional)"}${url === undefined ? "" : `, see ${shown(url)}`}`;
 }
 
-function healthLines(health: ProviderHealth, paint: Paint): string[] {
+function healthLines(health: ProviderHealth, paint: Paint, isTold: (message: string) => boolean): string[] {
   const { texts, dropped_tasks, stray_errors, last_error } = health;
   const changed = [
     ...(texts.cut > 0 ? [`${texts.cut} cut to the limit`] : []),
@@ -285,7 +311,9 @@ function healthLines(health: ProviderHealth, paint: Paint): string[] {
     ...(changed.length > 0 ? [row("  texts", paint("yellow", changed.join(", ")))] : []),
     ...(dropped_tasks > 0 ? [row("  dropped", paint("yellow", dropped))] : []),
     ...(stray_errors > 0 ? [row("  stray", paint("yellow", stray))] : []),
-    ...(last_error === undefined ? [] : [row("  last error", errorText(last_error))]),
+    ...(last_error === undefined || isTold(last_error.message)
+      ? []
+      : [row("  last error", errorText(last_error))]),
   ];
 }
 
@@ -372,7 +400,7 @@ export const providers: CommandBody = async (_input, context) => {
   const isKnown = active === "" || rows.some(({ name }) => name === active);
   context.io.endWithoutWaiting();
   return {
-    json: { active: active === "" ? null : active, providers: rows, warnings },
+    json: { success: true, active: active === "" ? null : active, providers: rows, warnings },
     lines: listLines(rows, context.io.paint),
     notes: [
       ...warnings.map((warning) => `warning: ${printable(warning)}`),
@@ -394,7 +422,8 @@ function listLines(rows: readonly (ListedProvider & Partial<Availability>)[], pa
     const { description, problem, available, reason } = row;
     const trouble =
       problem ?? (available === false ? `not available: ${reason ?? "no reason given"}` : undefined);
-    const about = trouble === undefined ? oneLine(description, 100) : paint("yellow", oneLine(trouble, 200));
+    const about =
+      trouble === undefined ? oneLine(description, 100) : paint("yellow", oneLine(trouble, TEXT_CHARS));
     return listLine(row, width, about);
   });
 }

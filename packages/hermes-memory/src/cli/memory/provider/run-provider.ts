@@ -9,7 +9,9 @@ import {
   checkAvailability,
   type MemoryManager,
   type MemoryProvider,
+  readProviderHealth,
   recordAvailability,
+  recordConnection,
   runForeign,
   type SelfTestReport,
 } from "@hermes-memory/core/internal/providers";
@@ -18,7 +20,7 @@ import { type CommandBody, type CommandContext, CommandFailure, type CommandOutc
 import { cancelled } from "../../confirm.ts";
 import { oneLine, printable } from "../../printing.ts";
 import { nonEmptyText } from "../memory-command.ts";
-import { loadNamed, namedOrActive } from "./find-provider.ts";
+import { activeName, loadNamed, namedOrActive } from "./find-provider.ts";
 
 type Running = {
   readonly name: string;
@@ -26,31 +28,43 @@ type Running = {
   readonly sessionId: string;
 };
 
-/** For the owner of the home unless a person is given. `notes` are the lines that the provider's calls logged. */
+/** For the owner of the home unless a person is given, and the active provider unless one is named. `notes` are the lines that the provider's calls logged, `trouble` its first failure. */
 export async function withActiveProvider<T>(
   context: CommandContext,
   purpose: string,
   work: (running: Running) => Promise<T>,
-  person: Person = context.memory.administrator,
-): Promise<{ readonly value: T; readonly notes: readonly string[] }> {
-  const name = await namedOrActive(undefined, context);
+  {
+    person = context.memory.administrator,
+    name: named,
+  }: { readonly person?: Person; readonly name?: string } = {},
+): Promise<{ readonly value: T; readonly notes: readonly string[]; readonly trouble: string | undefined }> {
+  const active = await activeName(context);
+  const name = await namedOrActive(named, context);
   useEnvFile(context.memory.home);
+  const provider =
+    name === active ? undefined : (await loadNamed(context.memory.home, name, "test")).provider;
   const notes: string[] = [];
+  const troubles: string[] = [];
   const sessionId = `${purpose}-${randomHex(6)}`;
   try {
-    const active = await person.provider.activate({ sessionId, log: noting(notes) });
-    if (active.kind !== "active") {
-      const reason = active.kind === "unavailable" ? active.reason : "";
+    const started = await person.provider.activate({
+      sessionId,
+      provider,
+      log: noting(notes),
+      onTrouble: (text) => troubles.push(text),
+    });
+    if (started.kind !== "active") {
+      const reason = started.kind === "unavailable" ? started.reason : "";
       throw new CommandFailure(`'${name}' cannot be asked. ${reason}`, {
         hint: "'hermes memory status' shows what it needs.",
         details: { kind: "unavailable", provider: name },
       });
     }
     try {
-      const value = await work({ name, manager: active.manager, sessionId });
-      return { value, notes: notes.map(printable) };
+      const value = await work({ name, manager: started.manager, sessionId });
+      return { value, notes: notes.map(printable), trouble: troubles[0] };
     } finally {
-      await active.manager.shutdownAll();
+      await started.manager.shutdownAll();
     }
   } finally {
     context.io.endWithoutWaiting();
@@ -67,7 +81,7 @@ function noting(notes: string[]): Logger {
 
 export const recall: CommandBody = async (input, context) => {
   const query = await nonEmptyText(input, context, "text");
-  const { value, notes } = await withActiveProvider(
+  const { value, notes, trouble } = await withActiveProvider(
     context,
     "recall",
     async ({ name, manager, sessionId }) => {
@@ -80,12 +94,24 @@ export const recall: CommandBody = async (input, context) => {
   const { name, text, ms } = value;
   const block = buildMemoryContextBlock(text);
   const size = `${groupThousands(codePointLength(text))} characters`;
+  if (block === "" && trouble !== undefined)
+    throw new CommandFailure(printable(trouble.replace(/ The conversation goes on without it.*$/s, "")), {
+      hint: "'hermes doctor --network' checks the connection; 'hermes memory status' shows more.",
+      details: { kind: "recall-failed", provider: name, ms, text, block },
+    });
+  if (block !== "") recordAnswer(context.memory.home, name, "A recall was answered.");
   return {
-    json: { provider: name, ms, text, block },
+    json: { success: true, provider: name, ms, text, block },
     lines: block === "" ? ["Nothing is recalled for this text."] : [printable(block)],
     notes: [...notes, `${name}: ${block === "" ? "" : `${size}, `}${ms} ms`],
   };
 };
+
+/** A check that failed earlier is no longer true. */
+function recordAnswer(home: string, name: string, message: string): void {
+  if (readProviderHealth(home, name)?.connection?.ok === false)
+    recordConnection(home, name, { ok: true, message });
+}
 
 // test: the provider writes, recalls and cleans up, and the time of each step is printed
 
@@ -128,6 +154,7 @@ export const test: CommandBody = async ({ args }, context) => {
       isInterrupted: signal.aborted,
     }));
     if (isInterrupted) return { ...cancelled(130), lines: ["Interrupted."] };
+    if (trial.isSupported && trial.failure === undefined) recordAnswer(home, name, "The test succeeded.");
     return outcomeOf(name, trial);
   } finally {
     io.endWithoutWaiting();
@@ -165,22 +192,28 @@ async function tryOut(
     }),
   );
   steps.push(begun.step);
-  let failure = begun.outcome.ok ? undefined : `initialize ${begun.outcome.error.message}`;
+  let failure = begun.outcome.ok ? undefined : `Starting it ${begun.outcome.error.message}`;
   if (failure === undefined && provider.selfTest) {
     const tested = await timed("selfTest", SELF_TEST_MS, (signal) => provider.selfTest?.(signal));
     if (tested.outcome.ok) steps.push(...testSteps(tested.outcome.value));
-    else failure = `selfTest ${tested.outcome.error.message}`;
+    else failure = testFailure(tested.outcome.error.message);
   }
   const at = performance.now();
   const ended = await runForeign({ timeoutMs: SHUTDOWN_MS }, (signal) => provider.shutdown?.({ signal }));
   steps.push({ name: "shutdown", ms: since(at) });
-  if (!ended.ok) failure ??= `shutdown ${ended.error.message}`;
+  if (!ended.ok) failure ??= `Shutting it down ${ended.error.message}`;
   return {
     steps,
     isSupported: provider.selfTest !== undefined,
     totalMs: since(startedAt),
     failure,
   };
+}
+
+/** A bundled provider's own message names the step. */
+function testFailure(message: string): string {
+  const own = /^failed: (The step '.*)$/s.exec(message)?.[1];
+  return own ?? `Its own test ${message}`;
 }
 
 /** Rejects on Ctrl-C, since a provider may ignore its signal. */
@@ -209,10 +242,13 @@ function testSteps(report: SelfTestReport | undefined): Step[] {
 
 function outcomeOf(name: string, { steps, isSupported, failure, totalMs }: Trial): CommandOutcome {
   if (failure !== undefined)
-    throw new CommandFailure(`The test of '${name}' failed after ${totalMs} ms: ${failure}.`, {
-      hint: "'hermes memory status' shows settings and earlier errors.",
-      details: { kind: "failed", provider: name, supported: isSupported, steps, total_ms: totalMs },
-    });
+    throw new CommandFailure(
+      `The test of '${name}' failed after ${totalMs} ms. ${printable(failure)}${/[.!?]$/.test(failure) ? "" : "."}`,
+      {
+        hint: "'hermes memory status' shows settings and earlier errors.",
+        details: { kind: "failed", provider: name, supported: isSupported, steps, total_ms: totalMs },
+      },
+    );
   const verdict = isSupported
     ? `'${name}' works: ${totalMs} ms in all.`
     : `'${name}' is available and starts, but has no test of its own: writing and recalling is not supported here.`;
