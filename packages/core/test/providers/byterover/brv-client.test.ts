@@ -92,7 +92,7 @@ describe("the reply of brv", () => {
 
   it("keeps messages short", () => {
     const failed = reply(line({ error: "x".repeat(5_000) }, false));
-    expect(failed).toMatchObject({ ok: false, error: `${"x".repeat(600)}...` });
+    expect(failed).toMatchObject({ ok: false, error: `${"x".repeat(300)}...` });
   });
 
   it("is never a success when the output was cut before its end", () => {

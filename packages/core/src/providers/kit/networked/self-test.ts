@@ -83,7 +83,7 @@ export async function testConnection(
   if (!removed.ok)
     throw new HermesError(
       "self-test-failed",
-      `The memory of the test could not be removed and stays at the server (${describeCause(removed.error)}). It begins with '${mark}'.`,
+      `The memory of the test could not be removed and stays at the server (${describeCause(removed.error).replace(/\.$/, "")}). It begins with '${mark}'.`,
     );
   return { steps };
 }

@@ -2,6 +2,7 @@
 // waits until its server has them.
 import { HermesError } from "@hermes-memory/core/internal/lib";
 import type { Person } from "@hermes-memory/core/internal/memory";
+import { userOfLane } from "@hermes-memory/core/internal/providers";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../../command.ts";
 import { counted, oneLine, printable } from "../../printing.ts";
 import { type ProgressDisplay, progressDisplay } from "../../sessions/progress.ts";
@@ -118,11 +119,13 @@ async function sendLane(
 /** A string says why the lane is of nobody that a provider can be started for. */
 function personOf(user: string | null, { memory }: CommandContext): Person | string {
   if (user === null) return memory.administrator;
-  const at = user.indexOf(":");
+  const named = userOfLane(user);
+  const unusable = `'${user}' does not name a platform and a user`;
+  if (named === undefined) return unusable;
   try {
-    return memory.user({ platform: user.slice(0, Math.max(0, at)), id: user.slice(at + 1) });
+    return memory.user(named);
   } catch (cause) {
-    if (cause instanceof HermesError) return `'${user}' does not name a platform and a user`;
+    if (cause instanceof HermesError) return unusable;
     throw cause;
   }
 }

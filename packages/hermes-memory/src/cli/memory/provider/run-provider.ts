@@ -52,6 +52,8 @@ export async function withActiveProvider<T>(
       provider,
       log: noting(notes),
       onTrouble: (text) => troubles.push(text),
+      // The user asked for it now, so a pause that the server has asked for earlier does not count.
+      ...(purpose === "outbox" ? { options: { outbox_send_now: true } } : {}),
     });
     if (started.kind !== "active") {
       const reason = started.kind === "unavailable" ? started.reason : "";
