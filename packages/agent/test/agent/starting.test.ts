@@ -40,6 +40,8 @@ describe("the provider is initialised", () => {
           agent_context: "primary",
           agent_workspace: "hermes",
           agent_identity: "default",
+          outbox: true,
+          outbox_max_items: 10_000,
         },
       ],
     ]);

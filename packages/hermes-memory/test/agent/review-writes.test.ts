@@ -68,7 +68,7 @@ it("no provider hears of a review, and nothing of it is stored or in the convers
     review: [remember("Likes tea"), replace("nothing like it", "x"), NOTHING],
   });
   const handedOver = recorder.calls.length;
-  const turn = await made.agent.run("hello");
+  const turn = await made.agent.run("which tea is it?");
   const heard = (): readonly string[] => recorder.calls.slice(handedOver).map(({ hook }) => hook);
   await made.reviewed();
   await made.agent.close();
@@ -82,7 +82,7 @@ it("no provider hears of a review, and nothing of it is stored or in the convers
   expect(await store.store?.listSessionsRich({ limit: 10, includeChildren: true })).toHaveLength(1);
   const rows = await store.store?.getMessages(turn.session_id);
   expect(rows?.map(({ role, content }) => `${role}: ${content}`)).toEqual([
-    "user: hello",
+    "user: which tea is it?",
     "assistant: Answer 0.",
   ]);
 });
