@@ -78,6 +78,7 @@ describe.skipIf(reason !== undefined)(`setup of a networked provider in a termin
       ["> platform", KEYS.enter],
       ["> true", KEYS.enter],
       ["[16000]: ", KEYS.enter],
+      ["may upload, separated by ':' (optional): ", KEYS.enter],
       ["'retaindb' is the memory provider of every session that starts from now on.", ""],
       [`${fake.url} accepts the key`, ""],
     ]);

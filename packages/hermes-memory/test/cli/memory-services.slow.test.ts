@@ -187,7 +187,7 @@ describe.each(FAKE_SERVICES)("$name from the command line", (service) => {
     const forgot = await desk.run("memory", "forget", "The glaze is celadon", "--yes");
     expect(forgot).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("Correct that and forget again"),
+      stderr: expect.stringContaining("Run the command again when it can be reached"),
     });
     await desk.fake.restart();
     await desk.run("memory", "outbox", "send");
