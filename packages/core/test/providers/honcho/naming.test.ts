@@ -25,7 +25,7 @@ const SETTINGS = {
   aiPeer: "hermes",
 };
 const SOURCES: NameSources = {
-  cwd: "/work/harbour crane",
+  cwd: "/projects/harbour crane",
   repository: undefined,
   title: undefined,
   gatewayKey: undefined,
@@ -45,7 +45,7 @@ describe("a session's name", () => {
     expect(key({ sessionStrategy: strategy }, { ...all, title: "!?" })).toBe("agent-main-telegram-dm-42");
     expect(key({ sessionStrategy: strategy })).toBe("s1");
     expect(key({ sessionStrategy: strategy }, { sessionId: "" })).toBe("harbour crane");
-    expect(key({ sessionStrategy: "per-repo" }, { repository: "/work/repo" })).toBe("repo");
+    expect(key({ sessionStrategy: "per-repo" }, { repository: "/projects/repo" })).toBe("repo");
     expect(key({ sessionStrategy: "per-repo" })).toBe("harbour crane");
     expect(key({})).toBe("harbour crane");
     expect(key({ sessionStrategy: "global" })).toBe("hermes");
