@@ -129,17 +129,30 @@ export function replaysOf(provider: string): readonly Replay[] | undefined {
   );
 }
 
-/** Sends it with the key in the place of the placeholder. An empty body is null. */
-export async function sendAgain(base: string, key: string, { request: recorded }: Replay): Promise<Answer> {
-  const { status, body } = await replay(base, recorded, key);
-  return { status, body: body ?? null };
+/** Recordings whose request the server refuses with 400, and those whose answer was the recorder's own shape. */
+export type Exceptions = { readonly refused: ReadonlySet<string>; readonly otherShape: ReadonlySet<string> };
+
+/** Sends it with the key in the place of the placeholder. What is wrong with the answer; undefined: nothing. */
+export async function replayProblem(
+  base: string,
+  key: string,
+  recorded: Replay,
+  { refused, otherShape }: Exceptions,
+): Promise<string | undefined> {
+  const { id, op } = recorded;
+  const { status, body = null } = await replay(base, recorded.request, key);
+  if (refused.has(id)) return status === 400 ? undefined : `${id}: ${status} instead of 400`;
+  if (Math.floor(status / 100) !== Math.floor(recorded.status / 100))
+    return `${id} ${op}: ${status} ${JSON.stringify(body)}`;
+  const problem = otherShape.has(id) ? undefined : shapeProblem(recorded.body, body);
+  return problem && `${id} ${op}: ${problem}`;
 }
 
 /**
  * Where an answer differs in shape from the recorded one; undefined: nowhere. Objects have the same keys, a list has elements that are each
  * like one of the recorded elements (or none), null was recorded for a field that may hold anything, metadata is whatever was stored.
  */
-export function shapeProblem(recorded: unknown, answered: unknown, place = "body"): string | undefined {
+function shapeProblem(recorded: unknown, answered: unknown, place = "body"): string | undefined {
   if (recorded === null || recorded === undefined) return undefined;
   if (Array.isArray(recorded)) {
     if (!Array.isArray(answered)) return `${place} is not a list`;

@@ -428,6 +428,7 @@ describe("erasing", () => {
     const report = await provider.eraseUser?.({});
     expect(report?.erased).toBe(counted?.erased);
     expect(report?.remaining).toContain("round-table");
+    expect(report?.remaining).toContain("Honcho cannot delete peers: 'ann'");
     expect(at.server.sessionsOf(WORKSPACE)).toEqual(["round-table"]);
     await provider.syncTurn?.("A new start", "Yes.", S1);
     await provider.onSessionEnd?.([], {});

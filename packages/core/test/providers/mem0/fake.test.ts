@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeMem0 } from "../../fakes/servers/mem0.ts";
-import { replaysOf, sendAgain, shapeProblem } from "../../fakes/servers/recordings.ts";
+import { replayProblem, replaysOf } from "../../fakes/servers/recordings.ts";
 
 const KEY = "m0-test-key";
 const FIRST = "00000000-0000-4000-8000-000000000001";
@@ -60,7 +60,7 @@ describe("recordings of mem0ai", () => {
   it("are all accepted and answered in the recorded shape", async (context) => {
     const replays = replaysOf("mem0");
     if (replays === undefined) return context.skip();
-    const problems: string[] = [];
+    const problems: (string | undefined)[] = [];
     for (const replay of replays) {
       await serve();
       fake.profile = { favourite_drink: "tea" };
@@ -71,17 +71,11 @@ describe("recordings of mem0ai", () => {
         fake.put({ id, memory: "Likes tea", user_id: "u1", metadata, categories: ["food"] });
       fake.put({ id: "other", memory: "Likes milk", user_id: "u 1", metadata, categories: ["food"] });
       fake.bareLists = replay.id === "mem0-019";
-      const { status, body } = await sendAgain(fake.url, KEY, replay);
-      if (REFUSED.has(replay.id)) {
-        if (status !== 400) problems.push(`${replay.id}: ${status} instead of 400`);
-        continue;
-      }
-      const isLike = Math.floor(status / 100) === Math.floor(replay.status / 100);
-      if (!isLike) problems.push(`${replay.id} ${replay.op}: ${status} ${JSON.stringify(body)}`);
-      const problem = OTHER_SHAPE.has(replay.id) ? undefined : shapeProblem(replay.body, body);
-      if (problem !== undefined) problems.push(`${replay.id} ${replay.op}: ${problem}`);
+      problems.push(
+        await replayProblem(fake.url, KEY, replay, { refused: REFUSED, otherShape: OTHER_SHAPE }),
+      );
     }
-    expect(problems).toEqual([]);
+    expect(problems.filter((problem) => problem !== undefined)).toEqual([]);
     expect(replays.length).toBeGreaterThan(45);
   });
 });

@@ -1,7 +1,7 @@
 // The fake Supermemory against the recordings of its official clients, against the npm client itself, and against wrong requests.
 import Supermemory from "supermemory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { replaysOf, sendAgain, shapeProblem } from "../../fakes/servers/recordings.ts";
+import { replayProblem, replaysOf } from "../../fakes/servers/recordings.ts";
 import { FakeSupermemory } from "../../fakes/servers/supermemory.ts";
 
 const KEY = "sm_test_key_0123456789";
@@ -64,24 +64,18 @@ describe("recordings of supermemory", () => {
   it("are all accepted and answered in the recorded shape", async (context) => {
     const replays = replaysOf("supermemory");
     if (replays === undefined) return context.skip();
-    const problems: string[] = [];
+    const problems: (string | undefined)[] = [];
     for (const replay of replays) {
       await serve();
       fake.setProfile(containerTag, { static: ["Name is Ann"], dynamic: ["Planning a trip"] });
       fake.store.putDocument({ content: "I like tea", containerTags: [containerTag], title: "Tea" }, "doc_1");
       const memory = { containerTag, memory: "Likes tea", documentId: "doc_1" };
       fake.store.addMemory({ ...memory, id: "mem_1", metadata: { type: "preference" } });
-      const { status, body } = await sendAgain(fake.url, KEY, replay);
-      if (REFUSED.has(replay.id)) {
-        if (status !== 400) problems.push(`${replay.id}: ${status} instead of 400`);
-        continue;
-      }
-      const isLike = Math.floor(status / 100) === Math.floor(replay.status / 100);
-      if (!isLike) problems.push(`${replay.id} ${replay.op}: ${status} ${JSON.stringify(body)}`);
-      const problem = OTHER_SHAPE.has(replay.id) ? undefined : shapeProblem(replay.body, body);
-      if (problem !== undefined) problems.push(`${replay.id} ${replay.op}: ${problem}`);
+      problems.push(
+        await replayProblem(fake.url, KEY, replay, { refused: REFUSED, otherShape: OTHER_SHAPE }),
+      );
     }
-    expect(problems).toEqual([]);
+    expect(problems.filter((problem) => problem !== undefined)).toEqual([]);
     expect(replays.length).toBeGreaterThan(55);
   });
 });

@@ -86,11 +86,11 @@ export async function eraseEverything(
   { isDryRun, signal }: { readonly isDryRun: boolean; readonly signal: AbortSignal },
 ): Promise<ForgetReport> {
   const found = await findAll(wire, subject, signal);
-  if (isDryRun) return reportOf(found);
+  if (isDryRun) return reportOf(found, subject);
   for (const id of found.conclusions) await wire.deleteConclusion(id, signal);
   for (const { view } of found.cards) await wire.setCard(view, [], signal);
   for (const { id } of found.sessions) await wire.deleteSession(id, signal);
-  return reportOf(found);
+  return reportOf(found, subject);
 }
 
 async function findAll(wire: HonchoWire, subject: Subject, signal: AbortSignal): Promise<Found> {
@@ -114,11 +114,25 @@ async function findAll(wire: HonchoWire, subject: Subject, signal: AbortSignal):
   return { conclusions, cards, sessions, shared };
 }
 
-function reportOf({ conclusions, cards, sessions, shared }: Found): ForgetReport {
+function reportOf(
+  { conclusions, cards, sessions, shared }: Found,
+  { peers: { user, ai }, hasOwnAgent }: Subject,
+): ForgetReport {
   const facts = cards.reduce((sum, card) => sum + card.facts, 0);
   const messages = sessions.reduce((sum, session) => sum + session.messages, 0);
   const erased = conclusions.length + facts + messages;
-  if (shared.length === 0) return { erased };
-  const remaining = `Honcho sessions that have other members stay: ${shared.slice(0, 5).join(", ")}${shared.length > 5 ? ` and ${shared.length - 5} more` : ""}. Delete them at Honcho's dashboard.`;
-  return { erased, remaining };
+  const remaining = [
+    ...(shared.length === 0
+      ? []
+      : [
+          `Honcho sessions that have other members stay: ${shared.slice(0, 5).join(", ")}${shared.length > 5 ? ` and ${shared.length - 5} more` : ""}. Delete them at Honcho's dashboard.`,
+        ]),
+    // A peer's name is made of the user's platform and id.
+    ...(erased + sessions.length === 0
+      ? []
+      : [
+          `Honcho cannot delete peers: ${hasOwnAgent ? `'${user}' and '${ai}' stay` : `'${user}' stays`} there as ${hasOwnAgent ? "empty names" : "an empty name"}.`,
+        ]),
+  ];
+  return remaining.length === 0 ? { erased } : { erased, remaining: remaining.join(" ") };
 }
