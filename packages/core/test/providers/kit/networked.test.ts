@@ -159,6 +159,23 @@ describe("recall", () => {
     expect(await provider.prefetch("something else", inA)).toBe("tea is green");
   });
 
+  it("that fails at the end of the wait counts as a wait in vain: the next turn does not wait", async () => {
+    const server = await startNotes();
+    let asked = 0;
+    const recall = async () => {
+      asked += 1;
+      await new Promise((resolve) => setTimeout(resolve, 930));
+      throw new Error("the request timed out");
+    };
+    const { provider } = startProvider(server, { limits: { recallMs: 1_000 }, change: () => ({ recall }) });
+    await expect(provider.prefetch("where is the treasure?", inA)).rejects.toThrow("timed out");
+    await provider.queuePrefetch("where is the treasure?", inA);
+    const startedAt = performance.now();
+    expect(await provider.prefetch("and the map?", inA)).toBe("");
+    expect(performance.now() - startedAt).toBeLessThan(500);
+    expect(asked).toBe(2);
+  });
+
   it("after a wait for a hanging server does not wait a second time", async () => {
     const server = await startNotes();
     const { provider } = startProvider(server, { limits: { recallMs: 200 } });

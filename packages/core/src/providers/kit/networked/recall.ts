@@ -52,12 +52,18 @@ export class Recaller<S extends CommonSettings> {
     this.noteUnanswered();
     const startedAt = performance.now();
     this.#waiting += 1;
-    const recalled = await this.#recall(query, turn).finally(() => {
+    let count = 0;
+    try {
+      const recalled = await this.#recall(query, turn);
+      count = recalled.count;
+      return recalled;
+    } finally {
       this.#waiting -= 1;
-    });
-    if (recalled.count > 0) this.#isHanging = false;
-    else if (performance.now() - startedAt > 0.9 * this.#options.waitMs) this.#isHanging = true;
-    return recalled;
+      // Also when it failed: a request may end at its own timeout just before the turn stops waiting.
+      const waitedInVain = count === 0 && performance.now() - startedAt > 0.9 * this.#options.waitMs;
+      if (count > 0) this.#isHanging = false;
+      else if (waitedInVain) this.#isHanging = true;
+    }
   }
 
   /** A turn that is over went on without its recall. */
