@@ -1,0 +1,2 @@
+export type { TranscriptReader } from "./reader.ts";
+export { READERS, readerNamed } from "./readers.ts";

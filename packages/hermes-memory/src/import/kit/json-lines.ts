@@ -1,0 +1,80 @@
+// Records of a file with one JSON object per line. Bad lines are reported and left out.
+import { open } from "node:fs/promises";
+import { ByteLines, isRecord } from "@hermes-memory/core/internal/lib";
+import type { Reading } from "../reader.ts";
+
+const MAX_LINE_BYTES = 64 * 1024 ** 2;
+const CHUNK_BYTES = 1024 ** 2;
+const RETURN = 0x0d;
+
+export type JsonLine = { readonly line: number; readonly value: Record<string, unknown> };
+type Told = Pick<Reading, "signal" | "malformed" | "advanced">;
+
+/** Objects of a JSON lines file, up to the size the file has when it is opened. A last line still being written is left out. */
+export async function* jsonLines(path: string, told: Told): AsyncGenerator<JsonLine> {
+  for await (const { line, text, isLast } of textLines(path, told)) {
+    if (text.trim() === "") continue;
+    const value = parsed(text);
+    if (isRecord(value)) yield { line, value };
+    else if (value !== undefined) told.malformed(line, "not a JSON object");
+    else if (!isLast) told.malformed(line, "not valid JSON");
+  }
+}
+
+export type TextLine = {
+  readonly line: number;
+  readonly text: string;
+  /** The file ends here without a newline, so a program may still be writing this line. */
+  readonly isLast: boolean;
+};
+
+/** Lines of a text file, up to the size the file has when it is opened. Invalid UTF-8 is decoded with replacement characters. */
+export async function* textLines(path: string, told: Told): AsyncGenerator<TextLine> {
+  await using file = await open(path, "r");
+  const { size } = await file.stat();
+  const lines = new ByteLines(MAX_LINE_BYTES);
+  const decoder = new TextDecoder(); // drops a byte order mark
+  let line = 0;
+  let at = 0;
+  const next = (found: ReturnType<ByteLines["end"]> & {}, isLast: boolean): TextLine | undefined => {
+    line += 1;
+    if (found.kind === "too_long") {
+      told.malformed(line, `longer than ${MAX_LINE_BYTES / 1024 ** 2} MiB`);
+      return undefined;
+    }
+    const { bytes } = found;
+    return {
+      line,
+      text: decoder.decode(bytes.at(-1) === RETURN ? bytes.subarray(0, -1) : bytes),
+      isLast,
+    };
+  };
+  while (at < size) {
+    told.signal.throwIfAborted();
+    // A new buffer each time: the unfinished line at its end still points into it.
+    const { bytesRead, buffer } = await file.read(
+      Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size - at)),
+      0,
+      null,
+      at,
+    );
+    if (bytesRead === 0) break; // the file became shorter meanwhile
+    at += bytesRead;
+    told.advanced(bytesRead);
+    for (const found of lines.push(buffer.subarray(0, bytesRead))) {
+      const one = next(found, false);
+      if (one !== undefined) yield one;
+    }
+  }
+  const last = lines.end();
+  const one = last === undefined ? undefined : next(last, true);
+  if (one !== undefined) yield one;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,63 @@
+// Values of outside JSON, read without trusting their types.
+import { isRecord } from "@hermes-memory/core/internal/lib";
+
+export type Json = Record<string, unknown>;
+
+export function recordOf(value: unknown): Json | undefined {
+  return isRecord(value) ? value : undefined;
+}
+
+/** Empty for anything that is no list. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** Undefined for anything that is no text, and for empty text. */
+export function textOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+/** A finite number, also when it is written as text. */
+export function numberOf(value: unknown): number | undefined {
+  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  return typeof number === "number" && Number.isFinite(number) ? number : undefined;
+}
+
+const MILLISECONDS_FROM = 1e11;
+const MICROSECONDS_FROM = 1e14;
+const NANOSECONDS_FROM = 1e17;
+
+/** Seconds since 1970 from ISO 8601 text or a number in seconds, milliseconds, microseconds or nanoseconds. */
+export function timeOf(value: unknown): number | undefined {
+  if (typeof value === "string" && Number.isNaN(Number(value))) {
+    const parsed = Date.parse(value);
+    return Number.isNaN(parsed) ? undefined : parsed / 1000;
+  }
+  const number = numberOf(value);
+  if (number === undefined || number <= 0) return undefined;
+  if (number >= NANOSECONDS_FROM) return number / 1e9;
+  if (number >= MICROSECONDS_FROM) return number / 1e6;
+  return number > MILLISECONDS_FROM ? number / 1000 : number;
+}
+
+/** Parsed JSON, or undefined. */
+export function jsonOf(text: string | undefined): unknown {
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** JSON text of a value that may be JSON text already. */
+export function jsonText(value: unknown): string {
+  if (typeof value === "string")
+    return value === "" ? "{}" : jsonOf(value) === undefined ? JSON.stringify(value) : value;
+  return JSON.stringify(value ?? {}) ?? "{}";
+}
+
+/** Text blocks joined by a blank line; empty ones are left out. */
+export function joined(parts: readonly (string | undefined)[]): string {
+  return parts.filter((part) => part !== undefined && part.trim() !== "").join("\n\n");
+}
