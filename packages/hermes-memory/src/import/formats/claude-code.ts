@@ -42,10 +42,11 @@ export const claudeCode: TranscriptReader = {
     transcript.main.titles.notes = await coworkTitle(unit.path);
     for await (const { line, value } of jsonLines(unit.path, reading)) {
       await transcript.take(value, line);
-      if (transcript.events.length > 0) yield* transcript.events.splice(0);
+      for (const event of transcript.events) yield event;
+      transcript.events.length = 0;
     }
     transcript.finish();
-    yield* transcript.events;
+    for (const event of transcript.events) yield event;
   },
 };
 

@@ -61,14 +61,14 @@ export class RecordTree {
       if (head === NONE) return followers[record] !== NONE;
       return (ends.get(head) ?? NONE) > (followers[this.#parents[head] ?? NONE] ?? NONE);
     };
-    const left = new Set<string>();
-    const kept = new Set<string>();
-    for (const [at, id] of this.#ids.entries()) {
+    const isLeft = (at: number): boolean => {
       const call = this.#calls[at] ?? NONE;
-      if (isActive(this.#records[at] ?? NONE) || (call !== NONE && isActive(call))) kept.add(id);
-      else left.add(id);
-    }
-    return [...left].filter((id) => !kept.has(id));
+      return !isActive(this.#records[at] ?? NONE) && (call === NONE || !isActive(call));
+    };
+    const left = new Set(this.#ids.filter((_, at) => isLeft(at)));
+    // A message with one active record is active.
+    if (left.size > 0) for (const [at, id] of this.#ids.entries()) if (!isLeft(at)) left.delete(id);
+    return [...left];
   }
 
   /** Per record on the active path the record after it, for others NONE. */

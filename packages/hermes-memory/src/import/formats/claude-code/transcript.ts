@@ -276,9 +276,8 @@ export class Transcript {
     const uuid = textOf(record.uuid);
     const original = textOf(recordOf(record.forkedFrom)?.messageUuid) ?? message.id;
     if (!this.#give(session, { message, original, records: uuid === undefined ? [] : [uuid] })) return;
-    const title = titleFrom(message.text);
-    if (/^\/\S+/.test(message.text)) session.titles.command ??= title;
-    else session.titles.prompt ??= title;
+    const kind = /^\/\S/.test(message.text) ? "command" : "prompt";
+    session.titles[kind] ??= titleFrom(message.text);
     this.#renamed(message.text);
   }
 
