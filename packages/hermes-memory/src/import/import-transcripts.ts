@@ -73,6 +73,7 @@ const LISTED_LINES = 100;
 const LISTED_ERRORS = 1000;
 /** Different names of unknown records; a damaged file could have millions. */
 const LISTED_TYPES = 200;
+const ROWS_AT_ONCE = 1000;
 
 export async function importTranscripts(
   wanted: readonly Wanted[],
@@ -113,9 +114,15 @@ class ImportRun {
   readonly #known: KnownTranscripts;
   readonly #reports = new Map<string, SourceReport>();
   readonly #continuations: Continuation[] = [];
+  /** Message ids of stored sessions that the reader of the current file asked for. */
+  readonly #messageIds = new Map<string, ReadonlySet<string>>();
   #bytes = 0;
+  /** When the current file was begun. */
+  #bytesBefore = 0;
   #totalBytes = 0;
   #isLinkNeeded = false;
+  /** What the reader of the current file told. It counts once, also if the file is begun again. */
+  #told = newFindings();
 
   constructor(filters: Filters, deps: ImportDeps, known: KnownTranscripts) {
     this.#filters = filters;
@@ -174,18 +181,20 @@ class ImportRun {
   async read(work: Work): Promise<void> {
     const { target, signal, now } = this.#deps;
     const report = this.#reportOf(work.reader.source);
-    const before = this.#bytes;
+    this.#bytesBefore = this.#bytes;
+    this.#messageIds.clear();
     const sessions = new Set(work.sessions);
     let isComplete = false;
     try {
-      const longer = await this.#readOnce(work, sessions, new Set());
-      if (longer.size > 0) await this.#readOnce(work, sessions, longer);
+      const longer = await this.#readPast(work, sessions, new Set());
+      if (longer.size > 0) await this.#readPast(work, sessions, longer);
       isComplete = !this.isFull;
     } catch (cause) {
       if (signal.aborted || cause instanceof HermesError) throw cause;
       addError(report, work.unit.path, describeCause(cause));
     }
-    this.#bytes = before + work.stamp.size;
+    addFindings(report, this.#told);
+    this.#bytes = this.#bytesBefore + work.stamp.size;
     report.bytes += work.stamp.size;
     const note = {
       stamp: work.stamp,
@@ -195,6 +204,19 @@ class ImportRun {
     };
     await writeNote(target, note, now() / 1000);
     this.#progress(work.reader.source);
+  }
+
+  /** Readers ask for ids in the middle of a record, where they cannot wait: the ids are loaded and the file is begun again. */
+  async #readPast(work: Work, sessions: Set<string>, preferred: ReadonlySet<string>): Promise<Set<string>> {
+    for (;;) {
+      try {
+        return await this.#readOnce(work, sessions, preferred);
+      } catch (cause) {
+        if (!(cause instanceof IdsNeeded)) throw cause;
+        this.#messageIds.set(cause.session, await messageIdsOf(this.#deps.target, cause.session));
+        this.#bytes = this.#bytesBefore;
+      }
+    }
   }
 
   /** `preferred`: sessions that are taken from this file although another one has them. Returns those that should be. */
@@ -250,10 +272,10 @@ class ImportRun {
   }
 
   #reading({ reader, unit }: Work): Reading {
-    const { target, signal, prepare } = this.#deps;
-    const report = this.#reportOf(reader.source);
+    const { signal, prepare } = this.#deps;
     const idOf = (nativeId: string): string => sessionIdOf(reader.source, nativeId);
-    let listed = 0;
+    const told = newFindings();
+    this.#told = told;
     return {
       signal,
       options: prepare,
@@ -262,35 +284,26 @@ class ImportRun {
         this.#progress(reader.source);
       },
       malformed: (line, reason) => {
-        report.malformedLines += 1;
-        listed += 1;
-        if (listed <= LISTED_LINES_PER_FILE && report.malformed.length < LISTED_LINES)
-          report.malformed.push({ path: unit.path, line, reason });
+        told.malformedLines += 1;
+        if (told.malformed.length < LISTED_LINES_PER_FILE)
+          told.malformed.push({ path: unit.path, line, reason });
       },
-      unknown: (type) => {
-        const isRoom = type in report.unknownTypes || Object.keys(report.unknownTypes).length < LISTED_TYPES;
-        count(report.unknownTypes, isRoom ? type.slice(0, 100) : "others");
-      },
-      unreadable: (path, reason) => addError(report, path, reason),
+      unknown: (type) => count(told.unknownTypes, type.slice(0, 100), LISTED_TYPES),
+      unreadable: (path, reason) => addError(told, path, reason),
       isUnchanged: (nativeId, mark) => {
         const origin = this.#known.originOf(idOf(nativeId));
         const isSame =
           origin?.mark === mark && origin.parser === String(reader.version) && origin.digest !== undefined;
         if (!isSame || this.#filters.force === true) return false;
-        report.sessionsUnchanged += 1;
+        told.sessionsUnchanged += 1;
         return true;
       },
       sessionBeginningWith: (messageId, except) =>
         this.#known.beginningWith(reader.source, messageId, except),
-      messageIdsOf: async (nativeId) => {
-        const ids = new Set<string>();
-        for (let after = 0; ; ) {
-          const rows = await target.listTranscriptRows(idOf(nativeId), { after, limit: 5000 });
-          for (const row of rows) if (row.platform_message_id !== null) ids.add(row.platform_message_id);
-          const last = rows.at(-1);
-          if (last === undefined) return ids;
-          after = last.id;
-        }
+      messageIdsOf: (nativeId) => {
+        const ids = this.#messageIds.get(idOf(nativeId));
+        if (ids === undefined) throw new IdsNeeded(idOf(nativeId));
+        return ids;
       },
     };
   }
@@ -397,6 +410,26 @@ class ImportRun {
   }
 }
 
+class IdsNeeded extends Error {
+  readonly session: string;
+
+  constructor(session: string) {
+    super(`the message ids of ${session} are not loaded`);
+    this.session = session;
+  }
+}
+
+async function messageIdsOf(target: ImportTarget, session: string): Promise<ReadonlySet<string>> {
+  const ids = new Set<string>();
+  for (let after = 0; ; ) {
+    const rows = await target.listTranscriptRows(session, { after, limit: ROWS_AT_ONCE });
+    for (const row of rows) if (row.platform_message_id !== null) ids.add(row.platform_message_id);
+    const last = rows.at(-1);
+    if (last === undefined) return ids;
+    after = last.id;
+  }
+}
+
 function leftOut(
   { since, until, project, includeSubagents = true }: Filters,
   facts: SessionFacts,
@@ -410,11 +443,37 @@ function leftOut(
   return undefined;
 }
 
-function count(counts: Record<string, number>, key: string): void {
-  counts[key] = (counts[key] ?? 0) + 1;
+type Findings = Pick<
+  SourceReport,
+  "malformedLines" | "malformed" | "unknownTypes" | "errors" | "sessionsUnchanged"
+>;
+
+function newFindings(): Findings {
+  return { malformedLines: 0, malformed: [], unknownTypes: {}, errors: [], sessionsUnchanged: 0 };
 }
 
-function addError(report: SourceReport, path: string, message: string): void {
+function addFindings(report: SourceReport, told: Findings): void {
+  report.malformedLines += told.malformedLines;
+  report.malformed.push(...told.malformed.slice(0, LISTED_LINES - report.malformed.length));
+  report.sessionsUnchanged += told.sessionsUnchanged;
+  for (const { path, message } of told.errors) addError(report, path, message);
+  for (const [type, times] of Object.entries(told.unknownTypes))
+    count(report.unknownTypes, type, LISTED_TYPES, times);
+}
+
+/** When `most` keys are counted, others are counted together. */
+function count(
+  counts: Record<string, number>,
+  key: string,
+  most = Number.POSITIVE_INFINITY,
+  times = 1,
+): void {
+  const isRoom = key in counts || Object.keys(counts).length < most;
+  const name = isRoom ? key : "others";
+  counts[name] = (counts[name] ?? 0) + times;
+}
+
+function addError(report: Pick<SourceReport, "errors">, path: string, message: string): void {
   if (report.errors.length < LISTED_ERRORS) report.errors.push({ path, message });
 }
 
