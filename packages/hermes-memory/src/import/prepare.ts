@@ -132,11 +132,43 @@ function soundText(text: string): string {
 
 const DATA_ADDRESS = /data:[\w.+/-]{0,100}(?:;[\w=.-]{1,100}){0,4};base64,[A-Za-z0-9+/=_-]+/g;
 /** Longer than any hash, key or word. */
-const LONG_BASE64 = /[A-Za-z0-9+/_-]{1024,}={0,2}/g;
+const LONG_BASE64 = 1024;
 
 function withoutData(text: string): string {
   const short = text.includes(";base64,") ? text.replace(DATA_ADDRESS, dataNote) : text;
-  return short.length < 1024 ? short : short.replace(LONG_BASE64, dataNote);
+  if (short.length < LONG_BASE64) return short;
+  let result = "";
+  let kept = 0;
+  for (const [from, to] of longRuns(short)) {
+    result += short.slice(kept, from) + dataNote(short.slice(from, to));
+    kept = to;
+  }
+  return kept === 0 ? short : result + short.slice(kept);
+}
+
+/** Runs of base64 characters. Looks at every 1024th character first, since a long run must contain one of them. */
+function* longRuns(text: string): Generator<readonly [from: number, to: number]> {
+  for (let at = LONG_BASE64 - 1; at < text.length; at += LONG_BASE64) {
+    if (!isBase64(text.charCodeAt(at))) continue;
+    let from = at;
+    while (from > 0 && isBase64(text.charCodeAt(from - 1))) from -= 1;
+    let to = at + 1;
+    while (to < text.length && isBase64(text.charCodeAt(to))) to += 1;
+    if (to - from >= LONG_BASE64) yield [from, to];
+    at = to - 1 - ((to - 1 - at) % LONG_BASE64);
+  }
+}
+
+function isBase64(code: number): boolean {
+  return (
+    (code >= 0x61 && code <= 0x7a) ||
+    (code >= 0x41 && code <= 0x5a) ||
+    (code >= 0x2f && code <= 0x39) || // digits and the slash
+    code === 0x2b ||
+    code === 0x2d ||
+    code === 0x3d ||
+    code === 0x5f
+  );
 }
 
 function dataNote(data: string): string {
