@@ -180,7 +180,8 @@ export class Transcript {
     const original = textOf(fork?.sessionId);
     if (original !== undefined && original !== this.main.nativeId) {
       this.#copies.takeFrom(original);
-      this.main.continues ??= { how: "fork", session: original, messageId: textOf(fork?.messageUuid) };
+      if (this.main.parent === undefined)
+        this.main.continues ??= { how: "fork", session: original, messageId: textOf(fork?.messageUuid) };
     }
     const isBoundary = record.subtype === "compact_boundary";
     if (parent === undefined || parent === uuid || this.main.parent !== undefined) return;
@@ -285,7 +286,7 @@ export class Transcript {
   #give(session: Session, { message, original, records, call }: Found): boolean {
     const isMain = session === this.main;
     if (isMain && original !== undefined && this.#copies.has(original)) return false;
-    if (isMain && !session.isBegun && this.#copies.source !== undefined)
+    if (isMain && !session.isBegun && session.parent === undefined && this.#copies.source !== undefined)
       session.continues ??= { how: "fork", session: this.#copies.source };
     if (!session.isBegun) this.events.push({ kind: "session", facts: session.known });
     else if (this.#current !== session)
