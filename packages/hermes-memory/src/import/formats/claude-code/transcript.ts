@@ -188,7 +188,8 @@ export class Transcript {
     }
     const isBoundary = record.subtype === "compact_boundary";
     if (parent === undefined || parent === uuid || this.main.parent !== undefined) return;
-    if (!(isFirst || isBoundary) || this.#tree.has(parent)) return;
+    // Further on in a file a missing parent is a lost line.
+    if (!(isFirst || (isBoundary && !this.main.isBegun)) || this.#tree.has(parent)) return;
     const session = await sessionWithRecord(parent, this.#path, timeOf(record.timestamp) ?? 0);
     if (session !== undefined) this.main.copies.takeFrom(session);
     this.main.continues = { how: isBoundary ? "compaction" : "fork", session, messageId: parent };
