@@ -1,16 +1,15 @@
 // Claude Code: `projects/<folder>/<session>.jsonl`, one record per line, with subagents in files of their own. Also Claude Cowork.
 import { stat } from "node:fs/promises";
-import { basename, dirname, join, sep } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { jsonLines } from "../kit/json-lines.ts";
 import { recordOf, textOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Place, Sample, TranscriptReader, Unit, Walking } from "../reader.ts";
 import { coworkNotes, coworkTitle } from "./claude-code/neighbours.ts";
-import { isSubagentFile, SILENT_TYPES, Transcript } from "./claude-code/transcript.ts";
+import { isSubagentFile, SILENT_TYPES, subagentFolder, Transcript } from "./claude-code/transcript.ts";
 
 /** Folders of the product without transcripts. Some hold copies of the user's files. */
 const OTHER_FOLDERS: ReadonlySet<string> = new Set([
-  "tool-results",
   "file-history",
   "paste-cache",
   "image-cache",
@@ -78,15 +77,19 @@ async function* units(root: string, walking: Walking): AsyncGenerator<Unit> {
 function isTranscript(path: string, root: string): boolean {
   const name = basename(path);
   if (!name.endsWith(".jsonl") || name === "history.jsonl") return false;
-  return path === root || isSubagentFile(path) || !dirname(path).split(sep).includes("subagents");
+  return path === root || isSubagentFile(path) || subagentFolder(path) === undefined;
 }
 
 function mayHoldTranscripts(folder: string): boolean {
   const name = basename(folder);
-  if (OTHER_FOLDERS.has(name)) return false;
+  const above = basename(dirname(folder));
+  if (name === "tool-results") return false;
+  if (above === "projects") return true; // the user can name the folder of a project
   // Cowork keeps the user's files beside the folder of Claude Code.
-  if (basename(dirname(folder)).startsWith("local_")) return name === ".claude";
-  return basename(dirname(folder)) !== ".claude" || name === "projects" || name === "transcripts";
+  if (above.startsWith("local_") && basename(dirname(dirname(folder))) !== "projects")
+    return name === ".claude";
+  if (above === ".claude") return name === "projects" || name === "transcripts";
+  return !OTHER_FOLDERS.has(name);
 }
 
 /** Milliseconds. A session that was resumed has a late change but an early birth; in a copied tree it is the other way round. */

@@ -1,5 +1,5 @@
 // What the fixture of Claude Code cannot show: files that grow, long and looping chains, links, forks of forks.
-import { appendFile, mkdir, mkdtemp, rm, symlink, utimes, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, mkdtemp, readFile, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -52,6 +52,21 @@ describe("a file that grows", () => {
     expect(before.sessions[0]?.inactive).toEqual([]);
     expect((await read()).sessions[0]?.inactive).toEqual(["u2"]);
   });
+});
+
+it("gives the same ids in the same order wherever a file was cut when it was read before", async () => {
+  const fixture = join(
+    import.meta.dirname,
+    "../fixtures/claude-code/home/dot-claude/projects/-home-ana-project",
+  );
+  const whole = await readFile(join(fixture, "10000000-0000-4000-8000-000000000001.jsonl"));
+  await writeFile(path("s"), whole);
+  const ids = idsOf(await read());
+  for (let end = 1; end < whole.length; end += 97) {
+    await writeFile(path("s"), whole.subarray(0, end));
+    const before = idsOf(await read());
+    expect(before).toEqual(ids.slice(0, before.length));
+  }
 });
 
 describe("the tree of records", () => {
@@ -146,6 +161,22 @@ describe("copies of history", () => {
     expect(branch?.facts.continues).toMatchObject({ how: "fork", session: "a" });
   });
 
+  it("are found behind a compaction that the fork begins with", async () => {
+    const kept = [user("u2", "cut", "kept"), answer("a2", "u2", "m2", "copied")];
+    await write("a", [user("u1", null, "one"), boundary("cut", "u1"), ...kept], 1);
+    await write("b", [boundary("cut", "u1"), ...kept, user("u3", "a2", "new")], 2);
+    const [, fork] = (await read()).sessions;
+    expect(fork?.messages.map(({ id }) => id)).toEqual(["u3"]);
+    expect(fork?.facts.continues).toEqual({ how: "compaction", session: "a", messageId: "u1" });
+  });
+
+  it("are also left out of inline subagents", async () => {
+    const agent = { ...user("g1", null, "look"), isSidechain: true };
+    await write("a", [user("u1", null, "one"), agent], 1);
+    await write("b", [user("u1", null, "one"), agent, user("u2", "u1", "two")], 2);
+    expect((await read()).sessions.map(({ facts }) => facts.nativeId)).toEqual(["a", "a-agent-g1", "b"]);
+  });
+
   it("do not count as copies in their own session when it is read again", async () => {
     await write("s", [user("u1", null, "one"), user("u1", null, "one"), user("u2", "u1", "two")]);
     expect(idsOf(await read())).toEqual(["u1", "u2"]);
@@ -193,6 +224,26 @@ it("reads subagents after all main files, whatever their age", async () => {
   expect((await read()).sessions.map(({ facts }) => facts.nativeId)).toEqual(["z", "a-agent-1"]);
 });
 
+it("looks in the configured folder, else at both usual places", () => {
+  const roots = (env: Record<string, string>): readonly string[] =>
+    claudeCode.roots({ home: "/home/ana", env, platform: "linux", cwd: "/" });
+  expect(roots({ CLAUDE_CONFIG_DIR: "/srv/claude" })).toContain("/srv/claude/projects");
+  expect(roots({ CLAUDE_CONFIG_DIR: "/srv/claude" })).not.toContain("/home/ana/.claude/projects");
+  expect(roots({})).toEqual(
+    expect.arrayContaining(["/home/ana/.claude/projects", "/home/ana/.config/claude/projects"]),
+  );
+});
+
+it("finds sessions below a folder whose own path has the names of the product's folders", async () => {
+  const project = join(home, "subagents", "local_1", "projects", "plugins");
+  await mkdir(join(project, "s", "subagents"), { recursive: true });
+  const records = `${JSON.stringify(user("u1", null, "one"))}\n`;
+  await writeFile(join(project, "s.jsonl"), records);
+  await writeFile(join(project, "s", "subagents", "agent-1.jsonl"), records.replaceAll("u1", "g1"));
+  const found = await readHome(claudeCode, home, { path: join(home, "subagents", "local_1", "projects") });
+  expect(found.sessions.map(({ facts }) => facts.nativeId)).toEqual(["s", "s-agent-1"]);
+});
+
 it.each([
   ["<command-message>x is running</command-message>\n<command-name>/x</command-name>", "/x"],
   ["<command-name>/x</command-name>\n<command-args>a <b>\nc</command-args>", "/x a <b>\nc"],
@@ -235,6 +286,10 @@ function call(uuid: string, parent: string, id: string, tool: string): object {
 
 function result(uuid: string, parent: string, tool: string, content = "ok"): object {
   return user(uuid, parent, [{ type: "tool_result", tool_use_id: tool, content }]);
+}
+
+function boundary(uuid: string, logicalParentUuid: string): object {
+  return { ...record("system", uuid, null, {}), subtype: "compact_boundary", logicalParentUuid };
 }
 
 function persisted(where: string): string {

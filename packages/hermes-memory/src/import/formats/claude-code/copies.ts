@@ -9,17 +9,14 @@ export class Copies {
   readonly #owned: ReadonlySet<string>[] = [];
   readonly #sessions = new Set<string>();
   #asksLeft = ASKED;
-  #own: string;
+  /** The native id of the session that is being read; files of older subagents learn it from their records. */
+  readonly #own: () => string;
   /** How many messages of this file were copies. */
   count = 0;
 
-  constructor(reading: Reading, own: string) {
+  constructor(reading: Reading, own: () => string) {
     this.#reading = reading;
     this.#own = own;
-  }
-
-  set own(nativeId: string) {
-    this.#own = nativeId;
   }
 
   /** The session that the last copied messages come from. */
@@ -32,7 +29,7 @@ export class Copies {
     if (!this.#isOwned(id)) {
       if (this.#asksLeft === 0) return false;
       this.#asksLeft -= 1;
-      const session = this.#reading.sessionBeginningWith(id, this.#own);
+      const session = this.#reading.sessionBeginningWith(id, this.#own());
       if (session === undefined) return false;
       this.takeFrom(session);
       if (!this.#isOwned(id)) return false;
@@ -43,7 +40,7 @@ export class Copies {
 
   /** Messages of this session are copies. */
   takeFrom(session: string): void {
-    if (session === this.#own || this.#sessions.has(session)) return;
+    if (session === this.#own() || this.#sessions.has(session)) return;
     this.#sessions.add(session);
     this.#owned.push(this.#reading.messageIdsOf(session));
     this.#asksLeft = ASKED;

@@ -39,7 +39,8 @@ export async function persistedOutput(recorded: string, sessionFolder: string): 
 /** The session in the same folder that has this record, looked for in the files whose last change is nearest to `at` (seconds). */
 export async function sessionWithRecord(uuid: string, path: string, at: number): Promise<string | undefined> {
   const candidates: { path: string; size: number; distance: number }[] = [];
-  for (const name of await readdir(dirname(path))) {
+  // A folder that may not be listed costs only the link between the two sessions.
+  for (const name of await readdir(dirname(path)).catch(() => [])) {
     const candidate = join(dirname(path), name);
     if (!name.endsWith(".jsonl") || name.startsWith("agent-") || candidate === path) continue;
     const found = await stat(candidate).catch(() => undefined); // deleted meanwhile

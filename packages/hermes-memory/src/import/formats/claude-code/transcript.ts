@@ -1,5 +1,5 @@
 // From the records of one Claude Code file to sessions and messages.
-import { basename, dirname, join, sep } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { blocksOf } from "../../kit/blocks.ts";
 import { type Json, recordOf, textOf, timeOf } from "../../kit/values.ts";
 import type { Reading, SessionFacts, TranscriptEvent, TranscriptMessage } from "../../reader.ts";
@@ -17,6 +17,14 @@ export const SILENT_TYPES: ReadonlySet<string> = new Set(
 
 export function isSubagentFile(path: string): boolean {
   return basename(path).startsWith("agent-");
+}
+
+/** The folder `<session>/subagents` that the file lies in, or one level deeper in `workflows/<id>`. */
+export function subagentFolder(path: string): string | undefined {
+  const folder = dirname(path);
+  const above = dirname(dirname(folder));
+  if (basename(folder) === "subagents") return folder;
+  return basename(dirname(folder)) === "workflows" && basename(above) === "subagents" ? above : undefined;
 }
 
 /** A message and where it stands in the tree. */
@@ -49,10 +57,12 @@ class Session {
     model?: string | undefined;
   } = {};
   continues: SessionFacts["continues"];
+  readonly copies: Copies;
 
-  constructor(nativeId: string, parent: string | undefined) {
+  constructor(nativeId: string, parent: string | undefined, reading: Reading) {
     this.nativeId = nativeId;
     this.parent = parent;
+    this.copies = new Copies(reading, () => this.nativeId);
   }
 
   note(record: Json): void {
@@ -83,7 +93,6 @@ export class Transcript {
   /** Holds the folder `tool-results`. */
   readonly #folder: string;
   readonly #tree = new RecordTree();
-  readonly #copies: Copies;
   /** Calls without a result so far. */
   readonly #calls = new Map<string, { name: string; record: string | undefined }>();
   readonly #inlineAgents = new Map<string, Session>();
@@ -95,18 +104,13 @@ export class Transcript {
 
   constructor(path: string, reading: Reading) {
     const stem = basename(path, ".jsonl");
-    const folders = dirname(path).split(sep);
-    const parent =
-      folders.lastIndexOf("subagents") > 0 ? folders[folders.lastIndexOf("subagents") - 1] : undefined;
+    const agents = isSubagentFile(path) ? subagentFolder(path) : undefined;
     this.#path = path;
     this.#reading = reading;
+    this.#folder = agents === undefined ? join(dirname(path), stem) : dirname(agents);
+    const parent = agents === undefined ? undefined : basename(dirname(agents));
+    this.main = new Session(parent === undefined ? stem : `${parent}-${stem}`, parent, reading);
     this.#isSubagentFile = isSubagentFile(path);
-    const isNested = this.#isSubagentFile && parent !== undefined;
-    this.main = new Session(isNested ? `${parent}-${stem}` : stem, isNested ? parent : undefined);
-    this.#folder = isNested
-      ? folders.slice(0, folders.lastIndexOf("subagents")).join(sep)
-      : join(dirname(path), stem);
-    this.#copies = new Copies(reading, this.main.nativeId);
   }
 
   async take(record: Json, line: number): Promise<void> {
@@ -141,7 +145,7 @@ export class Transcript {
     if (this.main.isBegun) {
       const ids = this.#tree.inactive();
       if (ids.length > 0) this.events.push({ kind: "inactive", ids });
-    } else if (this.#copies.count > 0)
+    } else if (this.main.copies.count > 0)
       this.events.push(
         { kind: "session", facts: this.main.known },
         { kind: "skip", reason: "copy of another session" },
@@ -154,7 +158,6 @@ export class Transcript {
     if (!this.#isSubagentFile || this.main.parent !== undefined || parent === undefined) return;
     this.main.parent = parent;
     this.main.nativeId = `${parent}-${basename(this.#path, ".jsonl")}`;
-    this.#copies.own = this.main.nativeId;
   }
 
   /** Older versions wrote the records of subagents between those of the main conversation. */
@@ -166,7 +169,7 @@ export class Transcript {
     const session =
       before ??
       this.#inlineAgents.get(key) ??
-      new Session(`${this.main.nativeId}-agent-${key}`, this.main.nativeId);
+      new Session(`${this.main.nativeId}-agent-${key}`, this.main.nativeId, this.#reading);
     if (before === undefined) this.#inlineAgents.set(key, session);
     if (uuid !== undefined) this.#agentRecords.set(uuid, session);
     return session;
@@ -179,13 +182,16 @@ export class Transcript {
     const fork = recordOf(record.forkedFrom);
     const original = textOf(fork?.sessionId);
     if (original !== undefined && original !== this.main.nativeId) {
-      this.#copies.takeFrom(original);
-      this.main.continues ??= { how: "fork", session: original, messageId: textOf(fork?.messageUuid) };
+      this.main.copies.takeFrom(original);
+      if (this.main.parent === undefined)
+        this.main.continues ??= { how: "fork", session: original, messageId: textOf(fork?.messageUuid) };
     }
     const isBoundary = record.subtype === "compact_boundary";
     if (parent === undefined || parent === uuid || this.main.parent !== undefined) return;
-    if (!(isFirst || isBoundary) || this.#tree.has(parent)) return;
+    // Further on in a file a missing parent is a lost line.
+    if (!(isFirst || (isBoundary && !this.main.isBegun)) || this.#tree.has(parent)) return;
     const session = await sessionWithRecord(parent, this.#path, timeOf(record.timestamp) ?? 0);
+    if (session !== undefined) this.main.copies.takeFrom(session);
     this.main.continues = { how: isBoundary ? "compaction" : "fork", session, messageId: parent };
   }
 
@@ -283,17 +289,16 @@ export class Transcript {
 
   /** False when the message is a copy that an older session owns. */
   #give(session: Session, { message, original, records, call }: Found): boolean {
-    const isMain = session === this.main;
-    if (isMain && original !== undefined && this.#copies.has(original)) return false;
-    if (isMain && !session.isBegun && this.#copies.source !== undefined)
-      session.continues ??= { how: "fork", session: this.#copies.source };
+    if (original !== undefined && session.copies.has(original)) return false;
+    if (!session.isBegun && session.parent === undefined && session.copies.source !== undefined)
+      session.continues ??= { how: "fork", session: session.copies.source };
     if (!session.isBegun) this.events.push({ kind: "session", facts: session.known });
     else if (this.#current !== session)
       this.events.push({ kind: "session", facts: { nativeId: session.nativeId } });
     session.isBegun = true;
     this.#current = session;
     this.events.push({ kind: "message", message });
-    if (isMain && message.id !== undefined)
+    if (session === this.main && message.id !== undefined)
       for (const record of records) this.#tree.name(message.id, record, call);
     return true;
   }
