@@ -233,7 +233,13 @@ class ImportRun {
       sessions.add(outcome.id);
       const { continues } = writer.facts;
       if (continues !== undefined && outcome.kind !== "unchanged")
-        this.#continuations.push({ source: reader.source, id: outcome.id, path: unit.path, ...continues });
+        this.#continuations.push({
+          ...continues,
+          source: reader.source,
+          id: outcome.id,
+          path: unit.path,
+          session: continues.session === undefined ? undefined : writer.idOf(continues.session),
+        });
     };
     let current: SessionWriter | undefined;
     for await (const event of reader.read(unit, this.#reading(work))) {
@@ -317,7 +323,7 @@ class ImportRun {
       if (how !== "compaction") continue;
       const parent =
         session !== undefined
-          ? sessionIdOf(source, session)
+          ? session
           : messageId !== undefined
             ? await this.#sessionWith(source, messageId, id, path)
             : undefined;
@@ -430,11 +436,15 @@ async function messageIdsOf(target: ImportTarget, session: string): Promise<Read
   }
 }
 
+/** Where memory tools run agents on other conversations. */
+const MEMORY_TOOLS = /[/\\]observer-sessions(?:[/\\]|$)/;
+
 function leftOut(
   { since, until, project, includeSubagents = true }: Filters,
   facts: SessionFacts,
   { first, last }: { readonly first: number; readonly last?: number },
 ): string | undefined {
+  if (facts.cwd !== undefined && MEMORY_TOOLS.test(facts.cwd)) return "written by a memory tool";
   if (!includeSubagents && facts.visibility === "subagent") return "subagent";
   if (since !== undefined && last !== undefined && last < since) return "before --since";
   if (until !== undefined && first > until) return "after --until";

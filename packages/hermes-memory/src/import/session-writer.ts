@@ -101,12 +101,13 @@ export class SessionWriter {
     return this.#facts.id ?? sessionIdOf(this.#deps.reader.source, this.#facts.nativeId);
   }
 
-  get facts(): SessionFacts {
-    return this.#facts;
+  /** The full id of a related session. */
+  idOf(nativeId: string): string {
+    return this.#facts.id === undefined ? sessionIdOf(this.#deps.reader.source, nativeId) : nativeId;
   }
 
-  get hasOwnRows(): boolean {
-    return this.#mode === "compare" || this.#mode === "append";
+  get facts(): SessionFacts {
+    return this.#facts;
   }
 
   learn(facts: SessionFacts): void {
@@ -323,10 +324,14 @@ export class SessionWriter {
       .slice(0, 16);
     return {
       id: this.id,
-      source: isSubagent ? "subagent" : visibility === "hidden" ? "tool" : reader.source,
+      source: isSubagent
+        ? "subagent"
+        : visibility === "hidden"
+          ? "tool"
+          : (this.#facts.source ?? reader.source),
       // Without a digest the next import writes the end again, in case this one is cut off.
       origin: finish === undefined ? origin : { ...origin, digest },
-      delegateFrom: isSubagent && parent !== undefined ? sessionIdOf(reader.source, parent) : undefined,
+      delegateFrom: isSubagent && parent !== undefined ? this.idOf(parent) : undefined,
       startedAt: this.#firstTime ?? this.#deps.fileTime,
     };
   }
