@@ -1,6 +1,6 @@
 // The `User` folders of VS Code and the editors made from it, and the project that belongs to a folder of `workspaceStorage`.
 import { readFile } from "node:fs/promises";
-import { basename, dirname, join, posix, win32 } from "node:path";
+import { join, posix, win32 } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Place } from "../reader.ts";
 import { jsonOf, recordOf, textOf } from "./values.ts";
@@ -30,6 +30,8 @@ function configurationFolder({ home, env, platform }: Place): string {
   return textOf(env.XDG_CONFIG_HOME) ?? join(home, ".config");
 }
 
+const UNTITLED = /[\\/]Workspaces[\\/][^\\/]+[\\/][^\\/]+$/;
+
 /** The project folder that `workspace.json` in a folder of `workspaceStorage` names. Undefined if the file is missing or unreadable. */
 export async function workspaceFolderOf(storageFolder: string): Promise<string | undefined> {
   let text: string;
@@ -43,7 +45,7 @@ export async function workspaceFolderOf(storageFolder: string): Promise<string |
   if (folder !== undefined) return folder;
   const file = pathOfUri(found?.workspace ?? found?.configuration);
   // An untitled workspace of several folders lies in the editor's own `Workspaces` folder, which says nothing about the project.
-  if (file === undefined || basename(dirname(dirname(file))) === "Workspaces") return undefined;
+  if (file === undefined || UNTITLED.test(file)) return undefined;
   return isWindowsPath(file) ? win32.dirname(file) : posix.dirname(file);
 }
 
