@@ -33,8 +33,10 @@ export const cline: TranscriptReader = {
   recognises: (sample) =>
     isTaskFile(sample, CLINE) ||
     (sample.path.endsWith(MESSAGES) && Array.isArray(recordOf(sample.first)?.messages)),
-  read: (unit, reading) =>
-    unit.order === TASKS_SECOND ? readTask(unit, reading) : readSession(unit, reading),
+  async *read(unit, reading) {
+    const files = (await readdir(unit.path)).filter((name) => name.endsWith(MESSAGES)).sort();
+    yield* files.length === 0 ? readTask(unit, reading) : readSession(unit, files, reading);
+  },
 };
 
 function roots(place: Place): string[] {
@@ -63,9 +65,12 @@ async function* units(root: string, walking: Walking): AsyncGenerator<Unit> {
   yield* taskUnits(root, walking, TASKS_SECOND);
 }
 
-async function* readSession(unit: Unit, reading: Reading): AsyncGenerator<TranscriptEvent> {
+async function* readSession(
+  unit: Unit,
+  names: readonly string[],
+  reading: Reading,
+): AsyncGenerator<TranscriptEvent> {
   const root = basename(unit.path);
-  const names = (await readdir(unit.path)).filter((name) => name.endsWith(MESSAGES)).sort();
   const own = `${root}${MESSAGES}`;
   const rootManifest = await manifestAt(join(unit.path, `${root}.json`), reading);
   // The session itself before its subagents.

@@ -21,8 +21,9 @@ export async function* readCursorStore(unit: Unit, reading: Reading): AsyncGener
   const beside = recordOf(
     jsonOf(await readFile(join(dirname(unit.path), "meta.json"), "utf8").catch(() => undefined)),
   );
-  for (const key of [...Object.keys(meta), ...Object.keys(beside ?? {})])
-    if (/encryption/i.test(key)) throw new Error("the messages of this store are encrypted");
+  for (const [key, value] of Object.entries({ ...beside, ...meta }))
+    if (/encryption/i.test(key) && textOf(value) !== undefined)
+      throw new Error("the messages of this store are encrypted");
   const nativeId = textOf(meta.agentId) ?? basename(dirname(unit.path));
   const root = textOf(meta.latestRootBlobId);
   if (root === undefined || reading.isUnchanged(nativeId, root)) return;

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -18,6 +18,18 @@ it("reads a task again later when its file is being written", async () => {
   await expect(eventsOf(roo, folder)).rejects.toThrow("still being written");
   await writeFile(path, '[{"role":"user","content":"add a retry"}]');
   expect(textsOf(await eventsOf(roo, path))).toEqual(["add a retry"]);
+});
+
+it("reads a session whose subagent is being written", async () => {
+  const session = join(folder, "1788255000000_a");
+  await mkdir(session);
+  const messages = [{ id: "m1", role: "user", content: "add a retry" }];
+  await writeFile(join(session, "1788255000000_a.messages.json"), JSON.stringify({ messages }));
+  await writeFile(join(session, "agent_1.messages.json"), '{"messages":[{"id":');
+  const unreadable: string[] = [];
+  const events = await eventsOf(cline, folder, { unreadable: (path) => void unreadable.push(path) });
+  expect(textsOf(events)).toEqual(["add a retry"]);
+  expect(unreadable).toEqual([join(session, "agent_1.messages.json")]);
 });
 
 it("takes a file for the extension that its path names", () => {
