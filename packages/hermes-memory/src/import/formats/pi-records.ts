@@ -111,7 +111,7 @@ export class PiRecords {
     }
     const at = timeOf(message.timestamp) ?? timeOf(entry.timestamp);
     const rows = this.#rowsOf(message, id).map((row) => ({ ...row, at, line }));
-    if (rows[0]?.role === "user") this.#turn = [];
+    if (message.role === "user") this.#turn = [];
     if (rows.length === 0) return;
     if (this.#isSilent(rows)) {
       if (this.#turn.length > 0) yield { kind: "inactive", ids: this.#turn };
@@ -149,7 +149,9 @@ export class PiRecords {
     if (role === "bashExecution") return message.excludeFromContext === true ? [] : commandRows(message, id);
     // Text of an extension: the agent gives it to the model as the user's. `hookMessage` is its name in version 2.
     if (role === "custom" || role === "hookMessage")
-      return message.display === true && content.text !== "" ? [{ id, role: "user", text: content.text }] : [];
+      return message.display === true && content.text !== ""
+        ? [{ id, role: "user", text: content.text }]
+        : [];
     if (role === "developer" || role === "system")
       return this.#reading.options.includeSystem ? [{ id, role: "system", text: content.text }] : [];
     if (!SKIPPED_ROLES.has(role)) this.#reading.unknown(`role ${role || "missing"}`);
