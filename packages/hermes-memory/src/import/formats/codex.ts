@@ -6,8 +6,8 @@ import { jsonLines } from "../kit/json-lines.ts";
 import { listOf, recordOf, textOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, TranscriptEvent, TranscriptReader, Unit } from "../reader.ts";
-import { CodexRollout } from "./codex-rollout.ts";
-import { codexThreads } from "./codex-titles.ts";
+import { CodexRollout } from "./codex/rollout.ts";
+import { codexThreads } from "./codex/titles.ts";
 
 const FOLDERS = ["sessions", "archived_sessions"] as const;
 const ROLLOUT = /^rollout-.*\.(?:jsonl|jsonl\.zst|json)$/;

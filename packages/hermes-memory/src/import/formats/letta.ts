@@ -5,7 +5,7 @@ import { wholeJson } from "../kit/json-array.ts";
 import { type Json, joined, jsonOf, jsonText, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, ToolCall, TranscriptEvent, TranscriptMessage, TranscriptReader } from "../reader.ts";
-import { readPiFile } from "./pi-file.ts";
+import { readPiFile } from "./pi/file.ts";
 
 const MESSAGES = "messages.jsonl";
 const FORMAT = "pi-session-entry-jsonl";

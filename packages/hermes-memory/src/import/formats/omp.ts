@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { recordOf, textOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { TranscriptReader } from "../reader.ts";
-import { readPiFile } from "./pi-file.ts";
+import { readPiFile } from "./pi/file.ts";
 
 const TITLE_TYPES: ReadonlySet<string> = new Set(["title", "title_change"]);
 

@@ -5,10 +5,10 @@ import { databaseStamps } from "../kit/sqlite-source.ts";
 import { recordOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Place, Reading, TranscriptEvent, TranscriptReader } from "../reader.ts";
-import { readOpenClawDatabase } from "./openclaw-database.ts";
-import { sessionIndex } from "./openclaw-index.ts";
-import { OPENCLAW_RULES } from "./openclaw-text.ts";
-import { readPiFile, stemOf } from "./pi-file.ts";
+import { readOpenClawDatabase } from "./openclaw/database.ts";
+import { sessionIndex } from "./openclaw/index-file.ts";
+import { OPENCLAW_RULES } from "./openclaw/text.ts";
+import { readPiFile, stemOf } from "./pi/file.ts";
 
 const DATABASE = "openclaw-agent.sqlite";
 /** The product's names in the order in which it looks for its folder; `.moldbot` is a misspelling that was shipped. */

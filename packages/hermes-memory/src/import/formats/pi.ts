@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { recordOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { TranscriptReader } from "../reader.ts";
-import { readPiFile } from "./pi-file.ts";
+import { readPiFile } from "./pi/file.ts";
 
 export const pi: TranscriptReader = {
   source: "pi",
