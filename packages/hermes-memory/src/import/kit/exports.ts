@@ -35,12 +35,8 @@ async function headOf(path: string, isMember: ExportFormat["isMember"], walking:
     await using files = await openExport(path, { signal: walking.signal, advanced: () => {} });
     const name = files.names.find(isMember);
     if (name === undefined) return "";
-    let head = "";
-    const decoder = new TextDecoder();
-    for await (const chunk of files.chunks(name)) {
-      head += decoder.decode(chunk.subarray(0, HEAD_BYTES), { stream: true });
-      if (head.length >= HEAD_BYTES) break;
-    }
+    const { head, all } = await withHead(files.chunks(name));
+    for await (const _ of all) break; // closes the file
     return head;
   } catch (cause) {
     walking.signal.throwIfAborted();
@@ -112,24 +108,32 @@ export async function* conversationsIn(
   }
 }
 
-const OPEN_OBJECT = "{";
-
 async function* arrayOrObject(chunks: AsyncIterable<Uint8Array>, reading: Reading): AsyncGenerator<JsonItem> {
+  const { head, all } = await withHead(chunks, 1);
+  if (head.startsWith("{")) yield { index: 0, line: 1, value: await parsedWhole(all) };
+  else yield* jsonArrayItems(all, reading);
+}
+
+/** The text at the beginning, without white space before it, and the same chunks from their start. `all` must be read or returned. */
+export async function withHead(
+  chunks: AsyncIterable<Uint8Array>,
+  characters: number = HEAD_BYTES,
+): Promise<{ head: string; all: AsyncGenerator<Uint8Array> }> {
   const before: Uint8Array[] = [];
   const iterator = chunks[Symbol.asyncIterator]();
-  let first = "";
-  while (first === "") {
+  const decoder = new TextDecoder();
+  let head = "";
+  while (head.length < characters) {
     const next = await iterator.next();
     if (next.done) break;
     before.push(next.value);
-    first = new TextDecoder().decode(next.value.subarray(0, 1024)).trim().slice(0, 1);
+    head = (head + decoder.decode(next.value.subarray(0, HEAD_BYTES), { stream: true })).trimStart();
   }
   async function* all(): AsyncGenerator<Uint8Array> {
     yield* before;
     yield* { [Symbol.asyncIterator]: () => iterator };
   }
-  if (first === OPEN_OBJECT) yield { index: 0, line: 1, value: await parsedWhole(all()) };
-  else yield* jsonArrayItems(all(), reading);
+  return { head, all: all() };
 }
 
 /** The beginning of a sample's text; of an archive, of the members that begin in the sample. */

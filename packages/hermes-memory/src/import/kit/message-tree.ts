@@ -54,9 +54,12 @@ function placesOf(nodes: readonly TreeNode[]): ReadonlyMap<string, PlaceInTree> 
       chain.set(above.id, above);
       above = above.parent === undefined ? undefined : byId.get(above.parent);
     }
+    const isLoop = above !== undefined && chain.has(above.id); // no order but that of the times
     let place = (above && places.get(above.id)) ?? { at: 0, depth: 0 };
     for (const { id, at } of [...chain.values()].reverse()) {
-      place = { at: Math.max(place.at, at ?? 0), depth: place.depth + 1 };
+      place = isLoop
+        ? { at: at ?? 0, depth: 0 }
+        : { at: Math.max(place.at, at ?? 0), depth: place.depth + 1 };
       places.set(id, place);
     }
   }

@@ -35,7 +35,7 @@ export function* messagesOfTurn(
   let thoughts: string[] = [];
   let calls: ToolCall[] = [];
   let [answers, results, callCount] = [0, 0, 0];
-  const { usage, ...rest } = shared;
+  const { usage, model, ...rest } = shared;
 
   function* answer(): Generator<TranscriptMessage> {
     const text = joined(texts);
@@ -46,6 +46,7 @@ export function* messagesOfTurn(
       role: "assistant",
       text,
       ...rest,
+      ...(model !== undefined && { model }),
       ...(calls.length > 0 && { toolCalls: calls }),
       ...(reasoning !== "" && { reasoning }),
       ...(answers === 0 && usage !== undefined && { usage }),
