@@ -84,6 +84,21 @@ describe("Codex transcripts", () => {
     expect(session?.facts.continues).toEqual({ how: "fork", session: OTHER });
   });
 
+  it("leave out what a subagent copied from its parent, and keep a turn before the header of the parent", async () => {
+    const turn = (id: string): string => record("turn_context", { turn_id: id, model: "gpt-5" });
+    await save(OTHER, record("session_meta", { id: OTHER }) + turn("t1") + message("user", "parent"));
+    const source = { subagent: { thread_spawn: { parent_thread_id: OTHER, depth: 1 } } };
+    const meta = record("session_meta", { id: THREAD, source });
+    const copy = record("session_meta", { id: OTHER }) + turn("t1") + message("user", "parent");
+    const own = turn("t2") + message("user", "own task");
+    await save(THREAD, meta + copy + own);
+    const texts = async (): Promise<unknown> =>
+      (await readHome(codex, home)).sessions[0]?.messages.map(({ text }) => text);
+    expect(await texts()).toEqual(["own task"]);
+    await save(THREAD, meta + own + copy);
+    expect(await texts()).toEqual(["own task", "parent"]);
+  });
+
   it("follow a setting that the user changed later in the thread", async () => {
     const meta = { id: THREAD, memory_mode: "enabled" };
     await save(

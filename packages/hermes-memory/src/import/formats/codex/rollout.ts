@@ -35,8 +35,10 @@ export class CodexRollout {
   #model: string | undefined;
   #usage: Usage | undefined;
   #isMemoryDisabled = false;
-  /** Set while the file may still repeat turns of this thread. */
+  /** Set while the file may still repeat turns of this other thread. */
   #copiedFrom: string | undefined;
+  /** No copied turns follow: the first own one was there, or the header says where the own records begin. */
+  #isPastCopies = false;
   #copiedTurns: ReadonlySet<string> | undefined;
   #isCopy = false;
   #startOrdinal = 0;
@@ -113,7 +115,10 @@ export class CodexRollout {
     if (this.#nativeId === undefined || id === this.#threadId)
       this.#isMemoryDisabled =
         meta.memory_mode === undefined ? this.#isMemoryDisabled : meta.memory_mode === "disabled";
-    if (this.#nativeId !== undefined) return;
+    if (this.#nativeId !== undefined) {
+      if (!this.#isPastCopies && id !== this.#threadId) this.#copiedFrom ??= id;
+      return;
+    }
     const threadId = id ?? this.#place.fallbackId;
     const agent = recordOf(meta.source)?.subagent;
     const spawn = recordOf(recordOf(agent)?.thread_spawn);
@@ -126,9 +131,9 @@ export class CodexRollout {
     const base = textOf(recordOf(meta.history_base)?.thread_id);
     const forkedFrom = textOf(meta.forked_from_id) ?? base;
     this.#startOrdinal = numberOf(meta.subagent_history_start_ordinal) ?? 0;
-    // With an ordinal or a base the file says itself where its own records begin.
-    if (this.#startOrdinal === 0 && base === undefined)
-      this.#copiedFrom = forkedFrom ?? (this.#isSubagent ? parent : undefined);
+    this.#isPastCopies = this.#startOrdinal > 0 || base !== undefined;
+    // Most subagents copy nothing. Those that do repeat the header of the parent, which is then the sign.
+    if (!this.#isPastCopies && !this.#isSubagent) this.#copiedFrom = forkedFrom;
     this.#hasCwd = textOf(meta.cwd) !== undefined;
     yield this.#begin(
       {
@@ -162,10 +167,13 @@ export class CodexRollout {
 
   /** A fork begins with the turns of its parent under new times. The first turn that the parent lacks is its own. */
   async #enterTurn(id: string): Promise<void> {
-    if (this.#copiedFrom === undefined) return;
-    this.#copiedTurns ??= await this.#place.turnIdsOf(this.#copiedFrom);
-    this.#isCopy = this.#copiedTurns.has(id);
-    if (!this.#isCopy) this.#copiedFrom = undefined;
+    if (this.#copiedFrom !== undefined) {
+      this.#copiedTurns ??= await this.#place.turnIdsOf(this.#copiedFrom);
+      this.#isCopy = this.#copiedTurns.has(id);
+      if (this.#isCopy) return;
+    }
+    this.#copiedFrom = undefined;
+    this.#isPastCopies = true;
   }
 
   *#cwdFrom(cwd: string | undefined): Generator<TranscriptEvent> {

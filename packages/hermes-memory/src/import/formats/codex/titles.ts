@@ -1,6 +1,7 @@
 // Titles and parents of Codex threads, which it keeps beside the transcripts: in a list of names, later in a database.
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { describeCause } from "@hermes-memory/core/internal/lib";
 import { jsonLines } from "../../kit/json-lines.ts";
 import { databaseStamps, openSource } from "../../kit/sqlite-source.ts";
 import { textOf } from "../../kit/values.ts";
@@ -56,7 +57,7 @@ async function readDatabase(
         parents.set(String(row.child_thread_id), String(row.parent_thread_id));
   } catch (cause) {
     reading.signal.throwIfAborted();
-    reading.unreadable(path, cause instanceof Error ? cause.message : String(cause));
+    reading.unreadable(path, describeCause(cause));
   }
 }
 

@@ -1,6 +1,7 @@
 // OpenClaw's sessions.json: which session a chat is in now, its title, and what kind of session it is.
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
+import { describeCause } from "@hermes-memory/core/internal/lib";
 import { wholeJson } from "../../kit/json-array.ts";
 import { type Json, recordOf, textOf } from "../../kit/values.ts";
 import type { Reading, SessionFacts } from "../../reader.ts";
@@ -26,7 +27,7 @@ export async function sessionIndex(path: string, agent: string, reading: Reading
       last = { stamp, index: indexOf(recordOf(await wholeJson(path, quiet)) ?? {}, agent) };
     } catch (cause) {
       reading.signal.throwIfAborted();
-      reading.unreadable(path, cause instanceof Error ? cause.message : String(cause));
+      reading.unreadable(path, describeCause(cause));
       last = { stamp, index: EMPTY };
     }
   }
