@@ -250,7 +250,8 @@ class ImportRun {
       } else if (current === undefined) throw new Error(`the reader gave '${event.kind}' before a session`);
       else if (event.kind === "message") await current.add(event.message);
       else if (event.kind === "inactive") current.leaveBranches(event.ids);
-      else if (event.kind === "skip") current.skip(event.reason);
+      else if (event.kind === "skip")
+        event.keepsStored ? current.skip(event.reason) : current.withdraw(event.reason);
       else {
         await close(current);
         current = undefined;

@@ -68,6 +68,7 @@ export class SessionWriter {
   #mode: "undecided" | "compare" | "append" | "count" = "undecided";
   #skipped: string | undefined;
   #isCreated = false;
+  #isWithdrawn = false;
   #storedCount = 0;
   #stored: StoredRows | undefined;
   #ordinal = 0;
@@ -120,13 +121,19 @@ export class SessionWriter {
     this.#buffer = [];
   }
 
+  /** The session says that it does not want to be here: what an earlier import stored goes too. */
+  withdraw(reason: string): void {
+    this.skip(reason);
+    this.#isWithdrawn = true;
+  }
+
   leaveBranches(ids: readonly string[]): void {
     for (const id of ids) this.#branches.add(id);
   }
 
   async add(message: TranscriptMessage): Promise<void> {
     if (this.#skipped !== undefined) return;
-    if (isOptedOut(message.text)) return this.skip("opted out");
+    if (isOptedOut(message.text)) return this.withdraw("opted out");
     const ordinal = this.#ordinal;
     this.#ordinal += 1;
     const id = this.#freeId(message.id ?? madeId(ordinal, message));
@@ -153,7 +160,7 @@ export class SessionWriter {
     if (reason !== undefined) this.skip(reason);
     else await this.#flush(true);
     if (this.#skipped !== undefined) {
-      const mustGo = this.#isCreated || (this.#skipped === "opted out" && (await this.#isImported()));
+      const mustGo = this.#isCreated || (this.#isWithdrawn && (await this.#isImported()));
       if (mustGo) {
         await this.#deps.target.discard(id);
         this.#deps.known.forget(id);

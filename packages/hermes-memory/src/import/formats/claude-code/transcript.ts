@@ -148,7 +148,7 @@ export class Transcript {
     } else if (this.main.copies.count > 0)
       this.events.push(
         { kind: "session", facts: this.main.known },
-        { kind: "skip", reason: "copy of another session" },
+        { kind: "skip", reason: "copy of another session", keepsStored: true },
       );
   }
 
