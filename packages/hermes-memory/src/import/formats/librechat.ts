@@ -33,7 +33,7 @@ function looksRight(head: string): boolean {
   return (
     /^\s*\{/.test(head) &&
     /"conversationId"\s*:/.test(head) &&
-    /"(?:messagesTree|messages|endpoint)"\s*:/.test(head)
+    /"(?:messagesTree|messageId|exportAt)"\s*:/.test(head)
   );
 }
 

@@ -181,7 +181,7 @@ function isArchiveName(path: string): boolean {
   return path.toLowerCase().endsWith(".zip");
 }
 
-export async function isArchive(path: string): Promise<boolean> {
+async function isArchive(path: string): Promise<boolean> {
   await using file = await open(path, "r");
   const { bytesRead, buffer } = await file.read(Buffer.alloc(4), 0, 4, 0);
   return bytesRead === 4 && (buffer.equals(LOCAL_MARK) || buffer.equals(EMPTY_ARCHIVE));
