@@ -101,8 +101,12 @@ export type TranscriptEvent =
 /** Times are in seconds since 1970. Fields that are missing keep what an earlier `session` event said. */
 export type SessionFacts = {
   readonly nativeId: string;
-  /** A full session id instead of `<source>-<native id>`; only for Hermes' own files. */
+  /**
+   * A full session id instead of `<source>-<native id>`, and the source of the session; only for Hermes' own files. `parent` and
+   * `continues.session` are then full ids too.
+   */
   readonly id?: string;
+  readonly source?: string | undefined;
   readonly title?: string | undefined;
   readonly cwd?: string | undefined;
   readonly model?: string | undefined;
