@@ -76,6 +76,11 @@ export async function openExportFolder(folder: string, told: Reading): Promise<E
   const names: string[] = [];
   for await (const path of filesBelow(folder, { file: () => true }, told))
     names.push(relative(folder, path).split(sep).join("/"));
+  return filesIn(folder, names, told);
+}
+
+/** The same for some files of a folder. */
+export function filesIn(folder: string, names: readonly string[], told: Told): ExportFiles {
   return {
     names,
     chunks: (name) => fileChunks(join(folder, name), told),
@@ -177,7 +182,7 @@ function inflatedHead(data: Buffer): string {
   }
 }
 
-function isArchiveName(path: string): boolean {
+export function isArchiveName(path: string): boolean {
   return path.toLowerCase().endsWith(".zip");
 }
 
