@@ -21,8 +21,12 @@ export const chatgpt: TranscriptReader = {
   async *read(unit, reading) {
     await using files = await openExport(unit.path, reading);
     const isWanted = files.names.length === 1 ? () => true : isMember;
-    for await (const conversation of conversationsIn(files, isWanted, reading))
-      yield* readConversation(conversation, reading);
+    let hasInstructions = false;
+    for await (const conversation of conversationsIn(files, isWanted, reading)) {
+      const found = yield* readConversation(conversation, reading);
+      hasInstructions ||= found;
+    }
+    if (hasInstructions) reading.unknown("custom instructions of the user (not imported)");
   },
 };
 
@@ -35,15 +39,18 @@ function looksRight(head: string): boolean {
   return /^\s*[[{]/.test(head) && /"mapping"\s*:\s*\{/.test(head);
 }
 
+/** Returns whether the conversation holds the user's custom instructions. */
 function* readConversation(
-  { value, line, path }: Conversation,
+  { value, line, path, malformed }: Conversation,
   reading: Reading,
-): Generator<TranscriptEvent> {
+): Generator<TranscriptEvent, boolean> {
   const conversation = recordOf(value);
   const mapping = recordOf(conversation?.mapping);
   const nativeId = textOf(conversation?.conversation_id) ?? textOf(conversation?.id);
-  if (conversation === undefined || mapping === undefined || nativeId === undefined)
-    return reading.malformed(line, "not a conversation: it has no id or no messages");
+  if (conversation === undefined || mapping === undefined || nativeId === undefined) {
+    malformed("not a conversation: it has no id or no messages");
+    return false;
+  }
   const { nodes, active } = branched(nodesOf(mapping), textOf(conversation.current_node));
   const byId = new Map(nodes.map((node) => [node.id, node]));
   yield {
@@ -62,6 +69,7 @@ function* readConversation(
     yield { kind: "message", message: { ...message, line, path, ...(!isActive && { isActive }) } };
   }
   yield { kind: "end" };
+  return nodes.some(({ message }) => contentType(message) === "user_editable_context");
 }
 
 function nodesOf(mapping: Json): Node[] {
@@ -82,6 +90,10 @@ function modelOf(message: Json | undefined): string | undefined {
   return textOf(recordOf(message?.metadata)?.model_slug);
 }
 
+function contentType(message: Json | undefined): string {
+  return textOf(recordOf(message?.content)?.content_type) ?? "";
+}
+
 /** Undefined for what is not conversation. */
 function messageOf(
   node: Node,
@@ -91,9 +103,8 @@ function messageOf(
   const { message, at } = node;
   const content = recordOf(message?.content);
   if (message === undefined || content === undefined) return undefined;
-  const type = textOf(content.content_type) ?? "";
+  const type = contentType(message);
   const metadata = recordOf(message.metadata) ?? {};
-  if (type === "user_editable_context") reading.unknown("custom instructions of the user (not imported)");
   if (SILENT_TYPES.has(type) || isHidden(metadata)) return undefined;
   const role = textOf(recordOf(message.author)?.role) ?? "";
   const shared = { id: textOf(message.id) ?? node.id, at };

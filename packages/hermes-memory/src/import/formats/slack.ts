@@ -1,8 +1,17 @@
 // Slack: the export of a workspace, as ZIP or unpacked folder, with one file per channel and day.
+import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
-import { basename, dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { describeCause } from "@hermes-memory/core/internal/lib";
-import { type ExportFiles, openExport, openExportFolder } from "../kit/exports.ts";
+import {
+  type ExportFiles,
+  filesIn,
+  isArchiveName,
+  openExport,
+  openExportFolder,
+  textOfSample,
+  toldOf,
+} from "../kit/exports.ts";
 import { jsonArrayItems, parsedWhole } from "../kit/json-array.ts";
 import { type Chat, type ChatMessage, chatEvents, isChosen } from "../kit/messenger.ts";
 import { type Json, joined, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
@@ -22,15 +31,15 @@ export const slack: TranscriptReader = {
   version: 1,
   roots: () => [],
   units: unitsBelow,
-  recognises: ({ path, first }) => {
-    const day = recordOf(listOf(first)[0]);
-    return DAY_FILE.test(path) && textOf(day?.ts) !== undefined && textOf(day?.type) === "message";
+  recognises: (sample) => {
+    const isDay = (name: string): boolean => DAY_FILE.test(name.replaceAll("\\", "/"));
+    const head = textOfSample(sample, isDay);
+    return (
+      (isDay(sample.path) || isArchiveName(sample.path)) && /^\s*\[/.test(head) && /"ts"\s*:\s*"/.test(head)
+    );
   },
   async *read(unit, reading) {
-    const isFolder = (await stat(unit.path)).isDirectory();
-    await using files = await (isFolder
-      ? openExportFolder(unit.path, reading)
-      : openExport(unit.path, reading));
+    await using files = await openUnit(unit.path, reading);
     const names = await namesOfUsers(files, reading);
     const channels = await channelsOf(files, names, reading);
     for (const [folder, days] of daysByChannel(files.names)) {
@@ -41,14 +50,23 @@ export const slack: TranscriptReader = {
   },
 };
 
-/** Archives with files of days, and folders that hold a list of users or channels beside folders with files of days. */
+async function openUnit(path: string, reading: Reading): Promise<ExportFiles> {
+  if ((await stat(path)).isDirectory()) return openExportFolder(path, reading);
+  if (isArchiveName(path)) return openExport(path, reading);
+  const folder = dirname(dirname(path));
+  const lists = [USERS, ...CHANNEL_LISTS].filter((name) => existsSync(join(folder, name)));
+  return filesIn(folder, [`${basename(dirname(path))}/${basename(path)}`, ...lists], reading);
+}
+
+/** One file of a day that the user named, archives with such files, and folders that hold a list of users or channels beside folders with files of days. */
 async function* unitsBelow(root: string, walking: Walking): AsyncGenerator<Unit> {
   const lists = new Map<string, string[]>();
   const days = new Map<string, string[]>();
   const isWanted = (path: string): boolean =>
-    path === root || path.endsWith(".zip") || isList(path) || DAY_FILE.test(path.replaceAll("\\", "/"));
+    path === root || isArchiveName(path) || isList(path) || DAY_FILE.test(path.replaceAll("\\", "/"));
   for await (const path of filesBelow(root, { file: isWanted }, walking)) {
-    if (path.endsWith(".zip")) {
+    if (path === root && DAY_FILE.test(path.replaceAll("\\", "/"))) yield { path };
+    else if (isArchiveName(path)) {
       if (path === root || (await isSlackArchive(path, walking))) yield { path };
     } else if (isList(path)) push(lists, dirname(path), path);
     else push(days, dirname(dirname(path)), path);
@@ -153,12 +171,13 @@ async function* messagesOf(
 ): AsyncGenerator<ChatMessage> {
   for (const day of days) {
     const path = files.pathOf(day);
+    const told = toldOf(day, files, reading);
     try {
-      for await (const { line, value } of jsonArrayItems(files.chunks(day), reading)) {
+      for await (const { line, value } of jsonArrayItems(files.chunks(day), told)) {
         const message = recordOf(value);
         const id = textOf(message?.ts);
         if (message === undefined || id === undefined) {
-          reading.malformed(line, "not a message");
+          told.malformed(line, "not a message");
           continue;
         }
         const type = textOf(message.type) ?? "missing";

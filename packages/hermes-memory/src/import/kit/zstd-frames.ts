@@ -10,7 +10,10 @@ const RLE_BLOCK = 1;
 
 /** A first frame that is cut short is an error; a later one is still being written and ends the data. */
 export async function* unpackedFrames(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const pieces = framePieces(chunks);
+  const source = chunks[Symbol.asyncIterator]();
+  // A caller that leaves early must not leave the file open.
+  await using _closing = { [Symbol.asyncDispose]: async () => void (await source.return?.()) };
+  const pieces = framePieces(source);
   let isFirst = true;
   let hasEnded = false;
   while (!hasEnded) {
@@ -42,8 +45,8 @@ export async function* unpackedFrames(chunks: AsyncIterable<Uint8Array>): AsyncG
 type Piece = { readonly bytes: Uint8Array; readonly isLast: boolean };
 
 /** Headers and blocks as they are in the file, with the last piece of every frame marked. */
-async function* framePieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Piece> {
-  const take = taker(chunks);
+async function* framePieces(source: AsyncIterator<Uint8Array>): AsyncGenerator<Piece> {
+  const take = taker(source);
   for (let magic = await take(4); magic.length === 4; magic = await take(4)) {
     const number = magic.readUInt32LE();
     if ((number & 0xfffffff0) >>> 0 === SKIPPABLE) {
@@ -86,8 +89,7 @@ function headerBytes(flags: number): number {
 }
 
 /** Gives the next bytes in the wanted number, or fewer at the end of the data. */
-function taker(chunks: AsyncIterable<Uint8Array>): (count: number) => Promise<Buffer> {
-  const source = chunks[Symbol.asyncIterator]();
+function taker(source: AsyncIterator<Uint8Array>): (count: number) => Promise<Buffer> {
   let rest: Buffer = Buffer.alloc(0);
   return async (count) => {
     while (rest.length < count) {

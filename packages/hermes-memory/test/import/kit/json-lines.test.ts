@@ -48,6 +48,15 @@ it("stops at the size the file had when it was opened", async () => {
   expect(values).toHaveLength(2);
 });
 
+it("unpacks .zstd with several frames", async () => {
+  const path = join(folder, "a.jsonl.zstd");
+  writeFileSync(path, Buffer.concat([zstdCompressSync('{"a":1}\n{"a"'), zstdCompressSync(":2}\n")]));
+  expect((await read(path)).values).toEqual([
+    [1, { a: 1 }],
+    [2, { a: 2 }],
+  ]);
+});
+
 it("unpacks .zst, counting the bytes of the packed file", async () => {
   const path = join(folder, "a.jsonl.zst");
   const packed = zstdCompressSync(`{"a":"${"long ".repeat(50_000)}"}\n{"a":2}\n`);
