@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import { describeCause } from "@hermes-memory/core/internal/lib";
 import type { Reading } from "../reader.ts";
 import { fileChunks } from "./chunks.ts";
+import { recordOf } from "./values.ts";
 
 const MIB = 1024 ** 2;
 /** Node.js cannot hold a text of more than 512 MiB; half of it leaves room for the parsed value. */
@@ -17,9 +18,9 @@ export type JsonItem = {
 };
 
 type ArrayOptions = {
-  /** The array is the value of this property of a top-level object. If missing: the file is the array. */
-  readonly property?: string;
-  /** Told the other properties of that object, those after the array only when it was read to its end. */
+  /** The array is the value of this property of a top-level object; several names: of objects in it. If missing: the file is the array. */
+  readonly at?: readonly string[];
+  /** Told the other properties of those objects up to 1 MiB, those after the array only when it was read to its end. */
   readonly beside?: (name: string, value: unknown) => void;
   readonly maxItemBytes?: number;
 };
@@ -32,18 +33,18 @@ type ArrayOptions = {
 export async function* jsonArrayItems(
   chunks: AsyncIterable<Uint8Array>,
   told: Pick<Reading, "signal" | "malformed">,
-  { property, beside, maxItemBytes = MAX_BYTES }: ArrayOptions = {},
+  { at = [], beside, maxItemBytes = MAX_BYTES }: ArrayOptions = {},
 ): AsyncGenerator<JsonItem> {
-  const parts = new Parts(property, maxItemBytes);
+  const parts = new Parts(at, maxItemBytes);
   for await (const chunk of chunks) {
     told.signal.throwIfAborted();
     for (const { kind, index, line, text } of parts.push(chunk)) {
       const value = text === undefined ? undefined : parsed(text);
-      if (text === undefined) told.malformed(line, `element ${index} is larger than ${maxItemBytes} bytes`);
+      if (kind === "beside") for (const one of Object.entries(recordOf(value) ?? {})) beside?.(...one);
+      else if (text === undefined)
+        told.malformed(line, `element ${index} is larger than ${maxItemBytes} bytes`);
       else if (value === undefined) told.malformed(line, `element ${index} is not valid JSON`);
-      else if (kind === "item") yield { index, line, value };
-      else if (typeof value === "object")
-        for (const [name, other] of Object.entries(value ?? {})) beside?.(name, other);
+      else yield { index, line, value };
     }
   }
   const unfinished = parts.unfinished();
@@ -105,11 +106,14 @@ const BYTE_ORDER_MARK: ReadonlySet<number> = new Set([0xef, 0xbb, 0xbf]);
 
 /** Cuts the bytes at the commas between elements. Looks at brackets and strings only; whether a part is valid JSON is for the parser. */
 class Parts {
-  readonly #property: string | undefined;
-  readonly #maxBytes: number;
+  /** Names of the properties that lead to the array. */
+  readonly #names: readonly string[];
+  readonly #maxItemBytes: number;
   #place: "before" | "array" | "object" | "after" = "before";
-  /** The array was seen, so the rest of the object around it can be anything. */
-  #isFound = false;
+  /** How many of the names have been followed; all of them: the array was found. */
+  #followed = 0;
+  /** Open objects around the place. */
+  #objects = 0;
   #line = 1;
   #index = 0;
   /** Of the current element: its bytes so far, their count, its line (0: not begun), open brackets, string state. */
@@ -119,9 +123,9 @@ class Parts {
   #depth = 0;
   #string: "outside" | "inside" | "escaped" = "outside";
 
-  constructor(property: string | undefined, maxBytes: number) {
-    this.#property = property;
-    this.#maxBytes = maxBytes;
+  constructor(names: readonly string[], maxItemBytes: number) {
+    this.#names = names;
+    this.#maxItemBytes = maxItemBytes;
   }
 
   *push(chunk: Uint8Array): Generator<Part> {
@@ -142,9 +146,10 @@ class Parts {
       } else if (!isSpace(byte)) {
         if (this.#partLine === 0 && byte !== COMMA && byte !== CLOSE_LIST) this.#partLine = this.#line;
         if (byte === QUOTE) this.#string = "inside";
-        else if (this.#depth === 0 && byte === OPEN_LIST && this.#isWanted(chunk.subarray(from, at))) {
-          this.#place = "array";
-          this.#isFound = true;
+        else if (this.#depth === 0 && this.#leadsOn(byte, chunk.subarray(from, at))) {
+          if (byte === OPEN_LIST) this.#place = "array";
+          else this.#objects += 1;
+          this.#followed += 1;
           this.#reset();
           from = at + 1;
         } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) this.#depth += 1;
@@ -169,27 +174,36 @@ class Parts {
 
   #begin(byte: number): void {
     if (isSpace(byte) || BYTE_ORDER_MARK.has(byte)) return;
-    const wanted = this.#property === undefined ? OPEN_LIST : OPEN_OBJECT;
-    if (byte !== wanted) throw new Error(`not a JSON ${this.#property === undefined ? "array" : "object"}`);
-    this.#place = this.#property === undefined ? "array" : "object";
+    const isArray = this.#names.length === 0;
+    if (byte !== (isArray ? OPEN_LIST : OPEN_OBJECT))
+      throw new Error(`not a JSON ${isArray ? "array" : "object"}`);
+    this.#place = isArray ? "array" : "object";
+    if (!isArray) this.#objects = 1;
   }
 
   get #close(): number {
     return this.#place === "array" ? CLOSE_LIST : CLOSE_OBJECT;
   }
 
-  /** Whether the value that begins here is the array of the wanted property. */
-  #isWanted(piece: Uint8Array): boolean {
-    if (this.#place !== "object" || this.#isFound || this.#bytes + piece.length > MIB) return false;
+  /** Whether the value that begins with this bracket is the next of the properties that lead to the array. */
+  #leadsOn(bracket: number, piece: Uint8Array): boolean {
+    const name = this.#names[this.#followed];
+    if (this.#place !== "object" || name === undefined || this.#bytes + piece.length > MIB) return false;
+    if (bracket !== (this.#followed === this.#names.length - 1 ? OPEN_LIST : OPEN_OBJECT)) return false;
     const before = Buffer.concat([...this.#pieces, piece])
       .toString("utf8")
       .trimEnd();
-    return before.charCodeAt(before.length - 1) === COLON && parsed(before.slice(0, -1)) === this.#property;
+    return before.charCodeAt(before.length - 1) === COLON && parsed(before.slice(0, -1)) === name;
   }
 
   #leave(): void {
+    if (this.#place === "object") this.#objects -= 1;
     // After the array comes the rest of the object: a comma, which ends an empty part, and more properties.
-    this.#place = this.#place === "array" && this.#property !== undefined ? "object" : "after";
+    this.#place = this.#objects > 0 ? "object" : "after";
+  }
+
+  get #maxBytes(): number {
+    return this.#place === "array" ? this.#maxItemBytes : MIB;
   }
 
   #keep(piece: Uint8Array): void {

@@ -19,7 +19,7 @@ async function* split(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerat
 
 async function read(
   text: string | Uint8Array,
-  { sizes = [7], ...options }: { sizes?: number[]; property?: string; maxItemBytes?: number } = {},
+  { sizes = [7], ...options }: { sizes?: number[]; at?: string[]; maxItemBytes?: number } = {},
 ) {
   const values: unknown[] = [];
   const places: string[] = [];
@@ -53,7 +53,7 @@ describe("the elements of an array", () => {
         const same = JSON.parse(text);
         expect(await read(text, { sizes: parts })).toMatchObject({ values: same, malformed: [] });
         const around = `{"id": 1, ${JSON.stringify("the list")} :${text}, "after": {"the list": [1]}}`;
-        expect(await read(around, { sizes: parts, property: "the list" })).toMatchObject({
+        expect(await read(around, { sizes: parts, at: ["the list"] })).toMatchObject({
           values: same,
           malformed: [],
           others: { id: 1, after: { "the list": [1] } },
@@ -61,6 +61,17 @@ describe("the elements of an array", () => {
       }),
       { numRuns: 150 },
     );
+  });
+
+  it("are found in nested objects, past properties of the same name", async () => {
+    const text =
+      '{"list":[9],"a":{"list":{"list":[8]},"x":[7]},"chats":{"about":"b","list":[1,[2]],"n":1},"list":[3]}';
+    expect(await read(text, { at: ["chats", "list"] })).toMatchObject({
+      values: [1, [2]],
+      malformed: [],
+      others: { about: "b", n: 1, list: [3] },
+    });
+    expect(await read(text, { at: ["chats", "none"] })).toMatchObject({ values: [], malformed: [] });
   });
 
   it("have a position and a line", async () => {
@@ -100,16 +111,16 @@ describe("the elements of an array", () => {
 
   it("are not looked for in another value", async () => {
     await expect(read('{"a":[1]}')).rejects.toThrow("not a JSON array");
-    await expect(read("[1]", { property: "a" })).rejects.toThrow("not a JSON object");
+    await expect(read("[1]", { at: ["a"] })).rejects.toThrow("not a JSON object");
     await expect(read("<html>")).rejects.toThrow("not a JSON array");
-    expect(await read('{"b":[1],"a":5}', { property: "a" })).toMatchObject({ values: [], malformed: [] });
+    expect(await read('{"b":[1],"a":5}', { at: ["a"] })).toMatchObject({ values: [], malformed: [] });
   });
 
   it("never make any bytes a crash", async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: fc.constantFrom(...'[]{},:"\\ 1a\n') }), async (text) => {
         await read(`[${text}`);
-        await read(`{"a":${text}`, { property: "a" });
+        await read(`{"a":${text}`, { at: ["a"] });
       }),
       { numRuns: 200 },
     );

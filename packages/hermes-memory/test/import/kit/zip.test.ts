@@ -85,8 +85,11 @@ async function unpacked(bytes: Uint8Array): Promise<Record<string, string>> {
   writeFileSync(path, bytes);
   await using zip = await openZip(path);
   const found: Record<string, string> = {};
-  for (const { name } of zip.entries)
-    found[name] = Buffer.concat(await Array.fromAsync(zip.read(name))).toString();
+  for (const { name } of zip.entries) {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of zip.read(name)) chunks.push(chunk);
+    found[name] = Buffer.concat(chunks).toString();
+  }
   return found;
 }
 
