@@ -94,7 +94,7 @@ async function* units(root: string, walking: Walking): AsyncGenerator<Unit> {
       files.push(path);
       continue;
     }
-    yield { path, stamps: databaseStamps(path), order: 0 };
+    yield { path, stamps: databaseStamps(path) };
     for (const id of await idsIn(path, walking)) known.add(join(dirname(path), id));
   }
   for (const path of files) if (!known.has(path.replace(/\.jsonl$/, ""))) yield { path };
@@ -184,6 +184,8 @@ function whole(db: SourceDatabase, { id, mark }: Listed, reading: Reading): Whol
 
 function factsOf(row: Json): Omit<SessionFacts, "nativeId"> {
   const type = textOf(row.session_type);
+  const inputTokens = numberOf(row.accumulated_input_tokens) ?? numberOf(row.input_tokens);
+  const outputTokens = numberOf(row.accumulated_output_tokens) ?? numberOf(row.output_tokens);
   const title = [row.name, row.description]
     .map(textOf)
     .find((name) => name?.trim() !== DEFAULT_TITLE && name?.trim());
@@ -196,10 +198,8 @@ function factsOf(row: Json): Omit<SessionFacts, "nativeId"> {
     endedAt: utc(row.updated_at),
     visibility:
       type === "sub_agent" ? "subagent" : type === "hidden" || type === "scheduled" ? "hidden" : "shown",
-    usage: {
-      inputTokens: numberOf(row.accumulated_input_tokens) ?? numberOf(row.input_tokens),
-      outputTokens: numberOf(row.accumulated_output_tokens) ?? numberOf(row.output_tokens),
-    },
+    usage:
+      inputTokens === undefined && outputTokens === undefined ? undefined : { inputTokens, outputTokens },
   };
 }
 

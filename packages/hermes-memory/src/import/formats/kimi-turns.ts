@@ -11,7 +11,12 @@ export type Signal =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "thought"; readonly text: string }
   | { readonly kind: "call"; readonly call: ToolCall }
-  | { readonly kind: "result"; readonly callId: string; readonly text: string }
+  | {
+      readonly kind: "result";
+      readonly callId: string;
+      readonly text: string;
+      readonly id?: string | undefined;
+    }
   | { readonly kind: "usage"; readonly usage: Usage | undefined }
   | { readonly kind: "model"; readonly model: string }
   | { readonly kind: "finish"; readonly reason: string }
@@ -98,10 +103,10 @@ export class Turns {
     }
   }
 
-  /** At the end of the file. A step that is still open has no id, so that it counts as another message once it is complete. */
+  /** At the end of the file. */
   *end(): Generator<TranscriptEvent> {
     yield* this.#unrepeated(({ isSteer }) => !isSteer);
-    yield* this.#endStep({ isOpen: true });
+    yield* this.#endStep();
     yield* this.#unrepeated(() => true);
   }
 
@@ -118,15 +123,25 @@ export class Turns {
     for (const prompt of meant) yield* this.#user(prompt.text, prompt);
   }
 
-  *#result({ callId, text }: Signal & { kind: "result" }, { line, at }: Where): Generator<TranscriptEvent> {
+  *#result(
+    { callId, text, id }: Signal & { kind: "result" },
+    { line, at }: Where,
+  ): Generator<TranscriptEvent> {
     const toolName = this.#toolNames.get(callId);
-    const id = `l${line}`;
-    const message: TranscriptMessage = { id, role: "tool", text, at, line, toolCallId: callId, toolName };
+    const message: TranscriptMessage = {
+      id: id ?? `l${line}`,
+      role: "tool",
+      text,
+      at,
+      line,
+      toolCallId: callId,
+      toolName,
+    };
     if (this.#step !== undefined) this.#step.results.push(message);
     else yield this.#given(message);
   }
 
-  *#endStep({ isOpen = false } = {}): Generator<TranscriptEvent> {
+  *#endStep(): Generator<TranscriptEvent> {
     const step = this.#step;
     this.#step = undefined;
     if (step === undefined) return;
@@ -136,7 +151,7 @@ export class Turns {
     const reasoning = this.#includeReasoning && thoughts !== "" ? thoughts : undefined;
     if (text !== "" || calls.length > 0 || reasoning !== undefined)
       yield this.#given({
-        id: isOpen ? undefined : (step.id ?? `l${line}`),
+        id: step.id ?? `l${line}`,
         role: "assistant",
         text,
         at,

@@ -171,7 +171,7 @@ function messageSignals(message: Json, reading: Reading, isTask: boolean): reado
   if (message.role === "user")
     return isTyped(message.origin, isTask) ? [{ kind: "user", text: content.text, id }] : [];
   if (message.role === "tool")
-    return [{ kind: "result", callId: textOf(message.toolCallId) ?? "", text: content.text }];
+    return [{ kind: "result", callId: textOf(message.toolCallId) ?? "", text: content.text, id }];
   if (message.role === "assistant") {
     const calls = listOf(message.toolCalls).map((item): Signal => {
       const call = recordOf(item) ?? {};

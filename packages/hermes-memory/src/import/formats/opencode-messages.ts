@@ -48,6 +48,12 @@ export function sessionFacts(nativeId: string, fields: Json, worktree: string | 
   };
 }
 
+/** Whether `/undo` took this message back: the one it names or a later one. Ids are made from the time, so they sort by it. */
+export function isReverted(messageId: string, revert: Json | undefined): boolean {
+  const from = textOf(revert?.messageID);
+  return from !== undefined && messageId >= from;
+}
+
 /** The rows of one message, none for what is not conversation or still being written. */
 export function* messageRows(
   stored: StoredMessage,

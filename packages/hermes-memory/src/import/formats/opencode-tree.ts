@@ -6,7 +6,7 @@ import { wholeJson } from "../kit/json-array.ts";
 import { type Json, recordOf, textOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, TranscriptEvent, Unit, Walking } from "../reader.ts";
-import { messageRows, sessionFacts } from "./opencode-messages.ts";
+import { isReverted, messageRows, sessionFacts } from "./opencode-messages.ts";
 
 /** Where the messages and parts of a session file are. */
 type Places = {
@@ -42,28 +42,24 @@ export async function* readTreeSession({ path }: Unit, reading: Reading): AsyncG
   const places = placesOf(path);
   const project = places.project === undefined ? undefined : await recordIn(places.project, reading);
   const nativeId = textOf(session.id) ?? basename(path, ".json");
-  yield { kind: "session", facts: sessionFacts(nativeId, session, textOf(project?.worktree)) };
-  const revertedFrom = textOf(recordOf(session.revert)?.messageID);
-  let isActive = true;
+  const facts = sessionFacts(nativeId, session, textOf(project?.worktree));
+  yield { kind: "session", facts };
+  let cwd = facts.cwd;
   for (const name of await namesIn(places.messages, reading.unreadable)) {
     reading.signal.throwIfAborted();
     const messagePath = join(places.messages, name);
     const data = await recordIn(messagePath, reading);
     if (data === undefined) continue;
     const id = textOf(data.id) ?? basename(name, ".json");
-    if (id === revertedFrom) isActive = false;
     const parts: Json[] = [];
     for (const part of await namesIn(places.parts(id), reading.unreadable)) {
       const record = await recordIn(join(places.parts(id), part), reading);
       if (record !== undefined) parts.push(record);
     }
-    const cwd = textOf(recordOf(data.path)?.cwd);
+    cwd ??= textOf(recordOf(data.path)?.cwd);
     const provider = textOf(data.providerID);
-    if (provider !== undefined)
-      yield {
-        kind: "session",
-        facts: { nativeId, provider, ...(textOf(session.directory) === undefined ? { cwd } : {}) },
-      };
+    if (provider !== undefined) yield { kind: "session", facts: { nativeId, provider, cwd } };
+    const isActive = !isReverted(id, recordOf(session.revert));
     for (const message of messageRows({ id, data, parts, path: messagePath }, isActive, reading))
       yield { kind: "message", message };
   }

@@ -12,7 +12,7 @@ import type {
   TranscriptReader,
   Walking,
 } from "../reader.ts";
-import { eventRows, messageRows, sessionFacts } from "./opencode-messages.ts";
+import { eventRows, isReverted, messageRows, sessionFacts } from "./opencode-messages.ts";
 import { isSessionFile, readTreeSession, treeUnits } from "./opencode-tree.ts";
 
 type Product = {
@@ -84,7 +84,7 @@ async function* units(
   const file = (path: string): boolean =>
     path === root ? !path.endsWith(".json") : database.test(basename(path));
   for await (const path of filesBelow(root, { file, maxDepth: 0 }, walking)) {
-    yield { path, stamps: databaseStamps(path), order: 0 };
+    yield { path, stamps: databaseStamps(path) };
     for (const id of await idsIn(path, walking)) known.add(id);
   }
   for await (const unit of treeUnits(root, walking, (id) => known.has(id))) yield unit;
@@ -121,11 +121,14 @@ function list(db: SourceDatabase): Listed[] {
   const marks = new Map<string, string>();
   for (const table of ["message", "part", "session_message"]) {
     const columns = db.columnsOf(table);
+    if (!columns.has("session_id")) continue;
     const time = ["time_updated", "time_created"].find((name) => columns.has(name));
-    if (time === undefined || !columns.has("session_id")) continue;
-    const sql = `SELECT session_id AS id, count(*) AS rows, max(${time}) AS time FROM ${table} GROUP BY session_id`;
-    for (const { id, rows, time: last } of db.each(sql))
-      marks.set(String(id), `${marks.get(String(id)) ?? ""} ${table[0]}${rows}@${last}`);
+    const last = time === undefined ? "''" : `max(${time})`;
+    const sql = `SELECT session_id, count(*) AS rows, ${last} AS last FROM ${table} GROUP BY session_id`;
+    for (const row of db.each(sql)) {
+      const id = String(row.session_id);
+      marks.set(id, `${marks.get(id) ?? ""} ${table[0]}${row.rows}@${row.last}`);
+    }
   }
   const columns = columnsIn(db, "session", ["id", "time_updated", "time_created"]);
   return db.all(`SELECT ${columns} FROM session ORDER BY id`).map((row) => {
@@ -137,7 +140,7 @@ function list(db: SourceDatabase): Listed[] {
 function whole(db: SourceDatabase, { id, mark }: Listed, reading: Reading): Whole {
   const row =
     db.get(`SELECT ${columnsIn(db, "session", SESSION_COLUMNS)} FROM session WHERE id = :id`, { id }) ?? {};
-  const revertedFrom = textOf(recordOf(jsonOf(textOf(row.revert)))?.messageID);
+  const reverted = recordOf(jsonOf(textOf(row.revert)));
   const messages: TranscriptMessage[] = [];
   let isActive = true;
   let provider: string | undefined;
@@ -145,7 +148,7 @@ function whole(db: SourceDatabase, { id, mark }: Listed, reading: Reading): Whol
   let count = 0;
   for (const { id: messageId, data, at } of stored(db, "message", id, reading)) {
     count += 1;
-    if (messageId === revertedFrom) isActive = false;
+    isActive &&= !isReverted(messageId, reverted);
     provider = textOf(data.providerID) ?? provider;
     cwd ??= textOf(recordOf(data.path)?.cwd);
     const parts = partsOf(db, messageId, reading);
@@ -154,7 +157,7 @@ function whole(db: SourceDatabase, { id, mark }: Listed, reading: Reading): Whol
   // Only one of the two tables counts: a newer version copies the messages of the first into the second.
   if (count === 0)
     for (const { id: messageId, data, at, type } of stored(db, "session_message", id, reading)) {
-      if (messageId === revertedFrom) isActive = false;
+      isActive &&= !isReverted(messageId, reverted);
       provider = textOf(recordOf(data.model)?.providerID) ?? provider;
       messages.push(...eventRows({ id: messageId, data, at }, type, isActive, reading));
     }

@@ -28,6 +28,7 @@ type Branching = {
   readonly toolNames: Map<string, string>;
   roots: number;
   last: string | undefined;
+  gitBranch: string | undefined;
   titles: { manual?: string; auto?: string };
 };
 
@@ -91,6 +92,7 @@ async function* read(unit: Unit, reading: Reading): ReturnType<TranscriptReader[
     }
     if (session.parents.has(uuid)) continue; // a repeated record: the first one counts
     follow(session, uuid, value);
+    session.gitBranch ??= textOf(value.gitBranch);
     const fork = recordOf(value.forkedFrom);
     const from = textOf(fork?.sessionId);
     if (from !== undefined) {
@@ -106,10 +108,8 @@ async function* read(unit: Unit, reading: Reading): ReturnType<TranscriptReader[
     if (value.type !== "system") session.last = uuid;
   }
   for (const session of sessions.values()) {
-    yield {
-      kind: "session",
-      facts: { nativeId: session.nativeId, title: session.titles.manual ?? session.titles.auto },
-    };
+    const { nativeId, titles, gitBranch } = session;
+    yield { kind: "session", facts: { nativeId, title: titles.manual ?? titles.auto, gitBranch } };
     const ids = inactiveRows(session);
     if (ids.length > 0) yield { kind: "inactive", ids };
   }
@@ -119,7 +119,7 @@ async function* read(unit: Unit, reading: Reading): ReturnType<TranscriptReader[
 function originals(folder: string, reading: Reading): (sessionId: string) => Promise<boolean> {
   const known = new Map<string, Promise<boolean>>();
   const look = async (id: string): Promise<boolean> =>
-    reading.messageIdsOf(id).size > 0 ||
+    (await reading.messageIdsOf(id)).size > 0 ||
     // Any error means that the original cannot be read, and then the copy is the only one.
     (await access(join(folder, `${basename(id)}.jsonl`)).then(
       () => true,
@@ -142,6 +142,7 @@ function branching(nativeId: string): Branching {
     toolNames: new Map(),
     roots: 0,
     last: undefined,
+    gitBranch: undefined,
     titles: {},
   };
 }
@@ -150,7 +151,6 @@ function firstFacts(value: Json, agent: string | undefined): Omit<SessionFacts, 
   return {
     cwd: textOf(value.cwd),
     cliVersion: textOf(value.version),
-    gitBranch: textOf(value.gitBranch),
     ...(agent === undefined ? {} : { visibility: "subagent", parent: textOf(value.sessionId) }),
   };
 }
