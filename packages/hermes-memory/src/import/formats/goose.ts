@@ -68,7 +68,7 @@ export const gooseReader: TranscriptReader = {
   recognises: ({ head, first }) => {
     const value = recordOf(first);
     const isOldFile = textOf(value?.working_dir) !== undefined && value?.description !== undefined;
-    return isOldFile || isDatabaseWith(head, "content_json");
+    return isOldFile || isDatabaseWith(head, /content_json/);
   },
   read: ({ path }, reading) =>
     path.endsWith(".jsonl") ? readLines(path, reading) : readDatabase(path, reading),
@@ -112,20 +112,19 @@ async function idsIn(path: string, walking: Walking): Promise<string[]> {
 
 async function* readDatabase(path: string, reading: Reading): ReturnType<TranscriptReader["read"]> {
   const sessions = databaseSessions(path, reading, {
-    list,
-    read: (db, listed) =>
-      reading.isUnchanged(listed.id, listed.mark) ? undefined : whole(db, listed, reading),
+    list: (db) => listed(db).filter(({ id, mark }) => !reading.isUnchanged(id, mark)),
+    read: (db, session) => whole(db, session, reading),
     name: ({ id }) => id,
   });
   for await (const session of sessions) {
-    if (session === undefined || session.messages.length === 0) continue;
+    if (session.messages.length === 0) continue;
     yield { kind: "session", facts: session.facts };
     for (const message of session.messages) yield { kind: "message", message };
     yield { kind: "end" };
   }
 }
 
-function list(db: SourceDatabase): Listed[] {
+function listed(db: SourceDatabase): Listed[] {
   const marks = new Map<string, string>();
   const sql = "SELECT session_id, count(*) AS rows, max(id) AS last FROM messages GROUP BY session_id";
   for (const { session_id: id, rows, last } of db.each(sql)) marks.set(String(id), `${rows} ${last}`);

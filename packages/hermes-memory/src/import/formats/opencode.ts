@@ -29,6 +29,8 @@ type Product = {
 type Listed = { readonly id: string; readonly mark: string };
 type Whole = { readonly facts: SessionFacts; readonly messages: readonly TranscriptMessage[] };
 
+/** A database under another name is opencode's. */
+const PART_TABLE = /CREATE TABLE (?:IF NOT EXISTS )?[`"]?part[`"]?\s*\(/;
 const SESSION_COLUMNS = [
   "id",
   "project_id",
@@ -58,8 +60,7 @@ export function readerOf(product: Product): TranscriptReader {
     roots: (place) => rootsOf(product, place),
     units: (root, walking) => units(product, root, walking),
     recognises: ({ path, head, first }) =>
-      (product.database.test(basename(path)) && isDatabaseWith(head, "session")) ||
-      (product.variable !== undefined && isDatabaseWith(head, "session_message")) ||
+      isDatabaseWith(head, product.database.test(basename(path)) ? /session/ : PART_TABLE) ||
       (isSessionFile(path) && recordOf(recordOf(first)?.time) !== undefined),
     read: (unit, reading) =>
       unit.path.endsWith(".json") ? readTreeSession(unit, reading) : readDatabase(unit.path, reading),
@@ -102,14 +103,13 @@ async function idsIn(path: string, walking: Walking): Promise<string[]> {
 
 async function* readDatabase(path: string, reading: Reading): ReturnType<TranscriptReader["read"]> {
   const sessions = databaseSessions(path, reading, {
-    list,
-    read: (db, listed) =>
-      reading.isUnchanged(listed.id, listed.mark) ? undefined : whole(db, listed, reading),
+    list: (db) => listed(db).filter(({ id, mark }) => !reading.isUnchanged(id, mark)),
+    read: (db, session) => whole(db, session, reading),
     name: ({ id }) => id,
   });
   for await (const session of sessions) {
     // A session without messages is not begun: an update of opencode once emptied a table, and that must not empty what was imported.
-    if (session === undefined || session.messages.length === 0) continue;
+    if (session.messages.length === 0) continue;
     yield { kind: "session", facts: session.facts };
     for (const message of session.messages) yield { kind: "message", message };
     yield { kind: "end" };
@@ -117,7 +117,7 @@ async function* readDatabase(path: string, reading: Reading): ReturnType<Transcr
 }
 
 /** A session's own time of change misses changes of its messages, so the mark has the times and numbers of all its rows. */
-function list(db: SourceDatabase): Listed[] {
+function listed(db: SourceDatabase): Listed[] {
   const marks = new Map<string, string>();
   for (const table of ["message", "part", "session_message"]) {
     const columns = db.columnsOf(table);

@@ -60,7 +60,10 @@ export const qwenCodeReader: TranscriptReader = {
   recognises: ({ first }) => {
     const value = recordOf(first);
     const isRecord = textOf(value?.uuid) !== undefined && textOf(value?.sessionId) !== undefined;
-    return isRecord && (value?.type === "system" || Array.isArray(recordOf(value?.message)?.parts));
+    return (
+      isRecord &&
+      (recordOf(value?.systemPayload) !== undefined || Array.isArray(recordOf(value?.message)?.parts))
+    );
   },
   read,
 };

@@ -61,8 +61,8 @@ export function columnsIn(db: SourceDatabase, table: string, wanted: readonly st
   return wanted.filter((column) => existing.has(column)).join(", ");
 }
 
-/** Whether the file is an SQLite database whose first pages hold this text, such as the name of a table. */
-export function isDatabaseWith(head: Uint8Array, text: string): boolean {
+/** Whether the file is an SQLite database whose first pages hold this text, such as the definition of a table. */
+export function isDatabaseWith(head: Uint8Array, pattern: RegExp): boolean {
   const start = Buffer.from(head.buffer, head.byteOffset, head.byteLength).toString("latin1");
-  return start.startsWith("SQLite format 3\0") && start.includes(text);
+  return start.startsWith("SQLite format 3\0") && pattern.test(start);
 }
