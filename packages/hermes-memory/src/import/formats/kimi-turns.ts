@@ -2,7 +2,7 @@
 import { joined } from "../kit/values.ts";
 import type { ToolCall, TranscriptEvent, TranscriptMessage, Usage } from "../reader.ts";
 
-/** What one record means, in the words of neither product. */
+/** The meaning of one record, the same for both products. */
 export type Signal =
   | { readonly kind: "user"; readonly text: string; readonly id?: string | undefined }
   /** The text of a prompt that a `user` signal usually repeats. `isSteer`: typed while the agent was working. */

@@ -14,7 +14,7 @@ import { type Signal, Turns } from "./kimi-turns.ts";
 const SILENT =
   /^(?:metadata|forked|(?:config|context|cron|file_history|full_compaction|goal|llm|mcp|micro_compaction|permission|plan|plan_mode|profile|skill|step|subagent|swarm|swarm_mode|task|todo|tool|tools|turn|usage|background)\..+)$/;
 const SILENT_EVENTS: ReadonlySet<string> = new Set(["step.retry", "step.interrupted", "tool.progress"]);
-/** Who a subagent's task can not be from. */
+/** Origins of text that the program injected. The task of a subagent has another one. */
 const INJECTED: ReadonlySet<string> = new Set(["injection", "compaction_summary", "hook_result"]);
 
 export const kimiReader: TranscriptReader = {
@@ -31,6 +31,7 @@ export const kimiReader: TranscriptReader = {
   recognises: ({ path, first }) => {
     const value = recordOf(first);
     return (
+      (basename(path) === "context.jsonl" && textOf(value?.role) !== undefined) ||
       (value?.type === "metadata" && textOf(value.protocol_version) !== undefined) ||
       (basename(path) === "wire.jsonl" && textOf(recordOf(value?.message)?.type) !== undefined)
     );

@@ -22,6 +22,8 @@ type Product = {
   readonly folder: string;
   /** The names of its databases, one per release channel. */
   readonly database: RegExp;
+  /** Files with other names are taken for this product's. */
+  readonly isOriginal?: true;
   /** The variable that names another database. */
   readonly variable?: string;
 };
@@ -29,7 +31,6 @@ type Product = {
 type Listed = { readonly id: string; readonly mark: string };
 type Whole = { readonly facts: SessionFacts; readonly messages: readonly TranscriptMessage[] };
 
-/** A database under another name is opencode's. */
 const PART_TABLE = /CREATE TABLE (?:IF NOT EXISTS )?[`"]?part[`"]?\s*\(/;
 const SESSION_COLUMNS = [
   "id",
@@ -48,6 +49,7 @@ export const opencodeReader: TranscriptReader = readerOf({
   title: "opencode",
   folder: "opencode",
   database: /^opencode(?:-.+)?\.db$/,
+  isOriginal: true,
   variable: "OPENCODE_DB",
 });
 
@@ -59,9 +61,11 @@ export function readerOf(product: Product): TranscriptReader {
     version: 1,
     roots: (place) => rootsOf(product, place),
     units: (root, walking) => units(product, root, walking),
-    recognises: ({ path, head, first }) =>
-      isDatabaseWith(head, product.database.test(basename(path)) ? /session/ : PART_TABLE) ||
-      (isSessionFile(path) && recordOf(recordOf(first)?.time) !== undefined),
+    recognises: ({ path, head, first }) => {
+      const isTree = isSessionFile(path) && recordOf(recordOf(first)?.time) !== undefined;
+      if (product.isOriginal && (isTree || isDatabaseWith(head, PART_TABLE))) return true;
+      return product.database.test(basename(path)) && isDatabaseWith(head, /session/);
+    },
     read: (unit, reading) =>
       unit.path.endsWith(".json") ? readTreeSession(unit, reading) : readDatabase(unit.path, reading),
   };
@@ -145,17 +149,18 @@ function whole(db: SourceDatabase, { id, mark }: Listed, reading: Reading): Whol
   let isActive = true;
   let provider: string | undefined;
   let cwd: string | undefined;
-  let count = 0;
+  let parts: ReadonlyMap<string, Json[]> | undefined;
   for (const { id: messageId, data, at } of stored(db, "message", id, reading)) {
-    count += 1;
     isActive &&= !isReverted(messageId, reverted);
     provider = textOf(data.providerID) ?? provider;
     cwd ??= textOf(recordOf(data.path)?.cwd);
-    const parts = partsOf(db, messageId, reading);
-    messages.push(...messageRows({ id: messageId, data, parts, at }, isActive, reading));
+    parts ??= partsByMessage(db, id, reading);
+    messages.push(
+      ...messageRows({ id: messageId, data, parts: parts.get(messageId) ?? [], at }, isActive, reading),
+    );
   }
   // Only one of the two tables counts: a newer version copies the messages of the first into the second.
-  if (count === 0)
+  if (parts === undefined)
     for (const { id: messageId, data, at, type } of stored(db, "session_message", id, reading)) {
       isActive &&= !isReverted(messageId, reverted);
       provider = textOf(recordOf(data.model)?.providerID) ?? provider;
@@ -192,14 +197,17 @@ function* stored(
   }
 }
 
-function partsOf(db: SourceDatabase, message: string, reading: Reading): Json[] {
-  const parts: Json[] = [];
-  for (const row of db.each("SELECT id, data FROM part WHERE message_id = :message ORDER BY id", {
-    message,
-  })) {
+/** The parts of all messages of a session: one query is several times faster than one per message. */
+function partsByMessage(db: SourceDatabase, session: string, reading: Reading): ReadonlyMap<string, Json[]> {
+  const parts = new Map<string, Json[]>();
+  const sql = `
+    SELECT id, message_id, data FROM part
+    WHERE message_id IN (SELECT id FROM message WHERE session_id = :session) ORDER BY id`;
+  for (const row of db.each(sql, { session })) {
     const data = recordOf(jsonOf(textOf(row.data)));
+    const message = String(row.message_id);
     if (data === undefined) reading.malformed(0, `part ${String(row.id)}: its data is no JSON object`);
-    else parts.push(data);
+    else if (parts.get(message)?.push(data) === undefined) parts.set(message, [data]);
   }
   return parts;
 }

@@ -108,7 +108,8 @@ async function* read(unit: Unit, reading: Reading): ReturnType<TranscriptReader[
         session.rows.set(uuid, [...(session.rows.get(uuid) ?? []), message.id ?? ""]);
         yield { kind: "message", message: { ...message, line } };
       }
-    if (value.type !== "system") session.last = uuid;
+    // A rewind at the end leaves what comes after its parent, even if nothing was typed since.
+    if (value.type !== "system" || value.subtype === "rewind") session.last = uuid;
   }
   for (const session of sessions.values()) {
     const { nativeId, titles, gitBranch } = session;

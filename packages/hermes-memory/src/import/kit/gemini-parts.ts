@@ -8,7 +8,7 @@ export type Parts = {
   readonly toolCalls: readonly ToolCall[];
   readonly toolResults: readonly PartResult[];
 };
-export type PartResult = {
+type PartResult = {
   readonly callId: string;
   readonly name: string | undefined;
   readonly text: string;

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -27,4 +27,16 @@ it("drops the copies when the original was imported before it was deleted", asyn
     messageIdsOf: (id) => new Set(id === "q1" ? ["u1", "u7"] : []),
   });
   expect(q2?.map(({ id }) => id)).toEqual(["f1", "f2"]);
+});
+
+it("takes back the turns after a rewind before anything new is typed", async () => {
+  const path = join(chats, "q1.jsonl");
+  const lines = (await readFile(path, "utf8")).split("\n").slice(0, 14);
+  await writeFile(path, `${lines.join("\n")}\n`);
+  const { q1 } = await messagesIn(qwenCodeReader, path);
+  expect(q1?.flatMap(({ id, isActive }) => (isActive === false ? [id] : []))).toEqual([
+    "u9",
+    "u10",
+    "u11:c3",
+  ]);
 });
