@@ -159,7 +159,7 @@ function whole(db: SourceDatabase, { id, mark }: Listed, reading: Reading): Whol
       ...messageRows({ id: messageId, data, parts: parts.get(messageId) ?? [], at }, isActive, reading),
     );
   }
-  // Only one of the two tables counts: a newer version copies the messages of the first into the second.
+  // Never both tables: messages that are in each would be given twice.
   if (parts === undefined)
     for (const { id: messageId, data, at, type } of stored(db, "session_message", id, reading)) {
       isActive &&= !isReverted(messageId, reverted);
@@ -197,7 +197,7 @@ function* stored(
   }
 }
 
-/** The parts of all messages of a session: one query is several times faster than one per message. */
+/** The parts of all messages of a session, with one query instead of one per message. */
 function partsByMessage(db: SourceDatabase, session: string, reading: Reading): ReadonlyMap<string, Json[]> {
   const parts = new Map<string, Json[]>();
   const sql = `
