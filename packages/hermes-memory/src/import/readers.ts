@@ -1,11 +1,29 @@
 // Every format that can be imported.
 import { aider } from "./formats/aider.ts";
+import { antigravity } from "./formats/antigravity.ts";
 import { copilotCli } from "./formats/copilot-cli.ts";
+import { devin } from "./formats/devin.ts";
+import { gptme } from "./formats/gptme.ts";
+import { kiro } from "./formats/kiro.ts";
+import { openhands } from "./formats/openhands.ts";
+import { vibe } from "./formats/vibe.ts";
 import { vscodeChat } from "./formats/vscode-chat.ts";
+import { windsurf } from "./formats/windsurf.ts";
 import type { TranscriptReader } from "./reader.ts";
 
 /** In the order in which `--from auto` looks for them and in which an unknown file is tried. */
-export const READERS: readonly TranscriptReader[] = [aider, copilotCli, vscodeChat];
+export const READERS: readonly TranscriptReader[] = [
+  aider,
+  copilotCli,
+  vscodeChat,
+  antigravity,
+  devin,
+  gptme,
+  kiro,
+  openhands,
+  vibe,
+  windsurf,
+];
 
 export function readerNamed(source: string): TranscriptReader | undefined {
   return READERS.find((reader) => reader.source === source);
