@@ -1,9 +1,13 @@
 // Every format that can be imported.
 import { aider } from "./formats/aider.ts";
 import { antigravity } from "./formats/antigravity.ts";
+import { claudeCode } from "./formats/claude-code.ts";
 import { copilotCli } from "./formats/copilot-cli.ts";
 import { devin } from "./formats/devin.ts";
+import { droid } from "./formats/droid.ts";
 import { gptme } from "./formats/gptme.ts";
+import { grok } from "./formats/grok.ts";
+import { hermes } from "./formats/hermes.ts";
 import { kiro } from "./formats/kiro.ts";
 import { openhands } from "./formats/openhands.ts";
 import { vibe } from "./formats/vibe.ts";
@@ -23,6 +27,10 @@ export const READERS: readonly TranscriptReader[] = [
   openhands,
   vibe,
   windsurf,
+  claudeCode,
+  droid,
+  grok,
+  hermes,
 ];
 
 export function readerNamed(source: string): TranscriptReader | undefined {

@@ -127,6 +127,8 @@ class Parts {
   *push(chunk: Uint8Array): Generator<Part> {
     let from = 0;
     for (let at = 0; at < chunk.length; at++) {
+      if (this.#string === "inside") at = endOfPlainText(chunk, at); // most bytes are in strings
+      if (at === chunk.length) break;
       const byte = chunk[at] ?? 0;
       if (byte === NEWLINE) this.#line += 1;
       if (this.#place === "after") return;
@@ -216,6 +218,13 @@ class Parts {
     this.#bytes = 0;
     this.#partLine = 0;
   }
+}
+
+/** Where the next quote or backslash is, or the length. */
+function endOfPlainText(chunk: Uint8Array, from: number): number {
+  let at = from;
+  while (at < chunk.length && chunk[at] !== QUOTE && chunk[at] !== BACKSLASH) at += 1;
+  return at;
 }
 
 function isSpace(byte: number): boolean {
