@@ -2,14 +2,20 @@
 import { aider } from "./formats/aider.ts";
 import { antigravity } from "./formats/antigravity.ts";
 import { claudeCode } from "./formats/claude-code.ts";
+import { codex } from "./formats/codex.ts";
 import { copilotCli } from "./formats/copilot-cli.ts";
+import { deepseek } from "./formats/deepseek.ts";
 import { devin } from "./formats/devin.ts";
 import { droid } from "./formats/droid.ts";
 import { gptme } from "./formats/gptme.ts";
 import { grok } from "./formats/grok.ts";
 import { hermes } from "./formats/hermes.ts";
 import { kiro } from "./formats/kiro.ts";
+import { letta } from "./formats/letta.ts";
+import { omp } from "./formats/omp.ts";
+import { openclaw } from "./formats/openclaw.ts";
 import { openhands } from "./formats/openhands.ts";
+import { pi } from "./formats/pi.ts";
 import { vibe } from "./formats/vibe.ts";
 import { vscodeChat } from "./formats/vscode-chat.ts";
 import { windsurf } from "./formats/windsurf.ts";
@@ -31,6 +37,12 @@ export const READERS: readonly TranscriptReader[] = [
   droid,
   grok,
   hermes,
+  codex,
+  deepseek,
+  letta,
+  omp,
+  openclaw,
+  pi,
 ];
 
 export function readerNamed(source: string): TranscriptReader | undefined {

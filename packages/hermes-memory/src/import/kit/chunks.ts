@@ -1,9 +1,7 @@
 // The bytes of a file in chunks, up to the size it has when it is opened. Compressed files are unpacked on the way.
 import { open } from "node:fs/promises";
-import { Readable, type Transform } from "node:stream";
-import { pipeline } from "node:stream/promises";
-import { createZstdDecompress } from "node:zlib";
 import type { Reading } from "../reader.ts";
+import { unpackedFrames } from "./zstd-frames.ts";
 
 const CHUNK_BYTES = 1024 ** 2;
 /** More than any real transcript; a file that unpacks to more was made to do harm. */
@@ -11,9 +9,9 @@ export const MAX_UNPACKED_BYTES = 20 * 1024 ** 3;
 
 type Told = Pick<Reading, "signal" | "advanced">;
 
-/** A file that grows meanwhile is read up to its size at the start. Files ending in `.zst` are unpacked. */
+/** A file that grows meanwhile is read up to its size at the start. Files ending in `.zst` or `.zstd` are unpacked. */
 export function fileChunks(path: string, told: Told): AsyncIterable<Uint8Array> {
-  return path.endsWith(".zst") ? zstdChunks(path, told) : plainChunks(path, told);
+  return /\.zstd?$/.test(path) ? zstdChunks(path, told) : plainChunks(path, told);
 }
 
 async function* plainChunks(path: string, told: Told): AsyncGenerator<Uint8Array> {
@@ -38,19 +36,9 @@ async function* plainChunks(path: string, told: Told): AsyncGenerator<Uint8Array
 
 async function* zstdChunks(path: string, told: Told): AsyncGenerator<Uint8Array> {
   let total = 0;
-  for await (const chunk of transformed(plainChunks(path, told), createZstdDecompress())) {
+  for await (const chunk of unpackedFrames(plainChunks(path, told))) {
     total += chunk.length;
     if (total > MAX_UNPACKED_BYTES) throw new Error("unpacks to more than 20 GiB");
     yield chunk;
   }
-}
-
-/** The chunks after a transform. Leaving the loop early closes both streams. */
-export async function* transformed(
-  chunks: AsyncIterable<Uint8Array>,
-  transform: Transform,
-): AsyncGenerator<Uint8Array> {
-  // An error of the source arrives through the transform, which the loop below reads; the promise only repeats it.
-  pipeline(Readable.from(chunks, { objectMode: false }), transform).catch(() => {});
-  for await (const chunk of transform) yield chunk;
 }

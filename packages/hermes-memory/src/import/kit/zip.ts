@@ -2,7 +2,8 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { crc32, createInflateRaw } from "node:zlib";
 import type { Reading } from "../reader.ts";
-import { MAX_UNPACKED_BYTES, transformed } from "./chunks.ts";
+import { MAX_UNPACKED_BYTES } from "./chunks.ts";
+import { transformed } from "./transformed.ts";
 
 const MIB = 1024 ** 2;
 const CHUNK_BYTES = MIB;
