@@ -10,12 +10,15 @@ import { droid } from "./formats/droid.ts";
 import { gptme } from "./formats/gptme.ts";
 import { grok } from "./formats/grok.ts";
 import { hermes } from "./formats/hermes.ts";
+import { iflow } from "./formats/iflow.ts";
 import { kiro } from "./formats/kiro.ts";
 import { letta } from "./formats/letta.ts";
 import { omp } from "./formats/omp.ts";
+import { openclaude } from "./formats/openclaude.ts";
 import { openclaw } from "./formats/openclaw.ts";
 import { openhands } from "./formats/openhands.ts";
 import { pi } from "./formats/pi.ts";
+import { traex } from "./formats/traex.ts";
 import { vibe } from "./formats/vibe.ts";
 import { vscodeChat } from "./formats/vscode-chat.ts";
 import { windsurf } from "./formats/windsurf.ts";
@@ -43,6 +46,9 @@ export const READERS: readonly TranscriptReader[] = [
   omp,
   openclaw,
   pi,
+  iflow,
+  openclaude,
+  traex,
 ];
 
 export function readerNamed(source: string): TranscriptReader | undefined {
