@@ -19,9 +19,8 @@ export const copilotCli: TranscriptReader = {
   units: async function* (root, walking) {
     const folder = (path: string): boolean => !OTHER_FOLDERS.has(basename(path));
     const file = (path: string): boolean => path.endsWith(".jsonl");
-    // A session's folder may hold other logs; a flat file lies in session-state itself.
     for await (const path of filesBelow(root, { file, folder, maxDepth: 3 }, walking))
-      if (basename(path) === "events.jsonl" || dirname(path) === root || path === root)
+      if (basename(path) === "events.jsonl" || isFlat(path, root))
         yield { path, stamps: [path, join(dirname(path), "workspace.yaml")] };
   },
   recognises: ({ first }) => {
@@ -36,6 +35,11 @@ export const copilotCli: TranscriptReader = {
     yield* copilotEvents(path, { nativeId, title }, reading);
   },
 };
+
+/** Older versions put the log of a session into session-state itself. Other logs in the folder of a session are not its events. */
+function isFlat(path: string, root: string): boolean {
+  return path === root || dirname(path) === root || basename(dirname(path)) === "session-state";
+}
 
 /** The name that the user gave to the session. */
 async function userTitle(folder: string): Promise<string | undefined> {

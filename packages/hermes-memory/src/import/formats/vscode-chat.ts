@@ -4,12 +4,12 @@ import { basename, dirname, join } from "node:path";
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import { copilotEvents } from "../kit/copilot-events.ts";
 import { wholeJson } from "../kit/json-array.ts";
-import { replayed } from "../kit/mutation-log.ts";
 import { listOf, numberOf, recordOf, textOf, timeOf } from "../kit/values.ts";
-import { chatTurn } from "../kit/vscode-chat-turn.ts";
 import { vscodeUserFolders, workspaceFolderOf } from "../kit/vscode-user.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { TranscriptReader, Unit, Walking } from "../reader.ts";
+import { replayed } from "./vscode-chat/mutation-log.ts";
+import { chatTurn } from "./vscode-chat/turn.ts";
 
 /** Folders that hold chat sessions. `transferredChatSessions` is a copy for another window. */
 const STORES: ReadonlySet<string> = new Set(["chatSessions", "emptyWindowChatSessions"]);

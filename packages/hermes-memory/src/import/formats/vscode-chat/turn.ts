@@ -1,8 +1,18 @@
 // One request of a VS Code chat session and the answer to it.
 import { posix } from "node:path";
 import { isRecord } from "@hermes-memory/core/internal/lib";
-import type { Reading, ToolCall, TranscriptEvent, TranscriptMessage } from "../reader.ts";
-import { type Json, joined, jsonOf, jsonText, listOf, numberOf, recordOf, textOf, timeOf } from "./values.ts";
+import {
+  type Json,
+  joined,
+  jsonOf,
+  jsonText,
+  listOf,
+  numberOf,
+  recordOf,
+  textOf,
+  timeOf,
+} from "../../kit/values.ts";
+import type { Reading, ToolCall, TranscriptEvent, TranscriptMessage } from "../../reader.ts";
 
 /** Text of the model, then the tools it called. An answer is a list of these. */
 type Step = {

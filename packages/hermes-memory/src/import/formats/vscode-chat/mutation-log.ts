@@ -1,7 +1,8 @@
 // A value written as a log of changes, one JSON object per line: VS Code stores chat sessions so.
-import type { Reading } from "../reader.ts";
-import { jsonLines } from "./json-lines.ts";
-import { type Json, listOf, recordOf } from "./values.ts";
+
+import { jsonLines } from "../../kit/json-lines.ts";
+import { type Json, listOf, recordOf } from "../../kit/values.ts";
+import type { Reading } from "../../reader.ts";
 
 const KIND = { whole: 0, set: 1, push: 2, delete: 3 } as const;
 
