@@ -31,9 +31,10 @@ export const kiro: TranscriptReader = {
     for await (const path of filesBelow(root, { file, maxDepth: 3 }, walking))
       yield { path, stamps: path.endsWith(DATABASE) ? databaseStamps(path) : [path, metaPath(path)] };
   },
-  recognises: ({ first }) => {
-    const kind = recordOf(first)?.kind;
-    return kind === "Prompt" || kind === "AssistantMessage";
+  recognises: ({ path, first }) => {
+    const record = recordOf(first);
+    if (record?.kind === "Prompt" || record?.kind === "AssistantMessage") return true;
+    return isLog(path) && textOf(recordOf(record?.payload)?.type) !== undefined;
   },
   read: ({ path }, reading) => {
     if (path.endsWith(DATABASE)) return conversations(path, reading);

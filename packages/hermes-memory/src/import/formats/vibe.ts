@@ -21,8 +21,8 @@ export const vibe: TranscriptReader = {
   },
   recognises: ({ path, first }) =>
     basename(path) === "messages.jsonl" &&
-    "message_id" in (recordOf(first) ?? {}) &&
-    "role" in (recordOf(first) ?? {}),
+    basename(dirname(path)).startsWith("session_") &&
+    textOf(recordOf(first)?.role) !== undefined,
   read: async function* ({ path }, reading) {
     const meta = await metaBeside(path, reading);
     const stats = recordOf(meta.stats);

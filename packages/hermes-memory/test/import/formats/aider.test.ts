@@ -96,6 +96,17 @@ it("keeps the ids of the launches when the file grows", async () => {
   expect(after[1]?.facts.nativeId).not.toBe(before?.facts.nativeId);
 });
 
+it("takes the time of a launch as local time and says that messages have none", async () => {
+  await writeFile(
+    join(home, ".aider.chat.history.md"),
+    "# aider chat started at 2026-09-01 09:05:07\n#### hello  \n",
+  );
+  const [session] = (await readHome(aider, home)).sessions;
+  const startedAt = new Date(2026, 8, 1, 9, 5, 7).getTime() / 1000;
+  expect(session?.facts).toMatchObject({ startedAt, hasSyntheticTimes: true });
+  expect(session?.messages).toEqual([{ role: "user", text: "hello", line: 2 }]);
+});
+
 it("finds the histories below a folder that the user names, and a file of any name", async () => {
   const project = join(home, "code", "shop");
   await mkdir(join(project, "node_modules", "x"), { recursive: true });
