@@ -132,8 +132,10 @@ class History {
     if (isBlank) {
       if (this.#open?.role === "user") yield* this.#closed();
       if (this.#open?.role === "assistant") this.#open.lines.push("");
-    } else if (this.#isUserLine(text)) yield* this.#add("user", line, text.slice(5).replace(/ {2}$/, ""));
-    else if (text.startsWith("> ")) {
+    } else if (this.#isUserLine(text)) {
+      this.#hasUserText = true;
+      yield* this.#add("user", line, text.slice(5).replace(/ {2}$/, ""));
+    } else if (text.startsWith("> ")) {
       const output = text.slice(2).trimEnd();
       if (!this.#hasUserText) yield* this.#launchFacts(output);
       yield* this.#add("tool", line, output);
@@ -191,10 +193,7 @@ class History {
     const { role, line, lines } = this.#open;
     this.#open = undefined;
     const text = lines.join("\n").trim();
-    if (role === "user") {
-      this.#hasUserText = true;
-      if (text === "<blank>" || SILENT_COMMAND.test(text)) return;
-    }
+    if (role === "user" && (text === "<blank>" || SILENT_COMMAND.test(text))) return;
     if (text !== "") yield { kind: "message", message: { role, text, line } };
   }
 }
