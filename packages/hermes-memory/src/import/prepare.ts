@@ -7,8 +7,6 @@ import { jsonOf, recordOf } from "./kit/values.ts";
 import type { ReadOptions, ToolCall, TranscriptMessage } from "./reader.ts";
 
 export type PrepareOptions = ReadOptions & {
-  /** How much of tool calls and results is kept. */
-  readonly tools: "full" | "brief" | "none";
   /** Where credentials are masked. */
   readonly redact: "tools" | "all" | "none";
 };

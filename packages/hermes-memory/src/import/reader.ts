@@ -63,6 +63,12 @@ export type ReadOptions = {
   readonly includeBranches: boolean;
   readonly includeReasoning: boolean;
   readonly includeSystem: boolean;
+  /** How much of tool calls and results is kept. The engine cuts; a reader needs to know only where results are hard to tell from prose. */
+  readonly tools: "full" | "brief" | "none";
+  /** For messengers: the user's own name or id, that of the bot to read as the assistant, and the only chat to read. */
+  readonly me?: string | undefined;
+  readonly assistant?: string | undefined;
+  readonly chat?: string | undefined;
 };
 
 /** What a reader may ask and tell while it reads. */

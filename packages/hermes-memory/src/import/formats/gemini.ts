@@ -28,7 +28,7 @@ const SILENT_TYPES: ReadonlySet<string> = new Set(["info", "warning", "error"]);
 /** Commands to the program and context that the program wrote itself. */
 const NO_PROMPT = /^(?:[/?]|<session_context>|<hook_context>)/;
 
-export const geminiReader: TranscriptReader = {
+export const gemini: TranscriptReader = {
   source: "gemini-cli",
   title: "Gemini CLI",
   evidence: "S",

@@ -58,7 +58,7 @@ const SILENT_BLOCKS: ReadonlySet<string> = new Set([
 ]);
 const DEFAULT_TITLE = "CLI Session";
 
-export const gooseReader: TranscriptReader = {
+export const goose: TranscriptReader = {
   source: "goose",
   title: "Goose",
   evidence: "S",

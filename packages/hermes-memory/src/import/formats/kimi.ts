@@ -17,7 +17,7 @@ const SILENT_EVENTS: ReadonlySet<string> = new Set(["step.retry", "step.interrup
 /** Origins of text that the program injected. The task of a subagent has another one. */
 const INJECTED: ReadonlySet<string> = new Set(["injection", "compaction_summary", "hook_result"]);
 
-export const kimiReader: TranscriptReader = {
+export const kimi: TranscriptReader = {
   source: "kimi",
   title: "Kimi Code",
   evidence: "S",

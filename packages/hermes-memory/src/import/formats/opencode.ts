@@ -44,7 +44,7 @@ const SESSION_COLUMNS = [
   "revert",
 ];
 
-export const opencodeReader: TranscriptReader = readerOf({
+export const opencode: TranscriptReader = readerOf({
   source: "opencode",
   title: "opencode",
   folder: "opencode",

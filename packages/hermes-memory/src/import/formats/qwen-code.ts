@@ -43,7 +43,7 @@ const NOT_TYPED: ReadonlySet<string> = new Set([
 const TYPES: ReadonlySet<string> = new Set(["user", "assistant", "tool_result", "system"]);
 const HOOK_CONTEXT = "<qwen:user-prompt-submit-context>";
 
-export const qwenCodeReader: TranscriptReader = {
+export const qwenCode: TranscriptReader = {
   source: "qwen-code",
   title: "Qwen Code",
   evidence: "S",

@@ -1,16 +1,6 @@
 // Chats of a messenger: the words of several people, cut into sessions of one day or one thread.
 import type { Reading, ReadOptions, SessionFacts, TranscriptEvent, TranscriptMessage } from "../reader.ts";
 
-/** What the user says about a chat, by the ids that the messenger uses. */
-export type People = {
-  /** Whose messages are the user's. */
-  readonly me?: string | undefined;
-  /** The bot whose messages are the assistant's. */
-  readonly assistant?: string | undefined;
-  /** The id or name of the only chat to read. */
-  readonly chat?: string | undefined;
-};
-
 export type Chat = {
   readonly id: string;
   readonly name: string;
@@ -34,7 +24,7 @@ export type ChatMessage = {
 };
 
 /** Whether the user wants this chat; without a choice, every one. */
-export function isChosen({ id, name }: Chat, { chat }: People & ReadOptions): boolean {
+export function isChosen({ id, name }: Chat, { chat }: ReadOptions): boolean {
   return chat === undefined || chat === id || chat === name;
 }
 
@@ -97,7 +87,7 @@ function dayOf(at: number): string {
   return (Number.isNaN(date.getTime()) ? new Date(0) : date).toISOString().slice(0, 10);
 }
 
-function spoken(message: ChatMessage, { me, assistant }: People & ReadOptions): TranscriptMessage {
+function spoken(message: ChatMessage, { me, assistant }: ReadOptions): TranscriptMessage {
   const { id, at, isMine, authorIds, author, text, line, path } = message;
   const shared = { id, at, line, path };
   if (isMine === true || (me !== undefined && authorIds.includes(me)))

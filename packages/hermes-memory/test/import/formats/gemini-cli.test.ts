@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { geminiReader } from "../../../src/import/formats/gemini.ts";
+import { gemini } from "../../../src/import/formats/gemini.ts";
 import { messagesIn } from "./plain-reading.ts";
 
 let folder = "";
@@ -64,7 +64,7 @@ it("keeps active what a replay of all records in memory would keep", async () =>
         }
       const path = join(folder, "session-x.jsonl");
       await writeFile(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
-      const { s: found = [] } = await messagesIn(geminiReader, path);
+      const { s: found = [] } = await messagesIn(gemini, path);
       const active = found.filter(({ isActive }) => isActive !== false);
       expect(active.map(({ id, text }) => `${id} ${text}`)).toEqual(
         replayed.map(({ id, content }) => `${id} ${content}`),

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { gooseReader } from "../../../src/import/formats/goose.ts";
+import { goose } from "../../../src/import/formats/goose.ts";
 import { makeFixtureHome } from "../fixture-home.ts";
 import { messagesIn, plainReading } from "./plain-reading.ts";
 
@@ -18,13 +18,13 @@ afterEach(() => rm(home, { recursive: true, force: true }));
 
 it("reads only sessions that changed", async () => {
   const marks = new Map<string, string>();
-  for await (const event of gooseReader.read({ path }, plainReading()))
+  for await (const event of goose.read({ path }, plainReading()))
     if (event.kind === "session") marks.set(event.facts.nativeId, event.facts.mark ?? "");
   const isUnchanged = (id: string, mark: string): boolean => marks.get(id) === mark;
-  expect(await messagesIn(gooseReader, path, { isUnchanged })).toEqual({});
+  expect(await messagesIn(goose, path, { isUnchanged })).toEqual({});
   using writer = new DatabaseSync(path);
   writer.exec("DELETE FROM messages WHERE message_id = 'msg_j'");
-  expect(Object.keys(await messagesIn(gooseReader, path, { isUnchanged }))).toEqual(["20260901_2"]);
+  expect(Object.keys(await messagesIn(goose, path, { isUnchanged }))).toEqual(["20260901_2"]);
 });
 
 it("reads the tables of an older version, which lack most columns", async () => {
@@ -33,6 +33,6 @@ it("reads the tables of an older version, which lack most columns", async () => 
     writer.exec(`ALTER TABLE sessions DROP COLUMN ${column}`);
   for (const column of ["message_id", "metadata_json"])
     writer.exec(`ALTER TABLE messages DROP COLUMN ${column}`);
-  const sessions = await messagesIn(gooseReader, path);
+  const sessions = await messagesIn(goose, path);
   expect(sessions["20260901_3"]).toMatchObject([{ id: "row-13", text: "Write the nightly report" }]);
 });

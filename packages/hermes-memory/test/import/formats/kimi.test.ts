@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { kimiReader } from "../../../src/import/formats/kimi.ts";
+import { kimi } from "../../../src/import/formats/kimi.ts";
 import { makeFixtureHome } from "../fixture-home.ts";
 import { messagesIn } from "./plain-reading.ts";
 
@@ -16,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => rm(home, { recursive: true, force: true }));
 
 it("keeps the id of a step while it grows", async () => {
-  const { session_k1: before } = await messagesIn(kimiReader, path);
+  const { session_k1: before } = await messagesIn(kimi, path);
   const lines = (await readFile(path, "utf8")).split("\n").slice(0, -1);
   const more = { type: "content.part", stepUuid: "s5", part: { type: "text", text: "times." } };
   await writeFile(
@@ -27,7 +27,7 @@ it("keeps the id of a step while it grows", async () => {
       "",
     ].join("\n"),
   );
-  const { session_k1: after } = await messagesIn(kimiReader, path);
+  const { session_k1: after } = await messagesIn(kimi, path);
   expect(after?.map(({ id }) => id)).toEqual(before?.map(({ id }) => id));
   expect(after?.at(-1)?.text).toBe("Added: uploads are tried three\n\ntimes.");
 });

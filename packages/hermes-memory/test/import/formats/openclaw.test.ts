@@ -66,7 +66,7 @@ it("leaves out sessions of a database that did not change", async () => {
   await makeFixtureHome("openclaw", home);
   const reading: Reading = {
     signal: new AbortController().signal,
-    options: { includeBranches: true, includeReasoning: true, includeSystem: true },
+    options: { includeBranches: true, includeReasoning: true, includeSystem: true, tools: "brief" as const },
     advanced: () => {},
     malformed: () => {},
     unknown: () => {},

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { kiloReader } from "../../../src/import/formats/kilo.ts";
-import { opencodeReader } from "../../../src/import/formats/opencode.ts";
+import { kilo } from "../../../src/import/formats/kilo.ts";
+import { opencode } from "../../../src/import/formats/opencode.ts";
 import { makeFixtureHome } from "../fixture-home.ts";
 import { messagesIn, plainReading, unitsBelow } from "./plain-reading.ts";
 
@@ -26,14 +26,14 @@ it("reads rows that are only in the write-ahead log and leaves no file beside th
   using writer = new DatabaseSync(path);
   writer.exec(ADD_MESSAGE);
   const before = await readdir(dirname(path));
-  const { ses_02child: messages } = await messagesIn(opencodeReader, path);
+  const { ses_02child: messages } = await messagesIn(opencode, path);
   expect(messages?.at(-1)).toMatchObject({ id: "msg_0203", text: "And tests?" });
   expect(await readdir(dirname(path))).toEqual(before);
 });
 
 it("sees what another program writes between two sessions", async () => {
   const seen: string[] = [];
-  const events = opencodeReader.read({ path }, plainReading());
+  const events = opencode.read({ path }, plainReading());
   for await (const event of events) {
     if (event.kind === "end" && seen.length > 0 && !seen.includes("msg_0201")) {
       using writer = new DatabaseSync(path);
@@ -46,13 +46,13 @@ it("sees what another program writes between two sessions", async () => {
 
 it("reads only sessions whose rows changed, also when the session's own time did not", async () => {
   const marks = new Map<string, string>();
-  for await (const event of opencodeReader.read({ path }, plainReading()))
+  for await (const event of opencode.read({ path }, plainReading()))
     if (event.kind === "session") marks.set(event.facts.nativeId, event.facts.mark ?? "");
   const isUnchanged = (id: string, mark: string): boolean => marks.get(id) === mark;
-  expect(await messagesIn(opencodeReader, path, { isUnchanged })).toEqual({});
+  expect(await messagesIn(opencode, path, { isUnchanged })).toEqual({});
   using writer = new DatabaseSync(path);
   writer.exec("UPDATE part SET time_updated = 1788250099000 WHERE id = 'prt_0202a'");
-  expect(Object.keys(await messagesIn(opencodeReader, path, { isUnchanged }))).toEqual(["ses_02child"]);
+  expect(Object.keys(await messagesIn(opencode, path, { isUnchanged }))).toEqual(["ses_02child"]);
 });
 
 it("gives an answer once it is complete", async () => {
@@ -60,13 +60,13 @@ it("gives an answer once it is complete", async () => {
   writer.exec(
     "UPDATE message SET data = json_set(data, '$.time.completed', 1788250075000) WHERE id = 'msg_0109'",
   );
-  const { ses_01main: messages } = await messagesIn(opencodeReader, path);
+  const { ses_01main: messages } = await messagesIn(opencode, path);
   expect(messages?.at(-1)).toMatchObject({ id: "msg_0109", text: "And now I", isActive: false });
 });
 
 it("leaves reasoning and system messages out unless they are asked for", async () => {
-  const options = { includeBranches: true, includeReasoning: false, includeSystem: false };
-  const sessions = await messagesIn(opencodeReader, path, { options });
+  const options = { includeBranches: true, includeReasoning: false, includeSystem: false, tools: "brief" as const };
+  const sessions = await messagesIn(opencode, path, { options });
   const messages = Object.values(sessions).flat();
   expect(messages.filter(({ reasoning }) => reasoning !== undefined)).toEqual([]);
   expect(messages.filter(({ role }) => role === "system")).toEqual([]);
@@ -74,11 +74,11 @@ it("leaves reasoning and system messages out unless they are asked for", async (
 
 it("reads sessions of the tree whose database cannot be opened, and reports the database", async () => {
   await writeFile(path, "no database");
-  const units = await unitsBelow(opencodeReader, dirname(path));
+  const units = await unitsBelow(opencode, dirname(path));
   expect(units.map((unit) => unit.path.slice(dirname(path).length + 1))).toContain(
     "storage/session/prj_shop/ses_01main.json",
   );
-  await expect(messagesIn(opencodeReader, path)).rejects.toThrow();
+  await expect(messagesIn(opencode, path)).rejects.toThrow();
 });
 
 it("goes on after a torn file of the tree", async () => {
@@ -86,7 +86,7 @@ it("goes on after a torn file of the tree", async () => {
   const torn = join(storage, "message/ses_00tree/msg_0002.json");
   await writeFile(torn, '{"id":"msg_0002","ro');
   const unreadable: string[] = [];
-  const sessions = await messagesIn(opencodeReader, join(storage, "session/prj_shop/ses_00tree.json"), {
+  const sessions = await messagesIn(opencode, join(storage, "session/prj_shop/ses_00tree.json"), {
     unreadable: (where) => unreadable.push(where),
   });
   expect(unreadable).toContain(torn);
@@ -95,11 +95,11 @@ it("goes on after a torn file of the tree", async () => {
 
 it("looks where OPENCODE_DB points, and in the XDG data folder", () => {
   const place = { home: "/home/ana", platform: "darwin", cwd: "/" } as const;
-  expect(opencodeReader.roots({ ...place, env: {} })).toEqual(["/home/ana/.local/share/opencode"]);
+  expect(opencode.roots({ ...place, env: {} })).toEqual(["/home/ana/.local/share/opencode"]);
   expect(
-    opencodeReader.roots({ ...place, env: { XDG_DATA_HOME: "/data", OPENCODE_DB: "team.sqlite" } }),
+    opencode.roots({ ...place, env: { XDG_DATA_HOME: "/data", OPENCODE_DB: "team.sqlite" } }),
   ).toEqual(["/data/opencode", "/data/opencode/team.sqlite"]);
-  expect(kiloReader.roots({ ...place, env: { OPENCODE_DB: "/x.db" } })).toEqual([
+  expect(kilo.roots({ ...place, env: { OPENCODE_DB: "/x.db" } })).toEqual([
     "/home/ana/.local/share/kilo",
   ]);
 });

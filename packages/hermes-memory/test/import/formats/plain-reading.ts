@@ -4,7 +4,7 @@ import type { Reading, TranscriptMessage, TranscriptReader, Unit } from "../../.
 export function plainReading(answers: Partial<Reading> = {}): Reading {
   return {
     signal: new AbortController().signal,
-    options: { includeBranches: true, includeReasoning: true, includeSystem: true },
+    options: { includeBranches: true, includeReasoning: true, includeSystem: true, tools: "brief" as const },
     advanced: () => {},
     malformed: () => {},
     unknown: () => {},
