@@ -22,7 +22,12 @@ export type FoundSession = {
   readonly messages: TranscriptMessage[];
 };
 
-const ALL: ReadOptions = { includeBranches: true, includeReasoning: true, includeSystem: true, tools: "full" };
+const ALL: ReadOptions = {
+  includeBranches: true,
+  includeReasoning: true,
+  includeSystem: true,
+  tools: "full",
+};
 
 /** Reads every unit at the reader's own roots, or below `path`. Paths are shown with `~` for the home. */
 export async function readHome(

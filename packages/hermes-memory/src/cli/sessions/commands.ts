@@ -182,6 +182,13 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "no-subagents": { kind: "boolean", summary: "leave out what subagents said" },
       "no-branches": { kind: "boolean", summary: "leave out branches that were abandoned" },
       experimental: { kind: "boolean", summary: "with --from auto: formats that are known less well, too" },
+      me: { kind: "text", placeholder: "name", summary: "messengers: your own name or id there" },
+      assistant: {
+        kind: "text",
+        placeholder: "name",
+        summary: "messengers: the bot that counts as the assistant",
+      },
+      chat: { kind: "text", placeholder: "name", summary: "messengers: only this chat" },
       "dry-run": { kind: "boolean", summary: "read everything, report, write nothing" },
       watch: { kind: "boolean", summary: "go on and import new messages as they are written, until Ctrl-C" },
       force: { kind: "boolean", summary: "read unchanged files again, and bring back sessions deleted here" },

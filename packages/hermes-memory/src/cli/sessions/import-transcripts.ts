@@ -159,7 +159,8 @@ async function countUnits(reader: TranscriptReader, place: Place, signal: AbortS
   for (const root of reader.roots(place))
     for await (const unit of reader.units(root, { signal, unreadable: () => {} })) {
       files += 1;
-      bytes += (await stat(unit.path).catch(() => undefined))?.size ?? 0;
+      for (const file of unit.stamps ?? [unit.path])
+        bytes += (await stat(file).catch(() => undefined))?.size ?? 0;
     }
   return { reader, files, bytes };
 }
@@ -216,6 +217,10 @@ function textList(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
 }
 
+function textFlag(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
 function prepareOptions({ flags }: CommandInput): PrepareOptions {
   const tools = flags.tools;
   const redact = flags.redact;
@@ -225,6 +230,9 @@ function prepareOptions({ flags }: CommandInput): PrepareOptions {
     includeBranches: flags["no-branches"] !== true,
     includeReasoning: flags["include-reasoning"] === true,
     includeSystem: flags["include-system"] === true,
+    me: textFlag(flags.me),
+    assistant: textFlag(flags.assistant),
+    chat: textFlag(flags.chat),
   };
 }
 
@@ -375,7 +383,9 @@ function sourceLines(one: SourceReport, title: string, isDry: boolean): string[]
       : [`  Left out: ${skipped.map(([why, times]) => `${times} (${printable(why)})`).join(", ")}.`]),
     ...(one.malformedLines === 0
       ? []
-      : [`  ${counted(one.malformedLines, "line")} could not be read and was left out:`]),
+      : [
+          `  ${counted(one.malformedLines, "line")} could not be read and ${one.malformedLines === 1 ? "was" : "were"} left out:`,
+        ]),
     ...one.malformed
       .slice(0, LISTED)
       .map(({ path, line, reason }) => `    ${printable(path)}:${line}  ${printable(reason)}`),

@@ -24,5 +24,7 @@ export const kilo: TranscriptReader = {
     yield* current.units(root, walking);
   },
   recognises: (sample) => isTaskFile(sample, KILO) || current.recognises(sample),
-  read: (unit, reading) => (unit.path.endsWith(".json") ? readTask(unit, reading) : current.read(unit, reading)),
+  // The unit of a task is its folder, that of a session a file.
+  read: (unit, reading) =>
+    unit.stamps?.includes(unit.path) ? current.read(unit, reading) : readTask(unit, reading),
 };

@@ -26,7 +26,12 @@ it("300 MB within 150 MiB of memory", { timeout: 120_000 }, async () => {
 
   const reading: Reading = {
     signal: new AbortController().signal,
-    options: { includeBranches: false, includeReasoning: false, includeSystem: false, tools: "brief" as const },
+    options: {
+      includeBranches: false,
+      includeReasoning: false,
+      includeSystem: false,
+      tools: "brief" as const,
+    },
     advanced: () => {},
     malformed: (_, reason) => expect.unreachable(reason),
     unknown: (type) => expect.unreachable(type),

@@ -36,7 +36,12 @@ function conversation(...messages: { id: string }[]) {
     current_node: messages.at(-1)?.id,
   };
 }
-const OFF = { includeBranches: false, includeReasoning: false, includeSystem: false, tools: "brief" as const };
+const OFF = {
+  includeBranches: false,
+  includeReasoning: false,
+  includeSystem: false,
+  tools: "brief" as const,
+};
 
 it("leaves reasoning and system messages out unless asked", async () => {
   const path = join(folder, "conversations.json");

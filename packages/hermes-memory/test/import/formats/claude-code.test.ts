@@ -8,7 +8,12 @@ import { userText } from "../../../src/import/formats/claude-code/user-text.ts";
 import { claudeCode } from "../../../src/import/formats/claude-code.ts";
 import { type Found, readHome } from "../read-fixture.ts";
 
-const EVERYTHING = { includeBranches: true, includeReasoning: true, includeSystem: true, tools: "brief" as const };
+const EVERYTHING = {
+  includeBranches: true,
+  includeReasoning: true,
+  includeSystem: true,
+  tools: "brief" as const,
+};
 let home = "";
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), "hermes-claude-code-"));

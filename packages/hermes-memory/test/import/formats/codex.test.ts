@@ -64,7 +64,12 @@ describe("Codex transcripts", () => {
         record("response_item", thought) +
         message("assistant", "hi"),
     );
-    const options = { includeBranches: false, includeReasoning: false, includeSystem: false, tools: "brief" as const };
+    const options = {
+      includeBranches: false,
+      includeReasoning: false,
+      includeSystem: false,
+      tools: "brief" as const,
+    };
     const [session] = (await readHome(codex, home, { options })).sessions;
     expect(session?.messages.map(({ role, reasoning }) => [role, reasoning])).toEqual([
       ["user", undefined],

@@ -53,7 +53,12 @@ it("a rewind whose events were removed from the file changes nothing", async () 
 
 it("gives reasoning only when it is asked for, and finds sessions below any folder named", async () => {
   await writeFile(log, event("e1", "assistant.message", { content: "yes", reasoningText: "hm" }));
-  const options = { includeBranches: false, includeReasoning: false, includeSystem: false, tools: "brief" as const };
+  const options = {
+    includeBranches: false,
+    includeReasoning: false,
+    includeSystem: false,
+    tools: "brief" as const,
+  };
   const { sessions } = await readHome(copilotCli, home, { path: join(home, ".copilot"), options });
   expect(sessions[0]?.messages).toEqual([
     { id: "e1", role: "assistant", text: "yes", at: 1788256800, line: 1 },

@@ -18,7 +18,13 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 async function said(reader: TranscriptReader, people: { me?: string; assistant?: string; chat?: string }) {
-  const options = { includeBranches: false, includeReasoning: false, includeSystem: false, ...people };
+  const options = {
+    includeBranches: false,
+    includeReasoning: false,
+    includeSystem: false,
+    tools: "brief" as const,
+    ...people,
+  };
   const home = join(folder, reader.source);
   const { sessions } = await readHome(reader, home, { path: join(home, "exports"), options });
   return sessions.flatMap(({ messages }) => messages.map(({ role, text }) => `${role}| ${text}`));

@@ -65,7 +65,12 @@ it("gives an answer once it is complete", async () => {
 });
 
 it("leaves reasoning and system messages out unless they are asked for", async () => {
-  const options = { includeBranches: true, includeReasoning: false, includeSystem: false, tools: "brief" as const };
+  const options = {
+    includeBranches: true,
+    includeReasoning: false,
+    includeSystem: false,
+    tools: "brief" as const,
+  };
   const sessions = await messagesIn(opencode, path, { options });
   const messages = Object.values(sessions).flat();
   expect(messages.filter(({ reasoning }) => reasoning !== undefined)).toEqual([]);
@@ -96,10 +101,9 @@ it("goes on after a torn file of the tree", async () => {
 it("looks where OPENCODE_DB points, and in the XDG data folder", () => {
   const place = { home: "/home/ana", platform: "darwin", cwd: "/" } as const;
   expect(opencode.roots({ ...place, env: {} })).toEqual(["/home/ana/.local/share/opencode"]);
-  expect(
-    opencode.roots({ ...place, env: { XDG_DATA_HOME: "/data", OPENCODE_DB: "team.sqlite" } }),
-  ).toEqual(["/data/opencode", "/data/opencode/team.sqlite"]);
-  expect(kilo.roots({ ...place, env: { OPENCODE_DB: "/x.db" } })).toEqual([
-    "/home/ana/.local/share/kilo",
+  expect(opencode.roots({ ...place, env: { XDG_DATA_HOME: "/data", OPENCODE_DB: "team.sqlite" } })).toEqual([
+    "/data/opencode",
+    "/data/opencode/team.sqlite",
   ]);
+  expect(kilo.roots({ ...place, env: { OPENCODE_DB: "/x.db" } }).at(-1)).toBe("/home/ana/.local/share/kilo");
 });

@@ -9,7 +9,12 @@ export async function eventsOf(
   const signal = new AbortController().signal;
   const reading: Reading = {
     signal,
-    options: { includeBranches: false, includeReasoning: false, includeSystem: false, tools: "brief" as const },
+    options: {
+      includeBranches: false,
+      includeReasoning: false,
+      includeSystem: false,
+      tools: "brief" as const,
+    },
     advanced: () => {},
     malformed: () => {},
     unknown: () => {},
