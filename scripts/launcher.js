@@ -9,5 +9,8 @@ if (Number(version.split(".")[0]) < 24) {
 } else {
   // Caches compiled code between runs: 46 instead of 53 ms for `hermes memory show`.
   process.getBuiltinModule("node:module").enableCompileCache();
-  import("./cli/main.js");
+  // The hook of another agent is answered without the command line. src/cli/main.ts has the same condition.
+  var words = process.argv.slice(3);
+  var isHook = process.argv[2] === "hook" && words.length > 1 && !words.includes("--help");
+  import(isHook ? "./cli/hook.js" : "./cli/main.js");
 }
