@@ -123,7 +123,7 @@ describe("hermes mcp install", () => {
     for (const name of ["work", "play"]) mkdirSync(join(at.home, "profiles", name), { recursive: true });
     const argsOf = async (...flags: string[]): Promise<string[]> => {
       const { stdout } = await mcp(at, [...flags, "mcp", "install", "--client", "cursor", "--json"]);
-      return JSON.parse(stdout).server.args.slice(1);
+      return JSON.parse(stdout).server.args.slice(1, -2); // without --for cursor
     };
     expect(await argsOf()).toEqual(["mcp"]);
     expect(await argsOf("-p", "work")).toEqual(["--profile", "work", "mcp"]);

@@ -140,6 +140,11 @@ const CLIENTS = {
 } as const satisfies Record<string, HookClient>;
 
 export type HookClientName = keyof typeof CLIENTS;
+/** The clients whose settings we can edit. */
+export type SettableClientName = Exclude<HookClientName, "vscode">;
+export const SETTABLE_CLIENTS = (Object.keys(CLIENTS) as HookClientName[]).filter(
+  (name) => name !== "vscode",
+);
 
 export function findHookClient(name: string): { name: HookClientName; client: HookClient } | undefined {
   return isHookClient(name) ? { name, client: CLIENTS[name] } : undefined;

@@ -1,13 +1,26 @@
 // The command line of a hook as a client's settings hold it. It is constant for one installation, because Codex asks the user again
 // when it changes, and it ends with client and event, by which we recognise our own entries.
-import { isHermes } from "./launch.ts";
+import { resolve } from "node:path";
+import type { CommandContext } from "../command.ts";
+import { isHermes, type Program, profileFlag } from "./launch.ts";
 
-export type HookLaunch = {
-  readonly node: string;
-  readonly script: string;
+export type HookLaunch = Program & {
   /** `--home` and `--profile` with their values; may be empty. */
   readonly flags: readonly string[];
 };
+
+/** The words of a hook. It cannot be given an environment, so the home is a flag. */
+export function hookLaunchOf(
+  { node, script }: Program,
+  { home, io }: Pick<CommandContext, "home" | "io">,
+): HookLaunch {
+  const own = io.env.HERMES_HOME?.trim();
+  return {
+    node,
+    script,
+    flags: [...(own ? ["--home", resolve(own)] : []), ...profileFlag(home, io.env)],
+  };
+}
 
 /**
  * One text that a POSIX shell, Git Bash and cmd.exe split into the same words, without any other feature of a shell. `powershell`: that

@@ -1,7 +1,7 @@
 // The settings in which each client keeps its hooks: where the file is, how a hook is written there, and adding and removing ours.
 import { join } from "node:path";
 import { ok, type Result } from "@hermes-memory/core/internal/lib";
-import { findHookClient, type HookClient, type HookClientName } from "../hook/protocols.ts";
+import { findHookClient, type HookClient, type SettableClientName } from "../hook/protocols.ts";
 import { type Environment, userHome } from "./clients.ts";
 import type { ConfigEdit, EditFailure } from "./config-edit.ts";
 import { type HookLaunch, hookCommand, isOwnHook, shellOf } from "./hook-command.ts";
@@ -41,7 +41,7 @@ const KIMI = {
   afterwards: "Start Kimi anew; its hooks are read at the start.",
 } as const;
 
-const SETTINGS: Readonly<Partial<Record<HookClientName, Entry>>> = {
+const SETTINGS: Readonly<Record<SettableClientName, Entry>> = {
   "claude-code": {
     format: "json",
     path: (env) => join(env.CLAUDE_CONFIG_DIR || join(userHome(env), ".claude"), "settings.json"),
@@ -116,7 +116,8 @@ const SETTINGS: Readonly<Partial<Record<HookClientName, Entry>>> = {
     format: "json",
     path: (env) => join(userHome(env), ".codeium", "windsurf", "hooks.json"),
     isForHooksOnly: true,
-    afterwards: "Start Windsurf anew. Its hooks cannot add memory to a session; they only keep its transcripts.",
+    afterwards:
+      "Start Windsurf anew. Its hooks cannot add memory to a session; they only keep its transcripts.",
     json: {
       layout: "flat",
       hook: (command, platform) =>
@@ -127,15 +128,14 @@ const SETTINGS: Readonly<Partial<Record<HookClientName, Entry>>> = {
     format: "json",
     path: (env) => join(userHome(env), ".grok", "hooks", "hermes-memory.json"),
     isForHooksOnly: true,
-    afterwards: "Start Grok Build anew. Its hooks only add memory to a session; its transcripts cannot be read.",
+    afterwards:
+      "Start Grok Build anew. Its hooks only add memory to a session; its transcripts cannot be read.",
     json: GROUPS,
   },
 };
 
-export const HOOK_CLIENT_NAMES = Object.keys(SETTINGS) as readonly HookClientName[];
-
 export type HookTarget = {
-  readonly name: HookClientName;
+  readonly name: SettableClientName;
   readonly client: HookClient;
   readonly settings: HookSettings;
 };
@@ -143,8 +143,8 @@ export type HookTarget = {
 /** Undefined for a client that cannot be given hooks. */
 export function findHookSettings(name: string): HookTarget | undefined {
   const found = findHookClient(name);
-  const settings = found && SETTINGS[found.name];
-  return settings && { ...found, settings };
+  if (!found || found.name === "vscode") return undefined;
+  return { name: found.name, client: found.client, settings: SETTINGS[found.name] };
 }
 
 export function setHooks(
@@ -154,7 +154,7 @@ export function setHooks(
   platform: string,
 ): Result<ConfigEdit, EditFailure> {
   const commands = commandsOf(target, launch, platform);
-  const form = SETTINGS[target.name]?.json;
+  const form = SETTINGS[target.name].json;
   return form === undefined
     ? setTomlHooks(
         text,
@@ -169,7 +169,7 @@ export function removeHooks(
   text: string,
   target: HookTarget,
 ): Result<Omit<ConfigEdit, "text"> & { readonly text: string | undefined }, EditFailure> {
-  const form = SETTINGS[target.name]?.json;
+  const form = SETTINGS[target.name].json;
   if (form === undefined) return removeTomlHooks(text, (command) => isOwnHook(command, target.name));
   const hooks = jsonHooks(target, form, [], "");
   const removed = removeJsonHooks(text, hooks);

@@ -277,7 +277,7 @@ class Parser {
 }
 
 /** The value of a node, for a document that may have comments inside it. */
-export function valueOf(text: string, { start, end, members, items }: JsonNode): unknown {
-  if (members) return Object.fromEntries(members.map(({ key, value }) => [key, valueOf(text, value)]));
-  return items ? items.map((item) => valueOf(text, item)) : JSON.parse(text.slice(start, end));
+export function dataOf(text: string, { start, end, members, items }: JsonNode): unknown {
+  if (members) return Object.fromEntries(members.map(({ key, value }) => [key, dataOf(text, value)]));
+  return items ? items.map((item) => dataOf(text, item)) : JSON.parse(text.slice(start, end));
 }

@@ -5,6 +5,7 @@ import type { ConfigEdit, EditFailure } from "./config-edit.ts";
 import {
   appendItem,
   appendMember,
+  dataOf,
   indentAt,
   type JsonNode,
   memberOf,
@@ -12,7 +13,6 @@ import {
   render,
   splice,
   styleOf,
-  valueOf,
   withoutPart,
 } from "./json-document.ts";
 
@@ -73,7 +73,11 @@ type OwnHook = {
   readonly outer?: { readonly list: JsonNode; readonly at: number };
 };
 
-type Opened = { readonly root: JsonNode; readonly hooks: JsonNode | undefined; readonly own: readonly OwnHook[] };
+type Opened = {
+  readonly root: JsonNode;
+  readonly hooks: JsonNode | undefined;
+  readonly own: readonly OwnHook[];
+};
 
 function open(text: string, hooks: JsonHooks): Result<Opened, EditFailure> {
   const source = text.trim() === "" ? "{}\n" : text;
@@ -113,7 +117,7 @@ function ownHooks(
     return lists
       .flatMap(({ list, ...outer }) => (list.items ?? []).map((node, at) => ({ node, list, at, ...outer })))
       .filter(({ node }) => {
-        const value = valueOf(text, node);
+        const value = dataOf(text, node);
         return isRecord(value) && isOwn(value);
       })
       .map((own, index) => ({ ...own, event, index }));
@@ -126,7 +130,7 @@ function withHook(text: string, hooks: JsonHooks, { event, hook, matcher }: Want
   const style = styleOf(text, root);
   const present = own.find((each) => each.event === event);
   if (present) {
-    const value = valueOf(text, present.node);
+    const value = dataOf(text, present.node);
     const next = isRecord(value) ? { ...hook, ...value, ...commandsOf(hook) } : hook;
     if (isDeepStrictEqual(value, next)) return text;
     const { start, end } = present.node;
@@ -136,9 +140,7 @@ function withHook(text: string, hooks: JsonHooks, { event, hook, matcher }: Want
     hooks.layout === "flat" ? hook : { ...(matcher === undefined ? {} : { matcher }), hooks: [hook] };
   if (found === undefined) return appendMember(text, root, HOOKS, { [event]: [item] }, style);
   const list = memberOf(found, event)?.value;
-  return list
-    ? appendItem(text, list, item, style)
-    : appendMember(text, found, event, [item], style);
+  return list ? appendItem(text, list, item, style) : appendMember(text, found, event, [item], style);
 }
 
 /** Everything else of a hook, such as its time limit, the user may have changed. */
@@ -151,7 +153,9 @@ function withTop(text: string, top: JsonHooks["top"]): string {
   return Object.entries(top).reduce((now, [key, value]) => {
     const root = parseJsonDocument(now, "relaxed");
     if (!root.ok) throw new Error("an edit broke the document");
-    return memberOf(root.value, key) ? now : appendMember(now, root.value, key, value, styleOf(now, root.value));
+    return memberOf(root.value, key)
+      ? now
+      : appendMember(now, root.value, key, value, styleOf(now, root.value));
   }, text);
 }
 
@@ -174,6 +178,11 @@ function withoutShells(
   if (list.items?.length !== 1) return withoutPart(text, list, at);
   if (outer && outer.list.items?.length !== 1) return withoutPart(text, outer.list, outer.at);
   const members = found.members ?? [];
-  if (members.length !== 1) return withoutPart(text, found, members.findLastIndex(({ key }) => key === event));
+  if (members.length !== 1)
+    return withoutPart(
+      text,
+      found,
+      members.findLastIndex(({ key }) => key === event),
+    );
   return withoutPart(text, root, root.members?.findLastIndex(({ key }) => key === HOOKS) ?? -1);
 }

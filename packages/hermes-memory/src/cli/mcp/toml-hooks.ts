@@ -20,11 +20,14 @@ export function setTomlHooks(
   const present = own.map(({ event, command }) => ({ event, command }));
   if (isDeepStrictEqual(present, wanted)) return ok({ text, action: "unchanged" });
   const newline = newlineOf(text);
-  const next = wanted.reduce((now, { event, command }) => {
-    // Any other key breaks the file for Kimi.
-    const lines = [`[[${HOOKS}]]`, `event = ${tomlText(event)}`, `command = ${tomlText(command)}`];
-    return appendBlock(now, lines.map((line) => line + newline).join(""));
-  }, withoutTables(text, own));
+  const next = wanted.reduce(
+    (now, { event, command }) => {
+      // Any other key breaks the file for Kimi.
+      const lines = [`[[${HOOKS}]]`, `event = ${tomlText(event)}`, `command = ${tomlText(command)}`];
+      return appendBlock(now, lines.map((line) => line + newline).join(""));
+    },
+    withoutTables(text, own),
+  );
   return ok({ text: next, action: own.length > 0 ? "updated" : "added" });
 }
 
