@@ -63,7 +63,9 @@ class Stage {
     await drainQueue(home, {
       system: { env: {}, platform: process.platform, userHome: this.user },
       now: () => now,
-      sleep: async (ms) => void (now += ms),
+      sleep: async (ms) => {
+        now += ms;
+      },
       hermes: async (words, env) => {
         expect(env).toEqual({ HERMES_HOME: this.home, HERMES_MEMORY_HOOK: "0" });
         calls.push(words);
@@ -98,7 +100,7 @@ describe("hermes hook at the start of a session", () => {
       await store.load();
       const text = contextOf(answer);
       expect(text).toContain(`${store.renderSnapshot("memory")}\n\n${store.renderSnapshot("user")}`);
-      expect(text).toMatch(/^<memory-context>\n[^]*\n<\/memory-context>$/);
+      expect(text).toMatch(/^<memory-context>\n[\s\S]*\n<\/memory-context>$/);
     },
   );
 
@@ -289,6 +291,8 @@ describe("hermes hook at the end of a turn", () => {
     expect(await stage.drain([1, 0])).toHaveLength(2);
     await stage.call("claude-code", "Stop", { session_id: "s1", transcript_path: stage.transcript });
     expect(await stage.drain([1, 1, 1])).toHaveLength(3);
+    await stage.call("claude-code", "Stop", { session_id: "s1", transcript_path: stage.transcript });
+    expect(await stage.drain([2])).toHaveLength(1); // the command line was wrong, and will be
     expect(stage.log).toContain("A transcript of Claude Code could not be imported");
   });
 

@@ -116,6 +116,8 @@ describe("hermes mcp install", () => {
     });
     await client.close();
     expect(readFileSync(join(at.home, "memories", "MEMORY.md"), "utf8")).toBe("installed");
+    const journal = readFileSync(join(at.home, "memories", ".history", "memory.jsonl"), "utf8");
+    expect(JSON.parse(journal).origin).toBe("mcp:claude-code");
   });
 
   it("keeps the profile it was called with, and a sticky one, and the default against a sticky one", async () => {

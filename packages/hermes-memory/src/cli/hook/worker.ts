@@ -28,6 +28,9 @@ const LOOK_MS = 500;
 /** Another import of the same home may be running. */
 const RETRIES_MS: readonly number[] = [5000, 30_000];
 
+/** The exit code for a command line that cannot be understood. */
+const USAGE = 2;
+
 /** The caller has claimed the queue. */
 export async function drainQueue(home: SelectedHome, worker: WorkerProcess): Promise<void> {
   const queue = new CaptureQueue(home.home);
@@ -61,12 +64,14 @@ async function importOne(request: CaptureRequest, home: SelectedHome, worker: Wo
   for (const delay of [...RETRIES_MS, undefined]) {
     const code = await worker.hermes(words, { HERMES_HOME: home.home, [OWN_PROCESS]: "0" });
     if (code === 0) return;
-    if (delay === undefined)
+    if (delay === undefined || code === USAGE) {
       openHookLog(home.home)?.warn(`A transcript of ${found.client.title} could not be imported`, {
         exit_code: code,
         session_file: path,
       });
-    else await worker.sleep(delay);
+      return;
+    }
+    await worker.sleep(delay);
   }
 }
 
