@@ -105,8 +105,16 @@ export type {
   SessionFilter,
   SessionMark,
   SessionStore,
+  StoredTranscript,
   StoreStats,
   TokenUpdate,
+  TranscriptFinish,
+  TranscriptInput,
+  TranscriptOrigin,
+  TranscriptRecords,
+  TranscriptRow,
+  TranscriptState,
+  TranscriptWrite,
   UndoOutcome,
 } from "./store.ts";
 export { sanitizeTitle } from "./titles.ts";

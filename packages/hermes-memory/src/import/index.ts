@@ -1,2 +1,14 @@
-export type { TranscriptReader } from "./reader.ts";
+export { readerOf, sampleOf } from "./find-reader.ts";
+export {
+  type Filters,
+  type ImportProgress,
+  type ImportReport,
+  importTranscripts,
+  type SourceReport,
+  type Wanted,
+} from "./import-transcripts.ts";
+export { DEFAULT_PREPARE, type PrepareOptions } from "./prepare.ts";
+export type { Place, TranscriptReader } from "./reader.ts";
 export { READERS, readerNamed } from "./readers.ts";
+export { dryTarget, storeTarget } from "./target.ts";
+export { type WatchEvent, watchTranscripts } from "./watch.ts";

@@ -94,15 +94,22 @@ export type TranscriptEvent =
   | { readonly kind: "message"; readonly message: TranscriptMessage }
   /** Ids of messages given before that are not on the active path of the current session. */
   | { readonly kind: "inactive"; readonly ids: readonly string[] }
-  /** The current session is left out, with its messages. The reason is a short phrase for the report, such as "opted out". */
-  | { readonly kind: "skip"; readonly reason: string }
+  /**
+   * The current session is left out, with messages that were imported from it before. The reason is a short phrase for the report, such as "opted out". `keepsStored`:
+   * messages that were imported before stay.
+   */
+  | { readonly kind: "skip"; readonly reason: string; readonly keepsStored?: true }
   | { readonly kind: "end" };
 
 /** Times are in seconds since 1970. Fields that are missing keep what an earlier `session` event said. */
 export type SessionFacts = {
   readonly nativeId: string;
-  /** A full session id instead of `<source>-<native id>`; only for Hermes' own files. */
+  /**
+   * A full session id instead of `<source>-<native id>`, and the source of the session; only for Hermes' own files. `parent` and
+   * `continues.session` are then full ids too.
+   */
   readonly id?: string;
+  readonly source?: string | undefined;
   readonly title?: string | undefined;
   readonly cwd?: string | undefined;
   readonly model?: string | undefined;

@@ -1,10 +1,9 @@
-// Records of a file with one JSON object per line. Bad lines are reported and left out.
-import { open } from "node:fs/promises";
+// Records of a file with one JSON object per line, which may be compressed (`.zst`). Bad lines are reported and left out.
 import { ByteLines, isRecord } from "@hermes-memory/core/internal/lib";
 import type { Reading } from "../reader.ts";
+import { fileChunks } from "./chunks.ts";
 
 const MAX_LINE_BYTES = 64 * 1024 ** 2;
-const CHUNK_BYTES = 1024 ** 2;
 const RETURN = 0x0d;
 
 export type JsonLine = { readonly line: number; readonly value: Record<string, unknown> };
@@ -30,12 +29,9 @@ export type TextLine = {
 
 /** Lines of a text file, up to the size the file has when it is opened. Invalid UTF-8 is decoded with replacement characters. */
 export async function* textLines(path: string, told: Told): AsyncGenerator<TextLine> {
-  await using file = await open(path, "r");
-  const { size } = await file.stat();
   const lines = new ByteLines(MAX_LINE_BYTES);
   const decoder = new TextDecoder(); // drops a byte order mark
   let line = 0;
-  let at = 0;
   const next = (found: ReturnType<ByteLines["end"]> & {}, isLast: boolean): TextLine | undefined => {
     line += 1;
     if (found.kind === "too_long") {
@@ -49,23 +45,11 @@ export async function* textLines(path: string, told: Told): AsyncGenerator<TextL
       isLast,
     };
   };
-  while (at < size) {
-    told.signal.throwIfAborted();
-    // A new buffer each time: the unfinished line at its end still points into it.
-    const { bytesRead, buffer } = await file.read(
-      Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size - at)),
-      0,
-      null,
-      at,
-    );
-    if (bytesRead === 0) break; // the file became shorter meanwhile
-    at += bytesRead;
-    told.advanced(bytesRead);
-    for (const found of lines.push(buffer.subarray(0, bytesRead))) {
+  for await (const chunk of fileChunks(path, told))
+    for (const found of lines.push(chunk)) {
       const one = next(found, false);
       if (one !== undefined) yield one;
     }
-  }
   const last = lines.end();
   const one = last === undefined ? undefined : next(last, true);
   if (one !== undefined) yield one;

@@ -12,6 +12,11 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
+/** The objects of a list, without its other items. */
+export function recordsOf(value: unknown): Json[] {
+  return listOf(value).filter(isRecord);
+}
+
 /** Undefined for anything that is no text, and for empty text. */
 export function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
