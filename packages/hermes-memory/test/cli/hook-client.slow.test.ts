@@ -1,6 +1,6 @@
 // Acts as Claude Code: reads the commands that `hermes mcp install --hooks` left in its settings and runs them as that program does.
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
@@ -35,12 +35,28 @@ class Machine {
     mkdirSync(this.home);
     mkdirSync(join(this.transcript, ".."), { recursive: true });
     writeFileSync(this.settings, SETTINGS);
+    // What our hook injected may come back in the text of the user.
+    this.say(
+      "user",
+      "a1",
+      "<memory-context>\nThe harbour crane is blue\n</memory-context>\nWhere is the ferry pier?",
+    );
+    this.say("assistant", "a2", "Behind the old lighthouse.");
+  }
+
+  say(role: "user" | "assistant", uuid: string, text: string): void {
     const line = {
-      type: "user",
-      sessionId: "5e551",
-      message: { role: "user", content: "where is the crane?" },
+      ...{
+        type: role,
+        uuid,
+        parentUuid: role === "user" ? null : "a1",
+        sessionId: "5e551",
+        version: "2.1.0",
+      },
+      ...{ cwd: "/home/ana/project", timestamp: `2026-09-01T10:00:0${uuid.at(-1)}.000Z`, isSidechain: false },
+      message: { role, content: role === "user" ? text : [{ type: "text", text }] },
     };
-    writeFileSync(this.transcript, `${JSON.stringify(line)}\n`);
+    appendFileSync(this.transcript, `${JSON.stringify(line)}\n`);
   }
 
   hermes(...args: readonly string[]) {
@@ -133,6 +149,11 @@ describe("Claude Code with our hooks", () => {
     expect(ends.every(({ code, stderr }) => code === 0 && stderr === "")).toBe(true);
     expect(existsSync(join(machine.home, "capture", "worker"))).toBe(true);
     await machine.untilImported();
+    const found = await machine.hermes("sessions", "search", "lighthouse", "--json");
+    expect(found.stdout).toContain("claude-code");
+    expect(found.stdout).toContain("ferry pier");
+    expect(found.stdout).not.toContain("harbour crane");
+    expect((await machine.hermes("sessions", "search", "harbour", "--json")).stdout).not.toContain("crane");
 
     const left = await machine.hermes("mcp", "uninstall", "--client", "claude-code");
     expect(left).toMatchObject({ code: 0, stdout: expect.stringContaining("Removed the hooks from") });
