@@ -5,6 +5,7 @@ import { MemoryStore } from "@hermes-memory/core/internal/curated";
 import type { SelectedHome } from "@hermes-memory/core/internal/home";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { payloadOf } from "../../src/cli/hook/payload.ts";
 import { type HookProcess, runHook } from "../../src/cli/hook/run-hook.ts";
 import { drainQueue } from "../../src/cli/hook/worker.ts";
 
@@ -189,6 +190,29 @@ describe("hermes hook at the start of a session", () => {
     const stage = await remembering();
     stage.env = { HERMES_MEMORY_HOOK: "0" };
     expect(await stage.call("claude-code", "SessionStart", {})).toBe("");
+  });
+});
+
+describe("the fields that a client sends", () => {
+  it("are found in either case, and tell who really calls", () => {
+    expect(payloadOf({ sessionId: "a", transcriptPath: "/u/.copilot/s/a.jsonl" })).toMatchObject({
+      sessionId: "a",
+      transcriptPath: "/u/.copilot/s/a.jsonl",
+      caller: "copilot-cli",
+    });
+    expect(payloadOf({ trajectory_id: "t", tool_info: { transcript_path: "/u/t.jsonl" } })).toMatchObject({
+      sessionId: "t",
+      transcriptPath: "/u/t.jsonl",
+      caller: undefined,
+    });
+    expect(payloadOf({ sessionId: "a", hookEventName: "Stop" }).caller).toBe("vscode");
+    expect(payloadOf({ conversation_id: "c" }).caller).toBe("cursor");
+    expect(payloadOf({ transcript_path: "C:\\Users\\ana\\.codex\\s.jsonl" }).caller).toBe("codex");
+  });
+
+  it("make no file name out of a hostile session id", () => {
+    for (const session_id of ["../../etc/passwd", "a/b", "", "x".repeat(200), 3])
+      expect(payloadOf({ session_id }).sessionId).toBeUndefined();
   });
 });
 

@@ -3,7 +3,9 @@ import { describe, expect, it } from "vitest";
 import { SETTABLE_CLIENTS } from "../../src/cli/hook/protocols.ts";
 import { type HookLaunch, hookCommand, isOwnHook } from "../../src/cli/mcp/hook-command.ts";
 import { findHookSettings, type HookTarget, removeHooks, setHooks } from "../../src/cli/mcp/hook-settings.ts";
+import { holdsNoHooks, type JsonHooks } from "../../src/cli/mcp/json-hooks.ts";
 import { lineDiff } from "../../src/cli/mcp/line-diff.ts";
+import { setTomlHooks } from "../../src/cli/mcp/toml-hooks.ts";
 
 const LAUNCH: HookLaunch = { node: "/usr/bin/node", script: "/opt/hermes-memory/hermes.js", flags: [] };
 
@@ -145,6 +147,26 @@ describe("the hooks in a client's settings", () => {
         expect(others).toEqual(JSON.parse(before));
         expect(removed("claude-code", text)).toBe(before);
       }),
+    );
+  });
+});
+
+describe("the files around hooks", () => {
+  it("count as empty with nothing but members that the client requires", () => {
+    const hooks: JsonHooks = { layout: "flat", top: { version: 1 }, wanted: [], isOwn: () => false };
+    expect(holdsNoHooks('{"version": 1}', hooks)).toBe(true);
+    expect(holdsNoHooks("{}", hooks)).toBe(true);
+    expect(holdsNoHooks('{"version": 1, "hooks": {"stop": []}}', hooks)).toBe(false);
+  });
+
+  it("get TOML tables with event and command only, in place of older ones of ours", () => {
+    const isOwn = (command: unknown): boolean => String(command).startsWith("ours");
+    const before =
+      '[[hooks]]\nevent = "Stop"\ncommand = "ours 1"\n\n[[hooks]]\nevent = "Stop"\ncommand = "beep"\n';
+    const outcome = setTomlHooks(before, [{ event: "Stop", command: "ours 2" }], isOwn);
+    expect(outcome).toMatchObject({ ok: true, value: { action: "updated" } });
+    expect(outcome.ok && outcome.value.text.trim()).toBe(
+      '[[hooks]]\nevent = "Stop"\ncommand = "beep"\n\n[[hooks]]\nevent = "Stop"\ncommand = "ours 2"',
     );
   });
 });

@@ -15,7 +15,7 @@ export type HookClient = {
 };
 
 /** `inject`: print the memory. `capture`: import the transcript in the background. */
-export type HookJob = "inject" | "capture";
+type HookJob = "inject" | "capture";
 
 /**
  * `nested`: `hookSpecificOutput.additionalContext`. `snake` and `camel`: `additional_context` or `additionalContext` at the top.
@@ -23,7 +23,7 @@ export type HookJob = "inject" | "capture";
  */
 export type AnswerShape = "nested" | "snake" | "camel" | "text" | "none";
 
-export type HookPlace = {
+type HookPlace = {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
 };

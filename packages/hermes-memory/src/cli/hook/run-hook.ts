@@ -126,7 +126,7 @@ function cursorPath({ sessionId }: Payload, [root]: readonly string[]): string |
 // ---- Log ----
 
 /** Loads the logger only now: nearly every hook has nothing to say. Does not create the home. */
-export async function log(
+async function log(
   home: SelectedHome | undefined,
   message: string,
   fields?: Readonly<Record<string, unknown>>,

@@ -8,7 +8,7 @@ import { type HookLaunch, hookCommand, isOwnHook, shellOf } from "./hook-command
 import { holdsNoHooks, type JsonHooks, removeJsonHooks, setJsonHooks } from "./json-hooks.ts";
 import { removeTomlHooks, setTomlHooks } from "./toml-hooks.ts";
 
-export type HookSettings = {
+type HookSettings = {
   readonly format: "json" | "toml";
   readonly path: (env: Environment) => string;
   /** The file holds nothing but hooks, so it is deleted with the last one. */

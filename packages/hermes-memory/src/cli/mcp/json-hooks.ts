@@ -27,7 +27,7 @@ export type JsonHooks = {
   readonly isOwn: (hook: Readonly<Record<string, unknown>>) => boolean;
 };
 
-export type WantedHook = {
+type WantedHook = {
   readonly event: string;
   readonly hook: Readonly<Record<string, unknown>>;
   /** Only in the layout `groups`. */
