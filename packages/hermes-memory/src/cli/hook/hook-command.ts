@@ -4,8 +4,9 @@ import type { CommandBody } from "../command.ts";
 import { runHook } from "./run-hook.ts";
 import { systemHookProcess } from "./system-hook-process.ts";
 
-export const hook: CommandBody = async ({ args: { client = "", event = "" } }, { home }) => {
+export const hook: CommandBody = async ({ args: { client = "", event = "" }, flags }, { home }) => {
   const profile = home.profile === DEFAULT_PROFILE ? DEFAULT_PROFILE : undefined;
-  const text = await runHook({ client, event, home: home.home, profile }, systemHookProcess());
+  const place = typeof flags.home === "string" ? { home: flags.home } : { home: home.home, profile };
+  const text = await runHook({ client, event, ...place }, systemHookProcess());
   return { json: undefined, lines: text === "" ? [] : [text] };
 };
