@@ -74,6 +74,8 @@ export type WriteOrigin =
   | "curator"
   | "migration"
   | "approval"
+  /** The memory tool, called by an MCP client that was set up by name: `mcp:claude-code`. */
+  | `mcp:${string}`
   | "external";
 
 /** Who makes a write, in which session, and why: kept in the journal. */

@@ -90,6 +90,12 @@ export const GROUPS: readonly Group[] = [
     load: async () => (await import("./mcp/commands.ts")).mcpCommands,
   },
   {
+    name: "hook",
+    summary: "answer another agent that starts, ends a turn or compacts: memory in, transcript out",
+    isCommand: true,
+    load: async () => (await import("./single-commands.ts")).hookCommands,
+  },
+  {
     name: "profile",
     summary: "keep several homes side by side and switch between them",
     load: async () => (await import("./profile.ts")).profileCommands,

@@ -33,6 +33,31 @@ export const setupCommands: readonly CommandSpec[] = [
   },
 ];
 
+export const hookCommands: readonly CommandSpec[] = [
+  {
+    name: "hook",
+    summary:
+      "answer one call of another agent, whose JSON is on standard input; 'hermes mcp install --hooks' enters these commands in its settings",
+    arguments: [
+      { name: "client", summary: "the agent that calls", offers: ["claude-code", "codex", "cursor"] },
+      { name: "event", summary: "the event, as that agent writes it", offers: ["SessionStart", "Stop"] },
+    ],
+    flags: {
+      home: {
+        kind: "text",
+        placeholder: "path",
+        summary: "use this home instead of the one in HERMES_HOME; goes before the client",
+      },
+    },
+    examples: [
+      `echo '{"session_id":"s1","source":"startup"}' | hermes hook claude-code SessionStart`,
+      "hermes hook --home ~/.hermes codex Stop < payload.json",
+    ],
+    worksWithoutProfile: true,
+    load: async () => (await import("./hook/hook-command.ts")).hook,
+  },
+];
+
 export const doctorCommands: readonly CommandSpec[] = [
   {
     name: "doctor",
