@@ -44,11 +44,17 @@ type Outcome = { readonly details?: Readonly<Record<string, unknown>>; readonly 
 const PRIVATE_FOLDER = { recursive: true, mode: 0o700 } as const;
 const PRIVATE_FILE = { mode: 0o600 } as const;
 const SKILL_LOCK_MS = 10_000;
+/** Of `writeFileAtomic` and of `Backups`. */
+const TEMP_NAME = /\.[0-9a-f]{8,12}\.tmp$/;
 const INCOMING = ".incoming-openclaw-";
 
 /** Items without an operation are returned as they are. */
 export async function applyPlan(plan: Plan, deps: ApplyDeps): Promise<Item[]> {
   const results: Item[] = [];
+  if (plan.isContinued) {
+    removeTemps(plan);
+    await deps.store.removeLeftovers();
+  }
   const backups = new Backups(join(plan.output, "backups"));
   for (const [index, { item, operation }] of plan.items.entries()) {
     if (operation === undefined) {
@@ -59,6 +65,19 @@ export async function applyPlan(plan: Plan, deps: ApplyDeps): Promise<Item[]> {
     results.push(await applyItem({ item, operation }, { plan, deps, backups }));
   }
   return results;
+}
+
+/** Files that a killed run was writing. Other programs write config.yaml and .env too, so temporary files of those stay. */
+function removeTemps({ output, request }: Plan): void {
+  const isOurs = (name: string): boolean =>
+    /^\.(?:SOUL|AGENTS|DESCRIPTION)\.md\./.test(name) && TEMP_NAME.test(name);
+  const category = join(skillsDirectory(request.home), "openclaw-imports");
+  for (const folder of [request.home, category, request.workspaceTarget ?? request.home])
+    if (existsSync(folder))
+      for (const name of readdirSync(folder)) if (isOurs(name)) rmSync(join(folder, name), { force: true });
+  for (const entry of readdirSync(output, { recursive: true, withFileTypes: true }))
+    if (TEMP_NAME.test(entry.name))
+      rmSync(join(entry.parentPath, entry.name), { recursive: true, force: true });
 }
 
 type Applying = { readonly plan: Plan; readonly deps: ApplyDeps; readonly backups: Backups };

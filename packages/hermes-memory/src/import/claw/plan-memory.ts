@@ -248,7 +248,7 @@ function planEntries(context: PlanContext, wanted: EntriesWanted): PlannedItem {
       entries: merge.added,
       overflow: merge.overflowed,
       overflowFile,
-      quarantine,
+      quarantine: quarantine.length > 0 ? refused : [],
       quarantineFile,
     },
   };

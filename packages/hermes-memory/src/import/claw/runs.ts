@@ -1,13 +1,15 @@
 // The folders of migration runs below the Hermes home: where the next run writes, and what earlier runs reported.
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { outsideJsonOr, readTextFile } from "@hermes-memory/core/internal/lib";
-import { recordOf, textOf } from "../kit/values.ts";
+import { isRecord, outsideJsonOr, readTextFile } from "@hermes-memory/core/internal/lib";
+import { listOf, recordOf, textOf } from "../kit/values.ts";
 import { isFolder, realpathOf } from "./source-files.ts";
 
 export type EarlierRun = {
   readonly folder: string;
   readonly sourceRoot: string | undefined;
+  /** It was killed before it had written a report, so it has done nothing. */
+  readonly isBare: boolean;
   /** False when the process ended before the run did. */
   readonly isFinished: boolean;
   readonly errors: number;
@@ -18,30 +20,32 @@ export function runsDirectory(home: string): string {
   return join(home, "migration", "openclaw");
 }
 
-/** Oldest first. A run without a readable report is left out. */
+/** Oldest first. A run whose report cannot be read is left out. */
 export function earlierRuns(home: string, outputDirectory?: string): EarlierRun[] {
   const directory = runsDirectory(home);
   const folders = foldersIn(directory).map((name) => join(directory, name));
-  return [...folders, ...(outputDirectory === undefined ? [] : [outputDirectory])].flatMap((folder) => {
-    const text = readTextFile(join(folder, "report.json"));
-    const report = recordOf(
-      text.ok && text.value !== undefined ? outsideJsonOr(text.value, undefined) : undefined,
-    );
-    if (report === undefined) return [];
-    const errors = recordOf(report.summary)?.error;
-    const items = Array.isArray(report.items) ? report.items : [];
-    return [
-      {
-        folder,
-        sourceRoot: textOf(report.source_root),
-        isFinished: report.state === "finished",
-        errors: typeof errors === "number" ? errors : 0,
-        hasSessions: items.some(
-          (item) => recordOf(item)?.kind === "sessions" && recordOf(item)?.status === "migrated",
-        ),
-      },
-    ];
-  });
+  const runs = folders.flatMap((folder) => runIn(folder) ?? []);
+  const given = outputDirectory === undefined ? undefined : runIn(outputDirectory);
+  return given === undefined || given.isBare ? runs : [...runs, given];
+}
+
+function runIn(folder: string): EarlierRun | undefined {
+  const text = readTextFile(join(folder, "report.json"));
+  if (!text.ok) return undefined;
+  if (text.value === undefined)
+    return { folder, sourceRoot: undefined, isBare: true, isFinished: false, errors: 0, hasSessions: false };
+  const report = recordOf(outsideJsonOr(text.value, undefined));
+  if (report === undefined) return undefined;
+  const errors = recordOf(report.summary)?.error;
+  const items = listOf(report.items).filter(isRecord);
+  return {
+    folder,
+    sourceRoot: textOf(report.source_root),
+    isBare: false,
+    isFinished: report.state === "finished",
+    errors: typeof errors === "number" ? errors : 0,
+    hasSessions: items.some(({ kind, status }) => kind === "sessions" && status === "migrated"),
+  };
 }
 
 /** Continues the folder of an interrupted run of the same source, else takes a new name. */
@@ -53,7 +57,7 @@ export function outputFolder(request: {
 }): { readonly folder: string; readonly isContinued: boolean } {
   const { home, sourceRoot, now, outputDirectory } = request;
   const interrupted = earlierRuns(home, outputDirectory).find(
-    (run) => !run.isFinished && isSameFolder(run.sourceRoot, sourceRoot),
+    (run) => run.isBare || (!run.isFinished && isSameFolder(run.sourceRoot, sourceRoot)),
   );
   if (outputDirectory !== undefined)
     return { folder: outputDirectory, isContinued: interrupted?.folder === outputDirectory };

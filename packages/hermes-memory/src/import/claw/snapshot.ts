@@ -39,12 +39,12 @@ export async function snapshotHome(home: string, now: Date): Promise<Snapshot> {
   const names = [...filesOf(home, "")];
   if (names.length === 0) return { path: undefined, files: 0, leftOut: [] };
   const folder = join(home, "backups");
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  removeTemps(folder);
   const path = freeName(folder, `${PREFIX}${stampOf(now).replace("T", "-")}`);
   const temp = join(folder, `${TEMP}${process.pid}.zip.tmp`);
   const leftOut: string[] = [];
   try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    removeTemps(folder);
     const zip = new ZipWriter(temp);
     try {
       for (const name of names) {
