@@ -1,6 +1,6 @@
 // Finds the OpenClaw folder of a user and reads what the planner starts from: the config, `.env`, and where the workspaces are.
 import { existsSync } from "node:fs";
-import { basename, isAbsolute, join, resolve } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
 import { isDirectory, isRecord } from "@hermes-memory/core/internal/lib";
 import { type Json, listOf, recordOf, textOf } from "../kit/values.ts";
 import { parseJson5 } from "./json5.ts";
@@ -112,7 +112,7 @@ function parsedConfig(text: string): { readonly config: Json } | { readonly reas
   }
 }
 
-export function parseEnv(text: string): ReadonlyMap<string, string> {
+function parseEnv(text: string): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
   for (const line of text.replace(/^\ufeff/, "").split(/\r\n|\n|\r/)) {
     const at = line.indexOf("=");
@@ -206,8 +206,4 @@ function distinct(workspaces: readonly Workspace[]): Workspace[] {
     seen.add(real);
     return true;
   });
-}
-
-export function nameOfWorkspace({ path }: Workspace): string {
-  return basename(path);
 }

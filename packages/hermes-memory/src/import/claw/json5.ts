@@ -1,7 +1,7 @@
 // Parses JSON5, the format of OpenClaw's config: JSON with comments, trailing commas, unquoted keys and single quotes.
 
 /** A mistake in the text. The message names the line and never quotes the text, which may hold a key. */
-export class Json5Error extends Error {
+class Json5Error extends Error {
   constructor(reason: string, line: number) {
     super(`line ${line}: ${reason}`);
     this.name = "Json5Error";

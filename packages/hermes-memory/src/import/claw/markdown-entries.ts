@@ -67,7 +67,7 @@ function isTableRow(line: string): boolean {
 }
 
 /** First occurrence stays; texts that differ only in whitespace count as the same. */
-export function withoutRepeats(entries: readonly string[]): string[] {
+function withoutRepeats(entries: readonly string[]): string[] {
   const seen = new Set<string>();
   return entries.map(pyStrip).filter((entry) => {
     const key = collapsed(entry);

@@ -63,9 +63,9 @@ export const PRESETS = {
   full: OPTION_IDS,
 } as const satisfies Record<string, readonly OptionId[]>;
 
-export type PresetName = keyof typeof PRESETS;
+type PresetName = keyof typeof PRESETS;
 
-export function isPresetName(name: string): name is PresetName {
+function isPresetName(name: string): name is PresetName {
   return Object.hasOwn(PRESETS, name);
 }
 

@@ -16,8 +16,8 @@ import type { Selection } from "./options.ts";
 import type { Redactor } from "./secrets.ts";
 import { isWithin, realpathOf, type SourceFile } from "./source-files.ts";
 
-export type SkillConflict = "skip" | "overwrite" | "rename";
-export type MarkdownParser = "compat" | "smart";
+type SkillConflict = "skip" | "overwrite" | "rename";
+type MarkdownParser = "compat" | "smart";
 
 export type MigrationRequest = {
   /** The OpenClaw folder. */

@@ -5,7 +5,7 @@ import { outsideJsonOr, readTextFile } from "@hermes-memory/core/internal/lib";
 import { recordOf } from "../kit/values.ts";
 
 /** Runs a program; undefined when it cannot be started, fails or takes too long. For tests. */
-export type RunProgram = (
+type RunProgram = (
   command: string,
   args: readonly string[],
   timeoutMs: number,

@@ -81,7 +81,7 @@ function redactedItem(item: Item, redactor: Redactor): Item {
   };
 }
 
-export function countedItems(items: readonly Item[]): Record<Status, number> {
+function countedItems(items: readonly Item[]): Record<Status, number> {
   const counts = { migrated: 0, archived: 0, skipped: 0, conflict: 0, error: 0 };
   for (const { status } of items) counts[status] += 1;
   return counts;
@@ -142,7 +142,7 @@ export function writeReport(plan: Plan, report: Report): void {
   write("report.json", `${JSON.stringify(report, null, 2)}\n`); // last: it says that the run is finished
 }
 
-export function summaryText(report: Report): string {
+function summaryText(report: Report): string {
   const open = report.items.filter(
     ({ status }) => status === "skipped" || status === "conflict" || status === "error",
   );

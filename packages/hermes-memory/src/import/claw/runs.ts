@@ -16,7 +16,7 @@ export type EarlierRun = {
   readonly hasSessions: boolean;
 };
 
-export function runsDirectory(home: string): string {
+function runsDirectory(home: string): string {
   return join(home, "migration", "openclaw");
 }
 

@@ -201,7 +201,7 @@ export function redactorFor(source: OpenClawSource | undefined): Redactor {
   };
 }
 
-export function isSecretKey(key: string): boolean {
+function isSecretKey(key: string): boolean {
   const plain = key.toLowerCase().replace(/[^a-z0-9]/g, "");
   return plain.endsWith("token") || plain === "auth" || SECRET_PARTS.test(plain);
 }

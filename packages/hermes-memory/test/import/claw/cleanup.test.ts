@@ -136,6 +136,21 @@ describe("running programs", () => {
   });
 });
 
+describe("the offer of the first setup", () => {
+  it("brings memory over with the questions of migrate, and keys only after a yes of their own", async () => {
+    const at = place();
+    const env = { HOME: at.userHome, OLLAMA_HOST: "127.0.0.1:9" };
+    const done = await runHere(["setup"], { home: at.home, env, answers: [true, false, true] });
+    expect(done.questions.slice(0, 3)).toEqual([
+      "See what can be brought over from it?",
+      "Bring over its API keys and tokens too?",
+      "Migrate this?",
+    ]);
+    expect(readdirSync(at.home)).toContain("SOUL.md");
+    expect(existsSync(join(at.home, ".env"))).toBe(false);
+  });
+});
+
 describe("the transcripts of a plan", () => {
   it("one item for each agent, imported once", async () => {
     const at = place();
