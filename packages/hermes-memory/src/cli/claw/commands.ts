@@ -88,6 +88,7 @@ export const clawCommands: readonly CommandSpec[] = [
     name: "claw clean",
     summary: "the same as cleanup",
     flags: cleanupFlags,
+    examples: ["hermes claw clean --dry-run"],
     isHidden: true,
     load: async () => (await import("./cleanup.ts")).cleanup,
   },

@@ -4,8 +4,10 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "@hermes-memory/core/internal/config";
 import { MemoryStore } from "@hermes-memory/core/internal/curated";
+import { openHome } from "@hermes-memory/core/internal/memory";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
+import { residueHint } from "../../../src/cli/claw/first-run.ts";
 import { applyPlan } from "../../../src/import/claw/apply.ts";
 import type { ImportSessions } from "../../../src/import/claw/operation.ts";
 import { selectOptions } from "../../../src/import/claw/options.ts";
@@ -148,6 +150,22 @@ describe("the offer of the first setup", () => {
     ]);
     expect(readdirSync(at.home)).toContain("SOUL.md");
     expect(existsSync(join(at.home, ".env"))).toBe(false);
+  });
+});
+
+describe("the hint at the start of a chat", () => {
+  it("is shown once, on a terminal, where there is an OpenClaw folder", async () => {
+    const at = place();
+    const hint = async (isInteractive: boolean, userHome: string): Promise<string | undefined> => {
+      await using memory = openHome({ home: at.home });
+      const home = { home: at.home, root: at.home, profile: "default" };
+      return await residueHint({ io: { env: { HOME: userHome }, isInteractive }, home, memory });
+    };
+    expect(await hint(false, at.userHome)).toBeUndefined();
+    expect(await hint(true, tempDirectory())).toBeUndefined();
+    expect(existsSync(at.home)).toBe(false);
+    expect(await hint(true, at.userHome)).toContain("hermes claw cleanup");
+    expect(await hint(true, at.userHome)).toBeUndefined();
   });
 });
 
