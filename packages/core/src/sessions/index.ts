@@ -111,9 +111,7 @@ export type {
   TranscriptFinish,
   TranscriptInput,
   TranscriptOrigin,
-  TranscriptRecords,
   TranscriptRow,
-  TranscriptState,
   TranscriptWrite,
   UndoOutcome,
 } from "./store.ts";

@@ -1,3 +1,4 @@
+export * from "./claw/index.ts";
 export { readerOf, sampleOf } from "./find-reader.ts";
 export {
   type Filters,
@@ -9,6 +10,6 @@ export {
 } from "./import-transcripts.ts";
 export { DEFAULT_PREPARE, type PrepareOptions } from "./prepare.ts";
 export type { Place, TranscriptReader } from "./reader.ts";
-export { READERS, readerNamed } from "./readers.ts";
+export { openclaw, READERS, readerNamed } from "./readers.ts";
 export { dryTarget, storeTarget } from "./target.ts";
-export { type WatchEvent, watchTranscripts } from "./watch.ts";
+export { watchTranscripts } from "./watch.ts";

@@ -4,7 +4,7 @@
  * How well the format is known. S: the producer's source code, D: its documentation, F: recorded files, P: independent parsers,
  * G: a guess.
  */
-export type Evidence = "S" | "D" | "F" | "P" | "G";
+type Evidence = "S" | "D" | "F" | "P" | "G";
 
 export type TranscriptReader = {
   /** The name after `--from`, and the start of the session ids. */

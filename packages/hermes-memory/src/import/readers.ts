@@ -94,6 +94,8 @@ export const READERS: readonly TranscriptReader[] = [
   telegram,
 ];
 
+export { openclaw };
+
 export function readerNamed(source: string): TranscriptReader | undefined {
   return READERS.find((reader) => reader.source === source);
 }

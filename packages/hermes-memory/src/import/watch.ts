@@ -14,7 +14,7 @@ const PAUSE_MS = 1000;
 const SHARE = 1 / 8;
 const LONGEST_PAUSE_MS = 60_000;
 
-export type WatchEvent = { readonly report: ImportReport; readonly at: number };
+type WatchEvent = { readonly report: ImportReport; readonly at: number };
 
 /** Ends when the signal aborts. `onChange` is called after every round that stored something or met new errors. */
 export async function watchTranscripts(

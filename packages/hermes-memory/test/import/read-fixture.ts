@@ -15,7 +15,7 @@ export type Found = {
   readonly unknown: Readonly<Record<string, number>>;
   readonly unreadable: readonly string[];
 };
-export type FoundSession = {
+type FoundSession = {
   facts: SessionFacts;
   skipped?: string;
   readonly inactive: string[];

@@ -1,4 +1,5 @@
 // `hermes sessions import --from`: the transcripts of other agents, once or as they grow.
+import { mkdirSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve, sep } from "node:path";
@@ -202,9 +203,14 @@ async function checkReadable(path: string): Promise<void> {
   }
 }
 
+/** One import into a home at a time. */
+export function holdImportLock(context: CommandContext): ReturnType<typeof holdFileLock> {
+  mkdirSync(context.home.home, { recursive: true, mode: 0o700 });
+  return holdFileLock(`${databasePath(context)}.import.lock`);
+}
+
 function importLock(context: CommandContext): Disposable {
-  const path = `${databasePath(context)}.import.lock`;
-  const held = holdFileLock(path);
+  const held = holdImportLock(context);
   if (held.ok) return held.value;
   throw new CommandFailure("Another import into this home is running.", {
     hint: "Wait until it ends; a running '--watch' imports new messages by itself.",

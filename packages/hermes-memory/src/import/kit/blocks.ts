@@ -8,7 +8,7 @@ export type Blocks = {
   readonly toolCalls: readonly ToolCall[];
   readonly toolResults: readonly ToolResult[];
 };
-export type ToolResult = { readonly callId: string; readonly text: string; readonly isError: boolean };
+type ToolResult = { readonly callId: string; readonly text: string; readonly isError: boolean };
 
 /** `unknown` is told the type of every block that has no place here. */
 export function blocksOf(content: unknown, unknown: (type: string) => void): Blocks {
