@@ -49,7 +49,7 @@ describe("hermes claw cleanup", () => {
     );
     expect(shown.stderr).toContain("workspace workspace: SOUL.md, MEMORY.md, USER.md");
     expect(shown.stderr).toContain("agents/main/sessions");
-    expect(shown.stderr).toContain("It has conversations that no migration imported");
+    expect(shown.stderr).not.toContain("It has conversations that no migration imported");
     expect(await claw(at, ["cleanup"])).toMatchObject({ code: 3, stdout: expect.stringContaining("--yes") });
     expect(await claw(at, ["clean"], { answers: [false] })).toMatchObject({ code: 3 });
     expect(existsSync(at.source)).toBe(true);

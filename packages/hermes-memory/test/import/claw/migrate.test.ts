@@ -93,7 +93,7 @@ describe("a whole OpenClaw folder", () => {
         return { kind, from, status, destination: stable(destination), details: stable(rest) };
       });
     expect(essence(done.items)).toEqual(essence(preview.items));
-    expect(done.summary).toMatchObject({ migrated: 16, conflict: 0, error: 0 });
+    expect(done.summary).toMatchObject({ migrated: 17, conflict: 0, error: 0 });
     expect(treeOf(at.source)).toEqual(source);
 
     expect(read(at, "memories/MEMORY.md").split("\n§\n")).toEqual([
@@ -374,7 +374,7 @@ describe("finding things", () => {
     );
     const env = { OPENCLAW_STATE_DIR: "~/elsewhere" };
     const { stdout } = await run(at, ["--dry-run", "--json"], { env });
-    expect((JSON.parse(stdout) as Report).summary.migrated).toBe(13);
+    expect((JSON.parse(stdout) as Report).summary.migrated).toBe(14);
   });
 
   it("takes each file from the first workspace that has it, and names the others", async () => {
