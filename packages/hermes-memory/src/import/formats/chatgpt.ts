@@ -36,14 +36,14 @@ function looksRight(head: string): boolean {
 }
 
 function* readConversation(
-  { value, line, path }: Conversation,
+  { value, line, path, malformed }: Conversation,
   reading: Reading,
 ): Generator<TranscriptEvent> {
   const conversation = recordOf(value);
   const mapping = recordOf(conversation?.mapping);
   const nativeId = textOf(conversation?.conversation_id) ?? textOf(conversation?.id);
   if (conversation === undefined || mapping === undefined || nativeId === undefined)
-    return reading.malformed(line, "not a conversation: it has no id or no messages");
+    return malformed("not a conversation: it has no id or no messages");
   const { nodes, active } = branched(nodesOf(mapping), textOf(conversation.current_node));
   const byId = new Map(nodes.map((node) => [node.id, node]));
   yield {

@@ -55,15 +55,15 @@ function looksRight(head: string): boolean {
 }
 
 function* readConversation(
-  { value, line, path }: Conversation,
+  { value, line, path, malformed }: Conversation,
   reading: Reading,
 ): Generator<TranscriptEvent> {
   const conversation = recordOf(value);
   const nativeId = textOf(conversation?.uuid);
   if (conversation === undefined || nativeId === undefined || !Array.isArray(conversation.chat_messages))
-    return reading.malformed(line, "not a conversation: it has no id or no messages");
+    return malformed("not a conversation: it has no id or no messages");
   const leaf = textOf(conversation.current_leaf_message_uuid);
-  const { nodes, active } = branched(nodesOf(conversation.chat_messages, line, reading), leaf);
+  const { nodes, active } = branched(nodesOf(conversation.chat_messages, malformed), leaf);
   if (nodes.length === 0) return;
   yield {
     kind: "session",
@@ -92,13 +92,13 @@ function* readConversation(
 }
 
 /** Exports before branches were recorded are a plain list: each message answers the one before. The root's parent is no message. */
-function nodesOf(messages: readonly unknown[], line: number, reading: Reading): Node[] {
+function nodesOf(messages: readonly unknown[], malformed: Conversation["malformed"]): Node[] {
   const nodes: Node[] = [];
   for (const value of messages) {
     const message = recordOf(value);
     const id = textOf(message?.uuid);
     if (message === undefined || id === undefined) {
-      reading.malformed(line, "a message without id");
+      malformed("a message without id");
       continue;
     }
     const parent = textOf(message.parent_message_uuid) ?? nodes.at(-1)?.id;

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { describeCause } from "@hermes-memory/core/internal/lib";
-import { type ExportFiles, exportUnits, openExport, textOfSample, withHead } from "../kit/exports.ts";
+import { type ExportFiles, exportUnits, openExport, textOfSample, toldOf, withHead } from "../kit/exports.ts";
 import { jsonArrayItems, parsedWhole, wholeJson } from "../kit/json-array.ts";
 import { type Chat, type ChatMessage, chatEvents, isChosen } from "../kit/messenger.ts";
 import { type Json, joined, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
@@ -31,12 +31,17 @@ export const discord: TranscriptReader = {
     const names = files.names.length === 1 ? files.names : files.names.filter(isMember);
     for (const name of names)
       try {
-        const { head, all } = await withHead(files.chunks(name), 1);
+        await using beginning = await withHead(files.chunks(name), 1);
+        const { head, all } = beginning;
         if (head.startsWith("{")) yield* readChannel(all, files.pathOf(name), reading);
         else {
           const chat = await packageChat(unit.path, name, files, reading);
           if (!isChosen(chat, reading.options)) continue;
-          yield* chatEvents(chat, ownMessages(all, files.pathOf(name), reading), reading);
+          yield* chatEvents(
+            chat,
+            ownMessages(all, files.pathOf(name), toldOf(name, files, reading)),
+            reading,
+          );
         }
       } catch (cause) {
         reading.signal.throwIfAborted();
@@ -62,14 +67,12 @@ async function* readChannel(
   path: string | undefined,
   reading: Reading,
 ): AsyncGenerator<TranscriptEvent> {
-  const facts: Json = {};
-  const beside = (key: string, value: unknown) => {
-    facts[key] = value;
-  };
+  const facts = new Map<string, unknown>();
+  const beside = (key: string, value: unknown) => void facts.set(key, value);
   const items = jsonArrayItems(chunks, reading, { at: ["messages"], beside });
   const first = await items.next();
   if (first.done) return;
-  const chat = chatOf(recordOf(facts.channel) ?? {}, recordOf(facts.guild));
+  const chat = chatOf(recordOf(facts.get("channel")) ?? {}, recordOf(facts.get("guild")));
   if (!isChosen(chat, reading.options)) return;
   yield* chatEvents(chat, messagesOf(), reading);
 
@@ -142,14 +145,14 @@ async function channelBeside(
 async function* ownMessages(
   chunks: AsyncIterable<Uint8Array>,
   path: string | undefined,
-  reading: Reading,
+  told: Pick<Reading, "signal" | "malformed">,
 ): AsyncGenerator<ChatMessage> {
   const found: ChatMessage[] = [];
-  for await (const { line, value } of jsonArrayItems(chunks, reading)) {
+  for await (const { line, value } of jsonArrayItems(chunks, told)) {
     const message = recordOf(value);
     const id = message?.ID;
     if (message === undefined || (typeof id !== "number" && typeof id !== "string")) {
-      reading.malformed(line, "not a message");
+      told.malformed(line, "not a message");
       continue;
     }
     const urls = (textOf(message.Attachments) ?? "").split(/\s+/).filter((url) => url !== "");

@@ -38,15 +38,15 @@ function looksRight(head: string): boolean {
 }
 
 function* readConversation(
-  { value, line, path }: Conversation,
+  { value, line, path, malformed }: Conversation,
   reading: Reading,
 ): Generator<TranscriptEvent> {
   const conversation = recordOf(value);
   const nativeId = textOf(conversation?.conversationId);
   const messages = conversation?.messagesTree ?? conversation?.messages;
   if (conversation === undefined || nativeId === undefined || !Array.isArray(messages))
-    return reading.malformed(line, "not a conversation: it has no id or no messages");
-  const { nodes, active } = branched(nodesOf(messages, line, reading), undefined);
+    return malformed("not a conversation: it has no id or no messages");
+  const { nodes, active } = branched(nodesOf(messages, malformed), undefined);
   const answered = nodes.findLast(({ id, message }) => active.has(id) && textOf(message.model) !== undefined);
   yield {
     kind: "session",
@@ -72,7 +72,7 @@ function* readConversation(
 }
 
 /** The messages of the tree, or of the flat list. The parent of a root is an id of zeros, which is no message. */
-function nodesOf(messages: readonly unknown[], line: number, reading: Reading): Node[] {
+function nodesOf(messages: readonly unknown[], malformed: Conversation["malformed"]): Node[] {
   const nodes: Node[] = [];
   const waiting: { value: unknown; parent: string | undefined }[] = messages
     .map((value) => ({ value, parent: undefined }))
@@ -81,7 +81,7 @@ function nodesOf(messages: readonly unknown[], line: number, reading: Reading): 
     const message = recordOf(next.value);
     const id = textOf(message?.messageId);
     if (message === undefined || id === undefined) {
-      reading.malformed(line, "a message without id");
+      malformed("a message without id");
       continue;
     }
     const parent = textOf(message.parentMessageId) ?? next.parent;

@@ -36,13 +36,16 @@ function looksRight(head: string): boolean {
   );
 }
 
-function* readChat({ value, line, path }: Conversation, reading: Reading): Generator<TranscriptEvent> {
+function* readChat(
+  { value, line, path, malformed }: Conversation,
+  reading: Reading,
+): Generator<TranscriptEvent> {
   const row = recordOf(value);
   const chat = recordOf(row?.chat) ?? row;
   const history = recordOf(chat?.history);
   const messages = recordOf(history?.messages);
   if (row === undefined || chat === undefined || history === undefined || messages === undefined)
-    return reading.malformed(line, "not a chat: it has no messages");
+    return malformed("not a chat: it has no messages");
   const { nodes, active } = branched(nodesOf(messages), textOf(history.currentId));
   // A chat exported without its row may have no id; its first message stays the same when the chat grows.
   const nativeId = textOf(row.id) ?? textOf(chat.id) ?? nodes[0]?.id;

@@ -2,7 +2,7 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { describeCause } from "@hermes-memory/core/internal/lib";
-import { type ExportFiles, openExport, openExportFolder } from "../kit/exports.ts";
+import { type ExportFiles, openExport, openExportFolder, toldOf } from "../kit/exports.ts";
 import { jsonArrayItems, parsedWhole } from "../kit/json-array.ts";
 import { type Chat, type ChatMessage, chatEvents, isChosen } from "../kit/messenger.ts";
 import { type Json, joined, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
@@ -153,12 +153,13 @@ async function* messagesOf(
 ): AsyncGenerator<ChatMessage> {
   for (const day of days) {
     const path = files.pathOf(day);
+    const told = toldOf(day, files, reading);
     try {
-      for await (const { line, value } of jsonArrayItems(files.chunks(day), reading)) {
+      for await (const { line, value } of jsonArrayItems(files.chunks(day), told)) {
         const message = recordOf(value);
         const id = textOf(message?.ts);
         if (message === undefined || id === undefined) {
-          reading.malformed(line, "not a message");
+          told.malformed(line, "not a message");
           continue;
         }
         const type = textOf(message.type) ?? "missing";

@@ -22,16 +22,15 @@ export const telegram: TranscriptReader = {
     const names = files.names.length === 1 ? files.names : files.names.filter(isMember);
     for (const name of names) {
       const path = files.pathOf(name);
-      const { head, all } = await withHead(files.chunks(name));
+      await using beginning = await withHead(files.chunks(name));
+      const { head, all } = beginning;
       if (isOneChat(head)) {
         // Name and id come before the messages.
-        const facts: Json = {};
-        const beside = (key: string, value: unknown) => {
-          facts[key] = value;
-        };
+        const facts = new Map<string, unknown>();
+        const beside = (key: string, value: unknown) => void facts.set(key, value);
         const items = jsonArrayItems(all, reading, { at: ["messages"], beside });
         const first = await items.next();
-        const chat = chatOf(facts);
+        const chat = chatOf(Object.fromEntries(facts));
         if (first.done || !isChosen(chat, reading.options)) continue;
         yield* chatEvents(chat, messagesOf(continued(first.value, items), path, reading), reading);
         continue;

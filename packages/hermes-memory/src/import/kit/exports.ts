@@ -35,9 +35,8 @@ async function headOf(path: string, isMember: ExportFormat["isMember"], walking:
     await using files = await openExport(path, { signal: walking.signal, advanced: () => {} });
     const name = files.names.find(isMember);
     if (name === undefined) return "";
-    const { head, all } = await withHead(files.chunks(name));
-    for await (const _ of all) break; // closes the file
-    return head;
+    await using beginning = await withHead(files.chunks(name));
+    return beginning.head;
   } catch (cause) {
     walking.signal.throwIfAborted();
     walking.unreadable(path, describeCause(cause));
@@ -85,7 +84,11 @@ export async function openExportFolder(folder: string, told: Reading): Promise<E
   };
 }
 
-export type Conversation = Omit<JsonItem, "index"> & { readonly path: string | undefined };
+export type Conversation = Omit<JsonItem, "index"> & {
+  readonly path: string | undefined;
+  /** Reports a problem of this conversation, with the name of its file. */
+  readonly malformed: (reason: string) => void;
+};
 
 /** The conversations of all members: elements of an array, or the one object that the file is. */
 export async function* conversationsIn(
@@ -98,8 +101,9 @@ export async function* conversationsIn(
   for (const name of members) {
     const path = files.pathOf(name);
     try {
-      for await (const { line, value } of arrayOrObject(files.chunks(name), reading))
-        yield { line, value, path };
+      const told = toldOf(name, files, reading);
+      for await (const { line, value } of arrayOrObject(files.chunks(name), told))
+        yield { line, value, path, malformed: (reason) => told.malformed(line, reason) };
     } catch (cause) {
       reading.signal.throwIfAborted();
       if (members.length === 1) throw cause;
@@ -108,17 +112,29 @@ export async function* conversationsIn(
   }
 }
 
-async function* arrayOrObject(chunks: AsyncIterable<Uint8Array>, reading: Reading): AsyncGenerator<JsonItem> {
-  const { head, all } = await withHead(chunks, 1);
-  if (head.startsWith("{")) yield { index: 0, line: 1, value: await parsedWhole(all) };
-  else yield* jsonArrayItems(all, reading);
+/** Where the unit has several files, the line says little without the file. */
+export function toldOf(name: string, { pathOf }: ExportFiles, { signal, malformed }: Reading): ToldOfArray {
+  if (pathOf(name) === undefined) return { signal, malformed };
+  return { signal, malformed: (line, reason) => malformed(line, `${name}: ${reason}`) };
 }
 
-/** The text at the beginning, without white space before it, and the same chunks from their start. `all` must be read or returned. */
+type ToldOfArray = Pick<Reading, "signal" | "malformed">;
+
+async function* arrayOrObject(
+  chunks: AsyncIterable<Uint8Array>,
+  told: ToldOfArray,
+): AsyncGenerator<JsonItem> {
+  await using beginning = await withHead(chunks, 1);
+  const { head, all } = beginning;
+  if (head.startsWith("{")) yield { index: 0, line: 1, value: await parsedWhole(all) };
+  else yield* jsonArrayItems(all, told);
+}
+
+/** The text at the beginning, without white space before it, and the same chunks from their start. */
 export async function withHead(
   chunks: AsyncIterable<Uint8Array>,
   characters: number = HEAD_BYTES,
-): Promise<{ head: string; all: AsyncGenerator<Uint8Array> }> {
+): Promise<{ head: string; all: AsyncIterable<Uint8Array> } & AsyncDisposable> {
   const before: Uint8Array[] = [];
   const iterator = chunks[Symbol.asyncIterator]();
   const decoder = new TextDecoder();
@@ -133,7 +149,7 @@ export async function withHead(
     yield* before;
     yield* { [Symbol.asyncIterator]: () => iterator };
   }
-  return { head, all: all() };
+  return { head, all: all(), [Symbol.asyncDispose]: async () => void (await iterator.return?.()) };
 }
 
 /** The beginning of a sample's text; of an archive, of the members that begin in the sample. */

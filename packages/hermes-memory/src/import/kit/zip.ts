@@ -230,7 +230,12 @@ function wide(bytes: Buffer, at: number): number {
   return value;
 }
 
+/** Without control characters, because names appear in reports on a terminal. */
 function nameOf(bytes: Uint8Array, flags: number): string {
+  return decoded(bytes, flags).replaceAll(/\p{Cc}/gu, "\uFFFD");
+}
+
+function decoded(bytes: Uint8Array, flags: number): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {

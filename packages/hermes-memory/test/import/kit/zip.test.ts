@@ -102,9 +102,9 @@ describe("an archive", () => {
       { name: "folder/", data: Buffer.alloc(0), method: 0 },
       { name: "folder/a.json", data: text, flags: DESCRIPTOR_FLAG },
       { name: "../../etc/évil", data: text, method: 0 },
-      { name: "empty", data: Buffer.alloc(0) },
+      { name: "empty\x1b[2J", data: Buffer.alloc(0) },
     ];
-    const expected = { "folder/a.json": `${text}`, "../../etc/évil": `${text}`, empty: "" };
+    const expected = { "folder/a.json": `${text}`, "../../etc/évil": `${text}`, "empty\uFFFD[2J": "" };
     expect(await unpacked(archive(files))).toEqual(expected);
     expect(await unpacked(archive(files, { comment: "made by PK\x05\x06 nobody" }))).toEqual(expected);
   });
@@ -194,7 +194,7 @@ describe("an archive is refused", () => {
         for (const [at, value] of changes) bytes[at] = value;
         await unpacked(bytes).catch((cause: unknown) => expect(cause).toBeInstanceOf(Error));
       }),
-      { numRuns: 100 },
+      { numRuns: 50 },
     );
   });
 });
