@@ -73,6 +73,11 @@ export const GROUPS: readonly Group[] = [
     load: async () => (await import("./sessions/commands.ts")).sessionsCommands,
   },
   {
+    name: "claw",
+    summary: "move in from OpenClaw: memory, identity, skills, settings and conversations",
+    load: async () => (await import("./claw/commands.ts")).clawCommands,
+  },
+  {
     name: "context",
     summary: "show and choose what keeps long conversations within the model's window",
     load: async () => (await import("./context/commands.ts")).contextCommands,

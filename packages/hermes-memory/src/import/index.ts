@@ -1,3 +1,4 @@
+export * from "./claw/index.ts";
 export { readerOf, sampleOf } from "./find-reader.ts";
 export {
   type Filters,

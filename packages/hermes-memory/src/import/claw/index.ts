@@ -1,0 +1,11 @@
+// The migration from OpenClaw: discovery, planning, applying, the report, and renaming what is left.
+export { applyPlan } from "./apply.ts";
+export { describeLeftover, type Leftover, renameLeftover } from "./cleanup.ts";
+export { expanded, type Surroundings, sourceFolder, stateFolders } from "./discover.ts";
+export type { ImportSessions, Item, Status } from "./operation.ts";
+export { isPresetName, PRESETS, selectOptions } from "./options.ts";
+export { type Plan, planMigration } from "./plan.ts";
+export type { MigrationRequest } from "./plan-context.ts";
+export { connectedPlatforms, openClawProcesses, type ProcessDeps, systemProcesses } from "./processes.ts";
+export { type Report, reportOf, writeReport } from "./report.ts";
+export { snapshotHome } from "./snapshot.ts";
