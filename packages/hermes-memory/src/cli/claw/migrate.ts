@@ -69,7 +69,8 @@ export const migrate: CommandBody = async (input, context) => {
     plan.items.map(({ item }) => item),
     { mode: "dry-run", state: "finished", now },
   );
-  const show = (report: Report): string[] => reportLines(report, surroundings.userHome, io.paint);
+  const show = (report: Report): string[] =>
+    reportLines(report, plan.output, surroundings.userHome, io.paint);
   const ended = await endsWithPreview({ input, context, plan, preview, show });
   if (ended !== undefined) return ended;
 

@@ -1,5 +1,5 @@
 // The report of a migration as lines for a terminal.
-import type { Item, Report, Status } from "../../import/index.ts";
+import { ARCHIVED_REASON, type Item, type Report, type Status } from "../../import/index.ts";
 import type { Paint, Style } from "../command.ts";
 import { counted, printable } from "../printing.ts";
 
@@ -9,26 +9,33 @@ type Titles = Readonly<
 
 const GROUPS: Titles = {
   migrated: { planned: "Would migrate", done: "Migrated", style: "green" },
-  archived: { planned: "Would archive", done: "Archived for review", style: "cyan" },
+  archived: {
+    planned: "Would archive, because Hermes has no direct place for it",
+    done: "Archived, because Hermes has no direct place for it",
+    style: "cyan",
+  },
   conflict: { planned: "Conflicts", done: "Conflicts", style: "yellow" },
   skipped: { planned: "Skipped", done: "Skipped", style: "dim" },
   error: { planned: "Errors", done: "Errors", style: "red" },
 };
 const ORDER: readonly Status[] = ["migrated", "archived", "conflict", "skipped", "error"];
 
-export function reportLines(report: Report, userHome: string, paint: Paint): string[] {
+/** `output` is the folder of the run: paths in it are shown relative to it. */
+export function reportLines(report: Report, output: string, userHome: string, paint: Paint): string[] {
   const isPlan = report.mode === "dry-run";
   const lines: string[] = [];
+  const shown = (path: string): string =>
+    path.startsWith(output) ? printable(path.slice(output.length + 1)) : shownPath(path, userHome);
   for (const status of ORDER) {
     const items = report.items.filter((item) => item.status === status);
     // Options for which OpenClaw has nothing are only counted.
-    const shown = items.filter((item) => status !== "skipped" || item.source !== null);
+    const listed = items.filter((item) => status !== "skipped" || item.source !== null);
     if (items.length === 0) continue;
     const { planned, done, style } = GROUPS[status];
     lines.push(paint(style, isPlan ? planned : done));
-    const width = Math.max(0, ...shown.map(({ kind }) => kind.length));
-    lines.push(...shown.map((item) => `  ${item.kind.padEnd(width)}  ${itemText(item, userHome)}`));
-    const rest = items.length - shown.length;
+    const width = Math.max(0, ...listed.map(({ kind }) => kind.length));
+    lines.push(...listed.map((item) => `  ${item.kind.padEnd(width)}  ${itemText(item, shown)}`));
+    const rest = items.length - listed.length;
     if (rest > 0) lines.push(`  ${counted(rest, "option")} without anything to migrate`);
     lines.push("");
   }
@@ -40,14 +47,13 @@ export function reportLines(report: Report, userHome: string, paint: Paint): str
   return lines;
 }
 
-function itemText(item: Item, userHome: string): string {
+function itemText(item: Item, shown: (path: string) => string): string {
   const { source, destination, reason, status } = item;
   const places = [source, status === "skipped" ? null : destination]
-    .flatMap((path) => (path === null ? [] : [shownPath(path, userHome)]))
+    .flatMap((path) => (path === null ? [] : [shown(path)]))
     .join(" -> ");
-  const facts = [factsOf(item.details), printable(reason).replace(/^Would /, "would ")].filter(
-    (text) => text !== "",
-  );
+  const isUsual = reason.startsWith("Would ") || reason === ARCHIVED_REASON; // the group's title says it
+  const facts = [factsOf(item.details), isUsual ? "" : printable(reason)].filter((text) => text !== "");
   return facts.length === 0 ? places : `${places === "" ? "" : `${places}: `}${facts.join("; ")}`;
 }
 

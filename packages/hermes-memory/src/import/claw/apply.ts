@@ -228,6 +228,8 @@ function writeList(path: string, texts: readonly string[]): void {
 /** Copies of what the run replaces: each path once, as it was before the run. */
 class Backups {
   readonly #folder: string;
+  /** Paths that did not exist when the run first wrote to them. */
+  readonly #absent = new Set<string>();
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -235,7 +237,8 @@ class Backups {
 
   /** The copy, or null when there is nothing to copy. A copy of an interrupted run stays: it is the older one. */
   keep(path: string): string | null {
-    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return null;
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) this.#absent.add(path);
+    if (this.#absent.has(path)) return null;
     const copy = join(this.#folder, relative(parse(path).root, path));
     if (existsSync(copy)) return copy;
     mkdirSync(dirname(copy), PRIVATE_FOLDER);

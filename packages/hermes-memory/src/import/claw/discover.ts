@@ -68,7 +68,7 @@ export function openSource(
     configPath,
     configProblems,
     env: parseEnv((envText.ok && envText.value) || ""),
-    workspaces: workspacesOf({ root, config, agents, ...surroundings, ...options }),
+    workspaces: workspacesOf({ root, config, agents, userHome: surroundings.userHome, ...options }),
     agents,
   };
 }
@@ -140,7 +140,7 @@ function agentList(config: Json): Json[] {
   return listOf(recordOf(config.agents)?.list).filter(isRecord);
 }
 
-type Search = Surroundings & {
+type Search = Pick<Surroundings, "userHome"> & {
   readonly root: string;
   readonly config: Json;
   readonly agents: readonly string[];

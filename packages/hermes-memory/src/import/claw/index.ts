@@ -5,7 +5,7 @@ export { expanded, type Surroundings, sourceFolder, stateFolders } from "./disco
 export type { ImportSessions, Item, Status } from "./operation.ts";
 export { isPresetName, PRESETS, selectOptions } from "./options.ts";
 export { type Plan, planMigration } from "./plan.ts";
-export type { MigrationRequest } from "./plan-context.ts";
+export { ARCHIVED_REASON, type MigrationRequest } from "./plan-context.ts";
 export { connectedPlatforms, openClawProcesses, type ProcessDeps, systemProcesses } from "./processes.ts";
 export { type Report, reportOf, writeReport } from "./report.ts";
 export { snapshotHome } from "./snapshot.ts";

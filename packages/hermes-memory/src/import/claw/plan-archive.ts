@@ -25,6 +25,8 @@ const DOCUMENTS = [
   ["DREAMS.md", "dreams.md"],
 ];
 const FOLDERS = [".learnings", "memory"];
+/** Folders that a tool can make again. */
+const REMADE = /(?:^|\/)(?:node_modules|\.git)(?:\/|$)/;
 const RAW_CONFIG = ["openclaw.json", "credentials/telegram-default-allowFrom.json"];
 const SENSITIVE = ["memory/main.sqlite", "credentials", "devices", "identity", "workspace.zip"];
 
@@ -82,9 +84,9 @@ function planTree(
   bound: string,
   name: string,
 ): PlannedItem[] {
-  const { files, leftOut } = context.source.files.tree(path, bound);
+  const { files, leftOut } = context.source.files.tree(path, bound, (file) => !REMADE.test(file));
   if (files.length === 0) return [];
-  const details = leftOut.length === 0 ? {} : { links_not_followed: leftOut };
+  const details = leftOut.length === 0 ? {} : { links_not_followed: leftOut.slice(0, 20) };
   const copies = files.map((file) => archivedCopy(context, file, path, `${name}/${file.name}`));
   return [archiveItem(context, kind, { source: path, name, files: copies }, { details })];
 }

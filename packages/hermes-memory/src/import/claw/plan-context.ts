@@ -4,7 +4,12 @@ import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import type { MemoryStore } from "@hermes-memory/core/internal/curated";
-import { maskStoredSecrets, scanThreats, secondGate } from "@hermes-memory/core/internal/security";
+import {
+  maskStoredSecrets,
+  SECRET_THREAT_IDS,
+  scanThreats,
+  secondGate,
+} from "@hermes-memory/core/internal/security";
 import type { OpenClawSource, Surroundings, Workspace } from "./discover.ts";
 import { type ArchivedFile, type ImportSessions, itemOf, type PlannedItem } from "./operation.ts";
 import type { Selection } from "./options.ts";
@@ -124,7 +129,7 @@ export type NewArchiveFile = {
   readonly content: () => Uint8Array;
 };
 
-/** A file of the source for the archive. Without `--migrate-secrets` credentials in it are replaced. */
+/** A file of the source for the archive. Credentials in it are replaced: `--migrate-secrets` is about `.env` only. */
 export function archivedCopy(
   context: PlanContext,
   file: SourceFile,
@@ -137,7 +142,7 @@ export function archivedCopy(
       const bytes = context.source.files.read(file.path, bound);
       if (!bytes.ok || bytes.value === undefined)
         throw new Error(bytes.ok ? "The file is gone" : bytes.error);
-      return context.request.withSecrets ? bytes.value : withoutSecrets(context, bytes.value);
+      return withoutSecrets(context, bytes.value);
     },
   };
 }
@@ -173,8 +178,7 @@ function withoutSecrets({ redactor }: PlanContext, bytes: Buffer): Uint8Array {
   }
   const text = bytes.toString("latin1");
   const hasSecret = redactor.holdsKnownSecret(text) || redactor.text(text) !== text;
-  if (hasSecret)
-    return Buffer.from("[This file holds something like a credential; --migrate-secrets copies it.]\n");
+  if (hasSecret) return Buffer.from("[This file holds something like a credential and was not copied.]\n");
   return bytes;
 }
 
@@ -190,14 +194,14 @@ function isArchived({ archives }: PlanContext, name: string, content: Uint8Array
 
 // ---- Scanning ----
 
-/** Ids of what makes a text unfit for a prompt. Credentials count unless they are migrated too. */
+/** Ids of what makes a text unfit for a prompt. */
 export function findingsIn(
   text: string,
   scope: "context" | "strict",
-  { redactor, request }: Pick<PlanContext, "redactor" | "request">,
+  { redactor, allowSecrets }: { readonly redactor: Redactor; readonly allowSecrets: boolean },
 ): string[] {
-  const threats = scanThreats(text, scope).map(({ id }) => id);
-  const gate = secondGate(text, { allowSecrets: request.withSecrets }).map(({ id }) => id);
-  const known = !request.withSecrets && redactor.holdsKnownSecret(text) ? ["known_secret"] : [];
-  return [...new Set([...threats, ...gate, ...known])];
+  const threats = scanThreats(text, scope, { allow: allowSecrets ? SECRET_THREAT_IDS : [] });
+  const gate = secondGate(text, { allowSecrets });
+  const known = !allowSecrets && redactor.holdsKnownSecret(text) ? ["known_secret"] : [];
+  return [...new Set([...threats, ...gate].map(({ id }) => id).concat(known))];
 }

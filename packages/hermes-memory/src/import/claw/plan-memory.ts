@@ -74,7 +74,8 @@ function planDocument(context: PlanContext, { kind, name, destination, missing }
   const read = source.files.readText(found.path, found.workspace.path);
   if (!read.ok) return [{ item: itemOf(kind, "error", read.error, where) }];
   const given = request.isRebranding ? rebranded(read.value ?? "") : (read.value ?? "");
-  const findings = findingsIn(given, "context", { ...context, request: { ...request, withSecrets: true } });
+  // Credentials are left out below, so they are no reason to keep the whole file back.
+  const findings = findingsIn(given, "context", { redactor: context.redactor, allowSecrets: true });
   if (findings.length > 0) {
     const reason = `The safety scan found ${findings.join(", ")}; it is kept for review`;
     const file = { path: found.path, name };
@@ -85,8 +86,11 @@ function planDocument(context: PlanContext, { kind, name, destination, missing }
       ...unusedFiles(kind, others),
     ];
   }
-  const { text, count } = request.withSecrets ? { text: given, count: 0 } : maskStoredSecrets(given);
-  const details = count === 0 ? {} : { credentials_left_out: count };
+  const masked = maskStoredSecrets(given);
+  const text = context.redactor.holdsKnownSecret(masked.text)
+    ? context.redactor.text(masked.text)
+    : masked.text;
+  const details = text === given ? {} : { credentials_left_out: true };
   const present = readTextFile(destination);
   if (!present.ok) return [{ item: itemOf(kind, "error", `The target: ${present.error.reason}`, where) }];
   const isSeed =

@@ -86,7 +86,7 @@ function planSkill(context: PlanContext, folder: SkillFolder, path: string): Pla
     return { item: itemOf(kind, "skipped", reason, { source: path }) };
   }
   const skillBound = realpathOf(path) ?? path;
-  const details = leftOut.length === 0 ? {} : { links_not_followed: leftOut };
+  const details = leftOut.length === 0 ? {} : { links_not_followed: leftOut.slice(0, 20) };
   const findings = files.flatMap((file) => findingsOf(context, source, file, skillBound));
   if (findings.length > 0)
     return quarantined(context, folder, { path, files, findings: [...new Set(findings)] });
@@ -125,10 +125,11 @@ function planSkill(context: PlanContext, folder: SkillFolder, path: string): Pla
 }
 
 function findingsOf(context: PlanContext, source: SourceFiles, file: SourceFile, bound: string): string[] {
-  const named = findingsIn(file.name, "strict", context);
+  const rules = { redactor: context.redactor, allowSecrets: context.deps.config.skills.allowSecrets };
+  const named = findingsIn(file.name, "strict", rules);
   const bytes = source.read(file.path, bound);
   if (!bytes.ok || bytes.value === undefined || !isUtf8(bytes.value)) return named;
-  return [...named, ...findingsIn(bytes.value.toString("utf8"), "strict", context)];
+  return [...named, ...findingsIn(bytes.value.toString("utf8"), "strict", rules)];
 }
 
 function quarantined(

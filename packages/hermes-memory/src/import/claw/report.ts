@@ -109,6 +109,7 @@ function warningsFor(
 
 function nextSteps({ request, output }: Plan, summary: Report["summary"], mode: Report["mode"]): string[] {
   if (mode === "dry-run") {
+    if (summary.migrated + summary.archived + summary.conflict === 0) return [];
     const flags = [
       ...(summary.conflict > 0 && !request.isOverwriting ? ["--overwrite"] : []),
       ...(request.withSecrets ? [] : ["--migrate-secrets"]),
