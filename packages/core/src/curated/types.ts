@@ -73,6 +73,8 @@ export type WriteOrigin =
   | "review"
   | "curator"
   | "migration"
+  /** `hermes memory import`, with the format of the notes: `import:claude-md`. */
+  | `import:${string}`
   | "approval"
   | "external";
 

@@ -8,6 +8,7 @@ export {
   type SourceReport,
   type Wanted,
 } from "./import-transcripts.ts";
+export * from "./notes/index.ts";
 export { DEFAULT_PREPARE, type PrepareOptions } from "./prepare.ts";
 export type { Place, TranscriptReader } from "./reader.ts";
 export { READERS, readerNamed } from "./readers.ts";
