@@ -12,5 +12,6 @@ export * from "./notes/index.ts";
 export { DEFAULT_PREPARE, type PrepareOptions } from "./prepare.ts";
 export type { Place, TranscriptReader } from "./reader.ts";
 export { READERS, readerNamed } from "./readers.ts";
+export { importStateDatabase, isSameFile, type StateImported, stateDatabaseAt } from "./state-db.ts";
 export { dryTarget, storeTarget } from "./target.ts";
 export { type WatchEvent, watchTranscripts } from "./watch.ts";

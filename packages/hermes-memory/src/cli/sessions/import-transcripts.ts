@@ -79,9 +79,8 @@ export async function wantedSources(
   input: CommandInput,
   context: CommandContext,
 ): Promise<readonly Wanted[] | CommandOutcome> {
-  const names = textList(input.flags.from).flatMap((text) => text.split(",").map((name) => name.trim()));
-  const paths = textList(input.flags.path).map((path) => expanded(path, context));
-  for (const path of paths) await checkReadable(path);
+  const names = namesOf(input);
+  const paths = await pathsOf(input, context);
   const isExperimental = input.flags.experimental === true;
   if (names.includes(AUTO)) return autoSources(input, context, isExperimental);
   const readers = names.map((name) => readerNamed(ALIASES[name] ?? name) ?? unknownSource(name));
@@ -93,6 +92,18 @@ export async function wantedSources(
         hint: `Export your data there, then name the file: hermes sessions import --from ${reader.source} --path FILE`,
       });
   return readers.map((reader) => ({ reader }));
+}
+
+/** The sources of --from. */
+export function namesOf({ flags }: CommandInput): string[] {
+  return textList(flags.from).flatMap((text) => text.split(",").map((name) => name.trim()));
+}
+
+/** The files and folders of --path, which must exist. */
+export async function pathsOf({ flags }: CommandInput, context: CommandContext): Promise<string[]> {
+  const paths = textList(flags.path).map((path) => expanded(path, context));
+  for (const path of paths) await checkReadable(path);
+  return paths;
 }
 
 /** Other names for a source, as people say them. */
@@ -201,7 +212,7 @@ async function checkReadable(path: string): Promise<void> {
   }
 }
 
-function importLock(context: CommandContext): Disposable {
+export function importLock(context: CommandContext): Disposable {
   const path = `${databasePath(context)}.import.lock`;
   const held = holdFileLock(path);
   if (held.ok) return held.value;
@@ -228,7 +239,7 @@ function prepareOptions({ flags }: CommandInput): PrepareOptions {
   };
 }
 
-function filtersOf({ flags }: CommandInput): Filters {
+export function filtersOf({ flags }: CommandInput): Filters {
   return {
     since: momentOf("since", flags.since),
     until: momentOf("until", flags.until),
