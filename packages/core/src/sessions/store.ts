@@ -642,6 +642,8 @@ export type ImportOutcome = {
   readonly skipped: readonly { readonly id: string; readonly reason: string }[];
   /** Titles that got a number because they were taken, or were cut because they were too long. */
   readonly renamed: readonly { readonly id: string; readonly title: string | null }[];
+  /** With `extend`: sessions that were stored already. `messages` were added to `sessions` of them; the others had nothing new. */
+  readonly extended?: { readonly sessions: number; readonly messages: number; readonly unchanged: number };
 };
 
 export type ErasedSessions = {
@@ -687,10 +689,13 @@ export interface StoreMaintenance {
       readonly onLoss?: (loss: ExportLoss) => void;
     },
   ): AsyncIterable<ExportedSession & { readonly last_active: number }>;
-  /** One transaction per session. An existing session is left unchanged. */
+  /**
+   * One transaction per session. An existing session is left unchanged. With `extend`, it gets the messages that were added to the other
+   * copy since, if it was not changed here; otherwise it is in `skipped`. Inactive messages must then be in the export.
+   */
   importSessions(
     sessions: AsyncIterable<ExportedSession> | Iterable<ExportedSession>,
-    work?: LongWork,
+    work?: LongWork & { readonly extend?: boolean },
   ): Promise<ImportOutcome>;
 
   // Pruning

@@ -73,6 +73,12 @@ export const GROUPS: readonly Group[] = [
     load: async () => (await import("./sessions/commands.ts")).sessionsCommands,
   },
   {
+    name: "export",
+    summary: "write conversations and memory to files that people and other programs read",
+    isCommand: true,
+    load: async () => (await import("./single-commands.ts")).exportCommands,
+  },
+  {
     name: "claw",
     summary: "move in from OpenClaw: memory, identity, skills, settings and conversations",
     load: async () => (await import("./claw/commands.ts")).clawCommands,

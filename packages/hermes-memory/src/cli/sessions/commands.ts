@@ -199,6 +199,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "hermes sessions import --from auto",
       "hermes sessions import --from claude-code,codex --since 30d --dry-run",
       "hermes sessions import --from chatgpt --path ~/Downloads/export.zip",
+      "hermes sessions import --from hermes --path ~/.hermes/profiles/work",
       "hermes sessions import --from claude-code --watch",
       "hermes sessions import backup.jsonl",
     ],

@@ -80,9 +80,8 @@ export async function wantedSources(
   input: CommandInput,
   context: CommandContext,
 ): Promise<readonly Wanted[] | CommandOutcome> {
-  const names = textList(input.flags.from).flatMap((text) => text.split(",").map((name) => name.trim()));
-  const paths = textList(input.flags.path).map((path) => expanded(path, context));
-  for (const path of paths) await checkReadable(path);
+  const names = namesOf(input);
+  const paths = await pathsOf(input, context);
   const isExperimental = input.flags.experimental === true;
   if (names.includes(AUTO)) return autoSources(input, context, isExperimental);
   const readers = names.map((name) => readerNamed(ALIASES[name] ?? name) ?? unknownSource(name));
@@ -94,6 +93,18 @@ export async function wantedSources(
         hint: `Export your data there, then name the file: hermes sessions import --from ${reader.source} --path FILE`,
       });
   return readers.map((reader) => ({ reader }));
+}
+
+/** The sources of --from. */
+export function namesOf({ flags }: CommandInput): string[] {
+  return textList(flags.from).flatMap((text) => text.split(",").map((name) => name.trim()));
+}
+
+/** The files and folders of --path, which must exist. */
+export async function pathsOf({ flags }: CommandInput, context: CommandContext): Promise<string[]> {
+  const paths = textList(flags.path).map((path) => expanded(path, context));
+  for (const path of paths) await checkReadable(path);
+  return paths;
 }
 
 /** Other names for a source, as people say them. */
@@ -209,7 +220,7 @@ export function holdImportLock(context: CommandContext): ReturnType<typeof holdF
   return holdFileLock(`${databasePath(context)}.import.lock`);
 }
 
-function importLock(context: CommandContext): Disposable {
+export function importLock(context: CommandContext): Disposable {
   const held = holdImportLock(context);
   if (held.ok) return held.value;
   throw new CommandFailure("Another import into this home is running.", {
@@ -242,7 +253,7 @@ function prepareOptions({ flags }: CommandInput): PrepareOptions {
   };
 }
 
-function filtersOf({ flags }: CommandInput): Filters {
+export function filtersOf({ flags }: CommandInput): Filters {
   return {
     since: momentOf("since", flags.since),
     until: momentOf("until", flags.until),

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { describeCause, HermesError, parseOutsideJson } from "@hermes-memory/core/internal/lib";
 import type { ExportedSession, ImportOutcome } from "@hermes-memory/core/internal/sessions";
 import { z } from "zod";
-import { READERS, readerOf, sampleOf, type TranscriptReader } from "../../import/index.ts";
+import { READERS, readerOf, sampleOf, stateDatabaseAt, type TranscriptReader } from "../../import/index.ts";
 import {
   type CommandBody,
   type CommandContext,
@@ -13,6 +13,7 @@ import {
   type CommandOutcome,
 } from "../command.ts";
 import { counted, printable } from "../printing.ts";
+import { databasesOf, importDatabases } from "./import-state-db.ts";
 import { importFrom, wantedSources } from "./import-transcripts.ts";
 import { type Line, LineTooLong, linesOf, lineText, untilAborted } from "./input-lines.ts";
 import { progressDisplay } from "./progress.ts";
@@ -29,10 +30,14 @@ export const importSessions: CommandBody = async (input, context) => {
         exitCode: 2,
         hint: `Name the file with --path: hermes sessions import --from SOURCE --path ${printable(name)}`,
       });
+    const databases = await databasesOf(input, context);
+    if (databases.length > 0) return importDatabases(databases, input, context);
     const wanted = await wantedSources(input, context);
     return "json" in wanted ? wanted : importFrom(input, context, wanted);
   }
   if (name === undefined) throw nothingNamed();
+  const database = name === "-" ? undefined : await stateDatabaseAt(resolve(name)).catch(() => undefined);
+  if (database !== undefined) return importDatabases([database], input, context);
   const reader = name === "-" ? undefined : await transcriptReaderOf(name);
   if (reader !== undefined) return importFrom(input, context, [{ reader, paths: [resolve(name)] }]);
   return importExport(name, input, context);

@@ -18,12 +18,13 @@ const TAB_COLUMNS = 4;
 
 type Open = { text: string; priority: number; readonly indent: number; readonly isBullet: boolean };
 
-export function smartEntries(markdown: string): IncomingEntry[] {
+/** `fileName`: headings that only name the file, which are no part of an entry. */
+export function smartEntries(markdown: string, fileName: RegExp = FILE_NAME): IncomingEntry[] {
   const text = normalizeNewlines(markdown)
     .replace(/^\ufeff/, "")
     .replace(FRONT_MATTER, "");
   if (text.includes(ENTRY_DELIMITER)) return distinct(parseEntries(text).map((entry) => withMarks(entry)));
-  const reader = new NotesReader();
+  const reader = new NotesReader(fileName);
   let fence: string | undefined;
   for (const line of withoutComments(text).split("\n")) {
     const mark = FENCE.exec(line)?.[1];
@@ -47,6 +48,11 @@ class NotesReader {
   /** The open bullets, outermost first. */
   #bullets: { readonly indent: number; readonly text: string }[] = [];
   #open: Open | undefined;
+  readonly #fileName: RegExp;
+
+  constructor(fileName: RegExp) {
+    this.#fileName = fileName;
+  }
 
   /** A line of a fenced block belongs to the entry before it. */
   verbatim(line: string): void {
@@ -113,7 +119,7 @@ class NotesReader {
   #close(): void {
     if (this.#open === undefined) return;
     const entry = withMarks(this.#open.text);
-    const named = this.#headings.map(({ text }) => text).filter((text) => !FILE_NAME.test(text));
+    const named = this.#headings.map(({ text }) => text).filter((text) => !this.#fileName.test(text));
     const prefix = named.length === 0 ? "" : `${named.join(" > ")}: `;
     if (entry.text !== "") this.#done.push({ ...entry, text: prefix + entry.text });
     this.#open = undefined;

@@ -41,7 +41,7 @@ export async function openSource(path: string, told: Pick<Reading, "signal">): P
   }
 }
 
-type Opening = {
+export type Opening = {
   readonly address: string;
   /** What the files looked like, where SQLite was told that nobody changes them. */
   readonly unchanged?: { readonly path: string; readonly looks: string };
@@ -49,7 +49,8 @@ type Opening = {
   readonly copy?: string;
 };
 
-async function howToOpen(path: string): Promise<Opening> {
+/** How a database can be opened without a file being created beside it. The caller deletes `copy`. */
+export async function howToOpen(path: string): Promise<Opening> {
   const header = Buffer.alloc(HEADER_BYTES);
   {
     await using file = await open(path, "r");
@@ -166,7 +167,8 @@ function withNumbers(row: Record<string, unknown>): Json {
   return result;
 }
 
-function looksOf(path: string): string {
+/** Differs when another program changed the database. */
+export function looksOf(path: string): string {
   const file = statSync(path, { throwIfNoEntry: false });
   const wal = statSync(`${path}-wal`, { throwIfNoEntry: false });
   return `${file?.size} ${file?.mtimeMs} ${(wal?.size ?? 0) > 0}`;
