@@ -1,4 +1,4 @@
-import { readFileSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
@@ -260,5 +260,13 @@ describe("hermes memory import", () => {
     const home = tempDirectory();
     expect(await run(home)).toMatchObject({ code: 2, json: { kind: "usage" } });
     expect(await run(home, "--from", "claude-mem")).toMatchObject({ code: 2 });
+    mkdirSync(join(home, ".gemini"));
+    writeFileSync(join(home, ".gemini", "GEMINI.md"), "- from its place\n");
+    expect(await run(home)).toMatchObject({
+      code: 2,
+      json: { found: expect.arrayContaining([join(home, ".gemini", "GEMINI.md")]) },
+    });
+    await run(home, "--from", "gemini-md", "--yes");
+    expect(stored(home)).toEqual(["from its place"]);
   });
 });

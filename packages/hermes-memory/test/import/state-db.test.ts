@@ -121,7 +121,7 @@ describe("hermes sessions import --from hermes --path HOME", () => {
     const first = await importInto(home, path);
     expect(first?.imported).toBeGreaterThan(0);
     expect(treeOf(join(path, ".."))).toEqual(before);
-    spawnSync("python3", [referenceReplay30, "replay", path, "--keep"]);
+    expect(spawnSync("python3", [referenceReplay30, "replay", path, "--keep"]).status).toBe(0);
     expect((await importInto(home, path))?.skipped).toEqual([]);
   });
 
