@@ -83,6 +83,8 @@ export type Reading = {
   readonly unknown: (type: string) => void;
   /** A place that could not be read although other parts of the unit could. */
   readonly unreadable: (path: string, reason: string) => void;
+  /** The file holds a tag with which the user keeps it out of every index, if only in a record that becomes no message. The functions of kit/ call it. */
+  readonly optedOut?: () => void;
   /** True when this session was imported with the same mark before: the reader then need not read its messages. */
   readonly isUnchanged: (nativeId: string, mark: string) => boolean;
   /** The native id of an already imported session of this source, other than `except`, whose first message has this id. */
