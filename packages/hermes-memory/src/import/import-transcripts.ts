@@ -282,7 +282,7 @@ class ImportRun {
   }
 
   #reading({ reader, unit }: Work): Reading {
-    const { signal, prepare } = this.#deps;
+    const { signal, prepare, place } = this.#deps;
     const idOf = (nativeId: string): string => sessionIdOf(reader.source, nativeId);
     const told = newFindings();
     this.#told = told;
@@ -290,6 +290,7 @@ class ImportRun {
     return {
       signal,
       options: prepare,
+      env: place.env,
       advanced: (bytes) => {
         this.#bytes += bytes;
         this.#progress(reader.source);
@@ -393,8 +394,9 @@ class ImportRun {
 
   /** Another version of the reader, or other options, would give other rows. */
   #parserOf({ version }: TranscriptReader): string {
-    const { tools, redact, includeBranches, includeReasoning, includeSystem } = this.#deps.prepare;
-    const flags = [includeBranches, includeReasoning, includeSystem]
+    const { tools, redact, includeBranches, includeReasoning, includeSystem, includeMemoryDisabled } =
+      this.#deps.prepare;
+    const flags = [includeBranches, includeReasoning, includeSystem, includeMemoryDisabled]
       .map((flag) => (flag ? "1" : "0"))
       .join("");
     return `${version} ${tools} ${redact} ${flags}`;

@@ -63,6 +63,8 @@ export type ReadOptions = {
   readonly includeBranches: boolean;
   readonly includeReasoning: boolean;
   readonly includeSystem: boolean;
+  /** Codex threads for which the user has turned memory off there. */
+  readonly includeMemoryDisabled?: boolean | undefined;
   /** How much of tool calls and results is kept. The engine cuts; a reader needs to know only where results are hard to tell from prose. */
   readonly tools: "full" | "brief" | "none";
   /** For messengers: the user's own name or id, that of the bot to read as the assistant, and the only chat to read. */
@@ -75,6 +77,8 @@ export type ReadOptions = {
 export type Reading = {
   readonly signal: AbortSignal;
   readonly options: ReadOptions;
+  /** Variables of the environment that move files of a product. */
+  readonly env?: Place["env"];
   /** Bytes read so far, for the progress line. The functions of kit/ call it. */
   readonly advanced: (bytes: number) => void;
   /** A record that cannot be read. `line` counts from 1; for a database the number of the row or 0. */
