@@ -1,11 +1,14 @@
 // Which product wrote a file, by its content and not by its place.
-import { open, stat } from "node:fs/promises";
+import { type FileHandle, open, stat } from "node:fs/promises";
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import { jsonOf } from "./kit/values.ts";
 import { filesBelow } from "./kit/walk.ts";
 import type { Sample, TranscriptReader } from "./reader.ts";
 
 const HEAD_BYTES = 64 * 1024;
+/** The first line of a Codex file holds all instructions of the agent. */
+const FIRST_LINE_BYTES = 4 * 1024 ** 2;
+const NEWLINE = 0x0a;
 /** Of a folder. */
 const SAMPLED_FILES = 200;
 
@@ -44,5 +47,13 @@ export async function sampleOf(path: string): Promise<Sample> {
     const value = jsonOf(line);
     if (isRecord(value) || Array.isArray(value)) return { path, head, first: value };
   }
-  return { path, head, first: undefined };
+  const isOneLine = bytesRead === HEAD_BYTES && !head.includes(NEWLINE);
+  return { path, head, first: isOneLine ? await longFirstLine(file) : undefined };
+}
+
+async function longFirstLine(file: FileHandle): Promise<unknown> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(FIRST_LINE_BYTES), 0, FIRST_LINE_BYTES, 0);
+  const end = buffer.subarray(0, bytesRead).indexOf(NEWLINE);
+  const value = end < 0 ? undefined : jsonOf(new TextDecoder().decode(buffer.subarray(0, end)));
+  return isRecord(value) ? value : undefined;
 }

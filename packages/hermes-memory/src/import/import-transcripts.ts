@@ -123,6 +123,8 @@ class ImportRun {
   #isLinkNeeded = false;
   /** What the reader of the current file told. It counts once, also if the file is begun again. */
   #told = newFindings();
+  /** Whether the current file holds a tag that keeps it out. */
+  #isOptedOut = false;
 
   constructor(filters: Filters, deps: ImportDeps, known: KnownTranscripts) {
     this.#filters = filters;
@@ -226,6 +228,7 @@ class ImportRun {
     const longer = new Set<string>();
     const close = async (writer: SessionWriter): Promise<void> => {
       writers.delete(writer.facts.nativeId);
+      if (this.#isOptedOut) writer.withdraw("opted out");
       const outcome = await writer.finish();
       this.#note(reader.source, outcome);
       if (outcome.kind === "longer") longer.add(outcome.id);
@@ -274,18 +277,20 @@ class ImportRun {
       now: now() / 1000,
       wasStored: (id) => this.#filters.force !== true && sessions.includes(id),
       isPreferred: (id) => preferred.has(id),
-      leftOut: (known, times) => leftOut(this.#filters, known, times),
+      leftOut: (known, times) => leftOut(this.#filters, { ...known, path: unit.path }, times),
     });
   }
 
   #reading({ reader, unit }: Work): Reading {
-    const { signal, prepare } = this.#deps;
+    const { signal, prepare, place } = this.#deps;
     const idOf = (nativeId: string): string => sessionIdOf(reader.source, nativeId);
     const told = newFindings();
     this.#told = told;
+    this.#isOptedOut = false;
     return {
       signal,
       options: prepare,
+      env: place.env,
       advanced: (bytes) => {
         this.#bytes += bytes;
         this.#progress(reader.source);
@@ -297,6 +302,9 @@ class ImportRun {
       },
       unknown: (type) => count(told.unknownTypes, type.slice(0, 100), LISTED_TYPES),
       unreadable: (path, reason) => addError(told, path, reason),
+      optedOut: () => {
+        this.#isOptedOut = true;
+      },
       isUnchanged: (nativeId, mark) => {
         const origin = this.#known.originOf(idOf(nativeId));
         const isSame =
@@ -386,8 +394,9 @@ class ImportRun {
 
   /** Another version of the reader, or other options, would give other rows. */
   #parserOf({ version }: TranscriptReader): string {
-    const { tools, redact, includeBranches, includeReasoning, includeSystem } = this.#deps.prepare;
-    const flags = [includeBranches, includeReasoning, includeSystem]
+    const { tools, redact, includeBranches, includeReasoning, includeSystem, includeMemoryDisabled } =
+      this.#deps.prepare;
+    const flags = [includeBranches, includeReasoning, includeSystem, includeMemoryDisabled]
       .map((flag) => (flag ? "1" : "0"))
       .join("");
     return `${version} ${tools} ${redact} ${flags}`;
@@ -437,15 +446,15 @@ async function messageIdsOf(target: ImportTarget, session: string): Promise<Read
   }
 }
 
-/** Where memory tools run agents on other conversations. */
-const MEMORY_TOOLS = /[/\\]observer-sessions(?:[/\\]|$)/;
+/** Where memory tools run agents on other conversations. Products that name folders after it write a `-` for each separator. */
+const MEMORY_TOOLS = /[/\\]observer-sessions(?:[/\\]|$)|claude-mem-observer-sessions[/\\]/;
 
 function leftOut(
   { since, until, project, includeSubagents = true }: Filters,
-  facts: SessionFacts,
+  facts: SessionFacts & { readonly path: string },
   { first, last }: { readonly first: number; readonly last?: number },
 ): string | undefined {
-  if (facts.cwd !== undefined && MEMORY_TOOLS.test(facts.cwd)) return "written by a memory tool";
+  if (MEMORY_TOOLS.test(facts.cwd ?? "") || MEMORY_TOOLS.test(facts.path)) return "written by a memory tool";
   if (!includeSubagents && facts.visibility === "subagent") return "subagent";
   if (since !== undefined && last !== undefined && last < since) return "before --since";
   if (until !== undefined && first > until) return "after --until";

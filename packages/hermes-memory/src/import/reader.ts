@@ -63,6 +63,8 @@ export type ReadOptions = {
   readonly includeBranches: boolean;
   readonly includeReasoning: boolean;
   readonly includeSystem: boolean;
+  /** Codex threads for which the user has turned memory off there. */
+  readonly includeMemoryDisabled?: boolean | undefined;
   /** How much of tool calls and results is kept. The engine cuts; a reader needs to know only where results are hard to tell from prose. */
   readonly tools: "full" | "brief" | "none";
   /** For messengers: the user's own name or id, that of the bot to read as the assistant, and the only chat to read. */
@@ -75,6 +77,8 @@ export type ReadOptions = {
 export type Reading = {
   readonly signal: AbortSignal;
   readonly options: ReadOptions;
+  /** Variables of the environment that move files of a product. */
+  readonly env?: Place["env"];
   /** Bytes read so far, for the progress line. The functions of kit/ call it. */
   readonly advanced: (bytes: number) => void;
   /** A record that cannot be read. `line` counts from 1; for a database the number of the row or 0. */
@@ -83,6 +87,8 @@ export type Reading = {
   readonly unknown: (type: string) => void;
   /** A place that could not be read although other parts of the unit could. */
   readonly unreadable: (path: string, reason: string) => void;
+  /** The file holds a tag with which the user keeps it out of every index, if only in a record that becomes no message. The functions of kit/ call it. */
+  readonly optedOut?: () => void;
   /** True when this session was imported with the same mark before: the reader then need not read its messages. */
   readonly isUnchanged: (nativeId: string, mark: string) => boolean;
   /** The native id of an already imported session of this source, other than `except`, whose first message has this id. */

@@ -9,7 +9,7 @@ import type {
   TranscriptRow,
   TranscriptWrite,
 } from "@hermes-memory/core/internal/sessions";
-import { isOptedOut, strippedUserText } from "./injected.ts";
+import { isOfMemoryTool, isOptedOut, strippedUserText } from "./injected.ts";
 import type { KnownTranscripts } from "./known-transcripts.ts";
 import { madeId, type PrepareOptions, prepared, sessionIdOf } from "./prepare.ts";
 import type { SessionFacts, TranscriptMessage, TranscriptReader, Usage } from "./reader.ts";
@@ -134,6 +134,8 @@ export class SessionWriter {
   async add(message: TranscriptMessage): Promise<void> {
     if (this.#skipped !== undefined) return;
     if (isOptedOut(message.text)) return this.withdraw("opted out");
+    if (!this.#hasUserText && message.role === "user" && isOfMemoryTool(message.text))
+      return this.withdraw("written by a memory tool");
     const ordinal = this.#ordinal;
     this.#ordinal += 1;
     const id = this.#freeId(message.id ?? madeId(ordinal, message));

@@ -179,6 +179,10 @@ export const sessionsCommands: readonly CommandSpec[] = [
       },
       "include-reasoning": { kind: "boolean", summary: "keep the thinking of models" },
       "include-system": { kind: "boolean", summary: "keep system messages" },
+      "include-memory-disabled": {
+        kind: "boolean",
+        summary: "Codex: threads with memory turned off there, too",
+      },
       "no-subagents": { kind: "boolean", summary: "leave out what subagents said" },
       "no-branches": { kind: "boolean", summary: "leave out branches that were abandoned" },
       experimental: { kind: "boolean", summary: "with --from auto: formats that are known less well, too" },

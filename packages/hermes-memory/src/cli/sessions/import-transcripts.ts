@@ -247,6 +247,7 @@ function prepareOptions({ flags }: CommandInput): PrepareOptions {
     includeBranches: flags["no-branches"] !== true,
     includeReasoning: flags["include-reasoning"] === true,
     includeSystem: flags["include-system"] === true,
+    includeMemoryDisabled: flags["include-memory-disabled"] === true,
     me: textFlag(flags.me),
     assistant: textFlag(flags.assistant),
     chat: textFlag(flags.chat),

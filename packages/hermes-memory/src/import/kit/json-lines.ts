@@ -1,5 +1,6 @@
 // Records of a file with one JSON object per line, which may be compressed (`.zst`). Bad lines are reported and left out.
 import { ByteLines, isRecord } from "@hermes-memory/core/internal/lib";
+import { isOptedOut } from "../injected.ts";
 import type { Reading } from "../reader.ts";
 import { fileChunks } from "./chunks.ts";
 
@@ -7,13 +8,14 @@ const MAX_LINE_BYTES = 64 * 1024 ** 2;
 const RETURN = 0x0d;
 
 export type JsonLine = { readonly line: number; readonly value: Record<string, unknown> };
-type Told = Pick<Reading, "signal" | "malformed" | "advanced">;
+type Told = Pick<Reading, "signal" | "malformed" | "advanced" | "optedOut">;
 
 /** Objects of a JSON lines file, up to the size the file has when it is opened. A last line still being written is left out. */
 export async function* jsonLines(path: string, told: Told): AsyncGenerator<JsonLine> {
   for await (const { line, text, isLast } of textLines(path, told)) {
     if (text.trim() === "") continue;
     const value = parsed(text);
+    if (told.optedOut !== undefined && isOptedOut(text)) told.optedOut();
     if (isRecord(value)) yield { line, value };
     else if (value !== undefined) told.malformed(line, "not a JSON object");
     else if (!isLast) told.malformed(line, "not valid JSON");

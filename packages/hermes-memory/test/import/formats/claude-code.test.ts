@@ -214,6 +214,32 @@ it("gives a late line of an answer an id of its own", async () => {
   expect(idsOf(await read())).toEqual(["m1", "u1", "a2"]);
 });
 
+it("counts the tokens of an answer once, also when a line of it comes late", async () => {
+  const line = (uuid: string, parent: string | null, text: string, output: number): object =>
+    record("assistant", uuid, parent, {
+      id: "m1",
+      content: [{ type: "text", text }],
+      usage: { input_tokens: 10, output_tokens: output },
+    });
+  await write("s", [line("a1", null, "first", 5), user("u1", "a1", "wait"), line("a2", "u1", "late", 9)]);
+  const usages = (await read()).sessions[0]?.messages.flatMap(({ usage }) => usage ?? []);
+  expect(usages).toMatchObject([
+    { inputTokens: 10, outputTokens: 5 },
+    { inputTokens: 0, outputTokens: 4 },
+  ]);
+});
+
+it.each([
+  "<memory-context>\nlikes tabs\n</memory-context>\nFix the build",
+  "<relevant_memories>likes tabs</relevant_memories>\n\nFix the build",
+])("takes no injected text as the title: %j", async (prompt) => {
+  await write("s", [
+    user("u0", null, "<task-notification>build done</task-notification>"),
+    user("u1", "u0", prompt),
+  ]);
+  expect((await read()).sessions[0]?.facts.title).toBe("Fix the build");
+});
+
 it("gives thoughts only when they are asked for", async () => {
   const thought = { type: "thinking", thinking: "hm" };
   await write("s", [user("u1", null, "one"), answer("a1", "u1", "m1", [thought])]);

@@ -1,10 +1,13 @@
 import { appendFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { zstdCompressSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { codex } from "../../../src/import/formats/codex.ts";
 import { readHome } from "../read-fixture.ts";
+import { plainReading } from "./plain-reading.ts";
+import { eventsOf } from "./reading.ts";
 
 const THREAD = "0199a000-0001-7000-8000-000000000001";
 const OTHER = "0199a000-0002-7000-8000-000000000002";
@@ -28,6 +31,13 @@ async function save(thread: string, text: string, folder = DAY, packed = false):
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, packed ? zstdCompressSync(Buffer.from(text)) : text);
   return path;
+}
+async function saveThreads(folder: string, title: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const db = new DatabaseSync(join(folder, "state_5.sqlite"));
+  db.exec("CREATE TABLE threads (id TEXT, title TEXT)");
+  db.prepare("INSERT INTO threads VALUES (?, ?)").run(THREAD, title);
+  db.close();
 }
 
 describe("Codex transcripts", () => {
@@ -113,6 +123,34 @@ describe("Codex transcripts", () => {
         record("session_meta", { ...meta, memory_mode: "disabled" }),
     );
     expect((await readHome(codex, home)).sessions[0]?.skipped).toBe("memory disabled by the user");
+  });
+
+  it("with memory turned off are read when asked for", async () => {
+    await save(
+      THREAD,
+      record("session_meta", { id: THREAD, memory_mode: "disabled" }) + message("user", "hi"),
+    );
+    const events = await eventsOf(codex, join(home, ".codex"), {
+      options: { ...plainReading().options, includeMemoryDisabled: true },
+    });
+    expect(events.map(({ kind }) => kind)).toEqual(["session", "message"]);
+  });
+
+  it("have their titles in the database that a variable or a setting moves, else in the one beside them", async () => {
+    await save(THREAD, record("session_meta", { id: THREAD }) + message("user", "hello"));
+    const titleWith = async (env: Readonly<Record<string, string>>): Promise<unknown> => {
+      const [first] = await eventsOf(codex, join(home, ".codex"), { env });
+      return first?.kind === "session" ? first.facts.title : undefined;
+    };
+    await saveThreads(join(home, ".codex"), "beside");
+    await saveThreads(join(home, "set"), "by the setting");
+    await saveThreads(join(home, "named"), "by the variable");
+    expect(await titleWith({})).toBe("beside");
+    await writeFile(join(home, ".codex", "config.toml"), `sqlite_home = "${join(home, "set")}"\n`);
+    expect(await titleWith({})).toBe("by the setting");
+    expect(await titleWith({ CODEX_SQLITE_HOME: join(home, "named") })).toBe("by the variable");
+    await writeFile(join(home, ".codex", "config.toml"), 'sqlite_home = "/nowhere/at/all"\n');
+    expect(await titleWith({})).toBe("beside");
   });
 
   it("roll back no more turns than there are", async () => {

@@ -55,8 +55,17 @@ export class AssistantMessage {
     this.#blocks.push(block);
   }
 
-  /** Undefined when it has nothing to keep, such as thoughts that were not asked for. */
-  finished(withReasoning: boolean, unknown: (type: string) => void): TranscriptMessage | undefined {
+  /** What the whole answer cost so far: its lines repeat the numbers and let them grow. */
+  get usage(): Usage | undefined {
+    return this.#usage === undefined ? undefined : usageOf(this.#usage);
+  }
+
+  /** Undefined when it has nothing to keep, such as thoughts that were not asked for. `counted`: what earlier lines of the same answer gave. */
+  finished(
+    withReasoning: boolean,
+    unknown: (type: string) => void,
+    counted: Usage | undefined,
+  ): TranscriptMessage | undefined {
     const { text, reasoning, toolCalls } = blocksOf(this.#blocks, unknown);
     if (text === "" && toolCalls.length === 0 && !(withReasoning && reasoning !== undefined))
       return undefined;
@@ -70,7 +79,7 @@ export class AssistantMessage {
       reasoning: withReasoning ? reasoning : undefined,
       finishReason: this.#finishReason,
       model: this.#model,
-      usage: this.#usage === undefined ? undefined : usageOf(this.#usage),
+      usage: withoutCounted(this.usage, counted),
     };
   }
 }
@@ -101,5 +110,16 @@ function usageOf(usage: Json): Usage {
     outputTokens: numberOf(usage.output_tokens),
     cacheReadTokens: numberOf(usage.cache_read_input_tokens),
     cacheWriteTokens: numberOf(usage.cache_creation_input_tokens),
+  };
+}
+
+function withoutCounted(usage: Usage | undefined, counted: Usage | undefined): Usage | undefined {
+  if (usage === undefined || counted === undefined) return usage;
+  const rest = (key: keyof Usage): number => Math.max(0, (usage[key] ?? 0) - (counted[key] ?? 0));
+  return {
+    inputTokens: rest("inputTokens"),
+    outputTokens: rest("outputTokens"),
+    cacheReadTokens: rest("cacheReadTokens"),
+    cacheWriteTokens: rest("cacheWriteTokens"),
   };
 }

@@ -1,8 +1,9 @@
 // From the records of one Claude Code file to sessions and messages.
 import { basename, dirname, join } from "node:path";
+import { strippedUserText } from "../../injected.ts";
 import { blocksOf } from "../../kit/blocks.ts";
 import { type Json, recordOf, textOf, timeOf } from "../../kit/values.ts";
-import type { Reading, SessionFacts, TranscriptEvent, TranscriptMessage } from "../../reader.ts";
+import type { Reading, SessionFacts, TranscriptEvent, TranscriptMessage, Usage } from "../../reader.ts";
 import { AssistantMessage, blockList } from "./assistant-message.ts";
 import { RecordTree } from "./branches.ts";
 import { Copies } from "./copies.ts";
@@ -45,8 +46,8 @@ class Session {
   /** The answer whose lines are being read. Results of its first tools may stand before its last lines. */
   answer: AssistantMessage | undefined;
   readonly behindAnswer: Found[] = [];
-  /** Ids of finished answers; a line that comes too late for its answer becomes a message of its own. */
-  readonly answers = new Set<string>();
+  /** Finished answers and what they cost; a line that comes too late for its answer becomes a message of its own. */
+  readonly answers = new Map<string, Usage | undefined>();
   readonly titles: Partial<
     Record<"custom" | "notes" | "ai" | "summary" | "otherSummary" | "prompt" | "command", string | undefined>
   > = {};
@@ -218,8 +219,10 @@ export class Transcript {
   #endAnswer(session: Session): void {
     const { answer } = session;
     session.answer = undefined;
-    if (answer?.shared !== undefined) session.answers.add(answer.shared);
-    const message = answer?.finished(this.#reading.options.includeReasoning, this.#reading.unknown);
+    const counted = session.answers.get(answer?.shared ?? "");
+    const message = answer?.finished(this.#reading.options.includeReasoning, this.#reading.unknown, counted);
+    if (answer?.shared !== undefined)
+      session.answers.set(answer.shared, message === undefined ? counted : (answer.usage ?? counted));
     if (answer !== undefined && message !== undefined) {
       session.facts.model = message.model ?? session.facts.model;
       this.#give(session, { message, original: message.id, records: answer.records });
@@ -283,7 +286,7 @@ export class Transcript {
     const original = textOf(recordOf(record.forkedFrom)?.messageUuid) ?? message.id;
     if (!this.#give(session, { message, original, records: uuid === undefined ? [] : [uuid] })) return;
     const kind = /^\/\S/.test(message.text) ? "command" : "prompt";
-    session.titles[kind] ??= titleFrom(message.text);
+    session.titles[kind] ??= titleFrom(strippedUserText(message.text));
     this.#renamed(message.text);
   }
 

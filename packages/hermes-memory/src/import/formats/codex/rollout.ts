@@ -87,7 +87,8 @@ export class CodexRollout {
     if (this.#nativeId === undefined) return;
     const facts = { nativeId: this.#nativeId, usage: this.#usage };
     if (this.#usage !== undefined) yield { kind: "session", facts };
-    if (this.#isMemoryDisabled) yield this.#skip("memory disabled by the user");
+    if (this.#isMemoryDisabled && this.#reading.options.includeMemoryDisabled !== true)
+      yield this.#skip("memory disabled by the user");
   }
 
   /** Until September 2025: a header, then bare items, without times. */

@@ -18,7 +18,7 @@ let last: { readonly stamp: string; readonly threads: CodexThreads } | undefined
 
 export async function codexThreads(home: string, reading: Reading): Promise<CodexThreads> {
   const list = join(home, "session_index.jsonl");
-  const database = await stateDatabase(home);
+  const database = await stateDatabase(home, textOf(reading.env?.CODEX_SQLITE_HOME));
   const files = [list, ...(database === undefined ? [] : databaseStamps(database))];
   const stamp = [home, ...(await Promise.all(files.map(stampOf)))].join(" ");
   if (last?.stamp === stamp) return last.threads;
@@ -61,15 +61,19 @@ async function readDatabase(
   }
 }
 
-/** The database with the highest number; the setting `sqlite_home` moves it. */
-async function stateDatabase(home: string): Promise<string | undefined> {
+/** The database with the highest number. A variable or the setting `sqlite_home` moves it; a copied home has it beside the transcripts. */
+async function stateDatabase(home: string, named: string | undefined): Promise<string | undefined> {
   const config = await readFile(join(home, "config.toml"), "utf8").catch(() => "");
   // Settings of the whole program stand before the first table.
   const moved = /^\s*sqlite_home\s*=\s*["']([^"'\n]+)["']/m.exec(config.split(/^\s*\[/m)[0] ?? "")?.[1];
-  const folder = moved === undefined ? home : resolve(home, moved);
-  const names = await readdir(folder).catch(() => []);
-  const numbers = names.flatMap((name) => /^state_(\d+)\.sqlite$/.exec(name)?.[1] ?? []).map(Number);
-  return numbers.length === 0 ? undefined : join(folder, `state_${Math.max(...numbers)}.sqlite`);
+  for (const folder of [named, moved, "."]) {
+    if (folder === undefined) continue;
+    const place = resolve(home, folder);
+    const names = await readdir(place).catch(() => []); // settings may name a folder of another machine
+    const numbers = names.flatMap((name) => /^state_(\d+)\.sqlite$/.exec(name)?.[1] ?? []).map(Number);
+    if (numbers.length > 0) return join(place, `state_${Math.max(...numbers)}.sqlite`);
+  }
+  return undefined;
 }
 
 async function stampOf(path: string): Promise<string> {
