@@ -221,6 +221,7 @@ function transcriptRecords(): TranscriptRecords {
     writeTranscript: notForOneUser("writeTranscript"),
     linkTranscripts: notForOneUser("linkTranscripts"),
     findTranscriptMessage: notForOneUser("findTranscriptMessage"),
+    listNotedTranscripts: notForOneUser("listNotedTranscripts"),
     listProvenance: notForOneUser("listProvenance"),
   };
 }

@@ -572,6 +572,8 @@ export interface TranscriptRecords {
   linkTranscripts(continuations: readonly TranscriptLink[]): Promise<number>;
   /** Which of these imported sessions has the message with this native id; undefined if none. */
   findTranscriptMessage(ids: readonly string[], platformMessageId: string): Promise<string | undefined>;
+  /** Ids of the sessions in the notes that the importer keeps under keys that begin so. Those that are not stored any more were deleted. */
+  listNotedTranscripts(keyPrefix: string): Promise<string[]>;
   /** Where imported messages come from. Others are left out. */
   listProvenance(
     messageIds: readonly number[],

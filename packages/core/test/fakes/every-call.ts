@@ -71,6 +71,7 @@ export const READS = {
   listTranscripts: (store) => store.listTranscripts(),
   listTranscriptRows: (store, { session }) => store.listTranscriptRows(session, { after: 0, limit: 10 }),
   findTranscriptMessage: (store, { session }) => store.findTranscriptMessage([session], "m1"),
+  listNotedTranscripts: (store) => store.listNotedTranscripts("import:codex:"),
   listProvenance: (store, { message }) => store.listProvenance([message]),
   listPrunable: (store) => store.listPrunable(),
   checkHealth: (store) => store.checkHealth(),
@@ -171,6 +172,7 @@ export const NOT_FOR_ONE_USER: Readonly<Partial<Record<keyof SessionStore, strin
   writeTranscript: "the owner of the home imports",
   linkTranscripts: "the owner of the home imports",
   findTranscriptMessage: "the owner of the home imports",
+  listNotedTranscripts: "the owner of the home imports",
   listProvenance: "names files of the owner of the home",
 };
 

@@ -237,6 +237,10 @@ export function transcriptsContract({ it, expect }: Suite, { open }: Harness): v
     expect(await store.findTranscriptMessage(["nope", "other-1"], "m1")).toBe("other-1");
     expect(await store.findTranscriptMessage(["nope"], "m1")).toBeUndefined();
     expect(await store.findTranscriptMessage(["other-1"], "m2")).toBeUndefined();
+    await store.setMeta("import:codex:1", '{"sessions":["other-1","gone",3]}');
+    await store.setMeta("import:codex:2", "no JSON");
+    await store.setMeta("import:pi:1", '{"sessions":["elsewhere"]}');
+    expect(await store.listNotedTranscripts("import:codex:")).toEqual(["other-1", "gone"]);
   });
 
   it("pruning keeps transcripts unless asked for them", async () => {

@@ -4,7 +4,7 @@ import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { describeCause, HermesError } from "@hermes-memory/core/internal/lib";
 import { KnownTranscripts } from "./known-transcripts.ts";
-import { isUnchanged, readNote, stampOf, type UnitStamp, writeNote } from "./ledger.ts";
+import { isUnchanged, noteKeys, readNote, stampOf, type UnitStamp, writeNote } from "./ledger.ts";
 import { type PrepareOptions, sessionIdOf } from "./prepare.ts";
 import type { Place, Reading, SessionFacts, TranscriptReader, Unit } from "./reader.ts";
 import { type SessionOutcome, SessionWriter } from "./session-writer.ts";
@@ -21,8 +21,10 @@ export type Filters = {
   readonly since?: number | undefined;
   /** Sessions that began after, in seconds. */
   readonly until?: number | undefined;
-  /** Whether a working directory is wanted. Undefined: every one. */
-  readonly project?: ((cwd: string | undefined) => boolean) | undefined;
+  /** Which working directories are wanted. Undefined: every one. `name` is another one for every other choice. */
+  readonly project?:
+    | { readonly name: string; readonly has: (cwd: string | undefined) => boolean }
+    | undefined;
   readonly includeSubagents?: boolean | undefined;
   /** Stop after this many new or changed sessions. */
   readonly limit?: number | undefined;
@@ -121,6 +123,10 @@ class ImportRun {
   #bytesBefore = 0;
   #totalBytes = 0;
   #isLinkNeeded = false;
+  /** Whether the filters left out a session of the current file. */
+  #isFiltered = false;
+  /** By source: sessions that were imported from any file, also from one that is gone. */
+  readonly #stored = new Map<string, ReadonlySet<string>>();
   /** What the reader of the current file told. It counts once, also if the file is begun again. */
   #told = newFindings();
   /** Whether the current file holds a tag that keeps it out. */
@@ -158,7 +164,7 @@ class ImportRun {
           if (found.has(stamp.key)) continue; // two roots lead to the same file
           report.files += 1;
           const note = await readNote(target, stamp);
-          const isSame = isUnchanged(note, stamp, this.#parserOf(reader));
+          const isSame = isUnchanged(note, stamp, this.#parserOf(reader), filterName(this.#filters));
           const isOld = stamp.mtimeMs / 1000 < (this.#filters.since ?? 0);
           if ((isSame && this.#filters.force !== true) || isOld) {
             report.unchanged += isOld && !isSame ? 0 : 1;
@@ -185,6 +191,7 @@ class ImportRun {
     const report = this.#reportOf(work.reader.source);
     this.#bytesBefore = this.#bytes;
     this.#messageIds.clear();
+    this.#isFiltered = false;
     const sessions = new Set(work.sessions);
     let isComplete = false;
     try {
@@ -203,6 +210,7 @@ class ImportRun {
       parser: this.#parserOf(work.reader),
       sessions: [...sessions],
       isComplete,
+      filter: this.#isFiltered ? filterName(this.#filters) : undefined,
     };
     await writeNote(target, note, now() / 1000);
     this.#progress(work.reader.source);
@@ -226,9 +234,11 @@ class ImportRun {
     const { reader, unit } = work;
     const writers = new Map<string, SessionWriter>();
     const longer = new Set<string>();
+    const closed = new Set<string>();
     const close = async (writer: SessionWriter): Promise<void> => {
       writers.delete(writer.facts.nativeId);
       if (this.#isOptedOut) writer.withdraw("opted out");
+      closed.add(writer.facts.nativeId);
       const outcome = await writer.finish();
       this.#note(reader.source, outcome);
       if (outcome.kind === "longer") longer.add(outcome.id);
@@ -249,6 +259,7 @@ class ImportRun {
       if (event.kind === "session") {
         current = writers.get(event.facts.nativeId) ?? this.#writer(work, event.facts, preferred);
         current.learn(event.facts);
+        if (closed.has(event.facts.nativeId)) current.skip("a second session with the same id");
         writers.set(event.facts.nativeId, current);
       } else if (current === undefined) throw new Error(`the reader gave '${event.kind}' before a session`);
       else if (event.kind === "message") await current.add(event.message);
@@ -275,10 +286,20 @@ class ImportRun {
       path: unit.path,
       fileTime: stamp.mtimeMs / 1000,
       now: now() / 1000,
-      wasStored: (id) => this.#filters.force !== true && sessions.includes(id),
+      wasStored: async (id) =>
+        this.#filters.force !== true &&
+        (sessions.includes(id) || (await this.#storedFrom(reader.source)).has(id)),
       isPreferred: (id) => preferred.has(id),
       leftOut: (known, times) => leftOut(this.#filters, { ...known, path: unit.path }, times),
     });
+  }
+
+  async #storedFrom(source: string): Promise<ReadonlySet<string>> {
+    const known = this.#stored.get(source);
+    if (known !== undefined) return known;
+    const ids = new Set(await this.#deps.target.listNotedTranscripts(noteKeys(source)));
+    this.#stored.set(source, ids);
+    return ids;
   }
 
   #reading({ reader, unit }: Work): Reading {
@@ -366,8 +387,10 @@ class ImportRun {
 
   #note(source: string, outcome: SessionOutcome): void {
     const report = this.#reportOf(source);
-    if (outcome.kind === "skipped") count(report.skipped, outcome.reason);
-    else if (outcome.kind === "unchanged") report.sessionsUnchanged += 1;
+    if (outcome.kind === "skipped") {
+      count(report.skipped, outcome.reason);
+      this.#isFiltered ||= FILTER_REASONS.has(outcome.reason);
+    } else if (outcome.kind === "unchanged") report.sessionsUnchanged += 1;
     else if (outcome.kind !== "longer") {
       report[outcome.kind === "added" ? "sessionsAdded" : "sessionsUpdated"] += 1;
       report.messagesAdded += outcome.added;
@@ -415,10 +438,10 @@ class ImportRun {
       sessionsUnchanged: 0,
       messagesAdded: 0,
       messagesUpdated: 0,
-      skipped: {},
+      skipped: newCounts(),
       malformedLines: 0,
       malformed: [],
-      unknownTypes: {},
+      unknownTypes: newCounts(),
       errors: [],
     };
     this.#reports.set(source, report);
@@ -458,9 +481,22 @@ function leftOut(
   if (!includeSubagents && facts.visibility === "subagent") return "subagent";
   if (since !== undefined && last !== undefined && last < since) return "before --since";
   if (until !== undefined && first > until) return "after --until";
-  if (project !== undefined && (facts.cwd !== undefined || last !== undefined) && !project(facts.cwd))
+  if (project !== undefined && (facts.cwd !== undefined || last !== undefined) && !project.has(facts.cwd))
     return "other project";
   return undefined;
+}
+
+/** Why `leftOut` leaves out a session that other filters would not. */
+const FILTER_REASONS: ReadonlySet<string> = new Set([
+  "subagent",
+  "before --since",
+  "after --until",
+  "other project",
+]);
+
+/** The same for filters that leave out the same sessions. */
+function filterName({ since, until, project, includeSubagents = true }: Filters): string {
+  return JSON.stringify([since ?? null, until ?? null, project?.name ?? null, includeSubagents]);
 }
 
 type Findings = Pick<
@@ -469,7 +505,12 @@ type Findings = Pick<
 >;
 
 function newFindings(): Findings {
-  return { malformedLines: 0, malformed: [], unknownTypes: {}, errors: [], sessionsUnchanged: 0 };
+  return { malformedLines: 0, malformed: [], unknownTypes: newCounts(), errors: [], sessionsUnchanged: 0 };
+}
+
+/** Without a prototype: a record of a damaged file may have the type `constructor`. */
+function newCounts(): Record<string, number> {
+  return Object.create(null);
 }
 
 function addFindings(report: SourceReport, told: Findings): void {

@@ -53,12 +53,13 @@ function withoutSpans(text: string): string {
   let result = "";
   let at = 0;
   const unclosed = new Set<string>();
+  const unbalanced = new Set<string>();
   OPENING.lastIndex = 0;
   for (let open = OPENING.exec(text); open !== null; open = OPENING.exec(text)) {
     const [whole, tag = ""] = open;
     if (unclosed.has(tag)) continue;
     const closing = `</${tag}>`;
-    const end = text.indexOf(closing, open.index + whole.length);
+    const end = closingOf(text, tag, open.index + whole.length, unbalanced);
     if (end < 0) {
       unclosed.add(tag);
       continue;
@@ -68,6 +69,21 @@ function withoutSpans(text: string): string {
     OPENING.lastIndex = at;
   }
   return result + text.slice(at);
+}
+
+/** Where the span that was opened before `from` closes: with the tag that belongs to it, or the first one if some were never closed. */
+function closingOf(text: string, tag: string, from: number, unbalanced: Set<string>): number {
+  const first = text.indexOf(`</${tag}>`, from);
+  if (first < 0 || unbalanced.has(tag)) return first;
+  const tags = new RegExp(`</${tag}>|<${tag}(?=[\\s>])`, "g");
+  tags.lastIndex = from;
+  let depth = 1;
+  for (let found = tags.exec(text); found !== null; found = tags.exec(text)) {
+    depth += found[0].startsWith("</") ? -1 : 1;
+    if (depth === 0) return found.index;
+  }
+  unbalanced.add(tag); // looked at once: a text with many of them would take quadratic time
+  return first;
 }
 
 function withoutStart(text: string): string {

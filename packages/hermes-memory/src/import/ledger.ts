@@ -25,6 +25,8 @@ export type LedgerNote = {
   readonly sessions: readonly string[];
   /** False while it was not read to its end. */
   readonly isComplete: boolean;
+  /** The filters of the import, if they left out sessions of the unit: with others it must be read again. */
+  readonly filter: string | undefined;
 };
 
 export async function stampOf({ source }: TranscriptReader, unit: Unit): Promise<UnitStamp> {
@@ -36,12 +38,17 @@ export async function stampOf({ source }: TranscriptReader, unit: Unit): Promise
   }
   const digest = createHash("sha256").update(path).digest("hex").slice(0, 16);
   return {
-    key: `import:${source}:${digest}`,
+    key: noteKeys(source) + digest,
     path,
     files,
     size: files.reduce((sum, { size }) => sum + size, 0),
     mtimeMs: files.reduce((latest, { mtimeMs }) => Math.max(latest, mtimeMs), 0),
   };
+}
+
+/** What the keys of all notes of a source begin with. */
+export function noteKeys(source: string): string {
+  return `import:${source}:`;
 }
 
 export async function readNote(
@@ -55,6 +62,7 @@ export async function readNote(
     parser: textOf(value.parser) ?? "",
     sessions: listOf(value.sessions).filter((id) => typeof id === "string"),
     isComplete: value.complete === true,
+    filter: textOf(value.filter),
   };
 }
 
@@ -62,13 +70,15 @@ export function isUnchanged(
   note: Awaited<ReturnType<typeof readNote>>,
   stamp: UnitStamp,
   parser: string,
+  filter: string,
 ): boolean {
-  return note?.isComplete === true && note.parser === parser && note.files === JSON.stringify(filesOf(stamp));
+  if (note?.isComplete !== true || note.parser !== parser) return false;
+  return (note.filter ?? filter) === filter && note.files === JSON.stringify(filesOf(stamp));
 }
 
 export async function writeNote(
   store: Pick<SessionStore, "setMeta">,
-  { stamp, parser, sessions, isComplete }: LedgerNote,
+  { stamp, parser, sessions, isComplete, filter }: LedgerNote,
   now: number,
 ): Promise<void> {
   const value = {
@@ -80,6 +90,7 @@ export async function writeNote(
     parser,
     sessions,
     complete: isComplete,
+    filter,
     at: now,
   };
   await store.setMeta(stamp.key, JSON.stringify(value));

@@ -178,6 +178,14 @@ export function madeId(ordinal: number, { role, text }: Pick<TranscriptMessage, 
   return `n${ordinal}-${createHash("sha256").update(`${role}\u0000${text}`).digest("hex").slice(0, 16)}`;
 }
 
+const MAX_MESSAGE_ID = 256;
+
+/** As the database gives it back, so that the next import knows it again. */
+export function soundId(id: string): string {
+  if (id.length <= MAX_MESSAGE_ID) return soundText(id);
+  return `h${createHash("sha256").update(id).digest("hex").slice(0, 32)}`;
+}
+
 const SAFE_ID = /^[A-Za-z0-9._-]+$/;
 const MAX_ID = 128;
 

@@ -11,7 +11,7 @@ import type {
 } from "@hermes-memory/core/internal/sessions";
 import { isOfMemoryTool, isOptedOut, strippedUserText } from "./injected.ts";
 import type { KnownTranscripts } from "./known-transcripts.ts";
-import { madeId, type PrepareOptions, prepared, sessionIdOf } from "./prepare.ts";
+import { madeId, type PrepareOptions, prepared, sessionIdOf, soundId } from "./prepare.ts";
 import type { SessionFacts, TranscriptMessage, TranscriptReader, Usage } from "./reader.ts";
 import type { ImportTarget } from "./target.ts";
 
@@ -36,7 +36,7 @@ export type SessionWriterDeps = {
   /** In seconds. */
   readonly now: number;
   /** Whether an earlier import stored the session, so that its absence means it was deleted here. */
-  readonly wasStored: (id: string) => boolean;
+  readonly wasStored: (id: string) => Promise<boolean>;
   /** Written even if another file holds the same session: this one was found to have more messages. */
   readonly isPreferred: (id: string) => boolean;
   /** Undefined if the session is wanted; otherwise why it is left out. Asked again when more is known. */
@@ -77,10 +77,13 @@ export class SessionWriter {
   #changed = 0;
   #lastTime = 0;
   #firstTime: number | undefined;
+  /** Whether a message had a time that can be true. */
+  #isTimed = false;
   #firstId: string | undefined;
   #model: string | undefined;
   #hasUserText = false;
-  readonly #userTexts: string[] = [];
+  /** The first texts of the user. */
+  readonly #userTexts: { timestamp: number; readonly text: string }[] = [];
   readonly #ids = new Set<string>();
   readonly #branches = new Set<string>();
   #usage: Record<keyof Usage, number> = {
@@ -128,7 +131,7 @@ export class SessionWriter {
   }
 
   leaveBranches(ids: readonly string[]): void {
-    for (const id of ids) this.#branches.add(id);
+    for (const id of ids) this.#branches.add(soundId(id));
   }
 
   async add(message: TranscriptMessage): Promise<void> {
@@ -138,7 +141,7 @@ export class SessionWriter {
       return this.withdraw("written by a memory tool");
     const ordinal = this.#ordinal;
     this.#ordinal += 1;
-    const id = this.#freeId(message.id ?? madeId(ordinal, message));
+    const id = this.#freeId(soundId(message.id ?? madeId(ordinal, message)));
     this.#firstId ??= message.id ?? id;
     const timestamp = this.#timeOf(message.at);
     this.#learnFrom(message, timestamp);
@@ -196,17 +199,34 @@ export class SessionWriter {
   }
 
   /** Never earlier than the message before, because conversations are replayed in order of time. */
-  #timeOf(at: number | undefined): number {
-    const { now, fileTime } = this.#deps;
-    const isSane = at !== undefined && at >= EARLIEST_TIME && at <= now + DAY_SECONDS;
+  #timeOf(given: number | undefined): number {
+    const at = this.#believable(given);
     if (this.#firstTime === undefined) {
-      const start = isSane ? at : (this.#facts.startedAt ?? fileTime);
+      const { fileTime, now } = this.#deps;
+      const start = at ?? this.#believable(this.#facts.startedAt) ?? Math.min(fileTime, now);
       this.#firstTime = start;
       this.#lastTime = start;
-      return start;
+    } else {
+      if (at !== undefined && !this.#isTimed) this.#moveBefore(at);
+      this.#lastTime = at === undefined ? this.#lastTime + MICROSECOND : Math.max(at, this.#lastTime);
     }
-    this.#lastTime = isSane ? Math.max(at, this.#lastTime) : this.#lastTime + MICROSECOND;
+    this.#isTimed ||= at !== undefined;
     return this.#lastTime;
+  }
+
+  #believable(at: number | undefined): number | undefined {
+    const isSane = at !== undefined && at >= EARLIEST_TIME && at <= this.#deps.now + DAY_SECONDS;
+    return isSane ? at : undefined;
+  }
+
+  /** Messages without a time have got one from the file, which is later than the first true one: they came just before it. */
+  #moveBefore(at: number): void {
+    const shift = at - MICROSECOND - this.#lastTime;
+    if (shift >= 0 || this.#firstTime === undefined || this.#mode !== "undecided") return;
+    this.#firstTime += shift;
+    this.#lastTime += shift;
+    this.#buffer = this.#buffer.map((one) => ({ ...one, timestamp: one.timestamp + shift }));
+    for (const one of this.#userTexts) one.timestamp += shift;
   }
 
   #learnFrom(message: TranscriptMessage, timestamp: number): void {
@@ -219,7 +239,7 @@ export class SessionWriter {
     const text = isNeeded ? strippedUserText(message.text).trim() : "";
     if (text === "") return;
     this.#hasUserText = true;
-    this.#userTexts.push(`${Math.round(timestamp * 1000)} ${text}`);
+    this.#userTexts.push({ timestamp, text });
   }
 
   /** The same for a conversation that two products have stored. Undefined when too little is known. */
@@ -227,7 +247,8 @@ export class SessionWriter {
     const texts = this.#userTexts.slice(0, FINGERPRINT_MESSAGES);
     if (this.#facts.hasSyntheticTimes || texts.length === 0) return undefined;
     if (texts.length < FINGERPRINT_MESSAGES && !isWhole) return undefined;
-    return createHash("sha256").update(texts.join("\u0000")).digest("hex").slice(0, 16);
+    const lines = texts.map(({ timestamp, text }) => `${Math.round(timestamp * 1000)} ${text}`);
+    return createHash("sha256").update(lines.join("\u0000")).digest("hex").slice(0, 16);
   }
 
   async #decide(isWhole: boolean): Promise<void> {
@@ -242,7 +263,7 @@ export class SessionWriter {
     if (state.kind === "own") return this.skip("a session with this id exists here");
     if (state.kind === "continued") return this.skip("continued here");
     if (state.kind === "none") {
-      if (wasStored(id)) return this.skip("deleted here");
+      if (await wasStored(id)) return this.skip("deleted here");
       const fingerprint = this.#fingerprint(isWhole);
       if (fingerprint !== undefined && known.twinOf(id, reader.source, fingerprint) !== undefined)
         return this.skip("imported from another product");
@@ -275,7 +296,10 @@ export class SessionWriter {
     const session = this.#session(finish);
     if (isSame && (!isLast || this.#before?.digest === session.origin.digest)) return;
     const found = await this.#deps.target.writeTranscript({ session, ...change, ...(finish && { finish }) });
-    if (found === "own" || found === "continued") return this.skip("continued here");
+    if (found === "own" || found === "continued") {
+      this.#isCreated = false; // someone writes to it already, so it must not go
+      return this.skip("continued here");
+    }
     this.#added += change.append.length;
     this.#changed += change.update.length;
     if (isLast) this.#deps.known.remember(this.id, session.origin);

@@ -137,6 +137,11 @@ const OWNER_OF_MESSAGE = `
   SELECT m.session_id AS id FROM json_each(:ids) j JOIN messages m ON m.session_id = j.value
   WHERE m.platform_message_id = :message ORDER BY j.key LIMIT 1
 `;
+const NOTED = `
+  SELECT DISTINCT j.value AS id FROM state_meta n
+    JOIN json_each(CASE WHEN json_valid(n.value) THEN n.value ELSE '{}' END, '$.sessions') j
+  WHERE substr(n.key, 1, length(:prefix)) = :prefix AND j.type = 'text'
+`;
 const PLACES = `
   SELECT ${readableField("p.message_id", "messageId")}, p.line,
     COALESCE(p.path, json_extract(s.model_config, '$.${IMPORT}.path')) AS path
@@ -173,6 +178,8 @@ export function transcriptOperations({ connection, clock }: StoreContext) {
             message: platformMessageId,
           })?.id,
       ),
+    listNotedTranscripts: (prefix) =>
+      connection.read(() => connection.all<{ id: string }>(NOTED, { prefix }).map(({ id }) => id)),
     listProvenance: (messageIds) =>
       connection.read(() =>
         connection

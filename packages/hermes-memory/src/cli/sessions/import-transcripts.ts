@@ -203,15 +203,17 @@ function expanded(path: string, context: CommandContext): string {
 }
 
 async function checkReadable(path: string): Promise<void> {
+  let reason: string;
   try {
-    await stat(path);
+    const found = await stat(path);
+    if (found.isFile() || found.isDirectory()) return;
+    reason = "it is neither a file nor a folder";
   } catch (cause) {
-    const reason =
-      errnoCode(cause) === "ENOENT" ? "there is no such file or folder" : String(errnoCode(cause));
-    throw new CommandFailure(`Cannot read ${printable(path)}: ${reason}.`, {
-      details: { kind: "unreadable" },
-    });
+    reason = errnoCode(cause) === "ENOENT" ? "there is no such file or folder" : String(errnoCode(cause));
   }
+  throw new CommandFailure(`Cannot read ${onOneLine(path)}: ${reason}.`, {
+    details: { kind: "unreadable" },
+  });
 }
 
 /** One import into a home at a time. */
@@ -276,10 +278,7 @@ function momentOf(flag: string, value: unknown): number | undefined {
 }
 
 /** A name matches a folder at any depth of the working directory; a path matches it and what is below; `*` stands for any letters. */
-function projectFilter(
-  wanted: readonly string[],
-  excluded: readonly string[],
-): ((cwd: string | undefined) => boolean) | undefined {
+function projectFilter(wanted: readonly string[], excluded: readonly string[]): Filters["project"] {
   if (wanted.length === 0 && excluded.length === 0) return undefined;
   const matches = (cwd: string, pattern: string): boolean => {
     const glob = new RegExp(
@@ -290,11 +289,12 @@ function projectFilter(
       return glob.test(cwd) || cwd.startsWith(pattern.endsWith(sep) ? pattern : pattern + sep);
     return cwd.split(/[/\\]/).some((folder) => glob.test(folder)) || glob.test(cwd);
   };
-  return (cwd) => {
+  const has = (cwd: string | undefined): boolean => {
     if (cwd === undefined) return wanted.length === 0;
     if (excluded.some((pattern) => matches(cwd, pattern))) return false;
     return wanted.length === 0 || wanted.some((pattern) => matches(cwd, pattern));
   };
+  return { name: JSON.stringify([wanted, excluded]), has };
 }
 
 // ---- What the user sees ----
@@ -320,6 +320,11 @@ function megabytes(bytes: number): string {
   return bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 }
 
+/** Unlike `printable`: a file name may hold a line break, and what follows it would look like a line of ours. */
+function onOneLine(text: string): string {
+  return printable(text).replaceAll("\n", "\\n").replaceAll("\t", "\\t");
+}
+
 function tell({ io, isJson }: CommandContext, report: ImportReport, lines: readonly string[]): void {
   io.out(isJson ? `${JSON.stringify(reportJson(report, false))}\n` : `${lines.join("\n")}\n`);
 }
@@ -334,7 +339,7 @@ function changedLines({ sources }: ImportReport): string[] {
               `${messagesUpdated > 0 ? `, ${messagesUpdated} changed` : ""}` +
               ` in ${counted(sessionsAdded + sessionsUpdated, "session")}`,
           ]),
-      ...errors.slice(0, LISTED).map(({ path, message }) => `  ${printable(path)}: ${printable(message)}`),
+      ...errors.slice(0, LISTED).map(({ path, message }) => `  ${onOneLine(path)}: ${onOneLine(message)}`),
     ],
   );
 }
@@ -406,12 +411,12 @@ function sourceLines(one: SourceReport, title: string, isDry: boolean): string[]
         ]),
     ...one.malformed
       .slice(0, LISTED)
-      .map(({ path, line, reason }) => `    ${printable(path)}:${line}  ${printable(reason)}`),
+      .map(({ path, line, reason }) => `    ${onOneLine(path)}:${line}  ${onOneLine(reason)}`),
     ...(unknown.length === 0
       ? []
       : [
           `  Unknown records were left out: ${unknown
-            .map(([type, times]) => `${times} '${printable(type)}'`)
+            .map(([type, times]) => `${times} '${onOneLine(type)}'`)
             .slice(0, LISTED)
             .join(", ")}.`,
         ]),
@@ -420,6 +425,6 @@ function sourceLines(one: SourceReport, title: string, isDry: boolean): string[]
       : [`  ${counted(one.errors.length, "file or folder", "files or folders")} could not be read:`]),
     ...one.errors
       .slice(0, LISTED)
-      .map(({ path, message }) => `    ${printable(path)}: ${printable(message)}`),
+      .map(({ path, message }) => `    ${onOneLine(path)}: ${onOneLine(message)}`),
   ];
 }

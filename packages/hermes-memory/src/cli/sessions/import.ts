@@ -56,7 +56,9 @@ function nothingNamed(): CommandFailure {
 async function transcriptReaderOf(name: string): Promise<TranscriptReader | undefined> {
   const path = resolve(name);
   try {
-    const isOwn = !(await stat(path)).isDirectory() && isExport((await sampleOf(path)).first);
+    const found = await stat(path);
+    if (!found.isFile() && !found.isDirectory()) return undefined; // what is read from a pipe is gone from it
+    const isOwn = found.isFile() && isExport((await sampleOf(path)).first);
     return isOwn ? undefined : await readerOf(path, READERS, new AbortController().signal);
   } catch {
     return undefined; // reading it as an export says why

@@ -9,6 +9,7 @@ import {
   jsonText,
   listOf,
   numberOf,
+  parsedJson,
   recordOf,
   recordsOf,
   textOf,
@@ -92,7 +93,7 @@ function documentOf(db: SourceDatabase, id: string, reading: Reading): Json | un
     reading.advanced(bytes.length);
     const json =
       row?.data_type === "zstd" ? zstdDecompressSync(bytes, { maxOutputLength: MAX_THREAD_BYTES }) : bytes;
-    const document = recordOf(JSON.parse(Buffer.from(json).toString("utf8")));
+    const document = recordOf(parsedJson(Buffer.from(json).toString("utf8")));
     if (document === undefined) reading.malformed(0, `thread ${id}: not a JSON object`);
     return document;
   } catch (cause) {

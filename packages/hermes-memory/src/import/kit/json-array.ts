@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { describeCause } from "@hermes-memory/core/internal/lib";
 import type { Reading } from "../reader.ts";
 import { fileChunks } from "./chunks.ts";
-import { recordOf } from "./values.ts";
+import { jsonOf, parsedJson, recordOf } from "./values.ts";
 
 const MIB = 1024 ** 2;
 /** Node.js cannot hold a text of more than 512 MiB; half of it leaves room for the parsed value. */
@@ -39,7 +39,7 @@ export async function* jsonArrayItems(
   for await (const chunk of chunks) {
     told.signal.throwIfAborted();
     for (const { kind, index, line, text } of parts.push(chunk)) {
-      const value = text === undefined ? undefined : parsed(text);
+      const value = text === undefined ? undefined : jsonOf(text);
       if (kind === "beside") for (const one of Object.entries(recordOf(value) ?? {})) beside?.(...one);
       else if (text === undefined)
         told.malformed(line, `element ${index} is larger than ${maxItemBytes} bytes`);
@@ -78,7 +78,7 @@ export async function parsedWhole(
     pieces.push(chunk);
   }
   try {
-    return JSON.parse(new TextDecoder().decode(Buffer.concat(pieces)));
+    return parsedJson(new TextDecoder().decode(Buffer.concat(pieces)));
   } catch (cause) {
     throw new Error(`not valid JSON, perhaps because it is still being written: ${describeCause(cause)}`);
   }
@@ -193,7 +193,7 @@ class Parts {
     const before = Buffer.concat([...this.#pieces, piece])
       .toString("utf8")
       .trimEnd();
-    return before.charCodeAt(before.length - 1) === COLON && parsed(before.slice(0, -1)) === name;
+    return before.charCodeAt(before.length - 1) === COLON && jsonOf(before.slice(0, -1)) === name;
   }
 
   #leave(): void {
@@ -243,12 +243,4 @@ function endOfPlainText(chunk: Uint8Array, from: number): number {
 
 function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === NEWLINE || byte === 0x0d || byte === 0x09;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

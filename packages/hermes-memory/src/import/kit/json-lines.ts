@@ -1,8 +1,9 @@
 // Records of a file with one JSON object per line, which may be compressed (`.zst`). Bad lines are reported and left out.
-import { ByteLines, isRecord } from "@hermes-memory/core/internal/lib";
+import { ByteLines, describeCause, isRecord } from "@hermes-memory/core/internal/lib";
 import { isOptedOut } from "../injected.ts";
 import type { Reading } from "../reader.ts";
 import { fileChunks } from "./chunks.ts";
+import { parsedJson } from "./values.ts";
 
 const MAX_LINE_BYTES = 64 * 1024 ** 2;
 const RETURN = 0x0d;
@@ -14,11 +15,17 @@ type Told = Pick<Reading, "signal" | "malformed" | "advanced" | "optedOut">;
 export async function* jsonLines(path: string, told: Told): AsyncGenerator<JsonLine> {
   for await (const { line, text, isLast } of textLines(path, told)) {
     if (text.trim() === "") continue;
-    const value = parsed(text);
     if (told.optedOut !== undefined && isOptedOut(text)) told.optedOut();
+    let value: unknown;
+    try {
+      value = parsedJson(text);
+    } catch (cause) {
+      const isSyntax = cause instanceof SyntaxError;
+      if (!isSyntax || !isLast) told.malformed(line, isSyntax ? "not valid JSON" : describeCause(cause));
+      continue;
+    }
     if (isRecord(value)) yield { line, value };
-    else if (value !== undefined) told.malformed(line, "not a JSON object");
-    else if (!isLast) told.malformed(line, "not valid JSON");
+    else told.malformed(line, "not a JSON object");
   }
 }
 
@@ -55,12 +62,4 @@ export async function* textLines(path: string, told: Told): AsyncGenerator<TextL
   const last = lines.end();
   const one = last === undefined ? undefined : next(last, true);
   if (one !== undefined) yield one;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -49,10 +49,26 @@ export function timeOf(value: unknown): number | undefined {
 export function jsonOf(text: string | undefined): unknown {
   if (text === undefined) return undefined;
   try {
-    return JSON.parse(text);
+    return parsedJson(text);
   } catch {
     return undefined;
   }
+}
+
+const MAX_DEPTH = 500;
+
+/** Throws for values nested so deeply that writing them as JSON again, or any other recursion over them, would overflow the stack. */
+export function parsedJson(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  // Each level takes two characters at least.
+  if (text.length > 2 * MAX_DEPTH && isDeeper(value, MAX_DEPTH)) throw new Error("nested too deeply");
+  return value;
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  return Object.values(value).some((item) => isDeeper(item, levels - 1));
 }
 
 /** JSON text of a value that may be JSON text already. */
