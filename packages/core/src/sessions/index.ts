@@ -112,6 +112,7 @@ export type {
   TranscriptInput,
   TranscriptOrigin,
   TranscriptRow,
+  TranscriptState,
   TranscriptWrite,
   UndoOutcome,
 } from "./store.ts";

@@ -52,7 +52,7 @@ export async function importDatabases(
         resultsDir: filesOf(context).resultsDir,
         since,
         until,
-        isWanted: project,
+        isWanted: project?.has,
         limit,
         signal,
         onProgress: (read, total) => progress.show({ step: "importing sessions", done: read, total }),
