@@ -7,7 +7,7 @@ import { KnownTranscripts } from "./known-transcripts.ts";
 import { isUnchanged, noteKeys, readNote, stampOf, type UnitStamp, writeNote } from "./ledger.ts";
 import { type PrepareOptions, sessionIdOf } from "./prepare.ts";
 import type { Place, Reading, SessionFacts, TranscriptReader, Unit } from "./reader.ts";
-import { type SessionOutcome, SessionWriter } from "./session-writer.ts";
+import { OPTED_OUT, type SessionOutcome, SessionWriter } from "./session-writer.ts";
 import type { ImportTarget } from "./target.ts";
 
 export type Wanted = {
@@ -131,6 +131,8 @@ class ImportRun {
   #told = newFindings();
   /** Whether the current file holds a tag that keeps it out. */
   #isOptedOut = false;
+  /** Sessions that want to be left out: what their subagents wrote in files of their own is left out too. */
+  readonly #optedOut = new Set<string>();
 
   constructor(filters: Filters, deps: ImportDeps, known: KnownTranscripts) {
     this.#filters = filters;
@@ -237,9 +239,12 @@ class ImportRun {
     const closed = new Set<string>();
     const close = async (writer: SessionWriter): Promise<void> => {
       writers.delete(writer.facts.nativeId);
-      if (this.#isOptedOut) writer.withdraw("opted out");
       closed.add(writer.facts.nativeId);
+      const { parent } = writer.facts;
+      const isPartOfOptedOut = parent !== undefined && this.#optedOut.has(writer.idOf(parent));
+      if (this.#isOptedOut || isPartOfOptedOut) writer.withdraw(OPTED_OUT);
       const outcome = await writer.finish();
+      if (outcome.kind === "skipped" && outcome.reason === OPTED_OUT) this.#optedOut.add(outcome.id);
       this.#note(reader.source, outcome);
       if (outcome.kind === "longer") longer.add(outcome.id);
       if (outcome.kind === "skipped") return;

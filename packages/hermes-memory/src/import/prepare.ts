@@ -80,12 +80,19 @@ const MAIN_ARGUMENTS = ["file_path", "path", "filePath", "command", "cmd", "patt
 
 function mainArgument(text: string): string {
   const given = recordOf(jsonOf(text)) ?? {};
-  const name = MAIN_ARGUMENTS.find((key) => typeof given[key] === "string");
+  const name = MAIN_ARGUMENTS.find((key) => lineOf(given[key]) !== undefined);
   if (name === undefined) return "{}";
-  const value = soundText(String(given[name]));
+  const value = soundText(lineOf(given[name]) ?? "");
   return JSON.stringify({
     [name]: value.length > MAX_ARGUMENTS ? cut(value, MAX_ARGUMENTS, value.length) : value,
   });
+}
+
+/** Codex gives a command as a list of words. */
+function lineOf(value: unknown): string | undefined {
+  if (typeof value === "string") return value;
+  const isWords = Array.isArray(value) && value.length > 0 && value.every((word) => typeof word === "string");
+  return isWords ? value.join(" ") : undefined;
 }
 
 /** Stays valid JSON: the texts in it are cut, not their envelope. */

@@ -24,6 +24,8 @@ const MICROSECOND = 1e-6;
 const EARLIEST_TIME = Date.UTC(1990, 0, 1) / 1000;
 const DAY_SECONDS = 86_400;
 const FINGERPRINT_MESSAGES = 3;
+/** Why a session was skipped that holds the tag against being indexed. */
+export const OPTED_OUT = "opted out";
 
 export type SessionWriterDeps = {
   readonly reader: Pick<TranscriptReader, "source" | "version">;
@@ -136,7 +138,7 @@ export class SessionWriter {
 
   async add(message: TranscriptMessage): Promise<void> {
     if (this.#skipped !== undefined) return;
-    if (isOptedOut(message.text)) return this.withdraw("opted out");
+    if (isOptedOut(message.text)) return this.withdraw(OPTED_OUT);
     if (!this.#hasUserText && message.role === "user" && isOfMemoryTool(message.text))
       return this.withdraw("written by a memory tool");
     const ordinal = this.#ordinal;

@@ -52,6 +52,18 @@ describe("a file with the tag that keeps it out", () => {
     expect(await contentsOf(store)).toEqual([]);
   });
 
+  it("takes its subagents with it, also those that were imported before", async () => {
+    await using folder = await temporaryFolder();
+    await using store = await openEmptyStore(folder.path);
+    const path = await save(folder.path, `${PROJECT}/s.jsonl`, [user("u1", "hello")]);
+    await save(folder.path, `${PROJECT}/s/subagents/agent-1.jsonl`, [user("v1", "look for it")]);
+    expect((await importInto(store, claudeCode, folder.path)).sessionsAdded).toBe(2);
+    await appendFile(path, `${JSON.stringify(user("u2", OPT_OUT))}\n`);
+    await save(folder.path, `${PROJECT}/s/subagents/agent-2.jsonl`, [user("w1", "look again")]);
+    await importInto(store, claudeCode, folder.path);
+    expect(await contentsOf(store)).toEqual([]);
+  });
+
   it("is kept when a user only talks about the tag", async () => {
     await using folder = await temporaryFolder();
     await using store = await openEmptyStore(folder.path);

@@ -205,6 +205,16 @@ it("leaves out outputs that a link or a name leads out of the folder to", async 
   expect(texts?.[3]).toHaveLength(1024 ** 2 + "\n[7 more bytes]".length);
 });
 
+it("finds the session that a file goes on from in the folder of another project", async () => {
+  const projects = join(home, "projects");
+  await mkdir(join(projects, "-home-ana-project"), { recursive: true });
+  await mkdir(join(projects, "-home-ana-worktree"), { recursive: true });
+  await write("projects/-home-ana-project/first", [user("u1", null, "one"), answer("a1", "u1", "m1", "two")]);
+  await write("projects/-home-ana-worktree/second", [user("u2", "a1", "three")], 2);
+  const second = (await read()).sessions.find(({ facts }) => facts.nativeId === "second");
+  expect(second?.facts.continues).toMatchObject({ how: "fork", session: "first" });
+});
+
 it("gives a late line of an answer an id of its own", async () => {
   await write("s", [
     answer("a1", null, "m1", "first"),

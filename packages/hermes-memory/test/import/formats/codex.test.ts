@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { zstdCompressSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { codex } from "../../../src/import/formats/codex.ts";
+import { DEFAULT_PREPARE, prepared } from "../../../src/import/prepare.ts";
 import { readHome } from "../read-fixture.ts";
 import { plainReading } from "./plain-reading.ts";
 import { eventsOf } from "./reading.ts";
@@ -151,6 +152,17 @@ describe("Codex transcripts", () => {
     expect(await titleWith({ CODEX_SQLITE_HOME: join(home, "named") })).toBe("by the variable");
     await writeFile(join(home, ".codex", "config.toml"), 'sqlite_home = "/nowhere/at/all"\n');
     expect(await titleWith({})).toBe("beside");
+  });
+
+  it("keep the command of a call when tools are left out", async () => {
+    const call = { type: "function_call", name: "shell", call_id: "c1" };
+    const item = { ...call, arguments: '{"command":["git","status"],"workdir":"/home/ana/project"}' };
+    await save(THREAD, record("session_meta", { id: THREAD }) + record("response_item", item));
+    const [found] = (await readHome(codex, home)).sessions[0]?.messages ?? [];
+    const stored = found && prepared(found, { ...DEFAULT_PREPARE, tools: "none" });
+    expect(JSON.parse(stored?.toolCalls ?? "[]")).toMatchObject([
+      { function: { name: "shell", arguments: '{"command":"git status"}' } },
+    ]);
   });
 
   it("roll back no more turns than there are", async () => {

@@ -36,17 +36,39 @@ export async function persistedOutput(recorded: string, sessionFolder: string): 
   }
 }
 
-/** The session in the same folder that has this record, looked for in the files whose last change is nearest to `at` (seconds). */
+/**
+ * The session that has this record, looked for in the files whose last change is nearest to `at` (seconds): of the same folder, then of
+ * the other projects, because a session can be resumed from another working directory.
+ */
 export async function sessionWithRecord(uuid: string, path: string, at: number): Promise<string | undefined> {
+  const own = dirname(path);
+  const found = await sessionIn([own], uuid, path, at);
+  if (found !== undefined || basename(dirname(own)) !== "projects") return found;
+  const others = (await readdir(dirname(own)).catch(() => [])).map((name) => join(dirname(own), name));
+  return sessionIn(
+    others.filter((folder) => folder !== own),
+    uuid,
+    path,
+    at,
+  );
+}
+
+async function sessionIn(
+  folders: readonly string[],
+  uuid: string,
+  path: string,
+  at: number,
+): Promise<string | undefined> {
   const candidates: { path: string; size: number; distance: number }[] = [];
   // A folder that may not be listed costs only the link between the two sessions.
-  for (const name of await readdir(dirname(path)).catch(() => [])) {
-    const candidate = join(dirname(path), name);
-    if (!name.endsWith(".jsonl") || name.startsWith("agent-") || candidate === path) continue;
-    const found = await stat(candidate).catch(() => undefined); // deleted meanwhile
-    if (found?.isFile())
-      candidates.push({ path: candidate, size: found.size, distance: Math.abs(found.mtimeMs / 1000 - at) });
-  }
+  for (const folder of folders)
+    for (const name of await readdir(folder).catch(() => [])) {
+      const candidate = join(folder, name);
+      if (!name.endsWith(".jsonl") || name.startsWith("agent-") || candidate === path) continue;
+      const found = await stat(candidate).catch(() => undefined); // deleted meanwhile
+      if (found?.isFile())
+        candidates.push({ path: candidate, size: found.size, distance: Math.abs(found.mtimeMs / 1000 - at) });
+    }
   candidates.sort((a, b) => a.distance - b.distance || (a.path < b.path ? -1 : 1));
   const wanted = Buffer.from(`"uuid":${JSON.stringify(uuid)}`);
   for (const { path: candidate, size } of candidates.slice(0, MAX_CANDIDATES))
