@@ -26,7 +26,9 @@ const DAY_SECONDS = 86_400;
 const FINGERPRINT_MESSAGES = 3;
 
 export type SessionWriterDeps = {
-  readonly reader: Pick<TranscriptReader, "source" | "version">;
+  readonly reader: Pick<TranscriptReader, "source">;
+  /** The version of the reader and the options, which change what is stored. */
+  readonly parser: string;
   readonly target: ImportTarget;
   readonly known: KnownTranscripts;
   readonly prepare: PrepareOptions;
@@ -77,6 +79,8 @@ export class SessionWriter {
   #changed = 0;
   #lastTime = 0;
   #firstTime: number | undefined;
+  /** Whether any message had a time of its own. */
+  #hasTimes = false;
   #firstId: string | undefined;
   #model: string | undefined;
   #hasUserText = false;
@@ -197,6 +201,7 @@ export class SessionWriter {
   #timeOf(at: number | undefined): number {
     const { now, fileTime } = this.#deps;
     const isSane = at !== undefined && at >= EARLIEST_TIME && at <= now + DAY_SECONDS;
+    this.#hasTimes ||= isSane;
     if (this.#firstTime === undefined) {
       const start = isSane ? at : (this.#facts.startedAt ?? fileTime);
       this.#firstTime = start;
@@ -220,10 +225,14 @@ export class SessionWriter {
     this.#userTexts.push(`${Math.round(timestamp * 1000)} ${text}`);
   }
 
+  get #isTimeless(): boolean {
+    return this.#facts.hasSyntheticTimes === true || !this.#hasTimes;
+  }
+
   /** The same for a conversation that two products have stored. Undefined when too little is known. */
   #fingerprint(isWhole: boolean): string | undefined {
     const texts = this.#userTexts.slice(0, FINGERPRINT_MESSAGES);
-    if (this.#facts.hasSyntheticTimes || texts.length === 0) return undefined;
+    if (this.#isTimeless || texts.length === 0) return undefined;
     if (texts.length < FINGERPRINT_MESSAGES && !isWhole) return undefined;
     return createHash("sha256").update(texts.join("\u0000")).digest("hex").slice(0, 16);
   }
@@ -305,7 +314,7 @@ export class SessionWriter {
   }
 
   #session(finish: TranscriptFinish | undefined): TranscriptWrite["session"] {
-    const { reader, path } = this.#deps;
+    const { reader, parser, path } = this.#deps;
     const { nativeId, visibility, parent, continues } = this.#facts;
     const forkedFrom = continues?.how === "fork" ? (continues.session ?? continues.messageId) : undefined;
     const isSubagent = visibility === "subagent";
@@ -313,13 +322,14 @@ export class SessionWriter {
       source: reader.source,
       native_id: nativeId,
       path,
-      parser: String(reader.version),
+      parser,
       ...defined({
         cli_version: this.#facts.cliVersion,
         git_branch: this.#facts.gitBranch,
         provider: this.#facts.provider,
         forked_from: forkedFrom,
-        times: this.#facts.hasSyntheticTimes ? "synthetic" : undefined,
+        times: this.#isTimeless ? "synthetic" : undefined,
+        partial: this.#facts.isPartial,
         first: this.#firstId,
         mark: finish === undefined ? undefined : this.#facts.mark,
         fingerprint: this.#fingerprint(finish !== undefined),

@@ -22,6 +22,7 @@ export const discord: TranscriptReader = {
   title: "Discord export",
   evidence: "P",
   isExperimental: true,
+  isMessenger: true,
   version: 1,
   roots: () => [],
   units: (root, walking) => exportUnits(root, walking, FORMAT),

@@ -28,6 +28,7 @@ export const slack: TranscriptReader = {
   title: "Slack export",
   evidence: "P",
   isExperimental: true,
+  isMessenger: true,
   version: 1,
   roots: () => [],
   units: unitsBelow,

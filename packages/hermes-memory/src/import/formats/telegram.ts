@@ -13,6 +13,7 @@ export const telegram: TranscriptReader = {
   title: "Telegram export",
   evidence: "P",
   isExperimental: true,
+  isMessenger: true,
   version: 1,
   roots: () => [],
   units: (root, walking) => exportUnits(root, walking, FORMAT),
@@ -83,8 +84,12 @@ async function* messagesOf(
     const message = recordOf(value);
     const type = textOf(message?.type);
     if (type === "service") continue; // "Ana joined the group"
-    if (message === undefined || type !== "message" || message.id === undefined) {
+    if (message === undefined || type === undefined || message.id === undefined) {
       reading.malformed(line, "not a message");
+      continue;
+    }
+    if (type !== "message") {
+      reading.unknown(`type ${type}`);
       continue;
     }
     const from = textOf(message.from_id) ?? "unknown";

@@ -90,8 +90,9 @@ function dayOf(at: number): string {
 function spoken(message: ChatMessage, { me, assistant }: ReadOptions): TranscriptMessage {
   const { id, at, isMine, authorIds, author, text, line, path } = message;
   const shared = { id, at, line, path };
-  if (isMine === true || (me !== undefined && authorIds.includes(me)))
-    return { ...shared, role: "user", text };
-  if (assistant !== undefined && authorIds.includes(assistant)) return { ...shared, role: "assistant", text };
+  const isBy = (who: string | undefined): boolean =>
+    who !== undefined && (authorIds.includes(who) || author === who);
+  if (isMine === true || isBy(me)) return { ...shared, role: "user", text };
+  if (isBy(assistant)) return { ...shared, role: "assistant", text };
   return { ...shared, role: "user", text: `${author}: ${text}` };
 }
