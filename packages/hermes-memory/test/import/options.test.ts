@@ -49,6 +49,7 @@ it("reads another chat of the same export, and the same chat as another person",
   await using store = await openEmptyStore(folder.path);
   const run = (chosen: string, me: string) =>
     importInto(store, telegram, folder.path, { path, prepare: { chat: chosen, me } });
+  expect(await run("Anna", "user9")).toMatchObject({ sessionsAdded: 0, skipped: { "another chat": 2 } });
   expect(await run("Ana", "user9")).toMatchObject({ sessionsAdded: 1 });
   expect(await run("Ben", "user9")).toMatchObject({ sessionsAdded: 1 });
   expect(await run("Ana", "user5")).toMatchObject({ sessionsUpdated: 1, messagesUpdated: 1 });

@@ -28,6 +28,13 @@ export function isChosen({ id, name }: Chat, { chat }: ReadOptions): boolean {
   return chat === undefined || chat === id || chat === name;
 }
 
+/** For the report, so that a chat whose name was misspelt does not look like an empty export. */
+export function* leftOut({ id }: Chat): Generator<TranscriptEvent> {
+  yield { kind: "session", facts: { nativeId: id } };
+  yield { kind: "skip", reason: "another chat", keepsStored: true };
+  yield { kind: "end" };
+}
+
 /**
  * The messages of one chat, which come in the order of their times. All sessions are hidden: most words in them are of other people, who
  * are named in the text (`Ana: see you`).

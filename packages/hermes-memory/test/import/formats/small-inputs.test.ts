@@ -27,7 +27,7 @@ async function found(
     await writeFile(join(folder.path, name), text);
   }
   const [only = ""] = Object.keys(files);
-  return readHome(reader, folder.path, { path: join(folder.path, only), options });
+  return await readHome(reader, folder.path, { path: join(folder.path, only), options }); // before the folder is removed
 }
 
 function lines(...records: readonly object[]): string {
