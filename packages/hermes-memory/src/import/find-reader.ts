@@ -6,9 +6,8 @@ import { filesBelow } from "./kit/walk.ts";
 import type { Sample, TranscriptReader } from "./reader.ts";
 
 const HEAD_BYTES = 64 * 1024;
-/** The first line of a Codex file holds all instructions of the agent. */
-const FIRST_LINE_BYTES = 4 * 1024 ** 2;
-const NEWLINE = 0x0a;
+/** A file whose first line is longer, or that is one JSON value over many lines, is read up to here. */
+const MAX_FIRST_BYTES = 16 * 1024 ** 2;
 /** Of a folder. */
 const SAMPLED_FILES = 200;
 
@@ -43,17 +42,26 @@ export async function sampleOf(path: string): Promise<Sample> {
   const head = buffer.subarray(0, bytesRead);
   const text = new TextDecoder().decode(head);
   const lines = bytesRead < HEAD_BYTES ? [text, ...text.split("\n")] : text.split("\n").slice(0, -1);
-  for (const line of lines) {
-    const value = jsonOf(line);
-    if (isRecord(value) || Array.isArray(value)) return { path, head, first: value };
-  }
-  const isOneLine = bytesRead === HEAD_BYTES && !head.includes(NEWLINE);
-  return { path, head, first: isOneLine ? await longFirstLine(file) : undefined };
+  const first = lines.map(jsonOf).find(isObject) ?? (isJson(text) ? await longFirst(file) : undefined);
+  return { path, head, first };
 }
 
-async function longFirstLine(file: FileHandle): Promise<unknown> {
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(FIRST_LINE_BYTES), 0, FIRST_LINE_BYTES, 0);
-  const end = buffer.subarray(0, bytesRead).indexOf(NEWLINE);
-  const value = end < 0 ? undefined : jsonOf(new TextDecoder().decode(buffer.subarray(0, end)));
-  return isRecord(value) ? value : undefined;
+function isObject(value: unknown): boolean {
+  return isRecord(value) || Array.isArray(value);
+}
+
+function isJson(head: string): boolean {
+  return /^\s*[[{]/.test(head);
+}
+
+/** The first line where it is longer than the head, or the whole file where it is one JSON value. */
+async function longFirst(file: FileHandle): Promise<unknown> {
+  const { size } = await file.stat();
+  if (size < HEAD_BYTES) return undefined;
+  const length = Math.min(size, MAX_FIRST_BYTES);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, 0);
+  const bytes = buffer.subarray(0, bytesRead);
+  const end = bytes.indexOf("\n");
+  const value = jsonOf(new TextDecoder().decode(bytes.subarray(0, end < 0 ? bytesRead : end)));
+  return isObject(value) || size > length ? value : jsonOf(new TextDecoder().decode(bytes));
 }

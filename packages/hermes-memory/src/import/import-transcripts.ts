@@ -285,6 +285,7 @@ class ImportRun {
     const { target, prepare, now } = this.#deps;
     return new SessionWriter(facts, {
       reader,
+      parser: this.#parserOf(reader),
       target,
       prepare,
       known: this.#known,
@@ -334,7 +335,7 @@ class ImportRun {
       isUnchanged: (nativeId, mark) => {
         const origin = this.#known.originOf(idOf(nativeId));
         const isSame =
-          origin?.mark === mark && origin.parser === String(reader.version) && origin.digest !== undefined;
+          origin?.mark === mark && origin.parser === this.#parserOf(reader) && origin.digest !== undefined;
         if (!isSame || this.#filters.force === true) return false;
         told.sessionsUnchanged += 1;
         return true;
@@ -422,12 +423,14 @@ class ImportRun {
 
   /** Another version of the reader, or other options, would give other rows. */
   #parserOf({ version }: TranscriptReader): string {
-    const { tools, redact, includeBranches, includeReasoning, includeSystem, includeMemoryDisabled } =
-      this.#deps.prepare;
-    const flags = [includeBranches, includeReasoning, includeSystem, includeMemoryDisabled]
+    const { tools, redact, includeBranches, includeReasoning, includeSystem, ...others } = this.#deps.prepare;
+    const flags = [includeBranches, includeReasoning, includeSystem, others.includeMemoryDisabled]
       .map((flag) => (flag ? "1" : "0"))
       .join("");
-    return `${version} ${tools} ${redact} ${flags}`;
+    const { me, assistant, chat } = others;
+    const chosen = [me, assistant, chat].map((text) => text ?? null);
+    const whose = chosen.every((text) => text === null) ? "" : ` ${JSON.stringify(chosen)}`;
+    return `${version} ${tools} ${redact} ${flags}${whose}`;
   }
 
   #reportOf(source: string): SourceReport {

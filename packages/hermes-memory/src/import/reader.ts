@@ -14,6 +14,8 @@ export type TranscriptReader = {
   readonly evidence: Evidence;
   /** Read only with `--experimental`, or when named after `--from`. */
   readonly isExperimental?: true;
+  /** Holds the words of people other than the user: read only when the user says who they are and which chat they mean. */
+  readonly isMessenger?: true;
   /** Raise it when the same file would give other rows: files read before are then read again. */
   readonly version: number;
   /** Folders and files where the product keeps its transcripts. They need not exist. Empty for exports that the user must name. */
@@ -31,6 +33,8 @@ export type Place = {
   readonly home: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: NodeJS.Platform;
+  /** Leave out the places of formats that are known less well, where a reader has more than one format. */
+  readonly withoutExperimental?: boolean;
   readonly cwd: string;
 };
 
@@ -144,6 +148,8 @@ export type SessionFacts = {
     | undefined;
   /** Set where the format has no times for messages. */
   readonly hasSyntheticTimes?: true | undefined;
+  /** The format keeps only a part of the conversation, such as the prompts without the answers. */
+  readonly isPartial?: true | undefined;
   /** What tells an unchanged session in a database from a changed one, such as its time of change. */
   readonly mark?: string | undefined;
   /** Totals, where the format gives them for the session and not for each message. */

@@ -28,7 +28,9 @@ const FINGERPRINT_MESSAGES = 3;
 export const OPTED_OUT = "opted out";
 
 export type SessionWriterDeps = {
-  readonly reader: Pick<TranscriptReader, "source" | "version">;
+  readonly reader: Pick<TranscriptReader, "source">;
+  /** The version of the reader and the options, which change what is stored. */
+  readonly parser: string;
   readonly target: ImportTarget;
   readonly known: KnownTranscripts;
   readonly prepare: PrepareOptions;
@@ -244,10 +246,14 @@ export class SessionWriter {
     this.#userTexts.push({ timestamp, text });
   }
 
+  get #isTimeless(): boolean {
+    return this.#facts.hasSyntheticTimes === true || !this.#isTimed;
+  }
+
   /** The same for a conversation that two products have stored. Undefined when too little is known. */
   #fingerprint(isWhole: boolean): string | undefined {
     const texts = this.#userTexts.slice(0, FINGERPRINT_MESSAGES);
-    if (this.#facts.hasSyntheticTimes || texts.length === 0) return undefined;
+    if (this.#isTimeless || texts.length === 0) return undefined;
     if (texts.length < FINGERPRINT_MESSAGES && !isWhole) return undefined;
     const lines = texts.map(({ timestamp, text }) => `${Math.round(timestamp * 1000)} ${text}`);
     return createHash("sha256").update(lines.join("\u0000")).digest("hex").slice(0, 16);
@@ -333,7 +339,7 @@ export class SessionWriter {
   }
 
   #session(finish: TranscriptFinish | undefined): TranscriptWrite["session"] {
-    const { reader, path } = this.#deps;
+    const { reader, parser, path } = this.#deps;
     const { nativeId, visibility, parent, continues } = this.#facts;
     const forkedFrom = continues?.how === "fork" ? (continues.session ?? continues.messageId) : undefined;
     const isSubagent = visibility === "subagent";
@@ -341,13 +347,14 @@ export class SessionWriter {
       source: reader.source,
       native_id: nativeId,
       path,
-      parser: String(reader.version),
+      parser,
       ...defined({
         cli_version: this.#facts.cliVersion,
         git_branch: this.#facts.gitBranch,
         provider: this.#facts.provider,
         forked_from: forkedFrom,
-        times: this.#facts.hasSyntheticTimes ? "synthetic" : undefined,
+        times: this.#isTimeless ? "synthetic" : undefined,
+        partial: this.#facts.isPartial,
         first: this.#firstId,
         mark: finish === undefined ? undefined : this.#facts.mark,
         fingerprint: this.#fingerprint(finish !== undefined),

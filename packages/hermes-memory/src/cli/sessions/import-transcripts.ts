@@ -37,6 +37,7 @@ export async function importFrom(
   wanted: readonly Wanted[],
 ): Promise<CommandOutcome> {
   const { io } = context;
+  for (const { reader } of wanted) if (reader.isMessenger) checkChosen(reader, input);
   const filters = filtersOf(input);
   const prepare = prepareOptions(input);
   const isDry = input.flags["dry-run"] === true;
@@ -72,6 +73,17 @@ export async function importFrom(
       tell(context, news, changedLines(news)),
     );
     return { json: undefined, lines: ["Stopped watching."] };
+  });
+}
+
+/** A messenger holds the words of other people, so nothing of it is read by accident. */
+function checkChosen({ title }: TranscriptReader, { flags }: CommandInput): void {
+  const missing = ["me", "chat"].filter((name) => textFlag(flags[name]) === undefined);
+  if (missing.length === 0) return;
+  throw new CommandFailure(`${title}: say who you are and which chat to read.`, {
+    exitCode: 2,
+    hint: "Add --me YOUR_USER_ID and --chat NAME_OR_ID; a bot that answers you is --assistant ITS_ID.",
+    details: { kind: "chat-not-chosen", missing },
   });
 }
 
@@ -126,10 +138,11 @@ async function autoSources(
   isExperimental: boolean,
 ): Promise<readonly Wanted[] | CommandOutcome> {
   const found: FoundSource[] = [];
+  const place = { ...placeOf(context), withoutExperimental: !isExperimental };
   await context.io.untilInterrupted(async (signal) => {
     for (const reader of READERS) {
       if (reader.isExperimental && !isExperimental) continue;
-      const one = await countUnits(reader, placeOf(context), signal);
+      const one = await countUnits(reader, place, signal);
       if (one.files > 0) found.push(one);
     }
   });
@@ -162,7 +175,7 @@ async function autoSources(
     );
     if (answer !== undefined) return answer;
   }
-  return found.map(({ reader }) => ({ reader }));
+  return found.map(({ reader }) => ({ reader, paths: reader.roots(place) }));
 }
 
 async function countUnits(reader: TranscriptReader, place: Place, signal: AbortSignal): Promise<FoundSource> {

@@ -130,7 +130,8 @@ function* messagesOf(list: readonly unknown[], reading: Reading): Generator<Tran
 function inAnthropicForm(value: unknown): unknown {
   const block = recordOf(value);
   const run = recordOf(block?.run);
-  if (block?.type !== "tool_result" || run === undefined) return value;
+  if (block?.type !== "tool_result") return value;
+  if (run === undefined) return { ...block, tool_use_id: block.tool_use_id ?? block.toolUseID };
   const failure = recordOf(run.error)?.message;
   const result = run.result ?? failure ?? textOf(run.status) ?? "";
   return {

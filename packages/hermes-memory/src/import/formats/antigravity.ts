@@ -21,7 +21,9 @@ export const antigravity: TranscriptReader = {
   recognises: ({ first }) => {
     const step = recordOf(first);
     return (
-      step !== undefined && "step_index" in step && /^(?:USER_EXPLICIT|MODEL|SYSTEM)$/.test(`${step.source}`)
+      step !== undefined &&
+      ("step_index" in step || "created_at" in step) &&
+      /^(?:USER_EXPLICIT|MODEL|SYSTEM)$/.test(`${step.source}`)
     );
   },
   read: async function* ({ path }, reading) {
@@ -39,7 +41,7 @@ export const antigravity: TranscriptReader = {
       const text = textOf(value.content) ?? textOf(recordOf(value.content)?.text) ?? "";
       const common = { id, text, line, at: timeOf(value.created_at) };
       if (source === "USER_EXPLICIT") yield { kind: "message", message: { ...common, role: "user" } };
-      else if (source === "MODEL" && type === "PLANNER_RESPONSE") {
+      else if (source === "MODEL" && (type === "PLANNER_RESPONSE" || type === "")) {
         waiting = callsOf(value.tool_calls, step);
         const reasoning = thinkingOf(value.thinking, reading);
         if (text === "" && waiting.length === 0 && reasoning === undefined) continue;

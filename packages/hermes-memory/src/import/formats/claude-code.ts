@@ -107,7 +107,9 @@ function recognises({ first }: Sample): boolean {
   if (type === "file-history-snapshot") return recordOf(record.snapshot) !== undefined;
   if (SILENT_TYPES.has(type) || type === "custom-title" || type === "ai-title")
     return textOf(record.sessionId) !== undefined;
-  const isOtherProduct = recordOf(record.message)?.parts !== undefined; // Qwen Code uses the same envelope
+  // Qwen Code uses the same envelope.
+  const isOtherProduct =
+    recordOf(record.message)?.parts !== undefined || recordOf(record.systemPayload) !== undefined;
   return (
     ENVELOPE_TYPES.has(type) &&
     textOf(record.sessionId) !== undefined &&

@@ -1,6 +1,7 @@
 // Devin CLI: a database with sessions and the tree of their messages.
 import { basename, join } from "node:path";
 import { chatMessage } from "../kit/chat-message.ts";
+import { isDatabaseWith } from "../kit/database-sessions.ts";
 import { pathTo } from "../kit/message-tree.ts";
 import { databaseStamps, openSource } from "../kit/sqlite-source.ts";
 import { type Json, jsonOf, numberOf, recordOf, textOf, timeOf } from "../kit/values.ts";
@@ -22,11 +23,11 @@ export const devin: TranscriptReader = {
   version: 1,
   roots: (place) => [join(dataFolder(place), "devin", "cli", DATABASE)],
   units: async function* (root, walking) {
-    const file = (path: string): boolean => basename(path) === DATABASE;
+    const file = (path: string): boolean => path === root || basename(path) === DATABASE;
     for await (const path of filesBelow(root, { file, maxDepth: 2 }, walking))
       yield { path, stamps: databaseStamps(path) };
   },
-  recognises: () => false, // other products name their databases so too
+  recognises: ({ head }) => isDatabaseWith(head, /\bmessage_nodes\b[^;]{0,400}\bchat_message\b/),
   read: async function* ({ path }, reading) {
     using db = await openSource(path, reading);
     if (!db.hasTable("message_nodes") || !db.hasTable("sessions"))

@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { describeCause } from "@hermes-memory/core/internal/lib";
 import { type ExportFiles, exportUnits, openExport, textOfSample, toldOf, withHead } from "../kit/exports.ts";
 import { jsonArrayItems, parsedWhole, wholeJson } from "../kit/json-array.ts";
-import { type Chat, type ChatMessage, chatEvents, isChosen } from "../kit/messenger.ts";
+import { type Chat, type ChatMessage, chatEvents, isChosen, leftOut } from "../kit/messenger.ts";
 import { type Json, joined, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
 import type { Reading, TranscriptEvent, TranscriptReader } from "../reader.ts";
 
@@ -22,6 +22,7 @@ export const discord: TranscriptReader = {
   title: "Discord export",
   evidence: "P",
   isExperimental: true,
+  isMessenger: true,
   version: 1,
   roots: () => [],
   units: (root, walking) => exportUnits(root, walking, FORMAT),
@@ -36,7 +37,10 @@ export const discord: TranscriptReader = {
         if (head.startsWith("{")) yield* readChannel(all, files.pathOf(name), reading);
         else {
           const chat = await packageChat(unit.path, name, files, reading);
-          if (!isChosen(chat, reading.options)) continue;
+          if (!isChosen(chat, reading.options)) {
+            yield* leftOut(chat);
+            continue;
+          }
           yield* chatEvents(
             chat,
             ownMessages(all, files.pathOf(name), toldOf(name, files, reading)),
@@ -73,7 +77,7 @@ async function* readChannel(
   const first = await items.next();
   if (first.done) return;
   const chat = chatOf(recordOf(facts.get("channel")) ?? {}, recordOf(facts.get("guild")));
-  if (!isChosen(chat, reading.options)) return;
+  if (!isChosen(chat, reading.options)) return yield* leftOut(chat);
   yield* chatEvents(chat, messagesOf(), reading);
 
   async function* messagesOf(): AsyncGenerator<ChatMessage> {

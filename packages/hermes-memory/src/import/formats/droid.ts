@@ -1,7 +1,8 @@
 // Droid (Factory): `sessions/<folder>/<id>.jsonl` with Anthropic blocks, and `<id>.settings.json` beside it.
 import { readFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { blocksOf } from "../kit/blocks.ts";
+import { folderEncodedAs } from "../kit/encoded-folder.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { type Json, jsonOf, listOf, numberOf, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
@@ -58,7 +59,8 @@ async function* read(unit: Unit, reading: Reading): AsyncGenerator<TranscriptEve
     const type = textOf(value.type) ?? "";
     if (type === "session_start") {
       nativeId = textOf(value.id) ?? stem;
-      yield { kind: "session", facts: started(value, nativeId) };
+      const cwd = textOf(value.cwd) ?? (await folderOf(unit.path));
+      yield { kind: "session", facts: { ...started(value, nativeId), cwd } };
       if (isInternal(value)) {
         yield { kind: "skip", reason: "internal session" };
         return;
@@ -78,9 +80,14 @@ function started(record: Json, nativeId: string): SessionFacts {
   return {
     nativeId,
     title: textOf(record.sessionTitle) ?? title,
-    cwd: textOf(record.cwd),
     visibility: isSubagent ? "subagent" : undefined,
   };
+}
+
+/** The folder above a session is named after the working directory, with `-` for every `/`. */
+async function folderOf(path: string): Promise<string | undefined> {
+  const name = basename(dirname(path));
+  return name.startsWith("-") ? folderEncodedAs(name, { encoded: (folder) => folder }) : undefined;
 }
 
 /** Sessions that the product holds with itself work in its own folder. */

@@ -25,7 +25,9 @@ export const kimi: TranscriptReader = {
   roots: (place) => [
     join(textOf(place.env.KIMI_CODE_HOME) ?? join(place.home, ".kimi-code"), "sessions"),
     join(applicationData(place), "kimi-desktop/daimon-share/daimon/runtime/kimi-code/home/sessions"),
-    join(textOf(place.env.KIMI_SHARE_DIR) ?? join(place.home, ".kimi"), "sessions"),
+    ...(place.withoutExperimental === true
+      ? []
+      : [join(textOf(place.env.KIMI_SHARE_DIR) ?? join(place.home, ".kimi"), "sessions")]),
   ],
   units,
   recognises: ({ path, first }) => {
@@ -33,7 +35,8 @@ export const kimi: TranscriptReader = {
     return (
       (basename(path) === "context.jsonl" && textOf(value?.role) !== undefined) ||
       (value?.type === "metadata" && textOf(value.protocol_version) !== undefined) ||
-      (basename(path) === "wire.jsonl" && textOf(recordOf(value?.message)?.type) !== undefined)
+      (textOf(recordOf(value?.message)?.type) !== undefined &&
+        recordOf(recordOf(value?.message)?.payload) !== undefined)
     );
   },
   read,
@@ -77,16 +80,18 @@ async function* read({ path }: Unit, reading: Reading): ReturnType<TranscriptRea
   const { folder, agent } = sessionFolder(path);
   const nativeId = agent === undefined ? basename(folder) : `${basename(folder)}-${agent}`;
   const isContext = basename(path) === "context.jsonl";
+  const stored = await storedFacts(folder, agent);
   yield {
     kind: "session",
     facts: {
       nativeId,
-      ...(await storedFacts(folder, agent)),
+      ...stored,
       ...(isContext ? { hasSyntheticTimes: true } : {}),
     },
   };
   const turns = new Turns(reading.options);
   let isFirst = agent !== undefined;
+  let isPlaceKnown = stored.cwd !== undefined;
   for await (const { line, value } of jsonLines(path, reading)) {
     const isCli = recordOf(recordOf(value.message)?.payload) !== undefined;
     const signals = isContext
@@ -96,7 +101,8 @@ async function* read({ path }: Unit, reading: Reading): ReturnType<TranscriptRea
         : codeSignals(value, reading, isFirst);
     const at = timeOf(value.time) ?? timeOf(value.timestamp);
     const cwd = value.type === "config.update" ? textOf(value.cwd) : undefined;
-    if (cwd !== undefined) yield { kind: "session", facts: { nativeId, cwd } };
+    if (cwd !== undefined && !isPlaceKnown) yield { kind: "session", facts: { nativeId, cwd } };
+    isPlaceKnown ||= cwd !== undefined;
     for (const signal of signals) {
       if (signal.kind === "user") isFirst = false;
       yield* turns.take(signal, { line, at });

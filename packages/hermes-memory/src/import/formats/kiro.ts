@@ -1,5 +1,6 @@
 // Kiro CLI: three engines with three stores. The first has a database; the others write JSON lines below ~/.kiro/sessions.
 import { basename, dirname, join } from "node:path";
+import { isDatabaseWith } from "../kit/database-sessions.ts";
 import { wholeJson } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { databaseStamps, openSource } from "../kit/sqlite-source.ts";
@@ -27,17 +28,18 @@ export const kiro: TranscriptReader = {
   version: 1,
   roots: (place) => [join(dataFolder(place), "kiro-cli", DATABASE), join(place.home, ".kiro", "sessions")],
   units: async function* (root, walking) {
-    const file = (path: string): boolean => basename(path) === DATABASE || isLog(path);
+    const file = (path: string): boolean => path === root || basename(path) === DATABASE || isLog(path);
     for await (const path of filesBelow(root, { file, maxDepth: 3 }, walking))
-      yield { path, stamps: path.endsWith(DATABASE) ? databaseStamps(path) : [path, metaPath(path)] };
+      yield { path, stamps: path.endsWith(".jsonl") ? [path, metaPath(path)] : databaseStamps(path) };
   },
-  recognises: ({ path, first }) => {
+  recognises: ({ path, head, first }) => {
+    if (isDatabaseWith(head, /\bconversations_v2\b/)) return true;
     const record = recordOf(first);
     if (record?.kind === "Prompt" || record?.kind === "AssistantMessage") return true;
     return isLog(path) && textOf(recordOf(record?.payload)?.type) !== undefined;
   },
   read: ({ path }, reading) => {
-    if (path.endsWith(DATABASE)) return conversations(path, reading);
+    if (!path.endsWith(".jsonl")) return conversations(path, reading);
     return log(path, reading, basename(path) === "messages.jsonl" ? recordOfThird : recordOfSecond);
   },
 };

@@ -19,9 +19,12 @@ export const letta: TranscriptReader = {
   // Exports lie where the user put them, and Letta Code's folder can be anywhere.
   roots: () => [],
   units: async function* (root, walking) {
-    const file = (path: string): boolean => basename(path) === MESSAGES || extname(path) === ".af";
+    const file = (path: string): boolean =>
+      path === root || basename(path) === MESSAGES || extname(path) === ".af";
     for await (const path of filesBelow(root, { file }, walking))
-      yield extname(path) === ".af" ? { path } : { path, stamps: [path, besides(path, "conversation.json")] };
+      yield basename(path) === MESSAGES
+        ? { path, stamps: [path, besides(path, "conversation.json")] }
+        : { path };
   },
   recognises: ({ path, first }) => {
     const record = recordOf(first);
@@ -118,6 +121,7 @@ function messagesOf(
   }
   if (role === "tool") {
     const results = listOf(record.tool_returns).map((one) => recordOf(one) ?? {});
+    if (results.length > 1) return results.map((one) => returnedBy(one, id, toolNames));
     const toolCallId = textOf(record.tool_call_id) ?? textOf(results[0]?.tool_call_id);
     const returned = results.map((one) => textOf(one.func_response) ?? textOf(one.tool_return));
     const result = text === "" ? joined(returned) : text;
@@ -127,6 +131,22 @@ function messagesOf(
   if (role !== "system") reading.unknown(`role ${role || "missing"}`);
   else if (reading.options.includeSystem) return [{ id, role, text }];
   return [];
+}
+
+/** One of several calls that ran at once, whose results share a record. */
+function returnedBy(
+  result: Json,
+  id: string | undefined,
+  toolNames: ReadonlyMap<string, string>,
+): TranscriptMessage {
+  const toolCallId = textOf(result.tool_call_id);
+  return {
+    id: id === undefined || toolCallId === undefined ? id : `${id}:${toolCallId}`,
+    role: "tool",
+    text: textOf(result.func_response) ?? textOf(result.tool_return) ?? "",
+    toolCallId,
+    toolName: toolCallId && toolNames.get(toolCallId),
+  };
 }
 
 /** Messages of the user are wrapped in JSON by older servers; in the same form the server tells of logins, timers and recaps. */

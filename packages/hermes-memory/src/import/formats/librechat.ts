@@ -88,7 +88,9 @@ function nodesOf(messages: readonly unknown[], malformed: Conversation["malforme
     nodes.push({ id, parent, at: timeOf(message.createdAt), message });
     for (const value of listOf(message.children).toReversed()) waiting.push({ value, parent: id });
   }
-  return nodes;
+  // A flat list without any parents is one conversation in its order.
+  if (nodes.some(({ parent }) => parent !== undefined)) return nodes;
+  return nodes.map((node, index) => ({ ...node, parent: nodes[index - 1]?.id }));
 }
 
 function* partsOf(message: Json, reading: Reading): Generator<TurnPart> {

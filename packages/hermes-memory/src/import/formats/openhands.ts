@@ -37,7 +37,9 @@ export const openhands: TranscriptReader = {
       yield { path: dirname(events), stamps: [events, join(dirname(events), "base_state.json")] };
     }
   },
-  recognises: () => false, // a single event is no conversation
+  // A file in `events` stands for the whole conversation.
+  recognises: ({ path, first }) =>
+    isEvent(path) && /(?:Event|Observation)$/.test(textOf(recordOf(first)?.kind) ?? ""),
   read: async function* ({ path }, reading) {
     const state = recordOf(
       jsonOf(await readFile(join(path, "base_state.json"), "utf8").catch(() => undefined)),

@@ -13,7 +13,7 @@ import {
   toldOf,
 } from "../kit/exports.ts";
 import { jsonArrayItems, parsedWhole } from "../kit/json-array.ts";
-import { type Chat, type ChatMessage, chatEvents, isChosen } from "../kit/messenger.ts";
+import { type Chat, type ChatMessage, chatEvents, isChosen, leftOut } from "../kit/messenger.ts";
 import { type Json, joined, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, TranscriptReader, Unit, Walking } from "../reader.ts";
@@ -28,6 +28,7 @@ export const slack: TranscriptReader = {
   title: "Slack export",
   evidence: "P",
   isExperimental: true,
+  isMessenger: true,
   version: 1,
   roots: () => [],
   units: unitsBelow,
@@ -46,6 +47,7 @@ export const slack: TranscriptReader = {
       const chat = channels.get(folder) ?? { id: folder, name: folder };
       if (isChosen(chat, reading.options))
         yield* chatEvents(chat, messagesOf(files, days, names, reading), reading);
+      else yield* leftOut(chat);
     }
   },
 };

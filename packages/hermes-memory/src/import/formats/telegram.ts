@@ -2,7 +2,7 @@
 import { basename } from "node:path";
 import { exportUnits, openExport, textOfSample, withHead } from "../kit/exports.ts";
 import { jsonArrayItems } from "../kit/json-array.ts";
-import { type Chat, type ChatMessage, chatEvents, isChosen } from "../kit/messenger.ts";
+import { type Chat, type ChatMessage, chatEvents, isChosen, leftOut } from "../kit/messenger.ts";
 import { type Json, joined, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
 import type { Reading, TranscriptReader } from "../reader.ts";
 
@@ -13,6 +13,7 @@ export const telegram: TranscriptReader = {
   title: "Telegram export",
   evidence: "P",
   isExperimental: true,
+  isMessenger: true,
   version: 1,
   roots: () => [],
   units: (root, walking) => exportUnits(root, walking, FORMAT),
@@ -31,8 +32,9 @@ export const telegram: TranscriptReader = {
         const items = jsonArrayItems(all, reading, { at: ["messages"], beside });
         const first = await items.next();
         const chat = chatOf(Object.fromEntries(facts));
-        if (first.done || !isChosen(chat, reading.options)) continue;
-        yield* chatEvents(chat, messagesOf(continued(first.value, items), path, reading), reading);
+        if (first.done) continue;
+        if (!isChosen(chat, reading.options)) yield* leftOut(chat);
+        else yield* chatEvents(chat, messagesOf(continued(first.value, items), path, reading), reading);
         continue;
       }
       for await (const { line, value } of jsonArrayItems(all, reading, { at: ["chats", "list"] })) {
@@ -41,7 +43,7 @@ export const telegram: TranscriptReader = {
         else if (isChosen(chatOf(record), reading.options)) {
           const items = record.messages.map((message) => ({ line, value: message }));
           yield* chatEvents(chatOf(record), messagesOf(items, path, reading), reading);
-        }
+        } else yield* leftOut(chatOf(record));
       }
     }
   },
@@ -83,8 +85,12 @@ async function* messagesOf(
     const message = recordOf(value);
     const type = textOf(message?.type);
     if (type === "service") continue; // "Ana joined the group"
-    if (message === undefined || type !== "message" || message.id === undefined) {
+    if (message === undefined || type === undefined || message.id === undefined) {
       reading.malformed(line, "not a message");
+      continue;
+    }
+    if (type !== "message") {
+      reading.unknown(`type ${type}`);
       continue;
     }
     const from = textOf(message.from_id) ?? "unknown";

@@ -1,6 +1,7 @@
 // Warp: the user's prompts to its agent. The answers are protobuf messages of a schema that is not known here, so sessions hold prompts only.
 import { basename, join } from "node:path";
-import { databaseStamps, openSource, type SourceDatabase } from "../kit/sqlite-source.ts";
+import { databaseSessions, isDatabaseWith } from "../kit/database-sessions.ts";
+import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
 import { type Json, joined, jsonOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type {
@@ -28,7 +29,7 @@ export const warp: TranscriptReader = {
     for await (const path of filesBelow(root, wanted, walking)) yield { path, stamps: databaseStamps(path) };
   },
   recognises: ({ path, head }) =>
-    basename(path) === DATABASE && Buffer.from(head.subarray(0, 15)).toString() === "SQLite format 3",
+    isDatabaseWith(head, basename(path) === DATABASE ? /^/ : /\bai_queries\b[^;]{0,600}\bconversation_id\b/),
   read,
 };
 
@@ -62,32 +63,46 @@ const PROMPTS = `
 `;
 
 async function* read(unit: Unit, reading: Reading): AsyncGenerator<TranscriptEvent> {
-  using db = await openSource(unit.path, reading);
-  if (!db.hasTable("ai_queries")) return;
-  const hasSummaries = db.columnsOf("agent_conversations").has("summary");
-  for (const { id, prompts, startedAt, changedAt } of db.all(CONVERSATIONS)) {
-    reading.signal.throwIfAborted();
-    const nativeId = textOf(id);
-    const mark = `${String(prompts)} ${String(changedAt)}`;
-    if (nativeId === undefined || reading.isUnchanged(nativeId, mark)) continue;
-    const rows = db.all(PROMPTS, { id: nativeId });
+  const conversations = databaseSessions(unit.path, reading, {
+    list: (db) => (db.hasTable("ai_queries") ? db.all(CONVERSATIONS).flatMap(changed) : []),
+    read: (db, conversation) => ({
+      ...conversation,
+      rows: db.all(PROMPTS, { id: conversation.nativeId }),
+      title: db.columnsOf("agent_conversations").has("summary")
+        ? titleOf(db, conversation.nativeId)
+        : undefined,
+    }),
+    name: ({ nativeId }) => nativeId,
+  });
+  for await (const { nativeId, mark, startedAt, rows, title } of conversations) {
     const messages = rows.flatMap((row) => promptOf(row, reading));
     if (messages.length === 0) continue;
     yield {
       kind: "session",
       facts: {
         nativeId,
-        title: hasSummaries ? titleOf(db, nativeId) : undefined,
+        title,
         cwd: rows.map((row) => textOf(row.working_directory)).find((folder) => folder !== undefined),
         model: textOf(rows.at(-1)?.model_id),
         startedAt: utc(startedAt),
+        isPartial: true,
         mark,
       },
     };
     for (const message of messages) yield { kind: "message", message };
     yield { kind: "end" };
   }
+
+  function changed({ id, prompts, startedAt, changedAt }: Json): Changed[] {
+    const nativeId = textOf(id);
+    const mark = `${String(prompts)} ${String(changedAt)}`;
+    return nativeId === undefined || reading.isUnchanged(nativeId, mark)
+      ? []
+      : [{ nativeId, mark, startedAt }];
+  }
 }
+
+type Changed = { readonly nativeId: string; readonly mark: string; readonly startedAt: unknown };
 
 function titleOf(db: SourceDatabase, id: string): string | undefined {
   const row = db.get("SELECT summary FROM agent_conversations WHERE conversation_id = :id", { id });

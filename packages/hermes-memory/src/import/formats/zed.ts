@@ -2,7 +2,8 @@
 import { basename, join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import { describeCause } from "@hermes-memory/core/internal/lib";
-import { databaseStamps, openSource, type SourceDatabase } from "../kit/sqlite-source.ts";
+import { databaseSessions, isDatabaseWith } from "../kit/database-sessions.ts";
+import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
 import {
   type Json,
   joined,
@@ -40,7 +41,8 @@ export const zed: TranscriptReader = {
     for await (const path of filesBelow(root, wanted, walking)) yield { path, stamps: databaseStamps(path) };
   },
   recognises: ({ path, head }) =>
-    basename(path) === "threads.db" && Buffer.from(head.subarray(0, 15)).toString() === "SQLite format 3",
+    isDatabaseWith(head, /\bthreads\b[^;]{0,400}\bdata_type\b/) ||
+    (basename(path) === "threads.db" && isDatabaseWith(head, /^/)),
   read,
 };
 
@@ -54,18 +56,22 @@ function roots({ home, env, platform }: Place): string[] {
 }
 
 async function* read(unit: Unit, reading: Reading): AsyncGenerator<TranscriptEvent> {
-  using db = await openSource(unit.path, reading);
-  if (!db.hasTable("threads")) return;
-  for (const row of threadRows(db)) {
-    reading.signal.throwIfAborted();
-    const nativeId = textOf(row.id);
-    const mark = textOf(row.updated_at);
-    if (nativeId === undefined || (mark !== undefined && reading.isUnchanged(nativeId, mark))) continue;
-    const document = documentOf(db, nativeId, reading);
+  const threads = databaseSessions(unit.path, reading, {
+    list: (db) => (db.hasTable("threads") ? threadRows(db).filter(isWanted) : []),
+    read: (db, row) => ({ row, document: documentOf(db, String(row.id), reading) }),
+    name: (row) => String(row.id),
+  });
+  for await (const { row, document } of threads) {
     if (document === undefined) continue;
-    yield { kind: "session", facts: factsOf(nativeId, row, document) };
+    yield { kind: "session", facts: factsOf(String(row.id), row, document) };
     for (const message of messagesOf(document, reading)) yield { kind: "message", message };
     yield { kind: "end" };
+  }
+
+  function isWanted(row: Json): boolean {
+    const nativeId = textOf(row.id);
+    const mark = textOf(row.updated_at);
+    return nativeId !== undefined && (mark === undefined || !reading.isUnchanged(nativeId, mark));
   }
 }
 
@@ -90,7 +96,6 @@ function documentOf(db: SourceDatabase, id: string, reading: Reading): Json | un
   try {
     const data = row?.data;
     const bytes = data instanceof Uint8Array ? data : Buffer.from(textOf(data) ?? "");
-    reading.advanced(bytes.length);
     const json =
       row?.data_type === "zstd" ? zstdDecompressSync(bytes, { maxOutputLength: MAX_THREAD_BYTES }) : bytes;
     const document = recordOf(parsedJson(Buffer.from(json).toString("utf8")));
@@ -135,6 +140,7 @@ function firstFolder(row: Json): string | undefined {
 }
 
 function* messagesOf(document: Json, reading: Reading): Generator<TranscriptMessage> {
+  const toolNames = new Map<string, string>();
   for (const [index, value] of listOf(document.messages).entries()) {
     const message = recordOf(value);
     const user = recordOf(message?.User);
@@ -143,7 +149,7 @@ function* messagesOf(document: Json, reading: Reading): Generator<TranscriptMess
       const { text } = contentOf(user.content, reading);
       yield { id: textOf(user.id), role: "user", text, line: index + 1 };
     } else if (agent !== undefined) yield* agentMessages(agent, index + 1, reading);
-    else if (message?.role !== undefined) yield* olderMessages(message, index + 1, reading);
+    else if (message?.role !== undefined) yield* olderMessages(message, toolNames, index + 1, reading);
     else if (value !== "Resume" && message?.Compaction === undefined)
       reading.unknown(`message ${Object.keys(message ?? {})[0] ?? String(value)}`);
   }
@@ -182,8 +188,10 @@ function contentOf(content: unknown, reading: Reading): Content {
     const fields = recordOf(value) ?? {};
     if (kind === "Text") texts.push(textOf(value) ?? "");
     else if (kind === "Image") texts.push("[image]");
-    else if (kind === "Mention") texts.push(`[file: ${mentioned(fields.uri)}]`);
-    else if (kind === "Thinking") thoughts.push(textOf(fields.text) ?? "");
+    else if (kind === "Mention") {
+      texts.push(`[file: ${mentioned(fields.uri)}]`);
+      if (reading.options.tools === "full") texts.push(textOf(fields.content) ?? "");
+    } else if (kind === "Thinking") thoughts.push(textOf(fields.text) ?? "");
     else if (kind === "ToolUse")
       toolCalls.push({
         id: textOf(fields.id) ?? "",
@@ -214,7 +222,12 @@ function resultText(content: unknown): string {
 }
 
 /** Versions before 0.3.0: a role, typed segments, and the calls and results of tools beside them. */
-function* olderMessages(message: Json, line: number, reading: Reading): Generator<TranscriptMessage> {
+function* olderMessages(
+  message: Json,
+  toolNames: Map<string, string>,
+  line: number,
+  reading: Reading,
+): Generator<TranscriptMessage> {
   const { role } = message;
   if (role !== "user" && role !== "assistant" && role !== "system") {
     reading.unknown(`role ${String(role)}`);
@@ -232,6 +245,8 @@ function* olderMessages(message: Json, line: number, reading: Reading): Generato
     name: textOf(use.name) ?? "unknown",
     arguments: jsonText(use.input),
   }));
+  // Results may stand in the message after that of their calls.
+  for (const call of toolCalls) toolNames.set(call.id, call.name);
   const results = recordsOf(message.tool_results);
   const text = ofType("text");
   if (role !== "system" || reading.options.includeSystem)
@@ -252,7 +267,7 @@ function* olderMessages(message: Json, line: number, reading: Reading): Generato
       text: resultText(result.content),
       line,
       toolCallId,
-      toolName: toolCalls.find((call) => call.id === toolCallId)?.name,
+      toolName: toolNames.get(toolCallId),
     };
   }
 }

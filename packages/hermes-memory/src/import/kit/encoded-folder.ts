@@ -6,7 +6,10 @@ import { join } from "node:path";
  * The folder below `base` whose encoded path is `name`. Undefined if none exists, or more than one: `a-b` may stand for `a/b` and for
  * `a-b`.
  */
-export async function folderEncodedAs(name: string, base = "/"): Promise<string | undefined> {
+export async function folderEncodedAs(
+  name: string,
+  { base = "/", encoded = withDashes }: { base?: string; encoded?: (folder: string) => string } = {},
+): Promise<string | undefined> {
   const found: string[] = [];
   await search(base, name.replace(/^-/, ""));
   return found.length === 1 ? found[0] : undefined;
@@ -14,12 +17,15 @@ export async function folderEncodedAs(name: string, base = "/"): Promise<string 
   async function search(folder: string, rest: string): Promise<void> {
     for (const one of await foldersIn(folder)) {
       if (found.length > 1) return;
-      const encoded = one.replaceAll(/[^A-Za-z0-9]/g, "-");
-      if (encoded === rest) found.push(join(folder, one));
-      else if (rest.startsWith(`${encoded}-`))
-        await search(join(folder, one), rest.slice(encoded.length + 1));
+      const part = encoded(one);
+      if (part === rest) found.push(join(folder, one));
+      else if (rest.startsWith(`${part}-`)) await search(join(folder, one), rest.slice(part.length + 1));
     }
   }
+}
+
+function withDashes(folder: string): string {
+  return folder.replaceAll(/[^A-Za-z0-9]/g, "-");
 }
 
 async function foldersIn(folder: string): Promise<string[]> {

@@ -28,6 +28,13 @@ export function isChosen({ id, name }: Chat, { chat }: ReadOptions): boolean {
   return chat === undefined || chat === id || chat === name;
 }
 
+/** For the report, so that a chat whose name was misspelt does not look like an empty export. */
+export function* leftOut({ id }: Chat): Generator<TranscriptEvent> {
+  yield { kind: "session", facts: { nativeId: id } };
+  yield { kind: "skip", reason: "another chat", keepsStored: true };
+  yield { kind: "end" };
+}
+
 /**
  * The messages of one chat, which come in the order of their times. All sessions are hidden: most words in them are of other people, who
  * are named in the text (`Ana: see you`).
@@ -90,8 +97,9 @@ function dayOf(at: number): string {
 function spoken(message: ChatMessage, { me, assistant }: ReadOptions): TranscriptMessage {
   const { id, at, isMine, authorIds, author, text, line, path } = message;
   const shared = { id, at, line, path };
-  if (isMine === true || (me !== undefined && authorIds.includes(me)))
-    return { ...shared, role: "user", text };
-  if (assistant !== undefined && authorIds.includes(assistant)) return { ...shared, role: "assistant", text };
+  const isBy = (who: string | undefined): boolean =>
+    who !== undefined && (authorIds.includes(who) || author === who);
+  if (isMine === true || isBy(me)) return { ...shared, role: "user", text };
+  if (isBy(assistant)) return { ...shared, role: "assistant", text };
   return { ...shared, role: "user", text: `${author}: ${text}` };
 }
