@@ -34,7 +34,10 @@ export function prepared(
   if (role === "tool" && options.tools === "none") return undefined;
   const text = role === "tool" ? toolResult(message.text, options) : plainText(message, options);
   const toolCalls = (message.toolCalls ?? []).map((call) => storedCall(call, options));
-  if (text.trim() === "" && toolCalls.length === 0 && role !== "tool") return undefined;
+  const reasoning =
+    options.includeReasoning && message.reasoning ? withoutData(soundText(message.reasoning)) : undefined;
+  const isEmpty = text.trim() === "" && toolCalls.length === 0 && reasoning === undefined;
+  if (isEmpty && role !== "tool") return undefined;
   return {
     role,
     content: text,
@@ -42,8 +45,7 @@ export function prepared(
     toolCallId: message.toolCallId === undefined ? undefined : soundText(message.toolCallId),
     toolName: message.toolName === undefined ? undefined : soundText(message.toolName),
     finishReason: message.finishReason === undefined ? undefined : soundText(message.finishReason),
-    reasoning:
-      options.includeReasoning && message.reasoning ? withoutData(soundText(message.reasoning)) : undefined,
+    reasoning,
     line: message.line,
     path: message.path,
   };

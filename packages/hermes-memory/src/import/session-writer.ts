@@ -62,7 +62,11 @@ export type SessionOutcome =
   /** The file must be read a second time, because it has more of the session than the file it was imported from. */
   | { readonly kind: "longer"; readonly id: string };
 
-type Prepared = TranscriptInput & { readonly isBranch: boolean };
+type Prepared = TranscriptInput & {
+  readonly isBranch: boolean;
+  /** False where the transcript gives the message no time. */
+  readonly isTimed: boolean;
+};
 
 export class SessionWriter {
   readonly #deps: SessionWriterDeps;
@@ -83,12 +87,16 @@ export class SessionWriter {
   #firstTime: number | undefined;
   /** Whether a message had a time that can be true. */
   #isTimed = false;
+  /** Of the last message that was compared or written. */
+  #writtenTime: number | undefined;
   #firstId: string | undefined;
   #model: string | undefined;
+  #branchModel: string | undefined;
   #hasUserText = false;
   /** The first texts of the user. */
   readonly #userTexts: { timestamp: number; readonly text: string }[] = [];
   readonly #ids = new Set<string>();
+  readonly #toolNames = new Map<string, string>();
   readonly #branches = new Set<string>();
   #usage: Record<keyof Usage, number> = {
     inputTokens: 0,
@@ -149,7 +157,9 @@ export class SessionWriter {
     this.#firstId ??= message.id ?? id;
     const timestamp = this.#timeOf(message.at);
     this.#learnFrom(message, timestamp);
-    const stored = prepared(message, this.#deps.prepare);
+    for (const call of message.toolCalls ?? []) this.#toolNames.set(call.id, call.name);
+    const toolName = message.toolName ?? this.#toolNames.get(message.toolCallId ?? "");
+    const stored = prepared({ ...message, toolName }, this.#deps.prepare);
     if (stored === undefined) return;
     const isBranch = message.isActive === false;
     if (isBranch) {
@@ -157,7 +167,8 @@ export class SessionWriter {
       this.#branches.add(id);
     }
     const path = stored.path === this.#deps.path ? undefined : stored.path;
-    this.#buffer.push({ ...stored, path, platformMessageId: id, timestamp, isBranch });
+    const isTimed = this.#isSane(message.at);
+    this.#buffer.push({ ...stored, path, platformMessageId: id, timestamp, isBranch, isTimed });
     this.#bufferChars += stored.content.length + (stored.toolCalls?.length ?? 0);
     if (this.#bufferChars >= BATCH_CHARS || this.#buffer.length >= BATCH_MESSAGES) await this.#flush();
   }
@@ -190,8 +201,15 @@ export class SessionWriter {
   #leftOutNow(): string | undefined {
     return this.#deps.leftOut(this.#facts, {
       first: this.#firstTime ?? this.#deps.fileTime,
-      last: this.#lastTime,
+      last: Math.max(this.#end(), this.#lastTime),
     });
+  }
+
+  /** Of the last message; made-up times say less about it than the time at which the product changed the session. */
+  #end(): number {
+    const { endedAt, hasSyntheticTimes } = this.#facts;
+    const last = this.#writtenTime ?? this.#lastTime;
+    return hasSyntheticTimes && this.#isSane(endedAt) ? Math.max(endedAt, last) : last;
   }
 
   /** Two messages of a damaged transcript may have the same id; both are kept. */
@@ -219,8 +237,11 @@ export class SessionWriter {
   }
 
   #believable(at: number | undefined): number | undefined {
-    const isSane = at !== undefined && at >= EARLIEST_TIME && at <= this.#deps.now + DAY_SECONDS;
-    return isSane ? at : undefined;
+    return this.#isSane(at) ? at : undefined;
+  }
+
+  #isSane(at: number | undefined): at is number {
+    return at !== undefined && at >= EARLIEST_TIME && at <= this.#deps.now + DAY_SECONDS;
   }
 
   /** Messages without a time have got one from the file, which is later than the first true one: they came just before it. */
@@ -234,11 +255,14 @@ export class SessionWriter {
   }
 
   #learnFrom(message: TranscriptMessage, timestamp: number): void {
-    if (message.role === "assistant" && message.model !== undefined && message.model !== "<synthetic>")
-      this.#model = message.model;
+    const { role, model, isActive } = message;
+    if (role === "assistant" && model !== undefined && model !== "<synthetic>") {
+      if (isActive === false) this.#branchModel = model;
+      else this.#model = model;
+    }
     for (const [key, value] of Object.entries(message.usage ?? {}))
       if (typeof value === "number" && value > 0) this.#usage[key as keyof Usage] += value;
-    if (message.role !== "user") return;
+    if (role !== "user") return;
     const isNeeded = !this.#hasUserText || this.#userTexts.length < FINGERPRINT_MESSAGES;
     const text = isNeeded ? strippedUserText(message.text).trim() : "";
     if (text === "") return;
@@ -264,7 +288,7 @@ export class SessionWriter {
     const { id } = this;
     const early = this.#deps.leftOut(this.#facts, {
       first: this.#firstTime ?? this.#deps.fileTime,
-      ...(isWhole ? { last: this.#lastTime } : {}),
+      ...(isWhole ? { last: this.#end() } : {}),
     });
     if (early !== undefined) return this.skip(early);
     const state = await target.getTranscriptState(id);
@@ -320,22 +344,41 @@ export class SessionWriter {
     readonly removeAfter?: number;
   }> {
     const update: (Prepared & { id: number })[] = [];
-    if (this.#mode === "append") return { append: batch, update };
+    const rest = (from: number): Prepared[] => batch.slice(from).map((message) => this.#inOrder(message));
+    if (this.#mode === "append") return { append: rest(0), update };
     const stored = this.#stored ?? new StoredRows(this.#deps.target, this.id);
-    for (const [at, message] of batch.entries()) {
+    for (const [at, given] of batch.entries()) {
       const row = await stored.next();
       if (row === undefined) {
         this.#mode = "append";
-        return { append: batch.slice(at), update };
+        return { append: rest(at), update };
       }
-      if (row.platform_message_id !== message.platformMessageId) {
+      if (row.platform_message_id !== given.platformMessageId) {
         // From here on the transcript took another course than the one that was stored.
         this.#mode = "append";
-        return { append: batch.slice(at), update, removeAfter: stored.before };
+        return { append: rest(at), update, removeAfter: stored.before };
       }
+      const message = this.#inOrder(this.#withStoredTime(given, row));
       if (!isEqual(row, message)) update.push({ ...message, id: row.id });
     }
     return { append: [], update };
+  }
+
+  /**
+   * A message without a time of its own was given one that depends on when its file was last changed. It keeps the one it has, so that
+   * a growing file does not move the whole conversation to today.
+   */
+  #withStoredTime(message: Prepared, row: TranscriptRow): Prepared {
+    const versionIn = (parser: unknown): string | undefined => String(parser).split(" ", 1)[0];
+    const isOtherReader = versionIn(this.#before?.parser) !== versionIn(this.#deps.parser);
+    return message.isTimed || isOtherReader ? message : { ...message, timestamp: row.timestamp };
+  }
+
+  #inOrder(message: Prepared): Prepared {
+    const timestamp = Math.max(message.timestamp, this.#writtenTime ?? 0);
+    if (this.#writtenTime === undefined) this.#firstTime = timestamp;
+    this.#writtenTime = timestamp;
+    return timestamp === message.timestamp ? message : { ...message, timestamp };
   }
 
   #session(finish: TranscriptFinish | undefined): TranscriptWrite["session"] {
@@ -385,11 +428,11 @@ export class SessionWriter {
     return {
       title,
       otherTitle: title === null ? null : withSuffix(title, ` (${source} ${facts.nativeId.slice(0, 8)})`),
-      model: this.#model ?? facts.model ?? null,
+      model: this.#model ?? facts.model ?? this.#branchModel ?? null,
       cwd: facts.cwd ?? null,
       gitBranch: facts.gitBranch ?? null,
       startedAt: this.#firstTime ?? this.#deps.fileTime,
-      endedAt: this.#lastTime || this.#deps.fileTime,
+      endedAt: this.#end() || this.#deps.fileTime,
       branches: [...this.#branches],
       usage: { ...this.#usage, ...defined(facts.usage ?? {}) },
     };

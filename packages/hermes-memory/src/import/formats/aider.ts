@@ -137,7 +137,8 @@ class History {
       if (this.#open?.role === "assistant") this.#open.lines.push("");
     } else if (this.#isUserLine(text)) {
       this.#hasUserText = true;
-      yield* this.#add("user", line, text.slice(5).replace(/ {2}$/, ""));
+      const said = text.slice(5).replace(/ {2}$/, "");
+      yield* this.#add("user", line, said === "<blank>" ? "" : said);
     } else if (text.startsWith("> ")) {
       const output = text.slice(2).trimEnd();
       if (!this.#hasUserText) yield* this.#launchFacts(output);
@@ -197,7 +198,7 @@ class History {
     const { role, line, lines } = this.#open;
     this.#open = undefined;
     const text = lines.join("\n").trim();
-    if (role === "user" && (text === "<blank>" || SILENT_COMMAND.test(text))) return;
+    if (role === "user" && SILENT_COMMAND.test(text)) return;
     if (text !== "") yield { kind: "message", message: { role, text, line } };
   }
 }

@@ -243,7 +243,7 @@ function* userMessages(
       toolName,
     };
   }
-  const text = withoutEnvironment(blocks.text);
+  const text = withoutEnvironment(blocks.text).replace(TASK, "$1");
   const result = TEXT_RESULT.exec(text);
   const isMachineText = MACHINE_TEXT.test(text);
   if (result !== null || isMachineText) {
@@ -266,6 +266,8 @@ function* userMessages(
 const TEXT_RESULT = /^\[([a-z_]+)(?: for '[\s\S]*?')?\] Result:/;
 /** Sent by the extension when the model used no tool, or when a task is opened again. */
 const MACHINE_TEXT = /^\[(?:ERROR|TASK RESUMPTION)\]/;
+/** The task itself; notes for the model and images may follow it. */
+const TASK = /^<task>\s*([\s\S]*?)\s*<\/task>/;
 const ENVIRONMENT = /<environment_details>[\s\S]*?(?:<\/environment_details>|$)/g;
 /** Tools whose result is what the user wrote. */
 const QUESTIONS: ReadonlySet<string> = new Set([

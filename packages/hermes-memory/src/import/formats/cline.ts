@@ -76,17 +76,19 @@ async function* readSession(
   // The session itself before its subagents.
   for (const name of [...names.filter((one) => one === own), ...names.filter((one) => one !== own)]) {
     const path = join(unit.path, name);
+    let document: Json;
     try {
-      const document = recordOf(await wholeJson(path, reading)) ?? {};
-      const facts =
-        name === own ? rootFacts(root, rootManifest) : childFacts(root, name, document, rootManifest);
-      yield { kind: "session", facts };
-      yield* messagesOf(document, path, facts, reading);
-      yield { kind: "end" };
+      document = recordOf(await wholeJson(path, reading)) ?? {};
     } catch (cause) {
       if (names.length === 1) throw cause;
       reading.unreadable(path, cause instanceof Error ? cause.message : String(cause));
+      continue;
     }
+    const facts =
+      name === own ? rootFacts(root, rootManifest) : childFacts(root, name, document, rootManifest);
+    yield { kind: "session", facts };
+    yield* messagesOf(document, path, facts, reading);
+    yield { kind: "end" };
   }
 }
 

@@ -166,7 +166,9 @@ function bubblesOf(
   const inline = recordsOf(conversation).map((one, index) =>
     inlineBubble(textOf(one.bubbleId) ?? `inline-${index}`, one),
   );
-  return { shown: inline.length > 0 ? inline : byTime(stored().flatMap(bubble)), hidden: [] };
+  if (inline.length > 0) return { shown: inline, hidden: [] };
+  const ids = new Set([...Object.keys(recordOf(map) ?? {}), ...stored()]);
+  return { shown: byTime([...ids].flatMap(bubble)), hidden: [] };
 }
 
 function byTime(bubbles: readonly Bubble[]): Bubble[] {

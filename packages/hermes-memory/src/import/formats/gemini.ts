@@ -69,7 +69,7 @@ async function* read(unit: Unit, reading: Reading): ReturnType<TranscriptReader[
   const { metadata, slots } = await layoutOf(unit.path, reading);
   const folder = basename(dirname(unit.path));
   const stem = basename(unit.path, extname(unit.path));
-  const isSubagent = metadata.kind === "subagent";
+  const isSubagent = metadata.kind === "subagent" || basename(dirname(dirname(unit.path))) === "chats";
   const sessionId = textOf(metadata.sessionId) ?? stem;
   yield {
     kind: "session",

@@ -74,6 +74,7 @@ async function* snapshot(path: string, reading: Reading): AsyncGenerator<Transcr
     facts: {
       nativeId: id,
       id,
+      source: textOf(file.platform) ?? "cli",
       model: textOf(file.model),
       startedAt: timeOf(file.session_start),
       endedAt: timeOf(file.last_updated),
@@ -100,6 +101,7 @@ async function* lines(path: string, reading: Reading): AsyncGenerator<Transcript
         facts: {
           nativeId: id,
           id,
+          source: (isHead ? textOf(value.platform) : undefined) ?? (isBegun ? undefined : "cli"),
           ...(isHead ? { model: textOf(value.model), startedAt: timeOf(value.timestamp) } : {}),
         },
       };
@@ -116,6 +118,7 @@ function* exported(row: Json, line: number, reading: Reading): Generator<Transcr
     facts: {
       nativeId: id,
       id,
+      source: textOf(row.source),
       title: textOf(row.title),
       cwd: textOf(row.cwd),
       model: textOf(row.model),
@@ -180,7 +183,7 @@ function messageOf(record: Json, { reading, line, names }: MessageContext): Tran
     if (role !== "session_meta") reading.unknown(`role ${role ?? "missing"}`);
     return undefined;
   }
-  const { text } = blocksOf(record.content, reading.unknown);
+  const { text } = blocksOf(contentOf(record.content), reading.unknown);
   const toolCalls = role === "assistant" ? callsOf(record.tool_calls) : [];
   for (const { id, name } of toolCalls) names.set(id, name);
   const toolCallId = textOf(record.tool_call_id);
@@ -202,6 +205,13 @@ function messageOf(record: Json, { reading, line, names }: MessageContext): Tran
     isActive: record.active === 0 || record.active === false ? false : undefined,
   };
 }
+
+/** Exports have content with images as the column holds it: JSON behind a prefix. */
+function contentOf(content: unknown): unknown {
+  if (typeof content !== "string" || !content.startsWith(STRUCTURED_PREFIX)) return content;
+  return jsonOf(content.slice(STRUCTURED_PREFIX.length)) ?? content;
+}
+const STRUCTURED_PREFIX = "\u0000json:";
 
 /** Calls in the shape of OpenAI's API; in exports the column is JSON text. */
 function callsOf(value: unknown): ToolCall[] {

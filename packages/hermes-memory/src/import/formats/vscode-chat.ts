@@ -47,7 +47,9 @@ export const vscodeChat: TranscriptReader = {
     };
     for (const [index, request] of requests.entries()) {
       reading.signal.throwIfAborted();
-      if (isFinished(request, index === requests.length - 1)) yield* chatTurn(request, nativeId, reading);
+      if (!isFinished(request, index === requests.length - 1)) continue;
+      for (const event of chatTurn(request, nativeId, reading))
+        yield event.kind === "session" ? { kind: "session", facts: { cwd, ...event.facts } } : event;
     }
   },
 };

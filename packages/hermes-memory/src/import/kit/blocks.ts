@@ -23,7 +23,8 @@ export function blocksOf(content: unknown, unknown: (type: string) => void): Blo
     if (block === undefined) continue;
     const type = textOf(block.type) ?? "";
     if (TEXT_TYPES.has(type)) texts.push(textOf(block.text) ?? "");
-    else if (type === "thinking") thoughts.push(textOf(block.thinking) ?? textOf(block.text) ?? "");
+    else if (type === "thinking" || type === "reasoning")
+      thoughts.push(textOf(block.thinking) ?? textOf(block.text) ?? "");
     else if (type === "tool_use" || type === "server_tool_use")
       toolCalls.push({
         id: textOf(block.id) ?? "",

@@ -177,7 +177,7 @@ class EventLog {
     if (agent === undefined) return yield { kind: "session", facts: { nativeId: session, ...facts } };
     yield {
       kind: "session",
-      facts: { nativeId: session, parent: this.#main, visibility: "subagent", ...facts },
+      facts: { nativeId: session, parent: this.#main, visibility: "subagent", cwd: this.#cwd, ...facts },
     };
     // The log often has no user message for a subagent: its task is an argument of the call that started it.
     const task = this.#tasks.get(agent);

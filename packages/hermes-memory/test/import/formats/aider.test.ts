@@ -136,3 +136,13 @@ it("reads many fences without an end in a moment", async () => {
   await writeFile(join(home, ".aider.chat.history.md"), `#### hello  \n\n${fences}\n\n#### still here  \n`);
   expect((await read())[0]?.at(-1)).toEqual({ role: "user", text: "still here" });
 });
+
+it("takes <blank> for an empty line of the user", async () => {
+  const path = join(home, ".aider.chat.history.md");
+  await writeFile(
+    path,
+    "# aider chat started at 2026-09-01 09:00:00\n\n#### <blank>  \n\n#### why?  \n#### <blank>  \n#### and how?  \n",
+  );
+  const { sessions } = await readHome(aider, home, { path });
+  expect(sessions[0]?.messages.map(({ text }) => text)).toEqual(["why?\n\nand how?"]);
+});

@@ -40,6 +40,12 @@ describe("the database of the IDE", () => {
     expect(JSON.stringify(events)).not.toContain("Hm.");
   });
 
+  it("reads an older conversation whose messages are a map and which has no list of them", async () => {
+    const conversationMap = { b1: { type: 1, text: "why?" }, b2: { type: 2, text: "No locale." } };
+    const path = put({ "composerData:c2": { createdAt: 1788250000000, conversationMap } });
+    expect(textsOf(await eventsOf(cursor, path))).toEqual(["why?", "No locale."]);
+  });
+
   it("does not read a conversation again that has the same mark", async () => {
     const marks: string[] = [];
     const isUnchanged = (id: string, mark: string): boolean => id === "c1" && marks.push(mark) > 0;

@@ -1,9 +1,10 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { gemini } from "../../../src/import/formats/gemini.ts";
+import { readHome } from "../read-fixture.ts";
 import { messagesIn } from "./plain-reading.ts";
 
 let folder = "";
@@ -74,4 +75,16 @@ it("keeps active what a replay of all records in memory would keep", async () =>
     }),
     { numRuns: 60 },
   );
+});
+
+it("takes a file in the folder of another session for that session's subagent", async () => {
+  const chats = join(folder, "tmp", "p1", "chats", "s1");
+  await mkdir(chats, { recursive: true });
+  const lines = [
+    { sessionId: "s2", projectHash: "h" },
+    { id: "a", type: "user", content: "look for callers" },
+  ];
+  await writeFile(join(chats, "s2.jsonl"), lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  const { sessions } = await readHome(gemini, folder, { path: join(folder, "tmp") });
+  expect(sessions[0]?.facts).toMatchObject({ nativeId: "s2", parent: "s1", visibility: "subagent" });
 });

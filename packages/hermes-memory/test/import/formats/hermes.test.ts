@@ -22,9 +22,23 @@ it("reads a transcript without a first line of metadata, and names the session a
   const { facts, messages } = await read([{ role: "user", content: "hi" }]);
   await appendFile(join(home, "s1.jsonl"), `${JSON.stringify({ role: "assistant", content: "hello" })}\n`);
   const grown = await readHome(hermes, home, { path: home });
-  expect(facts).toEqual({ nativeId: "s1", id: "s1" });
+  expect(facts).toEqual({ nativeId: "s1", id: "s1", source: "cli" });
   expect(grown.sessions[0]?.messages.slice(0, 1)).toEqual(messages);
   expect(grown.sessions[0]?.messages).toHaveLength(2);
+});
+
+it("gives the session the platform as its source, and keeps it when a later line has none", async () => {
+  const head = { role: "session_meta", platform: "telegram" };
+  const { facts } = await read([head, { role: "user", content: "hi" }, { role: "session_meta", model: "m" }]);
+  expect(facts).toMatchObject({ source: "telegram", model: "m" });
+});
+
+it("reads content with images as the database's column holds it", async () => {
+  const content = `\u0000json:${JSON.stringify([
+    { type: "text", text: "look" },
+    { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
+  ])}`;
+  expect((await read([{ role: "user", content }])).messages[0]?.text).toBe("look\n\n[image]");
 });
 
 it("reports a snapshot that is no session", async () => {

@@ -151,3 +151,13 @@ it("of two copies of a session the newest file is read", async () => {
   const { sessions } = await readHome(vscodeChat, home);
   expect(sessions).toMatchObject([{ messages: [{ text: "first" }] }]);
 });
+
+it.each([true, { requestId: "r1" }])("takes a request to be removed (%j) as undone", async (mark) => {
+  const folder = join(home, "workspaceStorage", "w1", "chatSessions");
+  await mkdir(folder, { recursive: true });
+  const undone = { requestId: "r1", message: { text: "undone" }, shouldBeRemovedOnSend: mark };
+  const requests = [{ ...undone, response: [], modelState: { value: 1 } }];
+  await writeFile(join(folder, "s1.json"), JSON.stringify({ sessionId: "s1", requests }));
+  const { sessions } = await readHome(vscodeChat, home, { path: home });
+  expect(sessions[0]?.messages).toMatchObject([{ text: "undone", isActive: false }]);
+});

@@ -36,8 +36,7 @@ const SILENT_PARTS: ReadonlySet<string> = new Set([
 
 /** Messages of the turn in the session `nativeId`; subagents that it started follow as sessions of their own. */
 export function* chatTurn(request: Json, nativeId: string, told: Told): Generator<TranscriptEvent> {
-  const isActive =
-    recordOf(request.shouldBeRemovedOnSend) === undefined && request.isHidden !== true ? undefined : false;
+  const isActive = request.shouldBeRemovedOnSend || request.isHidden === true ? false : undefined;
   const id = textOf(request.requestId);
   const at = timeOf(request.timestamp);
   const text = textOf(request.message) ?? textOf(recordOf(request.message)?.text) ?? "";
