@@ -3,7 +3,7 @@ import { open } from "node:fs/promises";
 import type { Reading } from "../reader.ts";
 import { unpackedFrames } from "./zstd-frames.ts";
 
-const CHUNK_BYTES = 1024 ** 2;
+const CHUNK_BYTES = 256 * 1024;
 /** More than any real transcript; a file that unpacks to more was made to do harm. */
 export const MAX_UNPACKED_BYTES = 20 * 1024 ** 3;
 
