@@ -12,9 +12,9 @@ import { line, linesOf, textOfLines, writeClaude } from "./claude-lines.ts";
 import { contentsOf, temporaryFolder } from "./import-suite.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
-const KILLS = 12;
+const KILLS = 8;
 /** Of the sessions together, in megabytes. */
-const SIZE_MB = 12;
+const SIZE_MB = 10;
 
 function started(args: readonly string[], home: string): ChildProcess & { readonly heard: { text: string } } {
   const child = spawn(process.execPath, [MAIN, "sessions", "import", "--from", "claude-code", ...args], {
