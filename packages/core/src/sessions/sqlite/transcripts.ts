@@ -34,8 +34,7 @@ export function isTranscript(session: string): string {
 
 const STATE = `
   SELECT CASE WHEN ${isTranscript("s")} THEN json_extract(s.model_config, '$.${IMPORT}') END AS origin,
-    (SELECT m.id IN (SELECT message_id FROM ${PROVENANCE.name}) FROM messages m WHERE m.session_id = s.id ORDER BY m.id DESC LIMIT 1)
-      AS isLastImported
+    (SELECT MAX(m.id) FROM messages m WHERE m.session_id = s.id) IN (SELECT message_id FROM ${PROVENANCE.name}) AS isLastImported
   FROM sessions s WHERE s.id = :id
 `;
 const COUNT = "SELECT COUNT(*) AS number FROM messages WHERE session_id = :id";
@@ -192,16 +191,23 @@ export function transcriptOperations({ connection, clock }: StoreContext) {
 }
 
 function stateOf(connection: Connection, id: string): TranscriptState {
+  const found = foundFor(connection, id);
+  if (found.kind !== "imported") return found;
+  return { ...found, messages: connection.get<{ number: number }>(COUNT, { id })?.number ?? 0 };
+}
+
+type Found =
+  | Exclude<TranscriptState, { kind: "imported" }>
+  | { readonly kind: "imported"; readonly origin: TranscriptOrigin };
+
+/** Without the count of messages: a long session is written in many steps, and each would count all before it. */
+function foundFor(connection: Connection, id: string): Found {
   const row = connection.get<{ origin: string | null; isLastImported: number | null }>(STATE, { id });
   if (row === undefined) return { kind: "none" };
   const origin = originIn(row.origin);
   if (origin === undefined) return { kind: "own" };
   if (row.isLastImported === 0) return { kind: "continued" };
-  return {
-    kind: "imported",
-    origin,
-    messages: connection.get<{ number: number }>(COUNT, { id })?.number ?? 0,
-  };
+  return { kind: "imported", origin };
 }
 
 function originIn(text: string | null): TranscriptOrigin | undefined {
@@ -220,7 +226,7 @@ function originIn(text: string | null): TranscriptOrigin | undefined {
 function writeOne(connection: Connection, write: TranscriptWrite, now: number): TranscriptState["kind"] {
   const { session, removeAfter, update = [], append = [], finish } = write;
   const { id } = session;
-  const found = stateOf(connection, id).kind;
+  const found = foundFor(connection, id).kind;
   if (found === "own" || found === "continued") return found;
   if (found === "none")
     connection.run(INSERT_SESSION(connection), {
@@ -304,7 +310,7 @@ function finishOne(
 /** Sets the title unless someone has renamed the session here. Returns the title that the import has set, for the next time. */
 function importedTitle(connection: Connection, id: string, finish: TranscriptFinish): { title?: string } {
   const current = findSession(connection, id)?.title ?? null;
-  const state = stateOf(connection, id);
+  const state = foundFor(connection, id);
   const before = state.kind === "imported" ? state.origin.title : undefined;
   const kept = typeof before === "string" ? { title: before } : {};
   if (current !== null && current !== before) return kept;

@@ -99,7 +99,8 @@ function importOpenClawSessions(context: CommandContext): ImportSessions {
       return { kind: "unavailable", reason: "Skipped: another import into this home is running" };
     using _lock = isLocked?.value;
     const store = isDryRun ? await openSessions(context, "read") : await openOrMakeSessions(context);
-    return context.io.untilInterrupted(async (signal) => {
+    // Awaited here, because the lock goes when this function returns.
+    return await context.io.untilInterrupted(async (signal) => {
       const { sources, isStopped } = await importTranscripts(
         [{ reader: openclaw, paths }],
         {},

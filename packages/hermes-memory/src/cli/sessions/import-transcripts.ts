@@ -50,7 +50,8 @@ export async function importFrom(
   const progress = progressDisplay(io, { isVerbose: input.flags.verbose === true });
   const start = performance.now();
   const collect = garbageCollector();
-  return io.untilInterrupted(async (signal) => {
+  // Awaited here, because the lock goes when this function returns.
+  return await io.untilInterrupted(async (signal) => {
     const deps = {
       target,
       prepare,
@@ -74,8 +75,14 @@ export async function importFrom(
     if (input.flags.watch !== true || isDry || signal.aborted) return reported(report, isDry, wanted);
     tell(context, report, reported(report, isDry, wanted).lines);
     io.note("Watching for new messages; Ctrl-C ends it.\n");
-    await watchTranscripts(wanted, filters, { ...deps, onProgress: undefined }, ({ report: news }) =>
-      tell(context, news, changedLines(news)),
+    await watchTranscripts(
+      wanted,
+      filters,
+      { ...deps, onProgress: undefined },
+      {
+        onChange: ({ report: news }) => tell(context, news, changedLines(news)),
+        onTrouble: (reason) => io.note(`${onOneLine(reason)} Trying again.\n`),
+      },
     );
     return { json: undefined, lines: ["Stopped watching."] };
   });
@@ -328,7 +335,7 @@ function garbageCollector(): (bytes: number) => void {
   return (bytes) => {
     if (bytes - last < COLLECT_AFTER_BYTES || typeof collect !== "function") return;
     last = bytes;
-    collect();
+    collect({ type: "major", flavor: "last-resort" });
   };
 }
 
@@ -380,17 +387,25 @@ function changedLines({ sources }: ImportReport): string[] {
 }
 
 function reported(report: ImportReport, isDry: boolean, wanted: readonly Wanted[]): CommandOutcome {
-  const hasFailed = report.sources.some(({ errors }) => errors.length > 0);
+  const paths = [...new Set(wanted.flatMap((one) => one.paths ?? []))];
+  const isNothing = paths.length > 0 && report.sources.every(({ files }) => files === 0);
+  const hasFailed = isNothing || report.sources.some(({ errors }) => errors.length > 0);
   const titles = new Map(wanted.map(({ reader }) => [reader.source, reader.title]));
   return {
-    json: reportJson(report, isDry),
+    json: { ...reportJson(report, isDry), ...(isNothing ? { success: false, kind: "no-transcripts" } : {}) },
     lines: [
       ...report.sources.flatMap((source) =>
         sourceLines(source, titles.get(source.source) ?? source.source, isDry),
       ),
       ...(isDry ? ["Nothing was written (--dry-run)."] : []),
     ],
-    notes: report.isStopped ? ["Stopped. The same command goes on where this stopped."] : [],
+    notes: report.isStopped
+      ? ["Stopped. The same command goes on where this stopped."]
+      : isNothing
+        ? [
+            `There are no transcripts of ${[...titles.values()].join(" or ")} in ${paths.map(onOneLine).join(", ")}.`,
+          ]
+        : [],
     exitCode: report.isStopped ? 130 : hasFailed ? 1 : 0,
   };
 }
