@@ -1,90 +1,203 @@
-// What it costs to import the built @hermes-memory/core and @hermes-memory/agent (time and memory of a process), and the sizes of
-// bundles of parts of them. `--root DIR` measures another checkout. Needs `npm run build`.
+// Importing transcripts: generates Claude Code transcripts (`--megabytes`, 1000 by default), imports them in a process of its own, and
+// reports speed, CPU time, peak memory and the size of the database. The floor, measured in the same run: a process that only reads the
+// files and parses every line.
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
-import { build } from "esbuild";
-import { median, round } from "./statistics.ts";
+import { once } from "node:events";
+import { createWriteStream, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { round } from "./statistics.ts";
 
-/** A line of a user's program each; `{core}` and `{agent}` are the built packages. */
-const BUNDLES: Readonly<Record<string, string>> = {
-  memory_store: 'export { MemoryStore } from "{core}/index.js";',
-  memory_store_subpath: 'export { MemoryStore } from "{core}/curated.js";',
-  open_memory:
-    'import { openMemory } from "{core}/index.js"; const memory = await openMemory({ home: "data" }); await memory.owner.add("x");',
-  core: 'export * from "{core}/index.js";',
-  create_agent: 'export { createAgent } from "{agent}/index.js";',
-};
+const CLI = join(import.meta.dirname, "../packages/hermes-memory/src/cli/main.ts");
 
 export async function run(flags: Readonly<Record<string, string>>): Promise<Record<string, unknown>> {
-  const root = resolve(flags.root ?? join(import.meta.dirname, ".."));
-  const built = { core: join(root, "packages/core/dist"), agent: join(root, "packages/agent/dist") };
-  if (!existsSync(built.core)) throw new Error(`${built.core} is missing. Run 'npm run build' first.`);
-  const rounds = Number(flags.rounds ?? 20);
-  return {
-    bench: "import",
-    rounds,
-    ...measureImports({ core: join(built.core, "index.js"), agent: join(built.agent, "index.js") }, rounds),
-    bundle_kb: await measureBundles(built),
-  };
-}
-
-/** In processes of their own, in turn with one that imports nothing. */
-function measureImports(files: Readonly<Record<string, string>>, rounds: number): Record<string, number> {
-  const cases = [["nothing", undefined], ...Object.entries(files)] as const;
-  const seen = new Map(cases.map(([name]) => [name, { ms: [] as number[], rss: [] as number[] }]));
-  for (let i = 0; i < rounds + 2; i += 1) {
-    for (const [name, file] of cases) {
-      const { ms, rss } = importOnce(file);
-      if (i < 2) continue; // these fill the disk cache
-      seen.get(name)?.ms.push(ms);
-      seen.get(name)?.rss.push(rss);
-    }
+  const folder = mkdtempSync(join(flags.folder ?? tmpdir(), "hermes-bench-import-"));
+  try {
+    const transcripts = join(folder, "projects");
+    const bytes = await writeTranscripts(transcripts, Number(flags.megabytes ?? 1000) * 1e6);
+    const env = { ...process.env, HOME: folder, HERMES_HOME: join(folder, "home") };
+    const words = ["sessions", "import", "--from", "claude-code", "--path", transcripts, "--json"];
+    const floor = measured(["--input-type=module", "-e", READ_ONLY, transcripts], env);
+    const first = measured([CLI, ...words], env);
+    const [report] = JSON.parse(first.output).sources;
+    const again = measured([CLI, ...words], env);
+    const path = join(folder, "home", "state.db");
+    const text = textIn(path);
+    return {
+      bench: "import",
+      megabytes: round(bytes / 1e6),
+      files: report.files,
+      sessions: report.sessions_added,
+      messages: report.messages_added,
+      seconds: round(first.seconds),
+      cpu_seconds: round(first.cpuSeconds),
+      megabytes_per_second: round(bytes / 1e6 / first.seconds),
+      peak_rss_mb: round(first.peakMegabytes),
+      floor_cpu_seconds: round(floor.cpuSeconds),
+      floor_ratio: round(first.cpuSeconds / floor.cpuSeconds),
+      again_seconds: round(again.seconds),
+      database_mb: round(statSync(path).size / 1e6),
+      text_mb: round(text / 1e6),
+      database_bytes_per_text_byte: round(statSync(path).size / text),
+    };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
-  const nothing = median(seen.get("nothing")?.rss ?? []);
-  const figures = Object.keys(files).flatMap((name) => {
-    const { ms, rss } = seen.get(name) ?? { ms: [], rss: [] };
-    return [
-      [`${name}_ms`, round(median(ms))],
-      [`${name}_rss_mb`, round((median(rss) - nothing) / 2 ** 20)],
-    ];
-  });
-  return Object.fromEntries(figures);
 }
 
-function importOnce(file: string | undefined): { readonly ms: number; readonly rss: number } {
-  const load = file === undefined ? "" : `await import(${JSON.stringify(pathToFileURL(file).href)});`;
-  const script = `const start = performance.now(); ${load}
-    console.log(JSON.stringify({ ms: performance.now() - start, rss: process.memoryUsage.rss() }));`;
-  const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
+const READ_ONLY = `
+  import { createReadStream, globSync } from "node:fs";
+  import { createInterface } from "node:readline";
+  for (const path of globSync(process.argv[1] + "/**/*.jsonl"))
+    for await (const line of createInterface({ input: createReadStream(path) })) JSON.parse(line);
+`;
+
+type Measured = {
+  readonly output: string;
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+  readonly peakMegabytes: number;
+};
+
+/** The process prints what it used as the last line of stderr. */
+const PRINT_USAGE = `data:text/javascript,${encodeURIComponent(
+  "process.on('exit',()=>{const u=process.resourceUsage();process._rawDebug(JSON.stringify({cpu:(u.userCPUTime+u.systemCPUTime)/1e6,rss:u.maxRSS/1024}))})",
+)}`;
+
+function measured(words: readonly string[], env: NodeJS.ProcessEnv): Measured {
+  const start = performance.now();
+  const child = spawnSync(process.execPath, ["--import", PRINT_USAGE, ...words], {
+    env,
     encoding: "utf8",
+    maxBuffer: 2 ** 28,
   });
-  if (stdout === "") throw new Error(stderr);
-  return JSON.parse(stdout);
+  const seconds = (performance.now() - start) / 1000;
+  if (child.status !== 0) throw new Error(`the import failed: ${child.stderr}${child.stdout}`);
+  const usage = JSON.parse(child.stderr.trim().split("\n").at(-1) ?? "{}");
+  return { output: child.stdout, seconds, cpuSeconds: usage.cpu, peakMegabytes: usage.rss };
 }
 
-async function measureBundles(
-  built: Readonly<Record<"core" | "agent", string>>,
-): Promise<Record<string, number>> {
-  const sizes: Record<string, number> = {};
-  for (const [name, program] of Object.entries(BUNDLES)) {
-    const { metafile } = await build({
-      stdin: {
-        contents: program.replace("{core}", built.core).replace("{agent}", built.agent),
-        resolveDir: built.core,
-      },
-      bundle: true,
-      minify: true,
-      platform: "node",
-      format: "esm",
-      outdir: "out",
-      write: false,
-      metafile: true,
-      logLevel: "error",
-    });
-    const bytes = Object.values(metafile.outputs).reduce((sum, output) => sum + output.bytes, 0);
-    sizes[name] = Math.round(bytes / 1000);
+function textIn(path: string): number {
+  using database = new DatabaseSync(path, { readOnly: true });
+  const row = database
+    .prepare(
+      "SELECT SUM(octet_length(COALESCE(content, '')) + octet_length(COALESCE(tool_calls, ''))) AS bytes FROM messages",
+    )
+    .get();
+  return Number(row?.bytes);
+}
+
+// ---- Generated transcripts ----
+// Turns of a user, an answer in two lines, and a tool result that the record holds twice, as Claude Code writes them. Most results are
+// short, some have 20,000 characters.
+
+const WORDS =
+  "the cache key locale index build error module test session token queue worker stream buffer parse render commit branch merge deploy config server client request response header timeout retry lock table column row query schema migration".split(
+    " ",
+  );
+
+async function writeTranscripts(folder: string, wanted: number): Promise<number> {
+  const random = randomNumbers(7);
+  let bytes = 0;
+  for (let file = 0; bytes < wanted; file += 1) {
+    const project = join(folder, `-home-ana-project-${file % 20}`);
+    mkdirSync(project, { recursive: true });
+    bytes += await writeTranscript(project, file, Math.min(wanted - bytes, 2e6 + random() * 6e6), random);
   }
-  return sizes;
+  return bytes;
+}
+
+async function writeTranscript(
+  project: string,
+  file: number,
+  wanted: number,
+  random: () => number,
+): Promise<number> {
+  const sessionId = uuid(random);
+  const out = createWriteStream(join(project, `${sessionId}.jsonl`));
+  let time = Date.UTC(2026, 0, 1) + file * 3_600_000;
+  let parentUuid: string | null = null;
+  let bytes = 0;
+  const record = (fields: object): string => {
+    const id = uuid(random);
+    time += 5000;
+    const shared = {
+      parentUuid,
+      isSidechain: false,
+      userType: "external",
+      cwd: "/home/ana/project",
+      sessionId,
+    };
+    const line = {
+      ...shared,
+      version: "2.0.1",
+      gitBranch: "main",
+      ...fields,
+      uuid: id,
+      timestamp: new Date(time),
+    };
+    parentUuid = id;
+    return `${JSON.stringify(line)}\n`;
+  };
+  while (bytes < wanted) {
+    let text = record({ type: "user", message: { role: "user", content: prose(random, 200) } });
+    for (let step = 0; step < 3 + random() * 6; step += 1) text += stepRecords(record, random);
+    bytes += text.length;
+    if (!out.write(text)) await once(out, "drain");
+  }
+  out.end();
+  await once(out, "finish");
+  return bytes;
+}
+
+function stepRecords(record: (fields: object) => string, random: () => number): string {
+  const call = `toolu_${uuid(random).slice(0, 18)}`;
+  const message = {
+    id: `msg_${uuid(random).slice(0, 18)}`,
+    role: "assistant",
+    model: "claude-sonnet-4-5",
+    usage: { input_tokens: 10, output_tokens: 60 },
+  };
+  const input = { file_path: "/home/ana/project/src/cache.ts", note: prose(random, 60) };
+  const content = prose(random, random() < 0.15 ? 20_000 : 1500);
+  const result = [{ type: "tool_result", tool_use_id: call, content }];
+  return (
+    record({
+      type: "assistant",
+      message: { ...message, content: [{ type: "text", text: prose(random, 300) }] },
+    }) +
+    record({
+      type: "assistant",
+      message: { ...message, content: [{ type: "tool_use", id: call, name: "Read", input }] },
+    }) +
+    record({ type: "user", toolUseResult: { file: { content } }, message: { role: "user", content: result } })
+  );
+}
+
+function prose(random: () => number, length: number): string {
+  let text = "";
+  while (text.length < length) {
+    const word = WORDS[Math.floor(random() * WORDS.length)];
+    text +=
+      random() < 0.05 ? `${word}${Math.floor(random() * 10_000)} ` : `${word}${random() < 0.1 ? ".\n" : " "}`;
+  }
+  return text;
+}
+
+function uuid(random: () => number): string {
+  const digits = (count: number): string =>
+    Array.from({ length: count }, () => Math.floor(random() * 16).toString(16)).join("");
+  return `${digits(8)}-${digits(4)}-4${digits(3)}-a${digits(3)}-${digits(12)}`;
+}
+
+/** The same numbers in every run. */
+function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
 }

@@ -16,6 +16,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   damage: () => import("./damage.ts"),
   holographic: () => import("./holographic.ts"),
   import: () => import("./import.ts"),
+  library: () => import("./library.ts"),
   recall: () => import("./recall.ts"),
   scanner: () => import("./scanner.ts"),
   scrubber: () => import("./scrubber.ts"),

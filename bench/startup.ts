@@ -1,4 +1,4 @@
-// The time of `hermes memory show` from process start to exit, alternating with `node -e 0`. Needs `npm run build`.
+// The time of `hermes memory show` and of a hook from process start to exit, alternating with `node -e 0`. Needs `npm run build`.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,10 +20,11 @@ export async function run(flags: Readonly<Record<string, string>>): Promise<Reco
       node: ["-e", "0"],
       built: [built, "memory", "show"],
       checkout: [join(root, "packages/hermes-memory/src/cli/main.ts"), "memory", "show"],
+      hook: [built, "hook", "claude-code", "SessionStart"],
     };
-    const times: Record<keyof typeof commands, number[]> = { node: [], built: [], checkout: [] };
+    const times: Record<keyof typeof commands, number[]> = { node: [], built: [], checkout: [], hook: [] };
     for (let i = 0; i < rounds + 3; i += 1) {
-      for (const name of ["node", "built", "checkout"] as const) {
+      for (const name of ["node", "built", "checkout", "hook"] as const) {
         const took = timeOf(commands[name], home);
         if (i >= 3) times[name].push(took); // the first rounds fill the disk cache and the compile cache
       }
@@ -35,8 +36,10 @@ export async function run(flags: Readonly<Record<string, string>>): Promise<Reco
       node_ms: round(nodeMs),
       built_ms: round(median(times.built)),
       checkout_ms: round(median(times.checkout)),
+      hook_ms: round(median(times.hook)),
       built_ratio: round(median(times.built) / nodeMs),
       checkout_ratio: round(median(times.checkout) / nodeMs),
+      hook_ratio: round(median(times.hook) / nodeMs),
     };
   } finally {
     rmSync(home, { recursive: true, force: true });
@@ -63,6 +66,7 @@ async function fillHome(home: string): Promise<void> {
 function timeOf(args: readonly string[], home: string): number {
   const startedAt = performance.now();
   const { status, stderr } = spawnSync(process.execPath, args, {
+    input: '{"source":"startup"}', // for the hook
     env: { ...process.env, HERMES_HOME: home },
   });
   const took = performance.now() - startedAt;

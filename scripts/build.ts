@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import { build, type Plugin } from "esbuild";
+import { type BuildOptions, build, type Plugin } from "esbuild";
 
 type Manifest = {
   readonly name: string;
@@ -113,7 +113,7 @@ const GROUND: Readonly<Record<string, readonly string[]>> = {
     "tools/index.ts",
     "version.ts",
   ],
-  // Not main.ts: it waits for the command, so a command that imports main.ts would never start.
+  // Not start.ts: it waits for the command, so a command that imports start.ts would never start.
   "hermes-memory": [
     "cli/program.ts",
     "cli/command.ts",
@@ -128,7 +128,7 @@ const GROUND: Readonly<Record<string, readonly string[]>> = {
 // modules of GROUND, so that these become one file.
 function sharedGround({ folder, manifest }: Package): Plugin {
   const ground = (GROUND[manifest.name] ?? []).map((name) => join(folder, "src", name));
-  // Entries of the product are unchanged: main.ts imports the ground already, and index.ts needs nothing of it.
+  // Entries of the product are unchanged: start.ts imports the ground already, and index.ts needs nothing of it.
   const kinds = manifest.bin ? ["dynamic-import"] : ["dynamic-import", "entry-point"];
   return {
     name: "shared-ground",
@@ -161,10 +161,9 @@ for (const each of packages) {
 
 async function bundle({ folder, dist, manifest }: Package): Promise<void> {
   const entries = sources(manifest).map(([subpath, source]) => [outputName(subpath), join(folder, source)]);
-  const commands = manifest.bin ? [["cli/main", join(folder, "src/cli/main.ts")]] : [];
-  const { metafile } = await build({
+  const commands = manifest.bin ? [["cli/main", join(folder, "src/cli/start.ts")]] : [];
+  const options = {
     absWorkingDir: root,
-    entryPoints: Object.fromEntries([...entries, ...commands]),
     outdir: dist,
     bundle: true,
     splitting: true, // so that a caller loads only what it needs
@@ -172,8 +171,6 @@ async function bundle({ folder, dist, manifest }: Package): Promise<void> {
     format: "esm",
     platform: "node",
     target: `node${/\d+/.exec(manifest.engines.node)?.[0]}`,
-    // Sibling packages too: a plugin must share classes and open files with the program that loads it.
-    external: Object.keys(published(manifest)),
     // The libraries are not minified: readable in stack traces and debuggers, and they load as fast (measured).
     minifySyntax: manifest.bin !== undefined,
     minifyWhitespace: manifest.bin !== undefined,
@@ -182,8 +179,21 @@ async function bundle({ folder, dist, manifest }: Package): Promise<void> {
     metafile: true,
     write: false,
     logOverride: { "ignored-bare-import": "silent" },
+  } as const satisfies BuildOptions;
+  const { metafile } = await build({
+    ...options,
+    entryPoints: Object.fromEntries([...entries, ...commands]),
+    // Sibling packages too: a plugin must share classes and open files with the program that loads it.
+    external: Object.keys(published(manifest)),
     plugins: [sharedGround({ folder, dist, manifest }), yamlModules, writeOutput(manifest)],
   });
+  // A client waits for the hook at every turn, so it gets files of its own with only the functions that it calls, also those of core.
+  if (manifest.bin)
+    await build({
+      ...options,
+      entryPoints: { "cli/hook": join(folder, "src/cli/hook/main.ts") },
+      plugins: [yamlModules, writeOutput(manifest)],
+    });
   const foreign = Object.keys(metafile.inputs).flatMap(
     (path) => /node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? [],
   );

@@ -20,16 +20,18 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["index", "public"],
   ],
   "packages/agent": [["models"], ["agent", "curator"], ["index", "public"]],
-  "packages/hermes-memory": [["mcp", "tour"], ["cli"], ["index", "public"]],
+  "packages/hermes-memory": [["import", "mcp", "tour"], ["cli"], ["index", "public"]],
 };
 const PACKAGES = Object.keys(FLOORS);
 
 /**
  * Files that may be imported without their folder's index.ts. The logger: few commands write a log, and the others should not load it.
+ * The frozen blocks: a hook of another agent has some milliseconds for them.
  * The pages of SQLite: only needed for damaged files. The adapters: each is a subpath of its own, for programs that use that SDK.
  */
 const SIDE_DOORS = [
   "packages/core/src/lib/logger.ts",
+  "packages/core/src/curated/frozen-blocks.ts",
   "packages/core/src/lib/sqlite-pages.ts",
   "packages/core/src/memory/anthropic-memory-tool.ts",
   "packages/core/src/adapters/ai-sdk.ts",

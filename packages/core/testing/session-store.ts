@@ -14,6 +14,7 @@ import { searchContract } from "./session-store/search.ts";
 import { ownPromptsContract, sessionsContract } from "./session-store/sessions.ts";
 import { summaryNodesContract } from "./session-store/summary-nodes.ts";
 import type { Harness } from "./session-store/support.ts";
+import { transcriptsContract } from "./session-store/transcripts.ts";
 
 export type { Harness as SessionStoreHarness } from "./session-store/support.ts";
 
@@ -43,6 +44,8 @@ const GROUPS = {
   "session leases": leasesContract,
   "compression locks": locksContract,
   handoff: handoffContract,
+  // TranscriptRecords
+  transcripts: transcriptsContract,
   // StoreMaintenance
   "deleting and pruning": deletionContract,
   "erasing a user": erasingContract,

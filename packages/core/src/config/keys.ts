@@ -433,6 +433,14 @@ export const KEYS = section({
     }),
   }),
   sessions,
+  onboarding: section({
+    seen: section({
+      openclaw_residue_cleanup: flag(
+        false,
+        "The hint about a leftover OpenClaw folder was shown; `hermes chat` sets it.",
+      ),
+    }),
+  }),
   database: named("key", accepted("the journal mode of an existing file is kept")),
   session_search: sessionSearch,
   model,

@@ -12,6 +12,7 @@ import {
   looksLikeId,
   measure,
   usageWarning,
+  withoutDuplicates,
 } from "./entries.ts";
 import {
   type BlockedEntry,
@@ -392,6 +393,35 @@ export class MemoryStore {
   /** The answer of the `memory` tool about the archive: at most 20 entries, scanned like those of the prompt. */
   archiveAnswer(target: MemoryTarget, query: string): object {
     return archiveJson(target, this.archived(target), query, this.#scan);
+  }
+
+  /**
+   * Puts texts that have no room in the file into the archive, where they can be found and restored. Leaves out those that are
+   * stored or archived already, and refuses all of them if one may not become an entry. Returns the texts that were new.
+   */
+  async keepInArchive(
+    target: MemoryTarget,
+    texts: readonly string[],
+    meta: WriteMeta = {},
+  ): Promise<Result<readonly string[], MemoryError>> {
+    const found = this.#findEnabled(target);
+    if (!found.ok) return found;
+    const store = found.value;
+    const clean: string[] = [];
+    for (const content of texts) {
+      const checked = checkOp({ action: "add", content }, this.#scan);
+      if (!checked.ok) return this.#refuse(store, [{ action: "add", content }], checked.error, meta);
+      if (checked.value.action === "add") clean.push(checked.value.content);
+    }
+    return store.exclusively(() => {
+      const known = new Set([
+        ...this.readEntries(target),
+        ...store.archive.entries().map(({ text }) => text),
+      ]);
+      const fresh = withoutDuplicates(clean).filter((text) => !known.has(text));
+      if (fresh.length > 0) store.archive.add(fresh, store.recordHead(meta));
+      return ok(fresh);
+    });
   }
 
   /** Brings an archived entry back to the end of its file. `id`: its id in the archive, or the id of an entry with its text. */

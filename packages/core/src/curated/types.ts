@@ -73,7 +73,11 @@ export type WriteOrigin =
   | "review"
   | "curator"
   | "migration"
+  /** `hermes memory import`, with the format of the notes: `import:claude-md`. */
+  | `import:${string}`
   | "approval"
+  /** The memory tool, called by an MCP client that was set up by name: `mcp:claude-code`. */
+  | `mcp:${string}`
   | "external";
 
 /** Who makes a write, in which session, and why: kept in the journal. */

@@ -10,7 +10,7 @@ import type { Person, ToolRules } from "./types.ts";
 export function toolsOf(person: Person, rules: ToolRules): readonly Tool[] {
   const { memory, scope } = person;
   const { home } = memory;
-  const { inOrder = (work) => work(), onWrites, log } = rules;
+  const { inOrder = (work) => work(), origin = "tool", onWrites, log } = rules;
   const curated = () => person.curated({ log });
   return [
     ...curatedTools((work) =>
@@ -19,7 +19,7 @@ export function toolsOf(person: Person, rules: ToolRules): readonly Tool[] {
         const store = await curated();
         const writes: CommittedWrite[] = [];
         const onCommitted = (write: CommittedWrite) => void writes.push(write);
-        const outcome = await work({ store, context: { home, writeApproval, origin: "tool", onCommitted } });
+        const outcome = await work({ store, context: { home, writeApproval, origin, onCommitted } });
         await onWrites?.(writes);
         return outcome;
       }),

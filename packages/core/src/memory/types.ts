@@ -1,6 +1,6 @@
 // The types of an opened home: the home, its persons, and the layers of each person.
 import type { HermesConfig, MemoryConfig } from "../config/index.ts";
-import type { CommittedWrite, MemoryStore } from "../curated/index.ts";
+import type { CommittedWrite, MemoryStore, WriteOrigin } from "../curated/index.ts";
 import type { Clock } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
 import type {
@@ -138,6 +138,8 @@ export type ToolRules = {
   readonly inOrder?: <T>(work: () => Promise<T>) => Promise<T>;
   /** Receives every line that is added to the curated store's `warnings`. */
   readonly log?: (line: string) => void;
+  /** Who calls the memory tool, for the journal. Default: `tool`. */
+  readonly origin?: WriteOrigin;
   /** Called after each call of the memory tool with the committed changes. The tool's answer waits for it. */
   readonly onWrites?: (writes: readonly CommittedWrite[]) => void | Promise<void>;
 };

@@ -38,6 +38,7 @@ import type {
   SessionStore,
   StoreMaintenance,
   SummaryNodes,
+  TranscriptRecords,
 } from "./store.ts";
 
 /**
@@ -62,6 +63,7 @@ export function bindStore(store: SessionStore, person: SessionUser | typeof WITH
     ...summaryNodes(bound),
     ...sessionSearch(bound),
     ...sessionClaims(bound),
+    ...transcriptRecords(),
     ...storeMaintenance(bound),
   };
 }
@@ -207,6 +209,20 @@ function sessionClaims(bound: Binding): SessionClaims {
     failHandoff: (id, error) => bound.own(id, (seen) => store.failHandoff(seen, error)),
     getHandoffState: async (id, scope) => store.getHandoffState(id, bound.scoped(scope)),
     listPendingHandoffs: notForOneUser("listPendingHandoffs"),
+  };
+}
+
+/** An import reads files of this machine, which belong to the owner of the home. */
+function transcriptRecords(): TranscriptRecords {
+  return {
+    getTranscriptState: notForOneUser("getTranscriptState"),
+    listTranscripts: notForOneUser("listTranscripts"),
+    listTranscriptRows: notForOneUser("listTranscriptRows"),
+    writeTranscript: notForOneUser("writeTranscript"),
+    linkTranscripts: notForOneUser("linkTranscripts"),
+    findTranscriptMessage: notForOneUser("findTranscriptMessage"),
+    listNotedTranscripts: notForOneUser("listNotedTranscripts"),
+    listProvenance: notForOneUser("listProvenance"),
   };
 }
 

@@ -105,8 +105,15 @@ export type {
   SessionFilter,
   SessionMark,
   SessionStore,
+  StoredTranscript,
   StoreStats,
   TokenUpdate,
+  TranscriptFinish,
+  TranscriptInput,
+  TranscriptOrigin,
+  TranscriptRow,
+  TranscriptState,
+  TranscriptWrite,
   UndoOutcome,
 } from "./store.ts";
 export { sanitizeTitle } from "./titles.ts";

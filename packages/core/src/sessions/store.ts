@@ -1,5 +1,5 @@
 // The contract of the session store: every conversation, stored durably. Every backend passes the same conformance suite
-// (testing/session-store.ts). The members are in seven groups, each with its types; the store has all of them, flat.
+// (testing/session-store.ts). The members are in eight groups, each with its types; the store has all of them, flat.
 // Every method rejects with a `HermesError` when the database cannot be used (`session-db-locked`, `session-db-full`,
 // `session-db-damaged`, `session-db-read-only`, ...) and when the arguments are invalid; the codes are in errors.ts. A store that
 // was opened is administration: its writes reach the sessions of all users, and so do its reads without a scope. A read with `userId`
@@ -33,6 +33,7 @@ export interface SessionStore
     SummaryNodes,
     SessionSearch,
     SessionClaims,
+    TranscriptRecords,
     StoreMaintenance,
     AsyncDisposable {
   /** A file path, or the address of a server without its password. */
@@ -460,7 +461,126 @@ export interface SessionClaims {
   listPendingHandoffs(): Promise<SessionRow[]>;
 }
 
-// ---- 7. Maintenance: deleting, pruning, export and import, the database itself ----
+// ---- 7. Transcripts of other programs ----
+// Sessions that were imported from the files of another agent and follow them as they grow. Their rows are the only ones these members
+// change; a session that a turn here has continued is left alone.
+
+/** The mark `_import` in the settings of an imported session. */
+export type TranscriptOrigin = {
+  readonly source: string;
+  readonly native_id: string;
+  readonly path?: string;
+  readonly [key: string]: unknown;
+};
+
+export type StoredTranscript = {
+  readonly id: string;
+  readonly source: string;
+  readonly origin: TranscriptOrigin;
+};
+
+export type TranscriptState =
+  | { readonly kind: "none" }
+  /** A session of this id that no import made. */
+  | { readonly kind: "own" }
+  /** It was imported, and then got messages or lost them here. */
+  | { readonly kind: "continued" }
+  | { readonly kind: "imported"; readonly origin: TranscriptOrigin; readonly messages: number };
+
+/** A stored message of a transcript, as far as an import compares it. */
+export type TranscriptRow = Pick<
+  MessageRow,
+  | "id"
+  | "role"
+  | "tool_call_id"
+  | "tool_name"
+  | "timestamp"
+  | "finish_reason"
+  | "reasoning"
+  | "platform_message_id"
+> & { readonly content: string | null; readonly tool_calls: string | null };
+
+export type TranscriptInput = {
+  readonly role: string;
+  readonly content: string;
+  readonly platformMessageId: string;
+  /** In seconds. */
+  readonly timestamp: number;
+  /** JSON text. */
+  readonly toolCalls?: string | undefined;
+  readonly toolCallId?: string | undefined;
+  readonly toolName?: string | undefined;
+  readonly finishReason?: string | undefined;
+  readonly reasoning?: string | undefined;
+  readonly line?: number | undefined;
+  /** If it is another file than the `path` of the session's origin. */
+  readonly path?: string | undefined;
+};
+
+export type NewTranscript = {
+  readonly id: string;
+  readonly source: string;
+  readonly origin: TranscriptOrigin;
+  /** The session that ran this one as a subagent. It may be stored later. */
+  readonly delegateFrom?: string | undefined;
+  readonly startedAt: number;
+};
+
+export type TranscriptWrite = {
+  readonly session: NewTranscript;
+  /** Messages with a higher id are deleted, except those a compaction has archived. */
+  readonly removeAfter?: number | undefined;
+  readonly update?: readonly (TranscriptInput & { readonly id: number })[];
+  readonly append?: readonly TranscriptInput[];
+  readonly finish?: TranscriptFinish;
+};
+
+export type TranscriptFinish = {
+  readonly title: string | null;
+  /** Taken when another session has `title`. */
+  readonly otherTitle: string | null;
+  readonly model: string | null;
+  readonly cwd: string | null;
+  readonly gitBranch: string | null;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  /** Native ids of the messages on abandoned branches. All others are active. */
+  readonly branches: readonly string[];
+  readonly usage: Pick<
+    TokenUpdate,
+    "inputTokens" | "outputTokens" | "cacheReadTokens" | "cacheWriteTokens" | "reasoningTokens"
+  >;
+};
+
+/** A session that goes on from an earlier one, which a compaction closed. */
+export type TranscriptLink = { readonly id: string; readonly parent: string };
+
+export interface TranscriptRecords {
+  getTranscriptState(id: string): Promise<TranscriptState>;
+  listTranscripts(): Promise<StoredTranscript[]>;
+  /** In stored order, after the row `after`. */
+  listTranscriptRows(
+    id: string,
+    page: { readonly after: number; readonly limit: number },
+  ): Promise<TranscriptRow[]>;
+  /**
+   * In one transaction: creates the session if there is none, then changes its messages. Returns the state in which it was found: for
+   * `own` and `continued` nothing is written.
+   */
+  writeTranscript(write: TranscriptWrite): Promise<TranscriptState["kind"]>;
+  /** Connects subagents with their parents, and continuations with the sessions they go on from. Returns how many. */
+  linkTranscripts(continuations: readonly TranscriptLink[]): Promise<number>;
+  /** Which of these imported sessions has the message with this native id; undefined if none. */
+  findTranscriptMessage(ids: readonly string[], platformMessageId: string): Promise<string | undefined>;
+  /** Ids of the sessions in the notes that the importer keeps under keys that begin so. Those that are not stored any more were deleted. */
+  listNotedTranscripts(keyPrefix: string): Promise<string[]>;
+  /** Where imported messages come from. Others are left out. */
+  listProvenance(
+    messageIds: readonly number[],
+  ): Promise<{ readonly messageId: number; readonly path: string; readonly line: number | null }[]>;
+}
+
+// ---- 8. Maintenance: deleting, pruning, export and import, the database itself ----
 
 /** What automatic pruning did. */
 export type AutoMaintenance = {
@@ -524,6 +644,8 @@ export type ImportOutcome = {
   readonly skipped: readonly { readonly id: string; readonly reason: string }[];
   /** Titles that got a number because they were taken, or were cut because they were too long. */
   readonly renamed: readonly { readonly id: string; readonly title: string | null }[];
+  /** With `extend`: sessions that were stored already. `messages` were added to `sessions` of them; the others had nothing new. */
+  readonly extended?: { readonly sessions: number; readonly messages: number; readonly unchanged: number };
 };
 
 export type ErasedSessions = {
@@ -569,22 +691,31 @@ export interface StoreMaintenance {
       readonly onLoss?: (loss: ExportLoss) => void;
     },
   ): AsyncIterable<ExportedSession & { readonly last_active: number }>;
-  /** One transaction per session. An existing session is left unchanged. */
+  /**
+   * One transaction per session. An existing session is left unchanged. With `extend`, it gets the messages that were added to the other
+   * copy since, if it was not changed here; otherwise it is in `skipped`. Inactive messages must then be in the export.
+   */
   importSessions(
     sessions: AsyncIterable<ExportedSession> | Iterable<ExportedSession>,
-    work?: LongWork,
+    work?: LongWork & { readonly extend?: boolean },
   ): Promise<ImportOutcome>;
 
   // Pruning
   deleteEmptySessions(): Promise<number>;
   countEmptySessions(): Promise<number>;
   pruneSessions(
-    options?: SessionFiles & { readonly olderThanDays?: number; readonly source?: string },
+    options?: SessionFiles & {
+      readonly olderThanDays?: number;
+      readonly source?: string;
+      /** Transcripts of other programs too, which are otherwise kept. Naming their `source` includes them as well. */
+      readonly includeImported?: boolean;
+    },
   ): Promise<number>;
   /** The sessions that `pruneSessions` would remove. */
   listPrunable(options?: {
     readonly olderThanDays?: number;
     readonly source?: string;
+    readonly includeImported?: boolean;
   }): Promise<SessionRow[]>;
   pruneEmptyGhostSessions(): Promise<number>;
   finalizeOrphanedCompressionSessions(): Promise<number>;

@@ -130,6 +130,7 @@ describe("loading config.yaml", () => {
           hygieneHardMessageLimit: 5000,
           hygieneThreshold: 0.85,
         },
+        onboarding: { seen: { openclawResidueCleanup: false } },
         promptCaching: { cacheTtl: "5m" },
         model: { default: "", provider: "", baseUrl: "", apiKey: "", apiMode: "", probeRemote: false },
         models: { prices: {}, customProviders: [] },

@@ -67,6 +67,12 @@ export const READS = {
   listAllKeptResultIds: (store) => store.listAllKeptResultIds(),
   getDisplayHistory: (store, { session }) => store.getDisplayHistory(session),
   countEmptySessions: (store) => store.countEmptySessions(),
+  getTranscriptState: (store, { session }) => store.getTranscriptState(session),
+  listTranscripts: (store) => store.listTranscripts(),
+  listTranscriptRows: (store, { session }) => store.listTranscriptRows(session, { after: 0, limit: 10 }),
+  findTranscriptMessage: (store, { session }) => store.findTranscriptMessage([session], "m1"),
+  listNotedTranscripts: (store) => store.listNotedTranscripts("import:codex:"),
+  listProvenance: (store, { message }) => store.listProvenance([message]),
   listPrunable: (store) => store.listPrunable(),
   checkHealth: (store) => store.checkHealth(),
   stats: (store) => store.stats(),
@@ -87,6 +93,17 @@ export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>>
   updateSessionModel: (store, { session }) => store.updateSessionModel(session, "model"),
   updateTokenCounts: (store, { session }) => store.updateTokenCounts(session, { inputTokens: 1 }),
   setMeta: (store) => store.setMeta("key", "value"),
+  writeTranscript: (store) =>
+    store.writeTranscript({
+      session: {
+        id: "elsewhere-1",
+        source: "elsewhere",
+        origin: { source: "elsewhere", native_id: "1" },
+        startedAt: 1,
+      },
+      append: [{ role: "user", content: "from elsewhere", platformMessageId: "m1", timestamp: 1 }],
+    }),
+  linkTranscripts: (store) => store.linkTranscripts([{ id: "elsewhere-1", parent: "elsewhere-0" }]),
   appendMessage: (store, { session }) => store.appendMessage(session, { role: "user", content: "more" }),
   appendMany: (store, { session }) => store.appendMany(session, [{ role: "user", content: "more" }]),
   setFinishReason: (store, { session, message }) =>
@@ -149,6 +166,14 @@ export const NOT_FOR_ONE_USER: Readonly<Partial<Record<keyof SessionStore, strin
   stats: "counts everybody's",
   getMeta: "notes are the home's",
   setMeta: "notes are the home's",
+  getTranscriptState: "the owner of the home imports",
+  listTranscripts: "the owner of the home imports",
+  listTranscriptRows: "the owner of the home imports",
+  writeTranscript: "the owner of the home imports",
+  linkTranscripts: "the owner of the home imports",
+  findTranscriptMessage: "the owner of the home imports",
+  listNotedTranscripts: "the owner of the home imports",
+  listProvenance: "names files of the owner of the home",
 };
 
 /** What became of a call: its value, the code of its error, or the error itself where it has none. */

@@ -17,6 +17,57 @@ import {
 } from "./support.ts";
 
 export function exportImportContract({ it, expect }: Suite, { open }: Harness): void {
+  it("with extend, a session that grew elsewhere gets its new messages, once", async () => {
+    const clock = new ManualClock();
+    await using source = await open({ clock });
+    await using target = await open({ clock });
+    const all = { includeInactive: true };
+    const sync = async () => target.importSessions(written(await exportAll(source, all)), { extend: true });
+    await source.createSession("talk", { source: "cli", userId: "u1" });
+    const [, second] = await source.appendMany("talk", [
+      { role: "user", content: "one" },
+      { role: "user", content: "two" },
+    ]);
+    expect(await sync()).toMatchObject({ imported: 1, messages: 2, skipped: [] });
+    expect(await sync()).toMatchObject({
+      imported: 0,
+      skipped: [],
+      extended: { sessions: 0, messages: 0, unchanged: 1 },
+    });
+    await source.rewindToMessage("talk", second ?? 0);
+    await source.appendMany("talk", [
+      { role: "user", content: "three" },
+      { role: "assistant", content: "four" },
+    ]);
+    await source.setSessionTitle("talk", "Kiln");
+    await source.endSession("talk", "cli_close");
+    expect(await sync()).toMatchObject({
+      imported: 0,
+      skipped: [],
+      extended: { sessions: 1, messages: 2, unchanged: 0 },
+    });
+    expect(await exportAll(target, all)).toEqual(await exportAll(source, all));
+    expect(await sync()).toMatchObject({ extended: { sessions: 0, unchanged: 1 } });
+    expect(await target.searchMessages("four")).toHaveLength(1);
+  });
+
+  it("with extend, a session that was continued here is left alone and reported when it grew elsewhere", async () => {
+    await using source = await open();
+    await using target = await open();
+    const sync = async () =>
+      target.importSessions(written(await exportAll(source, { includeInactive: true })), { extend: true });
+    await source.createSession("talk", { source: "cli" });
+    await source.appendMessage("talk", { role: "user", content: "one" });
+    await sync();
+    await target.appendMessage("talk", { role: "user", content: "here" });
+    expect(await sync()).toMatchObject({ skipped: [], extended: { sessions: 0, unchanged: 1 } });
+    await source.appendMessage("talk", { role: "user", content: "there" });
+    const { skipped } = await sync();
+    expect(skipped).toMatchObject([{ id: "talk" }]);
+    const contents = (await target.getMessages("talk")).map(({ content }) => content);
+    expect(contents).toEqual(["one", "here"]);
+  });
+
   it("an export holds the session's columns and its active messages, all of them on request", async () => {
     await using store = await open();
     await store.createSession("s1", { source: "cli" });

@@ -61,8 +61,8 @@ export type CommandOutcome = {
   readonly json: unknown;
   readonly lines: readonly string[];
   readonly notes?: readonly string[];
-  /** 130: interrupted with Ctrl-C. */
-  readonly exitCode?: 0 | 1 | 130;
+  /** 3: refused, or nobody confirmed it; only commands that document it. 130: interrupted with Ctrl-C. */
+  readonly exitCode?: 0 | 1 | 3 | 130;
 };
 
 export type CommandContext = {

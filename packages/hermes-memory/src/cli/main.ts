@@ -1,32 +1,8 @@
 #!/usr/bin/env node
-// The `hermes` command line: connects program.ts with the process.
-import { systemHomeContext } from "@hermes-memory/core/internal/home";
-import { CommandFailure } from "./command.ts";
-import { renderFailure } from "./failure.ts";
-import { runCommandLine } from "./program.ts";
-import { systemTerminal } from "./terminal.ts";
+// The `hermes` program of the checkout: starts the hook of another agent without the command line, everything else with it. In the
+// published package, scripts/launcher.js does the same.
+const [, , command, ...words] = process.argv;
+if (command === "hook" && words.length > 1 && !words.includes("--help")) await import("./hook/main.ts");
+else await import("./start.ts");
 
-const terminal = systemTerminal();
-process.on("SIGINT", terminal.interrupt);
-// A reader such as `head` may close the pipe early, which is no error.
-process.stdout.on("error", (cause: NodeJS.ErrnoException) => {
-  if (cause.code === "EPIPE") process.exit(0);
-  process.stderr.write(`error: The output could not be written: ${cause.message}.\n`);
-  process.exit(1);
-});
-
-// A promise that never settles, of a plugin for instance, empties the event loop and would end the command without output.
-const unfinished = (): void => {
-  const failure = new CommandFailure(
-    "The command stopped before it could report its result: something it waited for never answered.",
-    {
-      hint: "What it did until then stays. 'hermes doctor' may tell more.",
-      details: { kind: "unfinished" },
-    },
-  );
-  process.exit(renderFailure(failure, process.argv.includes("--json"), terminal));
-};
-process.on("beforeExit", unfinished);
-process.exitCode = await runCommandLine(process.argv.slice(2), terminal, systemHomeContext());
-process.off("beforeExit", unfinished);
-terminal.reported();
+export {};

@@ -73,6 +73,17 @@ export const GROUPS: readonly Group[] = [
     load: async () => (await import("./sessions/commands.ts")).sessionsCommands,
   },
   {
+    name: "export",
+    summary: "write conversations and memory to files that people and other programs read",
+    isCommand: true,
+    load: async () => (await import("./single-commands.ts")).exportCommands,
+  },
+  {
+    name: "claw",
+    summary: "move in from OpenClaw: memory, identity, skills, settings and conversations",
+    load: async () => (await import("./claw/commands.ts")).clawCommands,
+  },
+  {
     name: "context",
     summary: "show and choose what keeps long conversations within the model's window",
     load: async () => (await import("./context/commands.ts")).contextCommands,
@@ -88,6 +99,12 @@ export const GROUPS: readonly Group[] = [
     summary: "serve memory and past sessions to Claude Code, Codex, Cursor and other MCP clients",
     isCommand: true,
     load: async () => (await import("./mcp/commands.ts")).mcpCommands,
+  },
+  {
+    name: "hook",
+    summary: "answer another agent that starts, ends a turn or compacts: memory in, transcript out",
+    isCommand: true,
+    load: async () => (await import("./single-commands.ts")).hookCommands,
   },
   {
     name: "profile",

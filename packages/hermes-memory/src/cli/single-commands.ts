@@ -33,6 +33,31 @@ export const setupCommands: readonly CommandSpec[] = [
   },
 ];
 
+export const hookCommands: readonly CommandSpec[] = [
+  {
+    name: "hook",
+    summary:
+      "answer one call of another agent, whose JSON is on standard input; 'hermes mcp install --hooks' enters these commands in its settings",
+    arguments: [
+      { name: "client", summary: "the agent that calls", offers: ["claude-code", "codex", "cursor"] },
+      { name: "event", summary: "the event, as that agent writes it", offers: ["SessionStart", "Stop"] },
+    ],
+    flags: {
+      home: {
+        kind: "text",
+        placeholder: "path",
+        summary: "use this home instead of the one in HERMES_HOME; goes before the client",
+      },
+    },
+    examples: [
+      `echo '{"session_id":"s1","source":"startup"}' | hermes hook claude-code SessionStart`,
+      "hermes hook --home ~/.hermes codex Stop < payload.json",
+    ],
+    worksWithoutProfile: true,
+    load: async () => (await import("./hook/hook-command.ts")).hook,
+  },
+];
+
 export const doctorCommands: readonly CommandSpec[] = [
   {
     name: "doctor",
@@ -72,6 +97,49 @@ export const completionCommands: readonly CommandSpec[] = [
     ],
     worksWithoutProfile: true,
     load: async () => (await import("./completion/completion.ts")).completion,
+  },
+];
+
+export const exportCommands: readonly CommandSpec[] = [
+  {
+    name: "export",
+    summary: "write conversations and memory to files: Markdown, JSON lines, or like a ChatGPT export",
+    arguments: [
+      { name: "out", summary: "a folder; for jsonl also a .jsonl file, for chatgpt also a .json file" },
+    ],
+    flags: {
+      format: {
+        kind: "text",
+        choices: ["markdown", "jsonl", "chatgpt"],
+        summary: "markdown (default): to read; jsonl: to import again; chatgpt: for other programs",
+      },
+      source: {
+        kind: "text",
+        placeholder: "source",
+        summary: "only sessions from this source: cli, telegram, ...",
+      },
+      since: {
+        kind: "text",
+        placeholder: "time",
+        summary: "only sessions active since: 2026-01-31, 7d, yesterday",
+      },
+      "session-id": {
+        kind: "text",
+        placeholder: "id",
+        summary: "only this session; the beginning of an id is enough",
+      },
+      all: { kind: "boolean", summary: "also turns that were taken back" },
+      "no-memory": { kind: "boolean", summary: "only conversations" },
+      redact: { kind: "boolean", summary: "mask what looks like a credential" },
+      force: { kind: "boolean", summary: "write to a folder that is not empty, or replace the file" },
+      verbose: { kind: "boolean", short: "v", summary: "print progress lines where there is no terminal" },
+    },
+    examples: [
+      "hermes export ~/hermes-notes",
+      "hermes export backup.jsonl --format jsonl --all",
+      "hermes export conversations.json --format chatgpt --since 30d --redact",
+    ],
+    load: async () => (await import("./export/export.ts")).exportAll,
   },
 ];
 

@@ -12,6 +12,8 @@ export type Dependencies = {
   /** The served home, as its owner sees it. Its config is read again for each request. */
   readonly memory: Home;
   readonly log: Log;
+  /** Named by the command line; undefined for a client that was set up by hand. */
+  readonly client?: string;
   /** Runs all work that reads or writes curated memory. */
   readonly inOrder: InOrder;
   /** Sends writes to the active memory provider, after the client has its answer. */

@@ -39,6 +39,8 @@ import { listResources, readResource, SESSION_TEMPLATE } from "./resources.ts";
 
 type ServeOptions = {
   readonly home: string;
+  /** The client, if the command line names it: the origin of its writes in the journal is then `mcp:<client>`. */
+  readonly client?: string;
   readonly input: Readable;
   /** Only protocol messages may be written here. */
   readonly output: Writable;
@@ -52,12 +54,12 @@ type Offered = { readonly isMemoryOn: boolean; readonly isSearchOn: boolean };
 const DRAIN_MS = 10_000;
 
 /** Serves until the input ends or the signal aborts. */
-export async function serve({ home, input, output, signal }: ServeOptions): Promise<void> {
+export async function serve({ home, client, input, output, signal }: ServeOptions): Promise<void> {
   const log = openLog(home);
   const transport = new LineTransport(input, output, log);
   await using memory = openHome({ home, log, config: "live" });
   const mirror = providerMirror(memory, log);
-  const server = await createServer({ memory, log, inOrder: inOrder(), mirror });
+  const server = await createServer({ memory, log, client, inOrder: inOrder(), mirror });
   await server.connect(transport);
   log.info("MCP server started", { pid: process.pid });
   await Promise.race([transport.ended, aborted(signal)]);
@@ -212,9 +214,10 @@ function isSearchOffered({ memory }: Pick<Dependencies, "memory">): boolean {
 }
 
 /** The owner's tools without those for skills: clients bring their own skills. */
-async function serverTools({ memory, inOrder, mirror, log }: Dependencies): Promise<readonly Tool[]> {
+async function serverTools({ memory, client, inOrder, mirror, log }: Dependencies): Promise<readonly Tool[]> {
   const tools = await memory.administrator.tools({
     inOrder,
+    origin: client === undefined ? undefined : `mcp:${client}`,
     log: (line) => log.warn(line),
     onWrites: (writes) => mirror.push(writes), // the client does not wait for the provider
   });

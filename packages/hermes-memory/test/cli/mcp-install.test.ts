@@ -116,6 +116,8 @@ describe("hermes mcp install", () => {
     });
     await client.close();
     expect(readFileSync(join(at.home, "memories", "MEMORY.md"), "utf8")).toBe("installed");
+    const journal = readFileSync(join(at.home, "memories", ".history", "memory.jsonl"), "utf8");
+    expect(JSON.parse(journal).origin).toBe("mcp:claude-code");
   });
 
   it("keeps the profile it was called with, and a sticky one, and the default against a sticky one", async () => {
@@ -123,7 +125,7 @@ describe("hermes mcp install", () => {
     for (const name of ["work", "play"]) mkdirSync(join(at.home, "profiles", name), { recursive: true });
     const argsOf = async (...flags: string[]): Promise<string[]> => {
       const { stdout } = await mcp(at, [...flags, "mcp", "install", "--client", "cursor", "--json"]);
-      return JSON.parse(stdout).server.args.slice(1);
+      return JSON.parse(stdout).server.args.slice(1, -2); // without --for cursor
     };
     expect(await argsOf()).toEqual(["mcp"]);
     expect(await argsOf("-p", "work")).toEqual(["--profile", "work", "mcp"]);

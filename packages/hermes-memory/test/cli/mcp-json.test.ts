@@ -1,12 +1,8 @@
 import type { Result } from "@hermes-memory/core/internal/lib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  memberOf,
-  parseJsonDocument,
-  removeJsonServer,
-  setJsonServer,
-} from "../../src/cli/mcp/json-servers.ts";
+import { memberOf, parseJsonDocument } from "../../src/cli/mcp/json-document.ts";
+import { removeJsonServer, setJsonServer } from "../../src/cli/mcp/json-servers.ts";
 
 const NAME = "hermes-memory";
 const SERVER = { type: "stdio", command: "/opt/node", args: ["/opt/hermes.js", "mcp"], env: {} } as const;

@@ -1,4 +1,5 @@
 // Deletes sessions with everything that belongs to them.
+
 import type { SessionFiles } from "../../home.ts";
 import type { Scope } from "../identity.ts";
 import type { SessionRow } from "../rows.ts";
@@ -19,6 +20,7 @@ import type { StoreContext } from "./context.ts";
 import { keptResults, namesOfResults, ownerOfSession, type ResultName } from "./kept-results.ts";
 import { isContinuation } from "./lineage-sql.ts";
 import { dropUnusedPrompt, promptHash, sessionFields } from "./sessions.ts";
+import { isTranscript } from "./transcripts.ts";
 
 const DAY_SECONDS = 86_400;
 const DEFAULT_RETENTION_DAYS = 90;
@@ -64,7 +66,7 @@ const STILL_PRUNABLE =
   "SELECT 1 FROM sessions WHERE id = :id AND started_at < :before AND ended_at IS NOT NULL";
 const PRUNABLE = (fields: string) => `
   SELECT ${fields} FROM sessions s WHERE s.id IS NOT NULL AND s.started_at < :before AND s.ended_at IS NOT NULL
-    AND (:source IS NULL OR s.source = :source) ORDER BY s.started_at, s.id
+    AND (:source IS NULL OR s.source = :source) AND (:imported OR :source IS NOT NULL OR NOT ${isTranscript("s")}) ORDER BY s.started_at, s.id
 `;
 
 export function deletionOperations(context: StoreContext) {
@@ -128,7 +130,7 @@ export function deletionOperations(context: StoreContext) {
     pruneSessions: (options = {}) =>
       withFiles(context, options, async (gone) => {
         const before = cutoff(options.olderThanDays);
-        const values = { before, source: options.source ?? null };
+        const values = { before, source: options.source ?? null, imported: options.includeImported ? 1 : 0 };
         const { rows, edges } = await connection.read(() => ({
           rows: connection.all<{ id: string }>(PRUNABLE("s.id"), values),
           edges: delegateEdges(connection),
@@ -152,7 +154,11 @@ export function deletionOperations(context: StoreContext) {
       }),
     listPrunable: (options = {}) =>
       connection.read(() => {
-        const values = { before: cutoff(options.olderThanDays), source: options.source ?? null };
+        const values = {
+          before: cutoff(options.olderThanDays),
+          source: options.source ?? null,
+          imported: options.includeImported ? 1 : 0,
+        };
         return connection
           .all<SessionRow>(PRUNABLE(sessionFields(featuresOf(connection))), values)
           .map((row) => ({ ...row }));

@@ -98,7 +98,7 @@ const MESSAGE_EXISTS = "SELECT 1 FROM messages WHERE id = :id";
 async function importAll(
   connection: Connection,
   sessions: AsyncIterable<ExportedSession> | Iterable<ExportedSession>,
-  { onProgress, signal }: LongWork,
+  { onProgress, signal, extend = false }: LongWork & { readonly extend?: boolean },
   now: number,
 ): Promise<ImportOutcome> {
   const skipped: { id: string; reason: string }[] = [];
@@ -107,6 +107,7 @@ async function importAll(
   await connection.write(() => {}); // a read-only store refuses before any input is read
   let imported = 0;
   let messages = 0;
+  const extended = { sessions: 0, messages: 0, unchanged: 0 };
   for await (const session of sessions) {
     if (signal?.aborted) break;
     const problem = whatIsWrongWith(session);
@@ -115,10 +116,16 @@ async function importAll(
       continue;
     }
     const { id } = session;
-    const done = await connection.write(() => importOne(connection, session, now, links));
+    const done = await connection.write(() => importOne(connection, session, { now, links, extend }));
     links.remember(session, done);
     if (done.kind === "exists") {
-      skipped.push({ id, reason: "a session with this id exists" });
+      if (done.reason !== undefined) skipped.push({ id, reason: done.reason });
+      else if (done.added === undefined) extended.unchanged += 1;
+      else {
+        extended.sessions += 1;
+        extended.messages += done.added;
+        onProgress?.({ step: "importing", done: imported + extended.sessions, total: 0 });
+      }
       continue;
     }
     if (done.title !== (session.title ?? null)) renamed.push({ id, title: done.title });
@@ -126,23 +133,23 @@ async function importAll(
     messages += session.messages.length;
     onProgress?.({ step: "importing", done: imported, total: 0 });
   }
-  return { imported, messages, skipped, renamed };
+  return { imported, messages, skipped, renamed, ...(extend ? { extended } : {}) };
 }
 
-type Imported = Pairing &
-  ({ readonly kind: "exists" } | { readonly kind: "imported"; readonly title: string | null });
+/** For an existing session: `reason` if it is left alone; else `added` messages, undefined if there was nothing new. */
+type Existing = { readonly kind: "exists"; readonly reason?: string; readonly added?: number };
+type Imported = Pairing & (Existing | { readonly kind: "imported"; readonly title: string | null });
+type Importing = { readonly now: number; readonly links: ImportLinks; readonly extend: boolean };
 
-function importOne(
-  connection: Connection,
-  session: ExportedSession,
-  now: number,
-  links: ImportLinks,
-): Imported {
+function importOne(connection: Connection, session: ExportedSession, importing: Importing): Imported {
   const { id } = session;
-  if (findSession(connection, id) !== null) {
+  const { now, links, extend } = importing;
+  const present = findSession(connection, id);
+  if (present !== null) {
+    if (extend) return extendStored(connection, session, present, importing);
     const pairing = pairWithStored(connection, session);
     links.link(session, pairing);
-    return { kind: "exists", ...pairing };
+    return { kind: "exists", reason: "a session with this id exists", ...pairing };
   }
   const columns = session.messages.map((message) => toMessageColumns(message, { now, mode: "import" }));
   const file = featuresOf(connection);
@@ -164,8 +171,9 @@ function insertMessages(
   { id, messages }: ExportedSession,
   columns: readonly MessageColumns[],
   links: ImportLinks,
+  after = 0,
 ): Pairing {
-  const keepsIds = canKeepIds(connection, messages);
+  const keepsIds = canKeepIds(connection, messages, after);
   const stored = new Map<number, number>();
   const origins = new Map<number, number>();
   for (const [at, column] of columns.entries()) {
@@ -201,9 +209,13 @@ function nameOf(session: unknown): string {
   return hasId && typeof session.id === "string" ? session.id : "(without id)";
 }
 
-/** Ids order the messages of a session, so either all messages keep their ids or none does. */
-function canKeepIds(connection: Connection, messages: readonly Pick<MessageRow, "id">[]): boolean {
-  let last = 0;
+/** Ids order the messages of a session, so either all messages keep their ids or none does. `after`: the last id that it has. */
+function canKeepIds(
+  connection: Connection,
+  messages: readonly Pick<MessageRow, "id">[],
+  after: number,
+): boolean {
+  let last = after;
   for (const { id } of messages) {
     if (!Number.isSafeInteger(id) || id <= last || id >= LARGEST_KEPT_ID) return false;
     if (connection.get(MESSAGE_EXISTS, { id }) !== undefined) return false;
@@ -247,6 +259,107 @@ function columnValue(value: unknown, type: string): string | number | null {
   if (type === "TEXT") return typeof value === "string" ? value : null;
   if (typeof value !== "number") return null;
   return type === "INTEGER" ? safeInteger(value) : finite(value);
+}
+
+// ---- A session that is stored already ----
+// The other copy may have grown since: by messages at its end, by turns that were taken back, by its end or its title. Only additions
+// are taken over, and only if this copy was not changed in its own way.
+
+/** Columns that follow the other copy; the rest describe where the session came from, or were chosen by the user of this copy. */
+const FOLLOWING: readonly string[] = [
+  "ended_at",
+  "end_reason",
+  "model",
+  "cwd",
+  "git_branch",
+  "last_activity_at",
+  "message_count",
+  "tool_call_count",
+  "input_tokens",
+  "output_tokens",
+  "cache_read_tokens",
+  "cache_write_tokens",
+  "reasoning_tokens",
+  "api_call_count",
+  "rewind_count",
+  "estimated_cost_usd",
+  "actual_cost_usd",
+  "cost_status",
+  "cost_source",
+];
+const FOLLOW = byFile((file) => {
+  const names = sessionColumns(file).filter(({ name }) => FOLLOWING.includes(name));
+  return `UPDATE sessions SET ${names.map(({ name }) => `${name} = :${name}`).join(", ")} WHERE id = :id`;
+});
+const TAKE_BACK = byFile((file) => {
+  const compacted = file.isSchema17 ? ", compacted = :compacted" : "";
+  return `UPDATE messages SET active = 0${compacted} WHERE id = :id`;
+});
+
+function extendStored(
+  connection: Connection,
+  session: ExportedSession,
+  present: SessionRow,
+  { now, links }: Importing,
+): Imported {
+  const { id, messages } = session;
+  // Decoded, because two programs write the same JSON in different ways. A damaged text was reported when the export read it.
+  const rows = decodeRows(readMessages(connection, id, { includeInactive: true }), () => {});
+  const columns = messages.map((message) => toMessageColumns(message, { now, mode: "import" }));
+  const pairing = pairs(rows, messages);
+  const leave = (reason?: string): Imported => {
+    links.link(session, pairing);
+    return { kind: "exists", ...(reason === undefined ? {} : { reason }), ...pairing };
+  };
+  const shared = rows.slice(0, columns.length);
+  const fresh = columns.slice(rows.length);
+  const isSame = shared.every((row, at) => isSameMessage(row, messages[at]));
+  const isActiveThere = (at: number): boolean => messages[at]?.active !== 0;
+  const takenBack = shared.filter((row, at) => row.active === 1 && !isActiveThere(at));
+  const hasEnded = present.ended_at === null && typeof session.ended_at === "number";
+  const title = present.title === null && typeof session.title === "string" ? session.title : null;
+  if (isSame && fresh.length + takenBack.length === 0 && !hasEnded && title === null) return leave();
+  if (!isSame) return leave("its messages differ from those of the session with this id here");
+  const isChangedHere =
+    rows.length > columns.length ||
+    shared.some((row, at) => row.active !== 1 && isActiveThere(at)) ||
+    (present.end_reason === "compression" && session.end_reason !== "compression");
+  if (isChangedHere)
+    return fresh.length + takenBack.length === 0
+      ? leave()
+      : leave(`it was continued here, and there as well (${fresh.length} new messages)`);
+  const file = featuresOf(connection);
+  const compacted = new Map(shared.map((row, at) => [row.id, messages[at]?.compacted === 1 ? 1 : 0]));
+  for (const { id: message } of takenBack)
+    connection.run(TAKE_BACK(connection), {
+      id: message,
+      ...(file.isSchema17 ? { compacted: compacted.get(message) ?? 0 } : {}),
+    });
+  const values = sessionValues(session, columns, now, sessionColumns(file));
+  const following = Object.entries(values).filter(([name]) => FOLLOWING.includes(name));
+  connection.run(FOLLOW(connection), { ...Object.fromEntries(following), id });
+  const free = title === null ? null : fittingTitle(title);
+  if (free !== null) {
+    const source = typeof values.title_source === "string" ? values.title_source : null;
+    writeTitle(connection, id, freeTitleFor(connection, id, free), source);
+  }
+  const rest = { ...session, messages: messages.slice(rows.length) };
+  const added = insertMessages(connection, rest, fresh, links, rows.at(-1)?.id ?? 0);
+  const all = {
+    stored: new Map([...pairing.stored, ...added.stored]),
+    origins: new Map([...pairing.origins, ...added.origins]),
+  };
+  links.link(session, all);
+  return { kind: "exists", added: fresh.length, ...all };
+}
+
+function isSameMessage(row: MessageRow, other: MessageRow | undefined): boolean {
+  return (
+    row.role === other?.role &&
+    row.timestamp === other.timestamp &&
+    row.tool_call_id === (other.tool_call_id ?? null) &&
+    JSON.stringify(row.content) === JSON.stringify(other.content ?? null)
+  );
 }
 
 // ---- Links between imported sessions ----
@@ -322,13 +435,18 @@ class ImportLinks {
  * paired when the two lists differ.
  */
 function pairWithStored(connection: Connection, { id, messages }: ExportedSession): Pairing {
-  const stored = new Map<number, number>();
-  const origins = new Map<number, number>();
   const rows =
     messages.length === 0 ? [] : connection.all<{ id: number; timestamp: number }>(MESSAGES_OF, { id });
   const isSame =
     rows.length === messages.length && rows.every((row, at) => row.timestamp === messages[at]?.timestamp);
-  for (const [at, row] of isSame ? rows.entries() : []) {
+  return pairs(isSame ? rows : [], messages);
+}
+
+/** By their place in the list, as far as both have messages. */
+function pairs(rows: readonly { readonly id: number }[], messages: readonly Partial<MessageRow>[]): Pairing {
+  const stored = new Map<number, number>();
+  const origins = new Map<number, number>();
+  for (const [at, row] of rows.slice(0, messages.length).entries()) {
     const { id: given, origin_id: origin } = messages[at] ?? {};
     if (Number.isSafeInteger(given) && given !== undefined) stored.set(given, row.id);
     if (Number.isSafeInteger(origin) && origin !== undefined) origins.set(row.id, origin);

@@ -223,22 +223,24 @@ async function openReadOnly(
       hint: "Nothing has been stored there yet. Open it without `readOnly` to create it.",
     });
   }
-  let address = path;
+  let address = options.isUnchanging === true ? immutableAddress(path) : path;
   const open = () => new DatabaseSync(address, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
   let db = open();
   const { waitLimitMs } = options;
   const connect = () => new Connection({ db, path, address, readOnlyBecause: reason, hint, waitLimitMs });
   let connection = connect();
+  let hasMoved = false;
   try {
     await connection.outside(() => {
       try {
         db.prepare("SELECT 1 FROM sqlite_master LIMIT 1").get();
       } catch (cause) {
-        if (!lacksItsLog(cause, path)) throw cause;
+        if (address !== path || !lacksItsLog(cause, path)) throw cause;
         address = immutableAddress(path);
+        hasMoved = true;
       }
     });
-    if (address !== path) {
+    if (hasMoved) {
       db.close();
       db = open();
       connection = connect();

@@ -8,6 +8,11 @@ export type OpenOptions = {
   /** A file, created when it is missing; or `:memory:` for a database that exists until the store is closed. */
   readonly path: string;
   readonly readOnly?: boolean;
+  /**
+   * With `readOnly`: no program changes the file meanwhile, so SQLite locks nothing and creates no log files beside it. For a file whose
+   * log is empty or missing.
+   */
+  readonly isUnchanging?: boolean;
   /** How long to wait for a lock of another process. Default 15 seconds. */
   readonly waitLimitMs?: number;
 };

@@ -287,6 +287,30 @@ export const REWOUND: OwnTable = {
   ],
 };
 
+const PROVENANCE_TABLE = "hermes_memory_provenance";
+const PROVENANCE_COLUMNS: readonly Column[] = [
+  { name: "message_id", declaration: "INTEGER PRIMARY KEY" },
+  { name: "line", declaration: "INTEGER" },
+  // The file, if it is not the one in the mark `_import` of the session.
+  { name: "path", declaration: "TEXT" },
+  // 1 for a message of an abandoned branch, which the import made inactive.
+  { name: "branch", declaration: "INTEGER NOT NULL" },
+];
+
+/** Where each message of an imported transcript comes from. A row of an imported session that is not here was added later, by a turn. */
+export const PROVENANCE: OwnTable = {
+  name: PROVENANCE_TABLE,
+  columns: PROVENANCE_COLUMNS,
+  objects: [
+    table(PROVENANCE_TABLE, declareInline(PROVENANCE_COLUMNS)),
+    trigger(
+      `${PROVENANCE_TABLE}_delete`,
+      "AFTER DELETE ON messages",
+      `DELETE FROM ${PROVENANCE_TABLE} WHERE message_id = old.id;`,
+    ),
+  ],
+};
+
 export const OWN_TABLES: readonly OwnTable[] = [
   SUMMARY_NODES,
   SESSION_LEASES,
@@ -294,6 +318,7 @@ export const OWN_TABLES: readonly OwnTable[] = [
   EXTRACTED,
   TITLES,
   REWOUND,
+  PROVENANCE,
 ];
 
 export function table(name: string, columns: string, suffix = ""): SchemaObject {

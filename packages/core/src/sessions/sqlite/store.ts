@@ -28,6 +28,7 @@ import { searchOperations } from "./search/search-messages.ts";
 import { extractionOperations, ownPromptOperations, sessionOperations } from "./sessions.ts";
 import { summaryNodeOperations } from "./summary-nodes.ts";
 import { titleOperations } from "./titles.ts";
+import { transcriptOperations } from "./transcripts.ts";
 import { windowOperations } from "./windows.ts";
 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SessionStore> {
@@ -60,6 +61,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sess
     ...summaryNodeOperations(context),
     ...sessionSearch(context, options.searchBounds),
     ...sessionClaims(context),
+    ...transcriptOperations(context),
     ...storeMaintenance(context),
   };
 }

@@ -160,6 +160,11 @@ function holderOf(connection: Connection, title: string, owner: Visible, id: str
   return found.find((row) => row.id !== id)?.id;
 }
 
+/** Whether no other session of the same person has the title. */
+export function isTitleFree(connection: Connection, id: string, title: string): boolean {
+  return holderOf(connection, title, ownerOf(connection, id) ?? OWNER_OF_HOME, id) === undefined;
+}
+
 /** A title for this session: the given one, or the next of its line if another session of the same person has it. */
 export function freeTitleFor(connection: Connection, id: string, title: string): string {
   const owner = ownerOf(connection, id) ?? OWNER_OF_HOME;

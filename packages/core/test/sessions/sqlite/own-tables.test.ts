@@ -79,6 +79,8 @@ describe("a file without the tables", () => {
       "hermes_memory_leases_delete",
       "hermes_memory_prompts",
       "hermes_memory_prompts_delete",
+      "hermes_memory_provenance",
+      "hermes_memory_provenance_delete",
     ]);
     const version = query(path, "PRAGMA schema_version");
     await using store = await openSessionStore({ path });

@@ -79,7 +79,8 @@ async function onTerminal(context: CommandContext, request: ChatRequest): Promis
     busyMode,
   });
   ui = chatUi;
-  const warnings = [...agent.warnings, ...(history.trouble === undefined ? [] : [history.trouble])];
+  const hint = await residueHint(context);
+  const warnings = [...agent.warnings, history.trouble, hint].filter((line) => line !== undefined);
   const leaving = new AbortController();
   const end = await io.untilInterrupted((signal) => {
     signal.addEventListener("abort", () => chatUi.interrupt(), { once: true });
@@ -93,6 +94,11 @@ async function onTerminal(context: CommandContext, request: ChatRequest): Promis
   leaving.abort();
   await closeChat(context, open, end.deleteSession);
   return { json: undefined, lines: [], exitCode: end.exitCode };
+}
+
+/** Loaded when a chat starts on a terminal. */
+async function residueHint(context: CommandContext): Promise<string | undefined> {
+  return context.io.isInteractive ? (await import("../claw/first-run.ts")).residueHint(context) : undefined;
 }
 
 async function plainly(context: CommandContext, request: ChatRequest): Promise<CommandOutcome> {
@@ -112,7 +118,10 @@ async function plainly(context: CommandContext, request: ChatRequest): Promise<C
   const isStreamed = process.stdout.isTTY === true;
   const output = new PlainOutput(io, { isJson, isQuiet: request.isQuiet, isStreamed, showReasoning });
   if (isJson) output.json(sessionJson(facts, agent.warnings));
-  else for (const line of [...startLines(facts), ...agent.warnings]) output.note(line);
+  else {
+    const hint = request.isQuiet ? undefined : await residueHint(context);
+    for (const line of [...startLines(facts), ...agent.warnings, hint ?? []].flat()) output.note(line);
+  }
   relay.attach((event) => output.onEvent(event));
   const end = await untilStopped(io, (signal): Promise<PlainEnd> => {
     const parts = { agent, output, signal };

@@ -1,6 +1,6 @@
 // The clients that `hermes mcp install` can set up, and their config files on disk.
 import { isUtf8 } from "node:buffer";
-import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import {
@@ -11,6 +11,7 @@ import {
   systemClock,
   writeFileAtomic,
 } from "@hermes-memory/core/internal/lib";
+import { SETTABLE_CLIENTS } from "../hook/protocols.ts";
 
 export const DEFAULT_SERVER_NAME = "hermes-memory";
 
@@ -58,6 +59,8 @@ const CLIENTS = {
 
 export type ClientName = keyof typeof CLIENTS;
 export const CLIENT_NAMES = Object.keys(CLIENTS) as readonly ClientName[];
+/** Those that `hermes mcp install` can give the server, hooks or both. */
+export const INSTALL_CLIENTS: readonly string[] = [...new Set([...CLIENT_NAMES, ...SETTABLE_CLIENTS])];
 
 export function findClient(
   name: unknown,
@@ -125,6 +128,18 @@ export function replaceClientConfig(
   } catch (cause) {
     if (cause instanceof HermesError) throw cause;
     const message = `Cannot write ${path}: ${describeCause(cause)}. Nothing was changed.`;
+    throw new HermesError("client-config", message, { hint: "Check free space and permissions.", cause });
+  }
+}
+
+/** Deletes a config that holds nothing any more. Returns the path of the backup. */
+export function removeClientConfig(path: string, before: string): string {
+  try {
+    const backup = backUp(path, before);
+    rmSync(path);
+    return backup;
+  } catch (cause) {
+    const message = `Cannot delete ${path}: ${describeCause(cause)}. It is unchanged.`;
     throw new HermesError("client-config", message, { hint: "Check free space and permissions.", cause });
   }
 }

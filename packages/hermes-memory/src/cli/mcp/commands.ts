@@ -1,14 +1,14 @@
 // The `hermes mcp` commands, and the one that serves; the SDK and the editors of client configs are loaded when needed.
 import type { CommandBody, CommandSpec, FlagSpec } from "../command.ts";
 import { untilStopped } from "../until-stopped.ts";
-import { CLIENT_NAMES, DEFAULT_SERVER_NAME } from "./clients.ts";
+import { DEFAULT_SERVER_NAME, INSTALL_CLIENTS } from "./clients.ts";
 
 const client: FlagSpec = {
   kind: "text",
   short: "c",
   placeholder: "client",
   summary: "the program to set up",
-  choices: CLIENT_NAMES,
+  choices: INSTALL_CLIENTS,
 };
 const name: FlagSpec = {
   kind: "text",
@@ -20,22 +20,42 @@ const config: FlagSpec = {
   placeholder: "path",
   summary: "edit this file instead of the program's own, for example a project's .mcp.json",
 };
+const settings: FlagSpec = {
+  kind: "text",
+  placeholder: "path",
+  summary: "edit the hooks in this file, for example a project's .claude/settings.json",
+};
 const dryRun: FlagSpec = { kind: "boolean", summary: "print what would change, and change nothing" };
-const flags = { client, name, config, "dry-run": dryRun };
+const hooksFlag = (summary: string): FlagSpec => ({ kind: "boolean", summary });
+const flags = { client, name, config, settings, "dry-run": dryRun };
 
 export const mcpCommands: readonly CommandSpec[] = [
   {
     name: "mcp",
     summary: "serve memory and past sessions to an MCP client over standard input and output",
+    flags: {
+      // Not --client: the parser would take that of `mcp install` for this one.
+      for: {
+        ...client,
+        short: undefined,
+        summary: "the program that is served: history names it as the origin",
+      },
+    },
     examples: ["hermes mcp", "hermes -p work mcp"],
     load: async () => serve,
   },
   {
     name: "mcp install",
-    summary: "enter the server in the config of Claude Code, Codex or Cursor, after a backup",
-    flags,
+    summary:
+      "enter the server in the config of Claude Code, Codex or Cursor, and hooks in that of 11 programs",
+    flags: {
+      ...flags,
+      hooks: hooksFlag("also let it show the memory at the start of a session and keep its transcripts"),
+    },
     examples: [
       "hermes mcp install --client claude-code",
+      "hermes mcp install --client claude-code --hooks",
+      "hermes mcp install --client gemini-cli --hooks --dry-run",
       "hermes mcp install --client codex --dry-run",
       "hermes mcp install --client claude-code --config .mcp.json",
     ],
@@ -43,15 +63,15 @@ export const mcpCommands: readonly CommandSpec[] = [
   },
   {
     name: "mcp uninstall",
-    summary: "take the server out of a client's config again, after a backup",
-    flags,
-    examples: ["hermes mcp uninstall --client cursor"],
+    summary: "take the server and the hooks out of a client's config again, after a backup",
+    flags: { ...flags, hooks: hooksFlag("take out the hooks only") },
+    examples: ["hermes mcp uninstall --client cursor", "hermes mcp uninstall --client claude-code --hooks"],
     load: async () => (await import("./install.ts")).uninstall,
   },
 ];
 
 /** Uses the process's own streams instead of the terminal object, because the protocol owns them until the process ends. */
-const serve: CommandBody = async (_input, { home, io }) => {
+const serve: CommandBody = async ({ flags: { for: served } }, { home, io }) => {
   if (io.isInteractive) {
     io.note(
       "This is a server for MCP clients; it waits for one on standard input. 'hermes mcp install --client " +
@@ -60,7 +80,13 @@ const serve: CommandBody = async (_input, { home, io }) => {
   }
   const { serveMcp } = await import("../../mcp/index.ts"); // loads the SDK
   const isInterrupted = await untilStopped(io, async (signal, interrupted) => {
-    await serveMcp({ home: home.home, input: process.stdin, output: process.stdout, signal });
+    await serveMcp({
+      home: home.home,
+      client: typeof served === "string" ? served : undefined,
+      input: process.stdin,
+      output: process.stdout,
+      signal,
+    });
     return interrupted.aborted;
   });
   return { json: undefined, lines: [], exitCode: isInterrupted ? 130 : 0 };

@@ -1,4 +1,4 @@
-// `hermes mcp install` and `uninstall`: edit the config of a client, after a backup.
+// `hermes mcp install` and `uninstall`: edit the config of a client, and the settings with its hooks, after a backup.
 import { resolve } from "node:path";
 import type { Result } from "@hermes-memory/core/internal/lib";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
@@ -11,52 +11,142 @@ import {
 } from "../command.ts";
 import { printable } from "../printing.ts";
 import {
-  CLIENT_NAMES,
   type Client,
   DEFAULT_SERVER_NAME,
   findClient,
+  INSTALL_CLIENTS,
   readClientConfig,
+  removeClientConfig,
   replaceClientConfig,
 } from "./clients.ts";
-import type { ConfigEdit, EditAction, EditFailure } from "./config-edit.ts";
+import type { EditAction, EditFailure } from "./config-edit.ts";
+import { hookLaunchOf } from "./hook-command.ts";
+import { findHookSettings, type HookTarget, removeHooks, setHooks } from "./hook-settings.ts";
 import { isTemporary, launchOf, thisProgram } from "./launch.ts";
+import { lineDiff } from "./line-diff.ts";
 import { removeServer, setServer } from "./server-entries.ts";
 
 export const install: CommandBody = (input, context) => {
   const request = parse(input, context);
+  const { server, hooks } = request;
   const program = thisProgram();
-  const launch = launchOf(program, context);
-  const outcome = change(request, (text) => setServer(text, request.client, request.name, launch));
+  const launch = launchOf(program, request.clientName, context);
+  if (!server && !request.isForHooks)
+    throw usageFailure(
+      `For ${hooks?.client.title} only hooks can be installed: add --hooks. docs/mcp.md shows how to enter the server by hand.`,
+    );
+  const edits = [
+    ...(server ? [edited(server, (text) => setServer(text, server.client, server.name, launch))] : []),
+    ...(hooks && request.isForHooks
+      ? [edited(hooks, (text) => setHooks(text, hooks, hookLaunchOf(program, context), process.platform))]
+      : []),
+  ];
+  const outcome = carryOut(edits, request);
   const temporary = `${program.script} was fetched by npx and may be gone later; install hermes-memory, then run this again.`;
   return {
     ...outcome,
-    json: { ...outcome.json, server: launch },
+    json: { ...outcome.json, ...(server ? { server: launch } : {}) },
     notes: [...outcome.notes, ...(isTemporary(program) ? [temporary] : [])],
   };
 };
 
+/** Removes server and hooks; with `--hooks` the hooks only. */
 export const uninstall: CommandBody = (input, context) => {
   const request = parse(input, context);
-  return change(request, (text) => removeServer(text, request.client, request.name));
+  const { server, hooks, isForHooks } = request;
+  const edits = [
+    ...(server && !isForHooks
+      ? [edited(server, (text) => removeServer(text, server.client, server.name))]
+      : []),
+    ...(hooks ? [edited(hooks, (text) => removeHooks(text, hooks))] : []),
+  ];
+  // Someone who never had hooks is not told about them.
+  const isTold = isForHooks || !server;
+  return carryOut(
+    edits.filter(({ part, action }) => part.kind === "server" || isTold || action !== "absent"),
+    request,
+  );
+};
+
+type Server = {
+  readonly kind: "server";
+  readonly client: Client;
+  readonly name: string;
+  readonly path: string;
+  readonly title: string;
+  readonly format: "json" | "toml";
+  readonly afterwards: string;
+};
+type Hooks = HookTarget & {
+  readonly kind: "hooks";
+  readonly path: string;
+  readonly title: string;
+  readonly format: "json" | "toml";
+  readonly afterwards: string;
 };
 
 type EditRequest = {
   readonly clientName: string;
-  readonly client: Client;
-  readonly name: string;
-  readonly path: string;
+  readonly server: Server | undefined;
+  readonly hooks: Hooks | undefined;
+  readonly isForHooks: boolean;
   readonly isDryRun: boolean;
 };
 
 function parse({ flags }: CommandInput, { io }: CommandContext): EditRequest {
+  const clientName = String(flags.client);
   const found = findClient(flags.client);
-  if (!found) throw usageFailure(`Say which program to set up: --client ${CLIENT_NAMES.join("|")}.`);
+  const target = findHookSettings(clientName);
+  if (!found && !target)
+    throw usageFailure(`Say which program to set up: --client ${INSTALL_CLIENTS.join("|")}.`);
   const name = typeof flags.name === "string" ? flags.name : DEFAULT_SERVER_NAME;
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(name))
     throw usageFailure("A server's name has 1 to 64 letters, digits, '-' or '_'.");
-  const { client } = found;
-  const path = resolve(typeof flags.config === "string" ? flags.config : client.configPath(io.env));
-  return { clientName: found.name, client, name, path, isDryRun: flags["dry-run"] === true };
+  const config = typeof flags.config === "string" ? flags.config : found?.client.configPath(io.env);
+  const settings = typeof flags.settings === "string" ? flags.settings : target?.settings.path(io.env);
+  const server: Server | undefined = found && {
+    kind: "server",
+    client: found.client,
+    name,
+    path: resolve(config ?? ""),
+    title: found.client.title,
+    format: found.client.format,
+    afterwards: found.client.afterwards,
+  };
+  const hooks: Hooks | undefined = target && {
+    ...target,
+    kind: "hooks",
+    path: resolve(settings ?? ""),
+    title: target.client.title,
+    format: target.settings.format,
+    afterwards: target.settings.afterwards,
+  };
+  if (server && server.path === hooks?.path)
+    throw usageFailure(
+      "--config and --settings name the same file. Install server and hooks one after the other.",
+    );
+  return { clientName, server, hooks, isForHooks: flags.hooks === true, isDryRun: flags["dry-run"] === true };
+}
+
+type Edited = {
+  readonly part: Server | Hooks;
+  readonly before: string | undefined;
+  /** Undefined: the file is deleted. */
+  readonly next: string | undefined;
+  readonly action: EditAction;
+};
+
+/** Reads only; so a file that cannot be edited stops the command before the first write. */
+function edited(
+  part: Server | Hooks,
+  edit: (
+    text: string,
+  ) => Result<{ readonly text: string | undefined; readonly action: EditAction }, EditFailure>,
+): Edited {
+  const before = readClientConfig(part.path);
+  const outcome = edit(before ?? "");
+  if (!outcome.ok) throw refused(outcome.error, part);
+  return { part, before, next: outcome.value.text, action: outcome.value.action };
 }
 
 type Changed = {
@@ -65,48 +155,83 @@ type Changed = {
   readonly notes: readonly string[];
 };
 
-function change(request: EditRequest, edit: (text: string) => Result<ConfigEdit, EditFailure>): Changed {
-  const { clientName, client, name, path, isDryRun } = request;
-  const before = readClientConfig(path);
-  const edited = edit(before ?? "");
-  if (!edited.ok) throw refused(edited.error, request);
-  const { text, action } = edited.value;
-  const isChange = action !== "unchanged" && action !== "absent";
-  // The diff shows neighbouring entries as well, whose keys must not be printed.
-  const diff = isChange ? lineDiff(path, before, text).map((line) => printable(redactSecrets(line))) : [];
-  const backup = isChange && !isDryRun ? replaceClientConfig(path, before, text) : undefined;
-  const done = SENTENCES[action](name, `${printable(path)} (${client.title})`);
+function carryOut(edits: readonly Edited[], { clientName, isDryRun }: EditRequest): Changed {
+  const reports = edits.map((each) => ({ ...each, ...written(each, isDryRun) }));
+  const facts = ({ part, action, backup, diff }: (typeof reports)[number]): object => ({
+    path: part.path,
+    action,
+    backup: backup ?? null,
+    diff: isDryRun ? diff.join("\n") : undefined,
+  });
+  const server = reports.find(({ part }) => part.kind === "server");
+  const hooks = reports.find(({ part }) => part.kind === "hooks");
+  const changes = reports.filter(({ isChange }) => isChange);
+  const after = changes.map(({ part }) => part.afterwards);
   return {
     json: {
       success: true,
       client: clientName,
-      name,
-      path,
-      action,
+      ...(server?.part.kind === "server" ? { name: server.part.name, ...facts(server) } : {}),
       dry_run: isDryRun,
-      backup: backup ?? null,
-      diff: isDryRun ? diff.join("\n") : undefined,
+      ...(hooks ? { hooks: facts(hooks) } : {}),
     },
-    lines:
-      isDryRun && isChange ? diff : [done, ...(backup === undefined ? [] : [`Backup: ${printable(backup)}`])],
-    notes: isChange ? [isDryRun ? "Nothing was written (--dry-run)." : client.afterwards] : [],
+    lines: reports.flatMap(({ lines }) => lines),
+    notes: changes.length === 0 ? [] : isDryRun ? ["Nothing was written (--dry-run)."] : after,
   };
 }
 
-const SENTENCES: Readonly<Record<EditAction, (name: string, where: string) => string>> = {
-  added: (name, where) => `Added '${name}' to ${where}.`,
-  updated: (name, where) => `Updated '${name}' in ${where}.`,
-  unchanged: (name, where) => `'${name}' is in ${where} already; unchanged.`,
-  removed: (name, where) => `Removed '${name}' from ${where}.`,
-  absent: (name, where) => `There is no '${name}' in ${where}; unchanged.`,
+type Written = {
+  readonly isChange: boolean;
+  readonly backup: string | undefined;
+  readonly diff: readonly string[];
+  readonly lines: readonly string[];
 };
 
-function refused(failure: EditFailure, { path, name, client }: EditRequest): CommandFailure {
+function written({ part, before, next, action }: Edited, isDryRun: boolean): Written {
+  const isChange = action !== "unchanged" && action !== "absent";
+  // The diff shows neighbouring entries as well, whose keys must not be printed.
+  const diff = isChange
+    ? lineDiff(part.path, before, next).map((line) => printable(redactSecrets(line)))
+    : [];
+  if (isChange && isDryRun) return { isChange, backup: undefined, diff, lines: diff };
+  const backup = isChange ? replaced(part.path, before, next) : undefined;
+  const what = part.kind === "server" ? `'${part.name}'` : "the hooks";
+  const done = SENTENCES[action](what, `${printable(part.path)} (${part.title})`);
+  return {
+    isChange,
+    backup,
+    diff,
+    lines: [done, ...(backup === undefined ? [] : [`Backup: ${printable(backup)}`])],
+  };
+}
+
+function replaced(path: string, before: string | undefined, next: string | undefined): string | undefined {
+  return next === undefined
+    ? removeClientConfig(path, before ?? "")
+    : replaceClientConfig(path, before, next);
+}
+
+const SENTENCES: Readonly<Record<EditAction, (what: string, where: string) => string>> = {
+  added: (what, where) => `Added ${what} to ${where}.`,
+  updated: (what, where) => `Updated ${what} in ${where}.`,
+  unchanged: (what, where) =>
+    what.startsWith("'")
+      ? `${what} is in ${where} already; unchanged.`
+      : `The hooks are in ${where} already; unchanged.`,
+  removed: (what, where) => `Removed ${what} from ${where}.`,
+  absent: (what, where) =>
+    what.startsWith("'")
+      ? `There is no ${what} in ${where}; unchanged.`
+      : `There are no hooks of ours in ${where}; unchanged.`,
+};
+
+function refused(failure: EditFailure, part: Server | Hooks): CommandFailure {
+  const { path } = part;
   const file = printable(path);
   switch (failure.kind) {
     case "syntax": {
       const { line, column, reason } = failure;
-      const format = client.format === "toml" ? "TOML" : "JSON";
+      const format = part.format === "toml" ? "TOML" : "JSON";
       return new CommandFailure(
         `${file}:${line}:${column} is not valid ${format}: ${reason}. Nothing was changed.`,
         {
@@ -117,56 +242,20 @@ function refused(failure: EditFailure, { path, name, client }: EditRequest): Com
     }
     case "shape":
       return new CommandFailure(`${file} cannot be edited: ${failure.reason}. Nothing was changed.`, {
-        hint: "docs/mcp.md shows what to add by hand; or name another file with --config.",
+        hint:
+          part.kind === "server"
+            ? "docs/mcp.md shows what to add by hand; or name another file with --config."
+            : "docs/live-capture.md shows what to add by hand; or name another file with --settings.",
         details: { kind: "client-config-shape", path },
       });
-    case "foreign":
+    case "foreign": {
+      const name = part.kind === "server" ? part.name : "";
       return new CommandFailure(`${file} has another server named '${name}'. Nothing was changed.`, {
         hint: "Choose another name with --name, or remove that entry first.",
         details: { kind: "client-config-foreign", path, name },
       });
+    }
     default:
       return failure satisfies never;
   }
-}
-
-// The edit as a unified diff with one hunk: our edits change one place.
-
-const CONTEXT = 2;
-
-function lineDiff(path: string, before: string | undefined, after: string): string[] {
-  if (before === after) return [];
-  const old = linesOf(before ?? "");
-  const next = linesOf(after);
-  let start = 0;
-  while (start < old.length && start < next.length && old[start] === next[start]) start += 1;
-  let same = 0;
-  while (
-    same < Math.min(old.length, next.length) - start &&
-    old[old.length - 1 - same] === next[next.length - 1 - same]
-  )
-    same += 1;
-  const from = Math.max(0, start - CONTEXT);
-  const tail = old.slice(old.length - same).slice(0, CONTEXT);
-  const removed = old.slice(start, old.length - same);
-  const added = next.slice(start, next.length - same);
-  const lead = old.slice(from, start);
-  const size = (count: number): string => `${from + (count === 0 ? 0 : 1)},${count}`;
-  const oldSize = lead.length + removed.length + tail.length;
-  const nextSize = lead.length + added.length + tail.length;
-  return [
-    `--- ${before === undefined ? "/dev/null" : path}`,
-    `+++ ${path}`,
-    `@@ -${size(oldSize)} +${size(nextSize)} @@`,
-    ...lead.map((line) => ` ${line}`),
-    ...removed.map((line) => `-${line}`),
-    ...added.map((line) => `+${line}`),
-    ...tail.map((line) => ` ${line}`),
-  ];
-}
-
-function linesOf(text: string): string[] {
-  const lines = text.split("\n");
-  if (lines.at(-1) === "") lines.pop();
-  return lines.map((line) => line.replace(/\r$/, ""));
 }

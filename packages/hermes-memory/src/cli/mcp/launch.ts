@@ -12,13 +12,15 @@ export function thisProgram(): Program {
   return { node: process.execPath, script: realpathSync(process.argv[1] ?? "") };
 }
 
+/** `client`: named in the journal as the origin of what it writes. */
 export function launchOf(
   { node, script }: Program,
+  client: string,
   { home, io }: Pick<CommandContext, "home" | "io">,
 ): ServerLaunch {
   return {
     command: node,
-    args: [script, ...profileFlag(home, io.env), "mcp"],
+    args: [script, ...profileFlag(home, io.env), "mcp", "--for", client],
     env: io.env.HERMES_HOME?.trim() ? { HERMES_HOME: resolve(io.env.HERMES_HOME.trim()) } : {},
   };
 }
@@ -65,7 +67,7 @@ export function isOurs(
 }
 
 /** Pins the current profile, so that the entry keeps it when the user switches later. */
-function profileFlag({ home, profile }: CommandContext["home"], env: Environment): string[] {
+export function profileFlag({ home, profile }: CommandContext["home"], env: Environment): string[] {
   const isNamed = profile !== DEFAULT_PROFILE && profile !== "custom";
   const context: HomeContext = { env, platform: process.platform, userHome: userHome(env) };
   const byDefault = selectHome(context, {});

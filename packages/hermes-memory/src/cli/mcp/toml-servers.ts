@@ -20,7 +20,7 @@ export function setTomlServer(
     // The file may have an `env` table of a server that has no table; then HERMES_HOME goes into that `env`.
     const isOrphaned = statements.some(({ path }) => isPath(path.slice(0, 2), [SERVERS, name]));
     const block = tomlBlock(name, isOrphaned ? { ...server, env: {} } : server, newlineOf(text));
-    const added = append(text, block);
+    const added = appendBlock(text, block);
     return ok({ text: isOrphaned ? setHome(added, name, server.env.HERMES_HOME) : added, action: "added" });
   }
   const present = launchIn(statements, name);
@@ -217,13 +217,13 @@ function tablesOf(statements: readonly TomlStatement[], name: string): [TomlStat
 }
 
 /** Removes whole lines, and one blank line in front of a table. A comment behind them stays: it belongs to the next table. */
-function removeLines(text: string, first: TomlStatement, last: TomlStatement): string {
+export function removeLines(text: string, first: TomlStatement, last: TomlStatement): string {
   const before = text.slice(0, first.start);
   const kept = first.kind === "pair" ? before : before.replace(/(^|\n)\r?\n$/, "$1");
   return kept + text.slice(lineEnd(text, last.end));
 }
 
-function append(text: string, block: string): string {
+export function appendBlock(text: string, block: string): string {
   if (text === "" || text === "\ufeff") return text + block;
   const newline = newlineOf(text);
   return `${text}${text.endsWith("\n") ? "" : newline}${newline}${block}`;
@@ -234,7 +234,7 @@ function lineEnd(text: string, from: number): number {
   return end < 0 ? text.length : end + 1;
 }
 
-function newlineOf(text: string): string {
+export function newlineOf(text: string): string {
   return text.includes("\r\n") ? "\r\n" : "\n";
 }
 

@@ -114,6 +114,52 @@ export const memoryCommands: readonly CommandSpec[] = [
     ],
     load: async () => (await import("./entries.ts")).remove,
   },
+  {
+    name: "memory import",
+    summary: "turn notes of other agents into entries, after a preview",
+    arguments: [
+      {
+        name: "file",
+        summary:
+          "CLAUDE.md, AGENTS.md, GEMINI.md, MEMORY.md, USER.md, a Letta or mem0 export, a claude-mem database",
+        isOptional: true,
+        isVariadic: true,
+      },
+    ],
+    flags: {
+      from: {
+        kind: "text",
+        placeholder: "format",
+        summary: "read it as: hermes, claude-md, agents-md, gemini-md, claude-mem, letta, mem0 or markdown",
+      },
+      target: {
+        kind: "text",
+        short: "t",
+        placeholder: "target",
+        summary: "'memory' or 'user' for all entries, or 'auto' (default): as the file says, else memory",
+        choices: ["memory", "user", "auto"],
+      },
+      dir,
+      limit: { kind: "integer", minimum: 1, summary: "add at most this many entries" },
+      overflow: {
+        kind: "text",
+        placeholder: "file",
+        summary: "write entries without room to this file, which can be imported later",
+      },
+      again: { kind: "boolean", summary: "also entries that were imported before and removed since" },
+      experimental: { kind: "boolean", summary: "allow formats that are known from few samples (mem0)" },
+      "allow-secret": allowSecret,
+      "dry-run": { kind: "boolean", summary: "show what would be added, and write nothing" },
+      yes,
+    },
+    examples: [
+      "hermes memory import ~/.claude/CLAUDE.md",
+      "hermes memory import AGENTS.md --dry-run",
+      "hermes memory import --from claude-mem --limit 20",
+      "hermes memory import other-home/memories/USER.md --overflow no-room.md --yes",
+    ],
+    load: async () => (await import("./import-notes.ts")).importNotes,
+  },
   instead("memory delete", "memory remove"),
   instead("memory rm", "memory remove"),
   {

@@ -122,10 +122,91 @@ export const sessionsCommands: readonly CommandSpec[] = [
   },
   {
     name: "sessions import",
-    summary: "import a file written by 'export'; existing sessions stay unchanged",
-    arguments: [{ name: "file", summary: "the JSONL file; '-' reads standard input" }],
-    flags: { verbose },
-    examples: ["hermes sessions import backup.jsonl", "zcat cli.jsonl.gz | hermes sessions import -"],
+    summary: "import conversations of other agents (--from), or a file that 'export' wrote",
+    arguments: [
+      {
+        name: "file",
+        summary:
+          "an export, or a transcript whose format is recognised; '-' reads an export from standard input",
+        isOptional: true,
+      },
+    ],
+    flags: {
+      from: {
+        kind: "text",
+        placeholder: "source",
+        isRepeatable: true,
+        summary:
+          "claude-code, codex, openclaw, opencode, gemini, pi, cursor, chatgpt, claude-ai, ...; several with commas; 'auto' looks for all",
+      },
+      path: {
+        kind: "text",
+        placeholder: "path",
+        isRepeatable: true,
+        summary: "look in this folder or file instead of the product's own places",
+      },
+      since: {
+        kind: "text",
+        placeholder: "time",
+        summary: "only sessions that ended after: 2026-01-31, 7d, yesterday",
+      },
+      until: { kind: "text", placeholder: "time", summary: "only sessions that began before this time" },
+      project: {
+        kind: "text",
+        placeholder: "glob",
+        isRepeatable: true,
+        summary: "only sessions in this folder: its name at any depth, or a path; * stands for any letters",
+      },
+      "exclude-project": {
+        kind: "text",
+        placeholder: "glob",
+        isRepeatable: true,
+        summary: "leave out sessions in this folder",
+      },
+      limit: { kind: "integer", minimum: 1, summary: "stop after this many new or changed sessions" },
+      tools: {
+        kind: "text",
+        choices: ["full", "brief", "none"],
+        placeholder: "level",
+        summary:
+          "how much of tool calls to keep; brief cuts arguments at 2000 and results at 4000 characters (brief)",
+      },
+      redact: {
+        kind: "text",
+        choices: ["tools", "all", "none"],
+        placeholder: "where",
+        summary: "where credentials are masked (tools)",
+      },
+      "include-reasoning": { kind: "boolean", summary: "keep the thinking of models" },
+      "include-system": { kind: "boolean", summary: "keep system messages" },
+      "include-memory-disabled": {
+        kind: "boolean",
+        summary: "Codex: threads with memory turned off there, too",
+      },
+      "no-subagents": { kind: "boolean", summary: "leave out what subagents said" },
+      "no-branches": { kind: "boolean", summary: "leave out branches that were abandoned" },
+      experimental: { kind: "boolean", summary: "with --from auto: formats that are known less well, too" },
+      me: { kind: "text", placeholder: "name", summary: "messengers: your own name or id there" },
+      assistant: {
+        kind: "text",
+        placeholder: "name",
+        summary: "messengers: the bot that counts as the assistant",
+      },
+      chat: { kind: "text", placeholder: "name", summary: "messengers: only this chat" },
+      "dry-run": { kind: "boolean", summary: "read everything, report, write nothing" },
+      watch: { kind: "boolean", summary: "go on and import new messages as they are written, until Ctrl-C" },
+      force: { kind: "boolean", summary: "read unchanged files again, and bring back sessions deleted here" },
+      yes,
+      verbose,
+    },
+    examples: [
+      "hermes sessions import --from auto",
+      "hermes sessions import --from claude-code,codex --since 30d --dry-run",
+      "hermes sessions import --from chatgpt --path ~/Downloads/export.zip",
+      "hermes sessions import --from hermes --path ~/.hermes/profiles/work",
+      "hermes sessions import --from claude-code --watch",
+      "hermes sessions import backup.jsonl",
+    ],
     load: async () => (await import("./import.ts")).importSessions,
   },
   {

@@ -1,10 +1,20 @@
-// `hermes sessions import`: reads the lines of an export, one session at a time.
-import { type FileHandle, open } from "node:fs/promises";
+// `hermes sessions import`: a file written by `export`, one session per line. Transcripts of other agents: import-transcripts.ts.
+import { type FileHandle, open, stat } from "node:fs/promises";
+import { resolve } from "node:path";
 import { describeCause, HermesError, parseOutsideJson } from "@hermes-memory/core/internal/lib";
 import type { ExportedSession, ImportOutcome } from "@hermes-memory/core/internal/sessions";
 import { z } from "zod";
-import { type CommandBody, CommandFailure, type CommandOutcome } from "../command.ts";
+import { READERS, readerOf, sampleOf, stateDatabaseAt, type TranscriptReader } from "../../import/index.ts";
+import {
+  type CommandBody,
+  type CommandContext,
+  CommandFailure,
+  type CommandInput,
+  type CommandOutcome,
+} from "../command.ts";
 import { counted, printable } from "../printing.ts";
+import { databasesOf, importDatabases } from "./import-state-db.ts";
+import { importFrom, wantedSources } from "./import-transcripts.ts";
 import { type Line, LineTooLong, linesOf, lineText, untilAborted } from "./input-lines.ts";
 import { progressDisplay } from "./progress.ts";
 import { openOrMakeSessions } from "./session-command.ts";
@@ -13,7 +23,57 @@ import { flat } from "./text-layout.ts";
 const LISTED = 20;
 
 export const importSessions: CommandBody = async (input, context) => {
-  const name = input.args.file ?? "";
+  const name = input.args.file;
+  if (input.flags.from !== undefined) {
+    if (name !== undefined)
+      throw new CommandFailure(`Both a source and the file ${printable(name)} were given.`, {
+        exitCode: 2,
+        hint: `Name the file with --path: hermes sessions import --from SOURCE --path ${printable(name)}`,
+      });
+    const databases = await databasesOf(input, context);
+    if (databases.length > 0) return importDatabases(databases, input, context);
+    const wanted = await wantedSources(input, context);
+    return "json" in wanted ? wanted : importFrom(input, context, wanted);
+  }
+  if (name === undefined) throw nothingNamed();
+  const database = name === "-" ? undefined : await stateDatabaseAt(resolve(name)).catch(() => undefined);
+  if (database !== undefined) return importDatabases([database], input, context);
+  const reader = name === "-" ? undefined : await transcriptReaderOf(name);
+  if (reader !== undefined) return importFrom(input, context, [{ reader, paths: [resolve(name)] }]);
+  return importExport(name, input, context);
+};
+
+function nothingNamed(): CommandFailure {
+  return new CommandFailure("Nothing was named to import.", {
+    exitCode: 2,
+    hint:
+      "Name a source (hermes sessions import --from claude-code), let it look (--from auto), or name a file that " +
+      "'hermes sessions export' wrote.",
+  });
+}
+
+/** The reader of a transcript of another agent; undefined for an export of ours, and for a file that cannot be read. */
+async function transcriptReaderOf(name: string): Promise<TranscriptReader | undefined> {
+  const path = resolve(name);
+  try {
+    const found = await stat(path);
+    if (!found.isFile() && !found.isDirectory()) return undefined; // what is read from a pipe is gone from it
+    const isOwn = found.isFile() && isExport((await sampleOf(path)).first);
+    return isOwn ? undefined : await readerOf(path, READERS, new AbortController().signal);
+  } catch {
+    return undefined; // reading it as an export says why
+  }
+}
+
+function isExport(first: unknown): boolean {
+  return typeof parseExported(first) !== "string";
+}
+
+const importExport = async (
+  name: string,
+  input: CommandInput,
+  context: CommandContext,
+): Promise<CommandOutcome> => {
   await using file = name === "-" ? undefined : await openInput(name);
   const store = await openOrMakeSessions(context);
   const progress = progressDisplay(context.io, { isVerbose: input.flags.verbose === true });

@@ -10,7 +10,8 @@ const LINE_EVERY_MS = 3000;
 const BAR_COLUMNS = 24;
 
 export type ProgressDisplay = {
-  readonly show: (progress: Progress) => void;
+  /** `text` replaces the step and its count. */
+  readonly show: (progress: Progress, text?: string) => void;
   /** Removes the bar before the result is printed. */
   readonly clear: () => void;
 };
@@ -31,11 +32,11 @@ export function progressDisplay(
     return true;
   };
   return {
-    show: (progress) => {
+    show: (progress, text) => {
       if (columns === undefined) {
-        if (isVerbose && isDue()) io.note(`${progressText(progress)}\n`);
+        if (isVerbose && isDue()) io.note(`${text ?? progressText(progress)}\n`);
       } else if (isDue()) {
-        io.note(`\r${progressBar(progress, columns)}\u001b[K`);
+        io.note(`\r${progressBar(progress, columns, text)}\u001b[K`);
         isDrawn = true;
       }
     },
@@ -52,12 +53,12 @@ function progressText({ step, done, total }: Progress): string {
   return `${printable(step)}  ${done}${share}`;
 }
 
-export function progressBar(progress: Progress, columns: number): string {
+export function progressBar(progress: Progress, columns: number, text = progressText(progress)): string {
   const { done, total } = progress;
   const room = Math.min(BAR_COLUMNS, columns - 24);
   const filled = total > 0 ? Math.floor((percentDone(done, total) / 100) * room) : 0;
   const bar = room >= 8 && total > 0 ? `[${"#".repeat(filled)}${"-".repeat(room - filled)}] ` : "";
-  return cutToWidth(`${bar}${progressText(progress)}`, columns - 1); // a text in the last column would wrap
+  return cutToWidth(`${bar}${text}`, columns - 1); // a text in the last column would wrap
 }
 
 function percentDone(done: number, total: number): number {

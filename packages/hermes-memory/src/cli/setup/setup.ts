@@ -106,8 +106,10 @@ export const setup: CommandBody = async (input, context) => {
 async function runSetup(input: CommandInput, context: CommandContext): Promise<CommandOutcome> {
   const { io, isJson } = context;
   const request = setupRequest(input);
-  const sources = await modelSources(context); // a broken config.yaml ends the command before the first question
   const mayAsk = io.isInteractive && !isJson && !request.isYes;
+  // Before the config is read: a migration writes it.
+  if (mayAsk) await (await import("../claw/first-run.ts")).offerMigration(context);
+  const sources = await modelSources(context); // a broken config.yaml ends the command before the first question
   const run = { request, sources, mayAsk, io };
   const host = await settleHost(run);
   if (host === "unchanged")

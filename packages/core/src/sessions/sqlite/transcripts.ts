@@ -1,0 +1,329 @@
+// Sessions imported from the transcripts of other programs: created, compared, extended and linked.
+import { isRecord, outsideJsonOr } from "../../lib/index.ts";
+import { toMessageColumns } from "../../message/index.ts";
+import { MARK_KEYS, modelConfigText } from "../identity.ts";
+import type {
+  StoredTranscript,
+  TranscriptFinish,
+  TranscriptInput,
+  TranscriptLink,
+  TranscriptOrigin,
+  TranscriptRecords,
+  TranscriptRow,
+  TranscriptState,
+  TranscriptWrite,
+} from "../store.ts";
+import { fittingTitle } from "../titles.ts";
+import { byFile, type Connection, featuresOf, isChangeable, mark, seconds } from "./connection.ts";
+import type { StoreContext } from "./context.ts";
+import { insertMessage } from "./messages.ts";
+import { PROVENANCE, REWOUND, readableField } from "./schema.ts";
+import { findSession } from "./sessions.ts";
+import { isTitleFree, writeTitle } from "./titles.ts";
+
+/** Written with the session row: indexes of Hermes Agent depend on the marks a row is inserted with. */
+const IMPORT = "_import";
+const IS_IMPORTED = (session: string) =>
+  `(CASE WHEN json_valid(${session}.model_config) THEN json_type(${session}.model_config, '$.${IMPORT}') = 'object' END IS 1)`;
+
+/** SQL: whether a session was imported from a transcript. */
+export function isTranscript(session: string): string {
+  // Most sessions have no such text, and looking for it is cheaper than parsing.
+  return `(COALESCE(instr(${session}.model_config, '"${IMPORT}"'), 0) > 0 AND ${IS_IMPORTED(session)})`;
+}
+
+const STATE = `
+  SELECT CASE WHEN ${isTranscript("s")} THEN json_extract(s.model_config, '$.${IMPORT}') END AS origin,
+    (SELECT MAX(m.id) FROM messages m WHERE m.session_id = s.id) IN (SELECT message_id FROM ${PROVENANCE.name}) AS isLastImported
+  FROM sessions s WHERE s.id = :id
+`;
+const COUNT = "SELECT COUNT(*) AS number FROM messages WHERE session_id = :id";
+const LIST = `
+  SELECT s.id, s.source, json_extract(s.model_config, '$.${IMPORT}') AS origin FROM sessions s WHERE ${isTranscript("s")} ORDER BY s.id
+`;
+const ROWS = `
+  SELECT ${readableField("m.id", "id")}, m.role, m.content, m.tool_calls, m.tool_call_id, m.tool_name, m.timestamp, m.finish_reason,
+    m.reasoning, m.platform_message_id
+  FROM messages m JOIN ${PROVENANCE.name} p ON p.message_id = m.id
+  WHERE m.session_id = :id AND m.id > :after ORDER BY m.id LIMIT :limit
+`;
+const INSERT_SESSION = byFile((file) => {
+  const later = ["last_activity_at"].filter((name) => file.sessions.has(name));
+  const columns = ["id", "source", "model_config", "started_at", "ended_at", "end_reason", ...later];
+  const values = [
+    ":id",
+    ":source",
+    ":config",
+    ":started",
+    ":started",
+    "'imported'",
+    ...later.map(() => ":started"),
+  ];
+  return `INSERT INTO sessions (${columns.join(", ")}) VALUES (${values.join(", ")})`;
+});
+const REMOVE_AFTER = byFile(
+  (file) => `
+  DELETE FROM messages AS m WHERE m.session_id = :id AND m.id > :after AND ${isChangeable("m", file)}
+    AND m.id IN (SELECT message_id FROM ${PROVENANCE.name})
+`,
+);
+const UPDATE_MESSAGE = byFile(
+  (file) => `
+  UPDATE messages AS m SET role = :role, content = :content, tool_calls = :tool_calls, tool_call_id = :tool_call_id,
+    tool_name = :tool_name, timestamp = :timestamp, finish_reason = :finish_reason, reasoning = :reasoning
+  WHERE m.id = :id AND m.session_id = :session AND ${isChangeable("m", file)}
+`,
+);
+const PUT_PLACE = `INSERT INTO ${PROVENANCE.name} (message_id, line, path, branch) VALUES (:id, :line, :path, 0)`;
+const MOVE_PLACE = `UPDATE ${PROVENANCE.name} SET line = :line, path = :path WHERE message_id = :id`;
+/** Only rows whose place in the transcript's tree changed: a row that was taken back here stays so. */
+const SET_BRANCHES = byFile(
+  (file) => `
+  UPDATE messages AS m SET active = 0 WHERE m.session_id = :id AND m.active = 1 AND ${isChangeable("m", file)}
+    AND m.platform_message_id IN (SELECT value FROM json_each(:branches))
+    AND m.id IN (SELECT message_id FROM ${PROVENANCE.name} WHERE branch = 0)
+`,
+);
+const UNSET_BRANCHES = byFile(
+  (file) => `
+  UPDATE messages AS m SET active = 1 WHERE m.session_id = :id AND m.active = 0 AND ${isChangeable("m", file)}
+    AND m.platform_message_id NOT IN (SELECT value FROM json_each(:branches))
+    AND m.id IN (SELECT message_id FROM ${PROVENANCE.name} WHERE branch = 1)
+    AND m.id NOT IN (SELECT message_id FROM ${REWOUND.name})
+`,
+);
+const NOTE_BRANCHES = `
+  UPDATE ${PROVENANCE.name} SET branch = NOT branch WHERE message_id IN (
+    SELECT m.id FROM messages m JOIN ${PROVENANCE.name} p ON p.message_id = m.id WHERE m.session_id = :id
+      AND p.branch <> (m.platform_message_id IN (SELECT value FROM json_each(:branches))))
+`;
+const FINISH = byFile((file) => {
+  const later = [
+    ...(file.sessions.has("last_activity_at") ? ["last_activity_at = :ended"] : []),
+    ...(file.sessions.has("git_branch") ? ["git_branch = COALESCE(:branch, git_branch)"] : []),
+  ];
+  return `
+    UPDATE sessions SET model = COALESCE(:model, model), cwd = COALESCE(:cwd, cwd), started_at = :started, ended_at = :ended,
+      end_reason = CASE WHEN end_reason = 'compression' THEN end_reason ELSE 'imported' END,
+      model_config = json_set(model_config, '$.${IMPORT}', json(:origin)),
+      message_count = (SELECT COUNT(*) FROM messages m WHERE m.session_id = :id AND m.active = 1),
+      tool_call_count = (SELECT COALESCE(SUM(json_array_length(m.tool_calls)), 0) FROM messages m
+        WHERE m.session_id = :id AND m.active = 1 AND json_valid(m.tool_calls)),
+      input_tokens = :input, output_tokens = :output, cache_read_tokens = :cacheRead, cache_write_tokens = :cacheWrite,
+      reasoning_tokens = :reasoning ${later.map((set) => `, ${set}`).join("")}
+    WHERE id = :id
+  `;
+});
+const LINK_DELEGATES = `
+  UPDATE sessions AS s SET parent_session_id = ${mark("s", MARK_KEYS.delegateFrom)}
+  WHERE s.parent_session_id IS NULL AND ${isTranscript("s")} AND ${mark("s", MARK_KEYS.delegateFrom)} <> s.id
+    AND ${mark("s", MARK_KEYS.delegateFrom)} IN (SELECT id FROM sessions)
+`;
+/** A parent that ended after the child began was not closed by the compaction. */
+const LINK_CONTINUATION = `
+  UPDATE sessions AS s SET parent_session_id = :parent
+  WHERE s.id = :id AND s.parent_session_id IS NULL AND ${isTranscript("s")} AND EXISTS (
+    SELECT 1 FROM sessions p WHERE p.id = :parent AND ${isTranscript("p")} AND p.ended_at <= s.started_at
+      AND (p.end_reason IN ('imported', 'compression')))
+  AND :id NOT IN (
+    WITH RECURSIVE up(id) AS (SELECT :parent UNION SELECT a.parent_session_id FROM sessions a JOIN up ON a.id = up.id
+      WHERE a.parent_session_id IS NOT NULL)
+    SELECT id FROM up)
+`;
+const CLOSE_PARENT =
+  "UPDATE sessions SET end_reason = 'compression' WHERE id = :parent AND end_reason = 'imported'";
+const OWNER_OF_MESSAGE = `
+  SELECT m.session_id AS id FROM json_each(:ids) j JOIN messages m ON m.session_id = j.value
+  WHERE m.platform_message_id = :message ORDER BY j.key LIMIT 1
+`;
+const NOTED = `
+  SELECT DISTINCT j.value AS id FROM state_meta n
+    JOIN json_each(CASE WHEN json_valid(n.value) THEN n.value ELSE '{}' END, '$.sessions') j
+  WHERE substr(n.key, 1, length(:prefix)) = :prefix AND j.type = 'text'
+`;
+const PLACES = `
+  SELECT ${readableField("p.message_id", "messageId")}, p.line,
+    COALESCE(p.path, json_extract(s.model_config, '$.${IMPORT}.path')) AS path
+  FROM json_each(:ids) j JOIN ${PROVENANCE.name} p ON p.message_id = j.value JOIN messages m ON m.id = p.message_id
+    JOIN sessions s ON s.id = m.session_id
+  WHERE ${isTranscript("s")} ORDER BY j.key
+`;
+
+export function transcriptOperations({ connection, clock }: StoreContext) {
+  return {
+    getTranscriptState: (id) => connection.read(() => stateOf(connection, id)),
+    listTranscripts: () =>
+      connection.read(() =>
+        connection
+          .all<{ id: string; source: string; origin: string }>(LIST)
+          .flatMap((row): StoredTranscript[] => {
+            const origin = originIn(row.origin);
+            return origin === undefined ? [] : [{ id: row.id, source: row.source, origin }];
+          }),
+      ),
+    listTranscriptRows: (id, page) =>
+      connection.read(() => connection.all<TranscriptRow>(ROWS, { id, ...page }).map((row) => ({ ...row }))),
+    writeTranscript: (write) => connection.write(() => writeOne(connection, write, seconds(clock))),
+    linkTranscripts: (continuations) =>
+      connection.write(() => {
+        const delegates = connection.run(LINK_DELEGATES).changes;
+        return continuations.reduce((sum, link) => sum + linkContinuation(connection, link), delegates);
+      }),
+    findTranscriptMessage: (ids, platformMessageId) =>
+      connection.read(
+        () =>
+          connection.get<{ id: string }>(OWNER_OF_MESSAGE, {
+            ids: JSON.stringify(ids),
+            message: platformMessageId,
+          })?.id,
+      ),
+    listNotedTranscripts: (prefix) =>
+      connection.read(() => connection.all<{ id: string }>(NOTED, { prefix }).map(({ id }) => id)),
+    listProvenance: (messageIds) =>
+      connection.read(() =>
+        connection
+          .all<{ messageId: number; path: string | null; line: number | null }>(PLACES, {
+            ids: JSON.stringify(messageIds.filter(Number.isSafeInteger)),
+          })
+          .flatMap(({ messageId, path, line }) => (path === null ? [] : [{ messageId, path, line }])),
+      ),
+  } satisfies TranscriptRecords;
+}
+
+function stateOf(connection: Connection, id: string): TranscriptState {
+  const found = foundFor(connection, id);
+  if (found.kind !== "imported") return found;
+  return { ...found, messages: connection.get<{ number: number }>(COUNT, { id })?.number ?? 0 };
+}
+
+type Found =
+  | Exclude<TranscriptState, { kind: "imported" }>
+  | { readonly kind: "imported"; readonly origin: TranscriptOrigin };
+
+/** Without the count of messages: a long session is written in many steps, and each would count all before it. */
+function foundFor(connection: Connection, id: string): Found {
+  const row = connection.get<{ origin: string | null; isLastImported: number | null }>(STATE, { id });
+  if (row === undefined) return { kind: "none" };
+  const origin = originIn(row.origin);
+  if (origin === undefined) return { kind: "own" };
+  if (row.isLastImported === 0) return { kind: "continued" };
+  return { kind: "imported", origin };
+}
+
+function originIn(text: string | null): TranscriptOrigin | undefined {
+  const value = text === null ? null : outsideJsonOr(text, null);
+  if (!isRecord(value) || typeof value.source !== "string" || typeof value.native_id !== "string")
+    return undefined;
+  const { path, ...origin } = value;
+  return {
+    ...origin,
+    source: value.source,
+    native_id: value.native_id,
+    ...(typeof path === "string" ? { path } : {}),
+  };
+}
+
+function writeOne(connection: Connection, write: TranscriptWrite, now: number): TranscriptState["kind"] {
+  const { session, removeAfter, update = [], append = [], finish } = write;
+  const { id } = session;
+  const found = foundFor(connection, id).kind;
+  if (found === "own" || found === "continued") return found;
+  if (found === "none")
+    connection.run(INSERT_SESSION(connection), {
+      id,
+      source: session.source,
+      started: session.startedAt,
+      config: modelConfigText({
+        [IMPORT]: session.origin,
+        ...(session.delegateFrom === undefined ? {} : { [MARK_KEYS.delegateFrom]: session.delegateFrom }),
+      }),
+    });
+  if (removeAfter !== undefined) connection.run(REMOVE_AFTER(connection), { id, after: removeAfter });
+  for (const message of update) {
+    const {
+      toolCallCount: _calls,
+      hasOwnTimestamp: _own,
+      originId: _origin,
+      ...columns
+    } = columnsOf(message, now);
+    const { role, content, tool_calls, tool_call_id, tool_name, timestamp, finish_reason, reasoning } =
+      columns;
+    connection.run(UPDATE_MESSAGE(connection), {
+      ...{ role, content, tool_calls, tool_call_id, tool_name, timestamp, finish_reason, reasoning },
+      id: message.id,
+      session: id,
+    });
+    connection.run(MOVE_PLACE, { id: message.id, line: message.line ?? null, path: message.path ?? null });
+  }
+  for (const message of append) {
+    const place = insertMessage(connection, id, columnsOf(message, now));
+    connection.run(PUT_PLACE, { id: place, line: message.line ?? null, path: message.path ?? null });
+  }
+  if (finish !== undefined) finishOne(connection, session, finish);
+  return found;
+}
+
+function columnsOf(message: TranscriptInput, now: number) {
+  return toMessageColumns(
+    {
+      role: message.role,
+      content: message.content,
+      timestamp: message.timestamp,
+      platform_message_id: message.platformMessageId,
+      tool_calls: message.toolCalls ?? null,
+      tool_call_id: message.toolCallId ?? null,
+      tool_name: message.toolName ?? null,
+      finish_reason: message.finishReason ?? null,
+      reasoning: message.reasoning ?? null,
+    },
+    { now, mode: "import" },
+  );
+}
+
+function finishOne(
+  connection: Connection,
+  { id, origin }: TranscriptWrite["session"],
+  finish: TranscriptFinish,
+): void {
+  const branches = { id, branches: JSON.stringify(finish.branches) };
+  connection.run(SET_BRANCHES(connection), branches);
+  connection.run(UNSET_BRANCHES(connection), branches);
+  connection.run(NOTE_BRANCHES, branches);
+  const title = importedTitle(connection, id, finish);
+  const { usage } = finish;
+  connection.run(FINISH(connection), {
+    id,
+    model: finish.model,
+    cwd: finish.cwd,
+    started: finish.startedAt,
+    ended: finish.endedAt,
+    origin: JSON.stringify({ ...origin, ...title }),
+    input: usage.inputTokens ?? 0,
+    output: usage.outputTokens ?? 0,
+    cacheRead: usage.cacheReadTokens ?? 0,
+    cacheWrite: usage.cacheWriteTokens ?? 0,
+    reasoning: usage.reasoningTokens ?? 0,
+    ...(featuresOf(connection).sessions.has("git_branch") ? { branch: finish.gitBranch } : {}),
+  });
+}
+
+/** Sets the title unless someone has renamed the session here. Returns the title that the import has set, for the next time. */
+function importedTitle(connection: Connection, id: string, finish: TranscriptFinish): { title?: string } {
+  const current = findSession(connection, id)?.title ?? null;
+  const state = foundFor(connection, id);
+  const before = state.kind === "imported" ? state.origin.title : undefined;
+  const kept = typeof before === "string" ? { title: before } : {};
+  if (current !== null && current !== before) return kept;
+  const wanted = [finish.title, finish.otherTitle]
+    .map((title) => title && fittingTitle(title))
+    .find((title) => title && isTitleFree(connection, id, title));
+  if (!wanted) return kept;
+  if (wanted !== current) writeTitle(connection, id, wanted, "derived");
+  return { title: wanted };
+}
+
+function linkContinuation(connection: Connection, { id, parent }: TranscriptLink): number {
+  const { changes } = connection.run(LINK_CONTINUATION, { id, parent });
+  if (changes > 0) connection.run(CLOSE_PARENT, { parent });
+  return changes;
+}

@@ -1,0 +1,299 @@
+// `hermes claw migrate`: plan, preview, question, snapshot, apply, report. Nothing is written before the user agreed.
+import { mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { committedWrites, type MemoryOpOutcome } from "@hermes-memory/core/internal/curated";
+import { memoriesDirectory } from "@hermes-memory/core/internal/home";
+import { holdFileLock, isDirectory } from "@hermes-memory/core/internal/lib";
+import {
+  applyPlan,
+  connectedPlatforms,
+  DEFAULT_PREPARE,
+  dryTarget,
+  expanded,
+  type ImportSessions,
+  importTranscripts,
+  type MigrationRequest,
+  openClawProcesses,
+  openclaw,
+  type Plan,
+  planMigration,
+  type Report,
+  reportOf,
+  selectOptions,
+  snapshotHome,
+  sourceFolder,
+  storeTarget,
+  systemProcesses,
+  writeReport,
+} from "../../import/index.ts";
+import {
+  type CommandBody,
+  type CommandContext,
+  CommandFailure,
+  type CommandInput,
+  type CommandOutcome,
+  usageFailure,
+} from "../command.ts";
+import { userHome } from "../mcp/clients.ts";
+import { mirrorToProvider } from "../memory/memory-command.ts";
+import { counted, printable } from "../printing.ts";
+import { holdImportLock, placeOf } from "../sessions/import-transcripts.ts";
+import { openOrMakeSessions, openSessions } from "../sessions/session-command.ts";
+import { reportLines, shownPath } from "./report-lines.ts";
+
+const REFUSED = 3;
+
+export const migrate: CommandBody = async (input, context) => {
+  const { io, memory, isJson } = context;
+  const surroundings = { env: io.env, userHome: userHome(io.env) };
+  const request = await requestOf(input, context, surroundings);
+  if (!isDirectory(request.sourceRoot))
+    throw new CommandFailure(`There is no OpenClaw folder at ${request.sourceRoot}.`, {
+      hint: "Pass the folder with --source. Nothing was written.",
+      details: { kind: "no-source", path: request.sourceRoot },
+    });
+  if (!isJson) io.note(`${settingsLines(request, surroundings.userHome).join("\n")}\n\n`);
+  if (!(await goesOnDespiteProcesses(input, context, request.home)))
+    return stopped("Cancelled. Nothing was written.", 0);
+
+  const store = await memory.administrator.curatedIn(memoriesDirectory(request.home), { isLoaded: false });
+  const importSessions = importOpenClawSessions(context);
+  const now = memory.clock.now();
+  const plan = await planMigration(request, {
+    ...surroundings,
+    store,
+    config: await memory.config(),
+    importSessions,
+    now,
+  });
+  if (request.agent !== undefined && plan.source.workspaces.length === 0)
+    throw usageFailure(`The agent '${request.agent}' has no workspace in ${request.sourceRoot}.`, {
+      hint: `Agents: ${plan.source.agents.join(", ") || "none"}.`,
+    });
+
+  const preview = reportOf(
+    plan,
+    plan.items.map(({ item }) => item),
+    { mode: "dry-run", state: "finished", now },
+  );
+  const show = (report: Report): string[] =>
+    reportLines(report, plan.output, surroundings.userHome, io.paint);
+  const ended = await endsWithPreview({ input, context, plan, preview, show });
+  if (ended !== undefined) return ended;
+
+  const { report, added, notes } = await applied(plan, { input, context, importSessions });
+  const mirrored = await mirrorToProvider(input, context, added.flatMap(committedWrites));
+  return {
+    json: { ...report, ...mirrored.json },
+    lines: show(report),
+    notes: [...notes, ...mirrored.notes],
+    exitCode: report.summary.error > 0 ? 1 : 0,
+  };
+};
+
+/** OpenClaw's transcripts, into the session database of the home. */
+function importOpenClawSessions(context: CommandContext): ImportSessions {
+  return async (paths, { isDryRun }) => {
+    const isLocked = isDryRun ? undefined : holdImportLock(context);
+    if (isLocked?.ok === false)
+      return { kind: "unavailable", reason: "Skipped: another import into this home is running" };
+    using _lock = isLocked?.value;
+    const store = isDryRun ? await openSessions(context, "read") : await openOrMakeSessions(context);
+    // Awaited here, because the lock goes when this function returns.
+    return await context.io.untilInterrupted(async (signal) => {
+      const { sources, isStopped } = await importTranscripts(
+        [{ reader: openclaw, paths }],
+        {},
+        {
+          target: isDryRun || store === undefined ? dryTarget(store) : storeTarget(store),
+          prepare: DEFAULT_PREPARE,
+          place: placeOf(context),
+          now: Date.now,
+          signal,
+        },
+      );
+      const [report] = sources;
+      if (report === undefined || isStopped) return { kind: "unavailable", reason: "Skipped: interrupted" };
+      return {
+        kind: "imported",
+        ...report,
+        errors: report.errors.map(({ path, message }) => `${path}: ${message}`),
+      };
+    });
+  };
+}
+
+// ---- The request ----
+
+async function requestOf(
+  { flags }: CommandInput,
+  { home, memory }: CommandContext,
+  surroundings: { readonly env: CommandContext["io"]["env"]; readonly userHome: string },
+): Promise<MigrationRequest> {
+  const text = (name: string): string | undefined => {
+    const value = flags[name];
+    return typeof value === "string" && value !== "" ? value : undefined;
+  };
+  const list = (name: string): readonly string[] => {
+    const value = flags[name];
+    return Array.isArray(value) ? value : [];
+  };
+  const path = (name: string): string | undefined => {
+    const given = text(name);
+    return given === undefined ? undefined : resolve(expanded(given, surroundings.userHome));
+  };
+  const include = list("include");
+  const preset = text("preset") ?? (include.length === 0 ? "full" : undefined);
+  const selection = selectOptions({ preset, include, exclude: list("exclude") });
+  if (!selection.ok) throw usageFailure(selection.error);
+  const { raw } = await memory.config();
+  const configured = (raw.migration as { markdown_parser?: unknown } | undefined)?.markdown_parser;
+  const skills = text("skill-conflict");
+  return {
+    sourceRoot: sourceFolder(text("source"), surroundings),
+    home: home.home,
+    selection: selection.value,
+    isOverwriting: flags.overwrite === true,
+    withSecrets: flags["migrate-secrets"] === true,
+    skillConflict: skills === "overwrite" || skills === "rename" ? skills : "skip",
+    isRebranding: flags["no-rebrand"] !== true,
+    parser: (text("parser") ?? configured) === "smart" ? "smart" : "compat",
+    workspaceTarget: path("workspace-target"),
+    outputDirectory: path("output-dir"),
+    agent: text("agent"),
+  };
+}
+
+function settingsLines(request: MigrationRequest, home: string): string[] {
+  const { skillConflict, workspaceTarget } = request;
+  return [
+    `Source:     ${shownPath(request.sourceRoot, home)}`,
+    `Target:     ${shownPath(request.home, home)}`,
+    `Preset:     ${request.selection.preset ?? "none"} (${counted(request.selection.selected.size, "option")})`,
+    `Overwrite:  ${request.isOverwriting ? "yes" : "no"}`,
+    `Secrets:    ${request.withSecrets ? "yes, into .env" : "no"}`,
+    ...(skillConflict === "skip" ? [] : [`Skills:     ${skillConflict}`]),
+    ...(workspaceTarget === undefined ? [] : [`AGENTS.md:  ${shownPath(workspaceTarget, home)}`]),
+  ];
+}
+
+// ---- Questions ----
+
+/** A bot's token allows one connection, so a running OpenClaw or gateway deserves a question. */
+async function goesOnDespiteProcesses(
+  { flags }: CommandInput,
+  { io }: CommandContext,
+  home: string,
+): Promise<boolean> {
+  const warnings: string[] = [];
+  const running = await openClawProcesses(systemProcesses);
+  if (running.length > 0)
+    warnings.push(
+      `OpenClaw is running (${running.map(printable).join("; ")}). A bot's token allows one active connection, and OpenClaw may still write to its files. It is better to stop it first.`,
+    );
+  const platforms = connectedPlatforms(home);
+  if (platforms.length > 0)
+    warnings.push(
+      `The Hermes gateway is connected to ${platforms.map(printable).join(", ")}. It is better to stop it first and to start it again afterwards.`,
+    );
+  for (const warning of warnings) {
+    io.note(`${io.paint("yellow", "warning:")} ${warning}\n`);
+    if (flags.yes === true || flags["dry-run"] === true || !io.isInteractive) continue;
+    if (!(await io.confirm("Go on anyway?", { short: true }))) return false;
+  }
+  return true;
+}
+
+type Previewed = {
+  readonly input: CommandInput;
+  readonly context: CommandContext;
+  readonly plan: Plan;
+  readonly preview: Report;
+  readonly show: (report: Report) => string[];
+};
+
+/** The outcome when nothing is to be written; undefined when the user agreed. */
+async function endsWithPreview({
+  input,
+  context,
+  plan,
+  preview,
+  show,
+}: Previewed): Promise<CommandOutcome | undefined> {
+  const { flags } = input;
+  const { io, isJson } = context;
+  const { conflict, error } = preview.summary;
+  const isEmpty = plan.items.every(({ operation }) => operation === undefined);
+  const only = (notes: readonly string[], exitCode: 0 | 1 | 3): CommandOutcome => ({
+    json: preview,
+    lines: show(preview),
+    notes,
+    exitCode,
+  });
+  if (isEmpty && (conflict === 0 || flags["dry-run"] !== true)) {
+    const note =
+      conflict === 0 ? "Nothing to migrate: everything is already there." : "Only conflicts are left.";
+    return only([note], error > 0 ? 1 : conflict > 0 ? REFUSED : 0);
+  }
+  if (flags["dry-run"] === true) return only(["Dry run: nothing was written."], 0);
+  if (conflict > 0 && flags["on-conflict"] === "refuse" && flags.overwrite !== true) {
+    const note = `Refused: ${counted(conflict, "item")} would conflict. Nothing was written. --overwrite replaces them, --on-conflict skip leaves them alone.`;
+    return only([note], REFUSED);
+  }
+  if (flags.yes === true) return undefined;
+  if (!io.isInteractive)
+    return only(["Only a preview: there is no terminal to ask at. Pass --yes to migrate."], REFUSED);
+  if (!isJson) io.note(`${show(preview).join("\n")}\n\n`);
+  if (await io.confirm("Migrate this?", { short: true })) return undefined;
+  return stopped("Cancelled. Nothing was written.", REFUSED);
+}
+
+function stopped(line: string, exitCode: 0 | 3): CommandOutcome {
+  return { json: { success: false, kind: "cancelled" }, lines: [line], exitCode };
+}
+
+// ---- Writing ----
+
+type Running = {
+  readonly input: CommandInput;
+  readonly context: CommandContext;
+  readonly importSessions: ImportSessions;
+};
+
+async function applied(
+  plan: Plan,
+  { input, context, importSessions }: Running,
+): Promise<{
+  readonly report: Report;
+  readonly added: readonly MemoryOpOutcome[];
+  readonly notes: readonly string[];
+}> {
+  const { io, memory } = context;
+  const { home } = plan.request;
+  const folder = join(home, "migration", "openclaw");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const lock = holdFileLock(join(folder, ".run.lock"));
+  if (!lock.ok)
+    throw new CommandFailure("Another migration into this home is running.", {
+      hint: "Wait until it has ended, then run the command again.",
+      details: { kind: "locked" },
+    });
+  using _held = lock.value;
+  const notes: string[] = [];
+  const snapshot =
+    input.flags["no-backup"] === true ? undefined : await snapshotHome(home, memory.clock.now());
+  if (snapshot?.path !== undefined) io.note(`Snapshot of the home: ${printable(snapshot.path)}\n`);
+  if (snapshot !== undefined && snapshot.leftOut.length > 0)
+    notes.push(
+      `warning: ${counted(snapshot.leftOut.length, "file")} could not be read and is not in the snapshot.`,
+    );
+  const told = { mode: "execute" as const, snapshot: snapshot?.path };
+  const planned = plan.items.map(({ item }) => item);
+  writeReport(plan, reportOf(plan, planned, { ...told, state: "started", now: memory.clock.now() }));
+  const added: MemoryOpOutcome[] = [];
+  const store = await memory.administrator.curatedIn(memoriesDirectory(home));
+  const items = await applyPlan(plan, { store, importSessions, onAdded: (outcome) => added.push(outcome) });
+  const report = reportOf(plan, items, { ...told, state: "finished", now: memory.clock.now() });
+  writeReport(plan, report);
+  return { report, added, notes };
+}

@@ -1,0 +1,97 @@
+// One session as a Markdown file. Texts are quoted line by line and tool output is in code blocks, so nothing in them can end a block,
+// start a heading of the file or hide what follows.
+import type { ExportedSession } from "@hermes-memory/core/internal/sessions";
+import type { ShownMessage } from "./exported-message.ts";
+
+const LINE_END = /\r\n|\r|\n/;
+
+/** In pieces, because a long conversation does not fit into one string. */
+export function* markdownSession(
+  session: ExportedSession,
+  messages: readonly ShownMessage[],
+): Generator<string> {
+  const facts: readonly (readonly [string, unknown])[] = [
+    ["id", session.id],
+    ["title", session.title],
+    ["source", session.source],
+    ["model", session.model],
+    ["user", session.user_id],
+    ["folder", session.cwd],
+    ["parent", session.parent_session_id],
+    ["started", isoTime(session.started_at)],
+    ["ended", session.ended_at === null ? null : isoTime(session.ended_at)],
+    ["messages", messages.length],
+  ];
+  // Texts as JSON, which every YAML reader understands whatever they hold.
+  const known = facts.filter(([, value]) => value !== null && value !== undefined);
+  yield `---\n${known.map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`).join("")}---\n\n`;
+  yield `# ${headingText(session.title ?? session.id)}\n`;
+  for (const [at, message] of messages.entries()) yield messageBlock(at + 1, message);
+}
+
+function messageBlock(number: number, message: ShownMessage): string {
+  const { role, at, text, calls, toolName, isActive } = message;
+  const who = role === "tool" && toolName !== undefined ? `tool ${headingText(toolName)}` : headingText(role);
+  const head = `\n## ${number}. ${who}, ${isoTime(at)}${isActive ? "" : " (taken back)"}\n`;
+  const body = role === "tool" ? folded("Result", text) : quoted(text);
+  const made = calls.map((call) => folded(`Call: ${htmlText(call.name)}`, indentedJson(call.arguments)));
+  return head + body + made.join("");
+}
+
+function quoted(text: string): string {
+  if (text === "") return "";
+  return `\n${text
+    .split(LINE_END)
+    .map((line) => (line === "" ? ">" : `> ${line}`))
+    .join("\n")}\n`;
+}
+
+/** Closed until the reader opens it. The fence is longer than any in the text. */
+function folded(summary: string, text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  const lines = text.split(LINE_END).join("\n");
+  return `\n<details><summary>${summary}</summary>\n\n${fence}text\n${lines}\n${fence}\n\n</details>\n`;
+}
+
+function indentedJson(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+/** On one line, and without a meaning in Markdown. */
+export function headingText(text: string): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.replace(/[\\`*_[\]<>#|~]/g, "\\$&");
+}
+
+function htmlText(text: string): string {
+  return text.replace(/\s+/g, " ").replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** A time that no calendar has, as other programs may store, is given as its number. */
+export function isoTime(seconds: number): string {
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime()) ? String(seconds) : date.toISOString();
+}
+
+/** `2026-11/2026-11-03-kiln-glaze-<id>.md`: the id keeps two sessions with one title apart. */
+export function markdownName({ id, title, started_at: startedAt }: ExportedSession): string {
+  const day = /^\d{4}-\d{2}-\d{2}/.exec(isoTime(startedAt))?.[0] ?? "undated";
+  const words = [fileWords(title ?? "", 40), fileWords(id, 80)].filter((part) => part !== "");
+  return `${day === "undated" ? day : day.slice(0, 7)}/${[day, ...words].join("-")}.md`;
+}
+
+/** Letters and digits that every file system takes. */
+function fileWords(text: string, limit: number): string {
+  return text
+    .normalize("NFC")
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, "-")
+    .slice(0, limit)
+    .toWellFormed()
+    .replace(/^-+|-+$/g, "");
+}

@@ -1,0 +1,137 @@
+// One call of `hermes hook <client> <event>`: prints the memory at the start of a session, or leaves the transcript for the worker that
+// imports it. The client waits for this process, so it loads little, and whatever goes wrong, it prints nothing and ends with 0.
+import { type HomeContext, type SelectedHome, selectHome } from "@hermes-memory/core/internal/home";
+import { CaptureQueue } from "./capture-queue.ts";
+import { type Payload, readPayload } from "./payload.ts";
+import { answerText, findHookClient, type HookClient, type HookClientName } from "./protocols.ts";
+import { cursorTranscript, judgeTranscript } from "./transcript-path.ts";
+
+export type HookRequest = {
+  readonly client: string;
+  readonly event: string;
+  /** The value of `--home`: stands for HERMES_HOME, which clients do not pass on. */
+  readonly home?: string;
+  readonly profile?: string;
+};
+
+/** What a hook needs of its process; tests pass their own. */
+export type HookProcess = {
+  readonly system: HomeContext;
+  readonly input: NodeJS.ReadableStream;
+  readonly now: () => number;
+  /** Starts the detached process that imports what waits in the queue of this home. */
+  readonly startWorker: (home: SelectedHome) => void;
+};
+
+/** Set to 0 for every process that we start ourselves, so that an agent below it does not call us back. */
+export const OWN_PROCESS = "HERMES_MEMORY_HOOK";
+
+/** The text for stdout; "" for none. Never rejects. */
+export async function runHook(request: HookRequest, process: HookProcess): Promise<string> {
+  if (process.system.env[OWN_PROCESS] === "0") return "";
+  let home: SelectedHome | undefined;
+  try {
+    home = homeOf(request, process.system);
+    return await answer(request, home, process);
+  } catch (cause) {
+    await log(home, `The hook ${request.client} ${request.event} failed`, { cause });
+    return "";
+  }
+}
+
+export function homeOf({ home, profile }: HookRequest, system: HomeContext): SelectedHome {
+  const context = home === undefined ? system : { ...system, env: { ...system.env, HERMES_HOME: home } };
+  const selected = selectHome(context, { profile });
+  if (!selected.ok) throw new Error(selected.error.message);
+  return selected.value;
+}
+
+async function answer(request: HookRequest, home: SelectedHome, process: HookProcess): Promise<string> {
+  const named = findHookClient(request.client);
+  const job = named?.client.events[request.event];
+  if (!named || job === undefined) {
+    await log(home, "A hook was called that this version does not know", {
+      client: request.client.slice(0, 40),
+      event: request.event.slice(0, 40),
+    });
+    return "";
+  }
+  const payload = await readPayload(process.input);
+  if (payload === undefined) {
+    await log(home, `The hook ${named.name} ${request.event} got no JSON object of at most 1 MiB on stdin`);
+    return "";
+  }
+  if (payload.isSubagent) return "";
+  const caller = callerOf(named, payload);
+  if (job === "inject") return await memoryFor(caller.client, request.event, { payload, home, process });
+  await capture(caller, { payload, home, process });
+  return "";
+}
+
+type Caller = { readonly name: HookClientName; readonly client: HookClient };
+type Call = { readonly payload: Payload; readonly home: SelectedHome; readonly process: HookProcess };
+
+/** Other programs run the hooks of Claude Code's settings as well; every other settings file has one reader. */
+function callerOf(named: Caller, { caller }: Payload): Caller {
+  return (named.name === "claude-code" && caller !== undefined && findHookClient(caller)) || named;
+}
+
+// ---- Injection ----
+
+/** A resumed or forked session has the memory in its history already. */
+const INHERITING: ReadonlySet<string> = new Set(["resume", "fork"]);
+/** The history was cleared or summarised, and the memory went with it. */
+const RESETTING: ReadonlySet<string> = new Set(["clear", "compact"]);
+
+async function memoryFor(client: HookClient, event: string, call: Call): Promise<string> {
+  const { payload, home, process } = call;
+  const source = payload.source ?? "startup";
+  if (INHERITING.has(source)) return "";
+  const { readMemory } = await import("./read-memory.ts"); // the threat scanner, which a capture does not need
+  const text = await readMemory(home.home);
+  if (text === undefined) return "";
+  const queue = new CaptureQueue(home.home);
+  const isFirst =
+    payload.sessionId === undefined ||
+    queue.isFirstStart(payload.sessionId, RESETTING.has(source), process.now());
+  return isFirst ? answerText(client.answer, event, text) : "";
+}
+
+// ---- Capture ----
+
+async function capture({ name, client }: Caller, { payload, home, process }: Call): Promise<void> {
+  if (client.source === undefined) return;
+  const roots = client.roots(process.system);
+  const path = name === "cursor" ? cursorPath(payload, roots) : payload.transcriptPath;
+  if (path === undefined && client.sendsPath) return; // the session has no transcript yet
+  if (path !== undefined && judgeTranscript(path, roots) === "refused") {
+    await log(home, `The hook of ${client.title} named a file that is no transcript of it`);
+    return;
+  }
+  const queue = new CaptureQueue(home.home);
+  queue.add(path === undefined ? { client: name } : { client: name, path }, payload.sessionId);
+  if (!queue.claim(process.now())) return;
+  try {
+    process.startWorker(home);
+  } catch (cause) {
+    queue.release();
+    throw cause;
+  }
+}
+
+function cursorPath({ sessionId }: Payload, [root]: readonly string[]): string | undefined {
+  return root === undefined || sessionId === undefined ? undefined : cursorTranscript(root, sessionId);
+}
+
+// ---- Log ----
+
+/** Loads the logger only now: nearly every hook has nothing to say. Does not create the home. */
+async function log(
+  home: SelectedHome | undefined,
+  message: string,
+  fields?: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  if (home === undefined) return;
+  const { openHookLog } = await import("./hook-log.ts");
+  openHookLog(home.home)?.warn(message, fields);
+}

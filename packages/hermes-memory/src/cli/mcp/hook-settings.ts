@@ -1,0 +1,206 @@
+// The settings in which each client keeps its hooks: where the file is, how a hook is written there, and adding and removing ours.
+import { join } from "node:path";
+import { ok, type Result } from "@hermes-memory/core/internal/lib";
+import { findHookClient, type HookClient, type SettableClientName } from "../hook/protocols.ts";
+import { type Environment, userHome } from "./clients.ts";
+import type { ConfigEdit, EditFailure } from "./config-edit.ts";
+import { type HookLaunch, hookCommand, isOwnHook, shellOf } from "./hook-command.ts";
+import { holdsNoHooks, type JsonHooks, removeJsonHooks, setJsonHooks } from "./json-hooks.ts";
+import { removeTomlHooks, setTomlHooks } from "./toml-hooks.ts";
+
+type HookSettings = {
+  readonly format: "json" | "toml";
+  readonly path: (env: Environment) => string;
+  /** The file holds nothing but hooks, so it is deleted with the last one. */
+  readonly isForHooksOnly: boolean;
+  readonly afterwards: string;
+};
+
+/** Seconds. A hook is done after some 0.1 s, and gives up after 1 s. */
+const TIMEOUT = 10;
+
+type JsonForm = {
+  readonly layout: JsonHooks["layout"];
+  readonly top?: JsonHooks["top"];
+  readonly hook: (command: (shell?: "powershell") => string, platform: string) => Record<string, unknown>;
+  readonly matchers?: Readonly<Record<string, string>>;
+};
+
+type Entry = HookSettings & { readonly json?: JsonForm };
+
+const commandHook =
+  (timeout: number): JsonForm["hook"] =>
+  (command) => ({ type: "command", command: command(), timeout });
+
+/** Claude Code's form, which others have copied. */
+const GROUPS: JsonForm = { layout: "groups", hook: commandHook(TIMEOUT) };
+const IN_MILLISECONDS: JsonForm = { layout: "groups", hook: commandHook(TIMEOUT * 1000) };
+const KIMI = {
+  format: "toml",
+  isForHooksOnly: false,
+  afterwards: "Start Kimi anew; its hooks are read at the start.",
+} as const;
+
+const SETTINGS: Readonly<Record<SettableClientName, Entry>> = {
+  "claude-code": {
+    format: "json",
+    path: (env) => join(env.CLAUDE_CONFIG_DIR || join(userHome(env), ".claude"), "settings.json"),
+    isForHooksOnly: false,
+    afterwards: "Start Claude Code anew; '/hooks' lists its hooks.",
+    json: { ...GROUPS, matchers: { SessionStart: "startup|clear|compact" } },
+  },
+  codex: {
+    format: "json",
+    path: (env) => join(env.CODEX_HOME || join(userHome(env), ".codex"), "hooks.json"),
+    isForHooksOnly: true,
+    afterwards: "Start Codex anew; it asks once whether it may run the new hooks.",
+    json: GROUPS,
+  },
+  cursor: {
+    format: "json",
+    path: (env) => join(userHome(env), ".cursor", "hooks.json"),
+    isForHooksOnly: true,
+    afterwards: "Start Cursor anew. Some versions of the editor ignore what a hook adds to a session.",
+    json: {
+      layout: "flat",
+      top: { version: 1 },
+      hook: (command) => ({ command: command(), timeout: TIMEOUT }),
+    },
+  },
+  "gemini-cli": {
+    format: "json",
+    path: (env) => join(userHome(env), ".gemini", "settings.json"),
+    isForHooksOnly: false,
+    afterwards: "Start Gemini CLI anew.",
+    json: IN_MILLISECONDS,
+  },
+  "qwen-code": {
+    format: "json",
+    path: (env) => join(env.QWEN_HOME || join(userHome(env), ".qwen"), "settings.json"),
+    isForHooksOnly: false,
+    afterwards: "Start Qwen Code anew.",
+    json: IN_MILLISECONDS,
+  },
+  "copilot-cli": {
+    format: "json",
+    path: (env) => join(userHome(env), ".copilot", "hooks", "hermes-memory.json"),
+    isForHooksOnly: true,
+    afterwards: "Start Copilot CLI anew.",
+    json: {
+      layout: "flat",
+      top: { version: 1 },
+      hook: (command) => ({
+        type: "command",
+        bash: command(),
+        powershell: command("powershell"),
+        timeoutSec: TIMEOUT,
+      }),
+    },
+  },
+  droid: {
+    format: "json",
+    path: (env) => join(userHome(env), ".factory", "settings.json"),
+    isForHooksOnly: false,
+    afterwards: "Start Droid anew; '/hooks' lists its hooks.",
+    json: GROUPS,
+  },
+  "kimi-code": {
+    ...KIMI,
+    path: (env) => join(env.KIMI_CODE_HOME || join(userHome(env), ".kimi-code"), "config.toml"),
+  },
+  "kimi-cli": {
+    ...KIMI,
+    path: (env) => join(env.KIMI_SHARE_DIR || join(userHome(env), ".kimi"), "config.toml"),
+  },
+  windsurf: {
+    format: "json",
+    path: (env) => join(userHome(env), ".codeium", "windsurf", "hooks.json"),
+    isForHooksOnly: true,
+    afterwards:
+      "Start Windsurf anew. Its hooks cannot add memory to a session; they only keep its transcripts.",
+    json: {
+      layout: "flat",
+      hook: (command, platform) =>
+        platform === "win32" ? { powershell: command("powershell") } : { command: command() },
+    },
+  },
+  grok: {
+    format: "json",
+    path: (env) => join(userHome(env), ".grok", "hooks", "hermes-memory.json"),
+    isForHooksOnly: true,
+    afterwards:
+      "Start Grok Build anew. Its hooks only add memory to a session; its transcripts cannot be read.",
+    json: GROUPS,
+  },
+};
+
+export type HookTarget = {
+  readonly name: SettableClientName;
+  readonly client: HookClient;
+  readonly settings: HookSettings;
+};
+
+/** Undefined for a client that cannot be given hooks. */
+export function findHookSettings(name: string): HookTarget | undefined {
+  const found = findHookClient(name);
+  if (!found || found.name === "vscode") return undefined;
+  return { name: found.name, client: found.client, settings: SETTINGS[found.name] };
+}
+
+export function setHooks(
+  text: string,
+  target: HookTarget,
+  launch: HookLaunch,
+  platform: string,
+): Result<ConfigEdit, EditFailure> {
+  const commands = commandsOf(target, launch, platform);
+  const form = SETTINGS[target.name].json;
+  return form === undefined
+    ? setTomlHooks(
+        text,
+        commands.map(({ event, command }) => ({ event, command: command() })),
+        (command) => isOwnHook(command, target.name),
+      )
+    : setJsonHooks(text, jsonHooks(target, form, commands, platform));
+}
+
+/** The new text is undefined when the file should be deleted. */
+export function removeHooks(
+  text: string,
+  target: HookTarget,
+): Result<Omit<ConfigEdit, "text"> & { readonly text: string | undefined }, EditFailure> {
+  const form = SETTINGS[target.name].json;
+  if (form === undefined) return removeTomlHooks(text, (command) => isOwnHook(command, target.name));
+  const hooks = jsonHooks(target, form, [], "");
+  const removed = removeJsonHooks(text, hooks);
+  if (!removed.ok || removed.value.action !== "removed" || !target.settings.isForHooksOnly) return removed;
+  return holdsNoHooks(removed.value.text, hooks) ? ok({ ...removed.value, text: undefined }) : removed;
+}
+
+type EventCommand = { readonly event: string; readonly command: (shell?: "powershell") => string };
+
+function commandsOf({ name, client }: HookTarget, launch: HookLaunch, platform: string): EventCommand[] {
+  return Object.keys(client.events).map((event) => ({
+    event,
+    command: (shell) => hookCommand(launch, name, event, shell ?? shellOf(platform)),
+  }));
+}
+
+function jsonHooks(
+  { name }: HookTarget,
+  { layout, top = {}, hook, matchers = {} }: JsonForm,
+  commands: readonly EventCommand[],
+  platform: string,
+): JsonHooks {
+  return {
+    layout,
+    top,
+    wanted: commands.map(({ event, command }) => ({
+      event,
+      hook: hook(command, platform),
+      matcher: matchers[event],
+    })),
+    isOwn: (each) =>
+      [each.command, each.commandWindows, each.bash, each.powershell].some((word) => isOwnHook(word, name)),
+  };
+}

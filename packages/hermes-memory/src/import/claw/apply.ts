@@ -1,0 +1,269 @@
+// Executes the operations of a plan, one after the other, and returns for each item what happened. Every step can be repeated: a run
+// that was killed is continued by planning again, which finds what is already there.
+import {
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from "node:fs";
+import { dirname, join, parse, relative } from "node:path";
+import { configPath, envFilePath, setConfigValue, setEnvValue } from "@hermes-memory/core/internal/config";
+import { type MemoryOpOutcome, type MemoryStore, targetPaths } from "@hermes-memory/core/internal/curated";
+import { describeCause, randomHex, withFileLocks, writeFileAtomic } from "@hermes-memory/core/internal/lib";
+import { archiveDirectory, changeLockPath, skillsDirectory } from "@hermes-memory/core/internal/skills";
+import {
+  type ImportSessions,
+  type Item,
+  type Operation,
+  type PlannedItem,
+  sessionDetails,
+} from "./operation.ts";
+import type { Plan } from "./plan.ts";
+import { oneLineOf } from "./plan-memory.ts";
+
+export type ApplyDeps = {
+  /** Loaded. */
+  readonly store: MemoryStore;
+  readonly importSessions: ImportSessions;
+  /** Called after each entry that was added. */
+  readonly onAdded?: (outcome: MemoryOpOutcome) => void;
+  /** Called before each operation, with its place in the list. */
+  readonly onStep?: (index: number, item: Item) => void;
+};
+
+type Operations = {
+  readonly [Action in Operation["action"]]: Extract<Operation, { readonly action: Action }>;
+};
+type Outcome = { readonly details?: Readonly<Record<string, unknown>>; readonly reason?: string };
+
+const PRIVATE_FOLDER = { recursive: true, mode: 0o700 } as const;
+const PRIVATE_FILE = { mode: 0o600 } as const;
+const SKILL_LOCK_MS = 10_000;
+/** Of `writeFileAtomic` and of `Backups`. */
+const TEMP_NAME = /\.[0-9a-f]{8,12}\.tmp$/;
+const INCOMING = ".incoming-openclaw-";
+
+/** Items without an operation are returned as they are. */
+export async function applyPlan(plan: Plan, deps: ApplyDeps): Promise<Item[]> {
+  const results: Item[] = [];
+  if (plan.isContinued) {
+    removeTemps(plan);
+    await deps.store.removeLeftovers();
+  }
+  const backups = new Backups(join(plan.output, "backups"));
+  for (const [index, { item, operation }] of plan.items.entries()) {
+    if (operation === undefined) {
+      results.push(item);
+      continue;
+    }
+    deps.onStep?.(index, item);
+    results.push(await applyItem({ item, operation }, { plan, deps, backups }));
+  }
+  return results;
+}
+
+/** Files that a killed run was writing. Other programs write config.yaml and .env too, so temporary files of those stay. */
+function removeTemps({ output, request }: Plan): void {
+  const isOurs = (name: string): boolean =>
+    /^\.(?:SOUL|AGENTS|DESCRIPTION)\.md\./.test(name) && TEMP_NAME.test(name);
+  const category = join(skillsDirectory(request.home), "openclaw-imports");
+  for (const folder of [request.home, category, request.workspaceTarget ?? request.home])
+    if (existsSync(folder))
+      for (const name of readdirSync(folder)) if (isOurs(name)) rmSync(join(folder, name), { force: true });
+  for (const entry of readdirSync(output, { recursive: true, withFileTypes: true }))
+    if (TEMP_NAME.test(entry.name))
+      rmSync(join(entry.parentPath, entry.name), { recursive: true, force: true });
+}
+
+type Applying = { readonly plan: Plan; readonly deps: ApplyDeps; readonly backups: Backups };
+
+async function applyItem({ item, operation }: Required<PlannedItem>, applying: Applying): Promise<Item> {
+  try {
+    const { details = {}, reason } = await execute(operation, applying);
+    const done = item.status === "archived" ? item.reason.replace(/^Would keep/, "Kept") : "";
+    return { ...item, reason: reason ?? done, details: { ...item.details, ...details } };
+  } catch (cause) {
+    return { ...item, status: "error", reason: applying.plan.redactor.text(describeCause(cause)) };
+  }
+}
+
+function execute(operation: Operation, applying: Applying): Promise<Outcome> | Outcome {
+  switch (operation.action) {
+    case "write-file":
+      return writeDocument(operation, applying);
+    case "add-entries":
+      return addEntries(operation, applying);
+    case "copy-skill":
+      return copySkill(operation, applying);
+    case "archive":
+      return archive(operation);
+    case "set-env":
+      return setVariables(operation, applying);
+    case "set-config":
+      return setSettings(operation, applying);
+    case "import-sessions":
+      return importTranscripts(operation, applying);
+    default:
+      return operation satisfies never;
+  }
+}
+
+function writeDocument({ path, text, timesOf }: Operations["write-file"], { backups }: Applying): Outcome {
+  const backup = backups.keep(path);
+  mkdirSync(dirname(path), PRIVATE_FOLDER);
+  writeFileAtomic(path, text);
+  if (timesOf !== undefined) {
+    const { atime, mtime } = statSync(timesOf);
+    utimesSync(path, atime, mtime);
+  }
+  return { details: { backup } };
+}
+
+/** One change of the journal for each entry, so that each can be undone alone. */
+async function addEntries(
+  operation: Operations["add-entries"],
+  { deps, plan, backups }: Applying,
+): Promise<Outcome> {
+  const { target, entries, overflow, quarantine } = operation;
+  const { store } = deps;
+  const meta = { origin: "migration", reason: "claw migrate" } as const;
+  writeList(operation.overflowFile, overflow);
+  writeList(operation.quarantineFile, quarantine);
+  const backup = entries.length > 0 ? backups.keep(targetPaths(store.dir, target).file) : null;
+  const refused: string[] = [];
+  let added = 0;
+  for (const content of entries) {
+    const outcome = await store.apply(target, { action: "add", content }, meta);
+    if (outcome.ok) {
+      added += outcome.value.changeId === undefined ? 0 : 1;
+      deps.onAdded?.(outcome.value);
+    }
+    // Another program used the room meanwhile: the entry is kept with those that have none.
+    else if (outcome.error.kind === "over_limit") refused.push(content);
+    else throw new Error(outcome.error.message);
+  }
+  const waiting = [...overflow, ...refused];
+  if (refused.length > 0) writeList(operation.overflowFile, waiting);
+  const kept = waiting.length === 0 ? undefined : await store.keepInArchive(target, waiting, meta);
+  if (kept?.ok === false) throw new Error(plan.redactor.text(kept.error.message));
+  const { used } = store.usage(target);
+  const usage = entries.length > 0 ? { final_char_count: used } : {};
+  return {
+    details: {
+      backup,
+      added_entries: added,
+      ...usage,
+      ...(refused.length > 0 ? { overflowed_entries: waiting.length } : {}),
+    },
+  };
+}
+
+/** Copies to a folder that no program searches for skills, and renames, so that a killed run leaves no half skill. */
+async function copySkill(
+  { to, files, bound }: Operations["copy-skill"],
+  { plan, backups }: Applying,
+): Promise<Outcome> {
+  const skills = skillsDirectory(plan.request.home);
+  const waiting = archiveDirectory(skills);
+  mkdirSync(dirname(to), PRIVATE_FOLDER);
+  mkdirSync(waiting, PRIVATE_FOLDER);
+  const incoming = join(waiting, `${INCOMING}${randomHex(6)}`);
+  const reader = plan.source.files;
+  const locked = await withFileLocks([changeLockPath(skills)], { timeoutMs: SKILL_LOCK_MS }, () => {
+    removeIncoming(waiting);
+    for (const { path, name } of files) {
+      const bytes = reader.read(path, bound);
+      if (!bytes.ok || bytes.value === undefined) throw new Error(`${name} cannot be read any more`);
+      const destination = join(incoming, ...name.split("/"));
+      mkdirSync(dirname(destination), PRIVATE_FOLDER);
+      writeFileAtomic(destination, bytes.value, { mode: statSync(path).mode & 0o700 });
+    }
+    const backup = backups.keep(to);
+    if (backup !== null) rmSync(to, { recursive: true });
+    renameSync(incoming, to);
+    return backup;
+  });
+  if (!locked.ok) throw new Error("Another process changes skills at the moment");
+  return { details: { backup: locked.value } };
+}
+
+/** Left by a run that was killed. Called under the lock. */
+function removeIncoming(folder: string): void {
+  for (const name of readdirSync(folder))
+    if (name.startsWith(INCOMING)) rmSync(join(folder, name), { recursive: true, force: true });
+}
+
+function archive({ files }: Operations["archive"]): Outcome {
+  for (const { to, content } of files) {
+    mkdirSync(dirname(to), PRIVATE_FOLDER);
+    writeFileAtomic(to, content(), PRIVATE_FILE);
+  }
+  return {};
+}
+
+function setVariables({ values }: Operations["set-env"], { plan, backups }: Applying): Outcome {
+  const path = envFilePath(plan.request.home);
+  const backup = backups.keep(path);
+  for (const [name, value] of values) {
+    const changed = setEnvValue(path, name, value);
+    if (!changed.ok) throw new Error(changed.error.message);
+  }
+  return { details: { backup } };
+}
+
+async function setSettings(
+  { changes }: Operations["set-config"],
+  { plan, backups }: Applying,
+): Promise<Outcome> {
+  const { home } = plan.request;
+  const backup = backups.keep(configPath(home));
+  for (const { key, value } of changes) {
+    const changed = await setConfigValue(home, key, JSON.stringify(value));
+    if (!changed.ok) throw new Error(`${key}: ${changed.error.message}`);
+  }
+  return { details: { backup } };
+}
+
+async function importTranscripts(
+  { paths }: Operations["import-sessions"],
+  { deps }: Applying,
+): Promise<Outcome> {
+  const outcome = await deps.importSessions(paths, { isDryRun: false });
+  if (outcome.kind === "unavailable") throw new Error(outcome.reason);
+  return { details: sessionDetails(outcome) };
+}
+
+function writeList(path: string, texts: readonly string[]): void {
+  if (texts.length === 0) return;
+  mkdirSync(dirname(path), PRIVATE_FOLDER);
+  writeFileAtomic(path, texts.map((text) => `${oneLineOf(text)}\n`).join(""), PRIVATE_FILE);
+}
+
+/** Copies of what the run replaces: each path once, as it was before the run. */
+class Backups {
+  readonly #folder: string;
+  /** Paths that did not exist when the run first wrote to them. */
+  readonly #absent = new Set<string>();
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** The copy, or null when there is nothing to copy. A copy of an interrupted run stays: it is the older one. */
+  keep(path: string): string | null {
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) this.#absent.add(path);
+    if (this.#absent.has(path)) return null;
+    const copy = join(this.#folder, relative(parse(path).root, path));
+    if (existsSync(copy)) return copy;
+    mkdirSync(dirname(copy), PRIVATE_FOLDER);
+    const temp = `${copy}.${randomHex(4)}.tmp`;
+    cpSync(path, temp, { recursive: true, dereference: false, preserveTimestamps: true });
+    renameSync(temp, copy);
+    return copy;
+  }
+}

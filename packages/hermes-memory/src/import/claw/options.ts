@@ -1,0 +1,106 @@
+// What can be migrated: the ids of the options in the order in which they run, the presets, and which options a command selects.
+import { err, ok, type Result } from "@hermes-memory/core/internal/lib";
+
+type Option = { readonly label: string; readonly description: string };
+
+/** In the order in which they run. */
+export const OPTIONS = {
+  soul: { label: "SOUL.md", description: "The agent's identity" },
+  "workspace-agents": { label: "AGENTS.md", description: "Workspace instructions, into --workspace-target" },
+  memory: { label: "MEMORY.md", description: "Long-term memory, as entries" },
+  "user-profile": { label: "USER.md", description: "Facts about the user, as entries" },
+  "messaging-settings": {
+    label: "Messaging settings",
+    description: "Workspace path and Telegram settings (archived)",
+  },
+  "secret-settings": {
+    label: "Telegram token",
+    description: "TELEGRAM_BOT_TOKEN, only with --migrate-secrets",
+  },
+  "discord-settings": { label: "Discord settings", description: "channels.discord (archived)" },
+  "slack-settings": { label: "Slack settings", description: "channels.slack (archived)" },
+  "whatsapp-settings": { label: "WhatsApp settings", description: "channels.whatsapp (archived)" },
+  "signal-settings": { label: "Signal settings", description: "channels.signal (archived)" },
+  "provider-keys": { label: "API keys", description: "Keys of model providers, only with --migrate-secrets" },
+  "model-config": { label: "Default model", description: "agents.defaults.model, into config.yaml" },
+  "tts-config": { label: "Speech settings", description: "messages.tts (archived)" },
+  "command-allowlist": { label: "Command allowlist", description: "exec-approvals.json (archived)" },
+  skills: { label: "Workspace skills", description: "Skills of the workspace" },
+  "shared-skills": {
+    label: "Shared skills",
+    description: "Skills of the state folder, of ~/.agents and of projects",
+  },
+  "daily-memory": { label: "Daily notes", description: "memory/*.md of the workspace, as entries" },
+  sessions: { label: "Conversations", description: "Transcripts of every agent" },
+  "tts-assets": { label: "Speech files", description: "tts/ of the workspace (archived)" },
+  archive: { label: "Other documents", description: "IDENTITY.md, TOOLS.md and others (archived)" },
+  "mcp-servers": { label: "MCP servers", description: "mcp.servers (archived)" },
+  "plugins-config": { label: "Plugins", description: "plugins and extensions/ (archived)" },
+  "cron-jobs": { label: "Cron jobs", description: "cron and its store (archived)" },
+  "hooks-config": { label: "Hooks", description: "hooks and the workspace's hooks/ (archived)" },
+  "agent-config": { label: "Agent defaults", description: "Turns, compaction, time zone, into config.yaml" },
+  "gateway-config": { label: "Gateway", description: "gateway (archived)" },
+  "session-config": { label: "Session reset", description: "session.reset, into config.yaml" },
+  "full-providers": { label: "Own model servers", description: "models.providers, into custom_providers" },
+  "deep-channels": { label: "Other channels", description: "Matrix, Mattermost, IRC and others (archived)" },
+  "browser-config": { label: "Browser", description: "browser (archived)" },
+  "tools-config": { label: "Tools", description: "tools (archived)" },
+  "approvals-config": { label: "Approvals", description: "approvals (archived)" },
+  "memory-backend": { label: "Memory backend", description: "memory (archived)" },
+  "skills-config": { label: "Skill registry", description: "skills (archived)" },
+  "ui-identity": { label: "Interface", description: "ui (archived)" },
+  "logging-config": { label: "Logging", description: "logging and diagnostics (archived)" },
+} as const satisfies Record<string, Option>;
+
+export type OptionId = keyof typeof OPTIONS;
+
+export const OPTION_IDS = Object.keys(OPTIONS).filter(isOptionId);
+
+const SECRET_OPTIONS: readonly OptionId[] = ["secret-settings", "provider-keys"];
+
+export const PRESETS = {
+  "user-data": OPTION_IDS.filter((id) => !SECRET_OPTIONS.includes(id)),
+  full: OPTION_IDS,
+} as const satisfies Record<string, readonly OptionId[]>;
+
+type PresetName = keyof typeof PRESETS;
+
+function isPresetName(name: string): name is PresetName {
+  return Object.hasOwn(PRESETS, name);
+}
+
+export type Selection = { readonly preset: PresetName | null; readonly selected: ReadonlySet<OptionId> };
+
+type Asked = {
+  readonly preset?: string;
+  /** Each may name several ids, separated by commas. */
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+};
+
+/** A preset decides alone; without one, `include` does, and without that everything is selected. `exclude` is subtracted last. */
+export function selectOptions({ preset, include = [], exclude = [] }: Asked): Result<Selection, string> {
+  const included = idsIn(include);
+  const excluded = idsIn(exclude);
+  const unknown = [...included, ...excluded].filter((id) => id !== "all" && !isOptionId(id));
+  if (unknown.length > 0) {
+    const named = [...new Set(unknown)].map((id) => `'${id}'`).join(", ");
+    return err(`There is no option ${named}. The options are: all, ${OPTION_IDS.join(", ")}.`);
+  }
+  if (preset !== undefined && !isPresetName(preset))
+    return err(`There is no preset '${preset}'. The presets are: ${Object.keys(PRESETS).join(", ")}.`);
+  const wanted = preset === undefined && included.length > 0 ? included : ["all"];
+  const base: readonly OptionId[] =
+    preset !== undefined ? PRESETS[preset] : wanted.includes("all") ? OPTION_IDS : wanted.filter(isOptionId);
+  const left = excluded.includes("all") ? [] : base.filter((id) => !excluded.includes(id));
+  return ok({ preset: preset ?? null, selected: new Set(left) });
+}
+
+function idsIn(lists: readonly string[]): string[] {
+  const ids = lists.flatMap((list) => list.split(",")).map((id) => id.trim().toLowerCase());
+  return ids.filter((id) => id !== "");
+}
+
+function isOptionId(id: string): id is OptionId {
+  return Object.hasOwn(OPTIONS, id);
+}

@@ -1,0 +1,119 @@
+// The planner: reads the OpenClaw folder and the Hermes home and returns everything that a migration would do, in order. Writes
+// nothing. The preview prints this list, and `apply.ts` executes exactly this list.
+import { join } from "node:path";
+import { describeCause } from "@hermes-memory/core/internal/lib";
+import { type OpenClawSource, openSource } from "./discover.ts";
+import { itemOf, type PlannedItem, sessionDetails } from "./operation.ts";
+import { OPTION_IDS, OPTIONS, type OptionId } from "./options.ts";
+import { planCommandAllowlist, planDocuments, planSection, planSpeechFiles } from "./plan-archive.ts";
+import {
+  planAgentDefaults,
+  planModel,
+  planProviderKeys,
+  planProviders,
+  planSecretSettings,
+  planSessionConfig,
+} from "./plan-config.ts";
+import type { MigrationDeps, MigrationRequest, PlanContext } from "./plan-context.ts";
+import { planAgentsFile, planDailyMemory, planMemory, planSoul, planUserProfile } from "./plan-memory.ts";
+import { planSharedSkills, planWorkspaceSkills } from "./plan-skills.ts";
+import { archiveFolders, outputFolder } from "./runs.ts";
+import { type Redactor, redactorFor } from "./secrets.ts";
+
+export type Plan = {
+  readonly request: MigrationRequest;
+  readonly items: readonly PlannedItem[];
+  /** The folder that applying writes its report, archive and backups to. */
+  readonly output: string;
+  /** True when an earlier run of the same source was interrupted; applying continues in its folder. */
+  readonly isContinued: boolean;
+  readonly source: OpenClawSource;
+  readonly redactor: Redactor;
+};
+
+const PLANNERS: Partial<Record<OptionId, (context: PlanContext) => PlannedItem[] | Promise<PlannedItem[]>>> =
+  {
+    soul: planSoul,
+    "workspace-agents": planAgentsFile,
+    memory: planMemory,
+    "user-profile": planUserProfile,
+    "secret-settings": planSecretSettings,
+    "provider-keys": planProviderKeys,
+    "model-config": planModel,
+    "command-allowlist": planCommandAllowlist,
+    skills: planWorkspaceSkills,
+    "shared-skills": planSharedSkills,
+    "daily-memory": planDailyMemory,
+    sessions: planSessions,
+    "tts-assets": planSpeechFiles,
+    archive: planDocuments,
+    "agent-config": planAgentDefaults,
+    "session-config": planSessionConfig,
+    "full-providers": planProviders,
+  };
+
+export async function planMigration(request: MigrationRequest, deps: MigrationDeps): Promise<Plan> {
+  const source = openSource(request.sourceRoot, deps, { agent: request.agent });
+  const redactor = redactorFor(source);
+  const { folder, isContinued } = outputFolder({ ...request, now: deps.now });
+  const { store } = deps;
+  const context: PlanContext = {
+    request,
+    deps,
+    source,
+    redactor,
+    output: folder,
+    archives: archiveFolders(request.home, folder),
+    entries: { memory: store.readEntries("memory"), user: store.readEntries("user") },
+    plannedSkills: new Map(),
+  };
+  const items: PlannedItem[] = source.configProblems.map(({ path, reason }) => ({
+    item: itemOf("source", "error", reason, { source: path }),
+  }));
+  if ("$include" in source.config) {
+    const reason = "Its parts that are named by $include are not read";
+    items.push({ item: itemOf("source", "skipped", reason, { source: source.configPath }) });
+  }
+  for (const option of OPTION_IDS) items.push(...(await planOption(option, context)));
+  return { request, items, output: folder, isContinued, source, redactor };
+}
+
+/** An option that fails does not stop the others. */
+async function planOption(option: OptionId, context: PlanContext): Promise<PlannedItem[]> {
+  if (!context.request.selection.selected.has(option)) {
+    const details = { option_label: OPTIONS[option].label };
+    return [{ item: itemOf(option, "skipped", "Not selected for this run", { details }) }];
+  }
+  try {
+    return (await PLANNERS[option]?.(context)) ?? planSection(context, option) ?? [];
+  } catch (cause) {
+    return [{ item: itemOf(option, "error", describeCause(cause)) }];
+  }
+}
+
+/** The transcripts of every agent, one item each. */
+async function planSessions({ source, deps }: PlanContext): Promise<PlannedItem[]> {
+  const kind = "sessions";
+  const folder = (agent: string): string => join(source.root, "agents", agent);
+  const agents = source.agents.filter((agent) => source.files.isFolderIn(folder(agent), source.root));
+  if (agents.length === 0) return [{ item: itemOf(kind, "skipped", "No agents/ with transcripts found") }];
+  const planned: PlannedItem[] = [];
+  for (const agent of agents) {
+    const path = folder(agent);
+    const outcome = await deps.importSessions([path], { isDryRun: true });
+    if (outcome.kind === "unavailable") {
+      planned.push({ item: itemOf(kind, "skipped", outcome.reason, { source: path, details: { agent } }) });
+      continue;
+    }
+    const where = { source: path, details: { agent, ...sessionDetails(outcome) } };
+    const { sessionsAdded, sessionsUpdated, messagesAdded } = outcome;
+    if (sessionsAdded + sessionsUpdated + messagesAdded === 0)
+      planned.push({ item: itemOf(kind, "skipped", "No new messages to import", where) });
+    else
+      planned.push({
+        item: itemOf(kind, "migrated", "Would import transcripts", where),
+        operation: { action: "import-sessions", paths: [path] },
+      });
+  }
+  return planned;
+}

@@ -1,0 +1,238 @@
+// Credentials in the OpenClaw folder: which of them Hermes can use, and how to keep all of them out of reports and archives.
+import { join } from "node:path";
+import { isRecord } from "@hermes-memory/core/internal/lib";
+import { createRedactor } from "@hermes-memory/core/internal/security";
+import { type Json, jsonOf, recordOf, textOf } from "../kit/values.ts";
+import type { OpenClawSource } from "./discover.ts";
+
+/** The only variables that are ever written to `.env`. */
+const PROVIDER_KEYS = [
+  "OPENROUTER_API_KEY",
+  "OPENAI_API_KEY",
+  "ANTHROPIC_API_KEY",
+  "ELEVENLABS_API_KEY",
+  "TELEGRAM_BOT_TOKEN",
+  "DEEPSEEK_API_KEY",
+  "GEMINI_API_KEY",
+  "ZAI_API_KEY",
+  "MINIMAX_API_KEY",
+] as const;
+export const ENV_ALLOWLIST: readonly string[] = [...PROVIDER_KEYS, "VOICE_TOOLS_OPENAI_KEY"].sort();
+
+export type FoundKeys = {
+  readonly values: ReadonlyMap<string, string>;
+  /** Keys that are kept elsewhere, by the name of the provider, with the reason. Never a value. */
+  readonly unresolved: readonly { readonly name: string; readonly reason: string }[];
+};
+
+type Resolved = { readonly value: string } | { readonly reason: string } | undefined;
+
+/** `channels.telegram.botToken`: a plain text only. */
+export function telegramToken({ config }: OpenClawSource): FoundKeys {
+  const telegram = recordOf(recordOf(config.channels)?.telegram);
+  const account = recordOf(recordOf(telegram?.accounts)?.default);
+  const token = textOf(telegram?.botToken) ?? textOf(account?.botToken);
+  const isUsable = token !== undefined && !/^\$\{/.test(token);
+  return { values: new Map(isUsable ? [["TELEGRAM_BOT_TOKEN", token]] : []), unresolved: [] };
+}
+
+/** Keys of model providers. The first place that has a variable wins. */
+export function providerKeys(source: OpenClawSource): FoundKeys {
+  const unresolved: { name: string; reason: string }[] = [];
+  const resolve = (name: string, value: unknown): string | undefined => {
+    const found = resolvedSecret(value, source);
+    if (found !== undefined && "reason" in found) unresolved.push({ name, reason: found.reason });
+    return found !== undefined && "value" in found ? found.value : undefined;
+  };
+  const places = [
+    fromProviders(source.config, resolve),
+    fromSpeech(source.config, resolve),
+    new Map([...source.env].filter(([name]) => isProviderKey(name))),
+    fromConfigEnv(source.config),
+    fromProfiles(source, resolve),
+  ];
+  const values = new Map<string, string>();
+  for (const place of places)
+    for (const [name, value] of place) if (!values.has(name) && value !== "") values.set(name, value);
+  return { values, unresolved };
+}
+
+type Resolve = (name: string, value: unknown) => string | undefined;
+
+function fromProviders(config: Json, resolve: Resolve): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const [name, entry] of Object.entries(recordOf(recordOf(config.models)?.providers) ?? {})) {
+    const provider = recordOf(entry);
+    const target = provider && variableOfProvider(name, provider);
+    const value = provider?.apiKey === undefined ? undefined : resolve(name, provider.apiKey);
+    if (target !== undefined && value !== undefined) found.set(target, value);
+  }
+  return found;
+}
+
+function variableOfProvider(name: string, { baseUrl, api }: Json): string | undefined {
+  const address = (textOf(baseUrl) ?? "").toLowerCase();
+  if (address.includes("openrouter")) return "OPENROUTER_API_KEY";
+  if (address.includes("openai.com")) return "OPENAI_API_KEY";
+  if (address.includes("anthropic") || api === "anthropic-messages") return "ANTHROPIC_API_KEY";
+  if (name.toLowerCase() === "openrouter") return "OPENROUTER_API_KEY";
+  return name.toLowerCase().includes("openai") ? "OPENAI_API_KEY" : undefined;
+}
+
+function fromSpeech(config: Json, resolve: Resolve): Map<string, string> {
+  const tts = recordOf(recordOf(config.messages)?.tts);
+  const found = new Map<string, string>();
+  const places = [
+    ["elevenlabs", "ELEVENLABS_API_KEY"],
+    ["openai", "VOICE_TOOLS_OPENAI_KEY"],
+  ] as const;
+  for (const [name, variable] of places) {
+    const given = recordOf(tts?.[name])?.apiKey;
+    const value = given === undefined ? undefined : resolve(`tts.${name}`, given);
+    if (value !== undefined) found.set(variable, value);
+  }
+  return found;
+}
+
+function fromConfigEnv(config: Json): Map<string, string> {
+  const env = configEnv(config);
+  return new Map([...env].filter(([name, value]) => isProviderKey(name) && !/^\$\{/.test(value)));
+}
+
+/** The variables of `env` and of `env.vars`; the former win. */
+function configEnv(config: Json): Map<string, string> {
+  const env = recordOf(config.env) ?? {};
+  const texts = (record: Json): [string, string][] =>
+    Object.entries(record).flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : []));
+  return new Map([...texts(recordOf(env.vars) ?? {}), ...texts(env)]);
+}
+
+function fromProfiles(source: OpenClawSource, resolve: Resolve): Map<string, string> {
+  const found = new Map<string, string>();
+  const agents = source.agents.toSorted((a, b) => Number(b === "main") - Number(a === "main"));
+  for (const agent of agents)
+    for (const [name, profile] of profilesOf(source, agent)) {
+      const variable = variableOfProfile(name.toLowerCase());
+      const given = profile.key ?? profile.apiKey;
+      const value = variable === undefined || given === undefined ? undefined : resolve(name, given);
+      if (variable !== undefined && value !== undefined && !found.has(variable)) found.set(variable, value);
+    }
+  return found;
+}
+
+function profilesOf({ root, files }: OpenClawSource, agent: string): [string, Json][] {
+  const text = files.readCredentials(join(root, "agents", agent, "agent", "auth-profiles.json"));
+  const parsed = recordOf(jsonOf(text.ok ? text.value : undefined));
+  const profiles = recordOf(parsed?.profiles) ?? parsed ?? {};
+  return Object.entries(profiles).flatMap(([name, profile]) => (isRecord(profile) ? [[name, profile]] : []));
+}
+
+function variableOfProfile(name: string): string | undefined {
+  if (name.includes("openrouter")) return "OPENROUTER_API_KEY";
+  if (name.includes("openai")) return "OPENAI_API_KEY";
+  return name.includes("anthropic") ? "ANTHROPIC_API_KEY" : undefined;
+}
+
+function resolvedSecret(value: unknown, { env, config }: OpenClawSource): Resolved {
+  const variable = (name: string): Resolved => {
+    const found = env.get(name) ?? configEnv(config).get(name);
+    return found
+      ? { value: found }
+      : { reason: `its variable ${name} is not set in OpenClaw's .env or config` };
+  };
+  if (typeof value === "string") {
+    const reference = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/.exec(value.trim())?.[1];
+    if (reference !== undefined) return variable(reference);
+    return value.trim() === "" ? undefined : { value };
+  }
+  const reference = recordOf(value);
+  if (reference === undefined) return undefined;
+  const id = textOf(reference.id);
+  if (reference.source === "env" && id !== undefined) return variable(id);
+  const kind = reference.source === "file" || reference.source === "exec" ? reference.source : "unknown";
+  return { reason: `its key comes from a source of kind '${kind}', which is not read` };
+}
+
+function isProviderKey(name: string): boolean {
+  return PROVIDER_KEYS.some((key) => key === name);
+}
+
+// ---- Keeping secrets out of what is written and printed ----
+
+const REDACTED = "[redacted]";
+const SECRET_PARTS =
+  /accesstoken|apikey|authorization|bearertoken|clientsecret|cookie|credential|password|privatekey|refreshtoken|secret/;
+const TOKEN_SPANS =
+  /\bBearer\s+[A-Za-z0-9._~+/=-]{8,}|\bsk-[A-Za-z0-9_-]{8,}|\bgh[pousr]_[A-Za-z0-9]{16,}|\bxox[abprs]-[A-Za-z0-9-]{8,}|\bxapp-[A-Za-z0-9-]{8,}|\bAIza[A-Za-z0-9_-]{12,}|\b\d{6,}:[A-Za-z0-9_-]{20,}/g;
+/** Shorter values, such as `main` or `8080`, and long ones without a digit may be ordinary words. */
+const SECRET_VALUE_CHARS = 8;
+const LONG_SECRET_CHARS = 24;
+
+/** Replaces credentials in texts and in JSON. */
+export type Redactor = {
+  /** The same text where there is none. */
+  text(text: string): string;
+  /** A copy in which the values of secret keys are replaced; booleans, numbers and counts stay. */
+  json(value: unknown): unknown;
+  /** True when the text holds a value that OpenClaw keeps as a secret. */
+  holdsKnownSecret(text: string): boolean;
+};
+
+export function redactorFor(source: OpenClawSource | undefined): Redactor {
+  const known = source === undefined ? [] : knownSecrets(source);
+  const masked = createRedactor(known);
+  const text = (given: string): string => {
+    const plain = given.replace(TOKEN_SPANS, REDACTED);
+    const safe = masked(plain);
+    return known.reduce((rest, secret) => rest.replaceAll(secret, REDACTED), safe);
+  };
+  const json = (value: unknown, isSecret = false): unknown => {
+    if (typeof value === "string") return isSecret && value !== "" ? REDACTED : text(value);
+    if (Array.isArray(value)) return value.map((each) => json(each, isSecret));
+    if (!isRecord(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, each]) => [text(key), json(each, isSecret || isSecretKey(key))]),
+    );
+  };
+  return {
+    text,
+    json: (value) => json(value),
+    holdsKnownSecret: (given) => known.some((secret) => given.includes(secret)),
+  };
+}
+
+function isSecretKey(key: string): boolean {
+  const plain = key.toLowerCase().replace(/[^a-z0-9]/g, "");
+  return plain.endsWith("token") || plain === "auth" || SECRET_PARTS.test(plain);
+}
+
+/** Values that OpenClaw keeps under a secret name, in `.env`, the config and the profiles of its agents. */
+function knownSecrets(source: OpenClawSource): string[] {
+  const found = new Set<string>();
+  const add = (value: unknown): void => {
+    if (typeof value === "string" && looksSecret(value)) found.add(value);
+  };
+  const collect = (value: unknown, isSecret: boolean): void => {
+    if (typeof value === "string" && isSecret) add(value);
+    else if (Array.isArray(value)) for (const each of value) collect(each, isSecret);
+    else if (isRecord(value)) {
+      // In `{source: "env", id: "NAME"}` the id is the name of a variable.
+      const isReference = typeof value.source === "string" && typeof value.id === "string";
+      for (const [key, each] of Object.entries(value))
+        collect(each, (isSecret && !isReference) || isSecretKey(key));
+    }
+  };
+  for (const [name, value] of source.env) if (/KEY|TOKEN|SECRET|PASS|AUTH|COOKIE/i.test(name)) add(value);
+  for (const [name, value] of configEnv(source.config))
+    if (isProviderKey(name) || isSecretKey(name)) add(value);
+  collect(source.config, false);
+  for (const agent of source.agents)
+    for (const [, profile] of profilesOf(source, agent))
+      for (const field of ["key", "apiKey", "token", "access", "refresh"]) add(profile[field]);
+  return [...found].sort((a, b) => b.length - a.length);
+}
+
+function looksSecret(value: string): boolean {
+  if (/\s|^[~/.]|^https?:|^\$\{/.test(value)) return false; // a text, a path, an address, the name of a variable
+  return value.length >= LONG_SECRET_CHARS || (value.length >= SECRET_VALUE_CHARS && /\d/.test(value));
+}

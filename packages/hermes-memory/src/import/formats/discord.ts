@@ -1,0 +1,185 @@
+// Discord: the data package that Discord sends (own messages only), and the JSON files of DiscordChatExporter (one channel each).
+import { existsSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { describeCause } from "@hermes-memory/core/internal/lib";
+import { type ExportFiles, exportUnits, openExport, textOfSample, toldOf, withHead } from "../kit/exports.ts";
+import { jsonArrayItems, parsedWhole, wholeJson } from "../kit/json-array.ts";
+import { type Chat, type ChatMessage, chatEvents, isChosen, leftOut } from "../kit/messenger.ts";
+import { type Json, joined, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
+import type { Reading, TranscriptEvent, TranscriptReader } from "../reader.ts";
+
+const FORMAT = { isMember, looksRight };
+/** Kinds of messages that a person wrote; the others say that somebody joined, called or pinned. */
+const WRITTEN: ReadonlySet<string> = new Set([
+  "Default",
+  "Reply",
+  "ChatInputCommand",
+  "ThreadStarterMessage",
+]);
+
+export const discord: TranscriptReader = {
+  source: "discord",
+  title: "Discord export",
+  evidence: "P",
+  isExperimental: true,
+  isMessenger: true,
+  version: 1,
+  roots: () => [],
+  units: (root, walking) => exportUnits(root, walking, FORMAT),
+  recognises: (sample) => looksRight(textOfSample(sample, isMember)),
+  async *read(unit, reading) {
+    await using files = await openExport(unit.path, reading);
+    const names = files.names.length === 1 ? files.names : files.names.filter(isMember);
+    for (const name of names)
+      try {
+        await using beginning = await withHead(files.chunks(name), 1);
+        const { head, all } = beginning;
+        if (head.startsWith("{")) yield* readChannel(all, files.pathOf(name), reading);
+        else {
+          const chat = await packageChat(unit.path, name, files, reading);
+          if (!isChosen(chat, reading.options)) {
+            yield* leftOut(chat);
+            continue;
+          }
+          yield* chatEvents(
+            chat,
+            ownMessages(all, files.pathOf(name), toldOf(name, files, reading)),
+            reading,
+          );
+        }
+      } catch (cause) {
+        reading.signal.throwIfAborted();
+        if (names.length === 1) throw cause;
+        reading.unreadable(files.pathOf(name) ?? name, describeCause(cause));
+      }
+  },
+};
+
+/** `messages/c123/messages.json` of the package; `Server - channel [123].json` of the exporter. */
+function isMember(name: string): boolean {
+  return basename(name) === "messages.json" || /\[\d+\].*\.json$/.test(basename(name));
+}
+
+function looksRight(head: string): boolean {
+  const isPackage = /^\s*\[\s*\{\s*"ID"\s*:/.test(head) && /"Timestamp"\s*:/.test(head);
+  return isPackage || (/^\s*\{\s*"guild"\s*:/.test(head) && /"channel"\s*:\s*\{/.test(head));
+}
+
+/** A file of DiscordChatExporter: server and channel come before the messages. */
+async function* readChannel(
+  chunks: AsyncIterable<Uint8Array>,
+  path: string | undefined,
+  reading: Reading,
+): AsyncGenerator<TranscriptEvent> {
+  const facts = new Map<string, unknown>();
+  const beside = (key: string, value: unknown) => void facts.set(key, value);
+  const items = jsonArrayItems(chunks, reading, { at: ["messages"], beside });
+  const first = await items.next();
+  if (first.done) return;
+  const chat = chatOf(recordOf(facts.get("channel")) ?? {}, recordOf(facts.get("guild")));
+  if (!isChosen(chat, reading.options)) return yield* leftOut(chat);
+  yield* chatEvents(chat, messagesOf(), reading);
+
+  async function* messagesOf(): AsyncGenerator<ChatMessage> {
+    for (let next = first; !next.done; next = await items.next()) {
+      const { line, value } = next.value;
+      const message = recordOf(value);
+      const id = textOf(message?.id);
+      if (message === undefined || id === undefined) {
+        reading.malformed(line, "not a message");
+        continue;
+      }
+      if (!WRITTEN.has(textOf(message.type) ?? "Default")) continue;
+      const author = recordOf(message.author) ?? {};
+      yield {
+        id,
+        at: timeOf(message.timestamp),
+        authorIds: [textOf(author.id) ?? "unknown"],
+        author: textOf(author.nickname) ?? textOf(author.name) ?? "unknown",
+        text: joined([textOf(message.content), ...attachments(message.attachments)]),
+        line,
+        path,
+      };
+    }
+  }
+}
+
+function chatOf(channel: Json, guild: Json | undefined): Chat {
+  const id = textOf(channel.id) ?? "unknown";
+  const server = textOf(guild?.name);
+  const name = joined([server]) === "" ? textOf(channel.name) : `${server} #${textOf(channel.name) ?? id}`;
+  return { id, name: name ?? `channel ${id}`, isThread: /Thread/i.test(textOf(channel.type) ?? "") };
+}
+
+function attachments(value: unknown): string[] {
+  return listOf(value).map((one) => {
+    const name = textOf(recordOf(one)?.fileName) ?? "untitled";
+    return /\.(?:png|jpe?g|gif|webp)$/i.test(name) ? "[image]" : `[file: ${name}]`;
+  });
+}
+
+/** The channel of the package's file, from the `channel.json` beside it, else from the folder's name. */
+async function packageChat(unit: string, name: string, files: ExportFiles, reading: Reading): Promise<Chat> {
+  const folder = basename(dirname(files.pathOf(name) ?? unit));
+  const record = await channelBeside(unit, name, files, reading);
+  return chatOf({ id: folder.replace(/^c/, ""), ...record }, recordOf(record?.guild));
+}
+
+async function channelBeside(
+  unit: string,
+  name: string,
+  files: ExportFiles,
+  reading: Reading,
+): Promise<Json | undefined> {
+  try {
+    if (files.pathOf(name) !== undefined) {
+      const other = `${dirname(name)}/channel.json`;
+      return files.names.includes(other) ? recordOf(await parsedWhole(files.chunks(other))) : undefined;
+    }
+    const path = join(dirname(unit), "channel.json");
+    return existsSync(path) ? recordOf(await wholeJson(path, reading)) : undefined;
+  } catch (cause) {
+    reading.signal.throwIfAborted();
+    reading.unreadable(join(dirname(unit), "channel.json"), describeCause(cause));
+    return undefined;
+  }
+}
+
+/** The package holds the messages of its owner only, in no certain order. */
+async function* ownMessages(
+  chunks: AsyncIterable<Uint8Array>,
+  path: string | undefined,
+  told: Pick<Reading, "signal" | "malformed">,
+): AsyncGenerator<ChatMessage> {
+  const found: ChatMessage[] = [];
+  for await (const { line, value } of jsonArrayItems(chunks, told)) {
+    const message = recordOf(value);
+    const id = message?.ID;
+    if (message === undefined || (typeof id !== "number" && typeof id !== "string")) {
+      told.malformed(line, "not a message");
+      continue;
+    }
+    const urls = (textOf(message.Attachments) ?? "").split(/\s+/).filter((url) => url !== "");
+    found.push({
+      // The id is a number of up to 20 digits, of which parsing keeps 15.
+      id: typeof id === "string" ? id : `${id}-${textOf(message.Timestamp) ?? ""}`,
+      at: timeInUtc(message.Timestamp),
+      isMine: true,
+      authorIds: [],
+      author: "",
+      text: joined([
+        textOf(message.Contents),
+        ...urls.map((url) => `[file: ${basename(url.split("?")[0] ?? "")}]`),
+      ]),
+      line,
+      path,
+    });
+  }
+  yield* found.sort((a, b) => (a.at ?? 0) - (b.at ?? 0));
+}
+
+/** Without a zone the package means UTC. */
+function timeInUtc(value: unknown): number | undefined {
+  const text = textOf(value);
+  return timeOf(text !== undefined && /^[\d-]+ [\d:.]+$/.test(text) ? `${text.replace(" ", "T")}Z` : value);
+}

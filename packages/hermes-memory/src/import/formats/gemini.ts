@@ -1,0 +1,280 @@
+// Sessions of Gemini CLI: a log of records that may replace or take back earlier messages, and the older files of one JSON object.
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { basename, dirname, extname, join } from "node:path";
+import { type Parts, partsOf } from "../kit/gemini-parts.ts";
+import { wholeJson } from "../kit/json-array.ts";
+import { jsonLines } from "../kit/json-lines.ts";
+import {
+  type Json,
+  joined,
+  jsonOf,
+  jsonText,
+  listOf,
+  numberOf,
+  recordOf,
+  textOf,
+  timeOf,
+} from "../kit/values.ts";
+import { filesBelow } from "../kit/walk.ts";
+import type { Reading, ToolCall, TranscriptMessage, TranscriptReader, Unit, Usage } from "../reader.ts";
+
+/** The place of one message in the session, and where its newest version stands in the file. */
+type Slot = { readonly id: string | undefined; at: string; isActive: boolean; message?: Json; line?: number };
+type Layout = { readonly metadata: Json; readonly slots: readonly Slot[] };
+type Located = { readonly line: number; readonly at: string; readonly message: Json };
+
+const SILENT_TYPES: ReadonlySet<string> = new Set(["info", "warning", "error"]);
+/** Commands to the program and context that the program wrote itself. */
+const NO_PROMPT = /^(?:[/?]|<session_context>|<hook_context>)/;
+
+export const gemini: TranscriptReader = {
+  source: "gemini-cli",
+  title: "Gemini CLI",
+  evidence: "S",
+  version: 1,
+  roots: ({ home, env }) => [join(textOf(env.GEMINI_CLI_HOME) ?? home, ".gemini", "tmp")],
+  units,
+  recognises: ({ first }) => {
+    const value = recordOf(first);
+    return textOf(value?.sessionId) !== undefined && textOf(value?.projectHash) !== undefined;
+  },
+  read,
+};
+
+async function* units(root: string, walking: Parameters<TranscriptReader["units"]>[1]): AsyncGenerator<Unit> {
+  const logs = new Set<string>();
+  const older: string[] = [];
+  const isSession = (path: string): boolean =>
+    /\.jsonl?$/.test(path) &&
+    (path === root ||
+      basename(path).startsWith("session-") ||
+      basename(dirname(path)) === "chats" ||
+      basename(dirname(dirname(path))) === "chats");
+  for await (const path of filesBelow(root, { file: isSession }, walking))
+    if (path.endsWith(".json")) older.push(path);
+    else {
+      logs.add(path);
+      yield { path };
+    }
+  // A session of the older form that was resumed is written again as a log beside it.
+  for (const path of older) if (!logs.has(`${path}l`)) yield { path };
+}
+
+/**
+ * Two passes, because a later record may replace a message or take it back: the first finds which version of which message counts, the
+ * second gives them in order. Only messages between the first and the last version of another one wait in memory.
+ */
+async function* read(unit: Unit, reading: Reading): ReturnType<TranscriptReader["read"]> {
+  const { metadata, slots } = await layoutOf(unit.path, reading);
+  const folder = basename(dirname(unit.path));
+  const stem = basename(unit.path, extname(unit.path));
+  const isSubagent = metadata.kind === "subagent" || basename(dirname(dirname(unit.path))) === "chats";
+  const sessionId = textOf(metadata.sessionId) ?? stem;
+  yield {
+    kind: "session",
+    facts: {
+      nativeId: isSubagent && sessionId === folder ? `${folder}-${stem}` : sessionId,
+      title: textOf(metadata.summary),
+      cwd: await projectPath(isSubagent ? dirname(dirname(unit.path)) : dirname(unit.path)),
+      startedAt: timeOf(metadata.startTime),
+      endedAt: timeOf(metadata.lastUpdated),
+      ...(isSubagent ? { visibility: "subagent", parent: folder === "chats" ? undefined : folder } : {}),
+    },
+  };
+  const wanted = new Map(slots.map((slot) => [slot.at, slot]));
+  const state = { results: new Set<string>(), names: new Map<string, string>() };
+  let next = 0;
+  for await (const { line, at, message } of messagesIn(unit.path, quietly(reading))) {
+    const found = wanted.get(at);
+    if (found === undefined) continue;
+    found.message = message;
+    found.line = line;
+    for (let slot = slots[next]; slot?.message !== undefined; slot = slots[next]) {
+      for (const one of messagesOf(slot, state, reading)) yield { kind: "message", message: one };
+      delete slot.message;
+      next += 1;
+    }
+  }
+}
+
+/** The metadata after all updates and the messages in their final order. Messages taken back stay, as inactive ones. */
+async function layoutOf(path: string, reading: Reading): Promise<Layout> {
+  const metadata: Record<string, unknown> = {};
+  let slots: Slot[] = [];
+  const byId = new Map<string, Slot>();
+  const dropped = new Set<Slot>();
+  const add = (message: Json, at: string): void => {
+    const id = textOf(message.id);
+    const known = id === undefined ? undefined : byId.get(id);
+    if (known?.isActive) {
+      known.at = at;
+      return;
+    }
+    if (known !== undefined) dropped.add(known);
+    const slot = { id, at, isActive: true };
+    slots.push(slot);
+    if (id !== undefined) byId.set(id, slot);
+  };
+  const replaceAll = (messages: readonly unknown[], line: number): void => {
+    const active = slots.filter((slot) => slot.isActive);
+    const ids = messages.map((message) => textOf(recordOf(message)?.id));
+    const same = ids.findIndex((id, index) => id === undefined || active[index]?.id !== id);
+    for (const slot of active.slice(same === -1 ? ids.length : same)) slot.isActive = false;
+    for (const [index, message] of messages.entries()) {
+      const one = recordOf(message);
+      if (one !== undefined) add(one, place(line, index));
+    }
+  };
+  for await (const { line, value } of recordsIn(path, reading)) {
+    const update = recordOf(value.$set);
+    if (update !== undefined || value.sessionId !== undefined) {
+      const { messages, ...fields } = update ?? value;
+      Object.assign(metadata, fields);
+      if (Array.isArray(messages)) replaceAll(messages, line);
+    } else if (value.$rewindTo !== undefined) {
+      const from = slots.findIndex((slot) => slot.isActive && slot.id === value.$rewindTo);
+      for (const slot of slots.slice(Math.max(from, 0))) slot.isActive = false;
+    } else if (value.type !== undefined) add(value, place(line, 0));
+    else reading.unknown(`record ${Object.keys(value).slice(0, 3).join(",")}`);
+  }
+  slots = slots.filter((slot) => !dropped.has(slot));
+  return { metadata, slots };
+}
+
+async function* messagesIn(path: string, reading: Reading): AsyncGenerator<Located> {
+  for await (const { line, value } of recordsIn(path, reading)) {
+    const fields = recordOf(value.$set) ?? (value.sessionId === undefined ? undefined : value);
+    if (fields === undefined) yield { line, at: place(line, 0), message: value };
+    for (const [index, item] of listOf(fields?.messages).entries()) {
+      const message = recordOf(item);
+      if (message !== undefined) yield { line, at: place(line, index), message };
+    }
+  }
+}
+
+async function* recordsIn(path: string, reading: Reading): AsyncGenerator<{ line: number; value: Json }> {
+  if (!path.endsWith(".json")) yield* jsonLines(path, reading);
+  else {
+    const value = recordOf(await wholeJson(path, reading));
+    if (value === undefined) throw new Error("not a JSON object");
+    yield { line: 1, value };
+  }
+}
+
+function place(line: number, index: number): string {
+  return `${line}:${index}`;
+}
+
+/** The second pass reports nothing that the first one has reported. */
+function quietly(reading: Reading): Reading {
+  return { ...reading, malformed: () => {}, advanced: () => {}, unknown: () => {} };
+}
+
+type Calls = { readonly results: Set<string>; readonly names: Map<string, string> };
+
+function* messagesOf(
+  { message = {}, line, isActive, id }: Slot,
+  calls: Calls,
+  reading: Reading,
+): Generator<TranscriptMessage> {
+  const type = textOf(message.type) ?? "";
+  if (SILENT_TYPES.has(type)) return;
+  if (type !== "user" && type !== "gemini") return reading.unknown(`message ${type || "without type"}`);
+  const parts = partsOf(message.content, reading.unknown);
+  const shared = { at: timeOf(message.timestamp), line, ...(isActive ? {} : { isActive }) };
+  if (type === "user") {
+    yield* results(parts.toolResults);
+    const shown = partsOf(message.displayContent, reading.unknown).text;
+    const text = shown === "" ? parts.text : shown;
+    if (text.trim() !== "" && !NO_PROMPT.test(text.trimStart())) yield { ...shared, id, role: "user", text };
+    return;
+  }
+  const executed = listOf(message.toolCalls)
+    .map(recordOf)
+    .filter((call) => call !== undefined);
+  const toolCalls = callsOf(parts, executed);
+  for (const call of toolCalls) calls.names.set(call.id, call.name);
+  const reasoning = reading.options.includeReasoning ? thoughtsOf(message, parts) : undefined;
+  if (parts.text.trim() !== "" || toolCalls.length > 0 || reasoning !== undefined)
+    yield {
+      ...shared,
+      id,
+      role: "assistant",
+      text: parts.text,
+      ...(toolCalls.length > 0 ? { toolCalls } : {}),
+      reasoning,
+      model: textOf(message.model),
+      usage: usageOf(recordOf(message.tokens)),
+    };
+  for (const call of executed) {
+    const { toolResults, text } = partsOf(call.result, reading.unknown);
+    const callId = textOf(call.id) ?? "";
+    const output = joined([...toolResults.map((result) => result.text), text]) || textOf(call.resultDisplay);
+    if (output !== undefined)
+      yield* results([{ callId, name: textOf(call.name), text: output }], timeOf(call.timestamp));
+  }
+
+  /** A result may stand with its call and again in the next message of the user. The first one counts. */
+  function* results(found: Parts["toolResults"], at = shared.at): Generator<TranscriptMessage> {
+    for (const { callId, name, text } of found) {
+      if (callId !== "" && calls.results.has(callId)) continue;
+      calls.results.add(callId);
+      yield {
+        ...shared,
+        at,
+        id: id === undefined ? undefined : `${id}:${callId}`,
+        role: "tool",
+        text,
+        toolCallId: callId,
+        toolName: name ?? calls.names.get(callId),
+      };
+    }
+  }
+}
+
+/** Content with calls in it is complete. Otherwise the calls are only in `toolCalls`. */
+function callsOf(parts: Parts, executed: readonly Json[]): readonly ToolCall[] {
+  if (parts.toolCalls.length > 0) return parts.toolCalls;
+  return executed.map((call) => ({
+    id: textOf(call.id) ?? "",
+    name: textOf(call.name) ?? "unknown",
+    arguments: jsonText(call.args),
+  }));
+}
+
+function thoughtsOf(message: Json, parts: Parts): string | undefined {
+  const thoughts = listOf(message.thoughts).map((item) => {
+    const thought = recordOf(item);
+    return [textOf(thought?.subject), textOf(thought?.description)]
+      .filter((text) => text !== undefined)
+      .join(": ");
+  });
+  return textOf(joined([parts.reasoning, ...thoughts]));
+}
+
+function usageOf(tokens: Json | undefined): Usage | undefined {
+  return (
+    tokens && {
+      inputTokens: numberOf(tokens.input),
+      outputTokens: numberOf(tokens.output),
+      cacheReadTokens: numberOf(tokens.cached),
+      reasoningTokens: numberOf(tokens.thoughts),
+    }
+  );
+}
+
+/** The project of a `chats` folder, whose parent has a short id from projects.json or the hash of the project's path as its name. */
+async function projectPath(chats: string): Promise<string | undefined> {
+  const folder = dirname(chats);
+  const list = recordOf(jsonOf(await contentOf(join(dirname(dirname(folder)), "projects.json"))));
+  const name = basename(folder);
+  for (const [path, id] of Object.entries(recordOf(list?.projects) ?? {}))
+    if (id === name || createHash("sha256").update(path).digest("hex") === name) return path;
+  return textOf((await contentOf(join(folder, ".project_root")))?.trim());
+}
+
+async function contentOf(path: string): Promise<string | undefined> {
+  // Both files are optional, so a missing or unreadable one only leaves the folder of the project unknown.
+  return readFile(path, "utf8").catch(() => undefined);
+}

@@ -1,0 +1,246 @@
+// Messages of opencode and the products built on it, from their records in a database or in files.
+import { blocksOf } from "../kit/blocks.ts";
+import { type Json, joined, jsonText, listOf, numberOf, recordOf, textOf, timeOf } from "../kit/values.ts";
+import type { Reading, SessionFacts, ToolCall, TranscriptMessage, Usage } from "../reader.ts";
+
+export type StoredMessage = {
+  readonly id: string;
+  readonly data: Json;
+  /** In the order of their ids. */
+  readonly parts: readonly Json[];
+  readonly at?: number | undefined;
+  readonly path?: string | undefined;
+};
+
+/** Known part types without anything to keep. */
+const SILENT_PARTS: ReadonlySet<string> = new Set([
+  "compaction",
+  "step-start",
+  "step-finish",
+  "snapshot",
+  "patch",
+  "agent",
+  "retry",
+]);
+const SILENT_EVENTS: ReadonlySet<string> = new Set([
+  "synthetic",
+  "compaction",
+  "agent-switched",
+  "model-switched",
+]);
+/** The product gives these until it has made up a title. */
+const DEFAULT_TITLE = /^(?:New|Child) session - \d{4}-\d\d-\d\dT/;
+
+/** Facts of a session record. `fields` has the names of the JSON files; a row of the database is renamed to them. */
+export function sessionFacts(nativeId: string, fields: Json, worktree: string | undefined): SessionFacts {
+  const title = textOf(fields.title);
+  const parent = textOf(fields.parentID);
+  const time = recordOf(fields.time);
+  return {
+    nativeId,
+    title: title === undefined || DEFAULT_TITLE.test(title) ? undefined : title,
+    // Every session outside a repository belongs to the project `global`, whose worktree is "/".
+    cwd: textOf(fields.directory) ?? (worktree === "/" ? undefined : worktree),
+    startedAt: timeOf(time?.created),
+    endedAt: timeOf(time?.updated),
+    cliVersion: textOf(fields.version),
+    ...(parent === undefined ? {} : { visibility: "subagent", parent }),
+  };
+}
+
+/** Whether `/undo` took this message back: the one it names or a later one. Ids are made from the time, so they sort by it. */
+export function isReverted(messageId: string, revert: Json | undefined): boolean {
+  const from = textOf(revert?.messageID);
+  return from !== undefined && messageId >= from;
+}
+
+/** The rows of one message, none for what is not conversation or still being written. */
+export function* messageRows(
+  stored: StoredMessage,
+  isActive: boolean,
+  reading: Reading,
+): Generator<TranscriptMessage> {
+  const { id, data, path } = stored;
+  const role = textOf(data.role) ?? "";
+  const time = recordOf(data.time);
+  const shared = { path, ...(isActive ? {} : { isActive }) };
+  const at = timeOf(time?.created) ?? stored.at;
+  if (role === "user") {
+    const text = userText(stored.parts, reading);
+    if (text !== "") yield { ...shared, id, role, text, at };
+  } else if (role !== "assistant") reading.unknown(`role ${role || "missing"}`);
+  // A message with `summary` is the recap that a compaction made.
+  else if (data.summary !== true && isFinished(data)) {
+    const content = stored.parts.flatMap((part) => assistantPart(part, reading) ?? []);
+    yield* assistantRows(
+      content,
+      {
+        ...shared,
+        id,
+        at,
+        model: textOf(data.modelID),
+        finishReason: textOf(data.finish),
+        usage: usageOf(recordOf(data.tokens)),
+      },
+      reading,
+    );
+  }
+}
+
+/** The rows of one record of the newer table, which keeps a message in one piece. */
+export function* eventRows(
+  stored: Omit<StoredMessage, "parts">,
+  type: string,
+  isActive: boolean,
+  reading: Reading,
+): Generator<TranscriptMessage> {
+  const { id, data } = stored;
+  const shared = {
+    id,
+    at: timeOf(recordOf(data.time)?.created) ?? stored.at,
+    ...(isActive ? {} : { isActive }),
+  };
+  if (type === "user") {
+    const files = listOf(data.files).map((file) => fileText(recordOf(file) ?? {}));
+    const text = joined([textOf(data.text), ...files]);
+    if (text !== "") yield { ...shared, role: "user", text };
+  } else if (type === "shell") {
+    // A command that the user ran from the prompt.
+    const command = textOf(data.command) ?? "";
+    const toolCalls = [
+      { id: textOf(data.callID) ?? id, name: "shell", arguments: JSON.stringify({ command }) },
+    ];
+    yield { ...shared, role: "assistant", text: "", toolCalls };
+    const output = textOf(data.output) ?? textOf(recordOf(data.output)?.output);
+    const toolCallId = toolCalls[0]?.id;
+    if (output !== undefined)
+      yield { ...shared, id: `${id}:shell`, role: "tool", text: output, toolCallId, toolName: "shell" };
+  } else if (type === "assistant") {
+    const model = recordOf(data.model);
+    if (!isFinished(data)) return;
+    const content = listOf(data.content).flatMap(
+      (item) => assistantPart(recordOf(item) ?? {}, reading) ?? [],
+    );
+    yield* assistantRows(
+      content,
+      {
+        ...shared,
+        model: textOf(model?.id) ?? textOf(model?.modelID),
+        finishReason: textOf(data.finish),
+        usage: usageOf(recordOf(data.tokens)),
+      },
+      reading,
+    );
+  } else if (type === "system") {
+    const text = textOf(data.text);
+    if (reading.options.includeSystem && text !== undefined) yield { ...shared, role: "system", text };
+  } else if (!SILENT_EVENTS.has(type)) reading.unknown(`message ${type || "without type"}`);
+}
+
+/** Text added by the program is marked `synthetic`: the content of attached files, reminders. */
+function userText(parts: readonly Json[], reading: Reading): string {
+  const texts: (string | undefined)[] = [];
+  let typed = 0;
+  let synthetic = 0;
+  for (const part of parts) {
+    const type = textOf(part.type) ?? "";
+    if (type === "text" && part.synthetic === true) synthetic += 1;
+    else if (type === "text" || type === "subtask") {
+      const text = textOf(part.text) ?? textOf(part.prompt);
+      if (text !== undefined) typed += 1;
+      texts.push(text);
+    } else if (type === "file") texts.push(fileText(part));
+    else if (!SILENT_PARTS.has(type)) reading.unknown(`part ${type || "without type"}`);
+  }
+  return typed === 0 && synthetic > 0 ? "" : joined(texts);
+}
+
+function fileText(file: Json): string {
+  const name = textOf(file.filename) ?? textOf(file.name);
+  if (name !== undefined) return `[file: ${name}]`;
+  return textOf(file.mime)?.startsWith("image/") ? "[image]" : "[file]";
+}
+
+/** Until then the message may still grow, so it is left for the next import. */
+function isFinished(data: Json): boolean {
+  const isSet = (value: unknown): boolean => value !== undefined && value !== null;
+  return isSet(recordOf(data.time)?.completed) || isSet(data.finish) || isSet(data.error);
+}
+
+type Content =
+  | { readonly kind: "text" | "reasoning"; readonly text: string }
+  | {
+      readonly kind: "call";
+      readonly call: ToolCall;
+      readonly result: Pick<TranscriptMessage, "text" | "at"> | undefined;
+    };
+
+function assistantPart(part: Json, reading: Reading): Content | undefined {
+  const type = textOf(part.type) ?? "";
+  if (type === "text")
+    return part.synthetic === true ? undefined : { kind: "text", text: textOf(part.text) ?? "" };
+  if (type === "reasoning") return { kind: "reasoning", text: textOf(part.text) ?? "" };
+  if (type === "file") return { kind: "text", text: fileText(part) };
+  if (type === "tool") {
+    const state = recordOf(part.state) ?? {};
+    const call = {
+      id: textOf(part.callID) ?? textOf(part.id) ?? "",
+      name: textOf(part.tool) ?? textOf(part.name) ?? "unknown",
+      arguments: jsonText(state.input),
+    };
+    return { kind: "call", call, result: resultOf(state, reading) };
+  }
+  if (!SILENT_PARTS.has(type)) reading.unknown(`part ${type || "without type"}`);
+  return undefined;
+}
+
+function resultOf(state: Json, reading: Reading): Pick<TranscriptMessage, "text" | "at"> | undefined {
+  if (state.status !== "completed" && state.status !== "error") return undefined;
+  const output = textOf(state.output) ?? blocksOf(state.content, reading.unknown).text;
+  const error = textOf(state.error) ?? textOf(recordOf(state.error)?.message);
+  return {
+    text: state.status === "error" ? joined([output, error]) : output,
+    at: timeOf(recordOf(state.time)?.end),
+  };
+}
+
+function* assistantRows(
+  content: readonly Content[],
+  fields: Omit<TranscriptMessage, "role" | "text">,
+  reading: Reading,
+): Generator<TranscriptMessage> {
+  const textIn = (kind: "text" | "reasoning"): string =>
+    joined(content.flatMap((item) => (item.kind === kind ? [item.text] : [])));
+  const calls = content.flatMap((item) => (item.kind === "call" ? [item] : []));
+  const reasoning = reading.options.includeReasoning ? textOf(textIn("reasoning")) : undefined;
+  const text = textIn("text");
+  if (text === "" && calls.length === 0 && reasoning === undefined) return;
+  const toolCalls = calls.map(({ call }) => call);
+  yield { ...fields, role: "assistant", text, reasoning, ...(toolCalls.length > 0 ? { toolCalls } : {}) };
+  const { path, isActive, at } = fields;
+  for (const { call, result } of calls)
+    if (result !== undefined)
+      yield {
+        path,
+        ...(isActive === undefined ? {} : { isActive }),
+        id: `${fields.id}:${call.id}`,
+        role: "tool",
+        text: result.text,
+        at: result.at ?? at,
+        toolCallId: call.id,
+        toolName: call.name,
+      };
+}
+
+function usageOf(tokens: Json | undefined): Usage | undefined {
+  const cache = recordOf(tokens?.cache);
+  return (
+    tokens && {
+      inputTokens: numberOf(tokens.input),
+      outputTokens: numberOf(tokens.output),
+      reasoningTokens: numberOf(tokens.reasoning),
+      cacheReadTokens: numberOf(cache?.read),
+      cacheWriteTokens: numberOf(cache?.write),
+    }
+  );
+}

@@ -1,0 +1,219 @@
+// Sessions of opencode, and of Kilo, which keeps them in the same tables: a database, or the JSON files of older versions.
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { columnsIn, databaseSessions, isDatabaseWith } from "../kit/database-sessions.ts";
+import { databaseStamps, openSource, type SourceDatabase } from "../kit/sqlite-source.ts";
+import { type Json, jsonOf, recordOf, textOf, timeOf } from "../kit/values.ts";
+import { filesBelow } from "../kit/walk.ts";
+import type {
+  Place,
+  Reading,
+  SessionFacts,
+  TranscriptMessage,
+  TranscriptReader,
+  Walking,
+} from "../reader.ts";
+import { eventRows, isReverted, messageRows, sessionFacts } from "./opencode-messages.ts";
+import { isSessionFile, readTreeSession, treeUnits } from "./opencode-tree.ts";
+
+type Product = {
+  readonly source: string;
+  readonly title: string;
+  /** The folder below the XDG data folder, which these products use on every system. */
+  readonly folder: string;
+  /** The names of its databases, one per release channel. */
+  readonly database: RegExp;
+  /** Files with other names are taken for this product's. */
+  readonly isOriginal?: true;
+  /** The variable that names another database. */
+  readonly variable?: string;
+};
+
+type Listed = { readonly id: string; readonly mark: string };
+type Whole = { readonly facts: SessionFacts; readonly messages: readonly TranscriptMessage[] };
+
+const PART_TABLE = /CREATE TABLE (?:IF NOT EXISTS )?[`"]?part[`"]?\s*\(/;
+const SESSION_COLUMNS = [
+  "id",
+  "project_id",
+  "parent_id",
+  "directory",
+  "title",
+  "version",
+  "time_created",
+  "time_updated",
+  "revert",
+];
+
+export const opencode: TranscriptReader = readerOf({
+  source: "opencode",
+  title: "opencode",
+  folder: "opencode",
+  database: /^opencode(?:-.+)?\.db$/,
+  isOriginal: true,
+  variable: "OPENCODE_DB",
+});
+
+export function readerOf(product: Product): TranscriptReader {
+  return {
+    source: product.source,
+    title: product.title,
+    evidence: "S",
+    version: 1,
+    roots: (place) => rootsOf(product, place),
+    units: (root, walking) => units(product, root, walking),
+    recognises: ({ path, head, first }) => {
+      const isTree = isSessionFile(path) && recordOf(recordOf(first)?.time) !== undefined;
+      if (product.isOriginal && (isTree || isDatabaseWith(head, PART_TABLE))) return true;
+      return product.database.test(basename(path)) && isDatabaseWith(head, /session/);
+    },
+    read: (unit, reading) =>
+      unit.path.endsWith(".json") ? readTreeSession(unit, reading) : readDatabase(unit.path, reading),
+  };
+}
+
+function rootsOf({ folder, database, variable }: Product, { home, env }: Place): string[] {
+  const data = join(textOf(env.XDG_DATA_HOME) ?? join(home, ".local", "share"), folder);
+  const named = variable === undefined ? undefined : textOf(env[variable]);
+  if (named === undefined) return [data];
+  const path = isAbsolute(named) ? named : resolve(data, named);
+  return dirname(path) === data && database.test(basename(path)) ? [data] : [data, path];
+}
+
+/** Databases first. Files of sessions that a database has too are left out. */
+async function* units(
+  { database }: Product,
+  root: string,
+  walking: Walking,
+): ReturnType<TranscriptReader["units"]> {
+  const known = new Set<string>();
+  const file = (path: string): boolean =>
+    path === root ? !path.endsWith(".json") : database.test(basename(path));
+  for await (const path of filesBelow(root, { file, maxDepth: 0 }, walking)) {
+    yield { path, stamps: databaseStamps(path) };
+    for (const id of await idsIn(path, walking)) known.add(id);
+  }
+  for await (const unit of treeUnits(root, walking, (id) => known.has(id))) yield unit;
+}
+
+async function idsIn(path: string, walking: Walking): Promise<string[]> {
+  try {
+    using db = await openSource(path, walking);
+    return db.all("SELECT id FROM session").map(({ id }) => String(id));
+  } catch {
+    walking.signal.throwIfAborted();
+    return []; // reading the database reports the reason
+  }
+}
+
+async function* readDatabase(path: string, reading: Reading): ReturnType<TranscriptReader["read"]> {
+  const sessions = databaseSessions(path, reading, {
+    list: (db) => listed(db).filter(({ id, mark }) => !reading.isUnchanged(id, mark)),
+    read: (db, session) => whole(db, session, reading),
+    name: ({ id }) => id,
+  });
+  for await (const session of sessions) {
+    // A session without messages is not begun: an update of opencode once emptied a table, and that must not empty what was imported.
+    if (session.messages.length === 0) continue;
+    yield { kind: "session", facts: session.facts };
+    for (const message of session.messages) yield { kind: "message", message };
+    yield { kind: "end" };
+  }
+}
+
+/** A session's own time of change misses changes of its messages, so the mark has the times and numbers of all its rows. */
+function listed(db: SourceDatabase): Listed[] {
+  const marks = new Map<string, string>();
+  for (const table of ["message", "part", "session_message"]) {
+    const columns = db.columnsOf(table);
+    if (!columns.has("session_id")) continue;
+    const time = ["time_updated", "time_created"].find((name) => columns.has(name));
+    const last = time === undefined ? "''" : `max(${time})`;
+    const sql = `SELECT session_id, count(*) AS rows, ${last} AS last FROM ${table} GROUP BY session_id`;
+    for (const row of db.each(sql)) {
+      const id = String(row.session_id);
+      marks.set(id, `${marks.get(id) ?? ""} ${table[0]}${row.rows}@${row.last}`);
+    }
+  }
+  const columns = columnsIn(db, "session", ["id", "time_updated", "time_created"]);
+  return db.all(`SELECT ${columns} FROM session ORDER BY id`).map((row) => {
+    const id = String(row.id);
+    return { id, mark: `${row.time_updated ?? row.time_created}${marks.get(id) ?? ""}` };
+  });
+}
+
+function whole(db: SourceDatabase, { id, mark }: Listed, reading: Reading): Whole {
+  const row =
+    db.get(`SELECT ${columnsIn(db, "session", SESSION_COLUMNS)} FROM session WHERE id = :id`, { id }) ?? {};
+  const reverted = recordOf(jsonOf(textOf(row.revert)));
+  const messages: TranscriptMessage[] = [];
+  let isActive = true;
+  let provider: string | undefined;
+  let cwd: string | undefined;
+  let parts: ReadonlyMap<string, Json[]> | undefined;
+  for (const { id: messageId, data, at } of stored(db, "message", id, reading)) {
+    isActive &&= !isReverted(messageId, reverted);
+    provider = textOf(data.providerID) ?? provider;
+    cwd ??= textOf(recordOf(data.path)?.cwd);
+    parts ??= partsByMessage(db, id, reading);
+    messages.push(
+      ...messageRows({ id: messageId, data, parts: parts.get(messageId) ?? [], at }, isActive, reading),
+    );
+  }
+  // Never both tables: messages that are in each would be given twice.
+  if (parts === undefined)
+    for (const { id: messageId, data, at, type } of stored(db, "session_message", id, reading)) {
+      isActive &&= !isReverted(messageId, reverted);
+      provider = textOf(recordOf(data.model)?.providerID) ?? provider;
+      messages.push(...eventRows({ id: messageId, data, at }, type, isActive, reading));
+    }
+  const fields = {
+    title: row.title,
+    parentID: row.parent_id,
+    directory: row.directory,
+    version: row.version,
+    time: { created: row.time_created, updated: row.time_updated },
+  };
+  const facts = sessionFacts(id, fields, worktreeOf(db, row) ?? cwd);
+  return { facts: { ...facts, provider, mark }, messages };
+}
+
+function* stored(
+  db: SourceDatabase,
+  table: string,
+  session: string,
+  reading: Reading,
+): Generator<{ id: string; type: string; data: Json; at: number | undefined }> {
+  const columns = columnsIn(db, table, ["id", "type", "time_created", "data"]);
+  if (columns === "") return;
+  const order = columnsIn(db, table, ["seq", "time_created", "id"]);
+  const rows = db.each(`SELECT ${columns} FROM ${table} WHERE session_id = :session ORDER BY ${order}`, {
+    session,
+  });
+  for (const row of rows) {
+    const id = String(row.id);
+    const data = recordOf(jsonOf(textOf(row.data)));
+    if (data === undefined) reading.malformed(0, `${table} ${id}: its data is no JSON object`);
+    else yield { id, type: textOf(row.type) ?? textOf(data.type) ?? "", data, at: timeOf(row.time_created) };
+  }
+}
+
+/** The parts of all messages of a session, with one query instead of one per message. */
+function partsByMessage(db: SourceDatabase, session: string, reading: Reading): ReadonlyMap<string, Json[]> {
+  const parts = new Map<string, Json[]>();
+  const sql = `
+    SELECT id, message_id, data FROM part
+    WHERE message_id IN (SELECT id FROM message WHERE session_id = :session) ORDER BY id`;
+  for (const row of db.each(sql, { session })) {
+    const data = recordOf(jsonOf(textOf(row.data)));
+    const message = String(row.message_id);
+    if (data === undefined) reading.malformed(0, `part ${String(row.id)}: its data is no JSON object`);
+    else if (parts.get(message)?.push(data) === undefined) parts.set(message, [data]);
+  }
+  return parts;
+}
+
+function worktreeOf(db: SourceDatabase, { project_id: project }: Json): string | undefined {
+  if (typeof project !== "string" || !db.columnsOf("project").has("worktree")) return undefined;
+  const path = textOf(db.get("SELECT worktree FROM project WHERE id = :project", { project })?.worktree);
+  return path === "/" ? undefined : path;
+}

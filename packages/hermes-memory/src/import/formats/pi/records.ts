@@ -1,0 +1,251 @@
+// Records of pi and of the agents that store their sessions the same way: a header, then entries that form a tree.
+import { blocksOf } from "../../kit/blocks.ts";
+import { pathTo } from "../../kit/message-tree.ts";
+import { type Json, joined, jsonText, listOf, numberOf, recordOf, textOf, timeOf } from "../../kit/values.ts";
+import type { Reading, SessionFacts, ToolCall, TranscriptEvent, TranscriptMessage } from "../../reader.ts";
+
+/** Where a product differs from pi. */
+export type PiRules = {
+  /** The text of a user without what the product added to it. Undefined: a machine wrote the message, leave it out. */
+  readonly userText?: (text: string) => string | undefined;
+  /** An assistant's text that says that the whole turn stayed silent. */
+  readonly isSilent?: (text: string) => boolean;
+  /** The provider of messages that the product wrote itself, which name no model. */
+  readonly ownProvider?: string;
+  /** Facts from entries that pi does not have. Undefined: the type is unknown. */
+  readonly factsFrom?: (type: string, entry: Json) => Partial<SessionFacts> | undefined;
+};
+
+/** Known, and nothing to keep: recaps of turns that are still in the file, and notes of extensions. */
+const SKIPPED_TYPES: ReadonlySet<string> = new Set([
+  "compaction",
+  "branch_summary",
+  "custom_message",
+  "custom",
+  "label",
+  "thinking_level_change",
+  "session",
+]);
+const SKIPPED_ROLES: ReadonlySet<string> = new Set(["branchSummary", "compactionSummary"]);
+
+/** Facts of the header, or undefined when the record is none. */
+export function piHeader(record: Json): (Partial<SessionFacts> & { readonly id?: string }) | undefined {
+  if (record.type !== "session") return undefined;
+  const id = textOf(record.id);
+  return {
+    ...(id === undefined ? {} : { id }),
+    cwd: textOf(record.cwd),
+    startedAt: timeOf(record.timestamp),
+    // The first version names the model here.
+    model: textOf(record.modelId),
+    provider: textOf(record.provider),
+  };
+}
+
+/** The entries of one session, in the order of the file. Keeps ids, no texts. */
+export class PiRecords {
+  readonly #nativeId: string;
+  readonly #reading: Reading;
+  readonly #rules: PiRules;
+  readonly #parents = new Map<string, string | undefined>();
+  /** Ids of the rows that an entry became. */
+  readonly #rows = new Map<string, readonly string[]>();
+  /** Entries before a `reset` are part of the conversation although no later entry leads back to them. */
+  readonly #kept = new Set<string>();
+  #leaf: string | undefined;
+  #turn: string[] = [];
+  #provider: string | undefined;
+
+  constructor(nativeId: string, reading: Reading, rules: PiRules = {}) {
+    this.#nativeId = nativeId;
+    this.#reading = reading;
+    this.#rules = rules;
+  }
+
+  /** `line` is the number of the line or row, counted from 1. */
+  *take(entry: Json, line: number): Generator<TranscriptEvent> {
+    const type = textOf(entry.type) ?? "";
+    const entryId = textOf(entry.id) ?? textOf(recordOf(entry.message)?.id);
+    if (type === "reset" && this.#leaf !== undefined)
+      for (const id of pathTo(this.#leaf, this.#parents)) this.#kept.add(id);
+    if (entryId !== undefined && type !== "session") this.#join(entryId, type, entry);
+    if (type === "message") yield* this.#message(entry, entryId, line);
+    else if (type === "session_info") yield this.#facts({ title: textOf(entry.name) });
+    else if (type === "model_change")
+      yield this.#facts({ model: textOf(entry.modelId), provider: textOf(entry.provider) });
+    else if (!SKIPPED_TYPES.has(type) && type !== "reset") {
+      const facts = this.#rules.factsFrom?.(type, entry);
+      if (facts === undefined) this.#reading.unknown(type === "" ? "record without type" : type);
+      else if (Object.keys(facts).length > 0) yield this.#facts(facts);
+    }
+  }
+
+  /** What is not on the way to the last entry. */
+  *end(): Generator<TranscriptEvent> {
+    if (this.#leaf === undefined) return;
+    const path = pathTo(this.#leaf, this.#parents);
+    const ids = [...this.#rows].flatMap(([entry, rows]) =>
+      path.has(entry) || this.#kept.has(entry) ? [] : rows,
+    );
+    if (ids.length > 0) yield { kind: "inactive", ids };
+  }
+
+  #join(id: string, type: string, entry: Json): void {
+    // Some programs append entries without a parent, and the line of a parent may be damaged: both follow the entry before.
+    // `null` is different: it starts a new branch at the root.
+    const named = textOf(entry.parentId);
+    const isLost = entry.parentId === undefined || (named !== undefined && !this.#parents.has(named));
+    const parent = isLost ? this.#leaf : named;
+    this.#parents.set(id, parent === id ? undefined : parent);
+    // A title without a parent says nothing about the branch that is in use.
+    if (type === "message" || parent !== undefined || this.#leaf === undefined) this.#leaf = id;
+  }
+
+  #facts(facts: Partial<SessionFacts>): TranscriptEvent {
+    return { kind: "session", facts: { ...facts, nativeId: this.#nativeId } };
+  }
+
+  *#message(entry: Json, entryId: string | undefined, line: number): Generator<TranscriptEvent> {
+    const message = recordOf(entry.message);
+    if (message === undefined) return this.#reading.malformed(line, "a message without content");
+    const id = entryId ?? `l${line}`;
+    const provider = message.role === "assistant" ? textOf(message.provider) : undefined;
+    if (provider !== undefined && provider !== this.#provider && provider !== this.#rules.ownProvider) {
+      this.#provider = provider;
+      yield this.#facts({ provider });
+    }
+    const at = timeOf(message.timestamp) ?? timeOf(entry.timestamp);
+    const rows = this.#rowsOf(message, id).map((row) => ({ ...row, at, line }));
+    if (message.role === "user") this.#turn = [];
+    if (rows.length === 0) return;
+    if (this.#isSilent(rows)) {
+      if (this.#turn.length > 0) yield { kind: "inactive", ids: this.#turn };
+      this.#turn = [];
+      return;
+    }
+    const ids = rows.map((row) => row.id);
+    this.#turn.push(...ids);
+    if (entryId !== undefined) this.#rows.set(entryId, ids);
+    for (const row of rows) yield { kind: "message", message: row };
+  }
+
+  #isSilent([row, ...more]: readonly TranscriptMessage[]): boolean {
+    if (row?.role !== "assistant" || row.toolCalls !== undefined || more.length > 0) return false;
+    return this.#rules.isSilent?.(row.text) === true;
+  }
+
+  #rowsOf(message: Json, id: string): readonly (TranscriptMessage & { readonly id: string })[] {
+    const role = textOf(message.role) ?? "";
+    const content = contentOf(message.content, this.#reading);
+    const results = content.toolResults.map(({ text, callId }, index) => ({
+      id: `${id}-r${index + 1}`,
+      role: "tool" as const,
+      text,
+      toolCallId: callId,
+    }));
+    if (role === "user") {
+      const text = this.#rules.userText === undefined ? content.text : this.#rules.userText(content.text);
+      return text === undefined || (text === "" && results.length > 0)
+        ? results
+        : [{ id, role, text }, ...results];
+    }
+    if (role === "assistant") return [...this.#answer(message, id, content), ...results];
+    if (role === "toolResult" || role === "tool") return [toolRow(message, id, content)];
+    if (role === "bashExecution") return message.excludeFromContext === true ? [] : commandRows(message, id);
+    // Text of an extension: the agent gives it to the model as the user's. `hookMessage` is its name in version 2.
+    if (role === "custom" || role === "hookMessage")
+      return message.display === true && content.text !== ""
+        ? [{ id, role: "user", text: content.text }]
+        : [];
+    if (role === "developer" || role === "system")
+      return this.#reading.options.includeSystem ? [{ id, role: "system", text: content.text }] : [];
+    if (!SKIPPED_ROLES.has(role)) this.#reading.unknown(`role ${role || "missing"}`);
+    return [];
+  }
+
+  #answer(message: Json, id: string, content: Content): (TranscriptMessage & { readonly id: string })[] {
+    const stop = textOf(message.stopReason);
+    const isEmpty = content.text === "" && content.toolCalls.length === 0;
+    if (isEmpty && (stop === "error" || stop === "aborted")) return [];
+    const reasoning = this.#reading.options.includeReasoning ? content.reasoning : undefined;
+    if (isEmpty && reasoning === undefined) return [];
+    const usage = recordOf(message.usage);
+    const isOwn = message.provider !== undefined && message.provider === this.#rules.ownProvider;
+    return [
+      {
+        id,
+        role: "assistant",
+        text: content.text,
+        toolCalls: content.toolCalls.length > 0 ? content.toolCalls : undefined,
+        reasoning,
+        finishReason: stop,
+        model: isOwn ? undefined : textOf(message.model),
+        usage: usage && {
+          inputTokens: numberOf(usage.input),
+          outputTokens: numberOf(usage.output),
+          cacheReadTokens: numberOf(usage.cacheRead),
+          cacheWriteTokens: numberOf(usage.cacheWrite),
+        },
+      },
+    ];
+  }
+}
+
+type Content = {
+  readonly text: string;
+  readonly reasoning: string | undefined;
+  readonly toolCalls: readonly ToolCall[];
+  readonly toolResults: readonly { readonly text: string; readonly callId: string | undefined }[];
+};
+
+/** pi's own block types; the others are those of Anthropic's API. */
+function contentOf(content: unknown, reading: Reading): Content {
+  const toolCalls: ToolCall[] = [];
+  const toolResults: { text: string; callId: string | undefined }[] = [];
+  const others: unknown[] = [];
+  for (const item of typeof content === "string" ? [content] : listOf(content)) {
+    const block = recordOf(item);
+    if (block?.type === "toolCall")
+      toolCalls.push({
+        id: textOf(block.id) ?? "",
+        name: textOf(block.name) ?? "unknown",
+        arguments: jsonText(block.arguments),
+      });
+    else if (block?.type === "toolResult")
+      toolResults.push({
+        text: textOf(block.text) ?? blocksOf(block.content, reading.unknown).text,
+        callId: textOf(block.toolCallId) ?? textOf(block.toolUseId),
+      });
+    else others.push(item);
+  }
+  const { text, reasoning, toolCalls: more } = blocksOf(others, reading.unknown);
+  return { text, reasoning, toolCalls: [...toolCalls, ...more], toolResults };
+}
+
+function toolRow(message: Json, id: string, content: Content): TranscriptMessage & { readonly id: string } {
+  return {
+    id,
+    role: "tool",
+    text: joined([content.text, ...content.toolResults.map(({ text }) => text)]),
+    toolCallId: textOf(message.toolCallId) ?? content.toolResults[0]?.callId,
+    toolName: textOf(message.toolName),
+  };
+}
+
+/** A command that the user ran in the agent: a call that nobody asked the model for, and its result. */
+function commandRows(message: Json, id: string): (TranscriptMessage & { readonly id: string })[] {
+  const call = {
+    id: `${id}-call`,
+    name: "bash",
+    arguments: JSON.stringify({ command: textOf(message.command) ?? "" }),
+  };
+  const exitCode = numberOf(message.exitCode);
+  const text = joined([
+    textOf(message.output),
+    exitCode === undefined || exitCode === 0 ? undefined : `[exit code ${exitCode}]`,
+  ]);
+  return [
+    { id: `${id}-c`, role: "assistant", text: "", toolCalls: [call] },
+    { id, role: "tool", text, toolCallId: call.id, toolName: "bash" },
+  ];
+}

@@ -1,0 +1,255 @@
+// Sessions of Qwen Code: a tree of records with the content of Gemini's API, appended to one file per session and per subagent.
+import { access } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { partsOf } from "../kit/gemini-parts.ts";
+import { jsonLines } from "../kit/json-lines.ts";
+import { pathTo } from "../kit/message-tree.ts";
+import { type Json, listOf, numberOf, recordOf, textOf, timeOf } from "../kit/values.ts";
+import { filesBelow } from "../kit/walk.ts";
+import type {
+  Reading,
+  SessionFacts,
+  TranscriptEvent,
+  TranscriptMessage,
+  TranscriptReader,
+  Unit,
+  Usage,
+} from "../reader.ts";
+
+/** One session of the file: its own tree, and which rows came from which record. */
+type Branching = {
+  readonly nativeId: string;
+  readonly parents: Map<string, string | undefined>;
+  readonly rows: Map<string, string[]>;
+  /** The record that made a call, by the id of the call. */
+  readonly callers: Map<string, string>;
+  /** The call that a record answers. */
+  readonly answers: Map<string, string>;
+  readonly toolNames: Map<string, string>;
+  roots: number;
+  last: string | undefined;
+  gitBranch: string | undefined;
+  titles: { manual?: string; auto?: string };
+};
+
+/** Subtypes of `user` records that hold text a person typed, or the task of a subagent. */
+const TYPED: ReadonlySet<string> = new Set(["", "mid_turn_user_message", "agent_launch_prompt"]);
+const NOT_TYPED: ReadonlySet<string> = new Set([
+  "notification",
+  "cron",
+  "goal_runtime",
+  "background_task_completed",
+]);
+const TYPES: ReadonlySet<string> = new Set(["user", "assistant", "tool_result", "system"]);
+const HOOK_CONTEXT = "<qwen:user-prompt-submit-context>";
+
+export const qwenCode: TranscriptReader = {
+  source: "qwen-code",
+  title: "Qwen Code",
+  evidence: "S",
+  version: 1,
+  roots: ({ home, env }) => [
+    join(textOf(env.QWEN_RUNTIME_DIR) ?? textOf(env.QWEN_HOME) ?? join(home, ".qwen"), "projects"),
+  ],
+  async *units(root, walking) {
+    const file = (path: string): boolean =>
+      path.endsWith(".jsonl") &&
+      (path === root || basename(dirname(path)) === "chats" || basename(path).startsWith("agent-"));
+    for await (const path of filesBelow(root, { file }, walking)) yield { path };
+  },
+  recognises: ({ first }) => {
+    const value = recordOf(first);
+    const isRecord = textOf(value?.uuid) !== undefined && textOf(value?.sessionId) !== undefined;
+    return (
+      isRecord &&
+      (recordOf(value?.systemPayload) !== undefined || Array.isArray(recordOf(value?.message)?.parts))
+    );
+  },
+  read,
+};
+
+async function* read(unit: Unit, reading: Reading): ReturnType<TranscriptReader["read"]> {
+  const subagent = /^agent-(.+)\.jsonl$/.exec(basename(unit.path))?.[1];
+  const sessions = new Map<string, Branching>();
+  const hasOriginal = originals(dirname(unit.path), reading);
+  let current: Branching | undefined;
+  for await (const { line, value } of jsonLines(unit.path, reading)) {
+    const uuid = textOf(value.uuid);
+    const sessionId = textOf(value.sessionId);
+    if (uuid === undefined || sessionId === undefined || !TYPES.has(textOf(value.type) ?? "")) {
+      if (uuid !== undefined && sessionId !== undefined)
+        reading.unknown(`record ${textOf(value.type) ?? "without type"}`);
+      else reading.malformed(line, "a record without uuid or sessionId");
+      continue;
+    }
+    const agent =
+      subagent ?? (value.isSidechain === true ? (textOf(value.agentId) ?? "sidechain") : undefined);
+    const nativeId = agent === undefined ? sessionId : `${sessionId}-agent-${agent}`;
+    let session = sessions.get(nativeId);
+    if (session !== current || session === undefined) {
+      const isNew = session === undefined;
+      session ??= branching(nativeId);
+      sessions.set(nativeId, session);
+      current = session;
+      yield { kind: "session", facts: { nativeId, ...(isNew ? firstFacts(value, agent) : {}) } };
+    }
+    if (session.parents.has(uuid)) continue; // a repeated record: the first one counts
+    follow(session, uuid, value);
+    session.gitBranch ??= textOf(value.gitBranch);
+    const fork = recordOf(value.forkedFrom);
+    const from = textOf(fork?.sessionId);
+    if (from !== undefined) {
+      yield { kind: "session", facts: { nativeId, continues: { how: "fork", session: from } } };
+      if (await hasOriginal(from)) continue;
+    }
+    if (value.type === "system") yield* systemEvents(session, value);
+    else
+      for (const message of messagesOf(session, uuid, value, reading)) {
+        session.rows.set(uuid, [...(session.rows.get(uuid) ?? []), message.id ?? ""]);
+        yield { kind: "message", message: { ...message, line } };
+      }
+    // A rewind at the end leaves what comes after its parent, even if nothing was typed since.
+    if (value.type !== "system" || value.subtype === "rewind") session.last = uuid;
+  }
+  for (const session of sessions.values()) {
+    const { nativeId, titles, gitBranch } = session;
+    yield { kind: "session", facts: { nativeId, title: titles.manual ?? titles.auto, gitBranch } };
+    const ids = inactiveRows(session);
+    if (ids.length > 0) yield { kind: "inactive", ids };
+  }
+}
+
+/** Whether the session that a copied record came from is there, as a file beside this one or imported before. */
+function originals(folder: string, reading: Reading): (sessionId: string) => Promise<boolean> {
+  const known = new Map<string, Promise<boolean>>();
+  const look = async (id: string): Promise<boolean> =>
+    (await reading.messageIdsOf(id)).size > 0 ||
+    // Any error means that the original cannot be read, and then the copy is the only one.
+    (await access(join(folder, `${basename(id)}.jsonl`)).then(
+      () => true,
+      () => false,
+    ));
+  return (id) => {
+    const found = known.get(id) ?? look(id);
+    known.set(id, found);
+    return found;
+  };
+}
+
+function branching(nativeId: string): Branching {
+  return {
+    nativeId,
+    parents: new Map(),
+    rows: new Map(),
+    callers: new Map(),
+    answers: new Map(),
+    toolNames: new Map(),
+    roots: 0,
+    last: undefined,
+    gitBranch: undefined,
+    titles: {},
+  };
+}
+
+function firstFacts(value: Json, agent: string | undefined): Omit<SessionFacts, "nativeId"> {
+  return {
+    cwd: textOf(value.cwd),
+    cliVersion: textOf(value.version),
+    ...(agent === undefined ? {} : { visibility: "subagent", parent: textOf(value.sessionId) }),
+  };
+}
+
+function follow(session: Branching, uuid: string, value: Json): void {
+  const parent = textOf(value.parentUuid);
+  const isRoot = parent === undefined || parent === uuid || !session.parents.has(parent);
+  // After `/rewind` to the first prompt the conversation begins anew without a parent.
+  if (isRoot && value.subtype !== "rewind") session.roots += 1;
+  session.parents.set(uuid, parent === uuid ? undefined : parent);
+}
+
+function* systemEvents(session: Branching, value: Json): Generator<TranscriptEvent> {
+  const payload = recordOf(value.systemPayload);
+  const title = textOf(payload?.customTitle);
+  if (value.subtype === "custom_title" && title !== undefined)
+    session.titles[payload?.titleSource === "auto" ? "auto" : "manual"] = title;
+  const parent = textOf(payload?.parentSessionId);
+  if (value.subtype === "parent_session" && parent !== undefined)
+    yield { kind: "session", facts: { nativeId: session.nativeId, visibility: "subagent", parent } };
+}
+
+function* messagesOf(
+  session: Branching,
+  uuid: string,
+  value: Json,
+  reading: Reading,
+): Generator<TranscriptMessage> {
+  const at = timeOf(value.timestamp);
+  const content = listOf(recordOf(value.message)?.parts);
+  if (value.type === "user") {
+    const subtype = textOf(value.subtype) ?? "";
+    if (!TYPED.has(subtype)) {
+      if (!NOT_TYPED.has(subtype)) reading.unknown(`user ${subtype}`);
+      return;
+    }
+    const typed = content.filter(
+      (part) => !textOf(recordOf(part)?.text)?.trimStart().startsWith(HOOK_CONTEXT),
+    );
+    const text = textOf(recordOf(value.systemPayload)?.displayText) ?? partsOf(typed, reading.unknown).text;
+    if (text.trim() !== "") yield { id: uuid, role: "user", text, at };
+    return;
+  }
+  const parts = partsOf(content, reading.unknown);
+  if (value.type === "assistant") {
+    for (const call of parts.toolCalls) {
+      session.callers.set(call.id, uuid);
+      session.toolNames.set(call.id, call.name);
+    }
+    const reasoning = reading.options.includeReasoning ? parts.reasoning : undefined;
+    if (parts.text.trim() === "" && parts.toolCalls.length === 0 && reasoning === undefined) return;
+    yield {
+      id: uuid,
+      role: "assistant",
+      text: parts.text,
+      at,
+      ...(parts.toolCalls.length > 0 ? { toolCalls: parts.toolCalls } : {}),
+      reasoning,
+      model: textOf(value.model),
+      usage: usageOf(recordOf(value.usageMetadata)),
+    };
+    return;
+  }
+  for (const { callId, name, text } of parts.toolResults) {
+    session.answers.set(uuid, callId);
+    yield {
+      id: `${uuid}:${callId}`,
+      role: "tool",
+      text,
+      at,
+      toolCallId: callId,
+      toolName: name ?? session.toolNames.get(callId),
+    };
+  }
+}
+
+function usageOf(usage: Json | undefined): Usage | undefined {
+  return (
+    usage && {
+      inputTokens: numberOf(usage.promptTokenCount),
+      outputTokens: numberOf(usage.candidatesTokenCount),
+      cacheReadTokens: numberOf(usage.cachedContentTokenCount),
+      reasoningTokens: numberOf(usage.thoughtsTokenCount),
+    }
+  );
+}
+
+/**
+ * Rows that do not lead to the last message. The result of an active call is active, because the results of parallel calls look like
+ * branches. With two beginnings nothing can be said, so everything stays active.
+ */
+function inactiveRows({ parents, rows, callers, answers, roots, last }: Branching): string[] {
+  if (last === undefined || roots > 1) return [];
+  const active = pathTo(last, parents);
+  const isActive = (uuid: string): boolean =>
+    active.has(uuid) || active.has(callers.get(answers.get(uuid) ?? "") ?? "");
+  return [...rows].flatMap(([uuid, ids]) => (isActive(uuid) ? [] : ids));
+}

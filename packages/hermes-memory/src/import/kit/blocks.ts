@@ -1,0 +1,57 @@
+// Content in the shape of Anthropic's API: text, or a list of typed blocks. Many agents store it.
+import type { ToolCall } from "../reader.ts";
+import { type Json, joined, jsonText, listOf, recordOf, textOf } from "./values.ts";
+
+export type Blocks = {
+  readonly text: string;
+  readonly reasoning: string | undefined;
+  readonly toolCalls: readonly ToolCall[];
+  readonly toolResults: readonly ToolResult[];
+};
+type ToolResult = { readonly callId: string; readonly text: string; readonly isError: boolean };
+
+/** `unknown` is told the type of every block that has no place here. */
+export function blocksOf(content: unknown, unknown: (type: string) => void): Blocks {
+  if (typeof content === "string")
+    return { text: content, reasoning: undefined, toolCalls: [], toolResults: [] };
+  const texts: string[] = [];
+  const thoughts: string[] = [];
+  const toolCalls: ToolCall[] = [];
+  const toolResults: ToolResult[] = [];
+  for (const item of listOf(content)) {
+    const block = typeof item === "string" ? { type: "text", text: item } : recordOf(item);
+    if (block === undefined) continue;
+    const type = textOf(block.type) ?? "";
+    if (TEXT_TYPES.has(type)) texts.push(textOf(block.text) ?? "");
+    else if (type === "thinking" || type === "reasoning")
+      thoughts.push(textOf(block.thinking) ?? textOf(block.text) ?? "");
+    else if (type === "tool_use" || type === "server_tool_use")
+      toolCalls.push({
+        id: textOf(block.id) ?? "",
+        name: textOf(block.name) ?? "unknown",
+        arguments: jsonText(block.input),
+      });
+    else if (type === "tool_result")
+      toolResults.push({
+        callId: textOf(block.tool_use_id) ?? "",
+        text: blocksOf(block.content, unknown).text,
+        isError: block.is_error === true,
+      });
+    else if (attachment(type, block) !== undefined) texts.push(attachment(type, block) ?? "");
+    else if (!SILENT_TYPES.has(type)) unknown(`block ${type || "without type"}`);
+  }
+  const reasoning = joined(thoughts);
+  return { text: joined(texts), reasoning: reasoning === "" ? undefined : reasoning, toolCalls, toolResults };
+}
+
+const TEXT_TYPES: ReadonlySet<string> = new Set(["text", "input_text", "output_text"]);
+/** Known, and nothing to keep. */
+const SILENT_TYPES: ReadonlySet<string> = new Set(["redacted_thinking", "tool_reference"]);
+
+/** What stands in the text for an image or a file, whose data is never kept. */
+export function attachment(type: string, block: Json): string | undefined {
+  if (/^(?:input_|local_)?image(?:_url|_file)?$/.test(type)) return "[image]";
+  if (!/^(?:input_|local_)?(?:document|file|audio|video)$/.test(type)) return undefined;
+  const name = textOf(block.title) ?? textOf(block.filename) ?? textOf(block.name);
+  return name === undefined ? `[${type.replace(/^(?:input_|local_)/, "")}]` : `[file: ${name}]`;
+}

@@ -1,0 +1,38 @@
+// Products that name a folder after a project's path, with every character other than letters and digits replaced by `-`.
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+
+/**
+ * The folder below `base` whose encoded path is `name`. Undefined if none exists, or more than one: `a-b` may stand for `a/b` and for
+ * `a-b`.
+ */
+export async function folderEncodedAs(
+  name: string,
+  { base = "/", encoded = withDashes }: { base?: string; encoded?: (folder: string) => string } = {},
+): Promise<string | undefined> {
+  const found: string[] = [];
+  await search(base, name.replace(/^-/, ""));
+  return found.length === 1 ? found[0] : undefined;
+
+  async function search(folder: string, rest: string): Promise<void> {
+    for (const one of await foldersIn(folder)) {
+      if (found.length > 1) return;
+      const part = encoded(one);
+      if (part === rest) found.push(join(folder, one));
+      else if (rest.startsWith(`${part}-`)) await search(join(folder, one), rest.slice(part.length + 1));
+    }
+  }
+}
+
+function withDashes(folder: string): string {
+  return folder.replaceAll(/[^A-Za-z0-9]/g, "-");
+}
+
+async function foldersIn(folder: string): Promise<string[]> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  } catch {
+    return []; // what cannot be listed cannot be told apart from what is not there
+  }
+}

@@ -1,0 +1,195 @@
+// Exports that a user downloads: a ZIP archive, its unpacked folder, or one of its JSON files.
+import { open } from "node:fs/promises";
+import { basename, join, relative, sep } from "node:path";
+import { constants, inflateRawSync } from "node:zlib";
+import { describeCause } from "@hermes-memory/core/internal/lib";
+import type { Reading, Sample, Unit, Walking } from "../reader.ts";
+import { fileChunks } from "./chunks.ts";
+import { type JsonItem, jsonArrayItems, parsedWhole } from "./json-array.ts";
+import { filesBelow } from "./walk.ts";
+import { openZip } from "./zip.ts";
+
+const HEAD_BYTES = 64 * 1024;
+
+export type ExportFormat = {
+  /** Whether a file of the export, named with `/` between folders, holds conversations. */
+  readonly isMember: (name: string) => boolean;
+  /** Whether this beginning of a member's text is in the format. Other products use the same file names. */
+  readonly looksRight: (head: string) => boolean;
+};
+
+/** Archives and members below a folder, each a unit of its own. A file that the user named is taken as it is. */
+export async function* exportUnits(
+  root: string,
+  walking: Walking,
+  { isMember, looksRight }: ExportFormat,
+): AsyncGenerator<Unit> {
+  const file = (path: string): boolean => path === root || isArchiveName(path) || isMember(basename(path));
+  for await (const path of filesBelow(root, { file }, walking))
+    if (path === root || looksRight(await headOf(path, isMember, walking))) yield { path };
+}
+
+/** The text at the beginning of the first member. */
+async function headOf(path: string, isMember: ExportFormat["isMember"], walking: Walking): Promise<string> {
+  try {
+    await using files = await openExport(path, { signal: walking.signal, advanced: () => {} });
+    const name = files.names.find(isMember);
+    if (name === undefined) return "";
+    await using beginning = await withHead(files.chunks(name));
+    return beginning.head;
+  } catch (cause) {
+    walking.signal.throwIfAborted();
+    walking.unreadable(path, describeCause(cause));
+    return "";
+  }
+}
+
+export type ExportFiles = AsyncDisposable & {
+  /** With `/` between folders. For a single file its name. */
+  readonly names: readonly string[];
+  readonly chunks: (name: string) => AsyncIterable<Uint8Array>;
+  /** For the origin of a message; undefined where the unit is the file itself. */
+  readonly pathOf: (name: string) => string | undefined;
+};
+
+type Told = Pick<Reading, "signal" | "advanced">;
+
+export async function openExport(path: string, told: Told): Promise<ExportFiles> {
+  if (!(await isArchive(path)))
+    return {
+      names: [basename(path)],
+      chunks: () => fileChunks(path, told),
+      pathOf: () => undefined,
+      [Symbol.asyncDispose]: async () => {},
+    };
+  const archive = await openZip(path, told);
+  return {
+    names: archive.entries.map(({ name }) => name),
+    chunks: (name) => archive.read(name),
+    pathOf: (name) => `${path}/${name}`,
+    [Symbol.asyncDispose]: () => archive[Symbol.asyncDispose](),
+  };
+}
+
+/** The same for a folder whose files belong together. */
+export async function openExportFolder(folder: string, told: Reading): Promise<ExportFiles> {
+  const names: string[] = [];
+  for await (const path of filesBelow(folder, { file: () => true }, told))
+    names.push(relative(folder, path).split(sep).join("/"));
+  return filesIn(folder, names, told);
+}
+
+/** The same for some files of a folder. */
+export function filesIn(folder: string, names: readonly string[], told: Told): ExportFiles {
+  return {
+    names,
+    chunks: (name) => fileChunks(join(folder, name), told),
+    pathOf: (name) => join(folder, name),
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+export type Conversation = Omit<JsonItem, "index"> & {
+  readonly path: string | undefined;
+  /** Reports a problem of this conversation, with the name of its file. */
+  readonly malformed: (reason: string) => void;
+};
+
+/** The conversations of all members: elements of an array, or the one object that the file is. */
+export async function* conversationsIn(
+  files: ExportFiles,
+  isMember: ExportFormat["isMember"],
+  reading: Reading,
+): AsyncGenerator<Conversation> {
+  const members = files.names.filter(isMember);
+  if (members.length === 0) throw new Error("the export has no file with conversations");
+  for (const name of members) {
+    const path = files.pathOf(name);
+    try {
+      const told = toldOf(name, files, reading);
+      for await (const { line, value } of arrayOrObject(files.chunks(name), told))
+        yield { line, value, path, malformed: (reason) => told.malformed(line, reason) };
+    } catch (cause) {
+      reading.signal.throwIfAborted();
+      if (members.length === 1) throw cause;
+      reading.unreadable(path ?? name, describeCause(cause));
+    }
+  }
+}
+
+/** Where the unit has several files, the line says little without the file. */
+export function toldOf(name: string, { pathOf }: ExportFiles, { signal, malformed }: Reading): ToldOfArray {
+  if (pathOf(name) === undefined) return { signal, malformed };
+  return { signal, malformed: (line, reason) => malformed(line, `${name}: ${reason}`) };
+}
+
+type ToldOfArray = Pick<Reading, "signal" | "malformed">;
+
+async function* arrayOrObject(
+  chunks: AsyncIterable<Uint8Array>,
+  told: ToldOfArray,
+): AsyncGenerator<JsonItem> {
+  await using beginning = await withHead(chunks, 1);
+  const { head, all } = beginning;
+  if (head.startsWith("{")) yield { index: 0, line: 1, value: await parsedWhole(all) };
+  else yield* jsonArrayItems(all, told);
+}
+
+/** The text at the beginning, without white space before it, and the same chunks from their start. */
+export async function withHead(
+  chunks: AsyncIterable<Uint8Array>,
+  characters: number = HEAD_BYTES,
+): Promise<{ head: string; all: AsyncIterable<Uint8Array> } & AsyncDisposable> {
+  const before: Uint8Array[] = [];
+  const iterator = chunks[Symbol.asyncIterator]();
+  const decoder = new TextDecoder();
+  let head = "";
+  while (head.length < characters) {
+    const next = await iterator.next();
+    if (next.done) break;
+    before.push(next.value);
+    head = (head + decoder.decode(next.value.subarray(0, HEAD_BYTES), { stream: true })).trimStart();
+  }
+  async function* all(): AsyncGenerator<Uint8Array> {
+    yield* before;
+    yield* { [Symbol.asyncIterator]: () => iterator };
+  }
+  return { head, all: all(), [Symbol.asyncDispose]: async () => void (await iterator.return?.()) };
+}
+
+/** The beginning of a sample's text; of an archive, of the members that begin in the sample. */
+export function textOfSample({ head }: Sample, isMember: ExportFormat["isMember"]): string {
+  const bytes = Buffer.from(head.buffer, head.byteOffset, head.byteLength);
+  if (bytes.indexOf(LOCAL_MARK) !== 0) return bytes.toString("utf8");
+  let text = "";
+  for (let at = 0; at >= 0 && at + 30 <= bytes.length; at = bytes.indexOf(LOCAL_MARK, at + 4)) {
+    const nameEnd = at + 30 + bytes.readUInt16LE(at + 26);
+    const data = bytes.subarray(nameEnd + bytes.readUInt16LE(at + 28));
+    if (!isMember(bytes.toString("utf8", at + 30, nameEnd))) continue;
+    text += bytes.readUInt16LE(at + 8) === 0 ? data.toString("utf8") : inflatedHead(data);
+  }
+  return text;
+}
+
+const LOCAL_MARK = Buffer.from("PK\x03\x04", "latin1");
+
+function inflatedHead(data: Buffer): string {
+  try {
+    const options = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: 64 * 1024 ** 2 };
+    return inflateRawSync(data, options).toString("utf8");
+  } catch {
+    return ""; // not an archive after all
+  }
+}
+
+export function isArchiveName(path: string): boolean {
+  return path.toLowerCase().endsWith(".zip");
+}
+
+async function isArchive(path: string): Promise<boolean> {
+  await using file = await open(path, "r");
+  const { bytesRead, buffer } = await file.read(Buffer.alloc(4), 0, 4, 0);
+  return bytesRead === 4 && (buffer.equals(LOCAL_MARK) || buffer.equals(EMPTY_ARCHIVE));
+}
+
+const EMPTY_ARCHIVE = Buffer.from("PK\x05\x06", "latin1");

@@ -1,0 +1,105 @@
+// Chats of a messenger: the words of several people, cut into sessions of one day or one thread.
+import type { Reading, ReadOptions, SessionFacts, TranscriptEvent, TranscriptMessage } from "../reader.ts";
+
+export type Chat = {
+  readonly id: string;
+  readonly name: string;
+  /** The whole chat is one thread, so it is one session. */
+  readonly isThread?: boolean;
+};
+
+export type ChatMessage = {
+  readonly id: string;
+  /** Seconds since 1970. */
+  readonly at: number | undefined;
+  /** The export holds only what its owner wrote. */
+  readonly isMine?: true;
+  /** The author's id, and other ways of writing it. */
+  readonly authorIds: readonly string[];
+  readonly author: string;
+  readonly text: string;
+  readonly thread?: string | undefined;
+  readonly line: number;
+  readonly path: string | undefined;
+};
+
+/** Whether the user wants this chat; without a choice, every one. */
+export function isChosen({ id, name }: Chat, { chat }: ReadOptions): boolean {
+  return chat === undefined || chat === id || chat === name;
+}
+
+/** For the report, so that a chat whose name was misspelt does not look like an empty export. */
+export function* leftOut({ id }: Chat): Generator<TranscriptEvent> {
+  yield { kind: "session", facts: { nativeId: id } };
+  yield { kind: "skip", reason: "another chat", keepsStored: true };
+  yield { kind: "end" };
+}
+
+/**
+ * The messages of one chat, which come in the order of their times. All sessions are hidden: most words in them are of other people, who
+ * are named in the text (`Ana: see you`).
+ */
+export async function* chatEvents(
+  chat: Chat,
+  messages: AsyncIterable<ChatMessage>,
+  reading: Reading,
+): AsyncGenerator<TranscriptEvent> {
+  const threads = new Map<string, SessionFacts>();
+  const ended = new Set<string>();
+  let day: SessionFacts | undefined;
+  let current: SessionFacts | undefined;
+  for await (const message of messages) {
+    if (message.at === undefined) {
+      reading.malformed(message.line, "a message without time");
+      continue;
+    }
+    if (message.text.trim() === "") continue;
+    const facts = sessionOf(chat, message, message.at);
+    if (ended.has(facts.nativeId)) {
+      reading.malformed(message.line, "a message out of the order of time");
+      continue;
+    }
+    const isThread = message.thread !== undefined || chat.isThread === true;
+    if (!isThread && day !== undefined && day.nativeId !== facts.nativeId) {
+      ended.add(day.nativeId);
+      yield* ending(day);
+      current = undefined;
+    }
+    if (isThread && !threads.has(facts.nativeId)) threads.set(facts.nativeId, facts);
+    if (!isThread) day = facts;
+    if (current?.nativeId !== facts.nativeId) {
+      current = threads.get(facts.nativeId) ?? facts;
+      yield { kind: "session", facts: current };
+    }
+    yield { kind: "message", message: spoken(message, reading.options) };
+  }
+  for (const facts of [...threads.values(), ...(day === undefined ? [] : [day])]) yield* ending(facts);
+}
+
+function* ending(facts: SessionFacts): Generator<TranscriptEvent> {
+  yield { kind: "session", facts: { nativeId: facts.nativeId } };
+  yield { kind: "end" };
+}
+
+function sessionOf(chat: Chat, { thread, text }: ChatMessage, at: number): SessionFacts {
+  const date = dayOf(at);
+  const title = thread === undefined ? `${chat.name} ${date}` : `${chat.name}: ${text.slice(0, 60)}`;
+  if (chat.isThread === true) return { nativeId: chat.id, title: chat.name, visibility: "hidden" };
+  return { nativeId: `${chat.id}-${thread ?? date}`, title, visibility: "hidden" };
+}
+
+/** The day in UTC, so that an import elsewhere gives the same sessions. A time beyond what dates can hold counts as the first day. */
+function dayOf(at: number): string {
+  const date = new Date(at * 1000);
+  return (Number.isNaN(date.getTime()) ? new Date(0) : date).toISOString().slice(0, 10);
+}
+
+function spoken(message: ChatMessage, { me, assistant }: ReadOptions): TranscriptMessage {
+  const { id, at, isMine, authorIds, author, text, line, path } = message;
+  const shared = { id, at, line, path };
+  const isBy = (who: string | undefined): boolean =>
+    who !== undefined && (authorIds.includes(who) || author === who);
+  if (isMine === true || isBy(me)) return { ...shared, role: "user", text };
+  if (isBy(assistant)) return { ...shared, role: "assistant", text };
+  return { ...shared, role: "user", text: `${author}: ${text}` };
+}

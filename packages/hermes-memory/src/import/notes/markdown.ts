@@ -1,0 +1,118 @@
+// Notes in Markdown: instructions for coding agents (CLAUDE.md, AGENTS.md, GEMINI.md) and memory files (MEMORY.md, USER.md).
+import { basename, join } from "node:path";
+import type { MemoryTarget } from "@hermes-memory/core/internal/curated";
+import { smartEntries } from "../claw/smart-entries.ts";
+import { textOf } from "../kit/values.ts";
+import type { Place } from "../reader.ts";
+import type { FoundNotes, NoteFile, NoteFormat } from "./note-format.ts";
+
+const FENCE = /^\s*(`{3,}|~{3,})/;
+/** A line that only names a file to include, as Claude Code and Gemini CLI write it. */
+const IMPORT_LINE = /^\s*(?:[-*+]\s+)?@(\S+)\s*$/;
+/** A file that is named within a sentence: `see @docs/style.md`. Words with an @ and no path are names of people. */
+const IMPORT_WORD = /(?:^|[\s(])@((?:~|\.{1,2})?\/?[\w./-]*[/.][\w-]+)/g;
+const INLINE_CODE = /`[^`\n]*`/g;
+
+/** Headings such as `# CLAUDE.md` name the file and say nothing about the entry. */
+const FILE_HEADING =
+  /^(?:CLAUDE|AGENTS?|GEMINI|MEMORY|USER|SOUL|TOOLS|IDENTITY)(?:\.(?:local|override))?\.md\b/i;
+
+function instructions(name: string, title: string, files: RegExp, places: NoteFormat["places"]): NoteFormat {
+  return {
+    name,
+    title,
+    places,
+    recognises: (file) => file.kind === "text" && files.test(basename(file.path)),
+    read: async (file) => markdownNotes(file),
+  };
+}
+
+const inHome =
+  (...names: readonly string[]) =>
+  ({ home, cwd }: Place): string[] => [join(home, ...names), join(cwd, names.at(-1) ?? "")];
+
+export const claudeMd = instructions(
+  "claude-md",
+  "CLAUDE.md",
+  /^CLAUDE(?:\.local)?\.md$/i,
+  inHome(".claude", "CLAUDE.md"),
+);
+export const agentsMd = instructions(
+  "agents-md",
+  "AGENTS.md",
+  /^AGENTS?(?:\.override)?\.md$/i,
+  ({ home, env, cwd }) => [
+    join(textOf(env.CODEX_HOME) ?? join(home, ".codex"), "AGENTS.md"),
+    join(cwd, "AGENTS.md"),
+  ],
+);
+export const geminiMd = instructions(
+  "gemini-md",
+  "GEMINI.md",
+  /^GEMINI\.md$/i,
+  inHome(".gemini", "GEMINI.md"),
+);
+
+/** The files of Hermes and OpenClaw have the same names; Hermes separates entries by a line with `§`. */
+export const memoryFiles: NoteFormat = {
+  name: "hermes",
+  title: "memory files of Hermes or OpenClaw",
+  places: () => [],
+  recognises: (file) => file.kind === "text" && /^(?:MEMORY|USER)\.md$/i.test(basename(file.path)),
+  read: async (file) => {
+    const target: MemoryTarget = /^USER\.md$/i.test(basename(file.path)) ? "user" : "memory";
+    const { notes, remarks } = markdownNotes(file);
+    return { notes: notes.map((note) => ({ ...note, target })), remarks };
+  },
+};
+
+/** Last in the list, because every text file could be one. */
+export const markdown = instructions(
+  "markdown",
+  "notes in Markdown or plain text",
+  /\.(?:md|mdc|markdown|txt)$|^\.(?:cursor|cline|windsurf)rules$/i,
+  () => [],
+);
+
+/**
+ * Each bullet and each paragraph becomes an entry, with its headings in front. A code block or table stays in the entry before it. Files
+ * that the text includes are not read, only named.
+ */
+function markdownNotes(file: NoteFile): FoundNotes {
+  if (file.kind !== "text") throw new Error("it is a database, not a text");
+  const { text, imports } = withoutImports(file.text);
+  const name = basename(file.path);
+  return {
+    notes: smartEntries(text, FILE_HEADING).map((entry) => ({ ...entry, place: name })),
+    remarks: imports.map(
+      ({ line, path }) =>
+        `${name}:${line} refers to @${path}, which was not read. Name the file to import it.`,
+    ),
+  };
+}
+
+type Import = { readonly line: number; readonly path: string };
+
+/** Lines that only include a file are taken out. In code, an @ has another meaning. */
+function withoutImports(text: string): { readonly text: string; readonly imports: readonly Import[] } {
+  const imports: Import[] = [];
+  let fence: string | undefined;
+  const lines = text.split("\n").map((line, at) => {
+    const mark = FENCE.exec(line)?.[1];
+    if (mark !== undefined) {
+      if (fence === undefined) fence = mark;
+      else if (mark.startsWith(fence)) fence = undefined;
+      return line;
+    }
+    if (fence !== undefined) return line;
+    const whole = IMPORT_LINE.exec(line)?.[1];
+    if (whole !== undefined) {
+      imports.push({ line: at + 1, path: whole });
+      return "";
+    }
+    for (const [, path = ""] of line.replace(INLINE_CODE, "").matchAll(IMPORT_WORD))
+      imports.push({ line: at + 1, path });
+    return line;
+  });
+  return { text: lines.join("\n"), imports };
+}

@@ -1,0 +1,185 @@
+// The session database of another home or profile (`state.db`): read without a change to it, and copied into this home's.
+import { constants, rmSync, statSync } from "node:fs";
+import { chmod, copyFile, mkdir, open, realpath, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { errnoCode } from "@hermes-memory/core/internal/lib";
+import {
+  type ExportedSession,
+  type ImportOutcome,
+  openSessionStore,
+  type SessionStore,
+} from "@hermes-memory/core/internal/sessions";
+import { howToOpen, looksOf, openSource } from "./kit/sqlite-source.ts";
+
+const NAME = "state.db";
+const RESULTS = "tool-results";
+const SQLITE_HEADER = "SQLite format 3\0";
+
+/** The database that a path means: itself, or the one in that home or profile. Undefined for anything else. */
+export async function stateDatabaseAt(path: string): Promise<string | undefined> {
+  const inside = join(path, NAME);
+  const file = statSync(path).isDirectory() ? inside : path;
+  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined;
+  await using opened = await open(file, "r");
+  const { buffer } = await opened.read(Buffer.alloc(SQLITE_HEADER.length), 0, SQLITE_HEADER.length, 0);
+  return buffer.toString("latin1") === SQLITE_HEADER ? file : undefined;
+}
+
+export type StateImport = {
+  /** Undefined when there is no database here yet, for a dry run. */
+  readonly target: SessionStore | undefined;
+  /** Reads both, and writes nothing. */
+  readonly isDry: boolean;
+  /** Where kept tool results of this home are. */
+  readonly resultsDir: string;
+  /** In seconds. Only sessions that were active at this time or later. */
+  readonly since?: number | undefined;
+  /** Only sessions that began before it. */
+  readonly until?: number | undefined;
+  readonly isWanted?: ((cwd: string | undefined) => boolean) | undefined;
+  readonly limit?: number | undefined;
+  readonly signal: AbortSignal;
+  readonly onProgress?: (done: number, total: number) => void;
+};
+
+export type StateImported = Required<ImportOutcome> & {
+  readonly sessionsRead: number;
+  /** Long tool results, which are files beside the database. */
+  readonly resultsCopied: number;
+  readonly isStopped: boolean;
+  /** Another program wrote to the database meanwhile, so another run may find more. */
+  readonly hasChanged: boolean;
+};
+
+/** Throws an Error with a reason if the file is no session database, or the same as the target. */
+export async function importStateDatabase(path: string, wanted: StateImport): Promise<StateImported> {
+  const { isDry, signal, target } = wanted;
+  await checkTables(path, signal);
+  const opening = await howToOpen(path);
+  const copy = opening.copy === undefined ? undefined : join(opening.copy, basename(path));
+  try {
+    await using source = await openSessionStore({
+      path: copy ?? path,
+      readOnly: true,
+      isUnchanging: opening.unchanged !== undefined,
+    });
+    const results = { from: join(dirname(await realpath(path)), RESULTS), to: wanted.resultsDir };
+    const reading = new StateReading(source, results, wanted);
+    const sessions = reading.sessions();
+    const outcome =
+      isDry || target === undefined
+        ? await compared(sessions, target)
+        : await target.importSessions(sessions, { extend: true, signal });
+    return {
+      extended: NOTHING_EXTENDED,
+      ...outcome,
+      sessionsRead: reading.count,
+      resultsCopied: reading.resultsCopied,
+      isStopped: signal.aborted,
+      hasChanged: opening.unchanged !== undefined && looksOf(path) !== opening.unchanged.looks,
+    };
+  } finally {
+    if (opening.copy !== undefined) rmSync(opening.copy, { recursive: true, force: true });
+  }
+}
+
+const NOTHING_EXTENDED = { sessions: 0, messages: 0, unchanged: 0 };
+
+/** Two names of one file are the same database. */
+export async function isSameFile(path: string, other: string): Promise<boolean> {
+  const [a, b] = await Promise.all(
+    [path, other].map((each) => stat(each, { bigint: true }).catch(() => undefined)),
+  );
+  return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;
+}
+
+async function checkTables(path: string, signal: AbortSignal): Promise<void> {
+  using db = await openSource(path, { signal });
+  if (!db.hasTable("sessions") || !db.hasTable("messages"))
+    throw new Error("it is a SQLite database, but not one with sessions of Hermes");
+}
+
+/** The wanted sessions of the other database, one at a time. */
+class StateReading {
+  count = 0;
+  resultsCopied = 0;
+  readonly #source: SessionStore;
+  readonly #results: { readonly from: string; readonly to: string };
+  readonly #wanted: StateImport;
+
+  constructor(
+    source: SessionStore,
+    results: { readonly from: string; readonly to: string },
+    wanted: StateImport,
+  ) {
+    this.#source = source;
+    this.#results = results;
+    this.#wanted = wanted;
+  }
+
+  async *sessions(): AsyncGenerator<ExportedSession> {
+    const {
+      since,
+      until,
+      isWanted,
+      limit = Number.POSITIVE_INFINITY,
+      signal,
+      onProgress,
+      isDry,
+    } = this.#wanted;
+    const total = await this.#source.sessionCount({ includeArchived: true });
+    let seen = 0;
+    // Inactive messages too: a turn that was taken back is part of the history, and extending compares all of them.
+    for await (const { last_active: lastActive, ...session } of this.#source.exportEach({
+      includeInactive: true,
+    })) {
+      if (signal.aborted || this.count >= limit) return;
+      seen += 1;
+      onProgress?.(seen, total);
+      if (since !== undefined && lastActive < since) continue;
+      if (until !== undefined && session.started_at >= until) continue;
+      if (isWanted !== undefined && !isWanted(session.cwd ?? undefined)) continue;
+      this.count += 1;
+      yield session;
+      if (!isDry) await this.#copyResults(session.id);
+    }
+  }
+
+  async #copyResults(id: string): Promise<void> {
+    const { from, to } = this.#results;
+    for (const { id: resultId } of await this.#source.listKeptResults([id], { includeInactive: true })) {
+      try {
+        await mkdir(to, { recursive: true, mode: 0o700 });
+        const place = join(to, `${resultId}.txt`);
+        await copyFile(join(from, `${resultId}.txt`), place, constants.COPYFILE_EXCL);
+        await chmod(place, 0o600);
+        this.resultsCopied += 1;
+      } catch (cause) {
+        // Copied before, or deleted there. The row says that its text was cut either way.
+        if (errnoCode(cause) !== "EEXIST" && errnoCode(cause) !== "ENOENT") throw cause;
+      }
+    }
+  }
+}
+
+/** What an import would do, by the number of messages. */
+async function compared(
+  sessions: AsyncIterable<ExportedSession>,
+  target: SessionStore | undefined,
+): Promise<ImportOutcome> {
+  let imported = 0;
+  let messages = 0;
+  const extended = { ...NOTHING_EXTENDED };
+  for await (const { id, messages: there } of sessions) {
+    const isKnown = target !== undefined && (await target.getSession(id)) !== null;
+    const more = isKnown ? there.length - (await target.messageCount(id)) : 0;
+    if (!isKnown) {
+      imported += 1;
+      messages += there.length;
+    } else if (more > 0) {
+      extended.sessions += 1;
+      extended.messages += more;
+    } else extended.unchanged += 1;
+  }
+  return { imported, messages, skipped: [], renamed: [], extended };
+}

@@ -1,0 +1,217 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { SETTABLE_CLIENTS } from "../../src/cli/hook/protocols.ts";
+import { type HookLaunch, hookCommand, isOwnHook } from "../../src/cli/mcp/hook-command.ts";
+import { findHookSettings, type HookTarget, removeHooks, setHooks } from "../../src/cli/mcp/hook-settings.ts";
+import { holdsNoHooks, type JsonHooks } from "../../src/cli/mcp/json-hooks.ts";
+import { lineDiff } from "../../src/cli/mcp/line-diff.ts";
+import { setTomlHooks } from "../../src/cli/mcp/toml-hooks.ts";
+
+const LAUNCH: HookLaunch = { node: "/usr/bin/node", script: "/opt/hermes-memory/hermes.js", flags: [] };
+
+function target(name: string): HookTarget {
+  const found = findHookSettings(name);
+  if (!found) throw new Error(`there are no hooks of ${name}`);
+  return found;
+}
+
+function added(name: string, text: string, launch = LAUNCH): string {
+  const outcome = setHooks(text, target(name), launch, "linux");
+  if (!outcome.ok) throw new Error(JSON.stringify(outcome.error));
+  return outcome.value.text;
+}
+
+function removed(name: string, text: string): string | undefined {
+  const outcome = removeHooks(text, target(name));
+  if (!outcome.ok) throw new Error(JSON.stringify(outcome.error));
+  return outcome.value.text;
+}
+
+const FOREIGN = `{
+  // kept by hand
+  "model": "opus",
+  "hooks": {
+    "Stop": [
+      {
+        "hooks": [{ "type": "command", "command": "notify-send done" }]
+      }
+    ],
+    "PreToolUse": [] /* none yet */
+  },
+}
+`;
+
+describe("the hooks in a client's settings", () => {
+  it("are written for Claude Code as its documentation shows them", () => {
+    const settings = JSON.parse(added("claude-code", ""));
+    expect(settings.hooks.SessionStart).toEqual([
+      {
+        matcher: "startup|clear|compact",
+        hooks: [
+          {
+            type: "command",
+            command: "/usr/bin/node /opt/hermes-memory/hermes.js hook claude-code SessionStart",
+            timeout: 10,
+          },
+        ],
+      },
+    ]);
+    expect(Object.keys(settings.hooks)).toEqual(["SessionStart", "Stop", "SessionEnd", "PreCompact"]);
+    expect(settings.hooks.Stop[0]).not.toHaveProperty("matcher");
+  });
+
+  it.each(SETTABLE_CLIENTS)("of %s are added once, and removing them gives back the bytes", (name) => {
+    const isToml = target(name).settings.format === "toml";
+    const before = isToml
+      ? '# mine\nmodel = "k2"\n\n[[hooks]]\nevent = "Stop"\ncommand = "beep"\n'
+      : '{\n  "a": 1\n}\n';
+    const text = added(name, before);
+    expect(text).not.toBe(before);
+    expect(setHooks(text, target(name), LAUNCH, "linux")).toMatchObject({ value: { action: "unchanged" } });
+    // A required member such as `version` stays: the client needs it.
+    expect(removed(name, text)?.replace(/,\n {2}"version": 1/, "")).toBe(before);
+    expect(removeHooks(before, target(name))).toMatchObject({ value: { action: "absent", text: before } });
+  });
+
+  it.each(["codex", "cursor", "copilot-cli", "windsurf", "grok"])(
+    "of %s are a file of their own, which goes with them",
+    (name) => {
+      expect(removed(name, added(name, ""))).toBeUndefined();
+    },
+  );
+
+  it("stand beside those of others, with comments, in their lists", () => {
+    const text = added("gemini-cli", FOREIGN.replace("Stop", "AfterAgent"));
+    expect(text).toContain("// kept by hand");
+    expect(text).toContain("notify-send done");
+    expect(text.match(/hook gemini-cli AfterAgent/g)).toHaveLength(1);
+    expect(removed("gemini-cli", text)).toBe(FOREIGN.replace("Stop", "AfterAgent"));
+    expect(removed("claude-code", added("claude-code", FOREIGN))).toBe(FOREIGN);
+  });
+
+  it("keep CRLF line ends and tabs", () => {
+    const before = '{\r\n\t"theme": "dark"\r\n}\r\n';
+    const text = added("claude-code", before);
+    expect(text.replaceAll("\r\n", "")).not.toContain("\n");
+    expect(text).toContain('\r\n\t\t"Stop"');
+    expect(removed("claude-code", text)).toBe(before);
+  });
+
+  it("get the new path of the program, and keep the time limit that the user chose", () => {
+    const old = added("claude-code", FOREIGN).replaceAll('"timeout": 10', '"timeout": 3');
+    const next = added("claude-code", old, { ...LAUNCH, script: "/usr/lib/hermes-memory/hermes.js" });
+    expect(next).toContain("/usr/lib/hermes-memory/hermes.js hook claude-code Stop");
+    expect(next).not.toContain("/opt/");
+    expect(next.match(/"timeout": 3/g)).toHaveLength(4);
+  });
+
+  it("are found in a group of the user, and only ours leave it", () => {
+    const mixed = JSON.stringify({
+      hooks: {
+        Stop: [
+          {
+            hooks: [
+              { type: "command", command: "beep" },
+              { type: "command", command: "node /x/hermes.js hook claude-code Stop" },
+            ],
+          },
+        ],
+      },
+    });
+    const text = added("claude-code", mixed);
+    expect(text.match(/claude-code Stop/g)).toHaveLength(1);
+    expect(JSON.parse(removed("claude-code", text) ?? "")).toEqual({
+      hooks: { Stop: [{ hooks: [{ type: "command", command: "beep" }] }] },
+    });
+  });
+
+  it.each([
+    ["claude-code", "{", "syntax"],
+    ["claude-code", "[]", "shape"],
+    ["claude-code", '{"hooks": []}', "shape"],
+    ["claude-code", '{"hooks": {"Stop": {}}}', "shape"],
+    ["kimi-cli", "hooks = []\n", "shape"],
+    ["kimi-cli", "a = \n", "syntax"],
+  ])("are not written into a file of %s with another form: %s", (name, text, kind) => {
+    expect(setHooks(text, target(name), LAUNCH, "linux")).toMatchObject({ ok: false, error: { kind } });
+  });
+
+  it("leave every other member of any document as it was", () => {
+    const key = fc.string({ minLength: 1 }).filter((each) => !["hooks", "__proto__"].includes(each));
+    const document = fc.dictionary(key, fc.jsonValue(), { minKeys: 1 });
+    fc.assert(
+      fc.property(document, fc.constantFrom(undefined, 2, "\t"), (value, indent) => {
+        const before = JSON.stringify(value, null, indent);
+        const text = added("claude-code", before);
+        const { hooks: _ours, ...others } = JSON.parse(text);
+        expect(others).toEqual(JSON.parse(before));
+        expect(removed("claude-code", text)).toBe(before);
+      }),
+    );
+  });
+});
+
+describe("the files around hooks", () => {
+  it("count as empty with nothing but members that the client requires", () => {
+    const hooks: JsonHooks = { layout: "flat", top: { version: 1 }, wanted: [], isOwn: () => false };
+    expect(holdsNoHooks('{"version": 1}', hooks)).toBe(true);
+    expect(holdsNoHooks("{}", hooks)).toBe(true);
+    expect(holdsNoHooks('{"version": 1, "hooks": {"stop": []}}', hooks)).toBe(false);
+  });
+
+  it("get TOML tables with event and command only, in place of older ones of ours", () => {
+    const isOwn = (command: unknown): boolean => String(command).startsWith("ours");
+    const before =
+      '[[hooks]]\nevent = "Stop"\ncommand = "ours 1"\n\n[[hooks]]\nevent = "Stop"\ncommand = "beep"\n';
+    const outcome = setTomlHooks(before, [{ event: "Stop", command: "ours 2" }], isOwn);
+    expect(outcome).toMatchObject({ ok: true, value: { action: "updated" } });
+    expect(outcome.ok && outcome.value.text.trim()).toBe(
+      '[[hooks]]\nevent = "Stop"\ncommand = "beep"\n\n[[hooks]]\nevent = "Stop"\ncommand = "ours 2"',
+    );
+  });
+});
+
+describe("the command of a hook", () => {
+  it("is quoted for the shell that runs it", () => {
+    const launch = {
+      node: "C:\\Program Files\\node.exe",
+      script: "D:\\hermes.js",
+      flags: ["--home", "C:\\My home"],
+    };
+    expect(hookCommand(launch, "codex", "Stop", "windows")).toBe(
+      '"C:/Program Files/node.exe" "D:/hermes.js" hook --home "C:/My home" codex Stop',
+    );
+    expect(hookCommand(launch, "codex", "Stop", "powershell")).toMatch(/^& "C:\/Program Files/);
+    const odd = { node: "/usr/bin/node", script: "/it's $HOME/hermes.js", flags: [] };
+    expect(hookCommand(odd, "codex", "Stop", "sh")).toBe(
+      "/usr/bin/node '/it'\\''s $HOME/hermes.js' hook codex Stop",
+    );
+  });
+
+  it("is recognised by its program, client and place of client and event", () => {
+    for (const shell of ["sh", "windows", "powershell"] as const)
+      expect(isOwnHook(hookCommand(LAUNCH, "codex", "Stop", shell), "codex")).toBe(true);
+    const others = [
+      "other hook codex Stop",
+      "/opt/hermes.js hook cursor stop",
+      "hermes mcp",
+      "",
+      undefined,
+      3,
+    ];
+    for (const command of others) expect(isOwnHook(command, "codex")).toBe(false);
+  });
+});
+
+describe("the difference of a dry run", () => {
+  it("has one hunk for each place", () => {
+    const old = ["a", "b", "c", "d", "e", "f", "g", "h"].join("\n");
+    const next = ["a", "x", "c", "d", "e", "f", "g", "h", "i"].join("\n");
+    expect(lineDiff("f", old, next)).toEqual([
+      ...["--- f", "+++ f", "@@ -1,4 +1,4 @@", " a", "-b", "+x", " c", " d"],
+      ...["@@ -7,2 +7,3 @@", " g", " h", "+i"],
+    ]);
+    expect(lineDiff("f", undefined, "a\n")).toEqual(["--- /dev/null", "+++ f", "@@ -0,0 +1,1 @@", "+a"]);
+    expect(lineDiff("f", "a\n", undefined)).toEqual(["--- f", "+++ /dev/null", "@@ -1,1 +0,0 @@", "-a"]);
+  });
+});

@@ -1,0 +1,186 @@
+// How notes become entries: golden vectors of Hermes' own migration, the rows of its rules, and our second parser.
+
+import { parseEntries } from "@hermes-memory/core/internal/curated";
+import { describe, expect, it } from "vitest";
+import { readVectors } from "../../../../core/test/golden/vectors.ts";
+import { parseJson5 } from "../../../src/import/claw/json5.ts";
+import { markdownEntries, mergeEntries, rebranded } from "../../../src/import/claw/markdown-entries.ts";
+import { smartEntries } from "../../../src/import/claw/smart-entries.ts";
+
+type Vector =
+  | {
+      readonly kind: "extract";
+      readonly id: string;
+      readonly markdown: string;
+      readonly entries: readonly string[];
+      readonly rebranded: readonly string[] | null;
+    }
+  | { readonly kind: "rebrand"; readonly id: string; readonly text: string; readonly output: string }
+  | {
+      readonly kind: "merge";
+      readonly id: string;
+      readonly existing: readonly string[];
+      readonly incoming: readonly string[];
+      readonly limit: number;
+      readonly merged: readonly string[];
+      readonly stats: { readonly duplicates: number };
+      readonly overflowed: readonly string[];
+      readonly final_chars: number;
+    }
+  | {
+      readonly kind: "existing" | "run";
+      readonly id: string;
+      readonly file: string;
+      readonly entries: readonly string[];
+    };
+
+const vectors = readVectors<Vector>("openclaw-entries.jsonl") ?? [];
+
+describe.skipIf(vectors.length === 0)("golden vectors of OpenClaw entries", () => {
+  it.each(vectors.flatMap((each) => (each.kind === "extract" ? [each] : [])))(
+    "$id: entries of a text",
+    (vector) => {
+      const entries = markdownEntries(vector.markdown);
+      expect(entries).toEqual(vector.entries);
+      expect(entries.map(rebranded)).toEqual(vector.rebranded ?? vector.entries);
+    },
+  );
+
+  it.each(vectors.flatMap((each) => (each.kind === "rebrand" ? [each] : [])))(
+    "$id: renaming",
+    ({ text, output }) => {
+      expect(rebranded(text)).toBe(output);
+    },
+  );
+
+  it.each(vectors.flatMap((each) => (each.kind === "merge" ? [each] : [])))("$id: merging", (vector) => {
+    const incoming = vector.incoming.map((text) => ({ text }));
+    const merge = mergeEntries(vector.existing, incoming, vector.limit);
+    expect([...vector.existing, ...merge.added]).toEqual(vector.merged);
+    expect(merge).toMatchObject({
+      overflowed: vector.overflowed,
+      duplicates: vector.stats.duplicates,
+      finalChars: vector.final_chars,
+    });
+  });
+
+  it("reads an existing file as the memory store does, also without a delimiter", () => {
+    const files = vectors.flatMap((each) => (each.kind === "existing" ? [each] : []));
+    expect(parseEntries(files[0]?.file ?? "")).toEqual(files[0]?.entries);
+    // The second one is a weak spot of the reference: it parses a curated entry as Markdown.
+    expect(parseEntries(files[1]?.file ?? "")).toEqual(["# Notes\n- one\ntwo"]);
+  });
+});
+
+describe("entries by the rules of Hermes", () => {
+  const rows: readonly (readonly [string, readonly string[]])[] = [
+    [
+      "# MEMORY.md\n\n## Work\n- ships on Fridays\n### Repo\n- monorepo\n",
+      ["Work: ships on Fridays", "Work > Repo: monorepo"],
+    ],
+    ["# A\n### C\n- x\n### D\n- y\n", ["A > C: x", "A > C > D: y"]],
+    ["### C\n- x\n## B\n- y\n# A\n- z\n", ["C: x", "C > B: y", "A: z"]],
+    ["- a\n  continued\n- b\n", ["a", "continued", "b"]],
+    ["1. one\n2) two\n10. ten\n", ["one", "2) two", "ten"]],
+    ["intro\n```\n- x\n# y\n```\nafter\n", ["intro", "after"]],
+    ["- a\n```\n- b\n- c\n", ["a"]],
+    ["``` x ```\n- a\n- b\n", []],
+    ["~~~\n- inside\n~~~\n", ["~~~", "inside"]],
+    ["p1\n| a |\np2\n", ["p1", "p2"]],
+    ["- a\n- a\n- a  b\n- a b\n", ["a", "a  b"]],
+    ["# X\n- a\n# Y\n- a\n", ["X: a", "Y: a"]],
+    ["---\ntitle: x\n---\n\n- a\n", ["--- title: x ---", "a"]],
+    ["-\n- \n* \n- a\n", ["- - *", "a"]],
+    ["## Prefs:\n- dark mode\n", ["Prefs:: dark mode"]],
+    ["## Title ##\n- a\n", ["Title ##: a"]],
+    ["#Title\n- a\n", ["#Title", "a"]],
+    ["# my memory.md notes\n- a\n", ["a"]],
+    ["# MyMEMORY.md\n- a\n", ["MyMEMORY.md: a"]],
+    ["2024. A year\n3.14 is pi\n", ["A year", "3.14 is pi"]],
+    ["\ufeff# H\n- a\n", ["\ufeff# H", "a"]],
+    ["- a\u2028- b\u0085- c\x1c- d\n", ["a", "b", "c", "d"]],
+    ["٣. drei\n", ["drei"]],
+  ];
+  it.each(rows)("%j", (markdown, entries) => {
+    expect(markdownEntries(markdown)).toEqual(entries);
+  });
+
+  it("renames the product, but not in other words, URLs and code", () => {
+    const rename = (text: string): string => rebranded(text);
+    expect(rename("OpenClaw OPENCLAW Open-Claw open claw ~/.openclaw/x")).toBe(
+      "Hermes Hermes Hermes hermes ~/.hermes/x",
+    );
+    const kept =
+      "openclaws open_claw open  claw OPENCLAW_TOKEN clawd `openclaw up` https://docs.openclaw.ai/x";
+    expect(rename(kept)).toBe(kept);
+    expect(rename("www.openclaw.ai, Moltbot's clawdbot.")).toBe("www.hermes.ai, Hermes's hermes.");
+  });
+
+  it("gives the room to entries with a higher priority, and keeps the order of the source", () => {
+    const incoming = [
+      { text: "aaaa", priority: 0 },
+      { text: "bbbb", priority: 2 },
+      { text: "cc", priority: 1 },
+    ];
+    expect(mergeEntries([], incoming, 9)).toMatchObject({
+      added: ["bbbb", "cc"],
+      overflowed: ["aaaa"],
+      finalChars: 9,
+    });
+  });
+});
+
+describe("the smart parser", () => {
+  it("keeps nesting, continuation lines, labels, code and tables", () => {
+    const notes = [
+      "\ufeff---\ntitle: x\n---\n# MEMORY.md\n## Prefs:\n- dark mode\n  and a large font\n  - nested\n+ plus\n1) number\n\n---\n",
+      "**Name:** Bo\n**TZ:** PST\n\nRelease:\n```sh\nnpm run x\n```\n\n| a | b |\n|---|---|\n\n### Deep\n- x\n## Other ##\n- y\n",
+    ].join("");
+    expect(smartEntries(notes).map(({ text }) => text)).toEqual([
+      "Prefs: dark mode and a large font",
+      "Prefs: dark mode > nested",
+      "Prefs: plus",
+      "Prefs: number",
+      "Prefs: **Name:** Bo",
+      "Prefs: **TZ:** PST",
+      "Prefs: Release:\n```sh\nnpm run x\n```",
+      "Prefs: | a | b |\n|---|---|",
+      "Prefs > Deep: x",
+      "Other: y",
+    ]);
+  });
+
+  it("reads importance and drops the marks of OpenClaw; entries with delimiters stay whole", () => {
+    const notes =
+      "- tea <!-- trigger: drink --> <!-- importance: 7 -->\n- clay Source: memory/a.md#L1-L3\n<!-- a\nb -->\n";
+    expect(smartEntries(notes)).toEqual([
+      { text: "tea", priority: 7 },
+      { text: "clay", priority: 0 },
+    ]);
+    expect(smartEntries("one\n- x\n§\ntwo\n").map(({ text }) => text)).toEqual(["one\n- x", "two"]);
+  });
+});
+
+describe("JSON5", () => {
+  it("reads comments, trailing commas, bare keys, single quotes and numbers", () => {
+    const text =
+      "\ufeff// c\n{a: 1, 'b': [1,2,], /* x */ \"c\": 'it\\'s \\u0041\\\n!', d: .5, e: 0x10, f: -Infinity, __proto__: {g: null},}";
+    const value = parseJson5(text);
+    expect(value).toMatchObject({
+      a: 1,
+      b: [1, 2],
+      c: "it's A!",
+      d: 0.5,
+      e: 16,
+      f: Number.NEGATIVE_INFINITY,
+    });
+    expect(Object.keys(value as object)).toContain("__proto__");
+  });
+
+  it.each(["", "{", "{a}", "[1 2]", "'x", '"\\u12"', "{} x", "nil", `${"[".repeat(9000)}`])(
+    "refuses %j with a line",
+    (text) => {
+      expect(() => parseJson5(text)).toThrow(/^line 1: /);
+    },
+  );
+});

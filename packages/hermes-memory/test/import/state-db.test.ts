@@ -1,0 +1,152 @@
+// Sessions of another home, profile or program version come into this home; the other database is only read.
+import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, readdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import {
+  type ExportedSession,
+  openSessionStore,
+  type SessionStore,
+} from "@hermes-memory/core/internal/sessions";
+import { describe, expect, it } from "vitest";
+import { fixtureHome } from "../../../../test/fixtures/fixture-home.ts";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { goldenDirectory, referenceReplay30 } from "../../../core/test/golden/vectors.ts";
+import { runHere } from "../cli/run.ts";
+import { treeOf } from "./tree.ts";
+
+type Json = {
+  databases: {
+    imported: number;
+    messages: number;
+    skipped: unknown[];
+    results_copied: number;
+    extended: object;
+  }[];
+};
+
+async function importInto(
+  home: string,
+  path: string,
+  ...more: string[]
+): Promise<Json["databases"][number] | undefined> {
+  const words = ["sessions", "import", "--from", "hermes", "--path", path, "--json", ...more];
+  const { stdout, stderr, code } = await runHere(words, { home });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return (JSON.parse(stdout) as Json).databases[0];
+}
+
+async function allIn(store: SessionStore): Promise<ExportedSession[]> {
+  const all: ExportedSession[] = [];
+  for await (const session of store.exportEach({ includeInactive: true })) all.push(session);
+  return all.toSorted((a, b) => a.id.localeCompare(b.id));
+}
+
+async function sessionsOf(home: string): Promise<ExportedSession[]> {
+  await using store = await openSessionStore({ path: join(home, "state.db") });
+  return await allIn(store); // before the store is closed
+}
+
+describe("hermes sessions import --from hermes --path HOME", () => {
+  it("takes every session of a home of version 0.1.0, with branches, users, titles and long tool results, and changes nothing there", async () => {
+    const other = fixtureHome();
+    const before = treeOf(other);
+    const home = tempDirectory();
+    expect(await importInto(home, other, "--dry-run")).toMatchObject({ imported: 24, messages: 382 });
+    expect(existsSync(join(home, "state.db"))).toBe(false);
+    expect(await importInto(home, other)).toMatchObject({ imported: 24, messages: 382, results_copied: 3 });
+    expect(treeOf(other)).toEqual(before);
+    expect(existsSync(join(home, "memories", "MEMORY.md"))).toBe(false);
+    expect(readdirSync(join(home, "tool-results"))).toHaveLength(3);
+    const found = await sessionsOf(home);
+    expect(found).toEqual(await sessionsOf(other));
+    expect(await importInto(home, other)).toMatchObject({
+      imported: 0,
+      skipped: [],
+      results_copied: 0,
+      extended: { sessions: 0, messages: 0, unchanged: 24 },
+    });
+    expect(await sessionsOf(home)).toEqual(found);
+  });
+
+  it("adds what is new in a profile, also from a log that no program has open", async () => {
+    const root = tempDirectory();
+    const profile = join(root, "profiles", "work");
+    const home = tempDirectory();
+    await using store = await openSessionStore({ path: join(profile, "state.db") });
+    await store.createSession("a", { source: "cli", userId: "ana" });
+    await store.appendMessage("a", { role: "user", content: "first" });
+    expect(await importInto(home, profile)).toMatchObject({ imported: 1, messages: 1 });
+    await store.appendMessage("a", { role: "assistant", content: "second" });
+    await store.createSession("b", { source: "cli", parentSessionId: "a" });
+    const crashed = tempDirectory();
+    for (const name of ["state.db", "state.db-wal"]) cpSync(join(profile, name), join(crashed, name));
+    const before = treeOf(crashed);
+    expect(await importInto(home, join(crashed, "state.db"))).toMatchObject({
+      imported: 1,
+      extended: { sessions: 1, messages: 1, unchanged: 0 },
+    });
+    expect(treeOf(crashed)).toEqual(before);
+    expect(await sessionsOf(home)).toEqual(await allIn(store));
+  });
+
+  it.for(["sessions-db", "sessions-db-v30"])("reads the databases of Hermes Agent in %s", async (folder) => {
+    const names = existsSync(join(goldenDirectory, folder))
+      ? readdirSync(join(goldenDirectory, folder)).filter((name) => name.endsWith(".db"))
+      : [];
+    for (const name of names) {
+      const place = tempDirectory();
+      cpSync(join(goldenDirectory, folder, name), join(place, name));
+      const before = treeOf(place);
+      const home = tempDirectory();
+      const first = await importInto(home, join(place, name));
+      expect(first?.skipped).toEqual([]);
+      expect(treeOf(place)).toEqual(before);
+      await using source = await openSessionStore({ path: join(place, name), readOnly: true });
+      expect((await allIn(source)).map(texts)).toEqual((await sessionsOf(home)).map(texts));
+      expect(await importInto(home, join(place, name))).toMatchObject({
+        imported: 0,
+        skipped: [],
+        extended: { sessions: 0 },
+      });
+    }
+  });
+
+  it("reads a database that today's Hermes has just made", async ({ skip }) => {
+    const path = join(tempDirectory(), "state.db");
+    const made = spawnSync("python3", [referenceReplay30, "create", path]);
+    if (made.status !== 0) skip("there is no Python with SQLite");
+    const before = treeOf(join(path, ".."));
+    const home = tempDirectory();
+    const first = await importInto(home, path);
+    expect(first?.imported).toBeGreaterThan(0);
+    expect(treeOf(join(path, ".."))).toEqual(before);
+    expect(spawnSync("python3", [referenceReplay30, "replay", path, "--keep"]).status).toBe(0);
+    expect((await importInto(home, path))?.skipped).toEqual([]);
+  });
+
+  it("refuses its own database, other databases, and a mix", async () => {
+    const home = tempDirectory();
+    await (await openSessionStore({ path: join(home, "state.db") })).close();
+    const link = join(tempDirectory(), "state.db");
+    symlinkSync(join(home, "state.db"), link);
+    const failed = (path: string, ...more: string[]) =>
+      runHere(["sessions", "import", "--from", "hermes", "--path", path, ...more], { home });
+    expect((await failed(home)).stderr).toContain("is the session database of this home itself");
+    expect((await failed(link)).stderr).toContain("is the session database of this home itself");
+    const foreign = join(tempDirectory(), "x.db");
+    const db = new DatabaseSync(foreign);
+    db.exec("CREATE TABLE notes (text)");
+    db.close();
+    expect((await failed(foreign)).stderr).toContain("not one with sessions of Hermes");
+    expect(await failed(foreign, "--path", tempDirectory())).toMatchObject({ code: 2 });
+  });
+});
+
+function texts({ id, user_id, messages }: ExportedSession): unknown {
+  return {
+    id,
+    user_id,
+    messages: messages.map(({ role, content, timestamp, active }) => ({ role, content, timestamp, active })),
+  };
+}
