@@ -2,10 +2,20 @@
 // gives the same as one imported whole.
 import { readdir, readFile, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { READERS } from "../../src/import/index.ts";
 import { makeFixtureHome } from "./fixture-home.ts";
 import { contentsOf, importInto, openEmptyStore, temporaryFolder } from "./import-suite.ts";
+
+// Times without a zone, as Aider writes them, are those of the machine.
+const zone = process.env.TZ;
+beforeAll(() => {
+  process.env.TZ = "UTC";
+});
+afterAll(() => {
+  if (zone === undefined) delete process.env.TZ;
+  else process.env.TZ = zone;
+});
 
 describe.each(READERS)("$source", (reader) => {
   let named: string | undefined;

@@ -17,6 +17,16 @@ type Expected = {
   readonly found: unknown;
 };
 
+// Times without a zone, as Aider writes them, are those of the machine.
+const zone = process.env.TZ;
+beforeAll(() => {
+  process.env.TZ = "UTC";
+});
+afterAll(() => {
+  if (zone === undefined) delete process.env.TZ;
+  else process.env.TZ = zone;
+});
+
 describe.each(READERS)("$source", (reader) => {
   const file = join(import.meta.dirname, "fixtures", reader.source, "expected.json");
   let home = "";
