@@ -397,6 +397,79 @@ const compression = section({
   summary_base_url: renamed("auxiliary.compression.base_url", oldText([""])),
 });
 
+const gateway = section({
+  host: ours(
+    text("127.0.0.1", "Address that `hermes serve` binds to; beyond loopback every caller needs a token."),
+  ),
+  port: ours(
+    whole(
+      8642,
+      { min: 0, ceiling: 65_535 },
+      "Port of `hermes serve`; the next free one if it is taken. 0: any.",
+    ),
+  ),
+  mode: ours(
+    choice(
+      ["agent", "proxy"],
+      "agent",
+      "What `/v1` does: run our agent, or add memory to the client's own requests. Claude Code and Codex are always proxied.",
+    ),
+  ),
+  allowed_hosts: ours(
+    list(
+      { of: "host names", example: "host.docker.internal", isOneEnough: true },
+      "Names besides loopback that requests may call this server by (header Host).",
+    ),
+  ),
+  cors_origins: ours(
+    list(
+      { of: "origins", example: "https://chat.example.org", isOneEnough: true },
+      "Web pages of other origins whose scripts may call this server.",
+    ),
+  ),
+  max_body_bytes: ours(whole(33_554_432, { min: 1_024 }, "Largest request, in bytes.")),
+  requests_per_minute: ours(whole(600, { min: 0 }, "Requests of one user per minute; 0 for no limit.")),
+  concurrent_requests: ours(whole(64, { min: 1 }, "Requests of one user that run at the same time.")),
+  max_live_agents: ours(
+    whole(128, { min: 1 }, "Agents kept in memory; the least recently used one is closed."),
+  ),
+  idle_agent_seconds: ours(whole(3_600, { min: 1 }, "An agent that is not used for so long is closed.")),
+  recall: ours(flag(true, "Add what memory knows about the user's message to proxied requests.")),
+  recall_trace_days: ours(whole(30, { min: 1 }, "Days for which it is kept what was recalled, and why.")),
+  proxy_tools: ours(
+    choice(
+      ["auto", "on", "off"],
+      "auto",
+      "Offer our tools to the model in proxied requests; `auto`: not for Claude Code and Codex, which have MCP.",
+    ),
+  ),
+  forward_credentials: ours(
+    flag(
+      true,
+      "Send the client's own key to the vendor when this home has none for it (same protocol only).",
+    ),
+  ),
+  jwt_secret: ours(
+    secret("Secret of Open WebUI's signed user headers; `$NAME` reads an environment variable."),
+  ),
+  identity_profiles: ours(
+    anyFields(
+      "Profile of an identity: `open-webui:alice: work`; `*` for all others of a platform: `api:*: shared`.",
+    ),
+  ),
+});
+
+const sessionReset = section({
+  mode: choice(
+    ["both", "idle", "daily", "none"],
+    "both",
+    "When a gateway begins a new session: after a pause, at an hour, both or never.",
+  ),
+  at_hour: whole(4, { min: 0, ceiling: 23 }, "Hour of the daily reset, in `timezone`."),
+  idle_minutes: whole(1_440, { min: 1 }, "Length of the pause, in minutes."),
+  notify: flag(true, "Say in the next reply that a new session began."),
+});
+
 export const KEYS = section({
   memory,
   skills,
@@ -432,6 +505,8 @@ export const KEYS = section({
       interval_seconds: number(300, { above: 0 }, "Seconds between two such lines."),
     }),
   }),
+  gateway,
+  session_reset: sessionReset,
   sessions,
   onboarding: section({
     seen: section({

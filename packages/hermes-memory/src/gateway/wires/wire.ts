@@ -1,0 +1,125 @@
+// A wire is one vendor's HTTP protocol, as seen from its server side: it reads a client's request and writes the reply. Pure. Three of
+// them: chat.ts (OpenAI chat completions), responses.ts (OpenAI responses), messages.ts (Anthropic messages).
+import type { Usage } from "@hermes-memory/agent/internal/models";
+import type { Message } from "@hermes-memory/core/internal/message";
+import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
+import type { GatewayProblem, JsonObject, Problem } from "../types.ts";
+
+export type WireName = "chat" | "responses" | "messages";
+
+/** A client's request in our terms. What the wire says beyond it is in the body, which the proxy forwards. */
+export type WireRequest = {
+  readonly wire: WireName;
+  readonly model: string;
+  readonly isStream: boolean;
+  /** The client's instructions, joined; "" for none. */
+  readonly system: string;
+  /** Without instructions. Reasoning, signatures and cache markers are kept in `vendor`. */
+  readonly messages: readonly Message[];
+  readonly tools: readonly ToolDefinition[];
+  /** `required` and a named tool are honoured by the proxy on the same wire; elsewhere they are in `unsupported`. */
+  readonly toolChoice: "auto" | "none" | "required" | { readonly name: string };
+  readonly maxOutputTokens: number | undefined;
+  readonly temperature: number | undefined;
+  /** Chat: the usage chunk is sent only when asked for. */
+  readonly includeUsage: boolean;
+  /** Ids that the body carries, for identity.ts. */
+  readonly ids: {
+    readonly user?: string;
+    readonly conversation?: string;
+    readonly previousResponseId?: string;
+    readonly litellmSessionId?: string;
+    readonly promptCacheKey?: string;
+    /** Anthropic's `metadata.user_id`. */
+    readonly metadataUserId?: string;
+  };
+  /**
+   * Fields that this request uses and that would be lost when it is not forwarded on the same wire: `response_format`, `n`,
+   * `mcp_servers`, server tools, `logprobs`, audio parts, ... By name, for the refusal.
+   */
+  readonly unsupported: readonly string[];
+};
+
+/** Why a reply ended. */
+export type Finish = "stop" | "length" | "tool_calls" | "content_filter" | "interrupted";
+
+/** A reply as it comes, from the agent, from a model on another wire, or read off the same wire. */
+export type ReplyEvent =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "reasoning"; readonly text: string }
+  /** A call of a tool of the client; arguments are JSON text. */
+  | { readonly type: "tool-call"; readonly id: string; readonly name: string; readonly arguments: string }
+  /** Keeps the connection open while nothing else is sent. */
+  | { readonly type: "ping" }
+  | {
+      readonly type: "end";
+      readonly finish: Finish;
+      readonly usage: Usage | undefined;
+      readonly metadata: ReplyMetadata;
+    }
+  /** After it nothing follows. */
+  | { readonly type: "problem"; readonly problem: GatewayProblem };
+
+/** What the gateway says about a reply: in headers, in the field `hermes` of the body, and in the last event of a stream. */
+export type ReplyMetadata = {
+  readonly sessionId: string;
+  /** For people: a compaction, a full memory, a message that was not stored. */
+  readonly notices: readonly string[];
+  /** The session before a compaction that took place in this turn. */
+  readonly compactedFrom?: string;
+};
+
+/** A whole reply. */
+export type Reply = {
+  /** `chatcmpl-...`, `resp_...`, `msg_...`. */
+  readonly id: string;
+  readonly model: string;
+  readonly createdAtSeconds: number;
+  readonly text: string;
+  readonly reasoning: string;
+  readonly toolCalls: readonly { readonly id: string; readonly name: string; readonly arguments: string }[];
+  readonly finish: Finish;
+  readonly usage: Usage | undefined;
+  readonly metadata: ReplyMetadata;
+};
+
+/** Writes one reply as server-sent events: each call returns the text to send, which may be "". */
+export interface ReplyWriter {
+  /** What is sent before the first event, with the session id if it is known. */
+  open(): string;
+  write(event: ReplyEvent): string;
+}
+
+/** Reads a reply off the vendor's own bytes, without changing them: for storing what the proxy relays. */
+export interface ReplyReader {
+  /** A piece of the body, in order. */
+  push(bytes: Uint8Array): void;
+  /** True once the bytes that end the reply for a client have been pushed: they are held back until the reply is stored. */
+  readonly isEnding: boolean;
+  /** The reply so far. Undefined: nothing that a conversation would keep, or the body is an error. */
+  end():
+    | {
+        readonly message: Message;
+        readonly finish: Finish;
+        readonly usage: Usage | undefined;
+        readonly responseId: string | undefined;
+        readonly model: string | undefined;
+      }
+    | undefined;
+}
+
+export interface Wire {
+  readonly name: WireName;
+  /** Strict about what we need, lenient about everything else. */
+  parse(body: JsonObject): Problem<WireRequest>;
+  /** A new id of a reply, in the vendor's form. */
+  newReplyId(): string;
+  /** The JSON body of a whole reply. */
+  render(reply: Reply, request: WireRequest): JsonObject;
+  /** `id`, `model` and `createdAtSeconds` as in `Reply`. */
+  writer(start: Pick<Reply, "id" | "model" | "createdAtSeconds">, request: WireRequest): ReplyWriter;
+  /** For an answer of a server of this vendor; `isStream` by its content type. */
+  reader(isStream: boolean): ReplyReader;
+  /** The vendor's error body. */
+  renderProblem(problem: GatewayProblem): JsonObject;
+}
