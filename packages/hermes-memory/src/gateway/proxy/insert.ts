@@ -32,6 +32,8 @@ export type Insertions = {
   readonly appended: readonly string[];
   /** The response that the hidden rounds of the last one have led to. */
   readonly previousResponseId?: string | undefined;
+  /** The model's name, if the client asked for it under another one. */
+  readonly model?: string | undefined;
 };
 
 export const NOTHING: Insertions = { block: "", recalls: [], tools: [], rounds: [], appended: [] };
@@ -61,7 +63,7 @@ export function insert(
 ): string {
   const root = rootOf(text);
   const list = memberOf(text, root, wire === "responses" ? "input" : "messages");
-  const { block, tools, previousResponseId } = insertions;
+  const { block, tools, previousResponseId, model } = insertions;
   const isMessage = isBlockMessage && wire === "responses" && list !== undefined;
   const inFront = block !== "" && isMessage ? [developerMessage(block)] : [];
   const edits: Edit[] = [];
@@ -71,6 +73,11 @@ export function insert(
   const previous = memberOf(text, root, "previous_response_id");
   if (previousResponseId !== undefined && previous !== undefined)
     edits.push({ ...previous, text: JSON.stringify(previousResponseId) });
+  if (model !== undefined) {
+    const name = memberOf(text, root, "model");
+    const written = JSON.stringify(model);
+    edits.push(name === undefined ? addMember(text, root, "model", written) : { ...name, text: written });
+  }
   return applyEdits(text, edits);
 }
 
