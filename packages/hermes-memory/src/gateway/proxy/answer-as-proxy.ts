@@ -19,7 +19,7 @@ import {
   resultMessages,
 } from "./hidden-tools.ts";
 import { type Insertions, insert, NOTHING } from "./insert.ts";
-import { offeredTools, type OwnTools, runCalls } from "./own-tools.ts";
+import { type OwnTools, offeredTools, runCalls } from "./own-tools.ts";
 import { translate } from "./translate.ts";
 import { openTurnMemory, type ToldReply, type TurnMemory } from "./turn-memory.ts";
 import {
@@ -84,7 +84,10 @@ async function answerAsProxy(proxy: Proxy, turn: ModelTurn): Promise<Response> {
 async function answerAuxiliary(proxy: Proxy, turn: ModelTurn): Promise<Response> {
   const upstream = upstreamOf(turn, await configOf(turn));
   if (upstream.url === undefined)
-    return translate(turn, { model: await proxy.open(upstream.chosen, { log: turn.gateway.log }), memory: undefined });
+    return translate(turn, {
+      model: await proxy.open(upstream.chosen, { log: turn.gateway.log }),
+      memory: undefined,
+    });
   return new Forwarding(proxy, turn, { upstream, memory: undefined, tools: undefined }).answer(() => {});
 }
 
@@ -180,8 +183,10 @@ class Forwarding {
     const isStream = /\btext\/event-stream\b/i.test(reply.headers.get("content-type") ?? "");
     const { status } = reply;
     const headers = this.#headers(reply);
-    if (this.#tools === undefined) return new Response(this.#stream(this.#relay(reply, isStream)), { status, headers });
-    if (isStream) return new Response(this.#stream(this.#relayRounds(reply, this.#tools)), { status, headers });
+    if (this.#tools === undefined)
+      return new Response(this.#stream(this.#relay(reply, isStream)), { status, headers });
+    if (isStream)
+      return new Response(this.#stream(this.#relayRounds(reply, this.#tools)), { status, headers });
     return this.#wholeRounds(reply, this.#tools);
   }
 
@@ -197,7 +202,11 @@ class Forwarding {
     const body = insert(wire.name, this.#text, insertions, { isBlockMessage });
     const headers = requestHeaders(this.#turn, this.#upstream);
     const { url = "" } = this.#upstream;
-    return this.#proxy.connections.send(url + (this.#turn.query ?? ""), { headers, body, signal: this.#signal });
+    return this.#proxy.connections.send(url + (this.#turn.query ?? ""), {
+      headers,
+      body,
+      signal: this.#signal,
+    });
   }
 
   #headers(reply: UpstreamReply): Headers {
@@ -322,7 +331,8 @@ class Forwarding {
       const parsed = parseOutsideJson(bytes.toString("utf8"), { maxChars: MOST_REPLY_BYTES });
       const { status } = reply;
       const headers = this.#headers(reply);
-      if (status !== 200 || !parsed.ok || !isRecord(parsed.value)) return new Response(bytes, { status, headers });
+      if (status !== 200 || !parsed.ok || !isRecord(parsed.value))
+        return new Response(bytes, { status, headers });
       merged.whole(parsed.value);
       const round = merged.round();
       const isLast = round.hidden.length === 0 || round.isFailed || count === MOST_ROUNDS;
@@ -332,7 +342,10 @@ class Forwarding {
         if (round.responseId !== undefined) this.#responseIds.push(round.responseId);
         await this.#store(reader.end(), { round, results }, this.#shownText);
         if (count === 1 && round.hidden.length === 0) return new Response(bytes, { status, headers });
-        return new Response(JSON.stringify(merged.merged(isLast && round.hidden.length > 0)), { status, headers });
+        return new Response(JSON.stringify(merged.merged(isLast && round.hidden.length > 0)), {
+          status,
+          headers,
+        });
       }
       this.#keepRound(round, results, reader);
       merged.next();
@@ -369,7 +382,10 @@ class Forwarding {
     const { wire } = this.#turn;
     const isHidden = this.#before.length > 0 || results.length > 0;
     const reply: ToldReply = {
-      hidden: results.length === 0 || last === undefined || round === undefined ? this.#hidden : [...this.#hidden, last, ...toolMessages(round, results)],
+      hidden:
+        results.length === 0 || last === undefined || round === undefined
+          ? this.#hidden
+          : [...this.#hidden, last, ...toolMessages(round, results)],
       last: results.length > 0 ? undefined : last,
       shownText,
       handedBack: round?.handedBack ?? callIds(last),
@@ -381,7 +397,10 @@ class Forwarding {
             results: resultItems(wire.name, results),
           }
         : undefined,
-      responseIds: this.#responseIds.length > 0 || read?.responseId === undefined ? this.#responseIds : [read.responseId],
+      responseIds:
+        this.#responseIds.length > 0 || read?.responseId === undefined
+          ? this.#responseIds
+          : [read.responseId],
     };
     try {
       await this.#memory.storeReply(reply);
@@ -422,14 +441,19 @@ const MOST_REPLY_BYTES = 64 * 1024 * 1024;
 /** Servers send usage after the end, and close the connection. One that does not is not waited for. */
 const AFTER_END_MS = 1_000;
 
-async function* untilEnd(body: AsyncIterable<Uint8Array>, isEnding: () => boolean): AsyncGenerator<Uint8Array, void> {
+async function* untilEnd(
+  body: AsyncIterable<Uint8Array>,
+  isEnding: () => boolean,
+): AsyncGenerator<Uint8Array, void> {
   const chunks = body[Symbol.asyncIterator]();
   try {
     for (;;) {
       const next = chunks.next();
       next.catch(() => {}); // it may lose the race
       const wait = new AbortController();
-      const late = isEnding() ? [sleep(AFTER_END_MS, undefined, { signal: wait.signal }).catch(() => undefined)] : [];
+      const late = isEnding()
+        ? [sleep(AFTER_END_MS, undefined, { signal: wait.signal }).catch(() => undefined)]
+        : [];
       const step = await Promise.race([next, ...late]);
       wait.abort();
       if (step === undefined || step.done) return;
@@ -473,7 +497,8 @@ function relayedAsIs(reply: UpstreamReply, own: Readonly<Record<string, string>>
 /** A later round was refused after the client had been sent the beginning. */
 function errorEvent(wire: WireName, refusal: Buffer): Uint8Array {
   const parsed = parseOutsideJson(refusal.toString("utf8"));
-  const body = parsed.ok && isRecord(parsed.value) ? parsed.value : { error: { message: "The model's server failed." } };
+  const body =
+    parsed.ok && isRecord(parsed.value) ? parsed.value : { error: { message: "The model's server failed." } };
   const error = isRecord(body.error) ? body.error : {};
   const data = wire === "responses" ? { type: "error", code: null, param: null, ...error } : body;
   return Buffer.from(sseEvent(data, wire === "chat" ? undefined : "error"));

@@ -48,7 +48,11 @@ export interface MergedReply {
   merged(isCut: boolean): JsonObject;
 }
 
-export function mergedReply(wire: WireName, isOurs: (name: string) => boolean, keepsNothing: boolean): MergedReply {
+export function mergedReply(
+  wire: WireName,
+  isOurs: (name: string) => boolean,
+  keepsNothing: boolean,
+): MergedReply {
   switch (wire) {
     case "chat":
       return new ChatRounds(isOurs);
@@ -149,7 +153,8 @@ class ChatRounds implements MergedReply {
   #isFirst = true;
   #isFailed = false;
   #texts: string[] = [];
-  #held: { readonly event: SseEvent; readonly data: JsonObject | undefined; readonly isSplit?: boolean }[] = [];
+  #held: { readonly event: SseEvent; readonly data: JsonObject | undefined; readonly isSplit?: boolean }[] =
+    [];
   #usage: unknown;
   #bodies: JsonObject[] = [];
   // The current round
@@ -181,7 +186,8 @@ class ChatRounds implements MergedReply {
     this.#text += text;
     this.#keepReasoning(delta);
     const calls = listIn(delta.tool_calls).flatMap((piece) => this.#callPiece(piece));
-    const isChanged = calls.length !== listIn(delta.tool_calls).length || calls.some(({ isMoved }) => isMoved);
+    const isChanged =
+      calls.length !== listIn(delta.tool_calls).length || calls.some(({ isMoved }) => isMoved);
     const { finish_reason: reason } = choice;
     if (reason != null) {
       const isEmpty = Object.values(delta).every((value) => value === null || value === "");
@@ -208,7 +214,8 @@ class ChatRounds implements MergedReply {
 
   #keepReasoning(delta: JsonObject): void {
     for (const name of ["reasoning_content", "reasoning"])
-      if (typeof delta[name] === "string") this.#reasoning[name] = textOr(this.#reasoning[name]) + delta[name];
+      if (typeof delta[name] === "string")
+        this.#reasoning[name] = textOr(this.#reasoning[name]) + delta[name];
     if (!Array.isArray(delta.reasoning_details)) return;
     const known = Array.isArray(this.#reasoning.reasoning_details) ? this.#reasoning.reasoning_details : [];
     this.#reasoning.reasoning_details = joinDetails(known, listIn(delta.reasoning_details));
@@ -230,7 +237,11 @@ class ChatRounds implements MergedReply {
       if (entry.place === "hidden") return [];
       if (known !== undefined) {
         // Its name came late: everything so far goes out now.
-        const whole = { ...entry.call, index: entry.place, function: { name: entry.name, arguments: entry.arguments } };
+        const whole = {
+          ...entry.call,
+          index: entry.place,
+          function: { name: entry.name, arguments: entry.arguments },
+        };
         return [{ piece: whole, isMoved: true }];
       }
     }
@@ -257,7 +268,14 @@ class ChatRounds implements MergedReply {
     const calls = [...this.#calls.values()].map(({ call, name, arguments: given, place }) => {
       const id = textOr(call.id) || `call_${randomHex(6)}`;
       const item = { ...call, id, type: "function", function: { name, arguments: given } };
-      return { id, name, arguments: given, item: JSON.stringify(item), isHidden: place === "hidden", object: item };
+      return {
+        id,
+        name,
+        arguments: given,
+        item: JSON.stringify(item),
+        isHidden: place === "hidden",
+        object: item,
+      };
     });
     const message = {
       role: "assistant",
@@ -603,10 +621,16 @@ class ResponsesRounds implements MergedReply {
   }
 
   round(): Round {
-    const items = [...this.#items].map(([index, item]) => ({ item, isHidden: this.#places.get(index) === "hidden" }));
-    const calls = items.filter(({ item }) => item.type === "function_call" || item.type === "custom_tool_call");
+    const items = [...this.#items].map(([index, item]) => ({
+      item,
+      isHidden: this.#places.get(index) === "hidden",
+    }));
+    const calls = items.filter(
+      ({ item }) => item.type === "function_call" || item.type === "custom_tool_call",
+    );
     const sent = items.filter(
-      ({ item }) => item.type !== "reasoning" || !this.#keepsNothing || typeof item.encrypted_content === "string",
+      ({ item }) =>
+        item.type !== "reasoning" || !this.#keepsNothing || typeof item.encrypted_content === "string",
     );
     return {
       hidden: calls
@@ -620,7 +644,13 @@ class ResponsesRounds implements MergedReply {
       handedBack: calls.filter(({ isHidden }) => !isHidden).map(({ item }) => textOr(item.call_id)),
       items: sent.map(({ item }) => JSON.stringify(item)),
       shown: sent.filter(({ isHidden }) => !isHidden).map(({ item }) => JSON.stringify(item)),
-      text: items.map(({ item }) => listIn(item.content).map(({ text }) => textOr(text)).join("")).join(""),
+      text: items
+        .map(({ item }) =>
+          listIn(item.content)
+            .map(({ text }) => textOr(text))
+            .join(""),
+        )
+        .join(""),
       responseId: this.#responseId,
       isFailed: this.#isFailed,
     };

@@ -2,7 +2,13 @@
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { describeCause, isRecord, outsideJsonOr } from "@hermes-memory/core/internal/lib";
 import type { Message } from "@hermes-memory/core/internal/message";
-import { definitionOf, errorOutcome, foldName, type Tool, type ToolDefinition } from "@hermes-memory/core/internal/tools";
+import {
+  definitionOf,
+  errorOutcome,
+  foldName,
+  type Tool,
+  type ToolDefinition,
+} from "@hermes-memory/core/internal/tools";
 import type { ModelTurn } from "../types.ts";
 import { isReply, listOf } from "./chain.ts";
 import type { HiddenCall, RoundResult } from "./hidden-tools.ts";
@@ -55,7 +61,8 @@ export async function offeredTools(turn: ModelTurn, config: HermesConfig): Promi
 /** The client wants no calls, or an answer of one form that a call would break. */
 function forbidsTools({ request, body, wire }: ModelTurn): boolean {
   const { n, background, functions } = body;
-  if (request.toolChoice === "none" || isForm(body.response_format) || isForm(body.output_format)) return true;
+  if (request.toolChoice === "none" || isForm(body.response_format) || isForm(body.output_format))
+    return true;
   if (isRecord(body.text) && isForm(body.text.format)) return true;
   if (isRecord(body.output_config) && isForm(body.output_config.format)) return true;
   if ((typeof n === "number" && n > 1) || background === true || functions !== undefined) return true;
@@ -98,4 +105,3 @@ export async function runCalls(
   }
   return results;
 }
-

@@ -130,7 +130,9 @@ async function messagesFor(turn: ModelTurn, memory: TurnMemory | undefined): Pro
   const system = [request.system, block].filter((text) => text !== "").join("\n\n");
   const isRest = identity.session.history === "server" && memory?.sessionId !== undefined;
   // The client sends only what is new. The request has been stored, so that the transcript has all of it.
-  const stored = isRest ? await turn.memory.transcript(chatId, { format: "hermes", limit: Infinity }) : undefined;
+  const stored = isRest
+    ? await turn.memory.transcript(chatId, { format: "hermes", limit: Infinity })
+    : undefined;
   const told = stored === undefined || stored.messages.length === 0 ? request.messages : stored.messages;
   const list = withRecalls(told, listOf(turn.wire.name, turn.body), recalls);
   return system === "" ? list : [newMessage({ role: "system", content: system }), ...list];
@@ -172,11 +174,22 @@ function bareText({ content }: JsonObject): string {
 
 // ---- The reply ----
 
-async function storeReply(memory: TurnMemory | undefined, message: Message | undefined, id: string): Promise<void> {
+async function storeReply(
+  memory: TurnMemory | undefined,
+  message: Message | undefined,
+  id: string,
+): Promise<void> {
   if (memory === undefined) return;
   const shownText = message === undefined ? "" : textOf(message.content);
   const handedBack = message?.role === "assistant" ? message.toolCalls.map((call) => call.id) : [];
-  await memory.storeReply({ hidden: [], last: message, shownText, handedBack, rounds: undefined, responseIds: [id] });
+  await memory.storeReply({
+    hidden: [],
+    last: message,
+    shownText,
+    handedBack,
+    rounds: undefined,
+    responseIds: [id],
+  });
 }
 
 /** The reply, or the failure as a problem. */

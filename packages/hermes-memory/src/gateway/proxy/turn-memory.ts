@@ -1,11 +1,18 @@
 // The memory of one proxied request: opens its chat, stores what the client says, finds what to insert, and stores the reply. Nothing here
 // may break the request: what fails is left out, with a notice for the reply and a line in the log. Only a wrong identity refuses.
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
-import { describeCause, HermesError, isRecord, outsideJsonOr, randomHex } from "@hermes-memory/core/internal/lib";
+import {
+  describeCause,
+  HermesError,
+  isRecord,
+  outsideJsonOr,
+  randomHex,
+} from "@hermes-memory/core/internal/lib";
 import { type Message, newMessage } from "@hermes-memory/core/internal/message";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { type ModelTurn, ProblemError } from "../types.ts";
 import { chainOf, listOf, markOf, questionOf, saidIn, stretchesOf, stretchMark, withReply } from "./chain.ts";
+import { doorOf } from "./door.ts";
 import { type HiddenRounds, type Insertions, NOTHING } from "./insert.ts";
 
 /** What the client was told, and what it was not: everything of one reply. */
@@ -42,7 +49,8 @@ export type TurnMemoryOptions = {
 };
 
 export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions): Promise<TurnMemory> {
-  const { gateway, memory, chatId, request, identity } = turn;
+  const { gateway, chatId, request, identity } = turn;
+  const memory = doorOf(turn.memory);
   const { session } = identity;
   const notices: string[] = [];
 
@@ -175,7 +183,7 @@ async function recallFor(
   const question = questionOf(listOf(wire.name, body));
   if (question === undefined || answered.has(question.index)) return [];
   const { index, text: query } = question;
-  const { text, found, durationMs } = await memory.recall(chatId, query);
+  const { text, found, durationMs } = await doorOf(memory).recall(chatId, query);
   const mark = markOf(chainOf(wire.name, body, { withSystem: false })[index] ?? "");
   const at = gateway.clock.now().getTime() / 1000;
   // Kept before it is sent: what the model has seen once, it has to see at the same place again.

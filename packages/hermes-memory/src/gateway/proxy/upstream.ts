@@ -44,7 +44,14 @@ const VENDORS: Readonly<Record<WireName, string>> = {
 };
 
 /** Names by which clients ask for the configured model. */
-const OUR_NAMES: ReadonlySet<string> = new Set(["", "hermes", "hermes-memory", "hermes-agent", "default", "auto"]);
+const OUR_NAMES: ReadonlySet<string> = new Set([
+  "",
+  "hermes",
+  "hermes-memory",
+  "hermes-agent",
+  "default",
+  "auto",
+]);
 
 type Question = Pick<ModelTurn, "clientCredential"> & {
   readonly wire: WireName;
@@ -61,7 +68,8 @@ export function chooseUpstream(question: Question): Upstream {
   if (own.ok) {
     const upstream = placed(wire, own.value, false);
     const theirs = { ...upstream, chosen: { ...upstream.chosen, apiKey: credentialText(clientCredential) } };
-    const isWanted = own.value.apiKey === "" && clientCredential !== undefined && config.gateway.forwardCredentials;
+    const isWanted =
+      own.value.apiKey === "" && clientCredential !== undefined && config.gateway.forwardCredentials;
     return isWanted && mayHaveClientsKey(question, theirs) ? { ...theirs, isClientsKey: true } : upstream;
   }
   if (own.error.kind === "no_key" && clientCredential !== undefined && config.gateway.forwardCredentials) {
@@ -80,7 +88,10 @@ function credentialText(credential: Question["clientCredential"]): string {
 function placed(wire: WireName, given: ChosenModel, isClientsKey: boolean): Upstream {
   // OpenAI's own server has both of its protocols.
   const isOpenAi =
-    given.provider === "openai" && hostOf(given) === VENDORS.chat && wire !== "messages" && given.apiMode !== "google";
+    given.provider === "openai" &&
+    hostOf(given) === VENDORS.chat &&
+    wire !== "messages" &&
+    given.apiMode !== "google";
   const chosen = isOpenAi ? { ...given, apiMode: MODES[wire] } : given;
   const isSame = chosen.apiMode === MODES[wire];
   return { chosen, url: isSame ? `${apiAddress(chosen)}${PATHS[wire]}` : undefined, isClientsKey };
@@ -105,11 +116,15 @@ export function noModel({ message, hint }: ModelChoiceError): ConstructorParamet
 // ---- Headers ----
 
 /** Of the client: the vendor's own, and those that say which program asks. */
-const PASSED = /^(?:anthropic-.+|openai-.+|x-stainless-.+|user-agent|x-app|originator|x-codex-.+|http-referer|x-title|idempotency-key)$/;
+const PASSED =
+  /^(?:anthropic-.+|openai-.+|x-stainless-.+|user-agent|x-app|originator|x-codex-.+|http-referer|x-title|idempotency-key)$/;
 /** They belong to the client's own key. */
 const OF_THE_KEY = /^(?:openai-organization|openai-project|chatgpt-account-id)$/;
 
-export function requestHeaders(turn: Pick<ModelTurn, "headers" | "clientCredential">, upstream: Upstream): Headers {
+export function requestHeaders(
+  turn: Pick<ModelTurn, "headers" | "clientCredential">,
+  upstream: Upstream,
+): Headers {
   const { chosen, isClientsKey } = upstream;
   const sent = new Headers();
   for (const [name, value] of turn.headers) {
@@ -122,7 +137,10 @@ export function requestHeaders(turn: Pick<ModelTurn, "headers" | "clientCredenti
   if (isClientsKey && turn.clientCredential !== undefined)
     sent.set(turn.clientCredential.header, turn.clientCredential.value);
   else if (chosen.apiKey !== "")
-    sent.set(isAnthropic ? "x-api-key" : "authorization", isAnthropic ? chosen.apiKey : `Bearer ${chosen.apiKey}`);
+    sent.set(
+      isAnthropic ? "x-api-key" : "authorization",
+      isAnthropic ? chosen.apiKey : `Bearer ${chosen.apiKey}`,
+    );
   return sent;
 }
 
