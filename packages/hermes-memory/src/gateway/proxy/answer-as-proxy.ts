@@ -226,6 +226,8 @@ class Forwarding {
   /** Read as fast as the client reads. If it stops, so does the model. */
   #stream(pieces: AsyncGenerator<Uint8Array, void>): ReadableStream<Uint8Array> {
     const stop = this.#stop;
+    // Also when nobody cancels the stream: what came so far is stored.
+    this.#turn.signal.addEventListener("abort", () => void pieces.return().catch(() => {}), { once: true });
     return new ReadableStream(
       {
         async pull(controller) {

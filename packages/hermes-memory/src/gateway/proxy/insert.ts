@@ -15,6 +15,7 @@ import {
   itemsOf,
   kindAt,
   memberOf,
+  membersOf,
   removeItems,
   rootOf,
   type Span,
@@ -62,37 +63,45 @@ export function insert(
   { isBlockMessage = false }: InsertOptions = {},
 ): string {
   const root = rootOf(text);
-  const list = memberOf(text, root, wire === "responses" ? "input" : "messages");
+  const top: TopLevel = {
+    root,
+    members: new Map(membersOf(text, root).map(({ key, value }) => [key, value])), // bodies are long: read once
+  };
+  const list = top.members.get(wire === "responses" ? "input" : "messages");
   const { block, tools, previousResponseId, model } = insertions;
   const isMessage = isBlockMessage && wire === "responses" && list !== undefined;
   const inFront = block !== "" && isMessage ? [developerMessage(block)] : [];
   const edits: Edit[] = [];
   if (list !== undefined) edits.push(...inList(wire, text, list, insertions, inFront));
-  if (block !== "" && !isMessage) edits.push(...intoInstructions(wire, text, root, list, block));
-  if (tools.length > 0) edits.push(...ofTools(wire, text, root, tools));
-  const previous = memberOf(text, root, "previous_response_id");
+  if (block !== "" && !isMessage) edits.push(...intoInstructions(wire, text, top, block));
+  if (tools.length > 0) edits.push(...ofTools(wire, text, top, tools));
+  const previous = top.members.get("previous_response_id");
   if (previousResponseId !== undefined && previous !== undefined)
     edits.push({ ...previous, text: JSON.stringify(previousResponseId) });
   if (model !== undefined) {
-    const name = memberOf(text, root, "model");
+    const name = top.members.get("model");
     const written = JSON.stringify(model);
     edits.push(name === undefined ? addMember(text, root, "model", written) : { ...name, text: written });
   }
   return applyEdits(text, edits);
 }
 
+type TopLevel = { readonly root: Span; readonly members: ReadonlyMap<string, Span> };
+
 // ---- The memory block ----
 
 function intoInstructions(
   wire: WireName,
   text: string,
-  root: Span,
-  list: Span | undefined,
+  { root, members }: TopLevel,
   block: string,
 ): readonly Edit[] {
-  if (wire === "chat") return list === undefined ? [] : intoSystemMessage(text, list, block);
+  if (wire === "chat") {
+    const list = members.get("messages");
+    return list === undefined ? [] : intoSystemMessage(text, list, block);
+  }
   const key = wire === "messages" ? "system" : "instructions";
-  const value = memberOf(text, root, key);
+  const value = members.get(key);
   const whole = wire === "messages" ? `[${textPart(wire, block)}]` : JSON.stringify(block);
   if (value === undefined) return [addMember(text, root, key, whole)];
   switch (kindAt(text, value)) {
@@ -110,8 +119,10 @@ function intoInstructions(
 /** At the end of the last instruction in front of the conversation, or as a message of its own. */
 function intoSystemMessage(text: string, list: Span, block: string): readonly Edit[] {
   const items = itemsOf(text, list);
-  const messages = items.map((item) => valueAt(text, item));
-  const count = messages.findIndex((message) => !isRecord(message) || !isInstruction(message));
+  const count = items.findIndex((item) => {
+    const message = valueAt(text, item);
+    return !isRecord(message) || !isInstruction(message);
+  });
   const last = items[(count < 0 ? items.length : count) - 1];
   const content = last === undefined ? undefined : memberOf(text, last, "content");
   if (content !== undefined && kindAt(text, content) === "string") return [appended(content, block)];
@@ -205,11 +216,11 @@ function intoMessage({ wire, text, items }: ListView, index: number, recall: str
 function ofTools(
   wire: WireName,
   text: string,
-  root: Span,
+  { root, members }: TopLevel,
   tools: readonly ToolDefinition[],
 ): readonly Edit[] {
   const written = tools.map((tool) => JSON.stringify(toolOn(wire, tool)));
-  const value = memberOf(text, root, "tools");
+  const value = members.get("tools");
   if (value === undefined) return [addMember(text, root, "tools", `[${written.join(",")}]`)];
   switch (kindAt(text, value)) {
     case "array":

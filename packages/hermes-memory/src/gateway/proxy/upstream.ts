@@ -2,6 +2,8 @@
 // to the vendor of the client's own protocol, or to the server that config names for it, and nowhere else.
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import type { Readable } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import {
   type ApiMode,
   apiAddress,
@@ -159,7 +161,7 @@ export function responseHeaders(given: Headers): Headers {
 export type UpstreamReply = {
   readonly status: number;
   readonly headers: Headers;
-  readonly body: IncomingMessage;
+  readonly body: Readable;
 };
 
 export type SendOptions = { readonly headers: Headers; readonly body: string; readonly signal: AbortSignal };
@@ -207,7 +209,7 @@ export class UpstreamConnections {
       if (status >= 300 && status < 400) {
         answer.resume();
         reject(redirected(address));
-      } else resolve({ status, headers: headersOf(answer), body: answer });
+      } else resolve({ status, headers: headersOf(answer), body: decompressed(answer) });
     });
     call.once("error", (cause) => {
       if (signal.aborted) reject(signal.reason);
@@ -225,6 +227,21 @@ export class UpstreamConnections {
 }
 
 class UnusedConnection extends Error {}
+
+/** We ask for plain bytes, and some servers compress nevertheless. */
+function decompressed(answer: IncomingMessage): Readable {
+  const decoder = {
+    gzip: createGunzip,
+    "x-gzip": createGunzip,
+    deflate: createInflate,
+    br: createBrotliDecompress,
+  }[answer.headers["content-encoding"]?.trim().toLowerCase() ?? ""];
+  if (decoder === undefined) return answer;
+  const plain = decoder();
+  answer.once("error", (cause) => plain.destroy(cause));
+  plain.once("close", () => answer.destroy());
+  return answer.pipe(plain);
+}
 
 function headersOf(answer: IncomingMessage): Headers {
   const headers = new Headers();
