@@ -144,7 +144,7 @@ export function canonical(value: unknown): unknown {
 
 // ---- Roles ----
 
-export function roleOf({ role, type }: JsonObject): string {
+function roleOf({ role, type }: JsonObject): string {
   if (typeof role === "string") return role;
   return typeof type === "string" && /_output$/.test(type) ? "tool" : "assistant";
 }

@@ -21,8 +21,8 @@ import { messagesWire } from "../../../src/gateway/wires/messages.ts";
 import { responsesWire } from "../../../src/gateway/wires/responses.ts";
 import type { WireName } from "../../../src/gateway/wires/wire.ts";
 
-export const WIRES = { chat: chatWire, messages: messagesWire, responses: responsesWire };
-export const API_MODES = {
+const WIRES = { chat: chatWire, messages: messagesWire, responses: responsesWire };
+const API_MODES = {
   chat: "chat_completions",
   messages: "anthropic_messages",
   responses: "responses",
