@@ -2,6 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import type { MemoryStore } from "@hermes-memory/core/internal/curated";
 import {
@@ -10,6 +11,7 @@ import {
   scanThreats,
   secondGate,
 } from "@hermes-memory/core/internal/security";
+import { jsonOf } from "../kit/values.ts";
 import type { OpenClawSource, Surroundings, Workspace } from "./discover.ts";
 import { type ArchivedFile, type ImportSessions, itemOf, type PlannedItem } from "./operation.ts";
 import type { Selection } from "./options.ts";
@@ -142,7 +144,7 @@ export function archivedCopy(
       const bytes = context.source.files.read(file.path, bound);
       if (!bytes.ok || bytes.value === undefined)
         throw new Error(bytes.ok ? "The file is gone" : bytes.error);
-      return withoutSecrets(context, bytes.value);
+      return withoutSecrets(context, bytes.value, file.name);
     },
   };
 }
@@ -170,16 +172,23 @@ function safeName(name: string): string {
   return name.replace(/[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, "_");
 }
 
-function withoutSecrets({ redactor }: PlanContext, bytes: Buffer): Uint8Array {
+function withoutSecrets({ redactor }: PlanContext, bytes: Buffer, name: string): Uint8Array {
   if (isUtf8(bytes)) {
     const text = bytes.toString("utf8");
-    const masked = redactor.text(maskStoredSecrets(text).text);
+    const masked = redactor.text(maskStoredSecrets(withoutSecretFields(redactor, text, name)).text);
     return masked === text ? bytes : Buffer.from(masked);
   }
   const text = bytes.toString("latin1");
   const hasSecret = redactor.holdsKnownSecret(text) || redactor.text(text) !== text;
   if (hasSecret) return Buffer.from("[This file holds something like a credential and was not copied.]\n");
   return bytes;
+}
+
+/** In JSON, the name of a field says what a pattern cannot know. The text stays as it is where there is none. */
+function withoutSecretFields(redactor: Redactor, text: string, name: string): string {
+  const value = /\.json$/i.test(name) ? jsonOf(text) : undefined;
+  const redacted = redactor.json(value);
+  return isDeepStrictEqual(value, redacted) ? text : `${JSON.stringify(redacted, null, 2)}\n`;
 }
 
 function isArchived({ archives }: PlanContext, name: string, content: Uint8Array): boolean {

@@ -207,6 +207,77 @@ describe("a whole OpenClaw folder", () => {
     }
   });
 
+  it("no credential of a setting or of a JSON file gets into the archive, whatever its name", async () => {
+    const secrets = {
+      personal: "git-access-4471-elm",
+      address: "db-login-5512-oak",
+      argument: "argument-6623-fir",
+      joined: "joined-7734-ash",
+      query: "query-8845-yew",
+      header: "header-9956-box",
+      phrase: "phrase-1067-bay",
+      aes: "cipher-2178-fig",
+      node: "tailnet-3289-hop",
+      nick: "nick-4390-sage",
+      job: "job-5401-rue",
+      list: "list-6512-mint",
+    };
+    const config = {
+      mcp: {
+        servers: {
+          forge: {
+            command: "npx",
+            args: ["forge", "--token", secrets.argument, `--api-key=${secrets.joined}`, "--mode", "fast"],
+            url: `https://forge.example/mcp?key=${secrets.query}&page=2`,
+            env: {
+              FORGE_PAT: secrets.personal,
+              DATABASE: secrets.address,
+              CACHE: "/srv/cache",
+              PORT: "8080",
+            },
+            headers: { "x-team": secrets.header },
+          },
+        },
+      },
+      gateway: { tailscale: { authKey: secrets.node } },
+      channels: {
+        matrix: { passphrase: secrets.phrase },
+        feishu: { encryptKey: secrets.aes },
+        irc: { nickserv: { pass: secrets.nick } },
+      },
+      hooks: { defaultSessionKey: "agent:main:hook-1234", compat: "mode-1234-old" },
+    };
+    const at = placeWith({
+      "openclaw.json": JSON.stringify(config),
+      "cron/jobs.json": JSON.stringify({ jobs: [{ id: 1, webhookSecret: secrets.job }] }),
+      "cron/plain.json": '{"kept" :  1}',
+      "extensions/mail/config.json": JSON.stringify({ accounts: [{ passwords: [secrets.list] }] }),
+      "workspace/TOOLS.md": `The nick is ${secrets.nick}, the forge takes ${secrets.personal}.\n`,
+    });
+    const done = await report(at, ["--yes", "--migrate-secrets"]);
+    const archive = join(done.output_dir ?? "", "archive");
+    const texts = Object.keys(treeOf(archive))
+      .filter((name) => !name.endsWith("/"))
+      .map((name) => readFileSync(join(archive, name), "utf8"))
+      .concat(JSON.stringify(done));
+    for (const [name, secret] of Object.entries(secrets))
+      expect(
+        texts.filter((text) => text.includes(secret)),
+        name,
+      ).toEqual([]);
+    expect(JSON.parse(readFileSync(join(archive, "mcp-servers.json"), "utf8"))).toEqual({
+      forge: {
+        command: "npx",
+        args: ["forge", "--token", "[redacted]", "--api-key=[redacted]", "--mode", "fast"],
+        url: "https://forge.example/mcp?key=[redacted]&page=2",
+        env: { FORGE_PAT: "[redacted]", DATABASE: "[redacted]", CACHE: "/srv/cache", PORT: "8080" },
+        headers: { "x-team": "[redacted]" },
+      },
+    });
+    expect(JSON.parse(readFileSync(join(archive, "hooks-config.json"), "utf8"))).toEqual(config.hooks);
+    expect(readFileSync(join(archive, "cron-store/plain.json"), "utf8")).toBe('{"kept" :  1}');
+  });
+
   it("an imported entry can be undone, and does not come back", async () => {
     const at = place();
     await run(at, ["--yes", "--no-backup"]);
