@@ -5,6 +5,7 @@ import { join, relative } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import type { MemoryStore } from "@hermes-memory/core/internal/curated";
+import { describeCause } from "@hermes-memory/core/internal/lib";
 import {
   maskStoredSecrets,
   SECRET_THREAT_IDS,
@@ -100,7 +101,10 @@ export function unusedFiles(kind: string, files: readonly FoundFile[]): PlannedI
 
 // ---- Archiving ----
 
-/** An item whose files are copied to the archive; `skipped` when an archive has them already. */
+/**
+ * An item whose files are copied to the archive; `skipped` when an archive has them already. Files that cannot be read make it an
+ * `error`, and the others are copied all the same.
+ */
 export function archiveItem(
   context: PlanContext,
   kind: string,
@@ -108,12 +112,22 @@ export function archiveItem(
     files,
     ...where
   }: { readonly source: string; readonly name: string; readonly files: readonly NewArchiveFile[] },
-  told: { readonly reason?: string; readonly details?: Readonly<Record<string, unknown>> } = {},
+  about: { readonly reason?: string; readonly details?: Readonly<Record<string, unknown>> } = {},
 ): PlannedItem {
   const destination = join(context.output, "archive", where.name);
-  const { reason = ARCHIVED_REASON, details = {} } = told;
-  const missing = files.filter(({ name, content }) => !isArchived(context, name, content()));
+  const { reason = ARCHIVED_REASON, details = {} } = about;
+  const unreadable: string[] = [];
+  const missing = files.filter(({ name, content }) => {
+    try {
+      return !isArchived(context, name, content());
+    } catch (cause) {
+      unreadable.push(files.length === 1 ? describeCause(cause) : `${name}: ${describeCause(cause)}`);
+      return false;
+    }
+  });
   const more = { source: where.source, destination, details };
+  const hasFailed = unreadable.length > 0;
+  if (missing.length === 0 && hasFailed) return { item: itemOf(kind, "error", told(unreadable), more) };
   if (missing.length === 0) return { item: itemOf(kind, "skipped", `Already archived. ${reason}`, more) };
   const operation = {
     action: "archive" as const,
@@ -122,7 +136,15 @@ export function archiveItem(
     ),
   };
   const counted = { ...details, files: missing.length };
-  return { item: itemOf(kind, "archived", reason, { ...more, details: counted }), operation };
+  const [status, why] = hasFailed ? (["error", told(unreadable)] as const) : (["archived", reason] as const);
+  return { item: itemOf(kind, status, why, { ...more, details: counted }), operation };
+}
+
+const TOLD_FAILURES = 5;
+
+function told(failures: readonly string[]): string {
+  const rest = failures.length - TOLD_FAILURES;
+  return [...failures.slice(0, TOLD_FAILURES), ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ");
 }
 
 export type NewArchiveFile = {

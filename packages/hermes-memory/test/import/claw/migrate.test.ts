@@ -8,6 +8,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -391,6 +392,20 @@ describe("conflicts and questions", () => {
     expect((await report(at, words)).summary.migrated).toBe(0);
   });
 
+  it("two skills of one name do not take turns with --skill-conflict overwrite", async () => {
+    const skill = (text: string): string => `---\nname: same\ndescription: x\n---\n${text}\n`;
+    const at = placeWith({
+      "workspace/skills/same/SKILL.md": skill("of the workspace"),
+      "skills/same/SKILL.md": skill("shared"),
+    });
+    put(join(at.home, "skills/openclaw-imports/same/SKILL.md"), skill("older"));
+    const words = ["--yes", "--skill-conflict", "overwrite"];
+    expect((await report(at, words)).summary).toMatchObject({ migrated: 3, conflict: 0 });
+    expect((await report(at, words)).summary).toMatchObject({ migrated: 0, conflict: 0 });
+    expect(read(at, "skills/openclaw-imports/same/SKILL.md")).toContain("of the workspace");
+    expect(read(at, "skills/openclaw-imports/same-imported/SKILL.md")).toContain("shared");
+  });
+
   it("treats the seeded SOUL.md as absent", async () => {
     const at = place();
     const { DEFAULT_IDENTITY } = await import("@hermes-memory/core/internal/prompt");
@@ -595,6 +610,37 @@ describe("hostile input", () => {
     expect(ofKind(done, "skill-category").status).toBe("error");
     expect(ofKind(done, "logging-config").status).toBe("archived");
     expect(read(at, "memories/USER.md")).toContain("Ana");
+  });
+
+  it("a document or a skill that cannot be read does not keep the others from the archive", async () => {
+    const at = placeWith({
+      "workspace/IDENTITY.md": "",
+      "workspace/TOOLS.md": "tools\n",
+      "workspace/.learnings/a.md": "learned\n",
+      "workspace/.learnings/huge.bin": "",
+      "workspace/skills/heavy/SKILL.md": "---\nname: heavy\ndescription: x\n---\nText.\n",
+      "workspace/skills/heavy/huge.bin": "",
+    });
+    const tooLarge = 65 * 1024 * 1024;
+    for (const name of ["IDENTITY.md", ".learnings/huge.bin", "skills/heavy/huge.bin"])
+      truncateSync(join(at.source, "workspace", name), tooLarge);
+    const preview = await report(at, ["--dry-run"]);
+    const done = await report(at, ["--yes"], 1);
+    const found = ({ items }: Report) =>
+      items
+        .filter(({ kind }) => kind === "archive" || kind === "skill")
+        .map(({ source, status }) => [source?.slice(at.source.length + 11), status]);
+    expect(found(done)).toEqual([
+      ["skills/heavy", "error"],
+      ["IDENTITY.md", "error"],
+      ["TOOLS.md", "archived"],
+      [".learnings", "error"],
+    ]);
+    expect(found(preview)).toEqual(found(done));
+    expect(done.items.find(({ source }) => source?.endsWith(".learnings"))?.reason).toContain("huge.bin");
+    const archive = join(done.output_dir ?? "", "archive/workspace");
+    expect(readdirSync(archive).sort()).toEqual([".learnings", "TOOLS.md"]);
+    expect(readdirSync(join(archive, ".learnings"))).toEqual(["a.md"]);
   });
 
   it("stops when the snapshot cannot be written", async () => {
