@@ -10,6 +10,7 @@ import {
   DEFAULT_PREPARE,
   dryTarget,
   expanded,
+  hasConflict,
   type ImportSessions,
   importTranscripts,
   type MigrationRequest,
@@ -222,7 +223,8 @@ async function endsWithPreview({
 }: Previewed): Promise<CommandOutcome | undefined> {
   const { flags } = input;
   const { io, isJson } = context;
-  const { conflict, error } = preview.summary;
+  const { error } = preview.summary;
+  const conflict = preview.items.filter(hasConflict).length;
   const isEmpty = plan.items.every(({ operation }) => operation === undefined);
   const only = (notes: readonly string[], exitCode: 0 | 1 | 3): CommandOutcome => ({
     json: preview,

@@ -346,9 +346,13 @@ describe("conflicts and questions", () => {
     const refused = await run(at, ["--yes", "--on-conflict", "refuse", "--migrate-secrets"]);
     expect(refused).toMatchObject({
       code: 3,
-      stderr: expect.stringContaining("Refused: 3 items would conflict"),
+      stderr: expect.stringContaining("Refused: 4 items would conflict"), // one key of provider-keys too
     });
     expect(treeOf(at.userHome)).toEqual(before);
+    const partly = ["--yes", "--migrate-secrets", "--include", "provider-keys"];
+    expect((await run(at, [...partly, "--on-conflict", "refuse"])).code).toBe(3);
+    expect(treeOf(at.userHome)).toEqual(before);
+    expect((await report(at, [...partly, "--dry-run"])).warnings[0]).toContain("--overwrite");
 
     const done = await report(at, ["--yes", "--migrate-secrets"]);
     expect(done.items.filter(({ status }) => status === "conflict").map(({ kind }) => kind)).toEqual([
@@ -378,6 +382,19 @@ describe("conflicts and questions", () => {
       migrated: 0,
       archived: 0,
     });
+  });
+
+  it("names the flag that settles a conflict", async () => {
+    const at = place();
+    put(join(at.home, "skills/openclaw-imports/standup/SKILL.md"), "---\nname: standup\n---\nother\n");
+    const left = await report(at, ["--yes", "--include", "shared-skills", "--skill-conflict", "skip"]);
+    expect(left.next_steps.at(-1)).toBe(
+      "Run the command again with --skill-conflict to settle what conflicts.",
+    );
+    const again = await report(at, ["--yes", "--include", "shared-skills"], 3);
+    expect(again.next_steps).toEqual([
+      "Run the command again with --skill-conflict to settle what conflicts.",
+    ]);
   });
 
   it("gives a skill another name with --skill-conflict rename, once", async () => {
