@@ -5,6 +5,7 @@ import { writeFileAtomic } from "@hermes-memory/core/internal/lib";
 import type { Item, Status } from "./operation.ts";
 import { OPTION_IDS, OPTIONS, PRESETS } from "./options.ts";
 import type { Plan } from "./plan.ts";
+import { recordFolder } from "./runs.ts";
 import type { Redactor } from "./secrets.ts";
 
 /** The field names of `report.json`. */
@@ -154,7 +155,12 @@ export function writeReport(plan: Plan, report: Report): void {
     write("summary.md", summaryText(report));
     write("MIGRATION_NOTES.md", notesText(report));
   }
-  write("report.json", `${JSON.stringify(report, null, 2)}\n`); // last: it says that the run is finished
+  const text = `${JSON.stringify(report, null, 2)}\n`;
+  write("report.json", text); // last: it says that the run is finished
+  const record = recordFolder(plan.request.home, plan.output, new Date(report.timestamp));
+  if (report.state !== "finished" || record === undefined) return;
+  mkdirSync(record, { recursive: true, mode: 0o700 });
+  writeFileAtomic(join(record, "report.json"), text, { mode: 0o600 });
 }
 
 function summaryText(report: Report): string {

@@ -79,6 +79,16 @@ describe("a whole OpenClaw folder", () => {
     expect(treeOf(at.userHome)).toEqual(existing);
   });
 
+  it("a dry run over a home with conversations leaves no file beside the database", async () => {
+    const at = place();
+    await run(at, ["--yes", "--no-backup"]);
+    for (const name of ["-wal", "-shm"]) rmSync(join(at.home, `state.db${name}`), { force: true });
+    const before = treeOf(at.home);
+    expect(ofKind(await report(at, ["--dry-run"]), "sessions").status).toBe("skipped");
+    expect((await report(at, ["--yes"])).summary).toMatchObject({ migrated: 0, archived: 0 });
+    expect(treeOf(at.home)).toEqual(before);
+  });
+
   it("applying does exactly what the preview says, a second run nothing, and the source stays as it is", async () => {
     const at = place();
     const target = join(at.userHome, "project");
@@ -658,6 +668,29 @@ describe("hostile input", () => {
     const archive = join(done.output_dir ?? "", "archive/workspace");
     expect(readdirSync(archive).sort()).toEqual([".learnings", "TOOLS.md"]);
     expect(readdirSync(join(archive, ".learnings"))).toEqual(["a.md"]);
+  });
+
+  it("leaves the folder of a run of Hermes' own migration alone", async () => {
+    const at = placeWith({ "workspace/USER.md": "- a fact\n" });
+    const earlier = join(at.home, "migration/openclaw/20250101T120000");
+    const reference = { mode: "execute", source_root: at.source, summary: { error: 0 }, items: [] };
+    put(join(earlier, "report.json"), JSON.stringify(reference)); // it has no `state`
+    const before = treeOf(earlier);
+    const done = await report(at, ["--yes"]);
+    expect(done.output_dir).not.toBe(earlier);
+    expect(done.warnings).toEqual([]);
+    expect(treeOf(earlier)).toEqual(before);
+  });
+
+  it("a run with --output-dir counts for the next run", async () => {
+    const at = place();
+    await report(at, ["--yes", "--output-dir", join(at.userHome, "elsewhere")]);
+    expect((await report(at, ["--yes"])).summary).toMatchObject({ migrated: 0, archived: 0 });
+    const cleaned = await runHere(["claw", "cleanup", "--yes"], {
+      home: at.home,
+      env: { HOME: at.userHome },
+    });
+    expect(cleaned.stdout).toContain("Renamed ~/.openclaw");
   });
 
   it("stops when the snapshot cannot be written", async () => {
