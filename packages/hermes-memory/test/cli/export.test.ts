@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ExportedSession, openSessionStore } from "@hermes-memory/core/internal/sessions";
 import fc from "fast-check";
@@ -149,6 +149,23 @@ describe("hermes export", () => {
       for (const file of Object.keys(treeOf(out)))
         expect(statSync(join(out, file)).mode & 0o077, file).toBe(0);
     expect(readdirSync(join(out, ".."))).toEqual(["notes"]);
+  });
+
+  it("has the memory of users too, apart from the owner's, and makes no home where there is none", async () => {
+    const home = await smallHome();
+    const directory = join(home, "memories/users/telegram-1");
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, "USER.md"), "another person");
+    const out = join(tempDirectory(), "out");
+    await exported(home, out);
+    expect(readFileSync(join(out, "memory/users/telegram-1/USER.md"), "utf8")).toBe("another person");
+    expect(readFileSync(join(out, "memory/USER.md"), "utf8")).not.toContain("another person");
+    const lines = readFileSync(join(out, "memory/entries.jsonl"), "utf8").trim().split("\n");
+    const users = lines.map((line) => (JSON.parse(line) as { user?: string }).user);
+    expect(users.filter((user) => user !== undefined)).toEqual(["telegram-1"]);
+    const missing = join(tempDirectory(), "none");
+    expect((await exported(missing, join(tempDirectory(), "out"))).code).toBe(0);
+    expect(existsSync(missing)).toBe(false);
   });
 
   it("masks credentials only with --redact, in every format", async () => {
