@@ -168,6 +168,20 @@ describe("hermes export", () => {
     expect(existsSync(missing)).toBe(false);
   });
 
+  it("file names have at most 255 bytes, whatever the ids and titles are", async () => {
+    const home = tempDirectory();
+    {
+      await using store = await openSessionStore({ path: join(home, "state.db") });
+      for (const id of [`${"粉".repeat(90)}1`, `${"粉".repeat(90)}2`]) {
+        await store.createSession(id, { source: "cli", startedAt: START });
+        await store.setSessionTitle(id, `${"水".repeat(90)}${id.at(-1)}`);
+      }
+    }
+    const out = join(tempDirectory(), "out");
+    expect(await exported(home, out)).toMatchObject({ code: 0, json: { sessions: 2 } });
+    expect(readdirSync(join(out, "2026-09"))).toHaveLength(2);
+  });
+
   it("masks credentials only with --redact, in every format", async () => {
     const home = await smallHome();
     for (const format of ["markdown", "jsonl", "chatgpt"]) {
