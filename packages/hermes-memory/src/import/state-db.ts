@@ -9,7 +9,7 @@ import {
   openSessionStore,
   type SessionStore,
 } from "@hermes-memory/core/internal/sessions";
-import { howToOpen, looksOf, openSource } from "./kit/sqlite-source.ts";
+import { howToOpen, looksOf, type Opening, openSource } from "./kit/sqlite-source.ts";
 
 const NAME = "state.db";
 const RESULTS = "tool-results";
@@ -55,31 +55,50 @@ export type StateImported = Required<ImportOutcome> & {
 export async function importStateDatabase(path: string, wanted: StateImport): Promise<StateImported> {
   const { isDry, signal, target } = wanted;
   await checkTables(path, signal);
+  await using looked = await lookInto(path);
+  const { opening, store: source } = looked;
+  const results = { from: join(dirname(await realpath(path)), RESULTS), to: wanted.resultsDir };
+  const reading = new StateReading(source, results, wanted);
+  const sessions = reading.sessions();
+  const outcome =
+    isDry || target === undefined
+      ? await compared(sessions, target)
+      : await target.importSessions(sessions, { extend: true, signal });
+  return {
+    extended: NOTHING_EXTENDED,
+    ...outcome,
+    sessionsRead: reading.count,
+    resultsCopied: reading.resultsCopied,
+    isStopped: signal.aborted,
+    hasChanged: opening.unchanged !== undefined && looksOf(path) !== opening.unchanged.looks,
+  };
+}
+
+/**
+ * A session database for reading, without a file being created beside it: an ordinary read-only connection makes `-wal` and `-shm`.
+ * This process must not have the database open, because the file is also read without SQLite.
+ */
+export async function lookInto(
+  path: string,
+): Promise<AsyncDisposable & { readonly store: SessionStore; readonly opening: Opening }> {
   const opening = await howToOpen(path);
-  const copy = opening.copy === undefined ? undefined : join(opening.copy, basename(path));
+  const removeCopy = (): void => {
+    if (opening.copy !== undefined) rmSync(opening.copy, { recursive: true, force: true });
+  };
   try {
-    await using source = await openSessionStore({
-      path: copy ?? path,
+    const store = await openSessionStore({
+      path: opening.copy === undefined ? path : join(opening.copy, basename(path)),
       readOnly: true,
       isUnchanging: opening.unchanged !== undefined,
     });
-    const results = { from: join(dirname(await realpath(path)), RESULTS), to: wanted.resultsDir };
-    const reading = new StateReading(source, results, wanted);
-    const sessions = reading.sessions();
-    const outcome =
-      isDry || target === undefined
-        ? await compared(sessions, target)
-        : await target.importSessions(sessions, { extend: true, signal });
-    return {
-      extended: NOTHING_EXTENDED,
-      ...outcome,
-      sessionsRead: reading.count,
-      resultsCopied: reading.resultsCopied,
-      isStopped: signal.aborted,
-      hasChanged: opening.unchanged !== undefined && looksOf(path) !== opening.unchanged.looks,
+    const dispose = async (): Promise<void> => {
+      await store.close();
+      removeCopy();
     };
-  } finally {
-    if (opening.copy !== undefined) rmSync(opening.copy, { recursive: true, force: true });
+    return { store, opening, [Symbol.asyncDispose]: dispose };
+  } catch (cause) {
+    removeCopy();
+    throw cause;
   }
 }
 
