@@ -95,6 +95,11 @@ export const GROUPS: readonly Group[] = [
     load: async () => (await import("./single-commands.ts")).promptSizeCommands,
   },
   {
+    name: "token",
+    summary: "make, list and revoke the tokens with which programs use the gateway",
+    load: async () => (await import("./gateway/token-commands.ts")).tokenCommands,
+  },
+  {
     name: "mcp",
     summary: "serve memory and past sessions to Claude Code, Codex, Cursor and other MCP clients",
     isCommand: true,
