@@ -21,7 +21,7 @@ export function opsRoutes({ metrics }: OpsParts): readonly Route[] {
       access: "open",
       shape: "plain",
       summary: "Says what this server is.",
-      handle: async ({ url }) => text(WELCOME.replaceAll("URL", url.origin)),
+      handle: async ({ url }) => text(WELCOME.replaceAll("{url}", url.origin)),
     },
     {
       method: "GET",
@@ -62,10 +62,10 @@ export function opsRoutes({ metrics }: OpsParts): readonly Route[] {
 
 const WELCOME = `This is the gateway of hermes-memory.
 
-OpenAI clients:     base URL  URL/v1
-Anthropic clients:  base URL  URL
+OpenAI clients:     base URL  {url}/v1
+Anthropic clients:  base URL  {url}
 
-URL/healthz  is it up    URL/readyz  can it answer    URL/metrics  figures
+{url}/healthz  is it up    {url}/readyz  can it answer    {url}/metrics  figures
 `;
 
 function text(body: string): Response {

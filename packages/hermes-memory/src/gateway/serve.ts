@@ -38,7 +38,12 @@ export type RunningGateway = {
   readonly port: number;
   /** The port that was asked for, if it was taken. */
   readonly portTaken: number | undefined;
+  /** Reachable from this machine only. */
+  readonly isLoopback: boolean;
+  /** Number of tokens when it started. */
+  readonly tokens: number;
   readonly gateway: Gateway;
+  readonly requestsRunning: number;
   /** Lets running requests finish for up to 30 s, then stops them. May be called twice. */
   close(): Promise<void>;
 };
@@ -130,7 +135,12 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     host,
     port: listening,
     portTaken: listening === port || port === 0 ? undefined : port,
+    isLoopback: isLoopbackHost(host),
+    tokens: doors.tokenCount,
     gateway,
+    get requestsRunning() {
+      return server.running.size;
+    },
     close: () => {
       closing ??= close();
       return closing;
@@ -142,8 +152,11 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
 async function openDoors(
   _gateway: Gateway,
   _host: string,
-): Promise<Pick<AppOptions, "tokens" | "guard" | "findPerson" | "renderProblem">> {
+): Promise<
+  Pick<AppOptions, "tokens" | "guard" | "findPerson" | "renderProblem"> & { readonly tokenCount: number }
+> {
   return {
+    tokenCount: 0,
     tokens: { authenticate: async () => ok({ kind: "local" }) },
     guard: { admit: () => ok({ headers: {}, isPreflight: false }), enter: () => ok(() => {}) },
     findPerson: () => ok({ user: undefined, profile: undefined }),
@@ -152,7 +165,7 @@ async function openDoors(
 }
 
 /** 127.0.0.0/8, ::1 and localhost. */
-export function isLoopbackHost(host: string): boolean {
+function isLoopbackHost(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[|\]$/g, "");
   return name === "localhost" || name === "::1" || /^127(?:\.\d{1,3}){3}$/.test(name);
 }

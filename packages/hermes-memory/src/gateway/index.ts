@@ -1,0 +1,2 @@
+// The gateway: memory for every client by changing its base URL.
+export { type RunningGateway, startGateway } from "./serve.ts";
