@@ -1,0 +1,474 @@
+// OpenAI's chat completions, `/v1/chat/completions`, as all compatible servers speak it.
+import { normalizeUsage, promptTokens, totalTokens, type Usage } from "@hermes-memory/agent/internal/models";
+import { isRecord, withoutUndefined } from "@hermes-memory/core/internal/lib";
+import {
+  type AssistantMessage,
+  type Message,
+  madeUpId,
+  parseMessage,
+  parseToolCalls,
+  textOf,
+} from "@hermes-memory/core/internal/message";
+import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
+import type { JsonObject } from "../types.ts";
+import { lostFields } from "./body-fields.ts";
+import {
+  argumentsText,
+  given,
+  hermesField,
+  idsOf,
+  listOf,
+  lostIn,
+  neededList,
+  neededRecord,
+  neededText,
+  newId,
+  optionalCount,
+  optionalFlag,
+  optionalList,
+  optionalNumber,
+  parsing,
+  plainName,
+  type ReadContent,
+  readContent,
+  recordOf,
+  textOr,
+  toolDefinition,
+  wrong,
+} from "./fields.ts";
+import { openAiProblem } from "./problems.ts";
+import { JsonReplyReader, replyMessage, StreamReplyReader } from "./read-reply.ts";
+import { SSE_COMMENT, sseEvent } from "./sse.ts";
+import type { Finish, Reply, ReplyEvent, ReplyReader, ReplyWriter, Wire, WireRequest } from "./wire.ts";
+
+export const chatWire: Wire = {
+  name: "chat",
+  parse: (body) => parsing(body, readRequest),
+  newReplyId: () => `chatcmpl-${newId()}`,
+  render,
+  writer: (start, request) => new ChatWriter(start, request),
+  reader: (isStream): ReplyReader => {
+    const reply = new ChatReply();
+    return isStream
+      ? new StreamReplyReader({ take: (data) => reply.chunk(data), end: () => reply.end() })
+      : new JsonReplyReader((body) => {
+          reply.whole(body);
+          return reply.end();
+        });
+  },
+  renderProblem: openAiProblem,
+};
+
+// The request
+
+function readRequest(body: JsonObject): WireRequest {
+  const { system, messages, lost: lostParts } = readRows(neededList(body, "messages"));
+  const { tools, lost: lostTools } = readTools(body);
+  return {
+    wire: "chat",
+    model: neededText(body, "model"),
+    isStream: optionalFlag(body, "stream"),
+    system,
+    messages,
+    tools,
+    toolChoice: toolChoiceOf(body),
+    maxOutputTokens: optionalCount(body, "max_completion_tokens") ?? optionalCount(body, "max_tokens"),
+    temperature: optionalNumber(body, "temperature"),
+    includeUsage: recordOf(body.stream_options).include_usage === true,
+    ids: idsOf(body),
+    unsupported: [...lostFields("chat", body), ...lostTools, ...lostParts],
+  };
+}
+
+const ROLES: ReadonlySet<unknown> = new Set(["system", "developer", "user", "assistant", "tool", "function"]);
+
+type Rows = {
+  readonly system: string;
+  readonly messages: readonly Message[];
+  readonly lost: readonly string[];
+};
+
+/** Instructions are the system messages before all others. A later one stays in its place. */
+function readRows(rows: readonly unknown[]): Rows {
+  const instructions: string[] = [];
+  const messages: Message[] = [];
+  const lost: string[] = [];
+  /** Calls of the old API have no ids: the result belongs to the last call of that name. */
+  const oldCalls = new Map<string, string>();
+  for (const [index, value] of rows.entries()) {
+    const param = `messages[${index}]`;
+    const row = neededRecord(value, param);
+    const role = neededText(row, "role", `${param}.role`);
+    if (!ROLES.has(role))
+      throw wrong(`${param}.role`, `The field '${param}.role' has a role that this API does not have.`);
+    const read = readContent(row.content, `${param}.content`);
+    lost.push(...read.lost);
+    if (role === "assistant") messages.push(assistantMessage(row, read, { index, param, oldCalls, lost }));
+    else if (role === "tool" || role === "function")
+      messages.push(toolMessage(row, read, { param, oldCalls }));
+    else if (role !== "user" && messages.length === 0) instructions.push(textOf(read.content));
+    else messages.push(plainMessage(row, read, param));
+  }
+  return {
+    system: instructions.filter((text) => text !== "").join("\n\n"),
+    messages,
+    lost: lostIn("messages", lost),
+  };
+}
+
+/** Keys of rows of ours: a client must not decide when a message was sent or which stored row it is. */
+const OWN_KEYS: ReadonlySet<string> = new Set([
+  "meta",
+  "timestamp",
+  "message_id",
+  "finish_reason",
+  "observed",
+]);
+
+function plainMessage(row: JsonObject, { content, vendor }: ReadContent, param: string): Message {
+  const fields = Object.entries(row).filter(([key, value]) => value !== null && !OWN_KEYS.has(key));
+  const parsed = parseMessage({ ...Object.fromEntries(fields), content: null });
+  if (!parsed.ok) throw wrong(param, `The message '${param}' ${parsed.error.message}.`);
+  const all = { ...parsed.value.vendor, ...vendor };
+  return { ...parsed.value, content, ...(Object.keys(all).length === 0 ? {} : { vendor: all }) };
+}
+
+type AssistantPlace = {
+  readonly index: number;
+  readonly param: string;
+  readonly oldCalls: Map<string, string>;
+  readonly lost: string[];
+};
+
+function assistantMessage(row: JsonObject, read: ReadContent, place: AssistantPlace): Message {
+  const { function_call: oldCall, tool_calls: _, refusal, audio, ...others } = row;
+  const { index, param, oldCalls, lost } = place;
+  const entries = optionalCalls(row, param);
+  const calls = entries.map((entry, at) => checkedCall(entry, `${param}.tool_calls[${at}]`));
+  if (entries.some(({ type }) => type === "custom")) lost.push("custom_tool_call");
+  if (isRecord(audio)) lost.push("audio");
+  if (isRecord(oldCall) && calls.length === 0) {
+    const name = neededText(oldCall, "name", `${param}.function_call.name`);
+    const id = madeUpId(name, oldCall.arguments, index);
+    oldCalls.set(name, id);
+    calls.push({ id, function: { name, arguments: oldCall.arguments } });
+  }
+  // A refusal is what the model said.
+  const said = read.content === null || read.content === "" ? textOr(refusal, read.content) : read.content;
+  return plainMessage({ ...others, tool_calls: calls }, { ...read, content: said }, param);
+}
+
+function optionalCalls(row: JsonObject, param: string): JsonObject[] {
+  const calls = given(row, "tool_calls");
+  if (calls === undefined) return [];
+  if (!Array.isArray(calls))
+    throw wrong(`${param}.tool_calls`, `The field '${param}.tool_calls' has to be a list.`);
+  return calls.map((call, at) => neededRecord(call, `${param}.tool_calls[${at}]`));
+}
+
+/** The input of a custom tool is text. It is kept as the argument `input`. */
+function checkedCall(call: JsonObject, param: string): JsonObject {
+  if (call.type === "custom") {
+    const custom = neededRecord(call.custom, `${param}.custom`);
+    const name = neededText(custom, "name", `${param}.custom.name`);
+    return {
+      id: call.id,
+      function: { name, arguments: JSON.stringify({ input: textOr(custom.input, "") }) },
+    };
+  }
+  neededText(neededRecord(call.function, `${param}.function`), "name", `${param}.function.name`);
+  return call;
+}
+
+function toolMessage(
+  row: JsonObject,
+  read: ReadContent,
+  { param, oldCalls }: Pick<AssistantPlace, "param" | "oldCalls">,
+): Message {
+  if (row.role === "tool") {
+    neededText(row, "tool_call_id", `${param}.tool_call_id`);
+    return plainMessage(row, read, param);
+  }
+  const name = neededText(row, "name", `${param}.name`);
+  const id = oldCalls.get(name) ?? madeUpId(name, "", 0);
+  return plainMessage({ ...row, role: "tool", tool_call_id: id }, read, param);
+}
+
+function readTools(body: JsonObject): {
+  readonly tools: readonly ToolDefinition[];
+  readonly lost: readonly string[];
+} {
+  const lost: string[] = [];
+  const tools = optionalList(body, "tools").flatMap((value, index): ToolDefinition[] => {
+    const param = `tools[${index}]`;
+    const { type = "function", function: declared } = neededRecord(value, param);
+    if (type !== "function") {
+      lost.push(plainName(type));
+      return [];
+    }
+    const fields = neededRecord(declared, `${param}.function`);
+    return [toolDefinition(fields, `${param}.function`, fields.parameters)];
+  });
+  const old = optionalList(body, "functions").map((value, index) => {
+    const fields = neededRecord(value, `functions[${index}]`);
+    return toolDefinition(fields, `functions[${index}]`, fields.parameters);
+  });
+  return { tools: [...tools, ...old], lost: lostIn("tools", lost) };
+}
+
+/** A choice among some of the tools counts as `auto`; it is among the lost fields. */
+function toolChoiceOf(body: JsonObject): WireRequest["toolChoice"] {
+  const choice = given(body, "tool_choice") ?? given(body, "function_call") ?? "auto";
+  if (choice === "auto" || choice === "none" || choice === "required") return choice;
+  if (typeof choice === "string")
+    throw wrong("tool_choice", "The field 'tool_choice' has to be auto, none, required, or name a tool.");
+  const { type, function: named, custom, name } = neededRecord(choice, "tool_choice");
+  if (type === "allowed_tools") return "auto";
+  const chosen = textOr(recordOf(named ?? custom).name, textOr(name, undefined));
+  if (chosen === undefined) throw wrong("tool_choice", "The field 'tool_choice' names no tool.");
+  return { name: chosen };
+}
+
+// The reply
+
+const FINISH_REASONS: Readonly<Record<Finish, string>> = {
+  stop: "stop",
+  length: "length",
+  tool_calls: "tool_calls",
+  content_filter: "content_filter",
+  // The reply is not whole; there is no nearer word.
+  interrupted: "length",
+};
+
+function render(reply: Reply): JsonObject {
+  const { id, model, createdAtSeconds: created, text, reasoning, toolCalls, finish, usage, metadata } = reply;
+  const message = withoutUndefined({
+    role: "assistant",
+    content: text === "" && toolCalls.length > 0 ? null : text,
+    refusal: null,
+    annotations: [],
+    reasoning_content: reasoning === "" ? undefined : reasoning,
+    tool_calls: toolCalls.length === 0 ? undefined : toolCalls.map(renderCall),
+  });
+  return {
+    id,
+    object: "chat.completion",
+    created,
+    model,
+    choices: [{ index: 0, message, logprobs: null, finish_reason: FINISH_REASONS[finish] }],
+    ...(usage === undefined ? {} : { usage: renderUsage(usage) }),
+    ...hermesField(metadata),
+  };
+}
+
+function renderCall({ id, name, arguments: text }: Reply["toolCalls"][number]): JsonObject {
+  return { id, type: "function", function: { name, arguments: argumentsText(text) } };
+}
+
+function renderUsage(usage: Usage): JsonObject {
+  return {
+    prompt_tokens: promptTokens(usage),
+    completion_tokens: usage.output,
+    total_tokens: totalTokens(usage),
+    prompt_tokens_details: { cached_tokens: usage.cacheRead, cache_write_tokens: usage.cacheWrite },
+    completion_tokens_details: { reasoning_tokens: usage.reasoning },
+  };
+}
+
+class ChatWriter implements ReplyWriter {
+  readonly #head: JsonObject;
+  readonly #usageField: JsonObject;
+  #calls = 0;
+  #isOver = false;
+
+  constructor(start: Pick<Reply, "id" | "model" | "createdAtSeconds">, { includeUsage }: WireRequest) {
+    const { id, createdAtSeconds: created, model } = start;
+    this.#head = { id, object: "chat.completion.chunk", created, model };
+    // With usage, OpenAI writes the field into every chunk.
+    this.#usageField = includeUsage ? { usage: null } : {};
+  }
+
+  open(): string {
+    return this.#delta({ role: "assistant", content: "", refusal: null });
+  }
+
+  write(event: ReplyEvent): string {
+    if (this.#isOver) return "";
+    switch (event.type) {
+      case "text":
+        return event.text === "" ? "" : this.#delta({ content: event.text });
+      case "reasoning":
+        return event.text === "" ? "" : this.#delta({ reasoning_content: event.text });
+      case "tool-call":
+        return this.#call(event);
+      case "ping":
+        return SSE_COMMENT;
+      case "end":
+        this.#isOver = true;
+        return this.#end(event);
+      case "problem":
+        this.#isOver = true;
+        return sseEvent(openAiProblem(event.problem));
+      default:
+        return event satisfies never;
+    }
+  }
+
+  #delta(delta: JsonObject, finish: string | null = null, more: JsonObject = {}): string {
+    const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }];
+    return sseEvent({ ...this.#head, choices, ...this.#usageField, ...more });
+  }
+
+  #call({ id, name, arguments: text }: Extract<ReplyEvent, { type: "tool-call" }>): string {
+    const index = this.#calls;
+    this.#calls += 1;
+    const head = this.#delta({
+      tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }],
+    });
+    return head + this.#delta({ tool_calls: [{ index, function: { arguments: argumentsText(text) } }] });
+  }
+
+  #end({ finish, usage, metadata }: Extract<ReplyEvent, { type: "end" }>): string {
+    const last = this.#delta({}, FINISH_REASONS[finish], hermesField(metadata));
+    const isCounted = usage !== undefined && "usage" in this.#usageField;
+    const counted = isCounted ? sseEvent({ ...this.#head, choices: [], usage: renderUsage(usage) }) : "";
+    return last + counted + sseEvent("[DONE]");
+  }
+}
+
+// A reply of a server
+
+const FINISHES: Readonly<Record<string, Finish>> = {
+  stop: "stop",
+  length: "length",
+  tool_calls: "tool_calls",
+  function_call: "tool_calls",
+  content_filter: "content_filter",
+};
+
+/** Collects the first choice of a reply, from chunks or from one body. */
+class ChatReply {
+  #id: string | undefined;
+  #model: string | undefined;
+  #usage: Usage | undefined;
+  #text = "";
+  #refusal = "";
+  #reasoning = "";
+  #reasoningContent: string | undefined;
+  readonly #details: Record<string, unknown>[] = [];
+  readonly #calls: Record<string, unknown>[] = [];
+  #finish: Finish | undefined;
+
+  /** True when this chunk ends the reply. */
+  chunk(data: string | JsonObject): boolean {
+    if (typeof data === "string") return data.trim() === "[DONE]";
+    this.#envelope(data);
+    for (const choice of listOf(data.choices).map(recordOf)) {
+      if ((choice.index ?? 0) !== 0) continue;
+      this.#take(recordOf(choice.delta ?? choice.message));
+      const reason = textOr(choice.finish_reason, undefined);
+      if (reason !== undefined) this.#finish = FINISHES[reason] ?? "stop";
+    }
+    return this.#finish !== undefined;
+  }
+
+  whole(body: JsonObject): void {
+    this.chunk(body);
+    if (listOf(body.choices).length > 0) this.#finish ??= "stop";
+  }
+
+  end(): ReturnType<ReplyReader["end"]> {
+    const calls = this.#calls.filter((call) => call !== undefined).map(withoutCustom);
+    const reasoning = this.#reasoningContent ?? this.#reasoning;
+    const message: Omit<AssistantMessage, "meta"> = {
+      role: "assistant",
+      content: this.#text === "" ? this.#refusal : this.#text,
+      toolCalls: parseToolCalls(calls),
+      vendor: withoutUndefined({
+        reasoning: reasoning === "" ? undefined : reasoning,
+        reasoning_content: this.#reasoningContent,
+        reasoning_details: this.#details.length === 0 ? undefined : this.#details,
+      }),
+    };
+    return replyMessage(message, {
+      finish: this.#finish,
+      usage: this.#usage,
+      responseId: this.#id,
+      model: this.#model,
+    });
+  }
+
+  #envelope(data: JsonObject): void {
+    this.#id ??= textOr(data.id, undefined);
+    this.#model ??= textOr(data.model, undefined);
+    if (isRecord(data.usage)) this.#usage = normalizeUsage(data.usage, "chat");
+  }
+
+  #take(delta: JsonObject): void {
+    const { content, refusal, reasoning, reasoning_content: thought, reasoning_details: details } = delta;
+    this.#text += contentText(content);
+    this.#refusal += textOr(refusal, "");
+    this.#reasoning += textOr(reasoning, "");
+    if (typeof thought === "string") this.#reasoningContent = (this.#reasoningContent ?? "") + thought;
+    for (const entry of listOf(details).filter(isRecord)) this.#detail(entry);
+    for (const [at, call] of listOf(delta.tool_calls).entries()) this.#call(recordOf(call), at);
+    if (isRecord(delta.function_call)) this.#call({ index: 0, function: delta.function_call }, 0);
+  }
+
+  /** A call comes in pieces with the same index; a whole body has no index. Some servers send whole calls, all with index 0. */
+  #call(piece: JsonObject, position: number): void {
+    const { index, function: called, custom, ...others } = piece;
+    const at = typeof index === "number" && index >= 0 && index < MOST_CALLS ? index : position;
+    const known = this.#calls[at];
+    const isOther =
+      known !== undefined && typeof others.id === "string" && others.id !== "" && others.id !== known.id;
+    const call = (isOther ? undefined : known) ?? { function: { name: "", arguments: "" } };
+    if (isOther) this.#calls.push(call);
+    else this.#calls[at] = call;
+    const { name, arguments: text, input, ...rest } = recordOf(called ?? custom);
+    const so = recordOf(call.function);
+    const more = typeof text === "string" ? text : text === undefined ? "" : JSON.stringify(text);
+    const knownName = textOr(so.name, "");
+    call.function = {
+      ...so,
+      ...rest,
+      name: knownName === "" ? textOr(name, "") : knownName,
+      arguments: `${textOr(so.arguments, "")}${more}${custom === undefined ? "" : textOr(input, "")}`,
+    };
+    for (const [key, value] of Object.entries(others))
+      if (value !== null && value !== undefined && value !== "") call[key] = value;
+  }
+
+  /** OpenRouter sends an entry as several with the same type and index, each with the next piece of its text. */
+  #detail(entry: JsonObject): void {
+    const last = this.#details.at(-1);
+    const grows =
+      entry.type === "reasoning.text" ? "text" : entry.type === "reasoning.summary" ? "summary" : undefined;
+    const isMore =
+      grows !== undefined && last?.type === entry.type && (last?.index ?? 0) === (entry.index ?? 0);
+    if (!isMore || last === undefined) {
+      this.#details.push({ ...entry });
+      return;
+    }
+    for (const [key, value] of Object.entries(entry))
+      if (key === grows) last[key] = `${textOr(last[key], "")}${textOr(value, "")}`;
+      else if (value !== null && value !== undefined) last[key] = value;
+  }
+}
+
+const MOST_CALLS = 1_000;
+
+/** As `checkedCall` reads it when the client sends it back. */
+function withoutCustom(call: JsonObject): JsonObject {
+  if (call.type !== "custom") return call;
+  const { name, arguments: input } = recordOf(call.function);
+  return { id: call.id, function: { name, arguments: JSON.stringify({ input }) } };
+}
+
+/** Mistral sends parts. */
+function contentText(content: unknown): string {
+  if (typeof content === "string") return content;
+  return listOf(content)
+    .map((part) => textOr(recordOf(part).text, ""))
+    .join("");
+}

@@ -1,0 +1,250 @@
+// Reading a client's body: fields that must have a type, content, tools, ids. A wrong field throws a `ProblemError` that names it and never
+// quotes it; `parsing` returns it to the caller of the wire.
+import { err, isRecord, ok, outsideJsonProblem, withoutUndefined } from "@hermes-memory/core/internal/lib";
+import {
+  type Content,
+  type ImagePart,
+  type Part,
+  parseContent,
+  type Vendor,
+} from "@hermes-memory/core/internal/message";
+import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
+import { type GatewayProblem, type JsonObject, type Problem, ProblemError } from "../types.ts";
+import type { ReplyMetadata, WireRequest } from "./wire.ts";
+
+/** Runs a parser of a body. Deeper than 100 levels is refused first, so that parsers may recurse. */
+export function parsing(body: unknown, read: (body: JsonObject) => WireRequest): Problem<WireRequest> {
+  try {
+    if (!isRecord(body)) throw wrong(undefined, "The request is not a JSON object.");
+    const problem = outsideJsonProblem(body, { maxChars: Number.POSITIVE_INFINITY });
+    if (problem !== undefined) throw wrong(undefined, `The request ${problem.message}.`);
+    return ok(read(body));
+  } catch (cause) {
+    if (cause instanceof ProblemError) return err(cause.problem);
+    throw cause;
+  }
+}
+
+export function wrong(param: string | undefined, message: string, hint?: string): ProblemError {
+  const problem: GatewayProblem = { status: 400, code: "bad-request", message, hint, param };
+  return new ProblemError(withoutUndefined(problem));
+}
+
+/** Undefined for null: clients write null for a field that they do not use. */
+export function given(body: JsonObject, name: string): unknown {
+  return body[name] ?? undefined;
+}
+
+export function neededText(body: JsonObject, name: string, param = name): string {
+  const value = body[name];
+  if (typeof value === "string" && value !== "") return value;
+  throw wrong(param, `The field '${param}' has to be a text that is not empty.`);
+}
+
+export function optionalText(body: JsonObject, name: string, param = name): string | undefined {
+  const value = given(body, name);
+  if (value === undefined || typeof value === "string") return value;
+  throw wrong(param, `The field '${param}' has to be a text.`);
+}
+
+export function optionalFlag(body: JsonObject, name: string): boolean {
+  const value = given(body, name);
+  if (value === undefined || typeof value === "boolean") return value === true;
+  throw wrong(name, `The field '${name}' has to be true or false.`);
+}
+
+export function optionalNumber(body: JsonObject, name: string): number | undefined {
+  const value = given(body, name);
+  if (value === undefined || (typeof value === "number" && Number.isFinite(value))) return value;
+  throw wrong(name, `The field '${name}' has to be a number.`);
+}
+
+export function optionalCount(body: JsonObject, name: string): number | undefined {
+  const value = optionalNumber(body, name);
+  if (value === undefined || (Number.isSafeInteger(value) && value > 0)) return value;
+  throw wrong(name, `The field '${name}' has to be a whole number above 0.`);
+}
+
+export function neededList(body: JsonObject, name: string): readonly unknown[] {
+  const value = body[name];
+  if (Array.isArray(value) && value.length > 0) return value;
+  throw wrong(name, `The field '${name}' has to be a list that is not empty.`);
+}
+
+export function optionalList(body: JsonObject, name: string): readonly unknown[] {
+  const value = given(body, name);
+  if (value === undefined) return [];
+  if (Array.isArray(value)) return value;
+  throw wrong(name, `The field '${name}' has to be a list.`);
+}
+
+export function neededRecord(value: unknown, param: string): JsonObject {
+  if (isRecord(value)) return value;
+  throw wrong(param, `The field '${param}' has to be an object.`);
+}
+
+/** For fields whose type does not matter. */
+export function recordOf(value: unknown): JsonObject {
+  return isRecord(value) ? value : {};
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function textOr<T>(value: unknown, fallback: T): string | T {
+  return typeof value === "string" && value !== "" ? value : fallback;
+}
+
+/** A name that a client chose, for a message: `web_search_20250305`. Anything that is no plain name is not repeated. */
+export function plainName(value: unknown): string {
+  return typeof value === "string" && /^[\w.-]{1,64}$/.test(value) ? value : "unknown";
+}
+
+// Ids
+
+/** A `user` that is no text or empty is refused rather than ignored: the request would act for somebody else. */
+export function idsOf(body: JsonObject): WireRequest["ids"] {
+  const user = optionalText(body, "user");
+  if (user === "") throw wrong("user", "The field 'user' is empty.", "Leave it out, or name a user.");
+  const conversation = given(body, "conversation");
+  return withoutUndefined({
+    user,
+    conversation: isRecord(conversation)
+      ? neededText(conversation, "id", "conversation.id")
+      : someId(body, "conversation"),
+    previousResponseId: someId(body, "previous_response_id"),
+    litellmSessionId: someId(body, "litellm_session_id"),
+    promptCacheKey: someId(body, "prompt_cache_key"),
+  });
+}
+
+function someId(body: JsonObject, name: string): string | undefined {
+  return textOr(optionalText(body, name), undefined);
+}
+
+// Content
+
+export type ReadContent = {
+  readonly content: Content;
+  /** `cache_control` of the content: moved to the message, so that equal contents are equal wherever a client puts its markers. */
+  readonly vendor: Vendor;
+  /** Types of parts that are neither text nor image. */
+  readonly lost: readonly string[];
+};
+
+/**
+ * The content of a message on any wire. A single text part becomes plain text, and texts and images lose the names that one wire has for
+ * them: rows are read by other programs too. `param` names the field.
+ */
+export function readContent(value: unknown, param: string): ReadContent {
+  if (value === undefined || value === null || typeof value === "string")
+    return { content: value ?? null, vendor: {}, lost: [] };
+  if (!Array.isArray(value)) throw wrong(param, `The field '${param}' has to be a text or a list of parts.`);
+  for (const [index, part] of value.entries())
+    if (typeof part !== "string") checkPart(neededRecord(part, `${param}[${index}]`), `${param}[${index}]`);
+  const parts: readonly Part[] = partsIn(value);
+  const marker = parts.map(markerOf).findLast((each) => isRecord(each));
+  const content = parts.map(plainPart);
+  const [only, ...others] = content;
+  const isText = only?.type === "text" && only.vendor === undefined && others.length === 0;
+  return {
+    content: isText ? only.text : content,
+    vendor: marker === undefined ? {} : { cache_control: marker },
+    lost: content.flatMap((part) => (part.type === "other" ? [plainName(recordOf(part.value).type)] : [])),
+  };
+}
+
+function partsIn(value: readonly unknown[]): readonly Part[] {
+  const content = parseContent(value);
+  return Array.isArray(content) ? (content as readonly Part[]) : [];
+}
+
+const TEXT_TYPES: ReadonlySet<unknown> = new Set(["text", "input_text", "output_text"]);
+
+function checkPart(part: JsonObject, param: string): void {
+  neededText(part, "type", `${param}.type`);
+  if (TEXT_TYPES.has(part.type) && typeof part.text !== "string")
+    throw wrong(`${param}.text`, `The field '${param}.text' has to be a text.`);
+}
+
+function markerOf(part: Part): unknown {
+  return part.type === "other" ? recordOf(part.value).cache_control : part.vendor?.cache_control;
+}
+
+function plainPart(part: Part): Part {
+  switch (part.type) {
+    case "text": {
+      const {
+        type: _,
+        cache_control: marker,
+        annotations,
+        logprobs,
+        citations,
+        ...others
+      } = part.vendor ?? {};
+      // Empty lists and nulls say nothing.
+      const kept = { ...others, ...some({ annotations, logprobs, citations }) };
+      return { type: "text", text: part.text, ...(Object.keys(kept).length === 0 ? {} : { vendor: kept }) };
+    }
+    case "image":
+      return plainImage(part);
+    case "other": {
+      const { type, refusal } = recordOf(part.value);
+      return type === "refusal" && typeof refusal === "string" ? { type: "text", text: refusal } : part;
+    }
+    default:
+      return part satisfies never;
+  }
+}
+
+function some(fields: Vendor): Vendor {
+  return Object.fromEntries(
+    Object.entries(fields).filter(
+      ([, value]) => !(Array.isArray(value) ? value.length === 0 : value == null),
+    ),
+  );
+}
+
+function plainImage({ url, vendor = {} }: ImagePart): ImagePart {
+  const detail = textOr(vendor.detail, textOr(recordOf(vendor.image_url).detail, undefined));
+  return { type: "image", url, ...(detail === undefined ? {} : { vendor: { image_url: { detail } } }) };
+}
+
+// Tools
+
+/** A tool without parameters takes none. */
+export function toolDefinition(fields: JsonObject, param: string, schema: unknown): ToolDefinition {
+  const parameters = isRecord(schema) ? schema : { type: "object", properties: {} };
+  if (schema !== undefined && schema !== null && !isRecord(schema))
+    throw wrong(param, `The parameters of '${param}' have to be a JSON Schema, which is an object.`);
+  return {
+    name: neededText(fields, "name", `${param}.name`),
+    description: textOr(fields.description, ""),
+    parameters,
+  };
+}
+
+// Replies
+
+/** The field of ours in bodies and in the last event of a stream. */
+export function hermesField({ sessionId, notices, compactedFrom }: ReplyMetadata): JsonObject {
+  return {
+    hermes: withoutUndefined({ session_id: sessionId, notices, compacted_from: compactedFrom }),
+  };
+}
+
+/** Arguments of a call for a client that parses them: "" is a call without arguments. */
+export function argumentsText(text: string): string {
+  return text.trim() === "" ? "{}" : text;
+}
+
+/** Random, in the vendors' style: 32 hexadecimal digits. */
+export function newId(): string {
+  return crypto.randomUUID().replaceAll("-", "");
+}
+
+/** The names of parts and items that would be lost, each once, in front of them the field that holds them. */
+export function lostIn(field: string, types: readonly string[]): readonly string[] {
+  return [...new Set(types)].map((type) => `${field}.${type}`);
+}
