@@ -3,19 +3,30 @@
 import { randomUUID } from "node:crypto";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
-import { groupThousands, HermesError, isRecord, parseOutsideJson } from "@hermes-memory/core/internal/lib";
+import { errnoCode, HermesError, isRecord, parseOutsideJson } from "@hermes-memory/core/internal/lib";
 import { Hono } from "hono";
 import type { AccessLog } from "./access-log.ts";
-import { hashedUser, type Span, type Tracer } from "./otel.ts";
 import {
-  type Authenticator,
+  answerHeaders,
+  checkForm,
+  checkHost,
+  checkLength,
+  checkOrigin,
+  type GuardRequest,
+  isLocal,
+  type Limits,
+  limitKey,
+  preflight,
+  readBody,
+} from "./guard.ts";
+import { credentialOf, isAdministrator, type PersonRef, personOf } from "./identity.ts";
+import { hashedUser, type Span, type Tracer } from "./otel.ts";
+import type { Tokens } from "./tokens.ts";
+import {
   type Caller,
-  type FindPerson,
   type Gateway,
   type GatewayProblem,
   type GatewaySettings,
-  type Guard,
-  type GuardRequest,
   type JsonObject,
   type Problem,
   ProblemError,
@@ -23,27 +34,20 @@ import {
   type Route,
   type RouteRequest,
 } from "./types.ts";
+import { anthropicProblem, openAiProblem } from "./wires/problems.ts";
 
 export type AppOptions = {
-  readonly tokens: Authenticator;
-  readonly guard: Guard;
-  readonly findPerson: FindPerson;
+  readonly tokens: Pick<Tokens, "authenticate">;
+  readonly limits: Limits;
   readonly routes: readonly Route[];
-  readonly renderProblem: RenderProblem;
+  /** Where the server listens. */
+  readonly address: () => Pick<GuardRequest, "isLoopbackBound" | "boundHost" | "port">;
   readonly tracer?: Tracer;
   readonly accessLog?: Pick<AccessLog, "write">;
-  readonly limits?: Partial<BodyLimits>;
+  /** How long a client may take for a body. */
+  readonly bodyTimeoutMs?: number;
   readonly stops?: Stops;
 };
-
-/** The body of an error of a vendor. Loaded when the first one is needed. */
-export type RenderProblem = (
-  shape: "chat" | "responses" | "messages",
-  problem: GatewayProblem,
-) => Promise<JsonObject>;
-
-/** How long a client may take for a body. Its size is `gateway.max_body_bytes`. */
-export type BodyLimits = { readonly totalMs: number; readonly idleMs: number };
 
 /** `began`: the server stops, subscriptions end. `ended`: running requests have had their time. */
 export type Stops = { readonly began: AbortSignal; readonly ended: AbortSignal };
@@ -60,19 +64,16 @@ export type RequestInfo = {
 
 export type App = (request: Request, info: RequestInfo) => Promise<Response>;
 
-const DEFAULT_LIMITS: BodyLimits = { totalMs: 120_000, idleMs: 20_000 };
+const BODY_TIMEOUT_MS = 120_000;
 /** A conversation with pictures may be long; the size is limited in bytes. */
 const MAX_JSON_DEPTH = 100;
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 const MODEL_CHARS = 100;
 
-/** Replies are data for programs: nothing of them may run in a page, and nobody keeps them. */
-const SAFE_HEADERS = {
-  "x-content-type-options": "nosniff",
-  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-  "referrer-policy": "no-referrer",
-  "cache-control": "no-store",
-} as const;
+/** A route may set these itself. */
+const ROUTES_OWN = new Set(["content-security-policy", "cache-control"]);
+/** Headers of a vendor's reply that mean something else here: there are no cookies, and the guard decides about origins. */
+const NEVER_SENT = /^(?:set-cookie|access-control-.*|alt-svc|strict-transport-security|nel|report-to)$/;
 
 export function createApp(gateway: Gateway, options: AppOptions): App {
   const router = routerOf(options.routes);
@@ -110,6 +111,7 @@ class Visit {
   readonly #info: RequestInfo;
   readonly #url: URL;
   readonly #seen: GuardRequest;
+  readonly #headers: Headers;
   readonly #startedAtMs = performance.now();
   readonly #id: string;
   readonly #span: Span | undefined;
@@ -118,8 +120,8 @@ class Visit {
   #caller: Caller | undefined;
   #facts: RequestFacts = {};
   #problem: GatewayProblem | undefined;
-  /** CORS headers of the guard. */
-  #extraHeaders: Readonly<Record<string, string>> = {};
+  /** Of every reply, also a refusal. */
+  #answerHeaders: Readonly<Record<string, string>> = answerHeaders({ kind: "none" });
   readonly #atEnd: (() => void)[] = [];
 
   constructor(gateway: Gateway, options: AppOptions, request: Request, info: RequestInfo) {
@@ -135,9 +137,9 @@ class Visit {
     this.#span = options.tracer?.start(headers.get("traceparent"));
     // A request that a route makes on behalf of this one becomes a child of this span.
     if (this.#span !== undefined) headers.set("traceparent", this.#span.traceparent);
-    const { rawHeaders, remoteAddress } = info;
-    const { pathname: path, searchParams: query } = this.#url;
-    this.#seen = { method: request.method, path, query, headers, rawHeaders, remoteAddress };
+    this.#headers = headers;
+    const { rawHeaders, remoteAddress, target = `${this.#url.pathname}${this.#url.search}` } = info;
+    this.#seen = { method: request.method, url: target, rawHeaders, remoteAddress, ...options.address() };
     this.#route = { path: "unmatched", shape: shapeOf(this.#url.pathname) };
   }
 
@@ -150,14 +152,18 @@ class Visit {
 
   async answer(dispatch: () => Response | Promise<Response>): Promise<Response> {
     const reply = await this.#orProblem(async () => {
-      refuseTrickyTarget(this.#info.target ?? this.#url.pathname);
-      const { path } = this.#seen;
-      if (this.#gateway.isStopping && path !== "/healthz" && path !== "/readyz")
-        throw new ProblemError(STOPPING);
       this.#settings = (await this.#gateway.config()).gateway;
-      const admission = unwrap(this.#options.guard.admit(this.#seen, this.#settings));
-      this.#extraHeaders = admission.headers;
-      if (admission.isPreflight) return new Response(null, { status: 204 });
+      refuse(checkForm(this.#seen) ?? checkHost(this.#seen, this.#settings));
+      const origin = unwrap(checkOrigin(this.#seen, this.#settings));
+      this.#answerHeaders = answerHeaders(origin);
+      const asked = preflight(this.#seen, origin);
+      if (asked !== undefined) {
+        this.#answerHeaders = asked.headers;
+        return new Response(null, { status: asked.status });
+      }
+      const isAboutUs = ["/healthz", "/readyz"].includes(this.#url.pathname);
+      if (this.#gateway.isStopping && !isAboutUs) throw new ProblemError(STOPPING);
+      refuse(checkLength(this.#seen, this.#settings));
       return dispatch();
     });
     return this.#finished(reply);
@@ -167,13 +173,13 @@ class Visit {
   async take(route: Route, params: Readonly<Record<string, string>>): Promise<Response> {
     this.#route = route;
     const settings = this.#settings as GatewaySettings; // `answer` has set it
-    const caller: Caller = route.access === "open" ? { kind: "local" } : await this.#authenticate(settings);
+    const caller = route.access === "open" ? NOBODY : this.#authenticate(settings);
     if (route.access === "admin" && !isAdministrator(caller)) throw new ProblemError(NOT_ADMIN);
     return route.handle(this.#routeRequest(caller, params, settings), this.#gateway);
   }
 
   refuseMethod(allowed: readonly string[]): never {
-    this.#extraHeaders = { ...this.#extraHeaders, allow: allowed.join(", ") };
+    this.#answerHeaders = { ...this.#answerHeaders, allow: allowed.join(", ") };
     throw new ProblemError({
       status: 405,
       code: "method-not-allowed",
@@ -191,11 +197,24 @@ class Visit {
     });
   }
 
-  async #authenticate(settings: GatewaySettings): Promise<Caller> {
-    const caller = unwrap(await this.#options.tokens.authenticate(this.#seen));
+  #authenticate(settings: GatewaySettings): Caller {
+    const { tokens, limits } = this.#options;
+    const { token } = unwrap(credentialOf(this.#headers, this.#seen.rawHeaders));
+    const caller = tokens.authenticate(token, { isLoopback: isLocal(this.#seen) });
+    if ("status" in caller) throw new ProblemError(limits.failed(this.#seen.remoteAddress) ?? caller);
     this.#caller = caller;
-    this.#atEnd.push(unwrap(this.#options.guard.enter(caller, this.#seen, settings)));
+    // A user that only the body names is counted with all others of its token.
+    const person = this.#person(caller, settings);
+    const key = person.ok ? limitKey(person.value.user, person.value.profile) : `token:${tokenId(caller)}`;
+    this.#atEnd.push(unwrap(limits.enter(key, settings)));
     return caller;
+  }
+
+  #person(caller: Caller, settings: GatewaySettings): Problem<PersonRef> {
+    const { env, clock } = this.#gateway;
+    const { rawHeaders } = this.#seen;
+    const query = this.#url.searchParams;
+    return personOf({ caller, headers: this.#headers, rawHeaders, settings, env, now: clock.now(), query });
   }
 
   #routeRequest(
@@ -203,33 +222,35 @@ class Visit {
     params: Readonly<Record<string, string>>,
     settings: GatewaySettings,
   ): RouteRequest {
-    const { headers, rawHeaders, path } = this.#seen;
-    const { stops, findPerson } = this.#options;
+    const { stops, bodyTimeoutMs: timeoutMs = BODY_TIMEOUT_MS } = this.#options;
+    const headers = this.#headers;
     const method = this.#request.method === "HEAD" ? "GET" : this.#request.method;
     // A subscription ends when the server begins to stop; a turn gets time to finish.
     const stop = method === "GET" ? stops?.began : stops?.ended;
     const signal = stop ? AbortSignal.any([this.#request.signal, stop]) : this.#request.signal;
+    const { maxBodyBytes } = settings;
     let reading: Promise<Uint8Array> | undefined;
     const bytes = (): Promise<Uint8Array> => {
-      reading ??= readBody(this.#request, headers, settings.maxBodyBytes, {
-        ...DEFAULT_LIMITS,
-        ...this.#options.limits,
-      });
+      reading ??= readBody(this.#request.body, {
+        maxBodyBytes,
+        timeoutMs,
+        signal: this.#request.signal,
+      }).then((sent) => decompressed(sent, headers, maxBodyBytes));
       return reading;
     };
     return {
       url: this.#url,
       method,
-      path,
+      path: this.#url.pathname,
       headers,
-      rawHeaders,
+      rawHeaders: this.#seen.rawHeaders,
       params,
       caller,
       signal,
       bytes,
-      json: async () => parseJsonBody(headers, await bytes(), settings.maxBodyBytes),
+      json: async () => parseJsonBody(headers, await bytes(), maxBodyBytes),
       person: async () => {
-        const { user, profile } = unwrap(findPerson(caller, this.#seen, settings));
+        const { user, profile } = unwrap(this.#person(caller, settings));
         this.annotate({ user });
         const memory = this.#gateway.memory(profile);
         return { memory: user === undefined ? memory.owner : memory.user(user), user, profile };
@@ -282,7 +303,7 @@ class Visit {
     };
   }
 
-  async #render(problem: GatewayProblem): Promise<Response> {
+  #render(problem: GatewayProblem): Response {
     const { status, retryAfterSeconds } = problem;
     const headers = new Headers();
     if (status === 401) headers.set("www-authenticate", 'Bearer realm="hermes-memory"');
@@ -298,20 +319,17 @@ class Visit {
       });
     }
     const { code, message, hint, param } = problem;
-    const body =
-      shape === "api"
-        ? { error: { code, message, hint, param } }
-        : await this.#options.renderProblem(shape, problem);
+    const body = shape === "api" ? { error: { code, message, hint, param } } : vendorProblem(shape, problem);
     headers.set("content-type", "application/json");
     return new Response(JSON.stringify(body), { status, headers });
   }
 
   /** The headers of every reply; the books are kept when it has been sent. */
   #finished(reply: Response): Response {
-    const headers = new Headers(reply.headers);
-    for (const [name, value] of Object.entries(SAFE_HEADERS))
-      if (!headers.has(name)) headers.set(name, value);
-    for (const [name, value] of Object.entries(this.#extraHeaders)) headers.set(name, value);
+    const headers = new Headers();
+    for (const [name, value] of reply.headers) if (!NEVER_SENT.test(name)) headers.set(name, value);
+    for (const [name, value] of Object.entries(this.#answerHeaders))
+      if (!ROUTES_OWN.has(name) || !headers.has(name)) headers.set(name, value);
     if (!headers.has("x-request-id")) headers.set("x-request-id", this.#id);
     if (this.#route.shape === "messages" && !headers.has("request-id")) headers.set("request-id", this.#id);
     const { metrics } = this.#gateway;
@@ -407,30 +425,24 @@ function shapeOf(path: string): Route["shape"] {
   return name === "messages" || name === "responses" ? name : "chat";
 }
 
-/** The URL parser resolves these silently; a proxy in front of us may have understood them differently. */
-function refuseTrickyTarget(target: string): void {
-  const [path = ""] = target.split("?");
-  const isTricky =
-    !path.startsWith("/") ||
-    /[\\#\u0000-\u0020\u007f-\uffff]/.test(path) ||
-    /%(?![0-9a-f]{2})|%(?:[01][0-9a-f]|7f)/i.test(path) ||
-    /\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path);
-  if (!isTricky) return;
-  throw new ProblemError({
-    status: 400,
-    code: "bad-path",
-    message: "The path of the request is not written plainly.",
-    hint: "Send an absolute path without '..', backslashes or control characters, percent-encoded.",
-  });
+function refuse(problem: GatewayProblem | undefined): void {
+  if (problem !== undefined) throw new ProblemError(problem);
 }
 
-function isAdministrator(caller: Caller): boolean {
-  return caller.kind === "local" || caller.rights.kind === "admin";
-}
+/** `open` routes have no caller, and no data that one could ask for. */
+const NOBODY: Caller = { kind: "token", id: "", rights: { kind: "names-users", platform: "" } };
 
 /** May read texts that name files of the server. */
 function isTrusted(caller: Caller | undefined): boolean {
   return caller !== undefined && (isAdministrator(caller) || callerKind(caller) === "owner");
+}
+
+function tokenId(caller: Caller): string {
+  return caller.kind === "token" ? caller.id : "";
+}
+
+function vendorProblem(shape: "chat" | "responses" | "messages", problem: GatewayProblem): JsonObject {
+  return shape === "messages" ? anthropicProblem(problem) : openAiProblem(problem);
 }
 
 function callerKind(caller: Caller | undefined): string | undefined {
@@ -466,56 +478,6 @@ function statusOf(code: string): GatewayProblem["status"] {
 
 // ---- Bodies ----
 
-async function readBody(
-  request: Request,
-  headers: Headers,
-  maxBytes: number,
-  { totalMs, idleMs }: BodyLimits,
-): Promise<Uint8Array> {
-  const declared = Number(headers.get("content-length") ?? "0");
-  if (declared > maxBytes) throw tooLarge(maxBytes);
-  const reader = request.body?.getReader();
-  if (reader === undefined) return new Uint8Array();
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  const untilMs = performance.now() + totalMs;
-  try {
-    for (;;) {
-      const { done, value } = await within(reader.read(), Math.min(idleMs, untilMs - performance.now()));
-      if (done) break;
-      length += value.byteLength;
-      if (length > maxBytes) throw tooLarge(maxBytes);
-      chunks.push(value);
-    }
-  } catch (cause) {
-    reader.cancel().catch(() => undefined);
-    if (cause instanceof ProblemError) throw cause;
-    throw new ProblemError(
-      { status: 400, code: "body-incomplete", message: "The connection ended before the body was complete." },
-      { cause },
-    );
-  }
-  return decompressed(Buffer.concat(chunks, length), headers, maxBytes);
-}
-
-async function within<Value>(work: Promise<Value>, ms: number): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    const problem: GatewayProblem = {
-      status: 408,
-      code: "body-too-slow",
-      message: "The body of the request arrived too slowly.",
-      hint: "Send the request again.",
-    };
-    timer = setTimeout(() => reject(new ProblemError(problem)), Math.max(0, ms));
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 const DECODERS: Readonly<
   Record<string, (bytes: Uint8Array, options: { readonly maxOutputLength: number }) => Promise<Uint8Array>>
 > = {
@@ -545,22 +507,19 @@ async function decompressed(bytes: Uint8Array, headers: Headers, maxBytes: numbe
     headers.delete("content-length");
     return plain;
   } catch (cause) {
-    if ((cause as { readonly code?: unknown }).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(maxBytes);
+    if (errnoCode(cause) === "ERR_BUFFER_TOO_LARGE")
+      throw new ProblemError({
+        status: 413,
+        code: "body-too-large",
+        message: `The body has more than ${maxBytes} bytes when it is unpacked.`,
+        hint: "Send less, or raise gateway.max_body_bytes on the server.",
+      });
     const message = `The body is not valid ${encoding}.`;
     throw new ProblemError(
       { status: 400, code: "bad-encoding", message, param: "content-encoding" },
       { cause },
     );
   }
-}
-
-function tooLarge(maxBytes: number): ProblemError {
-  return new ProblemError({
-    status: 413,
-    code: "body-too-large",
-    message: `The body is larger than ${groupThousands(maxBytes)} bytes.`,
-    hint: "Send less, or let whoever runs the server raise gateway.max_body_bytes.",
-  });
 }
 
 function parseJsonBody(headers: Headers, bytes: Uint8Array, maxBytes: number): JsonObject {

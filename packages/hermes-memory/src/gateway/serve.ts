@@ -3,18 +3,20 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { type HomeContext, logPath, systemHomeContext } from "@hermes-memory/core/internal/home";
-import { type Clock, errnoCode, HermesError, ok, systemClock } from "@hermes-memory/core/internal/lib";
+import { type Clock, errnoCode, HermesError, systemClock } from "@hermes-memory/core/internal/lib";
 import { createLogger, type Logger } from "@hermes-memory/core/internal/logger";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import { VERSION } from "@hermes-memory/core/internal/version";
 import { accessLogPath, openAccessLog } from "./access-log.ts";
-import { type App, type AppOptions, createApp } from "./app.ts";
+import { type App, createApp } from "./app.ts";
 import { openGateway } from "./gateway.ts";
+import { createLimits, isLoopbackName } from "./guard.ts";
 import { createMemoryMonitor } from "./memory-monitor.ts";
 import { createMetrics } from "./metrics.ts";
 import { type AdapterLimits, nodeListener } from "./node-adapter.ts";
 import { createTracer } from "./otel.ts";
 import { allRoutes } from "./routes.ts";
+import { openTokens } from "./tokens.ts";
 import type { Gateway, GatewaySettings, Route } from "./types.ts";
 
 export type StartOptions = {
@@ -52,7 +54,7 @@ export type RunningGateway = {
 export type ServerLimits = AdapterLimits & {
   readonly headersMs: number;
   readonly requestMs: number;
-  readonly bodyIdleMs: number;
+  readonly bodyMs: number;
   readonly keepAliveMs: number;
   readonly checkEveryMs: number;
   readonly maxHeaderBytes: number;
@@ -64,8 +66,8 @@ export type ServerLimits = AdapterLimits & {
 
 const LIMITS: ServerLimits = {
   headersMs: 20_000,
-  requestMs: 120_000,
-  bodyIdleMs: 20_000,
+  requestMs: 130_000,
+  bodyMs: 120_000, // before the server ends the connection, so that the client gets an answer
   keepAliveMs: 65_000, // longer than the 60 s for which proxies in front of us keep connections
   checkEveryMs: 2_000,
   maxHeaderBytes: 32 * 1024, // signed user headers and vendors' betas are a few kB
@@ -90,22 +92,28 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   );
   const config = await gateway.config();
   const { host, port } = config.gateway;
-  const doors = await openDoors(gateway, host);
+  const isLoopbackBound = isLoopbackName(host.toLowerCase().replace(/^\[|\]$/g, ""));
+  const tokens = openTokens({ home, clock, log });
+  const tokenCount = tokens.list().length;
+  refuseOpenNetwork(host, isLoopbackBound, tokenCount);
   const accessLog = undo.adopt(openAccessLog(accessLogPath(home)), (each) => each.close());
   const tracer = undo.adopt(createTracer({ env: gateway.env, version: VERSION, log, metrics }), (each) =>
     each.close(),
   );
   const [began, ended] = [new AbortController(), new AbortController()];
+  let listening = 0;
   const app = createApp(gateway, {
-    ...doors,
+    tokens,
+    limits: createLimits({ clock }),
+    address: () => ({ isLoopbackBound, boundHost: host, port: listening }),
     routes: [...allRoutes({ metrics }), ...(options.routes ?? [])],
     tracer,
     accessLog,
-    limits: { totalMs: limits.requestMs, idleMs: limits.bodyIdleMs },
+    bodyTimeoutMs: limits.bodyMs,
     stops: { began: began.signal, ended: ended.signal },
   });
   const server = newServer(app, limits, gateway);
-  const listening = await listen(server.http, host, port);
+  listening = await listen(server.http, host, port);
   const monitor = createMemoryMonitor(log);
   if (config.logging.memoryMonitor.enabled) monitor.start(config.logging.memoryMonitor.intervalSeconds);
   metrics.gauge("requests_running", () => server.running.size);
@@ -135,8 +143,8 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     host,
     port: listening,
     portTaken: listening === port || port === 0 ? undefined : port,
-    isLoopback: isLoopbackHost(host),
-    tokens: doors.tokenCount,
+    isLoopback: isLoopbackBound,
+    tokens: tokenCount,
     gateway,
     get requestsRunning() {
       return server.running.size;
@@ -148,26 +156,14 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   };
 }
 
-/** Tokens, guard and identity; refuses to listen beyond loopback while there is no token. */
-async function openDoors(
-  _gateway: Gateway,
-  _host: string,
-): Promise<
-  Pick<AppOptions, "tokens" | "guard" | "findPerson" | "renderProblem"> & { readonly tokenCount: number }
-> {
-  return {
-    tokenCount: 0,
-    tokens: { authenticate: async () => ok({ kind: "local" }) },
-    guard: { admit: () => ok({ headers: {}, isPreflight: false }), enter: () => ok(() => {}) },
-    findPerson: () => ok({ user: undefined, profile: undefined }),
-    renderProblem: async (_shape, { code, message }) => ({ error: { code, message } }),
-  };
-}
-
-/** 127.0.0.0/8, ::1 and localhost. */
-function isLoopbackHost(host: string): boolean {
-  const name = host.toLowerCase().replace(/^\[|\]$/g, "");
-  return name === "localhost" || name === "::1" || /^127(?:\.\d{1,3}){3}$/.test(name);
+/** Beyond loopback nobody may come in without a token, so there has to be one. */
+function refuseOpenNetwork(host: string, isLoopback: boolean, tokenCount: number): void {
+  if (isLoopback || tokenCount > 0) return;
+  throw new HermesError(
+    "gateway-token-required",
+    `The gateway does not listen on ${host}, because other machines could reach it and there is no token yet.`,
+    { hint: "Make one first: hermes token create --name laptop" },
+  );
 }
 
 type ListeningServer = {

@@ -220,46 +220,6 @@ export interface Events {
   listen(listener: (event: GatewayEvent) => void): () => void;
 }
 
-// ---- The door: who may come in ----
-
-/** What is known of a request before its body is read. */
-export type GuardRequest = {
-  readonly method: string;
-  /** Without the query. */
-  readonly path: string;
-  readonly query: URLSearchParams;
-  readonly headers: Headers;
-  /** As Node received them, for headers that may not be repeated. */
-  readonly rawHeaders: readonly string[];
-  readonly remoteAddress: string | undefined;
-};
-
-/** guard.ts, as app.ts calls it. */
-export interface Guard {
-  /**
-   * Before authentication: Host, Origin, headers that may not be repeated. `headers` are added to the reply (CORS); a preflight request
-   * is answered with them alone.
-   */
-  admit(
-    request: GuardRequest,
-    settings: GatewaySettings,
-  ): Problem<{ readonly headers: Readonly<Record<string, string>>; readonly isPreflight: boolean }>;
-  /** After authentication: rate and number of running requests of one user. Call the function when the reply has been sent. */
-  enter(caller: Caller, request: GuardRequest, settings: GatewaySettings): Problem<() => void>;
-}
-
-/** tokens.ts, as app.ts calls it. */
-export interface Authenticator {
-  authenticate(request: GuardRequest): Promise<Problem<Caller>>;
-}
-
-/** identity.ts, as app.ts calls it for routes that are no model requests: the user that the caller is, or names. */
-export type FindPerson = (
-  caller: Caller,
-  request: GuardRequest,
-  settings: GatewaySettings,
-) => Problem<{ readonly user: UserRef | undefined; readonly profile: string | undefined }>;
-
 /** What a route tells about its request, for spans, metrics and the access log. Never a text, a title or an id of a user. */
 export type RequestFacts = {
   readonly mode?: "agent" | "proxy" | "auxiliary";

@@ -68,7 +68,7 @@ async function describe(running: RunningGateway, { home, io }: CommandContext): 
   if (running.tokens === 0)
     missing.push({
       what: "There is no token: every program on this machine has the owner's rights. For other people, or for Open WebUI's users:",
-      command: "hermes token create --help",
+      command: "hermes token create --name open-webui --names-users --platform open-webui",
     });
   return {
     running,
