@@ -220,6 +220,20 @@ export interface Events {
   listen(listener: (event: GatewayEvent) => void): () => void;
 }
 
+/** What a route tells about its request, for spans, metrics and the access log. Never a text, a title or an id of a user. */
+export type RequestFacts = {
+  readonly mode?: "agent" | "proxy" | "auxiliary";
+  readonly client?: ClientName;
+  readonly model?: string;
+  readonly isStream?: boolean;
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly cacheReadTokens?: number;
+  readonly cacheWriteTokens?: number;
+  /** Only its hash is exported. */
+  readonly user?: UserRef;
+};
+
 // ---- Routes ----
 
 export type Route = {
@@ -257,6 +271,8 @@ export type RouteRequest = {
   /** At most `gateway.max_body_bytes`. Throws `ProblemError` (413, 408, 400). */
   bytes(): Promise<Uint8Array>;
   json(): Promise<JsonObject>;
+  /** May be called several times, until the reply has been sent. */
+  annotate?(facts: RequestFacts): void;
   readonly signal: AbortSignal;
 };
 
