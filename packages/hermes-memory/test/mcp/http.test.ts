@@ -47,7 +47,7 @@ async function connected(url: string): Promise<Client> {
 
 describe("MCP over streamable HTTP", () => {
   it("offers the tools of the stdio server, with schemas of their answers", async () => {
-    await using server = await listening(tempDirectory("mcp-http"));
+    await using server = await listening(tempDirectory());
     const client = await connected(`${server.url}/ana`);
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name).sort()).toEqual(["memory", "memory_history", "session_search"]);
@@ -56,7 +56,7 @@ describe("MCP over streamable HTTP", () => {
   });
 
   it("answers with structured content that the client's validator accepts", async () => {
-    await using server = await listening(tempDirectory("mcp-http"));
+    await using server = await listening(tempDirectory());
     const client = await connected(`${server.url}/ana`);
     await client.listTools(); // the client validates answers of listed tools
     const added = await client.callTool({
@@ -77,7 +77,7 @@ describe("MCP over streamable HTTP", () => {
   });
 
   it("shows a user nothing of another one", async () => {
-    await using server = await listening(tempDirectory("mcp-http"));
+    await using server = await listening(tempDirectory());
     const [ana, bo] = [await connected(`${server.url}/ana`), await connected(`${server.url}/bo`)];
     await ana.callTool({
       name: "memory",
