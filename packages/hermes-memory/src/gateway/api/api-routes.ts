@@ -5,8 +5,8 @@ import { chooseModel } from "@hermes-memory/agent/internal/models";
 import { setConfigValue } from "@hermes-memory/core/internal/config";
 import { fileNameOf, MEMORY_TARGETS, targetPaths } from "@hermes-memory/core/internal/curated";
 import { isRecord } from "@hermes-memory/core/internal/lib";
-import type { EntryChange, Memory, UserMemory } from "@hermes-memory/core/internal/memory";
-import { renderContent, renderToolCalls, toolCallsOf } from "@hermes-memory/core/internal/message";
+import type { EntryChange, Memory, Transcript, UserMemory } from "@hermes-memory/core/internal/memory";
+import { fromRow, renderContent, renderToolCalls, toolCallsOf } from "@hermes-memory/core/internal/message";
 import { findProviders } from "@hermes-memory/core/internal/providers";
 import type { ListedSession } from "@hermes-memory/core/internal/sessions";
 import { VERSION } from "@hermes-memory/core/internal/version";
@@ -482,18 +482,28 @@ function sessionsOf(call: Whose) {
   return (isForAll(call) ? home.administration.administrator : me.layers).sessions({ mode: "read" });
 }
 
-/** An administrator reads another person's conversation through that person's own memory. */
+type MessagePage = Pick<Transcript<"hermes">, "sessionId" | "messages" | "leftOut" | "next">;
+
+/** An administrator reads a session of another person by its id: that session alone, with what compactions archived in it. */
 async function transcriptOf(
   call: Whose,
   id: string,
   page: { readonly limit: number; readonly before?: number },
-) {
+): Promise<MessagePage | undefined> {
   const own = await call.me.transcript(id, { ...page, format: "hermes" });
   if (own !== undefined || !isForAll(call)) return own;
-  const row = await (await sessionsOf(call))?.getSession(id);
-  if (!row || row.user_id === null) return undefined;
-  const owner = call.home.user({ platform: row.source, id: row.user_id });
-  return owner.transcript(id, { ...page, format: "hermes" });
+  const store = await sessionsOf(call);
+  if (!(await store?.getSession(id))) return undefined;
+  const rows = (await store?.getDisplayHistory(id)) ?? [];
+  const older = rows.filter((row) => row.id < (page.before ?? Number.POSITIVE_INFINITY));
+  const shown = older.slice(-page.limit);
+  const leftOut = older.length - shown.length;
+  return {
+    sessionId: id,
+    messages: shown.map(fromRow).filter((each) => each !== undefined),
+    leftOut,
+    next: leftOut === 0 ? undefined : shown[0]?.id,
+  };
 }
 
 function tell(
