@@ -4,7 +4,7 @@ import { randomHex, sha256 } from "@hermes-memory/core/internal/lib";
 import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { credentialOf, identify } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
-import { chainOf } from "./proxy/insert.ts";
+import { chainOf, markOf, prefixMarks } from "./proxy/chain.ts";
 import {
   type Answer,
   type Gateway,
@@ -39,7 +39,11 @@ const PREFIXES: readonly { readonly prefix: string; readonly mode: Mode | undefi
 
 const WIRES: readonly { readonly path: string; readonly wire: Wire; readonly summary: string }[] = [
   { path: "/v1/chat/completions", wire: chatWire, summary: "A chat completion, with memory." },
-  { path: "/v1/responses", wire: responsesWire, summary: "A response of OpenAI's Responses API, with memory." },
+  {
+    path: "/v1/responses",
+    wire: responsesWire,
+    summary: "A response of OpenAI's Responses API, with memory.",
+  },
   { path: "/v1/messages", wire: messagesWire, summary: "A message of Anthropic's API, with memory." },
 ];
 
@@ -104,9 +108,12 @@ async function readTurn(
   const parsed = wire.parse(body);
   if (!parsed.ok) throw new ProblemError(parsed.error);
   const { gateway: settings } = await gateway.config();
-  const now = gateway.clock.now();
-  const identified = identify({ caller, headers, rawHeaders, request: parsed.value, settings, now });
+  const { env, clock } = gateway;
+  const asked = { caller, headers, rawHeaders, request: parsed.value, settings, env, now: clock.now() };
+  const identified = identify(asked);
   if (!identified.ok) throw new ProblemError(identified.error);
+  const credentials = credentialOf(headers, rawHeaders);
+  if (!credentials.ok) throw new ProblemError(credentials.error);
   const identity = identified.value;
   const memory = memoryOf(gateway, identity);
   const retryKey = retryKeyOf(headers, rawBody);
@@ -118,7 +125,7 @@ async function readTurn(
     headers,
     identity,
     memory,
-    clientCredential: credentialOf(headers, rawHeaders).client,
+    clientCredential: credentials.value.client,
     retryKey,
     signal,
     gateway,

@@ -1,5 +1,5 @@
 // The gateway: memory for every client by changing its base URL. What the command line uses of it.
 export { parseUserRef } from "./identity.ts";
 export { type RunningGateway, startGateway } from "./serve.ts";
-export { openTokens, type Tokens, type TokenSummary } from "./tokens.ts";
+export { openTokens, type TokenSummary, type Tokens } from "./tokens.ts";
 export type { TokenRights } from "./types.ts";

@@ -4,7 +4,6 @@ import { statSync } from "node:fs";
 import { chooseModel } from "@hermes-memory/agent/internal/models";
 import { setConfigValue } from "@hermes-memory/core/internal/config";
 import { fileNameOf, MEMORY_TARGETS, targetPaths } from "@hermes-memory/core/internal/curated";
-import { isRecord } from "@hermes-memory/core/internal/lib";
 import type { EntryChange, Memory, Transcript, UserMemory } from "@hermes-memory/core/internal/memory";
 import { fromRow, renderContent, renderToolCalls, toolCallsOf } from "@hermes-memory/core/internal/message";
 import { findProviders } from "@hermes-memory/core/internal/providers";
@@ -607,22 +606,4 @@ function toHit(hit: Hit): z.input<typeof schemas.hit> {
 /** For tests that compare answers with the schemas. */
 export function answerSchemas(): ReadonlyMap<string, z.ZodType> {
   return new Map(TABLE.map(({ method, path, answer }) => [`${method} ${path}`, answer]));
-}
-
-/** For the app: `HermesError` codes that say whose fault it is. */
-export function statusOf(cause: { readonly code: string }): GatewayProblem["status"] {
-  const { code } = cause;
-  if (/^unknown-|-no-match$|-not-found$/.test(code)) return 404;
-  if (/-busy$|-conflict$|-taken$|-drift$|-lost$|-ambiguous$/.test(code)) return 409;
-  if (code === "memory-over-limit" || code === "memory-blocked" || code === "memory-denied") return 422;
-  if (/-locked$|-full$|-unavailable$|-damaged$|-read-only$|-closed$|-disabled$/.test(code)) return 503;
-  if (/^bad-|^memory-(empty|missing-arg|invalid-content|bad-target|bad-action)$|-too-long$/.test(code))
-    return 400;
-  return 500;
-}
-
-export function isHermesCode(
-  cause: unknown,
-): cause is { readonly code: string; readonly message: string; readonly hint?: string } {
-  return isRecord(cause) && typeof cause.code === "string" && /^[a-z][a-z-]+$/.test(cause.code);
 }
