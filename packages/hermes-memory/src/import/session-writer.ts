@@ -180,8 +180,7 @@ export class SessionWriter {
     if (reason !== undefined) this.skip(reason);
     else await this.#flush(true);
     if (this.#skipped !== undefined) {
-      const mustGo = this.#isCreated || (this.#isWithdrawn && (await this.#isImported()));
-      if (mustGo) {
+      if (this.#isCreated || (await this.#mustGo())) {
         await this.#deps.target.discard(id);
         this.#deps.known.forget(id);
       }
@@ -194,8 +193,10 @@ export class SessionWriter {
     return { kind: "updated", id, added: this.#added, changed: this.#changed };
   }
 
-  async #isImported(): Promise<boolean> {
-    return (await this.#deps.target.getTranscriptState(this.id)).kind === "imported";
+  /** Whether an earlier import stored what must not stay: a part, because it was cut off, or what is withdrawn now. */
+  async #mustGo(): Promise<boolean> {
+    const state = await this.#deps.target.getTranscriptState(this.id);
+    return state.kind === "imported" && (this.#isWithdrawn || state.origin.digest === undefined);
   }
 
   #leftOutNow(): string | undefined {
