@@ -3,7 +3,7 @@
 import { readdir, readFile, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { READERS } from "../../src/import/index.ts";
+import { dryTarget, READERS } from "../../src/import/index.ts";
 import { makeFixtureHome } from "./fixture-home.ts";
 import { contentsOf, cutOff, importInto, openEmptyStore, temporaryFolder } from "./import-suite.ts";
 
@@ -47,6 +47,16 @@ describe.each(READERS)("$source", (reader) => {
       messagesUpdated: 0,
     });
     expect(await contentsOf(store)).toEqual(before);
+  });
+
+  it("is foretold by a dry run", async () => {
+    await using folder = await temporaryFolder();
+    const home = join(folder.path, "home");
+    await makeFixtureHome(reader.source, home);
+    await using store = await openEmptyStore(folder.path);
+    const dry = await importInto(store, reader, home, { ...pathIn(home), target: dryTarget(undefined) });
+    expect(await contentsOf(store)).toEqual([]);
+    expect(dry).toEqual(await importInto(store, reader, home, pathIn(home)));
   });
 
   it("gives the same when its files are imported as they grow", async () => {
