@@ -111,6 +111,7 @@ export type {
   TranscriptFinish,
   TranscriptInput,
   TranscriptOrigin,
+  TranscriptPlace,
   TranscriptRow,
   TranscriptState,
   TranscriptWrite,

@@ -8,8 +8,10 @@ import {
   type ImportOutcome,
   openSessionStore,
   type SessionStore,
+  type TranscriptPlace,
 } from "@hermes-memory/core/internal/sessions";
 import { howToOpen, looksOf, openSource } from "./kit/sqlite-source.ts";
+import { jsonOf, recordOf } from "./kit/values.ts";
 
 const NAME = "state.db";
 const RESULTS = "tool-results";
@@ -69,7 +71,11 @@ export async function importStateDatabase(path: string, wanted: StateImport): Pr
     const outcome =
       isDry || target === undefined
         ? await compared(sessions, target)
-        : await target.importSessions(sessions, { extend: true, signal });
+        : await target.importSessions(sessions, {
+            extend: true,
+            signal,
+            placeOf: (id) => reading.placeOf(id),
+          });
     return {
       extended: NOTHING_EXTENDED,
       ...outcome,
@@ -106,6 +112,8 @@ class StateReading {
   readonly #source: SessionStore;
   readonly #results: { readonly from: string; readonly to: string };
   readonly #wanted: StateImport;
+  /** Of the messages of the current session. */
+  #places: ReadonlyMap<number, TranscriptPlace> = new Map();
 
   constructor(
     source: SessionStore,
@@ -140,9 +148,30 @@ class StateReading {
       if (until !== undefined && session.started_at >= until) continue;
       if (isWanted !== undefined && !isWanted(session.cwd ?? undefined)) continue;
       this.count += 1;
+      if (!isDry) this.#places = await this.#placesOf(session);
       yield session;
       if (!isDry) await this.#copyResults(session.id);
     }
+  }
+
+  placeOf(messageId: number): TranscriptPlace | undefined {
+    return this.#places.get(messageId);
+  }
+
+  /** Without them an import of the transcript would take the session for one that was continued here, and leave it alone. */
+  async #placesOf({
+    model_config: config,
+    messages,
+  }: ExportedSession): Promise<Map<number, TranscriptPlace>> {
+    const origin = recordOf(recordOf(jsonOf(config ?? undefined))?._import);
+    if (origin === undefined) return new Map();
+    const places = await this.#source.listProvenance(messages.map(({ id }) => id));
+    return new Map(
+      places.map(({ messageId, path, line }) => [
+        messageId,
+        { line, path: path === origin.path ? null : path },
+      ]),
+    );
   }
 
   async #copyResults(id: string): Promise<void> {
