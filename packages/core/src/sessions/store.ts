@@ -498,7 +498,8 @@ export type TranscriptRow = Pick<
   | "finish_reason"
   | "reasoning"
   | "platform_message_id"
-> & { readonly content: string | null; readonly tool_calls: string | null };
+> &
+  TranscriptPlace & { readonly content: string | null; readonly tool_calls: string | null };
 
 /** Where a message of an imported transcript stands. */
 export type TranscriptPlace = {
@@ -538,6 +539,8 @@ export type TranscriptWrite = {
   /** Messages with a higher id are deleted, except those a compaction has archived. */
   readonly removeAfter?: number | undefined;
   readonly update?: readonly (TranscriptInput & { readonly id: number })[];
+  /** Messages that are the same but stand elsewhere in the transcript now. */
+  readonly moved?: readonly (TranscriptPlace & { readonly id: number })[];
   readonly append?: readonly TranscriptInput[];
   readonly finish?: TranscriptFinish;
 };

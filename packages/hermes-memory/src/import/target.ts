@@ -90,6 +90,6 @@ function plannedRows(
     id: PLANNED_FROM + from + at,
     platform_message_id: id,
     ...{ role: "", content: null, tool_calls: null, tool_call_id: null, tool_name: null },
-    ...{ timestamp: 0, finish_reason: null, reasoning: null },
+    ...{ timestamp: 0, finish_reason: null, reasoning: null, line: null, path: null },
   }));
 }

@@ -95,6 +95,16 @@ it("connects a session with the one it goes on from, also when that comes with a
   expect((await store.getSession("claude-code-after"))?.parent_session_id).toBe("claude-code-before");
 });
 
+it("knows where messages stand when other lines were put before them", async () => {
+  await withImport(async ({ store, path, run }) => {
+    const before = textOfLines([{ type: "summary", summary: "A talk", leafUuid: "s-3" }]);
+    await writeFile(path, before + textOfLines(linesOf("s", 4)));
+    expect(await run()).toMatchObject({ sessionsUpdated: 0, messagesAdded: 0, messagesUpdated: 0 });
+    const ids = (await store.getMessages(ID)).map(({ id }) => id);
+    expect((await store.listProvenance(ids)).map((place) => place.line)).toEqual([2, 3, 4, 5]);
+  });
+});
+
 describe("a session that the user", () => {
   it("deleted stays deleted while its file grows and moves, until --force", async () => {
     await withImport(async ({ store, home, path, run }) => {
