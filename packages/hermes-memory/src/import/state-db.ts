@@ -1,6 +1,6 @@
 // The session database of another home or profile (`state.db`): read without a change to it, and copied into this home's.
-import { constants, rmSync, statSync } from "node:fs";
-import { chmod, copyFile, mkdir, open, realpath, stat } from "node:fs/promises";
+import { existsSync, rmSync, statSync } from "node:fs";
+import { chmod, copyFile, mkdir, open, realpath, rename, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { errnoCode } from "@hermes-memory/core/internal/lib";
 import {
@@ -180,12 +180,16 @@ class StateReading {
       try {
         await mkdir(to, { recursive: true, mode: 0o700 });
         const place = join(to, `${resultId}.txt`);
-        await copyFile(join(from, `${resultId}.txt`), place, constants.COPYFILE_EXCL);
-        await chmod(place, 0o600);
+        if (existsSync(place)) continue; // copied before
+        // Under another name first: an import that is killed here must not leave half a result.
+        const temporary = `${place}.tmp`;
+        await copyFile(join(from, `${resultId}.txt`), temporary);
+        await chmod(temporary, 0o600);
+        await rename(temporary, place);
         this.resultsCopied += 1;
       } catch (cause) {
-        // Copied before, or deleted there. The row says that its text was cut either way.
-        if (errnoCode(cause) !== "EEXIST" && errnoCode(cause) !== "ENOENT") throw cause;
+        // Deleted there. The row says that its text was cut either way.
+        if (errnoCode(cause) !== "ENOENT") throw cause;
       }
     }
   }

@@ -1,6 +1,6 @@
 // Sessions of another home, profile or program version come into this home; the other database is only read.
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, readdirSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -90,6 +90,16 @@ describe("hermes sessions import --from hermes --path HOME", () => {
     });
     expect(treeOf(crashed)).toEqual(before);
     expect(await sessionsOf(home)).toEqual(await allIn(store));
+  });
+
+  it("goes on with a long tool result that it was copying when it was killed", async () => {
+    const [other, home] = [fixtureHome(), tempDirectory()];
+    const results = join(home, "tool-results");
+    const [name = ""] = readdirSync(join(other, "tool-results"));
+    mkdirSync(results);
+    writeFileSync(join(results, `${name}.tmp`), "half");
+    expect(await importInto(home, other)).toMatchObject({ results_copied: 3 });
+    expect(treeOf(results)).toEqual(treeOf(join(other, "tool-results")));
   });
 
   it("knows the transcripts that were imported there: their files are followed on here", async () => {
