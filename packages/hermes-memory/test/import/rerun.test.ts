@@ -105,6 +105,17 @@ it("knows where messages stand when other lines were put before them", async () 
   });
 });
 
+it("leaves a session its messages when a later one begins with the second of them", async () => {
+  await withImport(async ({ store, home, run }) => {
+    const [, second = {}, third = {}] = linesOf("s", 4);
+    await writeClaude(home, "t", [{ ...second, parentUuid: null }, third]);
+    await run();
+    const before = await contentsOf(store);
+    expect(await run({ force: true })).toMatchObject({ sessionsUpdated: 0, messagesAdded: 0 });
+    expect(await contentsOf(store)).toEqual(before);
+  });
+});
+
 describe("a session that the user", () => {
   it("deleted stays deleted while its file grows and moves, until --force", async () => {
     await withImport(async ({ store, home, path, run }) => {
