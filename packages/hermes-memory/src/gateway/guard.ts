@@ -338,7 +338,7 @@ function brokenOff(): GatewayProblem {
 
 // ---- How often ----
 
-export type RateSettings = Pick<GatewaySettings, "requestsPerMinute" | "concurrentRequests">;
+type RateSettings = Pick<GatewaySettings, "requestsPerMinute" | "concurrentRequests">;
 
 export interface Limits {
   /** One request of this user begins. Call the returned function when it has been answered; more than once does no harm. */

@@ -365,6 +365,41 @@ describe("the form of a request", () => {
   });
 });
 
+describe("any request", () => {
+  it("is answered without an exception, and no answer has a header that another page could choose", () => {
+    const text = fc.string({ unit: "binary", maxLength: 30 });
+    const names = [
+      "host",
+      "origin",
+      "sec-fetch-site",
+      "access-control-request-method",
+      "access-control-request-headers",
+    ];
+    const header = fc.tuple(fc.oneof(fc.constantFrom(...names, "content-length"), text), text);
+    fc.assert(
+      fc.property(
+        fc.array(header, { maxLength: 6 }),
+        text,
+        fc.constantFrom("GET", "OPTIONS"),
+        (headers, url, method) => {
+          const request = requestOf({ headers, url, method });
+          checkForm(request);
+          checkHost(request, SETTINGS);
+          checkLength(request, SETTINGS);
+          isLocal(request);
+          const origin = checkOrigin(request, SETTINGS);
+          if (!origin.ok) return;
+          const answer = { ...answerHeaders(origin.value), ...preflight(request, origin.value)?.headers };
+          for (const value of Object.values(answer)) expect(value).toMatch(/^[\x20-\x7e]*$/);
+          if (origin.value.kind === "cors")
+            expect(SETTINGS.corsOrigins.join()).toContain(origin.value.origin);
+        },
+      ),
+      { numRuns: 3_000 },
+    );
+  });
+});
+
 describe("a body", () => {
   const read = async (
     chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
