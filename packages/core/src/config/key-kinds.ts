@@ -276,7 +276,7 @@ const ANY_FIELDS: Kind<Readonly<Record<string, unknown>>> = {
 };
 
 /** `platform:id`, or `platform:*` for all others of the platform. The id may contain colons. */
-const IDENTITY = /^[^:\s][^:]*:[^]+$/;
+const IDENTITY = /^[^:\s][^:]*:./s;
 
 const PROFILES_BY_IDENTITY: Kind<Readonly<Record<string, string>>> = {
   name: "section",

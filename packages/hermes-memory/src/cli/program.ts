@@ -106,6 +106,11 @@ export const GROUPS: readonly Group[] = [
     load: async () => (await import("./gateway/commands.ts")).serviceCommands,
   },
   {
+    name: "token",
+    summary: "make, list and revoke the tokens with which programs use the gateway",
+    load: async () => (await import("./gateway/token-commands.ts")).tokenCommands,
+  },
+  {
     name: "mcp",
     summary: "serve memory and past sessions to Claude Code, Codex, Cursor and other MCP clients",
     isCommand: true,

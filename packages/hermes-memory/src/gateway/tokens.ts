@@ -114,22 +114,21 @@ export function openTokens(deps: {
   }
 
   async function change<T>(
-    work: (entries: readonly Entry[]) => { entries?: readonly Entry[]; outcome: T },
-  ): Promise<T> {
+    work: (entries: readonly Entry[]) => Result<{ entries: readonly Entry[]; value: T }, TokenFailure>,
+  ): Promise<Result<T, TokenFailure>> {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     const done = await withFileLocks([lock], { timeoutMs: LOCK_WAIT_MS }, () => {
-      const { entries, outcome } = work(usable(load(path), path));
-      if (entries !== undefined) writeFileAtomic(path, fileOf(entries), { forceMode: 0o600 });
-      return outcome;
+      const changed = work(usable(load(path), path));
+      if (!changed.ok) return changed;
+      writeFileAtomic(path, fileOf(changed.value.entries), { forceMode: 0o600 });
+      return ok(changed.value.value);
     });
     checkedAtMs = Number.NEGATIVE_INFINITY;
     if (done.ok) return done.value;
     throw new HermesError(
       "locked",
       `Another process has kept ${path} locked for ${done.error.waitedMs} ms.`,
-      {
-        hint: "Try again when it has ended.",
-      },
+      { hint: "Try again when it has ended." },
     );
   }
 
@@ -161,7 +160,7 @@ export function openTokens(deps: {
     create: ({ name, rights, expiresAt }) =>
       change((entries) => {
         const problem = nameProblem(name, entries) ?? rightsProblem(rights);
-        if (problem !== undefined) return { outcome: err(problem) };
+        if (problem !== undefined) return err(problem);
         let id = randomHex(4);
         while (entries.some((entry) => entry.id === id)) id = randomHex(4);
         const token = TOKEN_PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
@@ -173,7 +172,7 @@ export function openTokens(deps: {
           ...(expiresAt !== undefined && { expiresAt: expiresAt.toISOString() }),
           sha256: hashOf(token).toString("hex"),
         };
-        return { entries: [...entries, entry], outcome: ok({ id, name: entry.name, token }) };
+        return ok({ entries: [...entries, entry], value: { id, name: entry.name, token } });
       }),
 
     list() {
@@ -187,9 +186,9 @@ export function openTokens(deps: {
     revoke: (idOrName) =>
       change((entries) => {
         const found = entries.find(({ id, name }) => id === idOrName || name === idOrName);
-        if (found === undefined) return { outcome: err(unknownToken(idOrName)) };
+        if (found === undefined) return err(unknownToken(idOrName));
         const { sha256: _secret, ...summary } = found;
-        return { entries: entries.filter((entry) => entry !== found), outcome: ok(summary) };
+        return ok({ entries: entries.filter((entry) => entry !== found), value: summary });
       }),
 
     authenticate(credential, { isLoopback }) {
