@@ -15,7 +15,7 @@ import { createMemoryMonitor } from "./memory-monitor.ts";
 import { createMetrics } from "./metrics.ts";
 import { type AdapterLimits, nodeListener } from "./node-adapter.ts";
 import { createTracer } from "./otel.ts";
-import { allRoutes } from "./routes.ts";
+import { openRoutes } from "./routes.ts";
 import { openTokens } from "./tokens.ts";
 import type { Gateway, GatewaySettings, Route } from "./types.ts";
 
@@ -96,6 +96,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   const tokens = openTokens({ home, clock, log });
   const tokenCount = tokens.list().length;
   refuseOpenNetwork(host, isLoopbackBound, tokenCount);
+  const served = undo.adopt(openRoutes(gateway, { metrics }), (each) => each.close());
   const accessLog = undo.adopt(openAccessLog(accessLogPath(home)), (each) => each.close());
   const tracer = undo.adopt(createTracer({ env: gateway.env, version: VERSION, log, metrics }), (each) =>
     each.close(),
@@ -106,7 +107,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     tokens,
     limits: createLimits({ clock }),
     address: () => ({ isLoopbackBound, boundHost: host, port: listening }),
-    routes: [...allRoutes({ metrics }), ...(options.routes ?? [])],
+    routes: [...served.routes, ...(options.routes ?? [])],
     tracer,
     accessLog,
     bodyTimeoutMs: limits.bodyMs,
