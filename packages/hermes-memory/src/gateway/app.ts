@@ -46,11 +46,34 @@ export type AppOptions = {
   readonly accessLog?: Pick<AccessLog, "write">;
   /** How long a client may take for a body. */
   readonly bodyTimeoutMs?: number;
-  readonly stops?: Stops;
+  readonly running?: RunningRequests;
 };
 
-/** `began`: the server stops, subscriptions end. `ended`: running requests have had their time. */
-export type Stops = { readonly began: AbortSignal; readonly ended: AbortSignal };
+/** Requests that run, so that stopping can reach them. Sets instead of one signal for all: `AbortSignal.any` keeps each listener of a signal that lives as long as the server. */
+export class RunningRequests {
+  readonly #subscriptions = new Set<AbortController>();
+  readonly #turns = new Set<AbortController>();
+
+  add(controller: AbortController, kind: "subscription" | "turn"): () => void {
+    const all = kind === "turn" ? this.#turns : this.#subscriptions;
+    all.add(controller);
+    return () => void all.delete(controller);
+  }
+
+  /** A subscription (GET) would never end by itself. */
+  endSubscriptions(): void {
+    for (const each of this.#subscriptions) each.abort(stopReason());
+  }
+
+  endAll(): void {
+    this.endSubscriptions();
+    for (const each of this.#turns) each.abort(stopReason());
+  }
+}
+
+function stopReason(): DOMException {
+  return new DOMException("The server stops.", "AbortError");
+}
 
 /** What Node knows of a request beyond `Request`. */
 export type RequestInfo = {
@@ -222,12 +245,10 @@ class Visit {
     params: Readonly<Record<string, string>>,
     settings: GatewaySettings,
   ): RouteRequest {
-    const { stops, bodyTimeoutMs: timeoutMs = BODY_TIMEOUT_MS } = this.#options;
+    const { bodyTimeoutMs: timeoutMs = BODY_TIMEOUT_MS } = this.#options;
     const headers = this.#headers;
     const method = this.#request.method === "HEAD" ? "GET" : this.#request.method;
-    // A subscription ends when the server begins to stop; a turn gets time to finish.
-    const stop = method === "GET" ? stops?.began : stops?.ended;
-    const signal = stop ? AbortSignal.any([this.#request.signal, stop]) : this.#request.signal;
+    const signal = this.#signal(method === "GET" ? "subscription" : "turn");
     const { maxBodyBytes } = settings;
     let reading: Promise<Uint8Array> | undefined;
     const bytes = (): Promise<Uint8Array> => {
@@ -257,6 +278,23 @@ class Visit {
       },
       annotate: (facts) => this.annotate(facts),
     };
+  }
+
+  /** Aborted when the client leaves or the server ends the request. */
+  #signal(kind: "subscription" | "turn"): AbortSignal {
+    const { running } = this.#options;
+    if (running === undefined) return this.#request.signal;
+    const controller = new AbortController();
+    const client = this.#request.signal;
+    const leave = (): void => controller.abort(client.reason);
+    if (client.aborted) leave();
+    client.addEventListener("abort", leave, { once: true });
+    const remove = running.add(controller, kind);
+    this.#atEnd.push(() => {
+      client.removeEventListener("abort", leave);
+      remove();
+    });
+    return controller.signal;
   }
 
   annotate(facts: RequestFacts): void {

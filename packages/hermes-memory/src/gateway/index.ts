@@ -1,5 +1,12 @@
-// The gateway: memory for every client by changing its base URL. What the command line uses of it.
+// What the command line uses of the gateway.
+import type { RunningGateway, StartOptions } from "./serve.ts";
+
 export { parseUserRef } from "./identity.ts";
-export { type RunningGateway, startGateway } from "./serve.ts";
+export type { RunningGateway } from "./serve.ts";
 export { openTokens, type TokenSummary, type Tokens } from "./tokens.ts";
 export type { TokenRights } from "./types.ts";
+
+/** Loads the server, which `hermes token` does not need. */
+export async function startGateway(options: StartOptions): Promise<RunningGateway> {
+  return (await import("./serve.ts")).startGateway(options);
+}

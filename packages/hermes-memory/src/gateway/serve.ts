@@ -8,14 +8,14 @@ import { createLogger, type Logger } from "@hermes-memory/core/internal/logger";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import { VERSION } from "@hermes-memory/core/internal/version";
 import { accessLogPath, openAccessLog } from "./access-log.ts";
-import { type App, createApp } from "./app.ts";
+import { type App, createApp, RunningRequests } from "./app.ts";
 import { openGateway } from "./gateway.ts";
 import { createLimits, isLoopbackName } from "./guard.ts";
 import { createMemoryMonitor } from "./memory-monitor.ts";
 import { createMetrics } from "./metrics.ts";
 import { type AdapterLimits, nodeListener } from "./node-adapter.ts";
 import { createTracer } from "./otel.ts";
-import { allRoutes } from "./routes.ts";
+import { openRoutes } from "./routes.ts";
 import { openTokens } from "./tokens.ts";
 import type { Gateway, GatewaySettings, Route } from "./types.ts";
 
@@ -96,21 +96,22 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   const tokens = openTokens({ home, clock, log });
   const tokenCount = tokens.list().length;
   refuseOpenNetwork(host, isLoopbackBound, tokenCount);
+  const served = undo.adopt(openRoutes(gateway, { metrics }), (each) => each.close());
   const accessLog = undo.adopt(openAccessLog(accessLogPath(home)), (each) => each.close());
   const tracer = undo.adopt(createTracer({ env: gateway.env, version: VERSION, log, metrics }), (each) =>
     each.close(),
   );
-  const [began, ended] = [new AbortController(), new AbortController()];
+  const requests = new RunningRequests();
   let listening = 0;
   const app = createApp(gateway, {
     tokens,
     limits: createLimits({ clock }),
     address: () => ({ isLoopbackBound, boundHost: host, port: listening }),
-    routes: [...allRoutes({ metrics }), ...(options.routes ?? [])],
+    routes: [...served.routes, ...(options.routes ?? [])],
     tracer,
     accessLog,
     bodyTimeoutMs: limits.bodyMs,
-    stops: { began: began.signal, ended: ended.signal },
+    running: requests,
   });
   const server = newServer(app, limits, gateway);
   listening = await listen(server.http, host, port);
@@ -126,10 +127,10 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     gateway.beginStopping();
     log.info("The gateway stops", { running: server.running.size });
     const closed = new Promise<void>((resolve) => server.http.close(() => resolve()));
-    began.abort(stopReason());
+    requests.endSubscriptions();
     await server.emptied(limits.drainMs);
     if (server.running.size > 0) log.warn("Requests are stopped", { running: server.running.size });
-    ended.abort(stopReason());
+    requests.endAll();
     await server.emptied(limits.abortedMs);
     server.http.closeAllConnections();
     await closed;
@@ -139,7 +140,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   }
 
   return {
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${listening}`,
+    url: `http://${urlHost(host)}:${listening}`,
     host,
     port: listening,
     portTaken: listening === port || port === 0 ? undefined : port,
@@ -287,8 +288,10 @@ function cannotListen(host: string, port: number, cause: Error): HermesError {
   );
 }
 
-function stopReason(): DOMException {
-  return new DOMException("The server stops.", "AbortError");
+/** A server that listens on every address is shown by the one that always works here. */
+function urlHost(host: string): string {
+  const shown = { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
+  return shown.includes(":") && !shown.startsWith("[") ? `[${shown}]` : shown;
 }
 
 function definedOnly<T extends object>(value: T): Partial<T> {

@@ -50,7 +50,7 @@ describe("a route", () => {
     });
     const { call } = await runningGateway({ routes: [look] });
     const plain = JSON.stringify({ text: "grün" });
-    const post = (body: BodyInit, headers = {}) =>
+    const post = (body: string | Uint8Array<ArrayBuffer>, headers = {}) =>
       call("/test/a%20b%25/part?q=1", { method: "POST", body, headers: { ...JSON_TYPE, ...headers } });
     expect(await (await post(plain)).json()).toEqual({ body: { text: "grün" }, encoding: null });
     expect(seen).toEqual([{ id: "a b%" }, "1", null]);
@@ -67,7 +67,10 @@ describe("a route", () => {
 
   it("refuses bodies that are no JSON object, too large, or declared as something else", async () => {
     const { call } = await runningGateway({ routes: [echo], config: "gateway:\n  max_body_bytes: 2048\n" });
-    const post = async (body: BodyInit, headers: Record<string, string> = JSON_TYPE) => {
+    const post = async (
+      body: string | Uint8Array<ArrayBuffer>,
+      headers: Record<string, string> = JSON_TYPE,
+    ) => {
       const answer = await call("/test/echo", { method: "POST", body, headers });
       const { error } = (await answer.json()) as { error: { code: string } };
       return [answer.status, error.code];

@@ -1,5 +1,6 @@
 // The ten behaviours of the process memory monitor.
 import { spawnSync } from "node:child_process";
+import type { Logger } from "@hermes-memory/core/internal/logger";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   createMemoryMonitor,
@@ -17,9 +18,9 @@ const FIGURES: ProcessFigures = {
 const LINE = "rss=123MB heap=45MB gc=(7, 2, 1) threads=11 uptime=61s";
 
 let lines: string[] = [];
-const log = {
-  info: (message: string) => void lines.push(`info ${message}`),
-  warn: (message: string) => void lines.push(`warn ${message}`),
+const log: Pick<Logger, "info" | "warn"> = {
+  info: (message) => void lines.push(`info ${message}`),
+  warn: (message) => void lines.push(`warn ${message}`),
 };
 let running: MemoryMonitor | undefined;
 

@@ -10,6 +10,9 @@ export const serve: CommandBody = async ({ flags }, context) => {
   const { home, io, isJson } = context;
   await untilStopped(io, async (signal) => {
     const running = await startGateway({ home: home.home, env: io.env, ...settingsIn(flags) });
+    // The process ends then, and its service starts it again; the log says why.
+    const logCrash = (cause: unknown): void => running.gateway.log.error("The gateway crashed", { cause });
+    process.on("uncaughtExceptionMonitor", logCrash);
     try {
       const report = await describe(running, context);
       io.out(isJson ? `${JSON.stringify(toJson(report))}\n` : `${toLines(report, io).join("\n")}\n`);
@@ -19,6 +22,7 @@ export const serve: CommandBody = async ({ flags }, context) => {
         io.note(`Finishing ${counted(left, "request")}, for up to 30 s. Ctrl-C again ends at once.\n`);
     } finally {
       await running.close();
+      process.off("uncaughtExceptionMonitor", logCrash);
     }
   });
   return { json: undefined, lines: [] };
