@@ -4,7 +4,7 @@ import { randomHex, sha256 } from "@hermes-memory/core/internal/lib";
 import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { credentialOf, identify } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
-import { chainOf, markOf, prefixMarks } from "./proxy/chain.ts";
+import { prefixMarks } from "./proxy/chain.ts";
 import {
   type Answer,
   type Gateway,
@@ -17,7 +17,7 @@ import {
 import { chatWire } from "./wires/chat.ts";
 import { messagesWire } from "./wires/messages.ts";
 import { responsesWire } from "./wires/responses.ts";
-import type { Wire, WireRequest } from "./wires/wire.ts";
+import type { Wire } from "./wires/wire.ts";
 
 /** How requests are answered, and how long conversations live. */
 export type Modes = {
@@ -122,6 +122,7 @@ async function readTurn(
     request: parsed.value,
     rawBody,
     body,
+    query: request.url.search,
     headers,
     identity,
     memory,
@@ -174,24 +175,14 @@ async function chatOfResponse({ memory }: Pick<ModelTurn, "memory">, responseId:
 }
 
 /**
- * A client that names no conversation sends all of it each time: an earlier request ended with a message that this one has too. The first
- * message alone names none, because two conversations may begin with the same words.
+ * A client that names no conversation sends all of it each time: an earlier reply ended where this request goes on. The first message alone
+ * names none, because many conversations begin with the same words.
  */
-async function chatOfPrefix(turn: Omit<ModelTurn, "chatId">): Promise<string> {
-  const { memory, wire, body, request } = turn;
-  const marks = chainOf(wire.name, body);
-  const last = marks.at(-1);
-  const store = await memory.layers.sessions({ mode: "write", create: true });
-  const known = isFirst(request) && turn.retryKey === undefined ? [] : marks.toReversed();
-  const found = known.length === 0 ? null : await store.findMark(known);
-  const chatId = found?.session_id ?? `conversation-${randomHex(12)}`;
-  const { sessionId } = await memory.openChat(chatId, { source: sourceOf(turn.identity) });
-  if (last !== undefined) await store.saveMarks(sessionId, [last]);
-  return chatId;
-}
-
-function isFirst({ messages }: WireRequest): boolean {
-  return !messages.some(({ role }) => role === "assistant");
+async function chatOfPrefix({ memory, wire, body }: Omit<ModelTurn, "chatId">): Promise<string> {
+  const marks = prefixMarks(wire.name, body);
+  const store = marks.length === 0 ? undefined : await memory.layers.sessions({ mode: "read" });
+  const found = await store?.findMark(marks);
+  return found?.session_id ?? `conversation-${randomHex(6)}${randomHex(6)}`;
 }
 
 /** Stored as the source of the session: the program, or how Hermes Agent calls its own HTTP server. */

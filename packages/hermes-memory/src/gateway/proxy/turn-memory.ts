@@ -213,7 +213,7 @@ async function saveTraces(
   sessionId: string,
   { last, shownText, handedBack, rounds, responseIds }: ToldReply,
 ): Promise<void> {
-  const before = chainOf(wire.name, body).at(-1);
+  const before = chainOf(wire.name, body, { withSystem: false }).at(-1);
   const calls = last?.role === "assistant" ? last.toolCalls.filter(({ id }) => handedBack.includes(id)) : [];
   const told = newMessage({ role: "assistant", content: shownText, toolCalls: calls });
   const prefixes = before === undefined ? [] : [markOf(before), markOf(withReply(before, told))];
