@@ -65,10 +65,7 @@ export function modelRoutes(modes: Modes): readonly Route[] {
       access: "user",
       summary: "Tokens of a message request, with the memory that would be added.",
       shape: "messages",
-      handle: async (request, gateway) => {
-        const turn = await readTurn(request, gateway, messagesWire, modes);
-        return modes.countTokens(turn);
-      },
+      handle: async (request, gateway) => modes.countTokens(await readTurn(request, gateway, messagesWire)),
     } satisfies Route,
   ]);
 }
@@ -78,17 +75,20 @@ async function answerModelRequest(
   gateway: Gateway,
   { wire, mode, modes }: { readonly wire: Wire; readonly mode: Mode | undefined; readonly modes: Modes },
 ): Promise<Response> {
-  const turn = await readTurn(request, gateway, wire, modes);
-  const { client } = turn.identity;
-  const chosen = mode ?? (await modeFor(turn, gateway));
-  const kind = auxiliaryKind(client, turn.request, turn.headers);
+  const read = await readTurn(request, gateway, wire);
+  const { client } = read.identity;
+  const { model, isStream } = read.request;
+  const chosen = mode ?? (await modeFor(read, gateway));
+  const kind = auxiliaryKind(client, read.request, read.headers);
   gateway.metrics.count("model_requests_total", {
     wire: wire.name,
     mode: chosen,
     client,
     kind: kind ?? "conversation",
   });
-  if (kind !== undefined) return modes.auxiliary(turn);
+  request.annotate?.({ mode: kind === undefined ? chosen : "auxiliary", client, model, isStream });
+  if (kind !== undefined) return modes.auxiliary(read);
+  const turn = { ...read, chatId: await findChat(read, chosen, modes) };
   return chosen === "agent" ? modes.agent(turn) : modes.proxy(turn);
 }
 
@@ -98,11 +98,11 @@ async function modeFor({ identity }: ModelTurn, gateway: Gateway): Promise<Mode>
   return (await gateway.config()).gateway.mode;
 }
 
+/** Everything about the request but its chat, which auxiliary requests do not have. */
 async function readTurn(
   { headers, rawHeaders, caller, signal, ...request }: RouteRequest,
   gateway: Gateway,
   wire: Wire,
-  modes: Modes,
 ): Promise<ModelTurn> {
   const [rawBody, body] = [await request.bytes(), await request.json()];
   const parsed = wire.parse(body);
@@ -116,8 +116,7 @@ async function readTurn(
   if (!credentials.ok) throw new ProblemError(credentials.error);
   const identity = identified.value;
   const memory = memoryOf(gateway, identity);
-  const retryKey = retryKeyOf(headers, rawBody);
-  const turn: Omit<ModelTurn, "chatId"> = {
+  return {
     wire,
     request: parsed.value,
     rawBody,
@@ -127,11 +126,11 @@ async function readTurn(
     identity,
     memory,
     clientCredential: credentials.value.client,
-    retryKey,
+    retryKey: retryKeyOf(headers, rawBody),
     signal,
     gateway,
+    chatId: "",
   };
-  return { ...turn, chatId: await findChat(turn, modes) };
 }
 
 function memoryOf(gateway: Gateway, { profile, user }: Identity): UserMemory {
@@ -152,19 +151,22 @@ function retryKeyOf(headers: Headers, rawBody: Uint8Array): string | undefined {
 
 // ---- The conversation of a request ----
 
-async function findChat(turn: Omit<ModelTurn, "chatId">, modes: Modes): Promise<string> {
+async function findChat(turn: ModelTurn, mode: Mode, modes: Modes): Promise<string> {
   const { memory, identity } = turn;
   const { session } = identity;
   if (session.kind === "session-key") return modes.chatOfKey(memory, identity);
   if (session.chatId !== undefined) return session.chatId;
-  if (session.kind === "previous-response") return chatOfResponse(turn, session.previousResponseId ?? "");
+  if (session.kind === "previous-response")
+    return chatOfResponse(turn, mode, session.previousResponseId ?? "");
   return chatOfPrefix(turn);
 }
 
-async function chatOfResponse({ memory }: Pick<ModelTurn, "memory">, responseId: string): Promise<string> {
+/** In proxy mode the vendor may know a response that we do not: the conversation goes on in a new chat here. */
+async function chatOfResponse({ memory }: ModelTurn, mode: Mode, responseId: string): Promise<string> {
   const store = await memory.layers.sessions({ mode: "read" });
   const found = await store?.findMark([`response:${responseId}`]);
   if (found) return found.session_id;
+  if (mode === "proxy") return newChat();
   throw new ProblemError({
     status: 404,
     code: "previous_response_not_found",
@@ -178,11 +180,15 @@ async function chatOfResponse({ memory }: Pick<ModelTurn, "memory">, responseId:
  * A client that names no conversation sends all of it each time: an earlier reply ended where this request goes on. The first message alone
  * names none, because many conversations begin with the same words.
  */
-async function chatOfPrefix({ memory, wire, body }: Omit<ModelTurn, "chatId">): Promise<string> {
+async function chatOfPrefix({ memory, wire, body }: ModelTurn): Promise<string> {
   const marks = prefixMarks(wire.name, body);
   const store = marks.length === 0 ? undefined : await memory.layers.sessions({ mode: "read" });
   const found = await store?.findMark(marks);
-  return found?.session_id ?? `conversation-${randomHex(6)}${randomHex(6)}`;
+  return found?.session_id ?? newChat();
+}
+
+function newChat(): string {
+  return `conversation-${randomHex(6)}${randomHex(6)}`;
 }
 
 /** Stored as the source of the session: the program, or how Hermes Agent calls its own HTTP server. */
