@@ -19,14 +19,12 @@ import { messagesWire } from "./wires/messages.ts";
 import { responsesWire } from "./wires/responses.ts";
 import type { Wire } from "./wires/wire.ts";
 
-/** How requests are answered, and how long conversations live. */
+/** How requests are answered. */
 export type Modes = {
   readonly agent: Answer;
   readonly proxy: Answer;
   readonly auxiliary: Answer;
   readonly countTokens: Answer;
-  /** The chat that a session key stands for now: it changes when the conversation expires or is reset. */
-  readonly chatOfKey: (memory: UserMemory, identity: Identity) => Promise<string>;
 };
 
 type Mode = "agent" | "proxy";
@@ -88,7 +86,7 @@ async function answerModelRequest(
   });
   request.annotate?.({ mode: kind === undefined ? chosen : "auxiliary", client, model, isStream });
   if (kind !== undefined) return modes.auxiliary(read);
-  const turn = { ...read, chatId: await findChat(read, chosen, modes) };
+  const turn = { ...read, chatId: await findChat(read, chosen) };
   return chosen === "agent" ? modes.agent(turn) : modes.proxy(turn);
 }
 
@@ -151,10 +149,8 @@ function retryKeyOf(headers: Headers, rawBody: Uint8Array): string | undefined {
 
 // ---- The conversation of a request ----
 
-async function findChat(turn: ModelTurn, mode: Mode, modes: Modes): Promise<string> {
-  const { memory, identity } = turn;
-  const { session } = identity;
-  if (session.kind === "session-key") return modes.chatOfKey(memory, identity);
+async function findChat(turn: ModelTurn, mode: Mode): Promise<string> {
+  const { session } = turn.identity;
   if (session.chatId !== undefined) return session.chatId;
   if (session.kind === "previous-response")
     return chatOfResponse(turn, mode, session.previousResponseId ?? "");
@@ -189,10 +185,4 @@ async function chatOfPrefix({ memory, wire, body }: ModelTurn): Promise<string> 
 
 function newChat(): string {
   return `conversation-${randomHex(6)}${randomHex(6)}`;
-}
-
-/** Stored as the source of the session: the program, or how Hermes Agent calls its own HTTP server. */
-export function sourceOf({ client, user }: Identity): string {
-  if (client !== "unknown") return client;
-  return user === undefined ? "api_server" : user.platform;
 }

@@ -120,6 +120,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   metrics.gauge("requests_running", () => server.running.size);
   metrics.gauge("log_lines_dropped", () => log.dropped + accessLog.dropped);
   log.info("The gateway answers", { host, port: listening });
+  served.load();
   const parts = undo.move();
 
   let closing: Promise<void> | undefined;
