@@ -1,6 +1,7 @@
 // The kinds of config keys. keys.ts declares each key once, with its kind, default and meaning. Its TypeScript type, the check of its
 // value and its row on the reference page are derived from that. A declared key is plain data, and the functions are in its kind,
 // because the whole table is built at every start.
+import { parseProfileName } from "../home.ts";
 import { isRecord, isTimeZone, preview, pyStrip } from "../lib/index.ts";
 
 export type KeyKind = "boolean" | "approval" | "number" | "choice" | "text" | "list" | "section" | "unused";
@@ -274,6 +275,23 @@ const ANY_FIELDS: Kind<Readonly<Record<string, unknown>>> = {
   parse: (value, _rules, wrong) => (isRecord(value) ? value : wrong()),
 };
 
+/** `platform:id`, or `platform:*` for all others of the platform. The id may contain colons. */
+const IDENTITY = /^[^:\s][^:]*:./s;
+
+const PROFILES_BY_IDENTITY: Kind<Readonly<Record<string, string>>> = {
+  name: "section",
+  must: () => "must name a profile for each identity, such as open-webui:alice: work",
+  allowed: () => "identities and names of profiles",
+  parse: (value, _rules, wrong) => {
+    if (!isRecord(value)) return wrong();
+    for (const [identity, profile] of Object.entries(value)) {
+      const isSound = IDENTITY.test(identity) && typeof profile === "string" && parseProfileName(profile).ok;
+      if (!isSound) wrong([identity]);
+    }
+    return value as Readonly<Record<string, string>>;
+  },
+};
+
 export function section<F extends Fields>(
   fields: F,
   rules: { readonly must?: string; readonly shortFor?: keyof F & string; readonly isShared?: true } = {},
@@ -379,6 +397,16 @@ export function anyFields(meaning: string): Key<Readonly<Record<string, unknown>
   return key<Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>>(
     ANY_FIELDS,
     Object.freeze({}),
+    meaning,
+  );
+}
+
+/** Which profile each identity of a gateway belongs to. */
+export function profilesByIdentity(meaning: string): Key<Readonly<Record<string, string>>> {
+  const none: Readonly<Record<string, string>> = Object.freeze({});
+  return key<Readonly<Record<string, string>>, Readonly<Record<string, string>>>(
+    PROFILES_BY_IDENTITY,
+    none,
     meaning,
   );
 }

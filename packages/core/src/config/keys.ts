@@ -18,6 +18,7 @@ import {
   named,
   number,
   ours,
+  profilesByIdentity,
   type Renamed,
   renamed,
   required,
@@ -453,7 +454,7 @@ const gateway = section({
     secret("Secret of Open WebUI's signed user headers; `$NAME` reads an environment variable."),
   ),
   identity_profiles: ours(
-    anyFields(
+    profilesByIdentity(
       "Profile of an identity: `open-webui:alice: work`; `*` for all others of a platform: `api:*: shared`.",
     ),
   ),

@@ -1,7 +1,7 @@
 // The opened home. Importing it loads no layer.
 export { chatSessionId, findChat } from "./chat-id.ts";
 export { ConfigFailure, ifUsable, openHome, usable } from "./open-home.ts";
-export { openMemory } from "./open-memory.ts";
+export { memoryIn, openMemory } from "./open-memory.ts";
 export type {
   Administrator,
   CuratedInOptions,
@@ -36,7 +36,12 @@ export type {
   MemorySearchAnswer,
   MemorySearchOptions,
   MessageFormat,
+  OpenChatOptions,
+  OpenedChat,
   OpenMemoryOptions,
+  RecallAnswer,
+  RecallFinding,
+  RecallOptions,
   Remembered,
   RememberOptions,
   Removed,

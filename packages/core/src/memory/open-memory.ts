@@ -6,19 +6,24 @@ import type { Chats } from "./chats.ts";
 import type { Entries } from "./entries.ts";
 import { Gate, type StepOutside } from "./gate.ts";
 import { openHome } from "./open-home.ts";
-import type { Home, Person } from "./types.ts";
+import type { Home, OpenHomeOptions, Person } from "./types.ts";
 import type { Memory, OpenMemoryOptions, UserMemory } from "./user-memory.ts";
 
 /** Rejects with a `HermesError` if the home or its config.yaml cannot be used. Creates nothing. */
 export async function openMemory(options: OpenMemoryOptions): Promise<Memory> {
-  const home = openHome(options);
+  const memory = memoryIn(options);
   try {
-    await home.memoryConfig();
+    await memory.administration.memoryConfig();
   } catch (cause) {
-    await home.close();
+    await memory.close();
     throw cause;
   }
-  return new OpenedMemory(home, options.log ?? silentLogger);
+  return memory;
+}
+
+/** Reads nothing: a mistake in config.yaml is reported by the first member that needs it. */
+export function memoryIn(options: OpenMemoryOptions & Pick<OpenHomeOptions, "config">): Memory {
+  return new OpenedMemory(openHome(options), options.log ?? silentLogger);
 }
 
 class OpenedMemory implements Memory {
@@ -84,6 +89,12 @@ class PersonMemory implements UserMemory {
     return user && { platform: user.platform, id: user.userId };
   }
 
+  readonly openChat: UserMemory["openChat"] = (...args) =>
+    this.#pass(async () => (await this.#openChats()).openChat(...args));
+  readonly block: UserMemory["block"] = (...args) =>
+    this.#pass(async () => (await this.#openChats()).block(...args));
+  readonly recall: UserMemory["recall"] = (...args) =>
+    this.#pass(async () => (await this.#openChats()).recall(...args));
   readonly context: UserMemory["context"] = (chatId, options) =>
     this.#pass(async () => (await this.#openChats()).context(chatId, options));
   readonly remember: UserMemory["remember"] = (chatId: string, ...args: unknown[]) =>

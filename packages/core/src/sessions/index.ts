@@ -116,6 +116,7 @@ export type {
   TranscriptFinish,
   TranscriptInput,
   TranscriptOrigin,
+  TranscriptPlace,
   TranscriptRow,
   TranscriptState,
   TranscriptWrite,

@@ -499,7 +499,15 @@ export type TranscriptRow = Pick<
   | "finish_reason"
   | "reasoning"
   | "platform_message_id"
-> & { readonly content: string | null; readonly tool_calls: string | null };
+> &
+  TranscriptPlace & { readonly content: string | null; readonly tool_calls: string | null };
+
+/** Where a message of an imported transcript stands. */
+export type TranscriptPlace = {
+  readonly line: number | null;
+  /** Null: the file of the session. */
+  readonly path: string | null;
+};
 
 export type TranscriptInput = {
   readonly role: string;
@@ -532,6 +540,8 @@ export type TranscriptWrite = {
   /** Messages with a higher id are deleted, except those a compaction has archived. */
   readonly removeAfter?: number | undefined;
   readonly update?: readonly (TranscriptInput & { readonly id: number })[];
+  /** Messages that are the same but stand elsewhere in the transcript now. */
+  readonly moved?: readonly (TranscriptPlace & { readonly id: number })[];
   readonly append?: readonly TranscriptInput[];
   readonly finish?: TranscriptFinish;
 };
@@ -694,11 +704,15 @@ export interface StoreMaintenance {
   ): AsyncIterable<ExportedSession & { readonly last_active: number }>;
   /**
    * One transaction per session. An existing session is left unchanged. With `extend`, it gets the messages that were added to the other
-   * copy since, if it was not changed here; otherwise it is in `skipped`. Inactive messages must then be in the export.
+   * copy since, if it was not changed here; otherwise it is in `skipped`. Inactive messages must then be in the export. `placeOf` is asked
+   * for messages of imported transcripts, by their id in the export: without their place, they count as written here.
    */
   importSessions(
     sessions: AsyncIterable<ExportedSession> | Iterable<ExportedSession>,
-    work?: LongWork & { readonly extend?: boolean },
+    work?: LongWork & {
+      readonly extend?: boolean;
+      readonly placeOf?: (messageId: number) => TranscriptPlace | undefined;
+    },
   ): Promise<ImportOutcome>;
 
   // Pruning

@@ -10,6 +10,8 @@ export type Tool = {
   readonly description: string;
   /** JSON Schema of the arguments, an object at the top. */
   readonly schema: JsonSchema;
+  /** JSON Schema of a successful answer, for a tool whose text is always a JSON object. Further fields are allowed. */
+  readonly answer?: JsonSchema;
   readonly owner: ToolOwner;
   readonly policy: ToolPolicy;
   /** One line for the user. Must not throw, and must not contain secrets. */
@@ -39,7 +41,9 @@ export type ToolOwner =
   | { readonly kind: "engine"; readonly name: string }
   | { readonly kind: "mcp"; readonly server: string }
   /** The program that embeds the agent. */
-  | { readonly kind: "program" };
+  | { readonly kind: "program" }
+  /** Whoever asks for this turn, such as a client of a gateway: it runs the call itself. */
+  | { readonly kind: "client" };
 
 /** How a tool may be used: its toolset, its effects, and limits of its results. */
 export type ToolPolicy = {
@@ -116,6 +120,8 @@ export function ownerInWords(owner: ToolOwner): string {
       return `the MCP server '${owner.server}'`;
     case "program":
       return "the program";
+    case "client":
+      return "the client";
     default:
       return owner satisfies never;
   }

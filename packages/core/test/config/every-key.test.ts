@@ -64,9 +64,10 @@ function settingOf(config: HermesConfig, row: Row): unknown {
   }, config);
 }
 
-/** Structures with rules of their own, tried in agent-sections.test.ts and context-sections.test.ts. */
-const isStructure = ({ key }: Row) => /^(mcp_servers|plugins|models\.prices|custom_providers)\b/.test(key);
-const isSecret = ({ key }: Row) => key.endsWith("api_key");
+/** Structures with rules of their own, tried in agent-, context- and gateway-sections.test.ts. */
+const isStructure = ({ key }: Row) =>
+  /^(mcp_servers|plugins|models\.prices|custom_providers|gateway\.identity_profiles)\b/.test(key);
+const isSecret = ({ key }: Row) => /(api_key|jwt_secret)$/.test(key);
 const isOldName = ({ meaning }: Row) => meaning.startsWith("Old name");
 const SETTINGS = CONFIG_KEYS.filter((row) => row.kind !== "unused" && !isStructure(row) && !isOldName(row));
 

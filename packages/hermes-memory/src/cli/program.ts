@@ -95,6 +95,22 @@ export const GROUPS: readonly Group[] = [
     load: async () => (await import("./single-commands.ts")).promptSizeCommands,
   },
   {
+    name: "serve",
+    summary: "give memory to every client that speaks OpenAI's or Anthropic's API (the gateway)",
+    isCommand: true,
+    load: async () => (await import("./gateway/commands.ts")).serveCommands,
+  },
+  {
+    name: "service",
+    summary: "start the gateway at login: a systemd user unit, or a launchd agent",
+    load: async () => (await import("./gateway/commands.ts")).serviceCommands,
+  },
+  {
+    name: "token",
+    summary: "make, list and revoke the tokens with which programs use the gateway",
+    load: async () => (await import("./gateway/token-commands.ts")).tokenCommands,
+  },
+  {
     name: "mcp",
     summary: "serve memory and past sessions to Claude Code, Codex, Cursor and other MCP clients",
     isCommand: true,

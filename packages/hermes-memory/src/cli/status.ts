@@ -9,7 +9,7 @@ import {
 import { describeCause, groupThousands, percentOf } from "@hermes-memory/core/internal/lib";
 import { ConfigFailure, type Home } from "@hermes-memory/core/internal/memory";
 import { VERSION } from "@hermes-memory/core/internal/version";
-import type { CommandBody, CommandSpec, Paint, Terminal } from "./command.ts";
+import type { CommandBody, CommandSpec, Paint } from "./command.ts";
 import { inspectTarget, isDirectory, type TargetFile } from "./inspect-files.ts";
 import { counted, localTime, printable } from "./printing.ts";
 
@@ -54,7 +54,7 @@ const status: CommandBody = async (_input, { home: selected, io, memory }) => {
         last ? `${localTime(last.time)}  ${last.action} in ${last.target}, ${last.id}` : "never",
       ),
       row("sessions", sessionsText(sessions, io.paint)),
-      ...(steps.length > 0 ? ["", "Next steps", ...steps.map((step) => `  ${asTyped(step, io.env)}`)] : []),
+      ...(steps.length > 0 ? ["", "Next steps", ...steps.map((step) => `  ${step}`)] : []),
     ],
     notes: problem === undefined ? [] : [`warning: ${problem} The defaults are shown.`],
   };
@@ -173,11 +173,6 @@ function nextSteps(
         ]
       : []),
   ];
-}
-
-/** In a checkout, `npm start` runs this and there is no `hermes` command. */
-function asTyped(step: string, env: Terminal["env"]): string {
-  return env.npm_lifecycle_event === "start" ? step.replace(/^hermes/, "npm run -s hermes --") : step;
 }
 
 function isEnabled({ target }: TargetFile, config: MemoryConfig): boolean {

@@ -16,8 +16,6 @@ describe("hermes status", () => {
     expect(stdout).toContain("[--------------------] 0/2,200  empty\n");
     expect(stdout).toContain("changed  never\n");
     expect(stdout).toMatch(/Next steps\n {2}hermes memory add '/);
-    const checkout = await runHermes(["status"], { home, env: { npm_lifecycle_event: "start" } });
-    expect(checkout.stdout).toMatch(/Next steps\n {2}npm run -s hermes -- memory add '/);
     expect(existsSync(home)).toBe(false);
   });
 

@@ -40,6 +40,7 @@ export const TOKEN_FORMATS: readonly TokenFormat[] = [
   token("pypi_token", "a PyPI token", "pypi-", WORD_LIKE, 32),
   token("google_client_secret", "a Google client secret", "GOCSPX-", WORD_LIKE, 16),
   token("square_token", "a Square token", "sq0atp- sq0csp-", WORD_LIKE, 16),
+  token("hermes_token", "a token of the hermes gateway", "hm_", "[A-Za-z0-9_-]{40,}", 43),
   token("mem0_key", "a Mem0 API key", "m0sk_", WORD_LIKE, 16),
   token("mem0_key", "a Mem0 API key", "mem0_ m0-", "[A-Za-z0-9]{10,}", 16),
   token("google_key", "a Google API key", "AIza", "[A-Za-z0-9_.-]{12,}", 24),

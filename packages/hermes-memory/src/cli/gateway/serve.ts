@@ -1,0 +1,145 @@
+// `hermes serve`: starts the gateway, says where it is, what is configured and what is missing, and drains it at Ctrl-C.
+import { type RunningGateway, startGateway } from "../../gateway/index.ts";
+import type { CommandBody, CommandContext, CommandInput, Terminal } from "../command.ts";
+import { modelText, type Resolved, resolveModel } from "../model/resolution.ts";
+import { counted, printable } from "../printing.ts";
+import { untilStopped } from "../until-stopped.ts";
+
+/** Ctrl-C is how a server is stopped, so it ends with exit code 0. */
+export const serve: CommandBody = async ({ flags }, context) => {
+  const { home, io, isJson } = context;
+  await untilStopped(io, async (signal) => {
+    const running = await startGateway({ home: home.home, env: io.env, ...settingsIn(flags) });
+    // The process ends then, and its service starts it again; the log says why.
+    const logCrash = (cause: unknown): void => running.gateway.log.error("The gateway crashed", { cause });
+    process.on("uncaughtExceptionMonitor", logCrash);
+    try {
+      const report = await describe(running, context);
+      io.out(isJson ? `${JSON.stringify(toJson(report))}\n` : `${toLines(report, io).join("\n")}\n`);
+      await stopped(signal);
+      const left = running.requestsRunning;
+      if (left > 0 && !isJson)
+        io.note(`Finishing ${counted(left, "request")}, for up to 30 s. Ctrl-C again ends at once.\n`);
+    } finally {
+      await running.close();
+      process.off("uncaughtExceptionMonitor", logCrash);
+    }
+  });
+  return { json: undefined, lines: [] };
+};
+
+function settingsIn({ host, port, mode }: CommandInput["flags"]): {
+  readonly host?: string;
+  readonly port?: number;
+  readonly mode?: "agent" | "proxy";
+} {
+  return {
+    host: typeof host === "string" ? host : undefined,
+    port: typeof port === "number" ? port : undefined,
+    mode: mode === "agent" || mode === "proxy" ? mode : undefined,
+  };
+}
+
+function stopped(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}
+
+/** Something that is not set, what does not work without it, and the command that sets it. */
+type Missing = { readonly what: string; readonly command: string };
+
+type Report = {
+  readonly running: RunningGateway;
+  readonly home: CommandContext["home"];
+  readonly mode: "agent" | "proxy";
+  readonly model: Resolved | undefined;
+  readonly memoryProvider: string;
+  readonly missing: readonly Missing[];
+};
+
+async function describe(running: RunningGateway, { home, io }: CommandContext): Promise<Report> {
+  const config = await running.gateway.config();
+  const resolved = resolveModel({ env: running.gateway.env, config });
+  const model = resolved.ok ? resolved.value : undefined;
+  const missing: Missing[] = [];
+  if (model === undefined)
+    missing.push({
+      what: "No model is chosen. Memory, search, /api and /mcp work without one; a client that brings its own key is proxied.",
+      command: "hermes setup",
+    });
+  else if (!model.hasKey)
+    missing.push({ what: `${model.problem.message} ${model.problem.hint}`, command: "hermes setup" });
+  if (running.tokens === 0)
+    missing.push({
+      what: "There is no token: every program on this machine has the owner's rights. For other people, or for Open WebUI's users:",
+      command: "hermes token create --name open-webui --names-users --platform open-webui",
+    });
+  return {
+    running,
+    home,
+    mode: config.gateway.mode,
+    model,
+    memoryProvider: config.memory.provider.trim(),
+    missing: missing.map(({ what, command }) => ({
+      what: printable(what),
+      command: asTyped(command, io.env),
+    })),
+  };
+}
+
+function toJson({ running, home, mode, model, memoryProvider, missing }: Report): object {
+  const { url, host, port, portTaken, tokens } = running;
+  return {
+    url,
+    host,
+    port,
+    port_taken: portTaken ?? null,
+    pid: process.pid,
+    home: home.home,
+    profile: home.profile,
+    mode,
+    model: model?.identity.model ?? null,
+    provider: model?.identity.provider ?? null,
+    has_key: model?.hasKey ?? false,
+    memory_provider: memoryProvider === "" ? null : memoryProvider,
+    tokens,
+    base_urls: { openai: `${url}/v1`, anthropic: url, mcp: `${url}/mcp` },
+    missing,
+  };
+}
+
+function toLines({ running, home, mode, model, memoryProvider, missing }: Report, io: Terminal): string[] {
+  const { url, portTaken, tokens, isLoopback } = running;
+  const taken = portTaken === undefined ? "" : io.paint("dim", `  (port ${portTaken} is taken)`);
+  const reach = isLoopback ? "this machine" : "the network";
+  return [
+    `${io.paint("bold", "The gateway answers at")} ${io.paint("cyan", url)}${taken}`,
+    row("home", `${printable(home.home)}  ${io.paint("dim", `profile ${home.profile}`)}`),
+    row(
+      "mode",
+      mode === "agent" ? "agent: our loop and tools answer" : "proxy: memory for the client's own requests",
+    ),
+    row("model", model === undefined ? io.paint("yellow", "none") : modelText(model.identity)),
+    row("memory", memoryProvider === "" ? "built-in" : `built-in and ${printable(memoryProvider)}`),
+    row("access", tokens === 0 ? `${reach}, without a token` : `${reach}, ${counted(tokens, "token")}`),
+    "",
+    row(
+      "OpenAI",
+      `${url}/v1    base URL for OpenAI clients${tokens === 0 ? "; any key" : "; a token as key"}`,
+    ),
+    row("Anthropic", `${url}       base URL for Anthropic clients, Claude Code among them`),
+    row("MCP", `${url}/mcp   address for MCP clients`),
+    ...missing.flatMap(({ what, command }) => ["", what, `  ${io.paint("bold", command)}`]),
+    "",
+    io.paint("dim", "Ctrl-C stops it; running replies are finished first."),
+  ];
+}
+
+function row(name: string, text: string): string {
+  return `  ${name.padEnd(9)} ${text}`;
+}
+
+/** In a checkout, `npm start` runs this and there is no `hermes` command. */
+function asTyped(command: string, env: Terminal["env"]): string {
+  return env.npm_lifecycle_event === "start" ? command.replace(/^hermes/, "npm run -s hermes --") : command;
+}

@@ -1,0 +1,265 @@
+// `hermes service`: the file by which systemd or launchd starts `hermes serve` at login. Writes and removes that one file; starting and
+// stopping is left to the user, who is told the commands. The unit of the Python original, hermes-gateway, is never touched.
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { DEFAULT_PROFILE } from "@hermes-memory/core/internal/home";
+import type { CommandBody, CommandContext, CommandOutcome } from "../command.ts";
+import { usageFailure } from "../command.ts";
+import { readClientConfig, removeClientConfig, replaceClientConfig, userHome } from "../mcp/clients.ts";
+import { isTemporary, type Program, thisProgram } from "../mcp/launch.ts";
+import { lineDiff } from "../mcp/line-diff.ts";
+import { printable } from "../printing.ts";
+
+const NAME = "hermes-memory";
+const STATE_TIMEOUT_MS = 3_000;
+
+type Environment = CommandContext["io"]["env"];
+type Launch = {
+  readonly words: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly home: string;
+};
+
+/** How one system starts programs at login. */
+type Manager = {
+  readonly name: "systemd" | "launchd";
+  readonly path: string;
+  render(launch: Launch): string;
+  readonly afterInstall: readonly string[];
+  readonly beforeUninstall: readonly string[];
+  /** Prints its state; exit code 0 while the service runs. */
+  readonly asks: readonly string[];
+};
+
+export const install: CommandBody = ({ flags }, context) => {
+  const manager = managerOf(process.platform, context.io.env);
+  const program = thisProgram();
+  const text = manager.render(launchOf(program, context));
+  const before = readClientConfig(manager.path);
+  const action = before === undefined ? "added" : before === text ? "unchanged" : "updated";
+  const isDryRun = flags["dry-run"] === true;
+  const backup =
+    action === "unchanged" || isDryRun ? undefined : replaceClientConfig(manager.path, before, text);
+  const next = action === "unchanged" ? [] : manager.afterInstall;
+  const temporary = `${program.script} was fetched by npx and may be gone later; install hermes-memory, then run this again.`;
+  return outcome(manager, { action, backup, isDryRun, diff: lineDiff(manager.path, before, text), next }, [
+    ...(isTemporary(program) ? [temporary] : []),
+  ]);
+};
+
+export const uninstall: CommandBody = ({ flags }, { io }) => {
+  const manager = managerOf(process.platform, io.env);
+  const before = readClientConfig(manager.path);
+  const action = before === undefined ? "absent" : "removed";
+  const isDryRun = flags["dry-run"] === true;
+  const backup = before === undefined || isDryRun ? undefined : removeClientConfig(manager.path, before);
+  const next = action === "absent" ? [] : manager.beforeUninstall;
+  return outcome(
+    manager,
+    { action, backup, isDryRun, diff: lineDiff(manager.path, before, undefined), next },
+    [],
+  );
+};
+
+export const status: CommandBody = (_input, context) => {
+  const { name, path: file, render, asks } = managerOf(process.platform, context.io.env);
+  const text = readClientConfig(file);
+  const isCurrent = text === render(launchOf(thisProgram(), context));
+  const state = text === undefined ? null : stateOf(asks);
+  const installed =
+    text === undefined
+      ? "no; 'hermes service install' writes it"
+      : isCurrent
+        ? "yes"
+        : "yes, but not as this version would write it for this home; 'hermes service install --dry-run' shows the difference";
+  return {
+    json: { manager: name, name: NAME, path: file, installed: text !== undefined, current: isCurrent, state },
+    lines: [
+      row("file", file),
+      row("installed", installed),
+      ...(text === undefined ? [] : [row("state", state ?? `unknown: ${asks[0]} does not answer`)]),
+    ],
+  };
+};
+
+export const path: CommandBody = (_input, { io }) => {
+  const { path: file } = managerOf(process.platform, io.env);
+  return { json: { path: file }, lines: [file] };
+};
+
+type Change = {
+  readonly action: "added" | "updated" | "unchanged" | "removed" | "absent";
+  readonly backup: string | undefined;
+  readonly isDryRun: boolean;
+  readonly diff: readonly string[];
+  readonly next: readonly string[];
+};
+
+function outcome(
+  { name, path: file }: Manager,
+  { action, backup, isDryRun, diff, next }: Change,
+  notes: readonly string[],
+): CommandOutcome {
+  const done = {
+    added: "written",
+    updated: "replaced",
+    unchanged: "up to date",
+    removed: "removed",
+    absent: "not there",
+  }[action];
+  const isChange = action !== "unchanged" && action !== "absent";
+  return {
+    json: {
+      manager: name,
+      name: NAME,
+      path: file,
+      action,
+      dry_run: isDryRun,
+      backup: backup ?? null,
+      diff,
+      next,
+    },
+    lines: [
+      ...(isDryRun ? diff.map(printable) : []),
+      isDryRun && isChange ? "Nothing was changed: this was a dry run." : `${file}: ${done}.`,
+      ...(backup === undefined ? [] : [`The file as it was: ${backup}`]),
+      ...(next.length > 0 && !isDryRun ? ["", "Now run:", ...next.map((line) => `  ${line}`)] : []),
+    ],
+    notes,
+  };
+}
+
+/** Home and profile are pinned: a profile that is chosen later for the terminal must not move the service. */
+export function launchOf({ node, script }: Program, { home }: Pick<CommandContext, "home">): Launch {
+  const isCustom = home.profile === "custom";
+  const isNamed = home.profile !== DEFAULT_PROFILE && !isCustom;
+  return {
+    words: [node, script, ...(isCustom ? [] : ["--profile", home.profile]), "serve"],
+    env: {
+      HERMES_HOME: isNamed ? home.root : home.home,
+      // The directory is no profile; this keeps the active profile of the home above it from being chosen instead.
+      ...(isCustom ? { HERMES_S6_SUPERVISED_CHILD: "1" } : {}),
+    },
+    home: home.home,
+  };
+}
+
+export function managerOf(platform: string, env: Environment): Manager {
+  if (platform === "linux") return systemd(env);
+  if (platform === "darwin") return launchd(env);
+  throw usageFailure("Services can be installed for systemd (Linux) and launchd (macOS) only.", {
+    hint: "Start 'hermes serve' with the task scheduler of this system.",
+  });
+}
+
+function systemd(env: Environment): Manager {
+  const config = env.XDG_CONFIG_HOME?.trim() || join(userHome(env), ".config");
+  return {
+    name: "systemd",
+    path: join(config, "systemd", "user", `${NAME}.service`),
+    render: ({ words, env: variables }) =>
+      [
+        "# Written by 'hermes service install'; the next install replaces it, after a backup.",
+        "[Unit]",
+        "Description=hermes-memory gateway: memory for OpenAI and Anthropic clients",
+        "After=network-online.target",
+        "",
+        "[Service]",
+        `ExecStart=${words.map(systemdWord).join(" ")}`,
+        ...Object.entries(variables).map(([name, value]) => `Environment=${systemdText(`${name}=${value}`)}`),
+        "Restart=on-failure",
+        "RestartSec=2",
+        "# 'hermes serve' lets running replies finish for 30 s.",
+        "TimeoutStopSec=45",
+        "NoNewPrivileges=yes",
+        "UMask=0077",
+        "",
+        "[Install]",
+        "WantedBy=default.target",
+        "",
+      ].join("\n"),
+    afterInstall: [
+      "systemctl --user daemon-reload",
+      `systemctl --user enable --now ${NAME}`,
+      'loginctl enable-linger "$USER"    # keeps it running after you log out',
+    ],
+    beforeUninstall: [`systemctl --user disable --now ${NAME}`, "systemctl --user daemon-reload"],
+    asks: ["systemctl", "--user", "is-active", `${NAME}.service`],
+  };
+}
+
+/** Of a command line, where a dollar sign begins a variable. */
+function systemdWord(word: string): string {
+  return systemdText(word).replaceAll("$", "$$$$");
+}
+
+/** Quoted; a percent sign would begin a specifier. */
+function systemdText(text: string): string {
+  const escaped = text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("%", "%%");
+  return `"${escaped}"`;
+}
+
+function launchd(env: Environment): Manager {
+  const file = join(userHome(env), "Library", "LaunchAgents", `${NAME}.plist`);
+  return {
+    name: "launchd",
+    path: file,
+    render: ({ words, env: variables, home }) => {
+      const log = join(home, "logs", "gateway-service.log");
+      const text = (value: string): string => `<string>${xmlText(value)}</string>`;
+      return [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        "<!-- Written by 'hermes service install'; the next install replaces it, after a backup. -->",
+        '<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">',
+        '<plist version="1.0">',
+        "<dict>",
+        `  <key>Label</key>${text(NAME)}`,
+        "  <key>ProgramArguments</key>",
+        "  <array>",
+        ...words.map((word) => `    ${text(word)}`),
+        "  </array>",
+        "  <key>EnvironmentVariables</key>",
+        "  <dict>",
+        ...Object.entries(variables).map(([name, value]) => `    <key>${xmlText(name)}</key>${text(value)}`),
+        "  </dict>",
+        "  <key>RunAtLoad</key><true/>",
+        "  <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>",
+        "  <key>ExitTimeOut</key><integer>45</integer>",
+        "  <key>Umask</key><integer>63</integer>",
+        `  <key>StandardOutPath</key>${text(log)}`,
+        `  <key>StandardErrorPath</key>${text(log)}`,
+        "</dict>",
+        "</plist>",
+        "",
+      ].join("\n");
+    },
+    afterInstall: [`launchctl bootstrap "gui/$(id -u)" '${file.replaceAll("'", "'\\''")}'`],
+    beforeUninstall: [`launchctl bootout "gui/$(id -u)/${NAME}"`],
+    asks: ["launchctl", "print", `gui/${process.getuid?.() ?? 0}/${NAME}`],
+  };
+}
+
+function xmlText(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** Null when the manager cannot be asked. */
+function stateOf([command = "", ...args]: readonly string[]): string | null {
+  const {
+    status: code,
+    stdout,
+    error,
+  } = spawnSync(command, args, {
+    encoding: "utf8",
+    timeout: STATE_TIMEOUT_MS,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  if (error !== undefined || code === null) return null;
+  const [word = ""] = stdout.trim().split("\n");
+  if (/^[a-z-]+$/.test(word)) return word;
+  return code === 0 ? "active" : "inactive";
+}
+
+function row(name: string, text: string): string {
+  return `  ${name.padEnd(9)} ${printable(text)}`;
+}

@@ -1,0 +1,56 @@
+// Specs of the `hermes token` commands. Each body is loaded when its command runs.
+import type { CommandSpec } from "../command.ts";
+
+export const tokenCommands: readonly CommandSpec[] = [
+  {
+    name: "token create",
+    summary: "make a token for a program that uses the gateway; it is printed this once",
+    flags: {
+      name: { kind: "text", placeholder: "name", summary: "what to call it, such as open-webui" },
+      owner: { kind: "boolean", summary: "for your own memory and sessions (default)" },
+      user: {
+        kind: "text",
+        placeholder: "platform:id",
+        summary: "for one user, whatever a request says",
+      },
+      "names-users": {
+        kind: "boolean",
+        summary: "for a program that names its user in each request; needs --platform",
+      },
+      platform: { kind: "text", placeholder: "name", summary: "the platform of the program's users" },
+      admin: { kind: "boolean", summary: "sees and acts for everybody" },
+      expires: {
+        kind: "text",
+        placeholder: "time",
+        summary: "when it stops working: after 12h, 30d or 52w, or at a date such as 2027-01-31",
+      },
+    },
+    examples: [
+      "hermes token create --name laptop",
+      "hermes token create --name open-webui --names-users --platform open-webui",
+      "hermes token create --name alice --user api:alice --expires 30d",
+      "hermes token create --admin --name dashboard --json",
+    ],
+    load: async () => (await import("./token.ts")).create,
+  },
+  {
+    name: "token list",
+    summary: "list the tokens: rights, when each was made, last used and expires",
+    examples: ["hermes token list", "hermes token list --json"],
+    load: async () => (await import("./token.ts")).list,
+  },
+  {
+    name: "token revoke",
+    summary: "delete a token; a running gateway refuses it within a second",
+    arguments: [{ name: "token", summary: "its id or name" }],
+    flags: { yes: { kind: "boolean", short: "y", summary: "do not ask" } },
+    examples: ["hermes token revoke open-webui", "hermes token revoke 1f9a3c07 --yes"],
+    load: async () => (await import("./token.ts")).revoke,
+  },
+  {
+    name: "token path",
+    summary: "print where the tokens are kept; the file has their hashes only",
+    examples: ["hermes token path"],
+    load: async () => (await import("./token.ts")).path,
+  },
+];

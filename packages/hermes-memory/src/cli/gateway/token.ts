@@ -1,0 +1,216 @@
+// `hermes token`: who may use the gateway. The token itself is on stdout once; what to do with it goes to stderr.
+import { systemClock } from "@hermes-memory/core/internal/lib";
+import { silentLogger } from "@hermes-memory/core/internal/logger";
+import {
+  openTokens,
+  parseUserRef,
+  type TokenRights,
+  type TokenSummary,
+  type Tokens,
+} from "../../gateway/index.ts";
+import {
+  type CommandBody,
+  type CommandContext,
+  type CommandInput,
+  failureOf,
+  unwrap,
+  usageFailure,
+} from "../command.ts";
+import { declined } from "../confirm.ts";
+import { localTime, printable } from "../printing.ts";
+
+export const create: CommandBody = async ({ flags }, context) => {
+  const rights = rightsOf(flags);
+  const expiresAt = flags.expires === undefined ? undefined : timeOf(String(flags.expires), new Date());
+  const tokens = tokensOf(context);
+  const isFirst = tokens.list().length === 0;
+  const name = flags.name === undefined ? undefined : String(flags.name);
+  const made = unwrap(await tokens.create({ name, rights, expiresAt }));
+  return {
+    json: {
+      success: true,
+      id: made.id,
+      name: made.name,
+      token: made.token,
+      rights: rightsJson(rights),
+      expires_at: expiresAt?.toISOString() ?? null,
+    },
+    lines: [made.token],
+    notes: [
+      `Token '${printable(made.name)}' (${made.id}) acts for ${whom(rights)}${expiresAt === undefined ? "" : ` until ${localTime(expiresAt.toISOString())}`}.`,
+      "Copy it now: only its hash is kept. Programs send it as their API key ('Authorization: Bearer', 'x-api-key'),",
+      "or, beside a key of their own for a model's vendor, as 'X-Hermes-Token'.",
+      ...(isFirst
+        ? [
+            "It is the first token: from now on the gateway refuses programs on this machine without one, too.",
+          ]
+        : []),
+    ],
+  };
+};
+
+export const list: CommandBody = (_input, context) => {
+  const tokens = tokensOf(context).list();
+  const now = new Date();
+  const rows = tokens.map((token) => [
+    token.id,
+    printable(token.name),
+    whom(token.rights),
+    `made ${localTime(token.createdAt)}`,
+    token.lastUsedAt === undefined ? "never used" : `used ${localTime(token.lastUsedAt)}`,
+    expiry(token, now),
+  ]);
+  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return {
+    json: { tokens: tokens.map((token) => tokenJson(token, now)) },
+    lines: rows.map((row) =>
+      row
+        .map((text, column) => text.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    ),
+    notes:
+      tokens.length === 0
+        ? ["No tokens. While there are none, every program on this machine may use the gateway as you."]
+        : [],
+  };
+};
+
+export const revoke: CommandBody = async (input, context) => {
+  const tokens = tokensOf(context);
+  const asked = input.args.token ?? "";
+  const all = tokens.list();
+  const found = all.find(({ id, name }) => id === asked || name === asked);
+  if (found === undefined)
+    throw failureOf({
+      kind: "unknown-token",
+      message: `There is no token with the id or name '${asked}'. List them with 'hermes token list'.`,
+    } as { message: string });
+  const token = tokenJson(found, new Date());
+  const isLast = all.length === 1;
+  const warning =
+    "It is the last token: afterwards every program on this machine may use the gateway as you.";
+  const left = await declined(
+    {
+      list: [`  ${found.id}  ${printable(found.name)}  ${whom(found.rights)}`, ...(isLast ? [warning] : [])],
+      question: "Revoke this token? Programs that use it are refused from then on.",
+      json: { token },
+      isShort: true,
+      untouched: "Nothing was revoked",
+    },
+    input,
+    context,
+  );
+  if (left !== undefined) return left;
+  unwrap(await tokens.revoke(found.id));
+  return {
+    json: { success: true, token, tokens_left: all.length - 1 },
+    lines: [`Revoked '${printable(found.name)}' (${found.id}).`],
+    notes: isLast ? ["No token is left: every program on this machine may now use the gateway as you."] : [],
+  };
+};
+
+export const path: CommandBody = (_input, context) => {
+  const { path: file } = tokensOf(context);
+  return { json: { path: file }, lines: [file] };
+};
+
+function tokensOf({ home }: CommandContext): Tokens {
+  return openTokens({ home: home.home, clock: systemClock, log: silentLogger });
+}
+
+function rightsOf(flags: CommandInput["flags"]): TokenRights {
+  const chosen = ["owner", "user", "names-users", "admin"].filter((name) => flags[name] !== undefined);
+  if (chosen.length > 1)
+    throw usageFailure(`Give one of --${chosen.join(" and --")}: a token acts for one or the other.`);
+  if (flags.platform !== undefined && flags["names-users"] !== true)
+    throw usageFailure(
+      "--platform is the platform of the users that a program names, so it needs --names-users.",
+    );
+  switch (chosen[0]) {
+    case "user": {
+      const user = parseUserRef(String(flags.user), "--user");
+      if (!user.ok) throw usageFailure(user.error.message);
+      return { kind: "user", user: user.value };
+    }
+    case "names-users":
+      if (flags.platform === undefined)
+        throw usageFailure(
+          "--names-users needs --platform: the name under which the program's users are kept.",
+          {
+            hint: "For Open WebUI: --platform open-webui",
+          },
+        );
+      return { kind: "names-users", platform: String(flags.platform) };
+    case "admin":
+      return { kind: "admin" };
+    default:
+      return { kind: "owner" };
+  }
+}
+
+const UNIT_HOURS: Readonly<Record<string, number>> = { h: 1, d: 24, w: 168 };
+/** Ten years. */
+const MAX_HOURS = 87_660;
+
+/** `12h`, `30d`, `52w`, or a date: its beginning, in local time. */
+function timeOf(text: string, now: Date): Date {
+  const [, count, unit = ""] = /^(\d{1,6})([hdw])$/.exec(text) ?? [];
+  const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? [];
+  const hours = Number(count) * (UNIT_HOURS[unit] ?? 0);
+  const time =
+    count !== undefined
+      ? new Date(now.getTime() + hours * 3_600_000)
+      : new Date(Number(year), Number(month) - 1, Number(day));
+  const isDate =
+    year === undefined || (time.getMonth() === Number(month) - 1 && time.getDate() === Number(day));
+  if (Number.isNaN(time.getTime()) || !isDate)
+    throw usageFailure(`--expires takes 12h, 30d, 52w or a date such as 2027-01-31, not '${text}'.`);
+  if (time.getTime() <= now.getTime()) throw usageFailure(`--expires ${text} is not in the future.`);
+  if (time.getTime() - now.getTime() > MAX_HOURS * 3_600_000)
+    throw usageFailure(
+      "--expires is at most ten years ahead. Leave it out for a token that does not expire.",
+    );
+  return time;
+}
+
+function whom(rights: TokenRights): string {
+  switch (rights.kind) {
+    case "owner":
+      return "the owner";
+    case "admin":
+      return "everybody (admin)";
+    case "user":
+      return `${printable(rights.user.platform)}:${printable(rights.user.id)}`;
+    case "names-users":
+      return `users of ${printable(rights.platform)}`;
+  }
+}
+
+function expiry({ expiresAt }: TokenSummary, now: Date): string {
+  if (expiresAt === undefined) return "";
+  return `${Date.parse(expiresAt) <= now.getTime() ? "expired" : "expires"} ${localTime(expiresAt)}`;
+}
+
+function tokenJson(token: TokenSummary, now: Date) {
+  return {
+    id: token.id,
+    name: token.name,
+    rights: rightsJson(token.rights),
+    created_at: token.createdAt,
+    last_used_at: token.lastUsedAt ?? null,
+    expires_at: token.expiresAt ?? null,
+    is_expired: token.expiresAt !== undefined && Date.parse(token.expiresAt) <= now.getTime(),
+  };
+}
+
+function rightsJson(rights: TokenRights): Readonly<Record<string, string>> {
+  switch (rights.kind) {
+    case "user":
+      return { kind: "user", platform: rights.user.platform, id: rights.user.id };
+    case "names-users":
+      return { kind: "names-users", platform: rights.platform };
+    default:
+      return { kind: rights.kind };
+  }
+}

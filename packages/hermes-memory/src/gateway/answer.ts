@@ -1,0 +1,188 @@
+// The story of a model request, on any wire and in any mode: read the body, find out for whom it is and to which conversation it belongs,
+// then let the agent, the proxy or, for a request that is no part of a conversation, the model alone answer it.
+import { randomHex, sha256 } from "@hermes-memory/core/internal/lib";
+import type { UserMemory } from "@hermes-memory/core/internal/memory";
+import { credentialOf, identify } from "./identity.ts";
+import { auxiliaryKind } from "./proxy/auxiliary.ts";
+import { prefixMarks } from "./proxy/chain.ts";
+import {
+  type Answer,
+  type Gateway,
+  type Identity,
+  type ModelTurn,
+  ProblemError,
+  type Route,
+  type RouteRequest,
+} from "./types.ts";
+import { chatWire } from "./wires/chat.ts";
+import { messagesWire } from "./wires/messages.ts";
+import { responsesWire } from "./wires/responses.ts";
+import type { Wire } from "./wires/wire.ts";
+
+/** How requests are answered. */
+export type Modes = {
+  readonly agent: Answer;
+  readonly proxy: Answer;
+  readonly auxiliary: Answer;
+  readonly countTokens: Answer;
+};
+
+type Mode = "agent" | "proxy";
+
+const PREFIXES: readonly { readonly prefix: string; readonly mode: Mode | undefined }[] = [
+  { prefix: "", mode: undefined },
+  { prefix: "/agent", mode: "agent" },
+  { prefix: "/proxy", mode: "proxy" },
+];
+
+const WIRES: readonly { readonly path: string; readonly wire: Wire; readonly summary: string }[] = [
+  { path: "/v1/chat/completions", wire: chatWire, summary: "A chat completion, with memory." },
+  {
+    path: "/v1/responses",
+    wire: responsesWire,
+    summary: "A response of OpenAI's Responses API, with memory.",
+  },
+  { path: "/v1/messages", wire: messagesWire, summary: "A message of Anthropic's API, with memory." },
+];
+
+export function modelRoutes(modes: Modes): readonly Route[] {
+  return PREFIXES.flatMap(({ prefix, mode }) => [
+    ...WIRES.map(
+      ({ path, wire, summary }): Route => ({
+        method: "POST",
+        path: prefix + path,
+        access: "user",
+        summary,
+        shape: wire.name,
+        handle: (request, gateway) => answerModelRequest(request, gateway, { wire, mode, modes }),
+      }),
+    ),
+    {
+      method: "POST",
+      path: `${prefix}/v1/messages/count_tokens`,
+      access: "user",
+      summary: "Tokens of a message request, with the memory that would be added.",
+      shape: "messages",
+      handle: async (request, gateway) => modes.countTokens(await readTurn(request, gateway, messagesWire)),
+    } satisfies Route,
+  ]);
+}
+
+async function answerModelRequest(
+  request: RouteRequest,
+  gateway: Gateway,
+  { wire, mode, modes }: { readonly wire: Wire; readonly mode: Mode | undefined; readonly modes: Modes },
+): Promise<Response> {
+  const read = await readTurn(request, gateway, wire);
+  const { client } = read.identity;
+  const { model, isStream } = read.request;
+  const chosen = mode ?? (await modeFor(read, gateway));
+  const kind = auxiliaryKind(client, read.request, read.headers);
+  gateway.metrics.count("model_requests_total", {
+    wire: wire.name,
+    mode: chosen,
+    client,
+    kind: kind ?? "conversation",
+  });
+  request.annotate?.({ mode: kind === undefined ? chosen : "auxiliary", client, model, isStream });
+  if (kind !== undefined) return modes.auxiliary(read);
+  const turn = { ...read, chatId: await findChat(read, chosen) };
+  return chosen === "agent" ? modes.agent(turn) : modes.proxy(turn);
+}
+
+/** Claude Code and Codex bring their own loop, tools and prompt, so their requests are proxied whatever config says. */
+async function modeFor({ identity }: ModelTurn, gateway: Gateway): Promise<Mode> {
+  if (identity.client === "claude-code" || identity.client === "codex") return "proxy";
+  return (await gateway.config()).gateway.mode;
+}
+
+/** Everything about the request but its chat, which auxiliary requests do not have. */
+async function readTurn(
+  { headers, rawHeaders, caller, signal, ...request }: RouteRequest,
+  gateway: Gateway,
+  wire: Wire,
+): Promise<ModelTurn> {
+  const [rawBody, body] = [await request.bytes(), await request.json()];
+  const parsed = wire.parse(body);
+  if (!parsed.ok) throw new ProblemError(parsed.error);
+  const { gateway: settings } = await gateway.config();
+  const { env, clock } = gateway;
+  const asked = { caller, headers, rawHeaders, request: parsed.value, settings, env, now: clock.now() };
+  const identified = identify(asked);
+  if (!identified.ok) throw new ProblemError(identified.error);
+  const credentials = credentialOf(headers, rawHeaders);
+  if (!credentials.ok) throw new ProblemError(credentials.error);
+  const identity = identified.value;
+  const memory = memoryOf(gateway, identity);
+  return {
+    wire,
+    request: parsed.value,
+    rawBody,
+    body,
+    query: request.url.search,
+    headers,
+    identity,
+    memory,
+    clientCredential: credentials.value.client,
+    retryKey: retryKeyOf(headers, rawBody),
+    signal,
+    gateway,
+    chatId: "",
+  };
+}
+
+function memoryOf(gateway: Gateway, { profile, user }: Identity): UserMemory {
+  const home = gateway.memory(profile);
+  return user === undefined ? home.owner : home.user(user);
+}
+
+/**
+ * Names a request that the client repeats: by the key it sends, or by the body if it says that it tries again. A request without either may be
+ * a person who says the same thing twice.
+ */
+function retryKeyOf(headers: Headers, rawBody: Uint8Array): string | undefined {
+  const key = headers.get("idempotency-key");
+  if (key !== null && key !== "") return `key:${sha256(key)}`;
+  const count = Number(headers.get("x-stainless-retry-count") ?? 0);
+  return count > 0 ? `body:${sha256(rawBody)}` : undefined;
+}
+
+// ---- The conversation of a request ----
+
+async function findChat(turn: ModelTurn, mode: Mode): Promise<string> {
+  const { session } = turn.identity;
+  if (session.chatId !== undefined) return session.chatId;
+  if (session.kind === "previous-response")
+    return chatOfResponse(turn, mode, session.previousResponseId ?? "");
+  return chatOfPrefix(turn);
+}
+
+/** In proxy mode the vendor may know a response that we do not: the conversation goes on in a new chat here. */
+async function chatOfResponse({ memory }: ModelTurn, mode: Mode, responseId: string): Promise<string> {
+  const store = await memory.layers.sessions({ mode: "read" });
+  const found = await store?.findMark([`response:${responseId}`]);
+  if (found) return found.session_id;
+  if (mode === "proxy") return newChat();
+  throw new ProblemError({
+    status: 404,
+    code: "previous_response_not_found",
+    message: "This gateway knows no response with the id in 'previous_response_id'.",
+    hint: "Send the whole conversation in 'input', or the id of a response that this user got from this gateway.",
+    param: "previous_response_id",
+  });
+}
+
+/**
+ * A client that names no conversation sends all of it each time: an earlier reply ended where this request goes on. The first message alone
+ * names none, because many conversations begin with the same words.
+ */
+async function chatOfPrefix({ memory, wire, body }: ModelTurn): Promise<string> {
+  const marks = prefixMarks(wire.name, body);
+  const store = marks.length === 0 ? undefined : await memory.layers.sessions({ mode: "read" });
+  const found = await store?.findMark(marks);
+  return found?.session_id ?? newChat();
+}
+
+function newChat(): string {
+  return `conversation-${randomHex(6)}${randomHex(6)}`;
+}

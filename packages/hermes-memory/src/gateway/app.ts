@@ -1,0 +1,589 @@
+// One request from its headers to the last byte of its reply: guard, caller, route, problems in the shape of the route, request id,
+// metrics, span and access log. What routes do is in the files that routes.ts collects.
+import { randomUUID } from "node:crypto";
+import { promisify } from "node:util";
+import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
+import { errnoCode, HermesError, isRecord, parseOutsideJson } from "@hermes-memory/core/internal/lib";
+import { Hono } from "hono";
+import type { AccessLog } from "./access-log.ts";
+import {
+  answerHeaders,
+  checkForm,
+  checkHost,
+  checkLength,
+  checkOrigin,
+  type GuardRequest,
+  isLocal,
+  type Limits,
+  limitKey,
+  preflight,
+  readBody,
+} from "./guard.ts";
+import { credentialOf, isAdministrator, type PersonRef, personOf } from "./identity.ts";
+import { hashedUser, type Span, type Tracer } from "./otel.ts";
+import type { Tokens } from "./tokens.ts";
+import {
+  type Caller,
+  type Gateway,
+  type GatewayProblem,
+  type GatewaySettings,
+  type JsonObject,
+  type Problem,
+  ProblemError,
+  type RequestFacts,
+  type Route,
+  type RouteRequest,
+} from "./types.ts";
+import { anthropicProblem, openAiProblem } from "./wires/problems.ts";
+
+export type AppOptions = {
+  readonly tokens: Pick<Tokens, "authenticate">;
+  readonly limits: Limits;
+  readonly routes: readonly Route[];
+  /** Where the server listens. */
+  readonly address: () => Pick<GuardRequest, "isLoopbackBound" | "boundHost" | "port">;
+  readonly tracer?: Tracer;
+  readonly accessLog?: Pick<AccessLog, "write">;
+  /** How long a client may take for a body. */
+  readonly bodyTimeoutMs?: number;
+  readonly running?: RunningRequests;
+};
+
+/** Requests that run, so that stopping can reach them. Sets instead of one signal for all: `AbortSignal.any` keeps each listener of a signal that lives as long as the server. */
+export class RunningRequests {
+  readonly #subscriptions = new Set<AbortController>();
+  readonly #turns = new Set<AbortController>();
+
+  add(controller: AbortController, kind: "subscription" | "turn"): () => void {
+    const all = kind === "turn" ? this.#turns : this.#subscriptions;
+    all.add(controller);
+    return () => void all.delete(controller);
+  }
+
+  /** A subscription (GET) would never end by itself. */
+  endSubscriptions(): void {
+    for (const each of this.#subscriptions) each.abort(stopReason());
+  }
+
+  endAll(): void {
+    this.endSubscriptions();
+    for (const each of this.#turns) each.abort(stopReason());
+  }
+}
+
+function stopReason(): DOMException {
+  return new DOMException("The server stops.", "AbortError");
+}
+
+/** What Node knows of a request beyond `Request`. */
+export type RequestInfo = {
+  readonly rawHeaders: readonly string[];
+  readonly remoteAddress: string | undefined;
+  /** As sent, before `..` and the like are resolved. */
+  readonly target?: string;
+  /** Called once, when the reply was sent completely or the connection is gone. */
+  onClosed?(listener: (isComplete: boolean) => void): void;
+};
+
+export type App = (request: Request, info: RequestInfo) => Promise<Response>;
+
+const BODY_TIMEOUT_MS = 120_000;
+/** A conversation with pictures may be long; the size is limited in bytes. */
+const MAX_JSON_DEPTH = 100;
+const REQUEST_ID = /^[\w.:-]{1,128}$/;
+const MODEL_CHARS = 100;
+
+/** A route may set these itself. */
+const ROUTES_OWN = new Set(["content-security-policy", "cache-control"]);
+/** Headers of a vendor's reply that mean something else here: there are no cookies, and the guard decides about origins. */
+const NEVER_SENT = /^(?:set-cookie|access-control-.*|alt-svc|strict-transport-security|nel|report-to)$/;
+
+export function createApp(gateway: Gateway, options: AppOptions): App {
+  const router = routerOf(options.routes);
+  return async (request, info) => {
+    const visit = new Visit(gateway, options, request, info);
+    const reply = await visit.answer(() => router.fetch(visit.routed(), { visit }));
+    return reply;
+  };
+}
+
+type Env = { Bindings: { readonly visit: Visit } };
+
+function routerOf(routes: readonly Route[]): Hono<Env> {
+  const router = new Hono<Env>();
+  const methods = new Map<string, string[]>();
+  for (const route of routes) {
+    router.on(route.method, route.path, (context) => context.env.visit.take(route, context.req.param()));
+    const known = methods.get(route.path) ?? [];
+    methods.set(route.path, [...known, ...(route.method === "GET" ? ["GET", "HEAD"] : [route.method])]);
+  }
+  for (const [path, allowed] of methods)
+    router.all(path, (context) => context.env.visit.refuseMethod(allowed));
+  router.notFound((context) => context.env.visit.refusePath());
+  router.onError((cause) => {
+    throw cause; // `Visit.answer` renders it
+  });
+  return router;
+}
+
+/** One request. */
+class Visit {
+  readonly #gateway: Gateway;
+  readonly #options: AppOptions;
+  readonly #request: Request;
+  readonly #info: RequestInfo;
+  readonly #url: URL;
+  readonly #seen: GuardRequest;
+  readonly #headers: Headers;
+  readonly #startedAtMs = performance.now();
+  readonly #id: string;
+  readonly #span: Span | undefined;
+  #settings: GatewaySettings | undefined;
+  #route: Pick<Route, "path" | "shape"> = { path: "unmatched", shape: "api" };
+  #caller: Caller | undefined;
+  #facts: RequestFacts = {};
+  #problem: GatewayProblem | undefined;
+  /** Of every reply, also a refusal. */
+  #answerHeaders: Readonly<Record<string, string>> = answerHeaders({ kind: "none" });
+  readonly #atEnd: (() => void)[] = [];
+
+  constructor(gateway: Gateway, options: AppOptions, request: Request, info: RequestInfo) {
+    this.#gateway = gateway;
+    this.#options = options;
+    this.#request = request;
+    this.#info = info;
+    this.#url = new URL(request.url);
+    const headers = new Headers(request.headers);
+    const sentId = headers.get("x-request-id");
+    this.#id =
+      sentId !== null && REQUEST_ID.test(sentId) ? sentId : `req_${randomUUID().replaceAll("-", "")}`;
+    this.#span = options.tracer?.start(headers.get("traceparent"));
+    // A request that a route makes on behalf of this one becomes a child of this span.
+    if (this.#span !== undefined) headers.set("traceparent", this.#span.traceparent);
+    this.#headers = headers;
+    const { rawHeaders, remoteAddress, target = `${this.#url.pathname}${this.#url.search}` } = info;
+    this.#seen = { method: request.method, url: target, rawHeaders, remoteAddress, ...options.address() };
+    this.#route = { path: "unmatched", shape: shapeOf(this.#url.pathname) };
+  }
+
+  /** HEAD is GET without the body. */
+  routed(): Request {
+    return this.#request.method === "HEAD"
+      ? new Request(this.#request.url, { method: "GET", headers: this.#request.headers })
+      : this.#request;
+  }
+
+  async answer(dispatch: () => Response | Promise<Response>): Promise<Response> {
+    const reply = await this.#orProblem(async () => {
+      this.#settings = (await this.#gateway.config()).gateway;
+      refuse(checkForm(this.#seen) ?? checkHost(this.#seen, this.#settings));
+      const origin = unwrap(checkOrigin(this.#seen, this.#settings));
+      this.#answerHeaders = answerHeaders(origin);
+      const asked = preflight(this.#seen, origin);
+      if (asked !== undefined) {
+        this.#answerHeaders = asked.headers;
+        return new Response(null, { status: asked.status });
+      }
+      const isAboutUs = ["/healthz", "/readyz"].includes(this.#url.pathname);
+      if (this.#gateway.isStopping && !isAboutUs) throw new ProblemError(STOPPING);
+      refuse(checkLength(this.#seen, this.#settings));
+      return dispatch();
+    });
+    return this.#finished(reply);
+  }
+
+  /** A route was found. */
+  async take(route: Route, params: Readonly<Record<string, string>>): Promise<Response> {
+    this.#route = route;
+    const settings = this.#settings as GatewaySettings; // `answer` has set it
+    const caller = route.access === "open" ? NOBODY : this.#authenticate(settings);
+    if (route.access === "admin" && !isAdministrator(caller)) throw new ProblemError(NOT_ADMIN);
+    return route.handle(this.#routeRequest(caller, params, settings), this.#gateway);
+  }
+
+  refuseMethod(allowed: readonly string[]): never {
+    this.#answerHeaders = { ...this.#answerHeaders, allow: allowed.join(", ") };
+    throw new ProblemError({
+      status: 405,
+      code: "method-not-allowed",
+      message: `This address does not take ${printableMethod(this.#request.method)} requests.`,
+      hint: `Send one of: ${allowed.join(", ")}.`,
+    });
+  }
+
+  refusePath(): never {
+    throw new ProblemError({
+      status: 404,
+      code: "not-found",
+      message: "This server has nothing at this address.",
+      hint: "Base URLs: /v1 for OpenAI clients, the server's root for Anthropic clients. docs/gateway.md lists the routes.",
+    });
+  }
+
+  #authenticate(settings: GatewaySettings): Caller {
+    const { tokens, limits } = this.#options;
+    const { token } = unwrap(credentialOf(this.#headers, this.#seen.rawHeaders));
+    const caller = tokens.authenticate(token, { isLoopback: isLocal(this.#seen) });
+    if ("status" in caller) throw new ProblemError(limits.failed(this.#seen.remoteAddress) ?? caller);
+    this.#caller = caller;
+    // A user that only the body names is counted with all others of its token.
+    const person = this.#person(caller, settings);
+    const key = person.ok ? limitKey(person.value.user, person.value.profile) : `token:${tokenId(caller)}`;
+    this.#atEnd.push(unwrap(limits.enter(key, settings)));
+    return caller;
+  }
+
+  #person(caller: Caller, settings: GatewaySettings): Problem<PersonRef> {
+    const { env, clock } = this.#gateway;
+    const { rawHeaders } = this.#seen;
+    const query = this.#url.searchParams;
+    return personOf({ caller, headers: this.#headers, rawHeaders, settings, env, now: clock.now(), query });
+  }
+
+  #routeRequest(
+    caller: Caller,
+    params: Readonly<Record<string, string>>,
+    settings: GatewaySettings,
+  ): RouteRequest {
+    const { bodyTimeoutMs: timeoutMs = BODY_TIMEOUT_MS } = this.#options;
+    const headers = this.#headers;
+    const method = this.#request.method === "HEAD" ? "GET" : this.#request.method;
+    const signal = this.#signal(method === "GET" ? "subscription" : "turn");
+    const { maxBodyBytes } = settings;
+    let reading: Promise<Uint8Array> | undefined;
+    const bytes = (): Promise<Uint8Array> => {
+      reading ??= readBody(this.#request.body, {
+        maxBodyBytes,
+        timeoutMs,
+        signal: this.#request.signal,
+      }).then((sent) => decompressed(sent, headers, maxBodyBytes));
+      return reading;
+    };
+    return {
+      url: this.#url,
+      method,
+      path: this.#url.pathname,
+      headers,
+      rawHeaders: this.#seen.rawHeaders,
+      params,
+      caller,
+      signal,
+      bytes,
+      json: async () => parseJsonBody(headers, await bytes(), maxBodyBytes),
+      person: async () => {
+        const { user, profile } = unwrap(this.#person(caller, settings));
+        this.annotate({ user });
+        const memory = this.#gateway.memory(profile);
+        return { memory: user === undefined ? memory.owner : memory.user(user), user, profile };
+      },
+      annotate: (facts) => this.annotate(facts),
+    };
+  }
+
+  /** Aborted when the client leaves or the server ends the request. */
+  #signal(kind: "subscription" | "turn"): AbortSignal {
+    const { running } = this.#options;
+    if (running === undefined) return this.#request.signal;
+    const controller = new AbortController();
+    const client = this.#request.signal;
+    const leave = (): void => controller.abort(client.reason);
+    if (client.aborted) leave();
+    client.addEventListener("abort", leave, { once: true });
+    const remove = running.add(controller, kind);
+    this.#atEnd.push(() => {
+      client.removeEventListener("abort", leave);
+      remove();
+    });
+    return controller.signal;
+  }
+
+  annotate(facts: RequestFacts): void {
+    this.#facts = { ...this.#facts, ...facts };
+  }
+
+  async #orProblem(work: () => Promise<Response>): Promise<Response> {
+    try {
+      return await work();
+    } catch (cause) {
+      if (
+        !(cause instanceof ProblemError) &&
+        !(cause instanceof HermesError) &&
+        !this.#request.signal.aborted
+      )
+        this.#gateway.log.error("A request failed", { id: this.#id, route: this.#route.path, cause });
+      this.#problem = this.#problemOf(cause);
+      return this.#render(this.#problem);
+    }
+  }
+
+  #problemOf(cause: unknown): GatewayProblem {
+    if (cause instanceof ProblemError) return cause.problem;
+    if (cause instanceof HermesError) {
+      const status = statusOf(cause.code);
+      const { code, message, hint } = cause;
+      if (status < 500) return { status, code, message, hint };
+      this.#gateway.log.error("A request failed", { id: this.#id, route: this.#route.path, cause });
+      // The message may name files of the server.
+      if (isTrusted(this.#caller) && this.#caller !== undefined) return { status, code, message, hint };
+      if (status === 503)
+        return {
+          status,
+          code,
+          message: `The server cannot use its memory at the moment (request ${this.#id}).`,
+          hint: "Try again later. Whoever runs the server finds the reason in its log and with 'hermes doctor'.",
+        };
+    }
+    return {
+      status: 500,
+      code: "internal",
+      message: `The server failed to answer this request (request ${this.#id}).`,
+      hint: "Whoever runs the server finds this id in its log.",
+    };
+  }
+
+  #render(problem: GatewayProblem): Response {
+    const { status, retryAfterSeconds } = problem;
+    const headers = new Headers();
+    if (status === 401) headers.set("www-authenticate", 'Bearer realm="hermes-memory"');
+    if (retryAfterSeconds !== undefined) headers.set("retry-after", String(Math.ceil(retryAfterSeconds)));
+    // What the client still sends is not read.
+    if (status === 408 || status === 413 || this.#gateway.isStopping) headers.set("connection", "close");
+    const { shape } = this.#route;
+    if (shape === "plain") {
+      headers.set("content-type", "text/plain; charset=utf-8");
+      return new Response(`${[problem.message, problem.hint].filter(Boolean).join("\n")}\n`, {
+        status,
+        headers,
+      });
+    }
+    const { code, message, hint, param } = problem;
+    const body = shape === "api" ? { error: { code, message, hint, param } } : vendorProblem(shape, problem);
+    headers.set("content-type", "application/json");
+    return new Response(JSON.stringify(body), { status, headers });
+  }
+
+  /** The headers of every reply; the books are kept when it has been sent. */
+  #finished(reply: Response): Response {
+    const headers = new Headers();
+    for (const [name, value] of reply.headers) if (!NEVER_SENT.test(name)) headers.set(name, value);
+    for (const [name, value] of Object.entries(this.#answerHeaders))
+      if (!ROUTES_OWN.has(name) || !headers.has(name)) headers.set(name, value);
+    if (!headers.has("x-request-id")) headers.set("x-request-id", this.#id);
+    if (this.#route.shape === "messages" && !headers.has("request-id")) headers.set("request-id", this.#id);
+    const { metrics } = this.#gateway;
+    metrics.observe("response_start_seconds", this.#seconds(), { route: this.#route.path });
+    let isClosed = false;
+    const close = (isComplete: boolean): void => {
+      if (isClosed) return;
+      isClosed = true;
+      for (const end of this.#atEnd) end();
+      this.#record(reply.status, isComplete);
+    };
+    if (this.#info.onClosed === undefined) close(true);
+    else this.#info.onClosed(close);
+    const isHead = this.#request.method === "HEAD";
+    if (isHead) void reply.body?.cancel();
+    return new Response(isHead ? null : reply.body, { status: reply.status, headers });
+  }
+
+  #record(status: number, isComplete: boolean): void {
+    const { metrics, clock } = this.#gateway;
+    const { path: route } = this.#route;
+    const { mode, client, model, isStream, user } = this.#facts;
+    const method = printableMethod(this.#request.method);
+    const problem = this.#problem?.code;
+    metrics.count("requests_total", { route, method, status: String(status) });
+    metrics.observe("request_seconds", this.#seconds(), { route });
+    if (problem !== undefined) metrics.count("problems_total", { code: problem });
+    const caller = callerKind(this.#caller);
+    const modelName = model?.slice(0, MODEL_CHARS);
+    this.#options.accessLog?.write({
+      time: clock.now().toISOString(),
+      id: this.#id,
+      method,
+      route,
+      status,
+      ms: Math.round(this.#seconds() * 1_000),
+      caller,
+      client,
+      mode,
+      model: modelName,
+      stream: isStream,
+      problem,
+      aborted: isComplete ? undefined : true,
+    });
+    this.#span?.set({
+      "http.request.method": method,
+      "http.route": route,
+      "http.response.status_code": status,
+      "error.type": problem,
+      "hermes.caller": caller,
+      "hermes.client": client,
+      "hermes.mode": mode,
+      "hermes.user": this.#caller === undefined ? undefined : hashedUser(user),
+      "hermes.aborted": isComplete ? undefined : true,
+      "gen_ai.request.model": modelName,
+      "gen_ai.usage.input_tokens": this.#facts.inputTokens,
+      "gen_ai.usage.output_tokens": this.#facts.outputTokens,
+      "hermes.usage.cache_read_tokens": this.#facts.cacheReadTokens,
+      "hermes.usage.cache_write_tokens": this.#facts.cacheWriteTokens,
+    });
+    this.#span?.end({ name: `${method} ${route}`, isError: status >= 500 });
+  }
+
+  #seconds(): number {
+    return (performance.now() - this.#startedAtMs) / 1_000;
+  }
+}
+
+const STOPPING: GatewayProblem = {
+  status: 503,
+  code: "stopping",
+  message: "The server is stopping and takes no new requests.",
+  hint: "Send the request again when it has been restarted.",
+  retryAfterSeconds: 5,
+};
+
+const NOT_ADMIN: GatewayProblem = {
+  status: 403,
+  code: "not-admin",
+  message: "This address is for administrators, and the token is not an administrator's.",
+  hint: "Use an admin token; 'hermes token' makes one.",
+};
+
+function unwrap<Value>(result: Problem<Value>): Value {
+  if (result.ok) return result.value;
+  throw new ProblemError(result.error);
+}
+
+/** For refusals before a route is found. */
+function shapeOf(path: string): Route["shape"] {
+  const [, name] = /^\/(?:agent\/|proxy\/)?v1\/([a-z]*)/.exec(path) ?? [];
+  if (name === undefined) return "api";
+  return name === "messages" || name === "responses" ? name : "chat";
+}
+
+function refuse(problem: GatewayProblem | undefined): void {
+  if (problem !== undefined) throw new ProblemError(problem);
+}
+
+/** `open` routes have no caller, and no data that one could ask for. */
+const NOBODY: Caller = { kind: "token", id: "", rights: { kind: "names-users", platform: "" } };
+
+/** May read texts that name files of the server. */
+function isTrusted(caller: Caller | undefined): boolean {
+  return caller !== undefined && (isAdministrator(caller) || callerKind(caller) === "owner");
+}
+
+function tokenId(caller: Caller): string {
+  return caller.kind === "token" ? caller.id : "";
+}
+
+function vendorProblem(shape: "chat" | "responses" | "messages", problem: GatewayProblem): JsonObject {
+  return shape === "messages" ? anthropicProblem(problem) : openAiProblem(problem);
+}
+
+function callerKind(caller: Caller | undefined): string | undefined {
+  return caller?.kind === "token" ? caller.rights.kind : caller?.kind;
+}
+
+function printableMethod(method: string): string {
+  return /^[A-Z]{1,10}$/.test(method) ? method : "OTHER";
+}
+
+const STATUSES: readonly (readonly [GatewayProblem["status"], RegExp])[] = [
+  [404, /^unknown-(?:session|chat|message|parent)$|^memory-no-match$/],
+  [
+    409,
+    /-busy$|^(?:lease|lock)-lost$|^memory-(?:undo-conflict|ambiguous|drift)$|^already-continued$|^title-taken$/,
+  ],
+  [403, /^memory-(?:denied|disabled)$/],
+  [422, /^memory-(?:over-limit|blocked)$/],
+  [
+    503,
+    /-closed$|^session-db-|^memory-(?:locked|io)$|^config$|^(?:home-not-usable|write-failed|not-synced)$|-unavailable$/,
+  ],
+  [
+    400,
+    /^bad-(?:user-id|chat-id|message|option|search|limit|session-id)$|^empty-message$|^title-too-long$|^not-a-user-message$|^query-too-complex$|^memory-(?:empty|missing-arg|invalid-content|bad-target|bad-action)$/,
+  ],
+];
+
+/** Of a `HermesError` (docs/errors.md). */
+function statusOf(code: string): GatewayProblem["status"] {
+  return STATUSES.find(([, pattern]) => pattern.test(code))?.[0] ?? 500;
+}
+
+// ---- Bodies ----
+
+const DECODERS: Readonly<
+  Record<string, (bytes: Uint8Array, options: { readonly maxOutputLength: number }) => Promise<Uint8Array>>
+> = {
+  gzip: promisify(gunzip),
+  "x-gzip": promisify(gunzip),
+  deflate: promisify(inflate),
+  br: promisify(brotliDecompress),
+  zstd: promisify(zstdDecompress),
+};
+
+/** Routes see the plain body, also in the headers, which the proxy copies. */
+async function decompressed(bytes: Uint8Array, headers: Headers, maxBytes: number): Promise<Uint8Array> {
+  const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "";
+  if (encoding === "" || encoding === "identity") return bytes;
+  const decode = DECODERS[encoding];
+  if (decode === undefined)
+    throw new ProblemError({
+      status: 415,
+      code: "bad-encoding",
+      message: "The body has a content-encoding that this server does not read.",
+      hint: "Send it plainly, or with gzip, deflate, br or zstd.",
+      param: "content-encoding",
+    });
+  try {
+    const plain = await decode(bytes, { maxOutputLength: maxBytes });
+    headers.delete("content-encoding");
+    headers.delete("content-length");
+    return plain;
+  } catch (cause) {
+    if (errnoCode(cause) === "ERR_BUFFER_TOO_LARGE")
+      throw new ProblemError({
+        status: 413,
+        code: "body-too-large",
+        message: `The body has more than ${maxBytes} bytes when it is unpacked.`,
+        hint: "Send less, or raise gateway.max_body_bytes on the server.",
+      });
+    const message = `The body is not valid ${encoding}.`;
+    throw new ProblemError(
+      { status: 400, code: "bad-encoding", message, param: "content-encoding" },
+      { cause },
+    );
+  }
+}
+
+function parseJsonBody(headers: Headers, bytes: Uint8Array, maxBytes: number): JsonObject {
+  const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+  // A page of another origin can send forms and plain text without asking first.
+  if (type !== undefined && type !== "application/json" && !type.endsWith("+json"))
+    throw new ProblemError({
+      status: 415,
+      code: "not-json",
+      message: "The body is not declared as JSON.",
+      hint: "Send the header 'content-type: application/json'.",
+      param: "content-type",
+    });
+  const parsed = parseOutsideJson(decodedText(bytes), { maxDepth: MAX_JSON_DEPTH, maxChars: maxBytes });
+  const what = parsed.ok ? (isRecord(parsed.value) ? undefined : "is no JSON object") : parsed.error.message;
+  if (parsed.ok && isRecord(parsed.value)) return parsed.value;
+  throw new ProblemError({ status: 400, code: "bad-json", message: `The body ${what}.` });
+}
+
+function decodedText(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw new ProblemError(
+      { status: 400, code: "bad-json", message: "The body is not valid UTF-8 text." },
+      { cause },
+    );
+  }
+}

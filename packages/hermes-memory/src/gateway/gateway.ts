@@ -1,0 +1,175 @@
+// What every route has at hand: the opened homes, config.yaml and .env as they are now, events and metrics. One per server; nothing in it
+// has to survive a restart.
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import {
+  configPath,
+  envFilePath,
+  environmentOf,
+  type HermesConfig,
+  loadConfig,
+} from "@hermes-memory/core/internal/config";
+import { type HomeContext, parseProfileName, profileHome, rootOf } from "@hermes-memory/core/internal/home";
+import { type Clock, isDirectory } from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
+import { type Memory, memoryIn, usable } from "@hermes-memory/core/internal/memory";
+import {
+  type Events,
+  type Gateway,
+  type GatewayEvent,
+  type GatewaySettings,
+  type Metrics,
+  ProblemError,
+} from "./types.ts";
+
+export type GatewayOptions = {
+  readonly home: string;
+  readonly log: Logger;
+  /** Variables of the process. Those of the home's .env are added. */
+  readonly env: Gateway["env"];
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  /** For finding profiles. */
+  readonly system: HomeContext;
+  /** Flags of the command line, which count more than config.yaml. */
+  readonly overrides?: Partial<GatewaySettings>;
+};
+
+export type OpenedGateway = Gateway & {
+  /** From now on new requests are refused. */
+  beginStopping(): void;
+  /** Closes the agents and layers of all opened homes. */
+  close(): Promise<void>;
+};
+
+export function openGateway({
+  home,
+  log,
+  env,
+  clock,
+  metrics,
+  system,
+  overrides,
+}: GatewayOptions): OpenedGateway {
+  const homes = new Map<string, Memory>();
+  const root = rootOf(home, system);
+  const readConfig = liveConfig(home, overrides ?? {}, log);
+  const environment = whenChanged(
+    () => envFilePath(home),
+    () => environmentOf(home, env),
+  );
+  let isStopping = false;
+
+  function open(directory: string): Memory {
+    const path = resolve(directory);
+    const known = homes.get(path);
+    if (known !== undefined) return known;
+    const opened = memoryIn({ home: path, log, clock, env: environment(), config: "live" });
+    homes.set(path, opened);
+    return opened;
+  }
+
+  return {
+    home,
+    clock,
+    log,
+    metrics,
+    events: createEvents(log),
+    get env() {
+      return environment();
+    },
+    get isStopping() {
+      return isStopping;
+    },
+    config: readConfig,
+    memory(profile) {
+      return open(profile === undefined ? home : homeOfProfile(profile, root));
+    },
+    beginStopping() {
+      isStopping = true;
+    },
+    async close() {
+      const closed = await Promise.allSettled([...homes.values()].map((memory) => memory.close()));
+      for (const outcome of closed)
+        if (outcome.status === "rejected")
+          log.error("A home could not be closed in good order", { cause: outcome.reason });
+    },
+  };
+}
+
+/** A mistake in config.yaml while the server runs leaves the settings as they were, with one warning per version of the file. */
+function liveConfig(
+  home: string,
+  overrides: Partial<GatewaySettings>,
+  log: Logger,
+): () => Promise<HermesConfig> {
+  let last: HermesConfig | undefined;
+  const read = async (): Promise<HermesConfig> => {
+    const loaded = await loadConfig(home);
+    if (!loaded.ok && last !== undefined) {
+      log.warn("config.yaml has a mistake; the gateway goes on with the settings from before", {
+        problem: loaded.error.message,
+      });
+      return last;
+    }
+    const config = usable(loaded);
+    last = { ...config, gateway: { ...config.gateway, ...overrides } };
+    return last;
+  };
+  const reading = whenChanged(() => configPath(home), read);
+  return async () => {
+    try {
+      return await reading();
+    } catch (cause) {
+      reading.forget(); // the user may repair the file
+      throw cause;
+    }
+  };
+}
+
+/** Makes the value again when the file has changed: one `stat` per call. */
+function whenChanged<Value>(path: () => string, make: () => Value): (() => Value) & { forget(): void } {
+  let known: { readonly version: string; readonly value: Value } | undefined;
+  const current = (): Value => {
+    const file = statSync(path(), { throwIfNoEntry: false, bigint: true });
+    const version = file === undefined ? "" : `${file.mtimeNs} ${file.ctimeNs} ${file.size} ${file.ino}`;
+    if (known?.version !== version) known = { version, value: make() };
+    return known.value;
+  };
+  return Object.assign(current, {
+    forget: () => {
+      known = undefined;
+    },
+  });
+}
+
+function homeOfProfile(profile: string, root: string): string {
+  const name = parseProfileName(profile);
+  const directory = name.ok ? profileHome(root, name.value) : undefined;
+  if (directory !== undefined && isDirectory(directory)) return directory;
+  throw new ProblemError({
+    status: 500,
+    code: "unknown-profile",
+    message: "The server's settings map this user to a profile that does not exist.",
+    hint: "Whoever runs the server corrects gateway.identity_profiles, or creates the profile with 'hermes profile create'.",
+  });
+}
+
+function createEvents(log: Logger): Events {
+  const listeners = new Set<(event: GatewayEvent) => void>();
+  return {
+    emit(event) {
+      for (const listener of listeners) {
+        try {
+          listener(event);
+        } catch (cause) {
+          log.warn("A listener of events failed", { type: event.type, cause }); // the turn that caused the event goes on
+        }
+      }
+    },
+    listen(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+}

@@ -1,0 +1,449 @@
+// What is checked before any route sees a request: its form (header smuggling, tricks with paths), by which name it calls the server
+// (DNS rebinding), which web page sent it, its size, and how often its sender calls. Pure, except for Limits, which counts, and readBody.
+// app.ts calls them in the order of this file.
+import { isIPv4, isIPv6 } from "node:net";
+import { type Clock, err, ok } from "@hermes-memory/core/internal/lib";
+import {
+  type GatewayProblem,
+  type GatewaySettings,
+  type Problem,
+  ProblemError,
+  type UserRef,
+} from "./types.ts";
+
+export type GuardRequest = {
+  readonly method: string;
+  /** The target of the request line, as Node received it: `/v1/models?limit=1`. */
+  readonly url: string;
+  /** As Node received them: name, value, name, value. */
+  readonly rawHeaders: readonly string[];
+  /** Of the socket. */
+  readonly remoteAddress: string | undefined;
+  /** The server listens on a loopback address only. */
+  readonly isLoopbackBound: boolean;
+  /** The address that the server was told to listen on: `127.0.0.1`, `0.0.0.0`, `mybox.lan`. */
+  readonly boundHost: string;
+  readonly port: number;
+};
+
+type Checked = GatewayProblem | undefined;
+
+// ---- Form ----
+
+const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+/** Two programs that read such a request may each believe another one of them. */
+const ONCE = [
+  "host",
+  "authorization",
+  "x-api-key",
+  "x-hermes-token",
+  "content-length",
+  "content-type",
+  "transfer-encoding",
+  "origin",
+  "idempotency-key",
+  "mcp-session-id",
+] as const;
+
+/** Node's parser refuses most of it (a missing or broken Host, both lengths, folded lines); this holds whatever its settings are. */
+export function checkForm(request: GuardRequest): Checked {
+  if (!METHODS.has(request.method))
+    return {
+      status: 405,
+      code: "bad-method",
+      message: "This server does not know the method of the request.",
+    };
+  for (const name of ONCE)
+    if (valuesOf(request, name).length > 1)
+      return bad("repeated-header", `The header '${name}' was sent more than once.`);
+  if (valuesOf(request, "host").length === 0) return bad("no-host", "The request has no Host header.");
+  const [encoding] = valuesOf(request, "transfer-encoding");
+  const [length] = valuesOf(request, "content-length");
+  if (encoding !== undefined && length !== undefined)
+    return bad("two-lengths", "The request has both Content-Length and Transfer-Encoding.");
+  if (encoding !== undefined && encoding.toLowerCase() !== "chunked")
+    return bad("bad-encoding", "The only Transfer-Encoding that this server reads is 'chunked'.");
+  if (length !== undefined && !/^\d{1,15}$/.test(length))
+    return bad("bad-length", "Content-Length is not a number of bytes.");
+  if (request.rawHeaders.some((text) => /[\r\n\0]/.test(text)))
+    return bad("bad-header", "A header contains a line break or U+0000.");
+  return checkPath(request.url);
+}
+
+/** After one decoding, a segment of a path has none of these, and is neither `.` nor `..`. */
+const NOT_IN_SEGMENT = /[/\\\u0000-\u001f\u007f]/;
+const DOTS = /^\.{1,2}$/;
+
+/**
+ * Ids in paths may contain `%` (sent as `%25`): session ids do. A segment that leads upwards or holds U+0000 however often it is
+ * decoded is refused.
+ */
+function checkPath(url: string): Checked {
+  const refused = bad("bad-path", "The path of the request is not one that this server reads.");
+  const path = url.split("?", 1)[0] ?? "";
+  if (!path.startsWith("/") || path.startsWith("//") || /[\\#\u0000-\u0020\u007f-\uffff]/.test(url))
+    return refused;
+  for (const segment of path.split("/").slice(1)) {
+    if (DOTS.test(segment) || /%2e/i.test(segment)) return refused;
+    let text = segment;
+    for (let round = 0; text.includes("%"); round += 1) {
+      const decoded = decodedOnce(text);
+      if (decoded === undefined) {
+        if (round === 0) return refused;
+        break; // `%25` before other text: the id contains a percent sign
+      }
+      if (round === 0 && NOT_IN_SEGMENT.test(decoded)) return refused;
+      if (decoded.includes("\0") || decoded.split(/[/\\]/).some((part) => DOTS.test(part))) return refused;
+      if (decoded === text) break;
+      text = decoded;
+    }
+  }
+  return undefined;
+}
+
+function decodedOnce(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+// ---- Host ----
+
+const HOST = /^(\[[0-9a-f:.]{2,45}\]|[a-z0-9_](?:[a-z0-9_.-]{0,252}))(?::(\d{1,5}))?$/i;
+
+/**
+ * A page can make its own name resolve to this machine, but cannot change the name that the browser then sends in Host. So only names
+ * that nobody else can point here are answered: loopback, the address that the server is bound to, and `gateway.allowed_hosts`.
+ */
+export function checkHost(request: GuardRequest, settings: Pick<GatewaySettings, "allowedHosts">): Checked {
+  const given = valuesOf(request, "host")[0] ?? "";
+  const host = hostOf(given);
+  if (host === undefined) return bad("bad-host", "The Host header is not the name of a server.");
+  if (isOwnName(host, request) || settings.allowedHosts.some((allowed) => isAllowedBy(allowed, host)))
+    return undefined;
+  return {
+    status: 403,
+    code: "host-not-allowed",
+    message: `This server does not answer to the name '${given.toLowerCase()}'.`,
+    hint: `If it is yours, allow it on the server: hermes config set gateway.allowed_hosts '["${host.name}"]'`,
+  };
+}
+
+type Host = { readonly name: string; readonly port: number | undefined };
+
+function hostOf(text: string): Host | undefined {
+  const [, name, port] = HOST.exec(text) ?? [];
+  if (name === undefined || Number(port ?? 1) > 65_535) return undefined;
+  if (name.startsWith("[") && !isIPv6(name.slice(1, -1))) return undefined;
+  const plain = name.toLowerCase().replace(/\.$/, "");
+  return { name: plain, port: port === undefined ? undefined : Number(port) };
+}
+
+function isOwnName({ name, port }: Host, { boundHost, port: own }: GuardRequest): boolean {
+  if ((port ?? 80) !== own) return false;
+  const bare = name.replace(/^\[|\]$/g, "");
+  const bound = boundHost.toLowerCase().replace(/^\[|\]$/g, "");
+  // Bound to every address of the machine: an address is no name that a page could point here.
+  const isAnyAddress = ["0.0.0.0", "::", ""].includes(bound) && (isIPv4(bare) || isIPv6(bare));
+  return isLoopbackName(bare) || bare === bound || isAnyAddress;
+}
+
+function isAllowedBy(allowed: string, { name, port }: Host): boolean {
+  const entry = hostOf(allowed.trim());
+  return (
+    entry !== undefined && entry.name === name && (entry.port === undefined || entry.port === (port ?? 80))
+  );
+}
+
+/** `localhost`, 127.0.0.0/8 and ::1, without brackets. */
+export function isLoopbackName(name: string): boolean {
+  if (name === "localhost" || name === "::1" || name === "0:0:0:0:0:0:0:1") return true;
+  const mapped = name.replace(/^::ffff:/i, "");
+  return isIPv4(mapped) && mapped.startsWith("127.");
+}
+
+/** Headers with which a server says that it passes on a request of somebody else. */
+const PASSED_ON = [
+  "forwarded",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-real-ip",
+  "via",
+  "cf-connecting-ip",
+];
+
+/** For `Tokens.authenticate`: sent by a program on this machine, and not passed on by a server on it. */
+export function isLocal(request: GuardRequest): boolean {
+  return (
+    request.isLoopbackBound &&
+    request.remoteAddress !== undefined &&
+    isLoopbackName(request.remoteAddress) &&
+    PASSED_ON.every((name) => valuesOf(request, name).length === 0)
+  );
+}
+
+// ---- Origin ----
+
+/** The page that sent the request. `cors`: of another origin that config allows; its answers need `corsHeaders`. */
+export type Origin = { readonly kind: "none" | "own" } | { readonly kind: "cors"; readonly origin: string };
+
+/** Call after `checkHost`: the origin of our own pages is known by it. */
+export function checkOrigin(
+  request: GuardRequest,
+  settings: Pick<GatewaySettings, "corsOrigins">,
+): Problem<Origin> {
+  const given = valuesOf(request, "origin")[0]?.toLowerCase();
+  const site = valuesOf(request, "sec-fetch-site")[0]?.toLowerCase();
+  if (given === undefined || given === "") {
+    const isForeign = site === "cross-site" || site === "same-site";
+    return isForeign ? err(foreignPage("another page")) : ok({ kind: "none" });
+  }
+  const host = valuesOf(request, "host")[0]?.toLowerCase() ?? "";
+  if (given === `http://${host}` || given === `https://${host}`) return ok({ kind: "own" });
+  const isAllowed = settings.corsOrigins.some((origin) => originText(origin) === given);
+  // `null` is the origin of every sandboxed page and local file, so listing it would allow all of them.
+  if (isAllowed && given !== "null" && given !== "*") return ok({ kind: "cors", origin: given });
+  return err(
+    foreignPage(/^[a-z][a-z0-9+.-]*:\/\/[\w.:[\]-]{1,255}$/.test(given) ? `'${given}'` : "another page"),
+  );
+}
+
+function originText(setting: string): string {
+  return setting.trim().toLowerCase().replace(/\/$/, "");
+}
+
+function foreignPage(page: string): GatewayProblem {
+  return {
+    status: 403,
+    code: "origin-not-allowed",
+    message: `Scripts of ${page} may not call this server.`,
+    hint: "If the page is yours, add its origin on the server to gateway.cors_origins, such as https://chat.example.org",
+  };
+}
+
+/** The answer to a browser that asks whether a page may send a request: without a token, because browsers send none with the question. */
+export function preflight(
+  request: GuardRequest,
+  origin: Origin,
+): { readonly status: 204; readonly headers: Readonly<Record<string, string>> } | undefined {
+  const [method] = valuesOf(request, "access-control-request-method");
+  if (request.method !== "OPTIONS" || method === undefined || origin.kind !== "cors") return undefined;
+  const [asked = ""] = valuesOf(request, "access-control-request-headers");
+  const isList = asked.length <= 4_096 && /^[\w!#$%&'*+.^`|~-]+(?:\s*,\s*[\w!#$%&'*+.^`|~-]+)*$/.test(asked);
+  const isPrivate = valuesOf(request, "access-control-request-private-network")[0] === "true";
+  return {
+    status: 204,
+    headers: {
+      ...answerHeaders(origin),
+      "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
+      ...(isList && { "access-control-allow-headers": asked }),
+      ...(isPrivate && { "access-control-allow-private-network": "true" }),
+      "access-control-max-age": "600",
+    },
+  };
+}
+
+/**
+ * For every answer, also those to refused requests. A page of ours has a policy of its own in `csp`. Never `*`, and never credentials:
+ * there are no cookies, and pages send their token in a header.
+ */
+export function answerHeaders(
+  origin: Origin,
+  csp = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox",
+): Readonly<Record<string, string>> {
+  return {
+    "content-security-policy": csp,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+    vary: "Origin",
+    ...(origin.kind === "cors" && {
+      "access-control-allow-origin": origin.origin,
+      "access-control-expose-headers": "X-Hermes-Session-Id, Retry-After, X-Request-Id, Mcp-Session-Id",
+    }),
+  };
+}
+
+// ---- Size ----
+
+/** Before a byte of the body is read. */
+export function checkLength(
+  request: GuardRequest,
+  { maxBodyBytes }: Pick<GatewaySettings, "maxBodyBytes">,
+): Checked {
+  const length = Number(valuesOf(request, "content-length")[0] ?? 0);
+  return length > maxBodyBytes ? tooLarge(maxBodyBytes) : undefined;
+}
+
+/** A sender that lies about the length, or sends slowly, is stopped while it sends. Throws `ProblemError`: 413, 408, 400. */
+export async function readBody(
+  body: ReadableStream<Uint8Array> | null,
+  limits: { readonly maxBodyBytes: number; readonly timeoutMs: number; readonly signal?: AbortSignal },
+): Promise<Uint8Array> {
+  if (body === null) return new Uint8Array();
+  const reader = body.getReader();
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  const ended = new AbortController();
+  const late = new Promise<never>((_resolve, reject) => {
+    const onAbort = (): void => reject(new ProblemError(brokenOff()));
+    const timer = setTimeout(() => reject(new ProblemError(slow(limits.timeoutMs))), limits.timeoutMs);
+    limits.signal?.addEventListener("abort", onAbort, { once: true, signal: ended.signal });
+    ended.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+    if (limits.signal?.aborted) onAbort();
+  });
+  late.catch(() => {}); // it may come after the body
+  try {
+    for (;;) {
+      const { done, value } = await Promise.race([reader.read(), late]);
+      if (done) return Buffer.concat(chunks, bytes);
+      bytes += value.byteLength;
+      if (bytes > limits.maxBodyBytes) throw new ProblemError(tooLarge(limits.maxBodyBytes));
+      chunks.push(value);
+    }
+  } catch (cause) {
+    reader.cancel().catch(() => {}); // the connection is gone or will be closed
+    throw cause instanceof ProblemError ? cause : new ProblemError(brokenOff(), { cause });
+  } finally {
+    ended.abort();
+  }
+}
+
+function tooLarge(maxBodyBytes: number): GatewayProblem {
+  return {
+    status: 413,
+    code: "body-too-large",
+    message: `The request has more than ${maxBodyBytes} bytes, which is the most that this server takes.`,
+    hint: "Send less, or raise gateway.max_body_bytes on the server.",
+  };
+}
+
+function slow(timeoutMs: number): GatewayProblem {
+  const message = `The request did not arrive within ${Math.round(timeoutMs / 1000)} s.`;
+  return { status: 408, code: "body-too-slow", message };
+}
+
+function brokenOff(): GatewayProblem {
+  return {
+    status: 400,
+    code: "body-incomplete",
+    message: "The request ended before all of its body arrived.",
+  };
+}
+
+// ---- How often ----
+
+type RateSettings = Pick<GatewaySettings, "requestsPerMinute" | "concurrentRequests">;
+
+export interface Limits {
+  /** One request of this user begins. Call the returned function when it has been answered; more than once does no harm. */
+  enter(user: string, settings: RateSettings): Problem<() => void>;
+  /** A request from this address had a wrong token: what to answer instead of 401, once it tries too often. Right tokens are never slowed down. */
+  failed(address: string | undefined): Checked;
+}
+
+/** Wrong tokens of one address: so many at once, then one in this time. A token has 256 random bits, so this only keeps the log short. */
+const FAILURES = 20;
+const FAILURE_SECONDS = 3;
+/** Users and addresses that are counted. Beyond it the ones that have been quiet longest start again. */
+const MOST_COUNTED = 20_000;
+
+type Bucket = { tokens: number; atMs: number; running: number };
+
+export function createLimits({ clock }: { readonly clock: Clock }): Limits {
+  const users = new Map<string, Bucket>();
+  const addresses = new Map<string, Bucket>();
+
+  /** Filled up to now, and most recently used. */
+  function bucketOf(all: Map<string, Bucket>, name: string, most: number, perSecond: number): Bucket {
+    const nowMs = clock.now().getTime();
+    const bucket = all.get(name) ?? { tokens: most, atMs: nowMs, running: 0 };
+    const seconds = Math.max(0, nowMs - bucket.atMs) / 1000;
+    bucket.tokens = Math.min(most, bucket.tokens + seconds * perSecond);
+    bucket.atMs = nowMs;
+    all.delete(name);
+    all.set(name, bucket);
+    if (all.size > MOST_COUNTED) forgetQuiet(all);
+    return bucket;
+  }
+
+  return {
+    enter(user, { requestsPerMinute, concurrentRequests }) {
+      const perSecond = requestsPerMinute / 60;
+      const bucket = bucketOf(users, user, requestsPerMinute, perSecond);
+      if (bucket.running >= concurrentRequests) {
+        const message = `${concurrentRequests} requests of this user are running, which is the most at one time.`;
+        return err({
+          ...busy("too-many-at-once", message, 1),
+          hint: "Wait for one of them, or raise gateway.concurrent_requests.",
+        });
+      }
+      if (requestsPerMinute > 0 && bucket.tokens < 1) {
+        const message = `This user may send ${requestsPerMinute} requests per minute.`;
+        const waitSeconds = Math.max(1, Math.ceil((1 - bucket.tokens) / perSecond));
+        return err({
+          ...busy("too-many-requests", message, waitSeconds),
+          hint: "Wait, or raise gateway.requests_per_minute.",
+        });
+      }
+      if (requestsPerMinute > 0) bucket.tokens -= 1;
+      bucket.running += 1;
+      let isOver = false;
+      return ok(() => {
+        if (!isOver) bucket.running -= 1;
+        isOver = true;
+      });
+    },
+
+    failed(address) {
+      const bucket = bucketOf(addresses, address ?? "unknown", FAILURES, 1 / FAILURE_SECONDS);
+      if (bucket.tokens < 1)
+        return busy(
+          "too-many-failures",
+          "Too many requests from this address had a wrong token.",
+          FAILURE_SECONDS,
+        );
+      bucket.tokens -= 1;
+      return undefined;
+    },
+  };
+}
+
+/** One that is not running, among the first few: those that are go to the end, so that the next call looks at others. */
+function forgetQuiet(all: Map<string, Bucket>): void {
+  let looked = 0;
+  for (const [name, bucket] of all) {
+    all.delete(name);
+    if (bucket.running === 0) return;
+    all.set(name, bucket);
+    looked += 1;
+    if (looked === 8) return;
+  }
+}
+
+/** The name under which a person's requests are counted. Not in logs or metrics: it has the user's id. */
+export function limitKey(user: UserRef | undefined, profile: string | undefined): string {
+  return JSON.stringify([profile ?? null, user?.platform ?? null, user?.id ?? null]);
+}
+
+function busy(code: string, message: string, retryAfterSeconds: number): GatewayProblem {
+  return { status: 429, code, message, retryAfterSeconds };
+}
+
+// ---- Headers ----
+
+function valuesOf({ rawHeaders }: GuardRequest, name: string): string[] {
+  const values: string[] = [];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2)
+    if (rawHeaders[at]?.toLowerCase() === name) values.push(rawHeaders[at + 1] ?? "");
+  return values;
+}
+
+function bad(code: string, message: string): GatewayProblem {
+  return { status: 400, code, message };
+}

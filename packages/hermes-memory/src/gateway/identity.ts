@@ -1,0 +1,636 @@
+// For whom a request is, and in which conversation. Pure. The user: by the caller's rights, and by the names that headers or body give.
+// The conversation: the first id that is present, in the order of SESSION_ORDER. Two different ids never become one: nothing is trimmed,
+// folded or decoded twice, and an id that cannot be told apart from another one is refused.
+import { parseProfileName } from "@hermes-memory/core/internal/home";
+import { err, isRecord, ok, outsideJsonOr, sha256 } from "@hermes-memory/core/internal/lib";
+import { jwtSecretOf, verifyUserJwt } from "./jwt.ts";
+import type {
+  Caller,
+  ClientName,
+  GatewayProblem,
+  GatewaySettings,
+  Identity,
+  ModelTurn,
+  Problem,
+  SessionRef,
+  UserRef,
+} from "./types.ts";
+import type { WireRequest } from "./wires/wire.ts";
+
+export type IdentitySettings = Pick<GatewaySettings, "identityProfiles" | "jwtSecret">;
+
+type Asked = {
+  readonly caller: Caller;
+  readonly headers: Headers;
+  /** As Node received them: name, value, name, value. Empty: `headers` is read instead, which cannot show repetitions. */
+  readonly rawHeaders: readonly string[];
+  readonly settings: IdentitySettings;
+  /** For `gateway.jwt_secret: $NAME`. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly now: Date;
+};
+
+/** For a model request. `request`: undefined before the body is read; then the body names neither user nor conversation. */
+export function identify(asked: Asked & { readonly request: WireRequest | undefined }): Problem<Identity> {
+  const read = readHeaders(asked);
+  if (!read.ok) return read;
+  const user = userOf(asked, read.value, asked.request?.ids.user);
+  if (!user.ok) return user;
+  const profile = profileOf(user.value, asked.settings);
+  if (!profile.ok) return profile;
+  const client = clientOf(read.value, asked.request);
+  const session = sessionOf(read.value, asked.request, { client, isOwner: user.value === undefined });
+  if (!session.ok) return session;
+  return ok({
+    user: user.value,
+    profile: profile.value,
+    isAdmin: isAdministrator(asked.caller),
+    client,
+    session: session.value,
+  });
+}
+
+export type PersonRef = { readonly user: UserRef | undefined; readonly profile: string | undefined };
+
+/** For `/api` and `/mcp`: as `identify`, and whoever may name users may also write `?user=platform:id`. */
+export function personOf(asked: Asked & { readonly query: URLSearchParams }): Problem<PersonRef> {
+  const read = readHeaders(asked);
+  if (!read.ok) return read;
+  const user = userOf(asked, read.value, undefined);
+  if (!user.ok) return user;
+  const named = userInQuery(asked.query);
+  if (!named.ok) return named;
+  const chosen = named.value === undefined ? user : chosenByQuery(asked.caller, user.value, named.value);
+  if (!chosen.ok) return chosen;
+  const profile = profileOf(chosen.value, asked.settings);
+  return profile.ok ? ok({ user: chosen.value, profile: profile.value }) : profile;
+}
+
+/** An admin token, or a process on this machine while no token exists. */
+export function isAdministrator(caller: Caller): boolean {
+  return caller.kind === "local" || caller.rights.kind === "admin";
+}
+
+// ---- Headers ----
+
+/** The headers that say who and where. One that is repeated, or written with other separators, is refused: the next program in line might read the other one. */
+const IDENTITY_HEADERS = new Set([
+  "x-hermes-user-id",
+  "x-openwebui-user-id",
+  "x-openwebui-user-jwt",
+  "x-sm-user-id",
+  "x-hermes-session-id",
+  "x-hermes-session-key",
+  "x-claude-code-session-id",
+  "x-claude-code-agent-id",
+  "session-id",
+  "thread-id",
+  "x-codex-parent-thread-id",
+  "x-opencode-session",
+  "x-session-affinity",
+  "x-parent-session-id",
+  "x-openwebui-chat-id",
+]);
+/** Codex wrote them like this until version 0.130, and some programs send both. */
+const OTHER_SPELLINGS = new Set(["session_id", "thread_id"]);
+
+type Pairs = readonly (readonly [name: string, value: string])[];
+
+/** The value of an identity header as the sender wrote it; undefined when it is absent or empty. */
+type Read = {
+  text(name: string): Problem<string | undefined>;
+  /** An id: as `text`, and checked by `checkId`. */
+  id(name: string): Problem<string | undefined>;
+  /** Of any header, for recognising programs. */
+  raw(name: string): string;
+  has(name: string): boolean;
+};
+
+function readHeaders({ headers, rawHeaders }: Pick<Asked, "headers" | "rawHeaders">): Problem<Read> {
+  const pairs = pairsOf(headers, rawHeaders);
+  const found = new Map<string, string>();
+  for (const [name, value] of pairs) {
+    const canonical = name.replaceAll("_", "-");
+    if (!IDENTITY_HEADERS.has(canonical)) continue;
+    if (name !== canonical && !OTHER_SPELLINGS.has(name))
+      return refuse(
+        "bad-header",
+        `The header '${canonical}' was sent with other separators.`,
+        `Send it as '${canonical}', once.`,
+      );
+    const before = found.get(canonical);
+    const isSecondSpelling = before !== undefined && pairs.filter(([each]) => each === name).length === 1;
+    if (before !== undefined && !(isSecondSpelling && before === value))
+      return refuse("repeated-header", `The header '${canonical}' was sent more than once.`, "Send it once.");
+    found.set(canonical, value);
+  }
+  const text = (name: string): Problem<string | undefined> => {
+    const value = found.get(name);
+    if (value === undefined || value === "") return ok(undefined);
+    const decoded = decodeHeader(value);
+    return decoded === undefined
+      ? refuse("bad-id", `The header '${name}' is not text in UTF-8.`)
+      : ok(decoded);
+  };
+  return ok({
+    text,
+    id: (name) => {
+      const value = text(name);
+      return value.ok && value.value !== undefined ? checkId(value.value, name) : value;
+    },
+    raw: (name) => pairs.find(([each]) => each === name)?.[1] ?? "",
+    has: (name) => pairs.some(([each]) => each === name),
+  });
+}
+
+/** Names in lower case, values as Node gives them: one character per byte. */
+function pairsOf(headers: Headers, rawHeaders: readonly string[]): Pairs {
+  if (rawHeaders.length === 0) return [...headers.entries()];
+  const pairs: (readonly [string, string])[] = [];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2)
+    pairs.push([(rawHeaders[at] ?? "").toLowerCase(), rawHeaders[at + 1] ?? ""]);
+  return pairs;
+}
+
+const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Undefined for bytes that are not UTF-8: read as Latin-1, they could spell an id that another program sends in UTF-8. */
+function decodeHeader(value: string): string | undefined {
+  if (/^[\x20-\x7e]*$/.test(value)) return value;
+  try {
+    return UTF_8.decode(Buffer.from(value, "latin1"));
+  } catch {
+    return undefined;
+  }
+}
+
+// ---- Ids ----
+
+const MAX_ID_CHARS = 4_096;
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+/** A variable that the sender's settings did not fill in. All its users would become one. */
+const PLACEHOLDER = /^(?:\{\{\s*[\w.:-]+\s*\}\}|\$\{\w+\})$/;
+
+/** Any other text is an id, unchanged. `name`: the header, field or flag, for the message. */
+export function checkId(id: string, name: string): Problem<string> {
+  const what =
+    id.trim() === ""
+      ? "is blank"
+      : id.length > MAX_ID_CHARS
+        ? `has ${id.length} characters, and ${MAX_ID_CHARS} is the most`
+        : !id.isWellFormed()
+          ? "contains half of a surrogate pair"
+          : CONTROL.test(id)
+            ? "contains control characters"
+            : PLACEHOLDER.test(id)
+              ? "is a placeholder that the client has not filled in"
+              : undefined;
+  if (what === undefined) return ok(id);
+  return err({ status: 400, code: "bad-id", message: `The id in '${name}' ${what}.`, param: name });
+}
+
+/** `platform:id`. The platform has no colon, the id may. */
+export function parseUserRef(text: string, name: string): Problem<UserRef> {
+  const colon = text.indexOf(":");
+  const [platform, id] = [text.slice(0, colon), text.slice(colon + 1)];
+  if (colon < 0)
+    return err({
+      status: 400,
+      code: "bad-user",
+      message: `'${name}' must be a platform and an id, such as open-webui:alice.`,
+      param: name,
+    });
+  const checked = checkId(platform, name);
+  if (!checked.ok) return checked;
+  const ownId = checkId(id, name);
+  return ownId.ok ? ok({ platform, id }) : ownId;
+}
+
+// ---- Who ----
+
+type Named = { readonly by: string; readonly id: string; readonly isOpenWebUi: boolean };
+
+function userOf(
+  { caller, settings, env, now }: Asked,
+  read: Read,
+  bodyUser: string | undefined,
+): Problem<UserRef | undefined> {
+  const named = namesInHeaders(read, settings, env, now);
+  if (!named.ok) return named;
+  const rights = caller.kind === "local" ? { kind: "admin" as const } : caller.rights;
+  if (rights.kind === "owner" || rights.kind === "user") {
+    const own = rights.kind === "user" ? rights.user : undefined;
+    const other = named.value.find(({ id }) => id !== own?.id);
+    // Never ignored: the users of a program that forwards its users' names would otherwise share one memory.
+    return other === undefined ? ok(own) : err(notYours(other.by));
+  }
+  const names = [...named.value];
+  if (bodyUser !== undefined) {
+    const id = checkId(bodyUser, "user");
+    if (!id.ok) return id;
+    names.push({ by: "the field 'user'", id: id.value, isOpenWebUi: false });
+  }
+  const [first, ...others] = names;
+  const other = others.find(({ id }) => id !== first?.id);
+  if (first !== undefined && other !== undefined)
+    return refuse(
+      "users-disagree",
+      `${first.by} and ${other.by} name different users.`,
+      "Send one of them. LibreChat: add 'user' to dropParams of the endpoint, or use its id in the header.",
+    );
+  if (first !== undefined) return ok({ platform: platformOf(rights, first), id: first.id });
+  if (rights.kind === "admin") return ok(undefined);
+  return refuse(
+    "no-user",
+    "This token acts for the users of a program, and the request names none.",
+    "Send the user's id in X-Hermes-User-Id, or forward user headers (Open WebUI: ENABLE_FORWARD_USER_INFO_HEADERS=true).",
+  );
+}
+
+function platformOf(
+  rights: { readonly kind: "admin" } | { readonly kind: "names-users"; readonly platform: string },
+  { isOpenWebUi }: Named,
+): string {
+  if (rights.kind === "names-users") return rights.platform;
+  return isOpenWebUi ? "open-webui" : "api";
+}
+
+/** In the order in which they count. */
+function namesInHeaders(
+  read: Read,
+  settings: IdentitySettings,
+  env: Asked["env"],
+  now: Date,
+): Problem<readonly Named[]> {
+  const names: Named[] = [];
+  for (const [header, isOpenWebUi] of [
+    ["x-hermes-user-id", false],
+    ["x-openwebui-user-jwt", true],
+    ["x-openwebui-user-id", true],
+    ["x-sm-user-id", false],
+  ] as const) {
+    if (!read.has(header)) continue;
+    const text = read.text(header);
+    if (!text.ok) return text;
+    const believed =
+      header === "x-openwebui-user-jwt"
+        ? signedUser(text.value ?? "", settings.jwtSecret, env, now)
+        : header === "x-openwebui-user-id" && settings.jwtSecret.trim() !== ""
+          ? err(UNSIGNED)
+          : ok(text.value ?? "");
+    if (!believed.ok) return believed;
+    const id = checkId(believed.value, header);
+    if (!id.ok) return id;
+    names.push({ by: `the header '${header}'`, id: id.value, isOpenWebUi });
+  }
+  return ok(names);
+}
+
+const UNSIGNED: GatewayProblem = {
+  status: 403,
+  code: "unsigned-user",
+  message: "The header 'x-openwebui-user-id' is not signed, and gateway.jwt_secret demands signed users.",
+  hint: "Set FORWARD_USER_INFO_HEADER_JWT_SECRET of Open WebUI to the secret of gateway.jwt_secret.",
+};
+
+function signedUser(jwt: string, setting: string, env: Asked["env"], now: Date): Problem<string> {
+  const secret = jwtSecretOf(setting, env);
+  if (secret.kind === "off")
+    return err({
+      status: 403,
+      code: "jwt-not-configured",
+      message:
+        "The request has a signed user (x-openwebui-user-jwt), and this server has no secret to verify it.",
+      hint: "Set gateway.jwt_secret to FORWARD_USER_INFO_HEADER_JWT_SECRET of Open WebUI.",
+    });
+  if (secret.kind === "missing")
+    return err({
+      status: 503,
+      code: "jwt-not-configured",
+      message: `gateway.jwt_secret names the environment variable ${secret.variable}, which is not set.`,
+      hint: `Set ${secret.variable} for the server, or in the .env file of the home, and start it again.`,
+    });
+  const subject = verifyUserJwt(jwt, secret.value, now);
+  if (subject.ok) return subject;
+  const message = `The signed user (x-openwebui-user-jwt) was refused, because it ${subject.error.why}.`;
+  return err({ status: 401, code: "bad-user-jwt", message });
+}
+
+function userInQuery(query: URLSearchParams): Problem<UserRef | undefined> {
+  const [given, ...more] = query.getAll("user");
+  if (given === undefined) return ok(undefined);
+  return more.length > 0
+    ? refuse("bad-user", "'user' was given more than once.")
+    : parseUserRef(given, "user");
+}
+
+function chosenByQuery(
+  caller: Caller,
+  byHeaders: UserRef | undefined,
+  named: UserRef,
+): Problem<UserRef | undefined> {
+  const isSame = byHeaders?.platform === named.platform && byHeaders.id === named.id;
+  if (isSame) return ok(named);
+  if (!isAdministrator(caller)) return err(notYours("'user'"));
+  // A header that names nobody leaves the choice to the query.
+  return byHeaders === undefined
+    ? ok(named)
+    : refuse("users-disagree", "A header and 'user' name different users.", "Send one of them.");
+}
+
+function notYours(by: string): GatewayProblem {
+  return {
+    status: 403,
+    code: "not-your-user",
+    message: `This token belongs to one person, and ${by} names another.`,
+    hint: "For a program that serves several users, make a token with 'hermes token create --names-users --platform <name>'.",
+  };
+}
+
+/** Only users are mapped; the owner's home is the served one. */
+function profileOf(
+  user: UserRef | undefined,
+  { identityProfiles }: IdentitySettings,
+): Problem<string | undefined> {
+  if (user === undefined) return ok(undefined);
+  const keys = [`${user.platform}:${user.id}`, `${user.platform}:*`];
+  const key = keys.find((each) => Object.hasOwn(identityProfiles, each));
+  if (key === undefined) return ok(undefined);
+  const name: unknown = identityProfiles[key];
+  const profile = typeof name === "string" ? parseProfileName(name) : undefined;
+  // Never the served home instead: the user's memory would be written to another place than the one that was chosen.
+  return profile?.ok
+    ? ok(profile.value)
+    : err({
+        status: 503,
+        code: "bad-profile",
+        message: `gateway.identity_profiles names no valid profile for '${user.platform}:${key.endsWith(":*") ? "*" : "..."}'.`,
+        hint: "Run 'hermes config check' on the server.",
+      });
+}
+
+// ---- Which program ----
+
+/** By what programs say of themselves; nothing is allowed or refused because of it. */
+function clientOf(read: Read, request: WireRequest | undefined): ClientName {
+  const agent = read.raw("user-agent");
+  const title = read.raw("x-title").toLowerCase();
+  if (
+    read.has("x-claude-code-session-id") ||
+    /^claude-(?:cli|code)\//i.test(agent) ||
+    claudeSession(request) !== undefined
+  )
+    return "claude-code";
+  if (
+    /^codex[ _-]/i.test(agent) ||
+    /^codex[ _-]/i.test(read.raw("originator")) ||
+    read.has("x-codex-turn-metadata") ||
+    read.has("x-codex-window-id")
+  )
+    return "codex";
+  if (read.has("x-opencode-session") || /^opencode\//i.test(agent)) return "opencode";
+  if (OPEN_WEBUI_HEADERS.some((name) => read.has(name)) || title === "open webui") return "open-webui";
+  if (/librechat/i.test(agent) || title === "librechat") return "librechat";
+  if (/lobe-?(?:chat|hub)/i.test(agent) || /^lobe ?(?:chat|hub)$/.test(title)) return "lobechat";
+  return "unknown";
+}
+
+const OPEN_WEBUI_HEADERS = ["chat-id", "user-id", "user-jwt", "message-id"].map(
+  (name) => `x-openwebui-${name}`,
+);
+
+// ---- Which conversation ----
+
+type Place = { readonly client: ClientName; readonly isOwner: boolean };
+type Finder = (read: Read, request: WireRequest | undefined, place: Place) => Problem<Found | undefined>;
+type Found = Omit<SessionRef, "sessionKey" | "previousResponseId">;
+
+/** The first that finds an id counts. */
+const SESSION_ORDER: readonly Finder[] = [
+  byHermesId,
+  byClaudeCode,
+  byCodex,
+  byOpencode,
+  byOpenWebUi,
+  byBody,
+  bySessionKey,
+];
+
+function sessionOf(read: Read, request: WireRequest | undefined, place: Place): Problem<SessionRef> {
+  const sessionKey = read.id("x-hermes-session-key");
+  if (!sessionKey.ok) return sessionKey;
+  const previous = bodyId(request?.ids.previousResponseId, "previous_response_id");
+  if (!previous.ok) return previous;
+  const more = {
+    ...(sessionKey.value !== undefined && { sessionKey: sessionKey.value }),
+    // Whoever continues a stored response sends only what is new, whatever names the conversation.
+    ...(previous.value !== undefined && { previousResponseId: previous.value, history: "server" as const }),
+  };
+  for (const find of SESSION_ORDER) {
+    const found = find(read, request, place);
+    if (!found.ok) return found;
+    if (found.value !== undefined) return ok({ ...found.value, ...more });
+  }
+  return ok({ kind: "prefix", chatId: undefined, history: "client", ...more });
+}
+
+/** The text itself, which may also be the id of a session. One of another user is simply a chat that this user does not have. */
+function byHermesId(read: Read): Problem<Found | undefined> {
+  const id = read.id("x-hermes-session-id");
+  if (!id.ok || id.value === undefined) return id as Problem<undefined>;
+  return ok({ kind: "hermes-session-id", chatId: id.value, history: "server" });
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** As the importer accepts it in a session's id. */
+const AGENT_ID = /^[A-Za-z0-9._-]{1,64}$/;
+
+function byClaudeCode(
+  read: Read,
+  request: WireRequest | undefined,
+  { isOwner }: Place,
+): Problem<Found | undefined> {
+  const header = read.id("x-claude-code-session-id");
+  if (!header.ok) return header;
+  const agent = read.id("x-claude-code-agent-id");
+  if (!agent.ok) return agent;
+  const session = header.value ?? claudeSession(request);
+  if (session === undefined) return ok(undefined);
+  const chatId = claudeChat(session, agent.value);
+  return ok({
+    kind: "claude-code",
+    chatId: chatId.id,
+    history: "client",
+    ...(isOwner && chatId.isImported && { sessionId: chatId.id }),
+    ...(agent.value !== undefined && {
+      parentChatId: claudeChat(session, undefined).id,
+      threadId: agent.value,
+    }),
+    platformChatId: session,
+  });
+}
+
+/** As the importer names sessions and those of subagents. Ids of another form are hashed, so that no two pairs give the same text. */
+function claudeChat(
+  session: string,
+  agent: string | undefined,
+): { readonly id: string; readonly isImported: boolean } {
+  const isImported = UUID.test(session) && (agent === undefined || AGENT_ID.test(agent));
+  if (!isImported)
+    return { id: `claude-code-~${sha256(JSON.stringify([session, agent ?? null]))}`, isImported };
+  return { id: `claude-code-${session}${agent === undefined ? "" : `-agent-${agent}`}`, isImported };
+}
+
+/**
+ * The session in `metadata.user_id`, which Claude Code sends where the header is missing (before 2.1.86): JSON since 2.1.78, before it
+ * `user_<hash>_account_<uuid>_session_<uuid>`.
+ */
+function claudeSession(request: WireRequest | undefined): string | undefined {
+  const text = request?.wire === "messages" ? request.ids.metadataUserId : undefined;
+  if (text === undefined || text.length > MAX_ID_CHARS) return undefined;
+  const old = /^user_[0-9a-f]*_account_[0-9a-f-]*_session_([0-9a-f-]+)$/i.exec(text)?.[1];
+  const parsed = text.startsWith("{") ? outsideJsonOr(text, undefined) : undefined;
+  const session: unknown = old ?? (isRecord(parsed) && "device_id" in parsed ? parsed.session_id : undefined);
+  return typeof session === "string" && UUID.test(session) ? session : undefined;
+}
+
+/**
+ * The thread before the session: subagents have a thread of their own in the session that started them. `prompt_cache_key` counts for
+ * Codex only, because other programs share one between conversations.
+ */
+function byCodex(
+  read: Read,
+  request: WireRequest | undefined,
+  { client, isOwner }: Place,
+): Problem<Found | undefined> {
+  const session = read.id("session-id");
+  if (!session.ok) return session;
+  const thread = read.id("thread-id");
+  if (!thread.ok) return thread;
+  const key = client === "codex" ? bodyId(request?.ids.promptCacheKey, "prompt_cache_key") : ok(undefined);
+  if (!key.ok) return key;
+  const id = thread.value ?? session.value ?? key.value;
+  if (id === undefined) return ok(undefined);
+  const named = read.id("x-codex-parent-thread-id");
+  if (!named.ok) return named;
+  const parent = named.value ?? session.value ?? id;
+  return ok({
+    kind: "codex",
+    chatId: chatIdOf("codex-", id),
+    history: "client",
+    ...(isOwner && UUID.test(id) && { sessionId: chatIdOf("codex-", id) }),
+    ...(parent !== id && { parentChatId: chatIdOf("codex-", parent) }),
+    platformChatId: id,
+  });
+}
+
+/** OpenCode sends `x-opencode-session` to its own service and `x-session-affinity` to the others. */
+function byOpencode(
+  read: Read,
+  _request: WireRequest | undefined,
+  { client }: Place,
+): Problem<Found | undefined> {
+  const own = read.id("x-opencode-session");
+  if (!own.ok) return own;
+  const affinity = client === "opencode" ? read.id("x-session-affinity") : ok(undefined);
+  if (!affinity.ok) return affinity;
+  const id = own.value ?? affinity.value;
+  if (id === undefined) return ok(undefined);
+  const parent = read.id("x-parent-session-id");
+  if (!parent.ok) return parent;
+  return ok({
+    kind: "opencode",
+    chatId: chatIdOf("opencode-", id),
+    history: "client",
+    ...(parent.value !== undefined &&
+      parent.value !== id && { parentChatId: chatIdOf("opencode-", parent.value) }),
+    platformChatId: id,
+  });
+}
+
+/** Temporary chats (`local:<socket>`) of one browser tab share an id, so they are told apart by their messages. */
+function byOpenWebUi(read: Read): Problem<Found | undefined> {
+  const id = read.id("x-openwebui-chat-id");
+  if (!id.ok) return id;
+  if (id.value === undefined || id.value.startsWith("local:")) return ok(undefined);
+  return ok({
+    kind: "open-webui",
+    chatId: chatIdOf("open-webui-", id.value),
+    history: "client",
+    platformChatId: id.value,
+  });
+}
+
+function byBody(_read: Read, request: WireRequest | undefined): Problem<Found | undefined> {
+  const conversation = bodyId(request?.ids.conversation, "conversation");
+  if (!conversation.ok) return conversation;
+  if (conversation.value !== undefined)
+    return ok({
+      kind: "conversation",
+      chatId: chatIdOf("conversation-", conversation.value),
+      history: "server",
+    });
+  if (request?.ids.previousResponseId !== undefined)
+    return ok({ kind: "previous-response", chatId: undefined, history: "server" });
+  const litellm = bodyId(request?.ids.litellmSessionId, "litellm_session_id");
+  if (!litellm.ok) return litellm;
+  if (litellm.value === undefined) return ok(undefined);
+  return ok({ kind: "litellm", chatId: chatIdOf("litellm-", litellm.value), history: "client" });
+}
+
+function bySessionKey(read: Read): Problem<Found | undefined> {
+  const key = read.id("x-hermes-session-key");
+  if (!key.ok) return key;
+  if (key.value === undefined) return ok(undefined);
+  return ok({ kind: "session-key", chatId: chatIdOf("key-", key.value), history: "server" });
+}
+
+function bodyId(value: string | undefined, field: string): Problem<string | undefined> {
+  return value === undefined ? ok(undefined) : checkId(value, field);
+}
+
+const HASHED = /^~[0-9a-f]{64}$/;
+
+/** A chat id has at most 4,096 characters with its prefix. Ids that look like a hash are hashed too, so that no two share a chat. */
+function chatIdOf(prefix: string, id: string): string {
+  const isPlain = prefix.length + id.length <= MAX_ID_CHARS && !HASHED.test(id);
+  return prefix + (isPlain ? id : `~${sha256(id)}`);
+}
+
+function refuse(code: string, message: string, hint?: string): Problem<never> {
+  return err({ status: 400, code, message, ...(hint !== undefined && { hint }) });
+}
+
+// ---- Credentials ----
+
+/** What tokens of `hermes token` start with. */
+export const TOKEN_PREFIX = "hm_";
+
+export type Credentials = {
+  /** Ours: for `Tokens.authenticate`. */
+  readonly token: string | undefined;
+  /** The client's own for a model's vendor; `value` is the whole header. */
+  readonly client: ModelTurn["clientCredential"];
+};
+
+const CREDENTIAL_HEADERS = ["x-hermes-token", "authorization", "x-api-key"] as const;
+
+/** Which of the headers is our token. A text with our prefix never counts as the client's own, so that it is not sent to a vendor. */
+export function credentialOf(headers: Headers, rawHeaders: readonly string[]): Problem<Credentials> {
+  const pairs = pairsOf(headers, rawHeaders);
+  const tokens = new Set<string>();
+  let client: Credentials["client"];
+  for (const header of CREDENTIAL_HEADERS) {
+    const values = pairs.filter(([name]) => name === header).map(([, value]) => value.trim());
+    const [value, ...more] = values;
+    if (more.length > 0)
+      return refuse("repeated-header", `The header '${header}' was sent more than once.`, "Send it once.");
+    if (value === undefined || value === "") continue;
+    const bare = header === "authorization" ? value.replace(/^bearer[ \t]+/i, "") : value;
+    if (header === "x-hermes-token" || bare.startsWith(TOKEN_PREFIX)) tokens.add(bare);
+    else client ??= { header, value };
+  }
+  if (tokens.size > 1)
+    return refuse("two-tokens", "The request has two different tokens of this server.", "Send one of them.");
+  return ok({ token: [...tokens][0], client });
+}

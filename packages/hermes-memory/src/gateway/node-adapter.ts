@@ -1,0 +1,120 @@
+// Between Node's HTTP server and the app, which speaks `Request` and `Response`. Own code instead of @hono/node-server, which prints to
+// the console and sends the text of an exception to the client when a stream fails.
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import type { App } from "./app.ts";
+
+export type AdapterLimits = {
+  /** A client that does not read its reply for so long is disconnected. */
+  readonly stalledMs: number;
+  /** After a reply, the rest of a body that nobody read is thrown away for so long; then the connection is closed. */
+  readonly lingerMs: number;
+};
+
+const DEFAULT_LIMITS: AdapterLimits = { stalledMs: 120_000, lingerMs: 500 };
+const BODILESS = new Set(["GET", "HEAD"]);
+/** A host name or address, with a port. What else a Host header may be is refused by the guard; it never gets into a URL. */
+const PLAIN_HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
+
+export function nodeListener(
+  app: App,
+  limits: Partial<AdapterLimits> = {},
+): (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void> {
+  const { stalledMs, lingerMs } = { ...DEFAULT_LIMITS, ...limits };
+  return async (incoming, outgoing) => {
+    const left = new AbortController();
+    outgoing.once("close", () => {
+      if (!outgoing.writableFinished) left.abort(new DOMException("The client disconnected.", "AbortError"));
+    });
+    outgoing.once("finish", () => discardRest(incoming, lingerMs));
+    try {
+      const response = await app(toRequest(incoming, left.signal), {
+        rawHeaders: incoming.rawHeaders,
+        remoteAddress: incoming.socket.remoteAddress,
+        target: incoming.url ?? "",
+        onClosed: (listener) => {
+          if (outgoing.destroyed) listener(outgoing.writableFinished);
+          else outgoing.once("close", () => listener(outgoing.writableFinished));
+        },
+      });
+      await send(response, outgoing, stalledMs);
+    } catch {
+      // The app renders its own failures, so this is a stream that broke after its headers were sent, or a client that has left.
+      outgoing.destroy();
+    }
+  };
+}
+
+function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
+  const headers = new Headers();
+  const { rawHeaders, method = "GET", url = "" } = incoming;
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2)
+    headers.append(rawHeaders[at] as string, rawHeaders[at + 1] as string);
+  const host = PLAIN_HOST.test(incoming.headers.host ?? "") ? incoming.headers.host : "localhost";
+  // Targets that are no path are refused by the app, which gets the original.
+  const target = url.startsWith("/") ? url : "/";
+  const init = { method: isFetchMethod(method) ? method : "OPTIONS", headers, signal };
+  if (BODILESS.has(method)) return new Request(`http://${host}${target}`, init);
+  const body = Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
+  return new Request(`http://${host}${target}`, { ...init, body, duplex: "half" } as RequestInit);
+}
+
+/** `Request` refuses these; no route takes them, so any method without a route will do. */
+function isFetchMethod(method: string): boolean {
+  return !/^(?:CONNECT|TRACE|TRACK)$/i.test(method);
+}
+
+async function send(response: Response, outgoing: ServerResponse, stalledMs: number): Promise<void> {
+  if (outgoing.destroyed) {
+    await response.body?.cancel();
+    return;
+  }
+  outgoing.writeHead(response.status, outgoingHeaders(response.headers));
+  if (response.body === null) {
+    outgoing.end();
+    return;
+  }
+  outgoing.flushHeaders(); // a stream may have nothing to say for a while
+  const reader = response.body.getReader();
+  const cancel = (): void => void reader.cancel().catch(() => undefined);
+  outgoing.once("close", cancel);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      if (!outgoing.write(value)) await drained(outgoing, stalledMs);
+      if (outgoing.destroyed) return;
+    }
+    outgoing.end();
+  } finally {
+    outgoing.off("close", cancel);
+  }
+}
+
+function outgoingHeaders(headers: Headers): Record<string, string | string[]> {
+  const sent: Record<string, string | string[]> = Object.fromEntries(headers);
+  const cookies = headers.getSetCookie();
+  return cookies.length > 0 ? { ...sent, "set-cookie": cookies } : sent;
+}
+
+function drained(outgoing: ServerResponse, stalledMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => outgoing.destroy(), stalledMs);
+    const end = (): void => {
+      clearTimeout(timer);
+      outgoing.off("drain", end).off("close", end);
+      resolve();
+    };
+    outgoing.once("drain", end).once("close", end);
+  });
+}
+
+/** Closing at once would make the client's system throw away a reply that it has not read yet. */
+function discardRest(incoming: IncomingMessage, lingerMs: number): void {
+  if (incoming.complete || incoming.destroyed) return;
+  const { socket } = incoming;
+  const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
+  incoming.once("end", () => clearTimeout(timer));
+  incoming.on("error", () => undefined); // the connection is gone
+  incoming.resume();
+}

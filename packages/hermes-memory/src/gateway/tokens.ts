@@ -1,0 +1,387 @@
+// The tokens of the gateway: `<home>/gateway/tokens.json` (0600) has the hash of each, and `hermes token` makes and revokes them while
+// a server runs. A file that exists but cannot be read lets nobody in: only a missing one means that no token exists.
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import {
+  type Clock,
+  describeCause,
+  err,
+  errnoCode,
+  HermesError,
+  isRecord,
+  ok,
+  parseOutsideJson,
+  type Result,
+  randomHex,
+  tryWithFileLocks,
+  withFileLocks,
+  writeFileAtomic,
+} from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
+import { checkId, TOKEN_PREFIX } from "./identity.ts";
+import type { Caller, GatewayProblem, TokenRights } from "./types.ts";
+
+/** A token without its secret. */
+export type TokenSummary = {
+  readonly id: string;
+  readonly name: string;
+  readonly rights: TokenRights;
+  /** ISO 8601, as the others. */
+  readonly createdAt: string;
+  readonly expiresAt?: string;
+  /** To the hour. */
+  readonly lastUsedAt?: string;
+};
+
+type NewToken = {
+  /** Default: `token-<id>`. No two tokens have the same. */
+  readonly name?: string;
+  readonly rights: TokenRights;
+  readonly expiresAt?: Date;
+};
+
+type TokenFailure = {
+  readonly kind: "name-taken" | "bad-name" | "bad-rights" | "unknown-token";
+  readonly message: string;
+};
+
+export interface Tokens {
+  /** Where they are kept. */
+  readonly path: string;
+  /** The token is returned this once. Throws when the file is damaged or cannot be written. */
+  create(
+    token: NewToken,
+  ): Promise<Result<{ readonly id: string; readonly name: string; readonly token: string }, TokenFailure>>;
+  /** Oldest first. Throws when the file is damaged. */
+  list(): readonly TokenSummary[];
+  /** By id or name. A running server refuses it within a second. Throws as `create`. */
+  revoke(idOrName: string): Promise<Result<TokenSummary, TokenFailure>>;
+  /**
+   * `credential`: the text of the token, if the request has one. `isLoopback`: the server can only be reached from this machine, and
+   * the request was not passed on by another server (`isLocal` of guard.ts).
+   */
+  authenticate(
+    credential: string | undefined,
+    where: { readonly isLoopback: boolean },
+  ): Caller | GatewayProblem;
+}
+
+const SECRET_BYTES = 32;
+const TOKEN = new RegExp(`^${TOKEN_PREFIX}[A-Za-z0-9_-]{43}$`);
+const ID = /^[0-9a-f]{8}$/;
+const HASH = /^[0-9a-f]{64}$/;
+const NAME =
+  /^[^\s\u0000-\u001f\u007f-\u009f](?:[^\u0000-\u001f\u007f-\u009f]{0,62}[^\s\u0000-\u001f\u007f-\u009f])?$/u;
+const LOCK_WAIT_MS = 10_000;
+/** A revoked token stops working after at most this long. */
+const RECHECK_MS = 500;
+const USE_INTERVAL_MS = 3_600_000;
+
+type Entry = TokenSummary & { readonly sha256: string };
+/** `problem`: the file is there and cannot be used. */
+type Loaded = { readonly entries: readonly Entry[] } | { readonly problem: string };
+
+export function openTokens(deps: {
+  readonly home: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}): Tokens {
+  const { home, clock, log } = deps;
+  const path = join(home, "gateway", "tokens.json");
+  const usePath = join(home, "gateway", "token-use.json");
+  const lock = `${path}.lock`;
+  let known: { readonly version: string; readonly loaded: Loaded } | undefined;
+  let checkedAtMs = Number.NEGATIVE_INFINITY;
+  /** When this process last wrote down that a token was used. */
+  const noted = new Map<string, number>();
+
+  /** The file as it is; read again only when it has changed, and looked at no more than twice a second. */
+  function current(): Loaded {
+    const nowMs = clock.now().getTime();
+    if (known !== undefined && Math.abs(nowMs - checkedAtMs) < RECHECK_MS) return known.loaded;
+    checkedAtMs = nowMs;
+    const version = versionOf(path);
+    if (known?.version === version) return known.loaded;
+    const loaded = load(path);
+    if ("problem" in loaded)
+      log.error("The gateway's tokens cannot be read; every request is refused.", {
+        path,
+        reason: loaded.problem,
+      });
+    known = { version, loaded };
+    return loaded;
+  }
+
+  async function change<T>(
+    work: (entries: readonly Entry[]) => Result<{ entries: readonly Entry[]; value: T }, TokenFailure>,
+  ): Promise<Result<T, TokenFailure>> {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    const done = await withFileLocks([lock], { timeoutMs: LOCK_WAIT_MS }, () => {
+      const changed = work(usable(load(path), path));
+      if (!changed.ok) return changed;
+      writeFileAtomic(path, fileOf(changed.value.entries), { forceMode: 0o600 });
+      return ok(changed.value.value);
+    });
+    checkedAtMs = Number.NEGATIVE_INFINITY;
+    if (done.ok) return done.value;
+    throw new HermesError(
+      "locked",
+      `Another process has kept ${path} locked for ${done.error.waitedMs} ms.`,
+      { hint: "Try again when it has ended." },
+    );
+  }
+
+  /** Later and without waiting: if another process has the lock, the next use is noted instead. */
+  function noteUse(id: string): void {
+    const nowMs = clock.now().getTime();
+    if (nowMs - (noted.get(id) ?? Number.NEGATIVE_INFINITY) < USE_INTERVAL_MS) return;
+    noted.set(id, nowMs);
+    setImmediate(() => {
+      try {
+        const written = tryWithFileLocks([`${usePath}.lock`], () => {
+          const uses = { ...readUses(usePath), [id]: new Date(nowMs).toISOString() };
+          const loaded = current();
+          const ids = "entries" in loaded ? new Set(loaded.entries.map((entry) => entry.id)) : undefined;
+          const kept = Object.entries(uses).filter(([each]) => ids?.has(each) ?? true);
+          writeFileAtomic(usePath, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`, {
+            forceMode: 0o600,
+          });
+        });
+        if (!written.ok) noted.delete(id);
+      } catch (cause) {
+        log.debug("The last use of a token could not be noted.", { cause });
+      }
+    });
+  }
+
+  return {
+    path,
+    create: ({ name, rights, expiresAt }) =>
+      change((entries) => {
+        const problem = nameProblem(name, entries) ?? rightsProblem(rights);
+        if (problem !== undefined) return err(problem);
+        let id = randomHex(4);
+        while (entries.some((entry) => entry.id === id)) id = randomHex(4);
+        const token = TOKEN_PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
+        const entry: Entry = {
+          id,
+          name: name ?? `token-${id}`,
+          rights,
+          createdAt: clock.now().toISOString(),
+          ...(expiresAt !== undefined && { expiresAt: expiresAt.toISOString() }),
+          sha256: hashOf(token).toString("hex"),
+        };
+        return ok({ entries: [...entries, entry], value: { id, name: entry.name, token } });
+      }),
+
+    list() {
+      const uses = readUses(usePath);
+      return usable(load(path), path).map(({ sha256: _secret, ...entry }) => ({
+        ...entry,
+        ...(uses[entry.id] !== undefined && { lastUsedAt: uses[entry.id] }),
+      }));
+    },
+
+    revoke: (idOrName) =>
+      change((entries) => {
+        const found = entries.find(({ id, name }) => id === idOrName || name === idOrName);
+        if (found === undefined) return err(unknownToken(idOrName));
+        const { sha256: _secret, ...summary } = found;
+        return ok({ entries: entries.filter((entry) => entry !== found), value: summary });
+      }),
+
+    authenticate(credential, { isLoopback }) {
+      const loaded = current();
+      if ("problem" in loaded) return UNREADABLE;
+      if (credential === undefined) {
+        // An expired token counts too: it must not open the server.
+        return isLoopback && loaded.entries.length === 0 ? { kind: "local" } : TOKEN_REQUIRED;
+      }
+      const found = matching(loaded.entries, credential);
+      if (found === undefined) return BAD_TOKEN;
+      if (found.expiresAt !== undefined && clock.now().getTime() >= Date.parse(found.expiresAt))
+        return expired(found);
+      noteUse(found.id);
+      return { kind: "token", id: found.id, rights: found.rights };
+    },
+  };
+}
+
+/** Compares with every entry, so that the time tells nothing about which one was nearly right. */
+function matching(entries: readonly Entry[], credential: string): Entry | undefined {
+  const given = hashOf(credential);
+  let found: Entry | undefined;
+  for (const entry of entries) if (timingSafeEqual(Buffer.from(entry.sha256, "hex"), given)) found = entry;
+  return TOKEN.test(credential) ? found : undefined;
+}
+
+function hashOf(token: string): Buffer {
+  return createHash("sha256").update(token).digest();
+}
+
+// ---- Problems ----
+
+const HOW_TO_SEND =
+  "Send it as 'Authorization: Bearer hm_...', as 'x-api-key', or, beside a key of a model's vendor, as 'X-Hermes-Token'.";
+
+const TOKEN_REQUIRED: GatewayProblem = {
+  status: 401,
+  code: "token-required",
+  message: "This server needs a token, and the request has none.",
+  hint: `Make one on the server with 'hermes token create'. ${HOW_TO_SEND}`,
+};
+
+const BAD_TOKEN: GatewayProblem = {
+  status: 401,
+  code: "bad-token",
+  message: "This server does not know the token. It was revoked, or it belongs to another home.",
+  hint: "See 'hermes token list' on the server, or make another one with 'hermes token create'.",
+};
+
+const UNREADABLE: GatewayProblem = {
+  status: 503,
+  code: "tokens-unreadable",
+  message: "The file with this server's tokens cannot be read, so nobody is let in.",
+  hint: "Run 'hermes token list' on the server: it says what is wrong with the file.",
+};
+
+function expired({ name, expiresAt = "" }: Entry): GatewayProblem {
+  return {
+    status: 401,
+    code: "token-expired",
+    message: `The token '${name}' expired on ${expiresAt}.`,
+    hint: "Make another one on the server with 'hermes token create'.",
+  };
+}
+
+function unknownToken(asked: string): TokenFailure {
+  return {
+    kind: "unknown-token",
+    message: `There is no token with the id or name '${asked}'. List them with 'hermes token list'.`,
+  };
+}
+
+function nameProblem(name: string | undefined, entries: readonly Entry[]): TokenFailure | undefined {
+  if (name === undefined) return undefined;
+  if (!NAME.test(name) || !name.isWellFormed() || ID.test(name))
+    return {
+      kind: "bad-name",
+      message:
+        "A token's name has 1 to 64 characters on one line, and is not 8 hexadecimal digits like an id.",
+    };
+  const other = entries.find((entry) => entry.name === name);
+  if (other === undefined) return undefined;
+  const message = `The token ${other.id} already has the name '${name}'. Choose another name, or revoke it with 'hermes token revoke ${other.id}'.`;
+  return { kind: "name-taken", message };
+}
+
+function rightsProblem(rights: TokenRights): TokenFailure | undefined {
+  const parsed = rightsOf(rights);
+  return parsed === undefined
+    ? {
+        kind: "bad-rights",
+        message: "The platform or the user's id is blank, too long, or has control characters.",
+      }
+    : undefined;
+}
+
+// ---- The file ----
+
+function versionOf(path: string): string {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join(":");
+  } catch (cause) {
+    return errnoCode(cause) ?? "?";
+  }
+}
+
+function load(path: string): Loaded {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    return errnoCode(cause) === "ENOENT" ? { entries: [] } : { problem: describeCause(cause) };
+  }
+  const parsed = parseOutsideJson(text);
+  if (!parsed.ok) return { problem: `it ${parsed.error.message}` };
+  if (!isRecord(parsed.value) || parsed.value.version !== 1 || !Array.isArray(parsed.value.tokens))
+    return { problem: "it is not a list of tokens that this version knows" };
+  const entries: Entry[] = [];
+  for (const [index, value] of parsed.value.tokens.entries()) {
+    const entry = entryOf(value);
+    // Leaving out one entry could leave none, and then every caller would be let in.
+    if (entry === undefined) return { problem: `token ${index + 1} in it is damaged` };
+    entries.push(entry);
+  }
+  return { entries };
+}
+
+function usable(loaded: Loaded, path: string): readonly Entry[] {
+  if ("entries" in loaded) return loaded.entries;
+  throw new HermesError("tokens-unreadable", `${path} cannot be used: ${loaded.problem}.`, {
+    hint: "Restore the file from a backup, or move it away and make new tokens. Until then the gateway refuses every request.",
+  });
+}
+
+function fileOf(entries: readonly Entry[]): string {
+  const tokens = entries.map(({ createdAt, expiresAt, rights, ...entry }) => ({
+    ...entry,
+    rights,
+    created_at: createdAt,
+    ...(expiresAt !== undefined && { expires_at: expiresAt }),
+  }));
+  return `${JSON.stringify({ version: 1, tokens }, null, 2)}\n`;
+}
+
+function entryOf(value: unknown): Entry | undefined {
+  if (!isRecord(value)) return undefined;
+  const { id, name, sha256, created_at: createdAt, expires_at: expiresAt } = value;
+  const rights = rightsOf(value.rights);
+  if (typeof id !== "string" || !ID.test(id) || typeof name !== "string" || rights === undefined)
+    return undefined;
+  if (typeof sha256 !== "string" || !HASH.test(sha256) || !isTime(createdAt)) return undefined;
+  if (expiresAt !== undefined && !isTime(expiresAt)) return undefined;
+  return { id, name, sha256, rights, createdAt, ...(expiresAt !== undefined && { expiresAt }) };
+}
+
+function rightsOf(value: unknown): TokenRights | undefined {
+  if (!isRecord(value)) return undefined;
+  switch (value.kind) {
+    case "owner":
+    case "admin":
+      return { kind: value.kind };
+    case "names-users":
+      return isName(value.platform) ? { kind: "names-users", platform: value.platform } : undefined;
+    case "user": {
+      const { user } = value;
+      if (!isRecord(user) || !isName(user.platform) || !isName(user.id)) return undefined;
+      return { kind: "user", user: { platform: user.platform, id: user.id } };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === "string" && checkId(value, "user").ok;
+}
+
+function isTime(value: unknown): value is string {
+  return typeof value === "string" && !Number.isNaN(Date.parse(value));
+}
+
+/** Not needed for letting anybody in, so a file that cannot be read has no uses. */
+function readUses(path: string): Readonly<Record<string, string>> {
+  try {
+    const parsed = parseOutsideJson(readFileSync(path, "utf8"));
+    if (!parsed.ok || !isRecord(parsed.value)) return {};
+    const uses = Object.entries(parsed.value).filter(
+      (use): use is [string, string] => ID.test(use[0]) && isTime(use[1]),
+    );
+    return Object.fromEntries(uses);
+  } catch {
+    return {};
+  }
+}

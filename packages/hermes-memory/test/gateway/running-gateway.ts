@@ -1,0 +1,54 @@
+// A gateway on a free port of this machine, in a home of its own, gone after the test.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Logger } from "@hermes-memory/core/internal/logger";
+import { onTestFinished } from "vitest";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { type RunningGateway, type StartOptions, startGateway } from "../../src/gateway/serve.ts";
+import type { Route } from "../../src/gateway/types.ts";
+
+export type LogLine = { readonly level: string; readonly message: string; readonly fields?: unknown };
+
+export type TestGateway = RunningGateway & {
+  readonly home: string;
+  readonly logged: readonly LogLine[];
+  /** `fetch` of a path. */
+  call(path: string, init?: RequestInit): Promise<Response>;
+};
+
+export async function runningGateway({
+  config,
+  ...options
+}: Partial<StartOptions> & { readonly config?: string } = {}): Promise<TestGateway> {
+  const home = options.home ?? tempDirectory();
+  if (config !== undefined) writeFileSync(join(home, "config.yaml"), config);
+  const logged: LogLine[] = [];
+  const write =
+    (level: string) =>
+    (message: string, fields?: unknown): void =>
+      void logged.push({ level, message, fields });
+  const log: Logger = {
+    debug: write("debug"),
+    info: write("info"),
+    warn: write("warn"),
+    error: write("error"),
+    dropped: 0,
+  };
+  const system = { env: {}, platform: process.platform, userHome: home };
+  const running = await startGateway({ port: 0, env: {}, log, system, ...options, home });
+  onTestFinished(() => running.close());
+  const call = (path: string, init?: RequestInit): Promise<Response> => fetch(`${running.url}${path}`, init);
+  return Object.defineProperties(
+    { home, logged, call } as unknown as TestGateway,
+    Object.getOwnPropertyDescriptors(running),
+  );
+}
+
+/** A route of a test. */
+export function route(
+  path: string,
+  handle: Route["handle"],
+  rest: Partial<Omit<Route, "path" | "handle">> = {},
+): Route {
+  return { method: "POST", access: "user", shape: "api", summary: "A test's.", path, handle, ...rest };
+}
