@@ -77,7 +77,7 @@ async function answerModelRequest(
   const { client } = read.identity;
   const { model, isStream } = read.request;
   const chosen = mode ?? (await modeFor(read, gateway));
-  const kind = auxiliaryKind(client, read.request, read.headers);
+  const kind = auxiliaryKind(client, read.request, read.headers, read.body);
   gateway.metrics.count("model_requests_total", {
     wire: wire.name,
     mode: chosen,

@@ -9,11 +9,10 @@ import {
   randomHex,
   sha256,
 } from "@hermes-memory/core/internal/lib";
-import { type Message, newMessage } from "@hermes-memory/core/internal/message";
+import { type Message, newMessage, toolCallsOf } from "@hermes-memory/core/internal/message";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { type ModelTurn, ProblemError } from "../types.ts";
 import { chainOf, listOf, markOf, questionOf, saidIn, stretchesOf, stretchMark, withReply } from "./chain.ts";
-import { doorOf } from "./door.ts";
 import { type HiddenRounds, type Insertions, NOTHING } from "./insert.ts";
 
 /** What the client was told, and what it was not: everything of one reply. */
@@ -50,8 +49,7 @@ export type TurnMemoryOptions = {
 };
 
 export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions): Promise<TurnMemory> {
-  const { gateway, chatId, request, identity } = turn;
-  const memory = doorOf(turn.memory);
+  const { gateway, memory, chatId, request, identity } = turn;
   const { session } = identity;
   const notices: string[] = [];
 
@@ -70,7 +68,8 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   };
 
   const opened = await tried("This request is not remembered, and memory was not used", async () => {
-    const { sessionId, parentChatId } = session;
+    const { parentChatId } = session;
+    const sessionId = identity.user === undefined ? session.sessionId : undefined;
     const source = identity.client === "unknown" ? (identity.user?.platform ?? "api") : identity.client;
     const chat = await memory.openChat(chatId, { source, sessionId, parentChatId });
     return { chat, store: await memory.layers.sessions({ mode: "write", create: true }) };
@@ -200,7 +199,7 @@ async function recallFor(
   const question = questionOf(listOf(wire.name, body));
   if (question === undefined || answered.has(question.index)) return [];
   const { index, text: query } = question;
-  const { text, found, durationMs } = await doorOf(memory).recall(chatId, query);
+  const { text, found, durationMs } = await memory.recall(chatId, query, { signal: turn.signal });
   const mark = markOf(chainOf(wire.name, body, { withSystem: false })[index] ?? "");
   const at = gateway.clock.now().getTime() / 1000;
   // Kept before it is sent: what the model has seen once, it has to see at the same place again.
@@ -210,7 +209,7 @@ async function recallFor(
     mark,
     query,
     injected: text,
-    found: JSON.stringify(found ?? []),
+    found: JSON.stringify(found),
     duration_ms: durationMs,
     mode: "proxy",
   });
@@ -228,10 +227,11 @@ async function saveTraces(
   { wire, body }: ModelTurn,
   store: SessionStore,
   sessionId: string,
-  { last, shownText, handedBack, rounds, responseIds }: ToldReply,
+  { hidden, last, shownText, handedBack, rounds, responseIds }: ToldReply,
 ): Promise<void> {
   const before = chainOf(wire.name, body, { withSystem: false }).at(-1);
-  const calls = last?.role === "assistant" ? last.toolCalls.filter(({ id }) => handedBack.includes(id)) : [];
+  const newest = last ?? hidden.findLast(({ role }) => role === "assistant"); // a mixed batch is among the hidden ones
+  const calls = newest === undefined ? [] : toolCallsOf(newest).filter(({ id }) => handedBack.includes(id));
   const told = newMessage({ role: "assistant", content: shownText, toolCalls: calls });
   const prefixes = before === undefined ? [] : [markOf(before), markOf(withReply(before, told))];
   await store.saveMarks(sessionId, [...prefixes, ...responseIds.map(responseMark)]);

@@ -450,7 +450,7 @@ describe("a server that cannot be used", () => {
       code: "upstream-unreachable",
     });
     const server = await rawServer((response) =>
-      response.writeHead(307, { location: "http://127.0.0.1:1/" }).end(),
+      json(response, {}, 307, { location: "http://127.0.0.1:1/" }),
     );
     const other = await ProxyHome.open({ wire: "chat", url: server.url, door: withDoor });
     expect(await problemOf(other.send(bodyOf("chat", HELLO)))).toMatchObject({
