@@ -4,6 +4,7 @@ import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { describe, expect, it } from "vitest";
 import { badKey, gate, overflow, rateLimited } from "../../../../agent/test/fakes/wires/script.ts";
 import { startWire } from "../../../../agent/test/fakes/wires/wire-in-test.ts";
+import { prefixMarks } from "../../../src/gateway/proxy/chain.ts";
 import { ProblemError } from "../../../src/gateway/types.ts";
 import { bodyOf, eventsIn, FAKES, ProxyHome, replyItems, withDoor } from "./proxy-home.ts";
 import { json, rawServer } from "./raw-server.ts";
@@ -239,6 +240,36 @@ describe.each(ALL)("a reply on %s", (wire) => {
   });
 });
 
+describe("memory", () => {
+  it("is carried into the next conversation: entries, what was said before, and a tool that writes", async () => {
+    const server = await startWire("chat", [
+      { text: "Noted: glaze 7 needs 1240 degrees." },
+      {
+        toolCalls: [
+          {
+            name: "memory",
+            arguments: { action: "add", target: "memory", content: "The kiln is called Berta." },
+          },
+        ],
+      },
+      { text: "Saved." },
+      { text: "Hi" },
+    ]);
+    const home = await ProxyHome.open({ wire: "chat", url: server.url });
+    const say = async (chatId: string, content: string) =>
+      (await home.send(bodyOf("chat", [{ role: "user", content }]), { chatId })).text();
+    await say("one", "How hot does glaze 7 have to be fired?");
+    await say("two", "Remember that the kiln is called Berta");
+    expect((await home.memory.list()).map(({ text }) => text)).toEqual(["The kiln is called Berta."]);
+    await say("three", "What do you know about glaze 7 and its firing?");
+    const last = server.requests.at(-1)?.raw ?? "";
+    expect(server.systemOf(-1)).toContain("The kiln is called Berta.");
+    expect(last).toContain("memory-context");
+    expect(last).toContain("How hot does glaze 7 have to be fired?");
+    expect(home.events.map(({ type }) => type)).toContain("memory-write");
+  });
+});
+
 describe("memory that fails", () => {
   const broken = (names: readonly string[]) => (memory: UserMemory) =>
     Object.assign(
@@ -326,6 +357,18 @@ describe.each(ALL)("our tools on %s", (wire) => {
       for (const id of ["ours-1", "theirs-1"]) expect(request?.raw.split(`"${id}"`)).toHaveLength(3); // the call and its result
     expect(later?.raw.startsWith(joined?.raw.slice(0, joined.raw.lastIndexOf("]")) ?? "?")).toBe(true);
     expect(joined?.tools).toEqual(["look", "memory", "session_search", "memory_history"]);
+    const stored = await home.stored();
+    expect(stored.filter((line) => !line.startsWith("tool: "))).toEqual([
+      "user: Hello there, kiln",
+      "assistant: Both. +memory_history +look",
+      "assistant: Done.",
+      "user: And now, kiln?",
+      "assistant: Again.",
+    ]);
+    expect(stored.filter((line) => line.startsWith("tool: "))).toHaveLength(2);
+    const store = await home.memory.layers.sessions({ mode: "read" });
+    const upToResults = bodyOf(wire, list.slice(0, -2), { tools });
+    expect(await store?.findMark(prefixMarks(wire, upToResults))).not.toBeNull();
   });
 
   it("are not offered under a name that the client uses, and not to those who forbid them", async () => {

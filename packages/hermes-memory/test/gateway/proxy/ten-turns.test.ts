@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { RecordedRequest, Step } from "../../../../agent/test/fakes/wires/script.ts";
 import { startWire } from "../../../../agent/test/fakes/wires/wire-in-test.ts";
+import { prefixMarks } from "../../../src/gateway/proxy/chain.ts";
 import { bodyOf, FAKES, ProxyHome, replyItems, withDoor } from "./proxy-home.ts";
 
 /** Up to the end of the last message. */
