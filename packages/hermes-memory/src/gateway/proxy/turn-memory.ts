@@ -11,9 +11,9 @@ import {
 } from "@hermes-memory/core/internal/lib";
 import { type Message, newMessage, toolCallsOf } from "@hermes-memory/core/internal/message";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
-import { type ModelTurn, ProblemError } from "../types.ts";
+import { type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
 import { chainOf, listOf, markOf, questionOf, saidIn, stretchesOf, stretchMark, withReply } from "./chain.ts";
-import { type HiddenRounds, type Insertions, NOTHING } from "./insert.ts";
+import { type HiddenRounds, type Insertions, insert, NOTHING } from "./insert.ts";
 
 /** What the client was told, and what it was not: everything of one reply. */
 export type ToldReply = {
@@ -49,7 +49,7 @@ export type TurnMemoryOptions = {
 };
 
 export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions): Promise<TurnMemory> {
-  const { gateway, memory, chatId, request, identity } = turn;
+  const { gateway, memory, chatId, identity } = turn;
   const { session } = identity;
   const notices: string[] = [];
 
@@ -85,10 +85,13 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   const rule = isWhole ? { follow: "shown" as const, hiddenTools: options.hiddenTools } : { id };
   const remember = (messages: readonly Message[]) => memory.remember(chatId, messages, rule);
 
-  const [, block, found] = await Promise.all([
-    tried("The user's message was not stored", () => remember(request.messages)),
+  const found = await tried("Earlier recall and tool rounds were left out", () =>
+    findEarlier(turn, store, sessionId),
+  );
+  const told = toldMessages(turn, found?.rounds ?? []);
+  const [, block] = await Promise.all([
+    tried("The user's message was not stored", () => remember(told)),
     tried("The memory block was left out", () => memory.block(chatId)),
-    tried("Earlier recall and tool rounds were left out", () => findEarlier(turn, store, sessionId)),
   ]);
   const fresh =
     found !== undefined && options.config.gateway.recall
@@ -109,7 +112,7 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
       const { hidden, last } = reply;
       const said = last === undefined ? [] : [last];
       if (hidden.length + said.length > 0)
-        await tried("The reply was not stored", () => remember([...request.messages, ...hidden, ...said]));
+        await tried("The reply was not stored", () => remember([...told, ...hidden, ...said]));
       await tried("The reply was stored without marks", () => saveTraces(turn, store, sessionId, reply));
     },
   };
@@ -172,6 +175,21 @@ async function findEarlier(turn: ModelTurn, store: SessionStore, sessionId: stri
     previousResponseId: isRecord(next) && typeof next.next === "string" ? next.next : undefined,
     answered: new Set(known.map(({ index }) => index)),
   };
+}
+
+/**
+ * The conversation as it was: with the hidden rounds, and without their texts in the reply that the client was shown. Mixed batches stay as
+ * the client shows them: the stored chat knows which of their calls are hidden.
+ */
+function toldMessages(
+  { wire, request, rawBody }: ModelTurn,
+  rounds: Insertions["rounds"],
+): readonly Message[] {
+  if (rounds.length === 0) return request.messages;
+  const before = rounds.map((each) => ({ ...each, round: { ...each.round, calls: [], results: [] } }));
+  const whole = insert(wire.name, new TextDecoder().decode(rawBody), { ...NOTHING, rounds: before });
+  const parsed = wire.parse(JSON.parse(whole) as JsonObject);
+  return parsed.ok ? parsed.value.messages : request.messages;
 }
 
 function readRounds(value: unknown): HiddenRounds | undefined {

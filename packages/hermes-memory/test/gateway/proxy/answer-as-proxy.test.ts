@@ -204,6 +204,21 @@ describe.each(ALL)("a reply on %s", (wire) => {
     ]);
   });
 
+  it("of a server that stops is stored as far as it came, also if nobody reads on", async () => {
+    const server = await startWire(FAKES[wire], [{ text: "The kiln is cold, and", stallAfterChars: 16 }]);
+    const home = await ProxyHome.open({ wire, url: server.url, gateway: OFF, door: withDoor });
+    const stop = new AbortController();
+    const response = await home.send(bodyOf(wire, HELLO, { stream: true }), { signal: stop.signal });
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+    let text = "";
+    while (!text.includes("cold")) text += Buffer.from((await reader.read()).value ?? []).toString("utf8");
+    stop.abort();
+    await server.waitForAbort(0);
+    await expect
+      .poll(() => home.stored())
+      .toEqual(["user: Hello there, kiln", "assistant: The kiln is cold"]);
+  });
+
   it("that breaks off is stored as far as it came, and the client's stream breaks off too", async () => {
     const server = await startWire(FAKES[wire], [{ text: "The kiln is cold, and", cutAfterChars: 16 }]);
     const home = await ProxyHome.open({ wire, url: server.url, gateway: OFF, door: withDoor });
