@@ -12,8 +12,8 @@ import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
 import { CHAT } from "./mode-turns.ts";
 
 const SERVER = join(import.meta.dirname, "mode-process.ts");
-/** Every third write is a place to be killed at. */
-const STRIDE = 3;
+/** Of about 200 writes, every seventh is a place to be killed at; with 2 it takes 3 minutes. */
+const STRIDE = 7;
 
 function serve(home: string, step: string, killAt = 0): Promise<readonly string[]> {
   return new Promise((resolve, reject) => {
@@ -37,19 +37,21 @@ it("a server that is killed at any write loses nothing that a client was told, a
       ? { text: "It rains." }
       : { text: "I look.", toolCalls: [{ name: "weather", arguments: {}, id: "call_w" }] },
   );
-  const newHome = (): string => {
+  const newHome = async (): Promise<string> => {
     const home = tempDirectory();
     writeFileSync(join(home, "config.yaml"), stringify({ model: modelSection("chat", model.url) }));
+    await using memory = await openMemory({ home });
+    await memory.owner.layers.sessions({ mode: "write", create: true }); // the tables are not what is tested here
     return home;
   };
   const whole = ["user: Weather?", "assistant: I look.", "tool: rain", "assistant: It rains."];
-  const undisturbed = newHome();
+  const undisturbed = await newHome();
   const [first, second, writes] = await serve(undisturbed, "question");
   expect([first, second]).toEqual(["tool_calls", "It rains."]);
   expect(await linesIn(undisturbed)).toEqual(whole);
 
   for (let killAt = 1; killAt <= Number(writes); killAt += STRIDE) {
-    const home = newHome();
+    const home = await newHome();
     const told = await serve(home, "question", killAt);
     // A client repeats the request that got no answer.
     const again = await serve(home, told.includes("tool_calls") ? "results" : "question");
