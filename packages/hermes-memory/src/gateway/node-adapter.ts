@@ -4,6 +4,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { App } from "./app.ts";
 
+export type AdapterOptions = Partial<AdapterLimits> & {
+  /** A reply ended before it was complete, and not because the client left. */
+  readonly onBroken?: (cause: unknown) => void;
+};
+
 export type AdapterLimits = {
   /** A client that does not read its reply for so long is disconnected. */
   readonly stalledMs: number;
@@ -18,9 +23,9 @@ const PLAIN_HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
 export function nodeListener(
   app: App,
-  limits: Partial<AdapterLimits> = {},
+  options: AdapterOptions = {},
 ): (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void> {
-  const { stalledMs, lingerMs } = { ...DEFAULT_LIMITS, ...limits };
+  const { stalledMs, lingerMs, onBroken } = { ...DEFAULT_LIMITS, ...options };
   return async (incoming, outgoing) => {
     const left = new AbortController();
     outgoing.once("close", () => {
@@ -38,8 +43,9 @@ export function nodeListener(
         },
       });
       await send(response, outgoing, stalledMs);
-    } catch {
-      // The app renders its own failures, so this is a stream that broke after its headers were sent, or a client that has left.
+    } catch (cause) {
+      // The app renders its own failures, so this is a stream that broke after its headers were sent.
+      if (!outgoing.destroyed) onBroken?.(cause);
       outgoing.destroy();
     }
   };

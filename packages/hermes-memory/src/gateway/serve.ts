@@ -177,7 +177,8 @@ type ListeningServer = {
 
 function newServer(app: App, limits: ServerLimits, gateway: Gateway): ListeningServer {
   const running = new Set<object>();
-  const listener = nodeListener(app, limits);
+  const onBroken = (cause: unknown): void => gateway.log.error("A reply broke off", { cause });
+  const listener = nodeListener(app, { ...limits, onBroken });
   const http = createServer({
     headersTimeout: limits.headersMs,
     requestTimeout: limits.requestMs,
