@@ -14,6 +14,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   context: () => import("./context.ts"),
   curated: () => import("./curated.ts"),
   damage: () => import("./damage.ts"),
+  gateway: () => import("./gateway.ts"),
   holographic: () => import("./holographic.ts"),
   import: () => import("./import.ts"),
   library: () => import("./library.ts"),

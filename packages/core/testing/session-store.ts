@@ -3,6 +3,12 @@ import { suiteFor, type TestRunner } from "./runner.ts";
 import { handoffContract, leasesContract, locksContract } from "./session-store/claims.ts";
 import { deletionContract, erasingContract, keptResultsContract } from "./session-store/deletion.ts";
 import { exportImportContract } from "./session-store/export-import.ts";
+import {
+  liveSessionsContract,
+  marksContract,
+  recallsContract,
+  roundsContract,
+} from "./session-store/gateway-records.ts";
 import { lineageContract, splittingContract } from "./session-store/lineage.ts";
 import { flagsContract, listingContract, titlesContract } from "./session-store/listing.ts";
 import { maintenanceContract } from "./session-store/maintenance.ts";
@@ -51,6 +57,11 @@ const GROUPS = {
   "erasing a user": erasingContract,
   "export and import": exportImportContract,
   maintenance: maintenanceContract,
+  // GatewayRecords
+  "live sessions": liveSessionsContract,
+  marks: marksContract,
+  "recall traces": recallsContract,
+  "hidden tool rounds": roundsContract,
   // Every group
   users: scopingContract,
 };

@@ -8,6 +8,7 @@ import { openHome } from "@hermes-memory/core/internal/memory";
 import { describe, expect, it } from "vitest";
 import { filesOf, fixtureHome } from "../../../test/fixtures/fixture-home.ts";
 import { startWire } from "../../agent/test/fakes/wires/wire-in-test.ts";
+import { keepsGatewayRecords } from "../../core/test/fakes/gateway-records.ts";
 import { runHermes } from "./cli/run.ts";
 
 const SESSIONS = 24;
@@ -67,6 +68,13 @@ describe("a home of version 0.1.0", () => {
       "20260507_101500_000007",
     ]);
     expect(await store.resolveSessionId("20260503")).toBe("20260503_101500_000003");
+  });
+
+  it("keeps the records of a gateway, and its database stays sound", async () => {
+    const home = fixtureHome();
+    const before = rowsOf(home);
+    await keepsGatewayRecords(join(home, "state.db"));
+    expect(rowsOf(home)).toMatchObject({ sessions: before.sessions, messages: before.messages });
   });
 
   it("takes writes by every layer and loses nothing of what was there", async () => {

@@ -1,6 +1,12 @@
 // Models: choosing one, talking to it, what calls used and cost, and how large its context window is.
 export { classifyFailure } from "./access/failures.ts";
-export { fromSdkModel, type OpenModelOptions, openModel, type SdkModelOptions } from "./access/open-model.ts";
+export {
+  apiAddress,
+  fromSdkModel,
+  type OpenModelOptions,
+  openModel,
+  type SdkModelOptions,
+} from "./access/open-model.ts";
 export { isLoopback, parseBaseUrl, safeAddress } from "./base-url.ts";
 export { calibrationPath, TokenCalibration } from "./calibration.ts";
 export type {

@@ -46,6 +46,19 @@ const HISTORY: ToolDefinition = {
 export function memoryHistoryEntry(use: UseStore<Pick<MemoryStore, "history"> | undefined>): Tool {
   return {
     ...described(HISTORY),
+    answer: {
+      type: "object",
+      properties: {
+        success: { type: "boolean" },
+        changes: { type: "array", items: { type: "object" }, description: "The newest first." },
+        count: { type: "integer" },
+        total: {
+          type: "integer",
+          description: "Changes in the journal, also those that the limit left out.",
+        },
+      },
+      required: ["success", "changes", "count", "total"],
+    },
     owner: { kind: "own" },
     policy: { toolset: "memory", effect: "read" },
     preview: argumentPreview,

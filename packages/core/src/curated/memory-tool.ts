@@ -13,7 +13,14 @@ import {
   pyStrip,
   type Result,
 } from "../lib/index.ts";
-import { described, jsonOutcome, shownText, type Tool, type UseStore } from "../tools/index.ts";
+import {
+  described,
+  type JsonSchema,
+  jsonOutcome,
+  shownText,
+  type Tool,
+  type UseStore,
+} from "../tools/index.ts";
 import { type ApprovalCallback, askForApproval, stageOperations } from "./approval/approve.ts";
 import { entryId, entryIds, fileNameOf, formatFraction, formatUsage, measure } from "./entries.ts";
 import type { MemoryStore } from "./memory-store.ts";
@@ -63,6 +70,7 @@ function memoryToolEntry(use: UseStore<OpenedMemory>): Tool {
   let failures = { turn: "", count: 0 };
   return {
     ...described(memoryToolSchema),
+    answer: MEMORY_ANSWER,
     owner: { kind: "own" },
     policy: { toolset: "memory", effect: "write", isHousekeeping: true },
     preview: memoryToolPreview,
@@ -77,6 +85,37 @@ function memoryToolEntry(use: UseStore<OpenedMemory>): Tool {
       }, call),
   };
 }
+
+const TEXTS = { type: "array", items: { type: "string" } };
+
+/** One schema for changes, staged changes and searches in the archive. */
+const MEMORY_ANSWER: JsonSchema = {
+  type: "object",
+  properties: {
+    success: { type: "boolean" },
+    target: { type: "string", enum: [...MEMORY_TARGETS] },
+    message: { type: "string" },
+    warning: {
+      type: "string",
+      description: "From 80 % of the room on, and when a step after the write failed.",
+    },
+    entries: { ...TEXTS, description: "The target's entries after the change." },
+    entry_ids: { ...TEXTS, description: "The ids of `entries`, in the same order." },
+    entry_count: { type: "integer" },
+    usage: { type: "string", description: "Used and allowed characters." },
+    staged: {
+      type: "boolean",
+      description: "The change waits for the user's approval; nothing was saved yet.",
+    },
+    pending_id: { type: "string" },
+    archived: { type: "array", description: "Entries that made room, or the hits of 'search_archive'." },
+    count: { type: "integer" },
+    total_matches: { type: "integer" },
+    done: { type: "boolean" },
+    note: { type: "string" },
+  },
+  required: ["success"],
+};
 
 /** One line for the user about a call. */
 export function memoryToolPreview(args: unknown): string {

@@ -28,6 +28,7 @@ import {
 } from "./identity.ts";
 import type { ExportedSession } from "./rows.ts";
 import type {
+  GatewayRecords,
   Lineage,
   MessageRecords,
   NewLineageSession,
@@ -65,6 +66,7 @@ export function bindStore(store: SessionStore, person: SessionUser | typeof WITH
     ...sessionClaims(bound),
     ...transcriptRecords(),
     ...storeMaintenance(bound),
+    ...gatewayRecords(bound),
   };
 }
 
@@ -267,6 +269,28 @@ function storeMaintenance(bound: Binding): StoreMaintenance {
     stats: notForOneUser("stats"),
     getMeta: notForOneUser("getMeta"),
     setMeta: notForOneUser("setMeta"),
+  };
+}
+
+function gatewayRecords(bound: Binding): GatewayRecords {
+  const { store } = bound;
+  return {
+    saveLiveSession: (live) =>
+      bound.own(live.session_id, (seen) => store.saveLiveSession({ ...live, session_id: seen })),
+    getLiveSession: async (key, scope) => store.getLiveSession(key, bound.scoped(scope)),
+    listLiveSessions: async (options) => store.listLiveSessions(bound.scoped(options)),
+    deleteLiveSession: async (key, scope) => store.deleteLiveSession(key, bound.scoped(scope)),
+    saveMarks: (id, marks) => bound.own(id, (seen) => store.saveMarks(seen, marks)),
+    findMark: async (marks, scope) => store.findMark(marks, bound.scoped(scope)),
+    addRecall: (trace) =>
+      bound.own(trace.session_id, (seen) => store.addRecall({ ...trace, session_id: seen })),
+    listRecalls: async (options) => store.listRecalls(bound.scoped(options)),
+    findRecalls: async (id, marks, scope) => store.findRecalls(id, marks, bound.scoped(scope)),
+    pruneRecalls: notForOneUser("pruneRecalls"),
+    forgetRecalls: async (text, options) => store.forgetRecalls(text, bound.scoped(options)),
+    saveRound: (round) =>
+      bound.own(round.session_id, (seen) => store.saveRound({ ...round, session_id: seen })),
+    findRounds: async (id, marks, wire, scope) => store.findRounds(id, marks, wire, bound.scoped(scope)),
   };
 }
 

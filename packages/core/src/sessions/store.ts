@@ -1,5 +1,5 @@
 // The contract of the session store: every conversation, stored durably. Every backend passes the same conformance suite
-// (testing/session-store.ts). The members are in eight groups, each with its types; the store has all of them, flat.
+// (testing/session-store.ts). The members are in nine groups, each with its types; the store has all of them, flat.
 // Every method rejects with a `HermesError` when the database cannot be used (`session-db-locked`, `session-db-full`,
 // `session-db-damaged`, `session-db-read-only`, ...) and when the arguments are invalid; the codes are in errors.ts. A store that
 // was opened is administration: its writes reach the sessions of all users, and so do its reads without a scope. A read with `userId`
@@ -35,6 +35,7 @@ export interface SessionStore
     SessionClaims,
     TranscriptRecords,
     StoreMaintenance,
+    GatewayRecords,
     AsyncDisposable {
   /** A file path, or the address of a server without its password. */
   readonly location: string;
@@ -498,7 +499,15 @@ export type TranscriptRow = Pick<
   | "finish_reason"
   | "reasoning"
   | "platform_message_id"
-> & { readonly content: string | null; readonly tool_calls: string | null };
+> &
+  TranscriptPlace & { readonly content: string | null; readonly tool_calls: string | null };
+
+/** Where a message of an imported transcript stands. */
+export type TranscriptPlace = {
+  readonly line: number | null;
+  /** Null: the file of the session. */
+  readonly path: string | null;
+};
 
 export type TranscriptInput = {
   readonly role: string;
@@ -531,6 +540,8 @@ export type TranscriptWrite = {
   /** Messages with a higher id are deleted, except those a compaction has archived. */
   readonly removeAfter?: number | undefined;
   readonly update?: readonly (TranscriptInput & { readonly id: number })[];
+  /** Messages that are the same but stand elsewhere in the transcript now. */
+  readonly moved?: readonly (TranscriptPlace & { readonly id: number })[];
   readonly append?: readonly TranscriptInput[];
   readonly finish?: TranscriptFinish;
 };
@@ -693,11 +704,15 @@ export interface StoreMaintenance {
   ): AsyncIterable<ExportedSession & { readonly last_active: number }>;
   /**
    * One transaction per session. An existing session is left unchanged. With `extend`, it gets the messages that were added to the other
-   * copy since, if it was not changed here; otherwise it is in `skipped`. Inactive messages must then be in the export.
+   * copy since, if it was not changed here; otherwise it is in `skipped`. Inactive messages must then be in the export. `placeOf` is asked
+   * for messages of imported transcripts, by their id in the export: without their place, they count as written here.
    */
   importSessions(
     sessions: AsyncIterable<ExportedSession> | Iterable<ExportedSession>,
-    work?: LongWork & { readonly extend?: boolean },
+    work?: LongWork & {
+      readonly extend?: boolean;
+      readonly placeOf?: (messageId: number) => TranscriptPlace | undefined;
+    },
   ): Promise<ImportOutcome>;
 
   // Pruning
@@ -737,4 +752,122 @@ export interface StoreMaintenance {
   stats(): Promise<StoreStats>;
   getMeta(key: string): Promise<string | null>;
   setMeta(key: string, value: string): Promise<void>;
+}
+
+// ---- 9. Gateway records: live conversations, marks, recall traces, hidden tool rounds ----
+// What a gateway keeps about sessions besides their messages. Every record belongs to a session: whoever sees the session sees it, and it
+// is deleted and erased with it. Members that store one reject with `unknown-session`.
+
+/** A conversation that a gateway keeps open. Times in seconds since 1970. */
+export type LiveSession = {
+  /** Names the conversation for its client. Unique for each person: two users may use the same key. */
+  readonly key: string;
+  readonly session_id: string;
+  readonly source: string;
+  readonly started_at: number;
+  readonly last_active_at: number;
+  readonly last_prompt_tokens: number;
+  /** When its end was told to the memory provider; null while that is to be done. */
+  readonly finalized_at: number | null;
+  /** Why the next request of this key begins a new session; null if it goes on. */
+  readonly reset_reason: string | null;
+};
+
+/** What recall found for one request, what of it was sent to the model, and why the rest was not. */
+export type RecallTrace = {
+  readonly id: number;
+  readonly session_id: string;
+  /** Seconds since 1970. */
+  readonly at: number;
+  /** The message that the text was added to, as a mark; null if it is not added again. */
+  readonly mark: string | null;
+  readonly query: string;
+  /** The text that was added; "" for none. */
+  readonly injected: string;
+  /** JSON: a list of what was found, each with its source, its length, whether it was injected, refused or left out, and why. */
+  readonly found: string;
+  readonly duration_ms: number;
+  readonly mode: "agent" | "proxy" | "library";
+};
+
+/** `at`: default now. */
+export type NewRecallTrace = Omit<RecallTrace, "id" | "at" | "mark"> & {
+  readonly at?: number;
+  readonly mark?: string | null;
+};
+
+export type FoundMark = {
+  readonly mark: string;
+  readonly session_id: string;
+  /** The session has not gone on since this mark was saved. */
+  readonly is_newest: boolean;
+};
+
+/** Tool calls and results that a gateway ran itself, as JSON of one wire. */
+export type HiddenRound = {
+  readonly session_id: string;
+  /** The message behind which they belong. */
+  readonly mark: string;
+  readonly wire: string;
+  /** JSON. */
+  readonly items: string;
+};
+
+export interface GatewayRecords {
+  // Live sessions
+  /** Replaces the record of this person with this key. */
+  saveLiveSession(live: LiveSession): Promise<void>;
+  /** If several persons have the key, the most recently active one. */
+  getLiveSession(key: string, scope?: Scope): Promise<LiveSession | null>;
+  /** The longest inactive first. `activeBefore`: only those that were last active before. */
+  listLiveSessions(
+    options?: Scope & {
+      readonly activeBefore?: number;
+      readonly isFinalized?: boolean;
+      readonly limit?: number;
+    },
+  ): Promise<LiveSession[]>;
+  /** The session stays. False: there is no such record. */
+  deleteLiveSession(key: string, scope?: Scope): Promise<boolean>;
+
+  // Marks: texts such as `prefix:<hash>` and `response:<id>`, by which a later request finds its session
+  /** The marks of the newest call are the session's newest ones. */
+  saveMarks(sessionId: string, marks: readonly string[]): Promise<void>;
+  /** The first of `marks` that is known. Of several sessions with it, one whose newest mark it is, then the most recent. */
+  findMark(marks: readonly string[], scope?: Scope): Promise<FoundMark | null>;
+
+  // Recall traces
+  /** Returns its id. */
+  addRecall(trace: NewRecallTrace): Promise<number>;
+  /** The newest first, 100 by default. */
+  listRecalls(
+    options?: Scope & Page & { readonly sessionId?: string; readonly since?: number },
+  ): Promise<RecallTrace[]>;
+  /** The newest trace of each mark, in the order of `marks`. */
+  findRecalls(
+    sessionId: string,
+    marks: readonly string[],
+    scope?: Scope,
+  ): Promise<{ readonly mark: string; readonly injected: string }[]>;
+  /** Returns how many. */
+  pruneRecalls(olderThanDays: number): Promise<number>;
+  /**
+   * Deletes every trace that holds the text, or for a long one a larger part of it, and overwrites its bytes. Letter case counts, white space
+   * does not. `remaining`: sentences about copies that may be left, and what to do.
+   */
+  forgetRecalls(
+    text: string,
+    options?: Scope & { readonly dryRun?: boolean },
+  ): Promise<{ readonly traces: number; readonly remaining: readonly string[] }>;
+
+  // Tool rounds that the client never sees
+  /** Replaces the one with the same session, mark and wire. */
+  saveRound(round: HiddenRound): Promise<void>;
+  /** In the order of `marks`. */
+  findRounds(
+    sessionId: string,
+    marks: readonly string[],
+    wire: string,
+    scope?: Scope,
+  ): Promise<{ readonly mark: string; readonly items: string }[]>;
 }

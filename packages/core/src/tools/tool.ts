@@ -10,6 +10,8 @@ export type Tool = {
   readonly description: string;
   /** JSON Schema of the arguments, an object at the top. */
   readonly schema: JsonSchema;
+  /** JSON Schema of a successful answer, for a tool whose text is always a JSON object. Further fields are allowed. */
+  readonly answer?: JsonSchema;
   readonly owner: ToolOwner;
   readonly policy: ToolPolicy;
   /** One line for the user. Must not throw, and must not contain secrets. */

@@ -1,6 +1,7 @@
 // One call of each method of the session store, so that a promise about all of them can be tested on all of them. A
 // method added to the contract and not added here fails the type check.
 import type { SessionStore } from "../../src/sessions/index.ts";
+import { liveOf, traceOf } from "../../testing/session-store/gateway-records.ts";
 import { leafOf } from "../../testing/session-store/summary-nodes.ts";
 
 export type Method = Exclude<
@@ -78,6 +79,12 @@ export const READS = {
   stats: (store) => store.stats(),
   getHandoffState: (store, { session }) => store.getHandoffState(session),
   listPendingHandoffs: (store) => store.listPendingHandoffs(),
+  getLiveSession: (store) => store.getLiveSession("agent:main"),
+  listLiveSessions: (store) => store.listLiveSessions(),
+  findMark: (store, { session }) => store.findMark([`mark of ${session}`]),
+  listRecalls: (store, { session }) => store.listRecalls({ sessionId: session }),
+  findRecalls: (store, { session }) => store.findRecalls(session, [`mark of ${session}`]),
+  findRounds: (store, { session }) => store.findRounds(session, [`mark of ${session}`], "chat"),
   exportSession: (store, { session }) => store.exportSession(session, { includeInactive: true }),
   exportEach: async (store) => {
     for await (const _session of store.exportEach({ includeInactive: true }));
@@ -147,6 +154,14 @@ export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>>
   completeHandoff: (store, { session }) => store.completeHandoff(session),
   failHandoff: (store, { session }) => store.failHandoff(session, "no answer"),
   importSessions: (store) => store.importSessions([]),
+  saveLiveSession: (store, { session }) => store.saveLiveSession(liveOf(session)),
+  deleteLiveSession: (store, { session }) => store.deleteLiveSession(`key of ${session}`),
+  saveMarks: (store, { session }) => store.saveMarks(session, ["prefix:9"]),
+  addRecall: (store, { session }) => store.addRecall(traceOf(session)),
+  pruneRecalls: (store) => store.pruneRecalls(30),
+  forgetRecalls: (store, { session }) => store.forgetRecalls(`recall of ${session}`),
+  saveRound: (store, { session }) =>
+    store.saveRound({ session_id: session, mark: "prefix:9", wire: "chat", items: "[]" }),
 };
 
 /** Members that a store bound to one user refuses, because they concern everybody. */
@@ -174,6 +189,7 @@ export const NOT_FOR_ONE_USER: Readonly<Partial<Record<keyof SessionStore, strin
   findTranscriptMessage: "the owner of the home imports",
   listNotedTranscripts: "the owner of the home imports",
   listProvenance: "names files of the owner of the home",
+  pruneRecalls: "deletes everybody's",
 };
 
 /** What became of a call: its value, the code of its error, or the error itself where it has none. */

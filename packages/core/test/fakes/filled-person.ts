@@ -5,6 +5,7 @@ import { stagePending } from "../../src/curated/approval/pending.ts";
 import type { Home, Person } from "../../src/index.ts";
 import type { NewMessage } from "../../src/message/index.ts";
 import { resultNote, type SessionStore } from "../../src/sessions/index.ts";
+import { liveOf, traceOf } from "../../testing/session-store/gateway-records.ts";
 import { leafOf } from "../../testing/session-store/summary-nodes.ts";
 
 /** What `erase` reports for a person filled once. */
@@ -55,6 +56,14 @@ async function fillSessions(store: SessionStore, name: string, secret: string, h
   await store.insertSummaryNodes([
     { ...leafOf(of("root"), ids.slice(0, 2)), node_id: of("node"), summary: `Summary with ${secret}` },
   ]);
+  await store.saveLiveSession(liveOf(of("root"), { key: `key ${secret}` }));
+  await store.saveMarks(of("root"), [`prefix:${secret}`]);
+  const found = JSON.stringify([{ source: "chats", ref: secret, chars: 1, outcome: "injected" }]);
+  await store.addRecall(
+    traceOf(of("root"), { query: `Query ${secret}`, injected: `Recall ${secret}`, found }),
+  );
+  const items = JSON.stringify([`Round ${secret}`]);
+  await store.saveRound({ session_id: of("root"), mark: `prefix:${secret}`, wire: "chat", items });
   await store.branchSession(of("root"), { id: of("branch") });
   await store.continueSession(of("root"), { id: of("next"), messages: [say(4)] });
   const run = {

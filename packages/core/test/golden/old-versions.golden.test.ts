@@ -2,6 +2,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openSessionStore, type SessionStore } from "../../src/sessions/index.ts";
+import { keepsGatewayRecords } from "../fakes/gateway-records.ts";
 import { columnsOf, copyOf, oldDatabases, readAnswers, toOptions } from "./session-databases.ts";
 
 type Args = Record<string, unknown>;
@@ -75,6 +76,13 @@ describe.skipIf(names.length === 0).each(names)("%s.db upgrades", (name) => {
     await using store = await openSessionStore({ path });
     expect(facts(path)).toEqual(first);
     expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
+  });
+
+  it("so that it keeps the records of a gateway, and stays sound", async () => {
+    const path = copyOf(`${name}.db`);
+    const before = facts(path);
+    await keepsGatewayRecords(path);
+    expect(facts(path)).toMatchObject({ messages: before.messages });
   });
 
   it.each(answers.list_sessions_rich.map((each) => [JSON.stringify(each.args), each] as const))(

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { codePointLength, HermesError } from "../../src/lib/index.ts";
 import { openSessionStore, type SessionStore } from "../../src/sessions/index.ts";
 import { exportAll } from "../../testing/session-store/support.ts";
+import { keepsGatewayRecords } from "../fakes/gateway-records.ts";
 import { columnsOf, copyOf, type Folder, readAnswers, toOptions } from "./session-databases.ts";
 import { callByName, stateOf } from "./session-mutations.ts";
 
@@ -61,6 +62,10 @@ describe.each(Object.entries(FOLDERS) as [Folder, Differences][])("%s", (folder,
       for (const session of answers.sessions) expect(await store.getSession(session.id)).toEqual(session);
       expect(await store.sessionCount({ includeArchived: true })).toBe(answers.counts.sessions);
       expect(await store.messageCount()).toBe(answers.counts.messages);
+    });
+
+    it("keeps the records of a gateway, and stays sound", async () => {
+      await keepsGatewayRecords(copyOf("state.db", folder));
     });
 
     it.each(named(answers.list_sessions_rich, ({ args }) => args))(

@@ -11,6 +11,7 @@ import {
   type SessionStore,
   WITHOUT_USER,
 } from "../../src/sessions/index.ts";
+import { liveOf, traceOf } from "../../testing/session-store/gateway-records.ts";
 import { leafOf } from "../../testing/session-store/summary-nodes.ts";
 import { exportAll, ManualClock, NOW } from "../../testing/session-store/support.ts";
 import { type Method, NOT_FOR_ONE_USER, READS, type Aim as Target, WRITES } from "../fakes/every-call.ts";
@@ -43,6 +44,21 @@ const says = (content: string, more: object = {}) => ({ role: "user", content, .
 
 /** Calls that name things in more ways than the one call of `every-call.ts`. */
 const MORE: Partial<Record<Method, readonly Case[]>> = {
+  getLiveSession: [(store, { session }) => store.getLiveSession(`key of ${session}`)],
+  findMark: [
+    (store) => store.findMark(["prefix:of all"]),
+    (store, { session }, own) => store.findMark([`mark of ${session}`, `mark of ${own.session}`]),
+  ],
+  listRecalls: [(store) => store.listRecalls(), (store) => store.listRecalls({ since: 0, limit: 1 })],
+  findRecalls: [(store, { session }, own) => store.findRecalls(own.session, [`mark of ${session}`])],
+  findRounds: [(store, { session }, own) => store.findRounds(own.session, [`mark of ${session}`], "chat")],
+  deleteLiveSession: [(store) => store.deleteLiveSession("agent:main")],
+  saveLiveSession: [
+    (store, { session }, own) =>
+      store.saveLiveSession(liveOf(own.session, { key: `key of ${session}`, last_active_at: NOW + 1 })),
+  ],
+  saveMarks: [(store, { session }, own) => store.saveMarks(own.session, [`mark of ${session}`])],
+  forgetRecalls: [(store, { session }) => store.forgetRecalls(session, { dryRun: true })],
   createSession: [
     (store, { session }) => store.createSession("new", { source: "cli", parentSessionId: session }),
     (store, { session }) =>
@@ -309,6 +325,12 @@ async function settle(home: SessionStore, name: Name): Promise<void> {
   await store.setSessionTitle(id, `Title ${word}`);
   await store.saveOwnPrompt(id, `the secret of ${name}`, 1);
   await store.setExtractedId(id, first);
+  await store.saveLiveSession(liveOf(id)); // all have the same key
+  await store.saveLiveSession(liveOf(id, { key: `key of ${id}` }));
+  await store.saveMarks(id, [`mark of ${id}`, "prefix:of all"]);
+  const mark = `mark of ${id}`;
+  await store.addRecall(traceOf(id, { mark, query: `recall of ${id}`, injected: `the secret of ${name}` }));
+  await store.saveRound({ session_id: id, mark, wire: "chat", items: `["secret of ${name}"]` });
   const summary = `the secret of ${name}, lantern ${word}`;
   await store.insertSummaryNodes([
     leafOf(id, [first], { node_id: `lcm_${slug(name)}`, method: "extract", summary }),
@@ -395,6 +417,10 @@ async function stateOf(home: SessionStore, name: Name): Promise<object> {
     nodes: await store.listSummaryNodes(ids),
     leases: await Promise.all(ids.map((id) => store.getSessionLease(id))),
     locks: await Promise.all(ids.map((id) => store.getCompressionLockHolder(id))),
+    live: await store.listLiveSessions(),
+    marks: await Promise.all(ids.map((id) => store.findMark([`mark of ${id}`]))),
+    recalls: await store.listRecalls(),
+    rounds: await Promise.all(ids.map((id) => store.findRounds(id, [`mark of ${id}`], "chat"))),
     handoffs: await Promise.all(ids.map((id) => store.getHandoffState(id))),
   };
 }

@@ -6,6 +6,7 @@ import type { Scope } from "../../src/sessions/identity.ts";
 import { resultNote } from "../../src/sessions/index.ts";
 import type { SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";
+import { liveOf, traceOf } from "./gateway-records.ts";
 import { leafOf } from "./summary-nodes.ts";
 import { exportAll, type Harness, idsOf, ManualClock, nth, talk } from "./support.ts";
 
@@ -35,11 +36,31 @@ type Scoped = {
 /** Reads that return the id they were asked for when it is unknown. */
 type Walk = "getCompressionTip" | "listLineage" | "resolveResumeSessionId";
 /** Their rules have separate tests. */
-type Special = "createSession" | "eraseSessions" | "getNextTitleInLineage" | "setSessionTitle";
+type Special =
+  | "createSession"
+  | "deleteLiveSession"
+  | "eraseSessions"
+  | "getNextTitleInLineage"
+  | "setSessionTitle";
 
 const NO_WINDOW = { window: [], messages_before: 0, messages_after: 0 };
 
 const READS: Readonly<Record<Exclude<Scoped, Walk | Special>, readonly Way[]>> = {
+  getLiveSession: [way((store, _target, scope) => store.getLiveSession("agent:main", scope), null)],
+  listLiveSessions: [way((store, _target, scope) => store.listLiveSessions(scope), [])],
+  findMark: [way((store, _target, scope) => store.findMark(["prefix:1"], scope), null)],
+  listRecalls: [
+    way((store, _target, scope) => store.listRecalls(scope), []),
+    way((store, { id }, scope) => store.listRecalls({ ...scope, sessionId: id }), [], "of a session"),
+  ],
+  findRecalls: [way((store, { id }, scope) => store.findRecalls(id, ["prefix:1"], scope), [])],
+  forgetRecalls: [
+    way((store, _target, scope) => store.forgetRecalls("secret", { ...scope, dryRun: true }), {
+      traces: 0,
+      remaining: [],
+    }),
+  ],
+  findRounds: [way((store, { id }, scope) => store.findRounds(id, ["prefix:1"], "chat", scope), [])],
   getSession: [way((store, { id }, scope) => store.getSession(id, scope), null)],
   getSessionMark: [way((store, { id }, scope) => store.getSessionMark(id, scope), null)],
   getOwnPrompt: [way((store, { id }, scope) => store.getOwnPrompt(id, scope), null)],
@@ -605,6 +626,10 @@ async function owned(store: SessionStore, userId: string | null): Promise<Target
   await store.requestHandoff(id, "telegram");
   await store.saveOwnPrompt(id, "You know a secret.", 1);
   await store.setExtractedId(id, 1);
+  await store.saveLiveSession(liveOf(id));
+  await store.saveMarks(id, ["prefix:1"]);
+  await store.addRecall(traceOf(id, { injected: "a secret" }));
+  await store.saveRound({ session_id: id, mark: "prefix:1", wire: "chat", items: "[]" });
   const [message = -1] = await talk(store, id, ["a secret 秘密", "kept"]);
   await store.createSession("run", {
     source: "subagent",

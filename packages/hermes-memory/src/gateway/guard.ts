@@ -289,13 +289,13 @@ export async function readBody(
   const reader = body.getReader();
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  const stopped = new AbortController();
-  const timer = setTimeout(() => stopped.abort(), limits.timeoutMs);
+  const ended = new AbortController();
   const late = new Promise<never>((_resolve, reject) => {
-    stopped.signal.addEventListener("abort", () => reject(new ProblemError(slow(limits.timeoutMs))), {
-      once: true,
-    });
-    limits.signal?.addEventListener("abort", () => reject(new ProblemError(brokenOff())), { once: true });
+    const onAbort = (): void => reject(new ProblemError(brokenOff()));
+    const timer = setTimeout(() => reject(new ProblemError(slow(limits.timeoutMs))), limits.timeoutMs);
+    limits.signal?.addEventListener("abort", onAbort, { once: true, signal: ended.signal });
+    ended.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+    if (limits.signal?.aborted) onAbort();
   });
   late.catch(() => {}); // it may come after the body
   try {
@@ -310,7 +310,7 @@ export async function readBody(
     reader.cancel().catch(() => {}); // the connection is gone or will be closed
     throw cause instanceof ProblemError ? cause : new ProblemError(brokenOff(), { cause });
   } finally {
-    clearTimeout(timer);
+    ended.abort();
   }
 }
 
@@ -338,7 +338,7 @@ function brokenOff(): GatewayProblem {
 
 // ---- How often ----
 
-export type RateSettings = Pick<GatewaySettings, "requestsPerMinute" | "concurrentRequests">;
+type RateSettings = Pick<GatewaySettings, "requestsPerMinute" | "concurrentRequests">;
 
 export interface Limits {
   /** One request of this user begins. Call the returned function when it has been answered; more than once does no harm. */
@@ -368,11 +368,7 @@ export function createLimits({ clock }: { readonly clock: Clock }): Limits {
     bucket.atMs = nowMs;
     all.delete(name);
     all.set(name, bucket);
-    if (all.size > MOST_COUNTED)
-      for (const [oldest, { running }] of all) {
-        if (running === 0) all.delete(oldest);
-        if (running === 0) break;
-      }
+    if (all.size > MOST_COUNTED) forgetQuiet(all);
     return bucket;
   }
 
@@ -416,6 +412,18 @@ export function createLimits({ clock }: { readonly clock: Clock }): Limits {
       return undefined;
     },
   };
+}
+
+/** One that is not running, among the first few: those that are go to the end, so that the next call looks at others. */
+function forgetQuiet(all: Map<string, Bucket>): void {
+  let looked = 0;
+  for (const [name, bucket] of all) {
+    all.delete(name);
+    if (bucket.running === 0) return;
+    all.set(name, bucket);
+    looked += 1;
+    if (looked === 8) return;
+  }
 }
 
 /** The name under which a person's requests are counted. Not in logs or metrics: it has the user's id. */

@@ -34,14 +34,14 @@ export type TokenSummary = {
   readonly lastUsedAt?: string;
 };
 
-export type NewToken = {
+type NewToken = {
   /** Default: `token-<id>`. No two tokens have the same. */
   readonly name?: string;
   readonly rights: TokenRights;
   readonly expiresAt?: Date;
 };
 
-export type TokenFailure = {
+type TokenFailure = {
   readonly kind: "name-taken" | "bad-name" | "bad-rights" | "unknown-token";
   readonly message: string;
 };

@@ -149,6 +149,8 @@ export type ModelTurn = {
   /** As it arrived: bytes and parsed. */
   readonly rawBody: Uint8Array;
   readonly body: JsonObject;
+  /** Of the address, with its question mark: `?beta=true`. The proxy forwards it on the same wire. */
+  readonly query?: string;
   readonly headers: Headers;
   readonly identity: Identity;
   /** The conversation, looked up: `identity.session` with its chat id. */

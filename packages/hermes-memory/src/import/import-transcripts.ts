@@ -4,7 +4,18 @@ import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { describeCause, HermesError } from "@hermes-memory/core/internal/lib";
 import { KnownTranscripts } from "./known-transcripts.ts";
-import { isUnchanged, noteKeys, readNote, stampOf, type UnitStamp, writeNote } from "./ledger.ts";
+import {
+  type Continuation,
+  isUnchanged,
+  type Links,
+  noteKeys,
+  readLinks,
+  readNote,
+  stampOf,
+  type UnitStamp,
+  writeLinks,
+  writeNote,
+} from "./ledger.ts";
 import { type PrepareOptions, sessionIdOf } from "./prepare.ts";
 import type { Place, Reading, SessionFacts, TranscriptReader, Unit } from "./reader.ts";
 import { OPTED_OUT, type SessionOutcome, SessionWriter } from "./session-writer.ts";
@@ -82,7 +93,8 @@ export async function importTranscripts(
   filters: Filters,
   deps: ImportDeps,
 ): Promise<ImportReport> {
-  const run = new ImportRun(filters, deps, new KnownTranscripts(await deps.target.listTranscripts()));
+  const known = new KnownTranscripts(await deps.target.listTranscripts());
+  const run = new ImportRun(filters, deps, { known, links: await readLinks(deps.target) });
   try {
     const work = [];
     for (const one of wanted) work.push(...(await run.discover(one)));
@@ -106,23 +118,22 @@ type Work = {
   readonly sessions: readonly string[];
 };
 
-type Continuation = { readonly source: string; readonly id: string; readonly path: string } & NonNullable<
-  SessionFacts["continues"]
->;
-
 class ImportRun {
   readonly #filters: Filters;
   readonly #deps: ImportDeps;
   readonly #known: KnownTranscripts;
   readonly #reports = new Map<string, SourceReport>();
-  readonly #continuations: Continuation[] = [];
+  /** By session. */
+  readonly #continuations: Map<string, Continuation>;
   /** Message ids of stored sessions that the reader of the current file asked for. */
   readonly #messageIds = new Map<string, ReadonlySet<string>>();
   #bytes = 0;
   /** When the current file was begun. */
   #bytesBefore = 0;
   #totalBytes = 0;
-  #isLinkNeeded = false;
+  #isLinkNeeded: boolean;
+  /** Whether the database says that sessions are still to be linked, in case this import is cut off. */
+  #isLinkNoted: boolean;
   /** Whether the filters left out a session of the current file. */
   #isFiltered = false;
   /** By source: sessions that were imported from any file, also from one that is gone. */
@@ -134,10 +145,17 @@ class ImportRun {
   /** Sessions that want to be left out: what their subagents wrote in files of their own is left out too. */
   readonly #optedOut = new Set<string>();
 
-  constructor(filters: Filters, deps: ImportDeps, known: KnownTranscripts) {
+  constructor(
+    filters: Filters,
+    deps: ImportDeps,
+    { known, links }: { readonly known: KnownTranscripts; readonly links: Links },
+  ) {
     this.#filters = filters;
     this.#deps = deps;
     this.#known = known;
+    this.#continuations = new Map(links.continuations.map((one) => [one.id, one]));
+    this.#isLinkNeeded = !links.isDone;
+    this.#isLinkNoted = !links.isDone;
   }
 
   get reports(): readonly SourceReport[] {
@@ -243,21 +261,13 @@ class ImportRun {
       const { parent } = writer.facts;
       const isPartOfOptedOut = parent !== undefined && this.#optedOut.has(writer.idOf(parent));
       if (this.#isOptedOut || isPartOfOptedOut) writer.withdraw(OPTED_OUT);
+      await this.#planLink(work, writer);
       const outcome = await writer.finish();
       if (outcome.kind === "skipped" && outcome.reason === OPTED_OUT) this.#optedOut.add(outcome.id);
       this.#note(reader.source, outcome);
       if (outcome.kind === "longer") longer.add(outcome.id);
-      if (outcome.kind === "skipped") return;
-      sessions.add(outcome.id);
-      const { continues } = writer.facts;
-      if (continues !== undefined && outcome.kind !== "unchanged")
-        this.#continuations.push({
-          ...continues,
-          source: reader.source,
-          id: outcome.id,
-          path: unit.path,
-          session: continues.session === undefined ? undefined : writer.idOf(continues.session),
-        });
+      if (outcome.kind === "skipped") this.#continuations.delete(outcome.id);
+      else sessions.add(outcome.id);
     };
     let current: SessionWriter | undefined;
     for await (const event of reader.read(unit, this.#reading(work))) {
@@ -350,22 +360,49 @@ class ImportRun {
     };
   }
 
+  /**
+   * Noted before the session is complete: sessions are linked when all files are read, and an import that is cut off between the two
+   * does not open this file again.
+   */
+  async #planLink({ reader, unit }: Work, writer: SessionWriter): Promise<void> {
+    const { continues, parent } = writer.facts;
+    const isContinuation = continues?.how === "compaction";
+    if (!isContinuation && parent === undefined) return;
+    this.#isLinkNeeded = true;
+    if (isContinuation)
+      this.#continuations.set(writer.id, {
+        id: writer.id,
+        source: reader.source,
+        path: unit.path,
+        session: continues.session === undefined ? undefined : writer.idOf(continues.session),
+        messageId: continues.messageId,
+      });
+    else if (this.#isLinkNoted) return;
+    await this.#noteLinks(false);
+  }
+
+  async #noteLinks(isDone: boolean): Promise<void> {
+    this.#isLinkNoted = !isDone;
+    await writeLinks(this.#deps.target, { isDone, continuations: [...this.#continuations.values()] });
+  }
+
   /** Sessions that go on after a compaction belong to one conversation; subagents belong to the session that ran them. */
   async link(): Promise<void> {
     if (!this.#isLinkNeeded) return;
     const { target } = this.#deps;
     const links = [];
-    for (const { how, source, id, session, messageId, path } of this.#continuations) {
-      if (how !== "compaction") continue;
+    const planned = this.#continuations.size;
+    for (const { source, id, session, messageId, path } of this.#continuations.values()) {
       const parent =
-        session !== undefined
-          ? session
-          : messageId !== undefined
-            ? await this.#sessionWith(source, messageId, id, path)
-            : undefined;
+        session ??
+        (messageId === undefined ? undefined : await this.#sessionWith(source, messageId, id, path));
+      // A parent that was not imported yet, perhaps because of a filter, is waited for.
+      const isMissing = session !== undefined && this.#known.originOf(session) === undefined;
+      if (!isMissing) this.#continuations.delete(id);
       if (parent !== undefined && parent !== id) links.push({ id, parent });
     }
     await target.linkTranscripts(links);
+    if (this.#isLinkNoted || this.#continuations.size < planned) await this.#noteLinks(true);
   }
 
   async #sessionWith(

@@ -12,6 +12,12 @@ export * from "./notes/index.ts";
 export { DEFAULT_PREPARE, type PrepareOptions } from "./prepare.ts";
 export type { Place, TranscriptReader } from "./reader.ts";
 export { openclaw, READERS, readerNamed } from "./readers.ts";
-export { importStateDatabase, isSameFile, type StateImported, stateDatabaseAt } from "./state-db.ts";
+export {
+  importStateDatabase,
+  isSameFile,
+  lookInto,
+  type StateImported,
+  stateDatabaseAt,
+} from "./state-db.ts";
 export { dryTarget, storeTarget } from "./target.ts";
 export { watchTranscripts } from "./watch.ts";

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { realpath, stat } from "node:fs/promises";
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
-import { jsonOf, listOf, numberOf, textOf } from "./kit/values.ts";
+import { jsonOf, listOf, numberOf, recordsOf, textOf } from "./kit/values.ts";
 import type { TranscriptReader, Unit } from "./reader.ts";
 
 const VERSION = 1;
@@ -98,4 +98,52 @@ export async function writeNote(
 
 function filesOf({ files }: UnitStamp): [string, number, number][] {
   return files.map(({ path, size, mtimeMs }) => [path, size, mtimeMs]);
+}
+
+// ---- Sessions that are still to be linked ----
+
+/** A session that goes on after a compaction from another one, which is known by its id or by one of its messages. */
+export type Continuation = {
+  readonly id: string;
+  readonly source: string;
+  readonly path: string;
+  readonly session?: string | undefined;
+  readonly messageId?: string | undefined;
+};
+
+export type Links = {
+  /** False from the first session of an import that needs a link until the import has made all links. */
+  readonly isDone: boolean;
+  /** When done: those whose other session has not been imported. */
+  readonly continuations: readonly Continuation[];
+};
+
+const LINKS = "import:links";
+/** Sessions may go on from one that was deleted long ago. */
+const MOST_CONTINUATIONS = 1000;
+
+export async function readLinks(store: Pick<SessionStore, "getMeta">): Promise<Links> {
+  const value = jsonOf((await store.getMeta(LINKS)) ?? undefined);
+  if (!isRecord(value) || numberOf(value.v) !== VERSION) return { isDone: true, continuations: [] };
+  const continuations = recordsOf(value.continuations).flatMap((one): Continuation[] => {
+    const [id, source, path] = [textOf(one.id), textOf(one.source), textOf(one.path)];
+    if (id === undefined || source === undefined || path === undefined) return [];
+    return [{ id, source, path, session: textOf(one.session), messageId: textOf(one.message) }];
+  });
+  return { isDone: value.done === true, continuations };
+}
+
+export async function writeLinks(
+  store: Pick<SessionStore, "setMeta">,
+  { isDone, continuations }: Links,
+): Promise<void> {
+  const value = {
+    v: VERSION,
+    done: isDone,
+    continuations: continuations.slice(-MOST_CONTINUATIONS).map(({ messageId, ...one }) => ({
+      ...one,
+      message: messageId,
+    })),
+  };
+  await store.setMeta(LINKS, JSON.stringify(value));
 }

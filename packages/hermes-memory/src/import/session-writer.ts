@@ -6,6 +6,7 @@ import type {
   TranscriptFinish,
   TranscriptInput,
   TranscriptOrigin,
+  TranscriptPlace,
   TranscriptRow,
   TranscriptWrite,
 } from "@hermes-memory/core/internal/sessions";
@@ -180,8 +181,7 @@ export class SessionWriter {
     if (reason !== undefined) this.skip(reason);
     else await this.#flush(true);
     if (this.#skipped !== undefined) {
-      const mustGo = this.#isCreated || (this.#isWithdrawn && (await this.#isImported()));
-      if (mustGo) {
+      if (this.#isCreated || (await this.#mustGo())) {
         await this.#deps.target.discard(id);
         this.#deps.known.forget(id);
       }
@@ -194,8 +194,10 @@ export class SessionWriter {
     return { kind: "updated", id, added: this.#added, changed: this.#changed };
   }
 
-  async #isImported(): Promise<boolean> {
-    return (await this.#deps.target.getTranscriptState(this.id)).kind === "imported";
+  /** Whether an earlier import stored what must not stay: a part, because it was cut off, or what is withdrawn now. */
+  async #mustGo(): Promise<boolean> {
+    const state = await this.#deps.target.getTranscriptState(this.id);
+    return state.kind === "imported" && (this.#isWithdrawn || state.origin.digest === undefined);
   }
 
   #leftOutNow(): string | undefined {
@@ -323,8 +325,8 @@ export class SessionWriter {
     // A transcript that became shorter: what was stored stays as it is.
     if (isLast && this.#mode === "compare" && (await this.#stored?.next()) !== undefined) isLast = false;
     const finish = isLast ? this.#finishing() : undefined;
-    const isSame =
-      change.append.length === 0 && change.update.length === 0 && change.removeAfter === undefined;
+    const { append, update, moved } = change;
+    const isSame = append.length + update.length + moved.length === 0 && change.removeAfter === undefined;
     const session = this.#session(finish);
     if (isSame && (!isLast || this.#before?.digest === session.origin.digest)) return;
     const found = await this.#deps.target.writeTranscript({ session, ...change, ...(finish && { finish }) });
@@ -341,27 +343,31 @@ export class SessionWriter {
   async #compared(batch: readonly Prepared[]): Promise<{
     readonly append: readonly Prepared[];
     readonly update: NonNullable<TranscriptWrite["update"]>;
+    readonly moved: NonNullable<TranscriptWrite["moved"]>;
     readonly removeAfter?: number;
   }> {
     const update: (Prepared & { id: number })[] = [];
+    const moved: (TranscriptPlace & { id: number })[] = [];
     const rest = (from: number): Prepared[] => batch.slice(from).map((message) => this.#inOrder(message));
-    if (this.#mode === "append") return { append: rest(0), update };
+    if (this.#mode === "append") return { append: rest(0), update, moved };
     const stored = this.#stored ?? new StoredRows(this.#deps.target, this.id);
     for (const [at, given] of batch.entries()) {
       const row = await stored.next();
       if (row === undefined) {
         this.#mode = "append";
-        return { append: rest(at), update };
+        return { append: rest(at), update, moved };
       }
       if (row.platform_message_id !== given.platformMessageId) {
         // From here on the transcript took another course than the one that was stored.
         this.#mode = "append";
-        return { append: rest(at), update, removeAfter: stored.before };
+        return { append: rest(at), update, moved, removeAfter: stored.before };
       }
       const message = this.#inOrder(this.#withStoredTime(given, row));
+      const place = { line: message.line ?? null, path: message.path ?? null };
       if (!isEqual(row, message)) update.push({ ...message, id: row.id });
+      else if (row.line !== place.line || row.path !== place.path) moved.push({ ...place, id: row.id });
     }
-    return { append: [], update };
+    return { append: [], update, moved };
   }
 
   /**

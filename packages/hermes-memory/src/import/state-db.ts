@@ -1,6 +1,6 @@
 // The session database of another home or profile (`state.db`): read without a change to it, and copied into this home's.
-import { constants, rmSync, statSync } from "node:fs";
-import { chmod, copyFile, mkdir, open, realpath, stat } from "node:fs/promises";
+import { existsSync, rmSync, statSync } from "node:fs";
+import { chmod, copyFile, mkdir, open, realpath, rename, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { errnoCode } from "@hermes-memory/core/internal/lib";
 import {
@@ -8,8 +8,10 @@ import {
   type ImportOutcome,
   openSessionStore,
   type SessionStore,
+  type TranscriptPlace,
 } from "@hermes-memory/core/internal/sessions";
-import { howToOpen, looksOf, openSource } from "./kit/sqlite-source.ts";
+import { howToOpen, looksOf, type Opening, openSource } from "./kit/sqlite-source.ts";
+import { jsonOf, recordOf } from "./kit/values.ts";
 
 const NAME = "state.db";
 const RESULTS = "tool-results";
@@ -55,31 +57,50 @@ export type StateImported = Required<ImportOutcome> & {
 export async function importStateDatabase(path: string, wanted: StateImport): Promise<StateImported> {
   const { isDry, signal, target } = wanted;
   await checkTables(path, signal);
+  await using looked = await lookInto(path);
+  const { opening, store: source } = looked;
+  const results = { from: join(dirname(await realpath(path)), RESULTS), to: wanted.resultsDir };
+  const reading = new StateReading(source, results, wanted);
+  const sessions = reading.sessions();
+  const outcome =
+    isDry || target === undefined
+      ? await compared(sessions, target)
+      : await target.importSessions(sessions, { extend: true, signal, placeOf: (id) => reading.placeOf(id) });
+  return {
+    extended: NOTHING_EXTENDED,
+    ...outcome,
+    sessionsRead: reading.count,
+    resultsCopied: reading.resultsCopied,
+    isStopped: signal.aborted,
+    hasChanged: opening.unchanged !== undefined && looksOf(path) !== opening.unchanged.looks,
+  };
+}
+
+/**
+ * A session database for reading, without a file being created beside it: an ordinary read-only connection makes `-wal` and `-shm`.
+ * This process must not have the database open, because the file is also read without SQLite.
+ */
+export async function lookInto(
+  path: string,
+): Promise<AsyncDisposable & { readonly store: SessionStore; readonly opening: Opening }> {
   const opening = await howToOpen(path);
-  const copy = opening.copy === undefined ? undefined : join(opening.copy, basename(path));
+  const removeCopy = (): void => {
+    if (opening.copy !== undefined) rmSync(opening.copy, { recursive: true, force: true });
+  };
   try {
-    await using source = await openSessionStore({
-      path: copy ?? path,
+    const store = await openSessionStore({
+      path: opening.copy === undefined ? path : join(opening.copy, basename(path)),
       readOnly: true,
       isUnchanging: opening.unchanged !== undefined,
     });
-    const results = { from: join(dirname(await realpath(path)), RESULTS), to: wanted.resultsDir };
-    const reading = new StateReading(source, results, wanted);
-    const sessions = reading.sessions();
-    const outcome =
-      isDry || target === undefined
-        ? await compared(sessions, target)
-        : await target.importSessions(sessions, { extend: true, signal });
-    return {
-      extended: NOTHING_EXTENDED,
-      ...outcome,
-      sessionsRead: reading.count,
-      resultsCopied: reading.resultsCopied,
-      isStopped: signal.aborted,
-      hasChanged: opening.unchanged !== undefined && looksOf(path) !== opening.unchanged.looks,
+    const dispose = async (): Promise<void> => {
+      await store.close();
+      removeCopy();
     };
-  } finally {
-    if (opening.copy !== undefined) rmSync(opening.copy, { recursive: true, force: true });
+    return { store, opening, [Symbol.asyncDispose]: dispose };
+  } catch (cause) {
+    removeCopy();
+    throw cause;
   }
 }
 
@@ -106,6 +127,8 @@ class StateReading {
   readonly #source: SessionStore;
   readonly #results: { readonly from: string; readonly to: string };
   readonly #wanted: StateImport;
+  /** Of the messages of the current session. */
+  #places: ReadonlyMap<number, TranscriptPlace> = new Map();
 
   constructor(
     source: SessionStore,
@@ -140,9 +163,30 @@ class StateReading {
       if (until !== undefined && session.started_at >= until) continue;
       if (isWanted !== undefined && !isWanted(session.cwd ?? undefined)) continue;
       this.count += 1;
+      if (!isDry) this.#places = await this.#placesOf(session);
       yield session;
       if (!isDry) await this.#copyResults(session.id);
     }
+  }
+
+  placeOf(messageId: number): TranscriptPlace | undefined {
+    return this.#places.get(messageId);
+  }
+
+  /** Without them an import of the transcript would take the session for one that was continued here, and leave it alone. */
+  async #placesOf({
+    model_config: config,
+    messages,
+  }: ExportedSession): Promise<Map<number, TranscriptPlace>> {
+    const origin = recordOf(recordOf(jsonOf(config ?? undefined))?._import);
+    if (origin === undefined) return new Map();
+    const places = await this.#source.listProvenance(messages.map(({ id }) => id));
+    return new Map(
+      places.map(({ messageId, path, line }) => [
+        messageId,
+        { line, path: path === origin.path ? null : path },
+      ]),
+    );
   }
 
   async #copyResults(id: string): Promise<void> {
@@ -151,12 +195,16 @@ class StateReading {
       try {
         await mkdir(to, { recursive: true, mode: 0o700 });
         const place = join(to, `${resultId}.txt`);
-        await copyFile(join(from, `${resultId}.txt`), place, constants.COPYFILE_EXCL);
-        await chmod(place, 0o600);
+        if (existsSync(place)) continue; // copied before
+        // Under another name first: an import that is killed here must not leave half a result.
+        const temporary = `${place}.tmp`;
+        await copyFile(join(from, `${resultId}.txt`), temporary);
+        await chmod(temporary, 0o600);
+        await rename(temporary, place);
         this.resultsCopied += 1;
       } catch (cause) {
-        // Copied before, or deleted there. The row says that its text was cut either way.
-        if (errnoCode(cause) !== "EEXIST" && errnoCode(cause) !== "ENOENT") throw cause;
+        // Deleted there. The row says that its text was cut either way.
+        if (errnoCode(cause) !== "ENOENT") throw cause;
       }
     }
   }

@@ -1,5 +1,10 @@
 // Where an import goes: the session store, or nowhere for a dry run, which reads the store but changes nothing.
-import type { SessionStore, TranscriptOrigin, TranscriptState } from "@hermes-memory/core/internal/sessions";
+import type {
+  SessionStore,
+  TranscriptOrigin,
+  TranscriptRow,
+  TranscriptState,
+} from "@hermes-memory/core/internal/sessions";
 
 export type ImportTarget = Pick<
   SessionStore,
@@ -21,10 +26,20 @@ export function storeTarget(store: SessionStore): ImportTarget {
   return { ...store, discard: async (id) => void (await store.deleteSession(id)) };
 }
 
+type Planned = {
+  readonly origin: TranscriptOrigin;
+  readonly messages: number;
+  /** Ids of the messages that would be new, each with a NUL behind it, which no id has: a list of texts would take three times the memory. */
+  readonly ids: string;
+};
+
+/** Rows that would be written have numbers from here on. */
+const PLANNED_FROM = 2 ** 52;
+
 /** `store`: what is there already; undefined when there is no database yet. */
 export function dryTarget(store: SessionStore | undefined): ImportTarget {
-  // What a real import would have stored by now: the same session may come from a second file.
-  const planned = new Map<string, { readonly origin: TranscriptOrigin; messages: number }>();
+  // What a real import would have stored by now: the same session may come from a second file, and another may copy its messages.
+  const planned = new Map<string, Planned>();
   const stateOf = async (id: string): Promise<TranscriptState> => {
     const state = (await store?.getTranscriptState(id)) ?? { kind: "none" };
     const own = planned.get(id);
@@ -41,17 +56,40 @@ export function dryTarget(store: SessionStore | undefined): ImportTarget {
     writeTranscript: async ({ session, append = [] }) => {
       const state = await stateOf(session.id);
       const before = state.kind === "imported" ? state.messages : 0;
-      planned.set(session.id, { origin: session.origin, messages: before + append.length });
+      const ids = append.map(({ platformMessageId }) => `${platformMessageId}\u0000`).join("");
+      planned.set(session.id, {
+        origin: session.origin,
+        messages: before + append.length,
+        ids: (planned.get(session.id)?.ids ?? "") + ids,
+      });
       return state.kind;
     },
     linkTranscripts: async () => 0,
     setMeta: async () => {},
     discard: async (id) => void planned.delete(id),
   };
-  if (store === undefined) return empty;
-  const { listTranscripts, listTranscriptRows, findTranscriptMessage, listNotedTranscripts, getMeta } = store;
+  const { listTranscripts, findTranscriptMessage, listNotedTranscripts, getMeta } = store ?? empty;
   return {
     ...empty,
-    ...{ listTranscripts, listTranscriptRows, findTranscriptMessage, listNotedTranscripts, getMeta },
+    ...{ listTranscripts, findTranscriptMessage, listNotedTranscripts, getMeta },
+    listTranscriptRows: async (id, page) => {
+      const rows = (await store?.listTranscriptRows(id, page)) ?? [];
+      return rows.length > 0 ? rows : plannedRows(planned.get(id), page);
+    },
   };
+}
+
+/** Only the ids are known, which is what readers ask for. */
+function plannedRows(
+  session: Planned | undefined,
+  { after, limit }: { readonly after: number; readonly limit: number },
+): TranscriptRow[] {
+  const ids = session?.ids.split("\u0000").slice(0, -1) ?? [];
+  const from = Math.max(0, after + 1 - PLANNED_FROM);
+  return ids.slice(from, from + limit).map((id, at) => ({
+    id: PLANNED_FROM + from + at,
+    platform_message_id: id,
+    ...{ role: "", content: null, tool_calls: null, tool_call_id: null, tool_name: null },
+    ...{ timestamp: 0, finish_reason: null, reasoning: null, line: null, path: null },
+  }));
 }

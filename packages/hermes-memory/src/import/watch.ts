@@ -20,6 +20,13 @@ type WatchEvent = { readonly report: ImportReport; readonly at: number };
 /** What passes by itself: the next round tries again. */
 const PASSING: ReadonlySet<string> = new Set(["session-db-locked", "session-db-full"]);
 
+type Watching = {
+  readonly onChange: (event: WatchEvent) => void;
+  readonly onTrouble: (reason: string) => void;
+  /** Held for a round. Undefined while another import holds it: the round is left out. */
+  readonly lock: () => Disposable | undefined;
+};
+
 /**
  * Ends when the signal aborts. `onChange` is called after every round that stored something or met new errors, `onTrouble` when the
  * database could not take a round.
@@ -28,13 +35,19 @@ export async function watchTranscripts(
   wanted: readonly Wanted[],
   filters: Filters,
   deps: ImportDeps,
-  { onChange, onTrouble }: { onChange(event: WatchEvent): void; onTrouble(reason: string): void },
+  { onChange, onTrouble, lock }: Watching,
 ): Promise<void> {
   let known = "";
+  const pauseFor = (ms: number) => sleep(ms, undefined, { signal: deps.signal }).catch(() => {});
   while (!deps.signal.aborted) {
     const start = performance.now();
-    // `force` is for the first import only: later it would read every file in every round.
     try {
+      using held = lock();
+      if (held === undefined) {
+        await pauseFor(PAUSE_MS);
+        continue;
+      }
+      // `force` is for the first import only: later it would read every file in every round.
       const report = await importTranscripts(wanted, { ...filters, force: false }, deps);
       const troubles = JSON.stringify(report.sources.map(({ errors }) => errors));
       const isNews = report.sources.some(
@@ -48,6 +61,6 @@ export async function watchTranscripts(
     }
     const took = performance.now() - start;
     const pause = Math.min(LONGEST_PAUSE_MS, Math.max(PAUSE_MS, took / SHARE));
-    await sleep(pause, undefined, { signal: deps.signal }).catch(() => {});
+    await pauseFor(pause);
   }
 }

@@ -1,2 +1,3 @@
 // Memory and past sessions for any client of the Model Context Protocol.
-export { serve as serveMcp } from "./serve.ts";
+export { answerMcp, type McpOverHttp } from "./http.ts";
+export { providerMirror, serve as serveMcp } from "./serve.ts";

@@ -3,14 +3,14 @@ import { existsSync } from "node:fs";
 import { type CommittedWrite, MEMORY_TARGETS, type MemoryTarget } from "@hermes-memory/core/internal/curated";
 import { describeCause, HermesError } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
-import { type Home, ifUsable } from "@hermes-memory/core/internal/memory";
+import { ifUsable, type Person } from "@hermes-memory/core/internal/memory";
 import { ErrorCode } from "@modelcontextprotocol/sdk/types.js";
 
 export type Log = Pick<Logger, "info" | "warn" | "error">;
 
 export type Dependencies = {
-  /** The served home, as its owner sees it. Its config is read again for each request. */
-  readonly memory: Home;
+  /** Whose memory is served: over standard input the administrator, over HTTP the caller. The home's config is read for each request. */
+  readonly person: Person;
   readonly log: Log;
   /** Named by the command line; undefined for a client that was set up by hand. */
   readonly client?: string;
@@ -42,8 +42,8 @@ export function inOrder(): InOrder {
 // Curated memory for one request. Config and files are read each time, because a client has no frozen prompt.
 
 /** An unreadable config hides no tool: calling one is how the client learns about it. */
-export async function enabledTargets({ memory }: Dependencies): Promise<readonly MemoryTarget[]> {
-  const config = await ifUsable(memory.memoryConfig());
+export async function enabledTargets({ person }: Dependencies): Promise<readonly MemoryTarget[]> {
+  const config = await ifUsable(person.memory.memoryConfig());
   if (config === undefined) return MEMORY_TARGETS;
   const isOn = { memory: config.memoryEnabled, user: config.userProfileEnabled };
   return MEMORY_TARGETS.filter((target) => isOn[target]);
@@ -55,8 +55,8 @@ export async function isMemoryOn(deps: Dependencies): Promise<boolean> {
 
 /** The blocks a system prompt would get. Does not create the home. */
 export async function readBlocks(deps: Dependencies): Promise<ReadonlyMap<MemoryTarget, string>> {
-  if (!existsSync(deps.memory.home)) return new Map();
-  const store = await deps.memory.administrator.curated({ log: (line) => deps.log.warn(line) });
+  if (!existsSync(deps.person.memory.home)) return new Map();
+  const store = await deps.person.curated({ log: (line) => deps.log.warn(line) });
   const blocks = MEMORY_TARGETS.flatMap((target) => {
     const block = store?.renderSnapshot(target);
     return block === undefined ? [] : [[target, block] as const];

@@ -75,15 +75,11 @@ export async function readResource(uri: string, deps: Dependencies): Promise<Rea
   const id = uri.startsWith(`${SESSIONS}/`) ? decoded(uri.slice(SESSIONS.length + 1)) : undefined;
   if (id === undefined || id === "")
     throw resourceNotFound("There is no such resource. 'resources/list' names those there are.");
-  return text(
-    uri,
-    "text/plain",
-    await deps.memory.administrator.withSessions((store) => readSession(store, id)),
-  );
+  return text(uri, "text/plain", await deps.person.withSessions((store) => readSession(store, id)));
 }
 
-async function recentSessions({ memory }: Dependencies): Promise<object> {
-  const rows = await memory.administrator.withSessions(async (store) =>
+async function recentSessions({ person }: Dependencies): Promise<object> {
+  const rows = await person.withSessions(async (store) =>
     store?.listSessionsRich({
       limit: RECENT_SESSIONS,
       orderByLastActive: true,

@@ -3,9 +3,9 @@ import { existsSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import type { CommittedWrite, MemoryTarget } from "@hermes-memory/core/internal/curated";
 import { logPath } from "@hermes-memory/core/internal/home";
-import { HermesError } from "@hermes-memory/core/internal/lib";
+import { HermesError, isRecord, outsideJsonOr } from "@hermes-memory/core/internal/lib";
 import { createLogger } from "@hermes-memory/core/internal/logger";
-import { type Home, openHome } from "@hermes-memory/core/internal/memory";
+import { openHome, type Person } from "@hermes-memory/core/internal/memory";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import { callFromOutside, jsonOutcome, type Tool } from "@hermes-memory/core/internal/tools";
 import { VERSION } from "@hermes-memory/core/internal/version";
@@ -58,8 +58,9 @@ export async function serve({ home, client, input, output, signal }: ServeOption
   const log = openLog(home);
   const transport = new LineTransport(input, output, log);
   await using memory = openHome({ home, log, config: "live" });
-  const mirror = providerMirror(memory, log);
-  const server = await createServer({ memory, log, client, inOrder: inOrder(), mirror });
+  const { administrator: person } = memory;
+  const mirror = providerMirror(person, log);
+  const server = await createServer({ person, log, client, inOrder: inOrder(), mirror });
   await server.connect(transport);
   log.info("MCP server started", { pid: process.pid });
   await Promise.race([transport.ended, aborted(signal)]);
@@ -72,11 +73,11 @@ export async function serve({ home, client, input, output, signal }: ServeOption
 }
 
 /** Calls the provider once per push, one call at a time. */
-function providerMirror({ administrator }: Home, log: Log): ProviderMirror {
+export function providerMirror(person: Person, log: Log): ProviderMirror {
   const queue = inOrder();
   let last: Promise<unknown> = Promise.resolve();
   const tell = async (writes: readonly CommittedWrite[]): Promise<void> => {
-    const outcome = await administrator.provider.mirror(writes, "mcp");
+    const outcome = await person.provider.mirror(writes, "mcp");
     if (outcome.kind === "failed")
       log.warn(`The memory provider '${outcome.provider}' did not get a change: ${outcome.reason}`);
   };
@@ -120,7 +121,7 @@ const MEMORY_PROMPT = {
   description: "What is remembered about the user and their work, and how to keep it up to date.",
 };
 
-async function createServer(deps: Dependencies): Promise<Server> {
+export async function createServer(deps: Dependencies): Promise<Server> {
   const server = new Server(
     { name: "hermes-memory", title: "Hermes memory", version: VERSION },
     {
@@ -206,16 +207,19 @@ async function callTool(
     const error = cause instanceof HermesError ? sentence : `${name} failed: ${sentence}`;
     return jsonOutcome({ error, success: false });
   });
-  return { content: [{ type: "text", text }], isError: isError ? true : undefined };
+  // A failure has its own shape, which the output schema does not describe: clients read its text.
+  const structuredContent = isError || tool.answer === undefined ? undefined : outsideJsonOr(text, undefined);
+  const structured = isRecord(structuredContent) ? { structuredContent } : {};
+  return { content: [{ type: "text", text }], ...structured, isError: isError ? true : undefined };
 }
 
-function isSearchOffered({ memory }: Pick<Dependencies, "memory">): boolean {
-  return existsSync(memory.home);
+function isSearchOffered({ person }: Pick<Dependencies, "person">): boolean {
+  return existsSync(person.memory.home);
 }
 
-/** The owner's tools without those for skills: clients bring their own skills. */
-async function serverTools({ memory, client, inOrder, mirror, log }: Dependencies): Promise<readonly Tool[]> {
-  const tools = await memory.administrator.tools({
+/** The person's tools without those for skills: clients bring their own skills. */
+async function serverTools({ person, client, inOrder, mirror, log }: Dependencies): Promise<readonly Tool[]> {
+  const tools = await person.tools({
     inOrder,
     origin: client === undefined ? undefined : `mcp:${client}`,
     log: (line) => log.warn(line),
@@ -231,7 +235,7 @@ const TITLES: Readonly<Record<string, string>> = {
   memory_history: "What changed in memory",
 };
 
-function toMcpTool({ name, description, schema, policy }: Tool): McpTool {
+function toMcpTool({ name, description, schema, answer, policy }: Tool): McpTool {
   const title = TITLES[name] ?? name.replaceAll("_", " ");
   const isRead = policy.effect === "read";
   return {
@@ -239,6 +243,7 @@ function toMcpTool({ name, description, schema, policy }: Tool): McpTool {
     title,
     description,
     inputSchema: { ...schema, type: "object" },
+    ...(answer === undefined ? {} : { outputSchema: { ...answer, type: "object" as const } }),
     annotations: {
       title,
       readOnlyHint: isRead,

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ExportedSession, openSessionStore } from "@hermes-memory/core/internal/sessions";
 import fc from "fast-check";
@@ -149,6 +149,37 @@ describe("hermes export", () => {
       for (const file of Object.keys(treeOf(out)))
         expect(statSync(join(out, file)).mode & 0o077, file).toBe(0);
     expect(readdirSync(join(out, ".."))).toEqual(["notes"]);
+  });
+
+  it("has the memory of users too, apart from the owner's, and makes no home where there is none", async () => {
+    const home = await smallHome();
+    const directory = join(home, "memories/users/telegram-1");
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, "USER.md"), "another person");
+    const out = join(tempDirectory(), "out");
+    await exported(home, out);
+    expect(readFileSync(join(out, "memory/users/telegram-1/USER.md"), "utf8")).toBe("another person");
+    expect(readFileSync(join(out, "memory/USER.md"), "utf8")).not.toContain("another person");
+    const lines = readFileSync(join(out, "memory/entries.jsonl"), "utf8").trim().split("\n");
+    const users = lines.map((line) => (JSON.parse(line) as { user?: string }).user);
+    expect(users.filter((user) => user !== undefined)).toEqual(["telegram-1"]);
+    const missing = join(tempDirectory(), "none");
+    expect((await exported(missing, join(tempDirectory(), "out"))).code).toBe(0);
+    expect(existsSync(missing)).toBe(false);
+  });
+
+  it("file names have at most 255 bytes, whatever the ids and titles are", async () => {
+    const home = tempDirectory();
+    {
+      await using store = await openSessionStore({ path: join(home, "state.db") });
+      for (const id of [`${"粉".repeat(90)}1`, `${"粉".repeat(90)}2`]) {
+        await store.createSession(id, { source: "cli", startedAt: START });
+        await store.setSessionTitle(id, `${"水".repeat(90)}${id.at(-1)}`);
+      }
+    }
+    const out = join(tempDirectory(), "out");
+    expect(await exported(home, out)).toMatchObject({ code: 0, json: { sessions: 2 } });
+    expect(readdirSync(join(out, "2026-09"))).toHaveLength(2);
   });
 
   it("masks credentials only with --redact, in every format", async () => {

@@ -1,10 +1,19 @@
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { MemoryStore } from "@hermes-memory/core/internal/curated";
 import type { SelectedHome } from "@hermes-memory/core/internal/home";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { CaptureQueue } from "../../src/cli/hook/capture-queue.ts";
 import { payloadOf } from "../../src/cli/hook/payload.ts";
 import { type HookProcess, runHook } from "../../src/cli/hook/run-hook.ts";
 import { drainQueue } from "../../src/cli/hook/worker.ts";
@@ -275,6 +284,52 @@ describe("hermes hook at the end of a turn", () => {
     expect(stage.started).toHaveLength(2);
   });
 
+  it("starts another worker when the clock was set back", async () => {
+    const stage = new Stage();
+    const payload = { session_id: "s1", transcript_path: stage.transcript };
+    await stage.call("claude-code", "Stop", payload);
+    const future = (stage.now + 3_600_000) / 1000;
+    utimesSync(join(stage.home, "capture", "worker"), future, future);
+    await stage.call("claude-code", "Stop", payload);
+    expect(stage.started).toHaveLength(2);
+  });
+
+  it("imports what a worker was working on when it was killed", async () => {
+    const stage = new Stage();
+    await stage.call("claude-code", "Stop", { session_id: "s1", transcript_path: stage.transcript });
+    const killed = new CaptureQueue(stage.home).take();
+    expect(killed?.request).toEqual({ client: "claude-code", path: stage.transcript });
+    expect(stage.waiting).toEqual([]);
+    expect(await stage.drain()).toHaveLength(1);
+    expect(readdirSync(join(stage.home, "capture"))).toEqual([]);
+  });
+
+  it("keeps two sessions apart whose ids are no file names", async () => {
+    const stage = new Stage();
+    const second = join(stage.user, ".claude", "projects", "p", "s2.jsonl");
+    writeFileSync(second, "{}\n");
+    for (const transcript_path of [stage.transcript, second])
+      await stage.call("claude-code", "Stop", { session_id: "a/b", transcript_path });
+    expect(await stage.drain()).toHaveLength(2);
+  });
+
+  it("imports what subagents wrote beside the transcript, but follows no link", async () => {
+    const stage = new Stage();
+    const payload = { session_id: "s1", transcript_path: stage.transcript };
+    const beside = join(stage.user, ".claude", "projects", "p", "s1");
+    mkdirSync(join(stage.user, "elsewhere", "subagents"), { recursive: true });
+    symlinkSync(join(stage.user, "elsewhere"), beside);
+    await stage.call("claude-code", "Stop", payload);
+    expect((await stage.drain())[0]?.slice(-2)).toEqual(["--path", stage.transcript]);
+    rmSync(beside);
+    mkdirSync(join(beside, "subagents"), { recursive: true });
+    await stage.call("claude-code", "Stop", payload);
+    expect((await stage.drain())[0]?.slice(-4)).toEqual([
+      ...["--path", stage.transcript],
+      ...["--path", join(beside, "subagents")],
+    ]);
+  });
+
   it("refuses files that are no transcripts of the client", async () => {
     const stage = new Stage();
     const secret = join(stage.user, "secret.txt");
@@ -336,10 +391,16 @@ describe("hermes hook at the end of a turn", () => {
     writeFileSync(path, "{}\n");
     await stage.call("cursor", "stop", { conversation_id: "c1", status: "completed" });
     await stage.call("kimi-cli", "Stop", { session_id: "k1" });
-    expect(stage.waiting).toEqual([{ client: "cursor", path }, { client: "kimi-cli" }]);
+    // VS Code names a copy of its transcript that it makes for hooks.
+    const copy = join(stage.user, "GitHub.copilot-chat", "transcripts", "v1.jsonl");
+    await stage.call("claude-code", "Stop", {
+      ...{ sessionId: "v1", hookEventName: "Stop", timestamp: "2026-09-01T10:00:00Z", transcript_path: copy },
+    });
+    expect(stage.waiting).toEqual([{ client: "cursor", path }, { client: "kimi-cli" }, { client: "vscode" }]);
     expect(await stage.drain()).toEqual([
       ["--profile", "default", "sessions", "import", "--from", "cursor", "--path", path],
       ["--profile", "default", "sessions", "import", "--from", "kimi"],
+      ["--profile", "default", "sessions", "import", "--from", "vscode-chat"],
     ]);
   });
 });

@@ -1,8 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { openHome } from "@hermes-memory/core/internal/memory";
 import { describe, expect, it } from "vitest";
 import { startScript } from "../../../core/test/fakes/child.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { traceOf } from "../../../core/testing/session-store/gateway-records.ts";
 import { MemoryStore, memoryTool } from "../../src/index.ts";
 import { runHere, runHermes, runJson } from "./run.ts";
 
@@ -35,6 +37,32 @@ function everything(directory: string): string {
 }
 
 describe("hermes memory forget", () => {
+  it("erases traces of recall that quote the text, of every user, and leaves conversations", async () => {
+    const home = tempDirectory();
+    {
+      await using memory = openHome({ home });
+      const store = await memory.administrator.sessions({ mode: "write", create: true });
+      for (const userId of [null, "bo"]) {
+        await store.createSession(`of ${userId}`, { source: "cli", userId });
+        for (const injected of [`- 2026-01-01, user: ${SECRET}`, "the lamp is blue"])
+          await store.addRecall(traceOf(`of ${userId}`, { injected }));
+      }
+    }
+    const refused = await runHere(["memory", "forget", SECRET], { home, answers: [false] });
+    expect(refused.stderr + refused.stdout).toContain("2 traces of recall in the session database");
+    const done = await runHermes(["memory", "forget", SECRET, "--yes", "--json"], { home });
+    expect(JSON.parse(done.stdout)).toMatchObject({ success: true, recalls: { traces: 2, remaining: [] } });
+    expect(readFileSync(join(home, "state.db"), "latin1")).not.toContain(SECRET);
+    await using memory = openHome({ home });
+    const store = await memory.administrator.sessions({ mode: "read" });
+    expect((await store?.listRecalls())?.map(({ injected }) => injected)).toEqual([
+      "the lamp is blue",
+      "the lamp is blue",
+    ]);
+    const again = await runHermes(["memory", "forget", SECRET, "--yes", "--json"], { home });
+    expect(JSON.parse(again.stdout)).not.toHaveProperty("recalls");
+  });
+
   it("lists the traces, asks, and erases them all", async () => {
     const home = await homeWithTraces();
     const refused = await runHere(["memory", "forget", SECRET], { home, answers: [false] });

@@ -1,6 +1,7 @@
-import { mkdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { MemoryStore } from "@hermes-memory/core/internal/curated";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { treeOf } from "../import/tree.ts";
@@ -8,6 +9,7 @@ import { runHere } from "./run.ts";
 
 type Json = {
   added?: number;
+  archived?: number;
   kind?: string;
   remarks: string[];
   counts: Record<string, number>;
@@ -155,6 +157,37 @@ describe("hermes memory import", () => {
     await runHere(["memory", "remove", "xxx"], { home });
     expect((await run(home, overflow, "--from", "hermes", "--yes")).json.added).toBe(1);
     expect(stored(home)).toEqual(["z\n\nz", "y".repeat(300)]);
+  });
+
+  it("reads the memory of 'hermes export' again, the archive included, and tells whose entries it left out", async () => {
+    const home = tempDirectory();
+    mkdirSync(join(home, "memories/users/telegram-1"), { recursive: true });
+    writeFileSync(join(home, "memories/MEMORY.md"), "a kiln\n§\ntwo\nlines\n§\n- a list # and more");
+    writeFileSync(join(home, "memories/USER.md"), "likes tea");
+    writeFileSync(join(home, "memories/users/telegram-1/USER.md"), "another person");
+    const at = (words: string[], where = home) => runHere(words, { home: where, env: { HOME: where } });
+    await new MemoryStore({ dir: join(home, "memories") }).keepInArchive("memory", ["an old plan"]);
+    const out = join(tempDirectory(), "all.jsonl");
+    await at(["export", out, "--format", "jsonl"]);
+    const file = out.replace(".jsonl", ".memory.jsonl");
+
+    const other = tempDirectory();
+    const { json } = await run(other, file, "--yes");
+    expect(json).toMatchObject({ added: 4, archived: 1, counts: { add: 4, archive: 1 } });
+    expect(json.remarks).toEqual(["1 entry of users of the other home was not read."]);
+    for (const name of ["MEMORY.md", "USER.md"]) expect(stored(other, name)).toEqual(stored(home, name));
+    const list = await at(["memory", "archive", "list", "--json"], other);
+    expect(list.stdout).toContain("an old plan");
+    expect((await run(other, file, "--yes")).json).toMatchObject({ added: 0, counts: { duplicate: 5 } });
+  });
+
+  it("a dry run makes no home", async () => {
+    const home = join(tempDirectory(), "none");
+    expect((await run(home, fileWith("CLAUDE.md", CLAUDE_MD), "--dry-run")).json.counts).toEqual({ add: 3 });
+    await run(home, fileWith("CLAUDE.md", CLAUDE_MD)); // nobody to ask
+    expect(existsSync(home)).toBe(false);
+    expect((await run(home, fileWith("CLAUDE.md", CLAUDE_MD), "--yes")).json.added).toBe(3);
+    expect(stored(home)).toHaveLength(3);
   });
 
   it("USER.md goes to the user's profile, and --target decides for all", async () => {

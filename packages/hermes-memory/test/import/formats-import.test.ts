@@ -3,9 +3,9 @@
 import { readdir, readFile, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { READERS } from "../../src/import/index.ts";
+import { dryTarget, READERS } from "../../src/import/index.ts";
 import { makeFixtureHome } from "./fixture-home.ts";
-import { contentsOf, importInto, openEmptyStore, temporaryFolder } from "./import-suite.ts";
+import { contentsOf, cutOff, importInto, openEmptyStore, temporaryFolder } from "./import-suite.ts";
 
 // Times without a zone, as Aider writes them, are those of the machine.
 const zone = process.env.TZ;
@@ -49,6 +49,16 @@ describe.each(READERS)("$source", (reader) => {
     expect(await contentsOf(store)).toEqual(before);
   });
 
+  it("is foretold by a dry run", async () => {
+    await using folder = await temporaryFolder();
+    const home = join(folder.path, "home");
+    await makeFixtureHome(reader.source, home);
+    await using store = await openEmptyStore(folder.path);
+    const dry = await importInto(store, reader, home, { ...pathIn(home), target: dryTarget(undefined) });
+    expect(await contentsOf(store)).toEqual([]);
+    expect(dry).toEqual(await importInto(store, reader, home, pathIn(home)));
+  });
+
   it("gives the same when its files are imported as they grow", async () => {
     await using folder = await temporaryFolder();
     const home = join(folder.path, "home");
@@ -67,6 +77,25 @@ describe.each(READERS)("$source", (reader) => {
     // Files of one session may refer to each other, so one that did not grow any more is read once more.
     await importInto(store, reader, home, { ...pathIn(home), force: true });
     expect(await contentsOf(store)).toEqual(await contentsOf(whole));
+  });
+
+  it("gives the same when an import is cut off and run again", async () => {
+    await using folder = await temporaryFolder();
+    const home = join(folder.path, "home");
+    await makeFixtureHome(reader.source, home);
+    await using whole = await openEmptyStore(folder.path, "whole.db");
+    const all = cutOff(whole, Number.POSITIVE_INFINITY);
+    await importInto(whole, reader, home, { ...pathIn(home), target: all.target });
+    const expected = await contentsOf(whole);
+    // The last writes connect the sessions, when every file has its note.
+    for (const most of new Set([Math.floor(all.writes / 2), all.writes - 2, all.writes - 1])) {
+      await using store = await openEmptyStore(folder.path, `cut-${most}.db`);
+      const { target, signal } = cutOff(store, most);
+      await importInto(store, reader, home, { ...pathIn(home), target, signal });
+      expect(signal.aborted).toBe(true);
+      await importInto(store, reader, home, pathIn(home));
+      expect(await contentsOf(store)).toEqual(expected);
+    }
   });
 });
 

@@ -13,10 +13,14 @@ import {
   storeTarget,
   type TranscriptReader,
 } from "../../src/import/index.ts";
+import type { ImportTarget } from "../../src/import/target.ts";
 
 export type ImportOptions = Filters & {
   readonly path?: string | undefined;
   readonly prepare?: Partial<PrepareOptions>;
+  /** Instead of the store itself. */
+  readonly target?: ImportTarget;
+  readonly signal?: AbortSignal;
 };
 
 /** A folder that is removed at the end of the block. */
@@ -29,15 +33,21 @@ export async function importInto(
   store: SessionStore,
   reader: TranscriptReader,
   home: string,
-  { path, prepare = {}, ...filters }: ImportOptions = {},
+  {
+    path,
+    prepare = {},
+    target = storeTarget(store),
+    signal = new AbortController().signal,
+    ...filters
+  }: ImportOptions = {},
 ): Promise<SourceReport> {
   const report: ImportReport = await importTranscripts(
     [{ reader, paths: path === undefined ? undefined : [path] }],
     filters,
     {
-      target: storeTarget(store),
+      target,
       place: { home, env: {}, platform: "linux", cwd: home },
-      signal: new AbortController().signal,
+      signal,
       now: () => Date.parse("2026-10-01T00:00:00Z"),
       prepare: { ...DEFAULT_PREPARE, ...prepare },
     },
@@ -45,6 +55,32 @@ export async function importInto(
   const [only] = report.sources;
   if (only === undefined) throw new Error("the import reported no source");
   return only;
+}
+
+/** Writes to the store until `most` writes are done, then ends the import there, as a kill would. Counts the writes. */
+export function cutOff(store: SessionStore, most: number) {
+  const stop = new AbortController();
+  const cut = { writes: 0, signal: stop.signal };
+  const target = storeTarget(store);
+  const counted =
+    <A extends unknown[], R>(write: (...args: A) => Promise<R>) =>
+    async (...args: A): Promise<R> => {
+      if (cut.writes >= most) {
+        stop.abort();
+        throw new Error("cut off");
+      }
+      cut.writes += 1;
+      return write(...args);
+    };
+  return Object.assign(cut, {
+    target: {
+      ...target,
+      writeTranscript: counted(target.writeTranscript),
+      setMeta: counted(target.setMeta),
+      linkTranscripts: counted(target.linkTranscripts),
+      discard: counted(target.discard),
+    },
+  });
 }
 
 /** Every session with its messages, without row numbers, which depend on the order of writing. */

@@ -17,6 +17,7 @@ import { runHere, runJson } from "../cli/run.ts";
 import { line, linesOf, textOfLines, writeClaude } from "./claude-lines.ts";
 import {
   contentsOf,
+  cutOff,
   type ImportOptions,
   importInto,
   openEmptyStore,
@@ -52,6 +53,68 @@ async function withImport(
 const ID = "claude-code-s";
 const grow = (path: string, ...texts: string[]) =>
   appendFile(path, textOfLines(texts.map((text, at) => line("s", 4 + at, text))));
+
+describe("an import that was cut off", () => {
+  it("leaves nothing of a long session that is left out in the end", async () => {
+    await using folder = await temporaryFolder();
+    const home = join(folder.path, "home");
+    const long = Array.from({ length: 4 }, (_, at) => line("s", 2 * at + 1, "no user ".repeat(100_000)));
+    await writeClaude(home, "s", long);
+    await using store = await openEmptyStore(folder.path);
+    const { target, signal } = cutOff(store, 1);
+    await importInto(store, reader("claude-code"), home, { target, signal });
+    expect(signal.aborted).toBe(true);
+    expect(await store.sessionCount({})).toBe(1);
+    const { skipped } = await importInto(store, reader("claude-code"), home);
+    expect(skipped).toEqual({ "no text of the user": 1 });
+    expect(await store.sessionCount({})).toBe(0);
+  });
+
+  it("does not take away what an earlier one stored", async () => {
+    await withImport(async ({ store, path, run }) => {
+      const before = await contentsOf(store);
+      await writeFile(path, textOfLines([line("s", 1, "only an answer")]));
+      expect((await run()).skipped).toEqual({ "no text of the user": 1 });
+      expect(await contentsOf(store)).toEqual(before);
+    });
+  });
+});
+
+it("connects a session with the one it goes on from, also when that comes with a later import", async () => {
+  await using folder = await temporaryFolder();
+  const home = join(folder.path, "home");
+  const before = await writeClaude(home, "before", linesOf("before", 4));
+  const boundary = { type: "system", subtype: "compact_boundary", uuid: "b", parentUuid: null };
+  const at = { timestamp: "2026-08-02T10:00:00Z", sessionId: "after", logicalParentUuid: "before-3" };
+  const rest = linesOf("after", 2).map((one) => ({ ...one, timestamp: "2026-08-02T10:01:00Z" }));
+  const after = await writeClaude(home, "after", [{ ...boundary, ...at }, ...rest]);
+  await using store = await openEmptyStore(folder.path);
+  await importInto(store, reader("claude-code"), home, { path: after });
+  expect((await store.getSession("claude-code-after"))?.parent_session_id).toBeNull();
+  await importInto(store, reader("claude-code"), home, { path: before });
+  expect((await store.getSession("claude-code-after"))?.parent_session_id).toBe("claude-code-before");
+});
+
+it("knows where messages stand when other lines were put before them", async () => {
+  await withImport(async ({ store, path, run }) => {
+    const before = textOfLines([{ type: "summary", summary: "A talk", leafUuid: "s-3" }]);
+    await writeFile(path, before + textOfLines(linesOf("s", 4)));
+    expect(await run()).toMatchObject({ sessionsUpdated: 0, messagesAdded: 0, messagesUpdated: 0 });
+    const ids = (await store.getMessages(ID)).map(({ id }) => id);
+    expect((await store.listProvenance(ids)).map((place) => place.line)).toEqual([2, 3, 4, 5]);
+  });
+});
+
+it("leaves a session its messages when a later one begins with the second of them", async () => {
+  await withImport(async ({ store, home, run }) => {
+    const [, second = {}, third = {}] = linesOf("s", 4);
+    await writeClaude(home, "t", [{ ...second, parentUuid: null }, third]);
+    await run();
+    const before = await contentsOf(store);
+    expect(await run({ force: true })).toMatchObject({ sessionsUpdated: 0, messagesAdded: 0 });
+    expect(await contentsOf(store)).toEqual(before);
+  });
+});
 
 describe("a session that the user", () => {
   it("deleted stays deleted while its file grows and moves, until --force", async () => {

@@ -1,6 +1,7 @@
 // Sessions of another home, profile or program version come into this home; the other database is only read.
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, readdirSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import {
@@ -13,6 +14,7 @@ import { fixtureHome } from "../../../../test/fixtures/fixture-home.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { goldenDirectory, referenceReplay30 } from "../../../core/test/golden/vectors.ts";
 import { runHere } from "../cli/run.ts";
+import { line, linesOf, textOfLines, writeClaude } from "./claude-lines.ts";
 import { treeOf } from "./tree.ts";
 
 type Json = {
@@ -88,6 +90,40 @@ describe("hermes sessions import --from hermes --path HOME", () => {
     });
     expect(treeOf(crashed)).toEqual(before);
     expect(await sessionsOf(home)).toEqual(await allIn(store));
+  });
+
+  it("goes on with a long tool result that it was copying when it was killed", async () => {
+    const [other, home] = [fixtureHome(), tempDirectory()];
+    const results = join(home, "tool-results");
+    const [name = ""] = readdirSync(join(other, "tool-results"));
+    mkdirSync(results);
+    writeFileSync(join(results, `${name}.tmp`), "half");
+    expect(await importInto(home, other)).toMatchObject({ results_copied: 3 });
+    expect(treeOf(results)).toEqual(treeOf(join(other, "tool-results")));
+  });
+
+  it("knows the transcripts that were imported there: their files are followed on here", async () => {
+    const user = tempDirectory();
+    const path = await writeClaude(user, "s", linesOf("s", 4));
+    const [other, home] = [tempDirectory(), tempDirectory()];
+    const transcripts = async (to: string) => {
+      const words = ["sessions", "import", "--from", "claude-code", "--path", path, "--json"];
+      return JSON.parse((await runHere(words, { home: to })).stdout).sources[0];
+    };
+    await transcripts(other);
+    expect(await importInto(home, other)).toMatchObject({ imported: 1, messages: 4 });
+    expect(await transcripts(home)).toMatchObject({ sessions_unchanged: 1, skipped: {} });
+    await using store = await openSessionStore({ path: join(home, "state.db") });
+    const ids = (await store.getMessages("claude-code-s")).map(({ id }) => id);
+    expect(await store.listProvenance(ids)).toMatchObject([1, 2, 3, 4].map((line) => ({ path, line })));
+    await appendFile(path, textOfLines([line("s", 4, "more")]));
+    expect(await transcripts(home)).toMatchObject({ sessions_updated: 1, messages_added: 1 });
+    // A turn of this home stays one, and is not taken for a part of the transcript.
+    await using there = await openSessionStore({ path: join(other, "state.db") });
+    await there.appendMessage("claude-code-s", { role: "user", content: "on", platform_message_id: "7" });
+    const third = tempDirectory();
+    await importInto(third, other);
+    expect(await transcripts(third)).toMatchObject({ skipped: { "continued here": 1 } });
   });
 
   it.for(["sessions-db", "sessions-db-v30"])("reads the databases of Hermes Agent in %s", async (folder) => {

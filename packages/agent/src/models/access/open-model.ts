@@ -75,21 +75,21 @@ async function factoryFor(chosen: ChosenModel): Promise<Factory> {
   switch (apiMode) {
     case "anthropic_messages": {
       const { createAnthropic } = await import("@ai-sdk/anthropic");
-      const baseURL = addressWith(chosen, "https://api.anthropic.com/v1", "v1");
+      const baseURL = apiAddress(chosen);
       return (send) => createAnthropic({ baseURL, apiKey, fetch: send })(model);
     }
     case "responses": {
       const { createOpenAI } = await import("@ai-sdk/openai");
-      const baseURL = addressWith(chosen, OPENAI);
+      const baseURL = apiAddress(chosen);
       return (send) => createOpenAI({ baseURL, apiKey, fetch: send }).responses(model);
     }
     case "google": {
       const { createGoogleGenerativeAI } = await import("@ai-sdk/google");
-      const baseURL = addressWith(chosen, "https://generativelanguage.googleapis.com/v1beta", "v1beta");
+      const baseURL = apiAddress(chosen);
       return (send) => createGoogleGenerativeAI({ baseURL, apiKey, fetch: send })(model);
     }
     case "chat_completions": {
-      const baseURL = addressWith(chosen, OPENAI);
+      const baseURL = apiAddress(chosen);
       if (provider === "openai") {
         // OpenAI's SDK knows which settings OpenAI's models accept.
         const { createOpenAI } = await import("@ai-sdk/openai");
@@ -112,8 +112,23 @@ function withUsage(body: Record<string, unknown>): Record<string, unknown> {
   return { ...body, usage: { include: true } };
 }
 
+/** The address with the version, below which the protocol has its paths: `https://api.anthropic.com/v1`. */
+export function apiAddress(place: Pick<ModelIdentity, "apiMode" | "baseUrl">): string {
+  switch (place.apiMode) {
+    case "anthropic_messages":
+      return addressWith(place, "https://api.anthropic.com/v1", "v1");
+    case "google":
+      return addressWith(place, "https://generativelanguage.googleapis.com/v1beta", "v1beta");
+    case "responses":
+    case "chat_completions":
+      return addressWith(place, OPENAI);
+    default:
+      return place.apiMode satisfies never;
+  }
+}
+
 /** Users write addresses with and without the version. `always`: this version is added to any path without one. */
-function addressWith({ baseUrl }: ChosenModel, usual: string, always?: string): string {
+function addressWith({ baseUrl }: Pick<ModelIdentity, "baseUrl">, usual: string, always?: string): string {
   if (baseUrl === "") return usual;
   const url = parseBaseUrl(baseUrl);
   const plain = baseUrl.trim().replace(/\/+$/, "");

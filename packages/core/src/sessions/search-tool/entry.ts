@@ -3,6 +3,7 @@ import { preview, systemClock } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
 import {
   described,
+  type JsonSchema,
   jsonOutcome,
   onOneLine,
   type Tool,
@@ -29,6 +30,7 @@ export function sessionSearchEntry(
 ): Tool {
   return {
     ...described(sessionSearchSchema({ summarize })),
+    answer: SEARCH_ANSWER,
     owner: { kind: "own" },
     policy: {
       toolset: "session_search",
@@ -83,6 +85,36 @@ function lineFor(request: SearchRequest): string {
 function short(text: string): string {
   return preview(onOneLine(collapseWhitespace(text, 61)), 60);
 }
+
+/** One schema for the four shapes; `mode` tells which one it is. */
+const SEARCH_ANSWER: JsonSchema = {
+  type: "object",
+  properties: {
+    success: { type: "boolean" },
+    mode: { type: "string", enum: ["discover", "scroll", "read", "browse"] },
+    query: { type: "string" },
+    results: {
+      type: "array",
+      items: { type: "object" },
+      description: "DISCOVERY, BROWSE: one per conversation.",
+    },
+    count: { type: "integer" },
+    stage: { type: "string", description: "DISCOVERY: how the hits were found." },
+    confidence: { type: "number" },
+    not_searched: { description: "What the search could not cover." },
+    session_id: { type: "string" },
+    messages: { type: "array", items: { type: "object" }, description: "SCROLL, READ." },
+    message_count: { type: "integer" },
+    truncated: { type: "boolean" },
+    messages_before: { type: "integer" },
+    messages_after: { type: "integer" },
+    message: {
+      type: "string",
+      description: "For the model: why it is empty, what was left out, how to go on.",
+    },
+  },
+  required: ["success"],
+};
 
 // ---- The schema ----
 // A plain object schema, because strict model backends refuse other constructs.

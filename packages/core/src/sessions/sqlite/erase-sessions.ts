@@ -291,7 +291,7 @@ async function erase(
 }
 
 /** While `work` runs, this connection overwrites what it deletes. */
-async function overwriting<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
+export async function overwriting<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
   const before = connection.get<{ secure_delete: number }>("PRAGMA secure_delete")?.secure_delete ?? 0;
   connection.get("PRAGMA secure_delete = ON");
   try {
@@ -339,7 +339,8 @@ async function cleanBytes(context: StoreContext, whose: Visible): Promise<string
   return left;
 }
 
-async function rewriteFile(connection: Connection): Promise<string | undefined> {
+/** Leaves no older copies of deleted text in the file and its log. Otherwise returns a sentence that says why, and what to do. */
+export async function rewriteFile(connection: Connection): Promise<string | undefined> {
   const { path } = connection;
   const hint = "Run 'hermes sessions optimize' when no other process uses it.";
   const isLarge = (await databaseBytes(connection)) > LARGEST_VACUUM_BYTES;

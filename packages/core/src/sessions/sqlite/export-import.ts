@@ -3,7 +3,7 @@ import { describeCause, isRecord } from "../../lib/index.ts";
 import { type MessageColumns, type MessageRow, toMessageColumns } from "../../message/index.ts";
 import { checkSessionId, normalMarks, type Scope } from "../identity.ts";
 import type { ExportedSession, SessionRow } from "../rows.ts";
-import type { ExportLoss, ImportOutcome, LongWork, StoreMaintenance } from "../store.ts";
+import type { ExportLoss, ImportOutcome, LongWork, StoreMaintenance, TranscriptPlace } from "../store.ts";
 import { fittingTitle } from "../titles.ts";
 import {
   byFile,
@@ -20,7 +20,7 @@ import { lastActive, listIds } from "./listing.ts";
 import { decodeRows, insertMessage, readMessages } from "./messages.ts";
 import { openDatabase } from "./open-database.ts";
 import { salvageCopy } from "./salvage/salvage-copy.ts";
-import { type Column, columnList, readableField, SESSION_COLUMNS } from "./schema.ts";
+import { type Column, columnList, PROVENANCE, readableField, SESSION_COLUMNS } from "./schema.ts";
 import { findSession, safeInteger, sessionColumns, storePrompt } from "./sessions.ts";
 import { freeTitleFor, writeTitle } from "./titles.ts";
 
@@ -94,16 +94,24 @@ const INSERT_SESSION = byFile((file) => {
   return `INSERT INTO sessions (${columnList(columns)}) VALUES (${columnList(columns, ":")})`;
 });
 const MESSAGE_EXISTS = "SELECT 1 FROM messages WHERE id = :id";
+const PUT_PLACE = `INSERT INTO ${PROVENANCE.name} (message_id, line, path, branch) VALUES (:id, :line, :path, 0)`;
+
+type PlaceOf = (messageId: number) => TranscriptPlace | undefined;
 
 async function importAll(
   connection: Connection,
   sessions: AsyncIterable<ExportedSession> | Iterable<ExportedSession>,
-  { onProgress, signal, extend = false }: LongWork & { readonly extend?: boolean },
+  {
+    onProgress,
+    signal,
+    extend = false,
+    placeOf,
+  }: LongWork & { readonly extend?: boolean; readonly placeOf?: PlaceOf },
   now: number,
 ): Promise<ImportOutcome> {
   const skipped: { id: string; reason: string }[] = [];
   const renamed: { id: string; title: string | null }[] = [];
-  const links = new ImportLinks(connection);
+  const links = new ImportLinks(connection, placeOf);
   await connection.write(() => {}); // a read-only store refuses before any input is read
   let imported = 0;
   let messages = 0;
@@ -186,6 +194,8 @@ function insertMessages(
       { ...flags, id: keepsIds ? given : undefined },
     );
     if (given !== undefined && Number.isSafeInteger(given)) stored.set(given, place);
+    const came = given === undefined ? undefined : links.transcriptPlaceOf(given);
+    if (came !== undefined) connection.run(PUT_PLACE, { id: place, line: came.line, path: came.path });
     if (column.originId !== null) origins.set(place, column.originId);
   }
   return { stored, origins };
@@ -395,9 +405,16 @@ class ImportLinks {
   readonly #children = new Map<string, Set<string>>(); // by a parent that may still come
   readonly #copies = new Map<number, number[]>(); // by an original that may still come
   readonly #moved = new Map<number, number>();
+  readonly #places: PlaceOf | undefined;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, places: PlaceOf | undefined) {
     this.#connection = connection;
+    this.#places = places;
+  }
+
+  /** Where a message of the file stands in the transcript that it was imported from. */
+  transcriptPlaceOf(given: number): TranscriptPlace | undefined {
+    return this.#places?.(given);
   }
 
   /** The stored id of an original from the file, as far as known. */

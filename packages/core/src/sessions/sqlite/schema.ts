@@ -311,6 +311,64 @@ export const PROVENANCE: OwnTable = {
   ],
 };
 
+/** Conversations that a gateway keeps open, by the key of the client. The key is unique for each person (gateway-records.ts). */
+export const LIVE_SESSIONS = goingWithSessions(
+  "hermes_memory_live",
+  [
+    { name: "person", declaration: "TEXT NOT NULL" },
+    { name: "key", declaration: "TEXT NOT NULL" },
+    { name: "session_id", declaration: "TEXT NOT NULL" },
+    { name: "source", declaration: "TEXT NOT NULL" },
+    { name: "started_at", declaration: "REAL NOT NULL" },
+    { name: "last_active_at", declaration: "REAL NOT NULL" },
+    { name: "last_prompt_tokens", declaration: "INTEGER NOT NULL" },
+    { name: "finalized_at", declaration: "REAL" },
+    { name: "reset_reason", declaration: "TEXT" },
+  ],
+  { more: "PRIMARY KEY (person, key)", indexes: { active: "last_active_at", key: "key" } },
+);
+
+/** Texts by which a later request finds its session. Marks of one call of `saveMarks` have the same `call`; later calls have higher ones. */
+export const MARKS = goingWithSessions(
+  "hermes_memory_marks",
+  [
+    { name: "id", declaration: "INTEGER PRIMARY KEY" },
+    { name: "session_id", declaration: "TEXT NOT NULL" },
+    { name: "mark", declaration: "TEXT NOT NULL" },
+    { name: "call", declaration: "INTEGER NOT NULL" },
+  ],
+  { indexes: { mark: "mark" }, sessionIndex: "session_id, call" },
+);
+
+/** What recall found for a request, and what was sent of it. */
+export const RECALLS = goingWithSessions(
+  "hermes_memory_recalls",
+  [
+    { name: "id", declaration: "INTEGER PRIMARY KEY AUTOINCREMENT" },
+    { name: "session_id", declaration: "TEXT NOT NULL" },
+    { name: "at", declaration: "REAL NOT NULL" },
+    { name: "mark", declaration: "TEXT" },
+    { name: "query", declaration: "TEXT NOT NULL" },
+    { name: "injected", declaration: "TEXT NOT NULL" },
+    { name: "found", declaration: "TEXT NOT NULL" },
+    { name: "duration_ms", declaration: "REAL NOT NULL" },
+    { name: "mode", declaration: "TEXT NOT NULL" },
+  ],
+  { indexes: { at: "at" }, sessionIndex: "session_id, mark" },
+);
+
+/** Rounds of tool calls that a gateway ran itself and that its client never sees, as one wire writes them. */
+export const ROUNDS = goingWithSessions(
+  "hermes_memory_rounds",
+  [
+    { name: "session_id", declaration: "TEXT NOT NULL" },
+    { name: "mark", declaration: "TEXT NOT NULL" },
+    { name: "wire", declaration: "TEXT NOT NULL" },
+    { name: "items", declaration: "TEXT NOT NULL" },
+  ],
+  { sessionIndex: "session_id, mark, wire" },
+);
+
 export const OWN_TABLES: readonly OwnTable[] = [
   SUMMARY_NODES,
   SESSION_LEASES,
@@ -319,6 +377,10 @@ export const OWN_TABLES: readonly OwnTable[] = [
   TITLES,
   REWOUND,
   PROVENANCE,
+  LIVE_SESSIONS,
+  MARKS,
+  RECALLS,
+  ROUNDS,
 ];
 
 export function table(name: string, columns: string, suffix = ""): SchemaObject {
@@ -340,6 +402,30 @@ function ofSessions(name: string, more: readonly Column[]): OwnTable {
     name,
     columns,
     objects: [table(name, declareInline(columns)), goesWithSession(`${name}_delete`, name)],
+  };
+}
+
+type MoreOfTable = {
+  /** Table constraints. */
+  readonly more?: string;
+  /** Columns by the last part of the index's name. */
+  readonly indexes?: Readonly<Record<string, string>>;
+  /** Columns of the index by session, which deleting a session needs. */
+  readonly sessionIndex?: string;
+};
+
+/** Any number of rows per session. */
+function goingWithSessions(name: string, columns: readonly Column[], options: MoreOfTable): OwnTable {
+  const { more, indexes = {}, sessionIndex = "session_id" } = options;
+  return {
+    name,
+    columns,
+    objects: [
+      table(name, more === undefined ? declareInline(columns) : `${declareInline(columns)}, ${more}`),
+      index(`${name}_session`, `${name}(${sessionIndex})`),
+      ...Object.entries(indexes).map(([part, on]) => index(`${name}_${part}`, `${name}(${on})`)),
+      goesWithSession(`${name}_delete`, name),
+    ],
   };
 }
 

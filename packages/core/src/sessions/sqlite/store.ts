@@ -15,6 +15,7 @@ import type { StoreContext } from "./context.ts";
 import { deletionOperations } from "./deletion.ts";
 import { erasingOperations } from "./erase-sessions.ts";
 import { exportOperations } from "./export-import.ts";
+import { gatewayOperations } from "./gateway-records.ts";
 import { SearchIndex } from "./index/search-index.ts";
 import { keptResultOperations } from "./kept-results.ts";
 import { lineageOperations } from "./lineage.ts";
@@ -63,6 +64,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sess
     ...sessionClaims(context),
     ...transcriptOperations(context),
     ...storeMaintenance(context),
+    ...gatewayOperations(context),
   };
 }
 

@@ -43,7 +43,7 @@ const LIST = `
 `;
 const ROWS = `
   SELECT ${readableField("m.id", "id")}, m.role, m.content, m.tool_calls, m.tool_call_id, m.tool_name, m.timestamp, m.finish_reason,
-    m.reasoning, m.platform_message_id
+    m.reasoning, m.platform_message_id, p.line, p.path
   FROM messages m JOIN ${PROVENANCE.name} p ON p.message_id = m.id
   WHERE m.session_id = :id AND m.id > :after ORDER BY m.id LIMIT :limit
 `;
@@ -224,7 +224,7 @@ function originIn(text: string | null): TranscriptOrigin | undefined {
 }
 
 function writeOne(connection: Connection, write: TranscriptWrite, now: number): TranscriptState["kind"] {
-  const { session, removeAfter, update = [], append = [], finish } = write;
+  const { session, removeAfter, update = [], moved = [], append = [], finish } = write;
   const { id } = session;
   const found = foundFor(connection, id).kind;
   if (found === "own" || found === "continued") return found;
@@ -255,6 +255,7 @@ function writeOne(connection: Connection, write: TranscriptWrite, now: number): 
     });
     connection.run(MOVE_PLACE, { id: message.id, line: message.line ?? null, path: message.path ?? null });
   }
+  for (const { id: message, line, path } of moved) connection.run(MOVE_PLACE, { id: message, line, path });
   for (const message of append) {
     const place = insertMessage(connection, id, columnsOf(message, now));
     connection.run(PUT_PLACE, { id: place, line: message.line ?? null, path: message.path ?? null });

@@ -77,6 +77,11 @@ describe("a file without the tables", () => {
     expect(names).toEqual([
       "hermes_memory_leases",
       "hermes_memory_leases_delete",
+      "hermes_memory_live",
+      "hermes_memory_live_active",
+      "hermes_memory_live_delete",
+      "hermes_memory_live_key",
+      "hermes_memory_live_session",
       "hermes_memory_prompts",
       "hermes_memory_prompts_delete",
       "hermes_memory_provenance",

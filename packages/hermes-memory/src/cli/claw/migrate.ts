@@ -1,5 +1,5 @@
 // `hermes claw migrate`: plan, preview, question, snapshot, apply, report. Nothing is written before the user agreed.
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { committedWrites, type MemoryOpOutcome } from "@hermes-memory/core/internal/curated";
 import { memoriesDirectory } from "@hermes-memory/core/internal/home";
@@ -10,8 +10,10 @@ import {
   DEFAULT_PREPARE,
   dryTarget,
   expanded,
+  hasConflict,
   type ImportSessions,
   importTranscripts,
+  lookInto,
   type MigrationRequest,
   openClawProcesses,
   openclaw,
@@ -38,7 +40,7 @@ import { userHome } from "../mcp/clients.ts";
 import { mirrorToProvider } from "../memory/memory-command.ts";
 import { counted, printable } from "../printing.ts";
 import { holdImportLock, placeOf } from "../sessions/import-transcripts.ts";
-import { openOrMakeSessions, openSessions } from "../sessions/session-command.ts";
+import { databasePath, openOrMakeSessions } from "../sessions/session-command.ts";
 import { reportLines, shownPath } from "./report-lines.ts";
 
 const REFUSED = 3;
@@ -98,7 +100,9 @@ function importOpenClawSessions(context: CommandContext): ImportSessions {
     if (isLocked?.ok === false)
       return { kind: "unavailable", reason: "Skipped: another import into this home is running" };
     using _lock = isLocked?.value;
-    const store = isDryRun ? await openSessions(context, "read") : await openOrMakeSessions(context);
+    const path = databasePath(context);
+    await using looked = isDryRun && existsSync(path) ? await lookInto(path) : undefined;
+    const store = isDryRun ? looked?.store : await openOrMakeSessions(context);
     // Awaited here, because the lock goes when this function returns.
     return await context.io.untilInterrupted(async (signal) => {
       const { sources, isStopped } = await importTranscripts(
@@ -222,7 +226,8 @@ async function endsWithPreview({
 }: Previewed): Promise<CommandOutcome | undefined> {
   const { flags } = input;
   const { io, isJson } = context;
-  const { conflict, error } = preview.summary;
+  const { error } = preview.summary;
+  const conflict = preview.items.filter(hasConflict).length;
   const isEmpty = plan.items.every(({ operation }) => operation === undefined);
   const only = (notes: readonly string[], exitCode: 0 | 1 | 3): CommandOutcome => ({
     json: preview,

@@ -1,9 +1,16 @@
 // `hermes export`: sessions and memory as files that people and other programs read. One session is in memory at a time.
-import { basename, dirname, extname, resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { basename, dirname, extname, join, resolve } from "node:path";
 import { entryIds, fileNameOf, MEMORY_TARGETS, type MemoryStore } from "@hermes-memory/core/internal/curated";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import { type ExportedSession, parseMoment, type SessionStore } from "@hermes-memory/core/internal/sessions";
-import { type CommandBody, type CommandInput, type CommandOutcome, usageFailure } from "../command.ts";
+import {
+  type CommandBody,
+  type CommandContext,
+  type CommandInput,
+  type CommandOutcome,
+  usageFailure,
+} from "../command.ts";
 import { counted, printable } from "../printing.ts";
 import { progressDisplay } from "../sessions/progress.ts";
 import {
@@ -27,9 +34,7 @@ export const exportAll: CommandBody = async (input, context) => {
   if (store === undefined && wanted.sessionId !== undefined)
     throw notFoundAnywhere(wanted.sessionId, context);
   const notes = store === undefined ? [noDatabaseNote(context)] : [];
-  const memory = wanted.withMemory
-    ? await context.memory.administrator.curatedIn(context.memory.administrator.directory, {})
-    : undefined;
+  const memories = wanted.withMemory ? await openMemories(context) : [];
   return context.io.untilInterrupted(async (signal) => {
     const { folder, names } = wanted.place;
     await using output = await stagedOutput(folder, names, input.flags.force === true);
@@ -52,7 +57,7 @@ export const exportAll: CommandBody = async (input, context) => {
         lines: ["Stopped. Nothing was written."],
         exitCode: 130,
       };
-    const entries = memory === undefined ? 0 : await writeMemory(memory, output, wanted);
+    const entries = await writeMemory(memories, output, wanted);
     const { files, bytes } = await output.finish();
     return reported({ ...written, entries, files, bytes }, wanted, notes);
   });
@@ -242,26 +247,45 @@ async function writeConversations(
 
 // ---- Memory ----
 
+/** `user`: the name of the user's directory, which does not reveal the user's id; undefined for the owner. */
+type Memory = { readonly store: MemoryStore; readonly user?: string };
+
+async function openMemories({ memory: { administrator } }: CommandContext): Promise<Memory[]> {
+  const open = (directory: string): Promise<MemoryStore> =>
+    administrator.curatedIn(directory, { isLoaded: existsSync(directory) }); // loading would create it
+  const memories: Memory[] = [{ store: await open(administrator.directory) }];
+  for (const user of administrator.userDirectories())
+    memories.push({ store: await open(join(administrator.directory, "users", user)), user });
+  return memories;
+}
+
 /** Returns the number of entries, those in the archive included. */
-async function writeMemory(store: MemoryStore, output: StagedOutput, wanted: Wanted): Promise<number> {
+async function writeMemory(
+  memories: readonly Memory[],
+  output: StagedOutput,
+  wanted: Wanted,
+): Promise<number> {
+  if (memories.length === 0) return 0;
   const shown = (text: string): string => (wanted.redact ? redactSecrets(text) : text);
   const isMarkdown = wanted.format === "markdown";
   const lines = await output.open(isMarkdown ? "memory/entries.jsonl" : wanted.memoryFile);
   let count = 0;
-  for (const target of MEMORY_TARGETS) {
-    const entries = store.readEntries(target);
-    const ids = entryIds(target, entries);
-    for (const [at, text] of entries.entries())
-      await writeLine(lines, { target, id: ids[at], text: shown(text), archived: false });
-    const archived = store.archived(target);
-    for (const { id, text } of archived)
-      await writeLine(lines, { target, id, text: shown(text), archived: true });
-    count += entries.length + archived.length;
-    if (!isMarkdown) continue;
-    const file = await output.open(`memory/${fileNameOf(target)}`);
-    await file.write(entries.map(shown).join("\n§\n"));
-    await file.close();
-  }
+  for (const { store, user } of memories)
+    for (const target of MEMORY_TARGETS) {
+      const entries = store.readEntries(target);
+      const ids = entryIds(target, entries);
+      for (const [at, text] of entries.entries())
+        await writeLine(lines, { target, id: ids[at], text: shown(text), archived: false, user });
+      const archived = store.archived(target);
+      for (const { id, text } of archived)
+        await writeLine(lines, { target, id, text: shown(text), archived: true, user });
+      count += entries.length + archived.length;
+      if (!isMarkdown || (user !== undefined && entries.length === 0)) continue;
+      const folder = user === undefined ? "memory" : `memory/users/${user}`;
+      const file = await output.open(`${folder}/${fileNameOf(target)}`);
+      await file.write(entries.map(shown).join("\n§\n"));
+      await file.close();
+    }
   await lines.close();
   return count;
 }

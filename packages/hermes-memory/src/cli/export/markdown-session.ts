@@ -85,13 +85,17 @@ export function markdownName({ id, title, started_at: startedAt }: ExportedSessi
   return `${day === "undated" ? day : day.slice(0, 7)}/${[day, ...words].join("-")}.md`;
 }
 
+/** File systems take names of 255 bytes; the day, the title, the id and a number have to fit. */
+const PART_BYTES = 110;
+
 /** Letters and digits that every file system takes. */
 function fileWords(text: string, limit: number): string {
-  return text
+  const words = text
     .normalize("NFC")
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]+/gu, "-")
     .slice(0, limit)
-    .toWellFormed()
-    .replace(/^-+|-+$/g, "");
+    .toWellFormed();
+  const fitting = Buffer.from(words).subarray(0, PART_BYTES).toString("utf8");
+  return fitting.replace(/\ufffd+$/, "").replace(/^-+|-+$/g, ""); // a character that was cut in two
 }

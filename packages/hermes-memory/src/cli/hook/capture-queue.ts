@@ -1,6 +1,7 @@
 // Transcripts that wait for their import: one small file each in `<home>/capture`, and a marker that one process works on them. A hook
 // only writes its file and starts that process if there is none, so ten events in a row still lead to one import at a time.
 import {
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -21,6 +22,7 @@ export type CaptureRequest = { readonly client: HookClientName; readonly path?: 
 export const BEAT_MS = 5000;
 const DEAD_AFTER_MS = 30_000;
 const WAITING = ".waiting.json";
+const TAKEN = ".taken";
 const STARTED = ".started";
 /** Sessions are not continued after that, so their marker is not needed. */
 const STARTED_KEPT_MS = 7 * 24 * 60 * 60 * 1000;
@@ -37,7 +39,7 @@ export class CaptureQueue {
   /** Later requests of a session replace earlier ones: an import reads the whole transcript. */
   add(request: CaptureRequest, sessionId: string | undefined): void {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-    const name = `${request.client}-${sessionId ?? "all"}`;
+    const name = `${request.client}-${sessionId ?? nameOf(request.path ?? "all")}`;
     const temporary = join(this.#folder, `${name}.${process.pid}.tmp`);
     writeFileSync(temporary, JSON.stringify(request), { mode: 0o600 });
     renameSync(temporary, join(this.#folder, name + WAITING));
@@ -55,7 +57,7 @@ export class CaptureQueue {
     } catch (cause) {
       if (errnoCode(cause) !== "EEXIST") throw cause;
     }
-    if (now - changedAt(this.#marker) < DEAD_AFTER_MS) return false;
+    if (Math.abs(now - changedAt(this.#marker)) < DEAD_AFTER_MS) return false; // it is in the future after the clock was set back
     this.beat();
     return true;
   }
@@ -77,20 +79,38 @@ export class CaptureQueue {
     return this.#waiting().length === 0;
   }
 
-  /** Takes the next request out of the queue; a request that arrives during its import is a new one. */
-  take(): CaptureRequest | undefined {
+  /**
+   * Takes the next request out of the queue; a request that arrives during its import is a new one. `done` has to be called after the
+   * import: until then a file keeps the request, in case the worker is killed.
+   */
+  take(): { readonly request: CaptureRequest; readonly done: () => void } | undefined {
     for (const name of this.#waiting()) {
-      const taken = join(this.#folder, `${name}.taken`);
+      const taken = join(this.#folder, name + TAKEN);
       try {
         renameSync(join(this.#folder, name), taken);
       } catch {
         continue; // another worker has it
       }
       const request = parseRequest(readFileSync(taken, "utf8"));
-      rmSync(taken, { force: true });
-      if (request) return request;
+      const done = (): void => rmSync(taken, { force: true });
+      if (request) return { request, done };
+      done();
     }
     return undefined;
+  }
+
+  /** What a worker had taken when it was killed waits again. */
+  restore(): void {
+    for (const name of this.#names().filter((one) => one.endsWith(WAITING + TAKEN))) {
+      const path = join(this.#folder, name);
+      const waiting = path.slice(0, -TAKEN.length);
+      try {
+        if (existsSync(waiting)) rmSync(path, { force: true });
+        else renameSync(path, waiting);
+      } catch (cause) {
+        if (errnoCode(cause) !== "ENOENT") throw cause; // another worker was faster
+      }
+    }
   }
 
   /** Whether a session gets the memory now. `isReset`: its earlier context is gone, so it needs the memory again. */
@@ -103,7 +123,7 @@ export class CaptureQueue {
     } catch (cause) {
       if (errnoCode(cause) !== "EEXIST") return true; // a read-only home: better twice than never
     }
-    if (!isReset || now - changedAt(path) < TWICE_WITHIN_MS) return false;
+    if (!isReset || Math.abs(now - changedAt(path)) < TWICE_WITHIN_MS) return false;
     utimesSync(path, now / 1000, now / 1000);
     return true;
   }
@@ -135,6 +155,11 @@ const TWICE_WITHIN_MS = 2000;
 
 function changedAt(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+}
+
+/** A file name for a session without a usable id, from the path of its transcript. */
+function nameOf(path: string): string {
+  return path.replace(/[^\w-]/g, "-").slice(-128);
 }
 
 function parseRequest(text: string): CaptureRequest | undefined {

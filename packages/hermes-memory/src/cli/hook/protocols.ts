@@ -3,7 +3,7 @@
 
 export type HookClient = {
   readonly title: string;
-  /** The name after `hermes sessions import --from`; undefined where no reader exists. */
+  /** The name after `hermes sessions import --from`; undefined where no event says that a turn has ended. */
   readonly source: string | undefined;
   /** The events that `hermes mcp install --hooks` enters, and what each one is for. */
   readonly events: Readonly<Record<string, HookJob>>;

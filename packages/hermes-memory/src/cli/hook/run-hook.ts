@@ -48,7 +48,10 @@ export function homeOf({ home, profile }: HookRequest, system: HomeContext): Sel
 
 async function answer(request: HookRequest, home: SelectedHome, process: HookProcess): Promise<string> {
   const named = findHookClient(request.client);
-  const job = named?.client.events[request.event];
+  const job =
+    named && Object.hasOwn(named.client.events, request.event)
+      ? named.client.events[request.event]
+      : undefined;
   if (!named || job === undefined) {
     await log(home, "A hook was called that this version does not know", {
       client: request.client.slice(0, 40),
@@ -102,7 +105,8 @@ async function memoryFor(client: HookClient, event: string, call: Call): Promise
 async function capture({ name, client }: Caller, { payload, home, process }: Call): Promise<void> {
   if (client.source === undefined) return;
   const roots = client.roots(process.system);
-  const path = name === "cursor" ? cursorPath(payload, roots) : payload.transcriptPath;
+  const named = client.sendsPath ? payload.transcriptPath : undefined;
+  const path = name === "cursor" ? cursorPath(payload, roots) : named;
   if (path === undefined && client.sendsPath) return; // the session has no transcript yet
   if (path !== undefined && judgeTranscript(path, roots) === "refused") {
     await log(home, `The hook of ${client.title} named a file that is no transcript of it`);

@@ -1,6 +1,6 @@
 // Whether a path that came with a hook may be imported: it is text from outside, so it has to be a regular file in a folder of its client.
 import { lstatSync, readdirSync, realpathSync } from "node:fs";
-import { isAbsolute, join, relative, sep } from "node:path";
+import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { errnoCode } from "@hermes-memory/core/internal/lib";
 
 export type PathVerdict = "usable" | "missing" | "refused";
@@ -27,6 +27,19 @@ export function cursorTranscript(root: string, conversationId: string): string |
       .find((path) => judgeTranscript(path, [root]) === "usable");
   } catch {
     return undefined; // no such folder: Cursor keeps its conversations in a database then
+  }
+}
+
+/** Claude Code keeps what subagents of `x.jsonl` wrote in `x/subagents`. Undefined when there is no such folder, or a link leads elsewhere. */
+export function subagentsOf(transcript: string): string | undefined {
+  const folder = join(transcript.replace(/\.jsonl$/, ""), "subagents");
+  try {
+    const isPlain =
+      lstatSync(folder).isDirectory() &&
+      realpathSync(folder) === join(realpathSync(dirname(transcript)), relative(dirname(transcript), folder));
+    return isPlain ? folder : undefined;
+  } catch {
+    return undefined; // the session ran no subagents
   }
 }
 

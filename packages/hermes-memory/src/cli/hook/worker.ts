@@ -7,7 +7,7 @@ import { BEAT_MS, CaptureQueue, type CaptureRequest } from "./capture-queue.ts";
 import { openHookLog } from "./hook-log.ts";
 import { findHookClient } from "./protocols.ts";
 import { OWN_PROCESS } from "./run-hook.ts";
-import { judgeTranscript } from "./transcript-path.ts";
+import { judgeTranscript, subagentsOf } from "./transcript-path.ts";
 
 export type WorkerProcess = {
   readonly system: HomeContext;
@@ -36,9 +36,13 @@ export async function drainQueue(home: SelectedHome, worker: WorkerProcess): Pro
   const queue = new CaptureQueue(home.home);
   const beats = setInterval(() => queue.beat(), BEAT_MS);
   try {
+    queue.restore();
     // A hook may add a request after the last look and before the release: it saw the marker and started nothing.
     do {
-      for (let next = queue.take(); next; next = queue.take()) await importOne(next, home, worker);
+      for (let next = queue.take(); next; next = queue.take()) {
+        await importOne(next.request, home, worker);
+        next.done();
+      }
       queue.tidy(worker.now());
       queue.release();
     } while (!queue.isEmpty() && queue.claim(worker.now()));
@@ -56,10 +60,12 @@ async function importOne(request: CaptureRequest, home: SelectedHome, worker: Wo
     // Looked at again, because the file may have been replaced since the hook looked at it.
     if (judgeTranscript(path, found.client.roots(worker.system)) !== "usable") return;
   }
+  const subagents = found.name === "claude-code" && path !== undefined ? subagentsOf(path) : undefined;
   const words = [
     ...(home.profile === DEFAULT_PROFILE ? ["--profile", DEFAULT_PROFILE] : []),
     ...["sessions", "import", "--from", found.client.source],
     ...(path === undefined ? [] : ["--path", path]),
+    ...(subagents === undefined ? [] : ["--path", subagents]),
   ];
   for (const delay of [...RETRIES_MS, undefined]) {
     const code = await worker.hermes(words, { HERMES_HOME: home.home, [OWN_PROCESS]: "0" });

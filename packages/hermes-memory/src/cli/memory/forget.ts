@@ -10,6 +10,7 @@ import {
   type MemoryTarget,
 } from "@hermes-memory/core/internal/curated";
 import { pendingWritesDirectory, usersDirectory } from "@hermes-memory/core/internal/home";
+import { HermesError } from "@hermes-memory/core/internal/lib";
 import type { Forgot } from "@hermes-memory/core/internal/providers";
 import { pendingSkillsDirectory, skillsDirectory, snapshotPath } from "@hermes-memory/core/internal/skills";
 import { type CommandBody, type CommandContext, type CommandInput, unwrap } from "../command.ts";
@@ -23,6 +24,8 @@ type Outside = {
   readonly provider: Forgot;
   /** Writes with the text that wait in the outbox: of users, and of providers that are not active. */
   readonly queued: readonly Queued[];
+  /** Traces of recall in the session database that quote it, of every user. */
+  readonly recalls: Recalls;
   /** Inactive bundled providers that hold it. */
   readonly elsewhere: readonly { readonly provider: string; readonly found: string }[];
   /** Files that hold it and that `forget` does not change. */
@@ -31,6 +34,11 @@ type Outside = {
 
 /** `user` is null for the owner. */
 type Queued = { readonly provider: string; readonly user: string | null; readonly writes: number };
+
+/** `remaining`: sentences about what could not be searched or may be left. */
+type Recalls = { readonly traces: number; readonly remaining: readonly string[] };
+
+const NO_RECALLS: Recalls = { traces: 0, remaining: [] };
 
 /** `reach` is a sentence that says how to erase it there. */
 type LeftBehind = { readonly path: string; readonly reach: string };
@@ -57,9 +65,13 @@ export const forget: CommandBody = async (input, context) => {
   const traces = store.traces(text, options);
   const outside = await lookOutside(text, input, context);
   const found = { ...toJson(traces), ...outsideJson(outside) };
-  const hasRecords = !isNothing(traces) || erasedBy(outside.provider) > 0 || outside.queued.length > 0;
+  const hasRecords =
+    !isNothing(traces) ||
+    erasedBy(outside.provider) > 0 ||
+    outside.queued.length > 0 ||
+    outside.recalls.traces > 0;
   if (!hasRecords && remainingIn(outside.provider) === undefined) {
-    const isUnknown = outside.provider.kind === "failed";
+    const isUnknown = outside.provider.kind === "failed" || outside.recalls.remaining.length > 0;
     const isClean = outside.left.length === 0 && !isUnknown;
     const isKnownElsewhere = outside.elsewhere.length > 0 || outside.provider.kind === "cannot";
     return {
@@ -80,6 +92,7 @@ export const forget: CommandBody = async (input, context) => {
         ...places(traces),
         ...providerPlaces(outside.provider),
         ...outside.queued.map(queuedLine),
+        ...recallPlaces(outside.recalls),
         ...unreached(outside),
       ],
       question: "Forget it everywhere?",
@@ -92,13 +105,21 @@ export const forget: CommandBody = async (input, context) => {
   const forgotten = unwrap(await store.forget(text, { ...options, meta: { origin: "cli" } }), memoryFailure);
   const provider = await askProvider(text, false, input, context);
   if (isHomeMemory(input, context)) await eraseQueued(text, context);
-  const done = { ...outside, provider };
-  const isErased = provider.kind !== "failed" && remainingIn(provider) === undefined;
+  const recalls = await forgetRecalls(text, false, input, context);
+  const done = { ...outside, provider, recalls };
+  const isErased =
+    provider.kind !== "failed" && remainingIn(provider) === undefined && recalls.remaining.length === 0;
   const isDone = isErased && outside.left.length === 0;
   return {
     json: { success: isDone, ...toJson(forgotten), ...outsideJson(done) },
     lines: hasRecords
-      ? ["Forgotten:", ...places(forgotten), ...providerPlaces(provider), ...outside.queued.map(queuedLine)]
+      ? [
+          "Forgotten:",
+          ...places(forgotten),
+          ...providerPlaces(provider),
+          ...outside.queued.map(queuedLine),
+          ...recallPlaces(recalls),
+        ]
       : [
           isErased
             ? "Deleted records that held this text were overwritten."
@@ -122,7 +143,7 @@ function isIdOf(
 
 async function lookOutside(text: string, input: CommandInput, context: CommandContext): Promise<Outside> {
   if (!isHomeMemory(input, context))
-    return { provider: { kind: "none" }, queued: [], elsewhere: [], left: [] };
+    return { provider: { kind: "none" }, queued: [], recalls: NO_RECALLS, elsewhere: [], left: [] };
   const {
     activeProviderName,
     findInOutbox,
@@ -142,6 +163,7 @@ async function lookOutside(text: string, input: CommandInput, context: CommandCo
         ? []
         : [{ provider: name, user: user === "" ? null : user, writes: items }],
     ),
+    recalls: await forgetRecalls(text, true, input, context),
     elsewhere: await findTracesElsewhere(home, active, text),
     left: [
       ...(await findLeftBehind(home, text)),
@@ -158,6 +180,25 @@ async function lookOutside(text: string, input: CommandInput, context: CommandCo
 async function eraseQueued(text: string, { memory }: CommandContext): Promise<void> {
   const { eraseInOutbox, ifReadable } = await import("@hermes-memory/core/internal/providers");
   ifReadable(() => [eraseInOutbox(memory.home, text, () => true)]); // `left` names a file that cannot be read
+}
+
+/** What a gateway recalled for requests, which quotes entries and conversations. The conversations themselves stay. */
+async function forgetRecalls(
+  text: string,
+  dryRun: boolean,
+  input: CommandInput,
+  context: CommandContext,
+): Promise<Recalls> {
+  if (!isHomeMemory(input, context)) return NO_RECALLS;
+  try {
+    const store = await context.memory.administrator.sessions({ mode: dryRun ? "read" : "write" });
+    const found = (await store?.forgetRecalls(text, { dryRun: true })) ?? NO_RECALLS;
+    return dryRun || found.traces === 0 || store === undefined ? found : await store.forgetRecalls(text);
+  } catch (cause) {
+    if (!(cause instanceof HermesError)) throw cause;
+    const why = [cause.message, cause.hint].filter(Boolean).join(" ");
+    return { traces: 0, remaining: [`Traces of recall may quote the text and were not erased: ${why}`] };
+  }
 }
 
 async function askProvider(
@@ -248,8 +289,9 @@ function remainingIn(provider: Forgot): string | undefined {
 }
 
 /** The places that stay, with the reason. */
-function unreached({ provider, elsewhere, left }: Outside): string[] {
+function unreached({ provider, recalls, elsewhere, left }: Outside): string[] {
   const stays = [
+    ...recalls.remaining.map(printable),
     ...elsewhere.map(
       (each) =>
         `${printable(each.found)} '${each.provider}' is not the active provider, so its store is left alone: make it active ('hermes memory setup ${each.provider}') and forget again.`,
@@ -283,15 +325,22 @@ function providerPlaces(provider: Forgot): string[] {
     : [];
 }
 
+function recallPlaces({ traces }: Recalls): string[] {
+  return traces === 0
+    ? []
+    : [`  ${counted(traces, "trace of recall", "traces of recall")} in the session database`];
+}
+
 function queuedLine({ provider, user, writes }: Queued): string {
   const whose = user === null ? "" : `, of the user ${oneLine(user)}`;
   return `  ${counted(writes, "write")} in the outbox of '${printable(provider)}'${whose}, not sent yet`;
 }
 
-function outsideJson({ provider, queued, elsewhere, left }: Outside): Record<string, unknown> {
+function outsideJson({ provider, queued, recalls, elsewhere, left }: Outside): Record<string, unknown> {
   return {
     provider: provider.kind === "none" ? undefined : providerJson(provider),
     outbox: queued.length === 0 ? undefined : queued,
+    recalls: recalls.traces === 0 && recalls.remaining.length === 0 ? undefined : recalls,
     elsewhere: elsewhere.length === 0 ? undefined : elsewhere,
     left: left.length === 0 ? undefined : left,
   };

@@ -1,4 +1,5 @@
 // `hermes memory import`: notes of other agents become entries, after a preview.
+import { existsSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { committedWrites, formatUsage, type MemoryStore } from "@hermes-memory/core/internal/curated";
 import { maskStoredSecrets } from "@hermes-memory/core/internal/security";
@@ -26,7 +27,13 @@ import {
 import { declined } from "../confirm.ts";
 import { counted, oneLine, printable } from "../printing.ts";
 import { placeOf } from "../sessions/import-transcripts.ts";
-import { memoryFailure, mirrorToProvider, openStore, withProviderReport } from "./memory-command.ts";
+import {
+  memoryDirectory,
+  memoryFailure,
+  mirrorToProvider,
+  openStore,
+  withProviderReport,
+} from "./memory-command.ts";
 
 /** On the terminal, per status; `--json` has all of them. */
 const LISTED = 40;
@@ -35,7 +42,9 @@ const TEXT_COLUMNS = 90;
 export const importNotes: CommandBody = async (input, context) => {
   const isDry = input.flags["dry-run"] === true;
   const sources = await context.io.untilInterrupted((signal) => readAll(input, context, signal));
-  const store = await openStore(input, context);
+  // Loading creates the directory, which a preview must not do.
+  const isThere = existsSync(memoryDirectory(input, context));
+  const store = await openStore(input, context, { isLoaded: isThere });
   const plan = planNotes(sources, store, {
     target: input.flags.target === "memory" || input.flags.target === "user" ? input.flags.target : "auto",
     limit: typeof input.flags.limit === "number" ? input.flags.limit : undefined,
@@ -47,13 +56,14 @@ export const importNotes: CommandBody = async (input, context) => {
   const overflow = overflowOf(plan);
   const overflowFile = typeof input.flags.overflow === "string" ? input.flags.overflow : undefined;
   const added = plan.filter(({ status }) => status === "add");
+  const archived = plan.filter(({ status }) => status === "archive");
   if (isDry)
     return {
       json: { success: true, dry_run: true, ...json },
       lines: [...preview, "Nothing was written (--dry-run)."],
       notes: remarks,
     };
-  if (added.length === 0 && (overflow.length === 0 || overflowFile === undefined))
+  if (added.length + archived.length === 0 && (overflow.length === 0 || overflowFile === undefined))
     return {
       json: { success: true, added: 0, ...json },
       lines: [...preview, "Nothing was imported.", ...hintFor(overflow, overflowFile)],
@@ -62,7 +72,7 @@ export const importNotes: CommandBody = async (input, context) => {
   const answer = await declined(
     {
       list: [...preview, ...remarks],
-      question: questionOf(added, overflow, overflowFile),
+      question: questionOf(added.length, archived.length, overflow, overflowFile),
       json,
       isShort: true,
       untouched: "Nothing was imported",
@@ -70,7 +80,9 @@ export const importNotes: CommandBody = async (input, context) => {
     input,
     context,
   );
-  return answer ?? carryOut(input, context, { plan, store, overflowFile, json, remarks, preview });
+  if (answer !== undefined) return answer;
+  if (!isThere) await store.load();
+  return carryOut(input, context, { plan, store, overflowFile, json, remarks, preview });
 };
 
 // ---- The files ----
@@ -161,10 +173,12 @@ async function carryOut(input: CommandInput, context: CommandContext, work: Work
     usage: formatUsage({ used: usedChars, limit: charLimit }),
   }));
   const added = plan.filter(({ status }) => status === "add").length;
+  const archived = plan.filter(({ status }) => status === "archive").length;
   const outcome: CommandOutcome = {
     json: {
       success: true,
       added,
+      ...(archived === 0 ? {} : { archived }),
       changes,
       ...(kept === undefined ? {} : { overflow_file: overflowFile, overflow_kept: kept }),
       ...json,
@@ -172,7 +186,7 @@ async function carryOut(input: CommandInput, context: CommandContext, work: Work
     lines: [
       // A user who was asked has seen the preview.
       ...(input.flags.yes === true ? preview : []),
-      `Imported ${counted(added, "entry", "entries")}.`,
+      `Imported ${counted(added, "entry", "entries")}${archived === 0 ? "" : `, and ${archived} into the archive`}.`,
       ...changes.map(
         (change) =>
           `  ${change.target} ${change.usage}; 'hermes memory undo ${change.change_id}' takes it back.`,
@@ -199,6 +213,7 @@ function keep(path: string, notes: readonly PlannedNote[]): number {
 
 const HEADS: Readonly<Record<NoteStatus, string>> = {
   add: "To add",
+  archive: "To archive",
   duplicate: "There already",
   removed: "Imported before and removed since (--again adds them)",
   over_budget: "No room",
@@ -246,7 +261,8 @@ function shown(text: string): string {
 }
 
 function questionOf(
-  added: readonly PlannedNote[],
+  added: number,
+  archived: number,
   overflow: readonly PlannedNote[],
   file: string | undefined,
 ): string {
@@ -254,7 +270,8 @@ function questionOf(
     file === undefined || overflow.length === 0
       ? ""
       : `, and write ${counted(overflow.length, "entry", "entries")} without room to ${printable(basename(file))}`;
-  return `Add ${counted(added.length, "entry", "entries")}${rest}?`;
+  const old = archived === 0 ? "" : `, and archive ${archived}`;
+  return `Add ${counted(added, "entry", "entries")}${old}${rest}?`;
 }
 
 function hintFor(overflow: readonly PlannedNote[], file: string | undefined): string[] {

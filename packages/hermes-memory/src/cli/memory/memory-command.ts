@@ -20,9 +20,16 @@ type Flags = Pick<CommandInput, "flags">;
 // Files
 
 /** The files of the home's owner, or those in the directory that --dir names. */
-export function openStore(input: Flags, context: CommandContext): Promise<MemoryStore> {
+export function openStore(
+  input: Flags,
+  context: CommandContext,
+  options: { readonly isLoaded?: boolean } = {},
+): Promise<MemoryStore> {
   const allowSecrets = input.flags["allow-secret"] === true;
-  return context.memory.administrator.curatedIn(memoryDirectory(input, context), { allowSecrets });
+  return context.memory.administrator.curatedIn(memoryDirectory(input, context), {
+    ...options,
+    allowSecrets,
+  });
 }
 
 export function memoryDirectory({ flags: { dir } }: Flags, { memory }: CommandContext): string {

@@ -38,7 +38,7 @@ export async function importDatabases(
     throw usageFailure("A database cannot be watched.", { hint: "Repeat the command: it adds what is new." });
   for (const path of paths) await refuseOwn(path, context);
   const isDry = input.flags["dry-run"] === true;
-  using _lock = isDry ? undefined : importLock(context);
+  using _lock = isDry ? undefined : await importLock(context);
   const target = isDry ? await openSessions(context, "read") : await openOrMakeSessions(context);
   const { since, until, project, limit } = filtersOf(input);
   const progress = progressDisplay(context.io, { isVerbose: input.flags.verbose === true });

@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve, sep } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { errnoCode, holdFileLock } from "@hermes-memory/core/internal/lib";
@@ -44,7 +45,12 @@ export async function importFrom(
   const prepare = prepareOptions(input);
   const isDry = input.flags["dry-run"] === true;
   // One at a time: two importers would read the same files and wait for each other at every write.
-  using _lock = isDry ? undefined : importLock(context);
+  let held = isDry ? undefined : await importLock(context);
+  const release = (): void => {
+    held?.[Symbol.dispose]();
+    held = undefined;
+  };
+  using _lock = { [Symbol.dispose]: release };
   const store = isDry ? await openSessions(context, "read") : await openOrMakeSessions(context);
   const target = isDry || store === undefined ? dryTarget(store) : storeTarget(store);
   const progress = progressDisplay(io, { isVerbose: input.flags.verbose === true });
@@ -75,6 +81,7 @@ export async function importFrom(
     if (input.flags.watch !== true || isDry || signal.aborted) return reported(report, isDry, wanted);
     tell(context, report, reported(report, isDry, wanted).lines);
     io.note("Watching for new messages; Ctrl-C ends it.\n");
+    release(); // the hooks of agents, and the user, can import between two rounds
     await watchTranscripts(
       wanted,
       filters,
@@ -82,6 +89,10 @@ export async function importFrom(
       {
         onChange: ({ report: news }) => tell(context, news, changedLines(news)),
         onTrouble: (reason) => io.note(`${onOneLine(reason)} Trying again.\n`),
+        lock: () => {
+          const locked = holdImportLock(context);
+          return locked.ok ? locked.value : undefined;
+        },
       },
     );
     return { json: undefined, lines: ["Stopped watching."] };
@@ -247,11 +258,18 @@ export function holdImportLock(context: CommandContext): ReturnType<typeof holdF
   return holdFileLock(`${databasePath(context)}.import.lock`);
 }
 
-export function importLock(context: CommandContext): Disposable {
-  const held = holdImportLock(context);
-  if (held.ok) return held.value;
+/** A round of `--watch` is short, so it is waited for. */
+const LOCK_WAIT_MS = 3000;
+const LOCK_LOOK_MS = 100;
+
+export async function importLock(context: CommandContext): Promise<Disposable> {
+  for (const end = performance.now() + LOCK_WAIT_MS; ; await sleep(LOCK_LOOK_MS)) {
+    const held = holdImportLock(context);
+    if (held.ok) return held.value;
+    if (performance.now() >= end) break;
+  }
   throw new CommandFailure("Another import into this home is running.", {
-    hint: "Wait until it ends; a running '--watch' imports new messages by itself.",
+    hint: "Wait until it ends, then run the command again.",
     details: { kind: "import-running" },
   });
 }

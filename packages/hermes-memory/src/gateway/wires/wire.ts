@@ -14,7 +14,10 @@ export type WireRequest = {
   readonly isStream: boolean;
   /** The client's instructions, joined; "" for none. */
   readonly system: string;
-  /** Without instructions. Reasoning, signatures and cache markers are kept in `vendor`. */
+  /**
+   * Without instructions; a system message between others stays in its place. Reasoning, signatures and cache markers are kept in `vendor`.
+   * Responses: if the input refers to items of an earlier reply by their ids, only what follows that reply.
+   */
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDefinition[];
   /** `required` and a named tool are honoured by the proxy on the same wire; elsewhere they are in `unsupported`. */
@@ -27,6 +30,7 @@ export type WireRequest = {
   readonly ids: {
     readonly user?: string;
     readonly conversation?: string;
+    /** Responses: also the reply that an `item_reference` of the input belongs to, or the id of the item if it is not ours. */
     readonly previousResponseId?: string;
     readonly litellmSessionId?: string;
     readonly promptCacheKey?: string;
@@ -83,7 +87,7 @@ export type Reply = {
   readonly metadata: ReplyMetadata;
 };
 
-/** Writes one reply as server-sent events: each call returns the text to send, which may be "". */
+/** Writes one reply as server-sent events: each call returns the text to send, which may be "". Nothing follows `end` and `problem`. */
 export interface ReplyWriter {
   /** What is sent before the first event, with the session id if it is known. */
   open(): string;
@@ -104,6 +108,8 @@ export interface ReplyReader {
         readonly usage: Usage | undefined;
         readonly responseId: string | undefined;
         readonly model: string | undefined;
+        /** Responses: the ids of its items, by which a later request may refer to it (`ids.previousResponseId`). */
+        readonly itemIds?: readonly string[];
       }
     | undefined;
 }

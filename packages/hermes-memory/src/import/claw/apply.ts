@@ -85,7 +85,7 @@ type Applying = { readonly plan: Plan; readonly deps: ApplyDeps; readonly backup
 async function applyItem({ item, operation }: Required<PlannedItem>, applying: Applying): Promise<Item> {
   try {
     const { details = {}, reason } = await execute(operation, applying);
-    const done = item.status === "archived" ? item.reason.replace(/^Would keep/, "Kept") : "";
+    const done = item.status === "migrated" ? "" : item.reason.replace(/^Would keep/, "Kept");
     return { ...item, reason: reason ?? done, details: { ...item.details, ...details } };
   } catch (cause) {
     return { ...item, status: "error", reason: applying.plan.redactor.text(describeCause(cause)) };

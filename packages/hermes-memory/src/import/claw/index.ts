@@ -7,5 +7,5 @@ export { selectOptions } from "./options.ts";
 export { type Plan, planMigration } from "./plan.ts";
 export { ARCHIVED_REASON, type MigrationRequest } from "./plan-context.ts";
 export { connectedPlatforms, openClawProcesses, systemProcesses } from "./processes.ts";
-export { type Report, reportOf, writeReport } from "./report.ts";
+export { hasConflict, type Report, reportOf, writeReport } from "./report.ts";
 export { snapshotHome } from "./snapshot.ts";

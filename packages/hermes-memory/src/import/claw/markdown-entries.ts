@@ -84,8 +84,8 @@ export function collapsed(text: string): string {
 // ---- Renaming the product ----
 
 const BRAND = new RegExp(`(?<!${WORD})(?:open(?:${SPACE}|-)?claw|clawdbot|moltbot)(?!${WORD})`, "giu");
-/** A URL would lead nowhere and a command would fail under another name. */
-const KEPT = /`[^`\n]*`|[a-z][a-z0-9+.-]*:\/\/[^\s<>"')\]]+/giu;
+/** A URL would lead nowhere and a command would fail under another name. (The scheme is bounded: a long word would take minutes.) */
+const KEPT = /`[^`\n]*`|[a-z][a-z0-9+.-]{0,30}:\/\/[^\s<>"')\]]+/giu;
 
 /** OpenClaw and its older names become Hermes. URLs and code in backticks stay. */
 export function rebranded(text: string): string {

@@ -2,14 +2,17 @@
 import { isUtf8 } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import type { MemoryStore } from "@hermes-memory/core/internal/curated";
+import { describeCause } from "@hermes-memory/core/internal/lib";
 import {
   maskStoredSecrets,
   SECRET_THREAT_IDS,
   scanThreats,
   secondGate,
 } from "@hermes-memory/core/internal/security";
+import { jsonOf } from "../kit/values.ts";
 import type { OpenClawSource, Surroundings, Workspace } from "./discover.ts";
 import { type ArchivedFile, type ImportSessions, itemOf, type PlannedItem } from "./operation.ts";
 import type { Selection } from "./options.ts";
@@ -98,7 +101,10 @@ export function unusedFiles(kind: string, files: readonly FoundFile[]): PlannedI
 
 // ---- Archiving ----
 
-/** An item whose files are copied to the archive; `skipped` when an archive has them already. */
+/**
+ * An item whose files are copied to the archive; `skipped` when an archive has them already. Files that cannot be read make it an
+ * `error`, and the others are copied all the same.
+ */
 export function archiveItem(
   context: PlanContext,
   kind: string,
@@ -106,12 +112,22 @@ export function archiveItem(
     files,
     ...where
   }: { readonly source: string; readonly name: string; readonly files: readonly NewArchiveFile[] },
-  told: { readonly reason?: string; readonly details?: Readonly<Record<string, unknown>> } = {},
+  about: { readonly reason?: string; readonly details?: Readonly<Record<string, unknown>> } = {},
 ): PlannedItem {
   const destination = join(context.output, "archive", where.name);
-  const { reason = ARCHIVED_REASON, details = {} } = told;
-  const missing = files.filter(({ name, content }) => !isArchived(context, name, content()));
+  const { reason = ARCHIVED_REASON, details = {} } = about;
+  const unreadable: string[] = [];
+  const missing = files.filter(({ name, content }) => {
+    try {
+      return !isArchived(context, name, content());
+    } catch (cause) {
+      unreadable.push(files.length === 1 ? describeCause(cause) : `${name}: ${describeCause(cause)}`);
+      return false;
+    }
+  });
   const more = { source: where.source, destination, details };
+  const hasFailed = unreadable.length > 0;
+  if (missing.length === 0 && hasFailed) return { item: itemOf(kind, "error", told(unreadable), more) };
   if (missing.length === 0) return { item: itemOf(kind, "skipped", `Already archived. ${reason}`, more) };
   const operation = {
     action: "archive" as const,
@@ -120,7 +136,15 @@ export function archiveItem(
     ),
   };
   const counted = { ...details, files: missing.length };
-  return { item: itemOf(kind, "archived", reason, { ...more, details: counted }), operation };
+  const [status, why] = hasFailed ? (["error", told(unreadable)] as const) : (["archived", reason] as const);
+  return { item: itemOf(kind, status, why, { ...more, details: counted }), operation };
+}
+
+const TOLD_FAILURES = 5;
+
+function told(failures: readonly string[]): string {
+  const rest = failures.length - TOLD_FAILURES;
+  return [...failures.slice(0, TOLD_FAILURES), ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ");
 }
 
 export type NewArchiveFile = {
@@ -142,7 +166,7 @@ export function archivedCopy(
       const bytes = context.source.files.read(file.path, bound);
       if (!bytes.ok || bytes.value === undefined)
         throw new Error(bytes.ok ? "The file is gone" : bytes.error);
-      return withoutSecrets(context, bytes.value);
+      return withoutSecrets(context, bytes.value, file.name);
     },
   };
 }
@@ -170,16 +194,23 @@ function safeName(name: string): string {
   return name.replace(/[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, "_");
 }
 
-function withoutSecrets({ redactor }: PlanContext, bytes: Buffer): Uint8Array {
+function withoutSecrets({ redactor }: PlanContext, bytes: Buffer, name: string): Uint8Array {
   if (isUtf8(bytes)) {
     const text = bytes.toString("utf8");
-    const masked = redactor.text(maskStoredSecrets(text).text);
+    const masked = redactor.text(maskStoredSecrets(withoutSecretFields(redactor, text, name)).text);
     return masked === text ? bytes : Buffer.from(masked);
   }
   const text = bytes.toString("latin1");
   const hasSecret = redactor.holdsKnownSecret(text) || redactor.text(text) !== text;
   if (hasSecret) return Buffer.from("[This file holds something like a credential and was not copied.]\n");
   return bytes;
+}
+
+/** In JSON, the name of a field says what a pattern cannot know. The text stays as it is where there is none. */
+function withoutSecretFields(redactor: Redactor, text: string, name: string): string {
+  const value = /\.json$/i.test(name) ? jsonOf(text) : undefined;
+  const redacted = redactor.json(value);
+  return isDeepStrictEqual(value, redacted) ? text : `${JSON.stringify(redacted, null, 2)}\n`;
 }
 
 function isArchived({ archives }: PlanContext, name: string, content: Uint8Array): boolean {

@@ -86,6 +86,10 @@ function planSkill(context: PlanContext, folder: SkillFolder, path: string): Pla
     return { item: itemOf(kind, "skipped", reason, { source: path }) };
   }
   const skillBound = realpathOf(path) ?? path;
+  for (const { path: file, name } of files) {
+    const read = source.read(file, skillBound);
+    if (!read.ok) return { item: itemOf(kind, "error", `${name}: ${read.error}`, { source: path }) };
+  }
   const details = leftOut.length === 0 ? {} : { links_not_followed: leftOut.slice(0, 20) };
   const findings = files.flatMap((file) => findingsOf(context, source, file, skillBound));
   if (findings.length > 0)
@@ -97,6 +101,10 @@ function planSkill(context: PlanContext, folder: SkillFolder, path: string): Pla
     isSameSkill(context, source, files, skillBound, destination);
   const isTaken = (destination: string): boolean =>
     existsSync(destination) || context.plannedSkills.has(destination);
+  const present = (destination: string): PlannedItem => {
+    context.plannedSkills.set(destination, files); // no other skill of this name may replace it
+    return { item: itemOf(kind, "skipped", "Target already matches source", { ...where, destination }) };
+  };
   const copy = (to: string, more: object = {}): PlannedItem => {
     context.plannedSkills.set(to, files);
     return {
@@ -111,15 +119,14 @@ function planSkill(context: PlanContext, folder: SkillFolder, path: string): Pla
   const cleaned = name === basename(path) ? {} : { renamed_from: basename(path) };
   const where = { source: path, destination: wanted, details };
   if (!isTaken(wanted)) return copy(wanted, cleaned);
-  if (isSame(wanted)) return { item: itemOf(kind, "skipped", "Target already matches source", where) };
+  if (isSame(wanted)) return present(wanted);
   if (request.skillConflict === "skip")
     return { item: itemOf(kind, "conflict", "Destination skill already exists", where) };
   if (request.skillConflict === "overwrite" && !context.plannedSkills.has(wanted))
     return copy(wanted, cleaned);
   for (let count = 1; ; count += 1) {
     const renamed = `${wanted}-imported${count === 1 ? "" : `-${count}`}`;
-    const to = { ...where, destination: renamed };
-    if (isSame(renamed)) return { item: itemOf(kind, "skipped", "Target already matches source", to) };
+    if (isSame(renamed)) return present(renamed);
     if (!isTaken(renamed)) return copy(renamed, { renamed_from: basename(path) });
   }
 }

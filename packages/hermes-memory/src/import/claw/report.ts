@@ -5,6 +5,7 @@ import { writeFileAtomic } from "@hermes-memory/core/internal/lib";
 import type { Item, Status } from "./operation.ts";
 import { OPTION_IDS, OPTIONS, PRESETS } from "./options.ts";
 import type { Plan } from "./plan.ts";
+import { recordFolder } from "./runs.ts";
 import type { Redactor } from "./secrets.ts";
 
 /** The field names of `report.json`. */
@@ -65,7 +66,7 @@ export function reportOf(plan: Plan, items: readonly Item[], told: Told): Report
     summary,
     items: safe,
     warnings: warningsFor(plan, safe, summary),
-    next_steps: nextSteps(plan, summary, told.mode),
+    next_steps: nextSteps(plan, safe, told.mode),
   };
 }
 
@@ -93,9 +94,10 @@ function warningsFor(
   summary: Report["summary"],
 ): string[] {
   const warnings: string[] = [];
-  if (summary.conflict > 0)
+  const conflicts = items.filter(hasConflict).length;
+  if (conflicts > 0)
     warnings.push(
-      `${summary.conflict} of the items conflict with what is there and are left alone; --overwrite replaces them (skills: --skill-conflict).`,
+      `${conflicts} of the items conflict with what is there and are left alone; --overwrite replaces them (skills: --skill-conflict).`,
     );
   if (summary.error > 0) warnings.push(`${summary.error} of the items could not be read or written.`);
   const hasKeys = items.some(
@@ -107,23 +109,37 @@ function warningsFor(
   return warnings;
 }
 
-function nextSteps({ request, output }: Plan, summary: Report["summary"], mode: Report["mode"]): string[] {
+/** Also an item of which only some keys conflict. */
+export function hasConflict({ status, details }: Item): boolean {
+  const isListed = (list: unknown): boolean => Array.isArray(list) && list.length > 0;
+  return status === "conflict" || isListed(details.conflicting_keys) || isListed(details.conflicting);
+}
+
+const SKILL_KINDS = ["skill", "shared-skills", "personal-skills", "project-skills"];
+
+function nextSteps({ request, output }: Plan, items: readonly Item[], mode: Report["mode"]): string[] {
+  const summary = countedItems(items);
+  const conflicts = items.filter(hasConflict);
+  const isSkill = ({ kind }: Item): boolean => SKILL_KINDS.includes(kind);
+  const settling = [
+    ...(conflicts.some((item) => !isSkill(item)) ? ["--overwrite"] : []),
+    ...(conflicts.some(isSkill) ? ["--skill-conflict"] : []),
+  ];
+  const settle = `Run the command again with ${settling.join(" and ")} to settle what conflicts.`;
+  const isNew = summary.migrated + summary.archived > 0;
   if (mode === "dry-run") {
-    if (summary.migrated + summary.archived + summary.conflict === 0) return [];
-    const flags = [
-      ...(summary.conflict > 0 && !request.isOverwriting ? ["--overwrite"] : []),
-      ...(request.withSecrets ? [] : ["--migrate-secrets"]),
-    ];
+    if (!isNew) return conflicts.length === 0 ? [] : [settle];
+    const flags = [...settling, ...(request.withSecrets ? [] : ["--migrate-secrets"])];
     const also = flags.length === 0 ? "" : `, if you want with ${flags.join(" and ")}`;
     return [`Run the command again without --dry-run${also}.`];
   }
   const steps: string[] = [];
-  if (summary.migrated + summary.archived > 0) {
+  if (isNew) {
     steps.push(`Read ${join(output, "summary.md")}.`);
     steps.push("Start a new session: imported memory is visible in new sessions only.");
     steps.push("When everything works, 'hermes claw cleanup' renames the OpenClaw folder.");
   }
-  if (summary.conflict > 0) steps.push("Run the command again with --overwrite to replace what conflicts.");
+  if (conflicts.length > 0) steps.push(settle);
   return steps;
 }
 
@@ -139,7 +155,12 @@ export function writeReport(plan: Plan, report: Report): void {
     write("summary.md", summaryText(report));
     write("MIGRATION_NOTES.md", notesText(report));
   }
-  write("report.json", `${JSON.stringify(report, null, 2)}\n`); // last: it says that the run is finished
+  const text = `${JSON.stringify(report, null, 2)}\n`;
+  write("report.json", text); // last: it says that the run is finished
+  const record = recordFolder(plan.request.home, plan.output, new Date(report.timestamp));
+  if (report.state !== "finished" || record === undefined) return;
+  mkdirSync(record, { recursive: true, mode: 0o700 });
+  writeFileAtomic(join(record, "report.json"), text, { mode: 0o600 });
 }
 
 function summaryText(report: Report): string {

@@ -6,17 +6,22 @@ import { collapsed, FILE_NAME, type IncomingEntry } from "./markdown-entries.ts"
 
 const FRONT_MATTER = /^---\n[\s\S]*?\n(?:---|\.\.\.)(?:\n|$)/;
 const IMPORTANCE = /<!--\s*importance:\s*(\d{1,2})\s*-->/i;
-const COMMENT = /[ \t]*<!--[\s\S]*?-->/g;
 /** Where OpenClaw found a promoted fact: `Source: memory/2026-03-01.md#L3-L9`. */
-const SOURCE_REFERENCE = /[ \t]*\(?\bSource: \S+#L\d+(?:-L?\d+)?\)?/g;
+const SOURCE_REFERENCE = /\(?\bSource: \S+#L\d+(?:-L?\d+)?\)?/g;
 const RULE = /^(?:-[ \t]*){3,}$|^(?:\*[ \t]*){3,}$|^(?:_[ \t]*){3,}$/;
-const HEADING = /^(#{1,6})[ \t]+(.+?)(?:[ \t]+#+)?$/;
+const HEADING = /^(#{1,6})[ \t]+(\S.*)$/;
 const BULLET = /^([ \t]*)(?:[-*+]|\p{Nd}+[.)])[ \t]+(\S.*)$/u;
 const LABEL = /^\*\*[^*\n]+:\*\*|^\*\*[^*\n]+\*\*:/;
 const FENCE = /^[ \t]*(`{3,}|~{3,})/;
 const TAB_COLUMNS = 4;
 
-type Open = { text: string; priority: number; readonly indent: number; readonly isBullet: boolean };
+type Open = {
+  text: string;
+  readonly indent: number;
+  readonly isBullet: boolean;
+  /** It began with `**Label:**`. Noted then: to test a text that still grows would copy it each time. */
+  readonly isLabelled: boolean;
+};
 
 /** `fileName`: headings that only name the file, which are no part of an entry. */
 export function smartEntries(markdown: string, fileName: RegExp = FILE_NAME): IncomingEntry[] {
@@ -64,7 +69,7 @@ class NotesReader {
     const heading = HEADING.exec(trimmed);
     const bullet = BULLET.exec(line);
     if (RULE.test(trimmed)) this.#close();
-    else if (heading) this.#heading((heading[1] ?? "").length, heading[2] ?? "");
+    else if (heading) this.#heading((heading[1] ?? "").length, withoutClosingMarks(heading[2] ?? ""));
     else if (bullet) this.#bullet(columns(bullet[1] ?? ""), bullet[2] ?? "");
     else if (trimmed === "") this.#blank();
     else if (trimmed.startsWith("|") && trimmed.endsWith("|")) this.#append(trimmed, "\n");
@@ -99,7 +104,7 @@ class NotesReader {
     const indent = columns(/^[ \t]*/.exec(line)?.[0] ?? "");
     const open = this.#open;
     const isContinued = open !== undefined && (open.isBullet ? indent > open.indent : !LABEL.test(trimmed));
-    if (isContinued && !(open.isBullet === false && LABEL.test(open.text))) this.#append(trimmed, " ");
+    if (isContinued && (open.isBullet || !open.isLabelled)) this.#append(trimmed, " ");
     else {
       this.#close();
       this.#bullets = [];
@@ -113,7 +118,7 @@ class NotesReader {
   }
 
   #start(text: string, indent: number, isBullet: boolean): void {
-    this.#open = { text, priority: 0, indent, isBullet };
+    this.#open = { text, indent, isBullet, isLabelled: LABEL.test(text) };
   }
 
   #close(): void {
@@ -126,9 +131,51 @@ class NotesReader {
   }
 }
 
+// Loops instead of expressions such as /[ \t]*<!--[\s\S]*?-->/, which need the square of the length for many blanks or open comments.
+
+type Span = { readonly from: number; readonly to: number };
+
+/** A comment that does not end is text. */
+function* commentsIn(text: string): Generator<Span> {
+  for (let at = 0; ; ) {
+    const from = text.indexOf("<!--", at);
+    const end = from < 0 ? -1 : text.indexOf("-->", from + 4);
+    if (end < 0) return;
+    at = end + 3;
+    yield { from, to: at };
+  }
+}
+
+/** Without these parts and the blanks before them. */
+function without(text: string, spans: Iterable<Span>): string {
+  let rest = "";
+  let at = 0;
+  for (const { from, to } of spans) {
+    rest += text.slice(at, blanksBefore(text, from, at));
+    at = to;
+  }
+  return at === 0 ? text : rest + text.slice(at);
+}
+
+/** Where the blanks that end at `end` begin. */
+function blanksBefore(text: string, end: number, first = 0): number {
+  let at = end;
+  while (at > first && (text[at - 1] === " " || text[at - 1] === "\t")) at -= 1;
+  return at;
+}
+
+/** `## Title ##` */
+function withoutClosingMarks(heading: string): string {
+  let end = heading.length;
+  while (heading[end - 1] === "#") end -= 1;
+  const start = blanksBefore(heading, end);
+  return start > 0 && start < end ? heading.slice(0, start) : heading;
+}
+
 /** Comments over several lines are removed; those on one line stay until the entry is complete, because they may rate it. */
 function withoutComments(text: string): string {
-  return text.replace(COMMENT, (comment) => (comment.includes("\n") ? "" : comment));
+  const isLong = ({ from, to }: Span): boolean => text.slice(from, to).includes("\n");
+  return without(text, [...commentsIn(text)].filter(isLong));
 }
 
 function withMarks(text: string): IncomingEntry {
@@ -138,7 +185,10 @@ function withMarks(text: string): IncomingEntry {
 
 function marksOf(text: string): { readonly text: string; readonly importance: number } {
   const importance = Number(IMPORTANCE.exec(text)?.[1] ?? 0);
-  return { text: text.replace(COMMENT, "").replace(SOURCE_REFERENCE, "").trim(), importance };
+  const plain = without(text, commentsIn(text));
+  const references = [...plain.matchAll(SOURCE_REFERENCE)];
+  const spans = references.map(({ index, 0: found }) => ({ from: index, to: index + found.length }));
+  return { text: without(plain, spans).trim(), importance };
 }
 
 function distinct(entries: readonly IncomingEntry[]): IncomingEntry[] {

@@ -21,7 +21,7 @@ export type AppliedNotes = {
 /** Entries that are added together can be undone together: they are one line of the journal. */
 export async function applyNotes(
   plan: readonly PlannedNote[],
-  store: Pick<MemoryStore, "applyAll">,
+  store: Pick<MemoryStore, "applyAll" | "keepInArchive">,
 ): Promise<AppliedNotes> {
   const added = plan.filter(({ status }) => status === "add");
   const formats = new Set(added.map(({ format }) => format.name));
@@ -41,6 +41,15 @@ export async function applyNotes(
       if (!outcome.ok) return { outcomes, error: { target, error: outcome.error } };
       outcomes.push(outcome.value);
     }
+  for (const target of MEMORY_TARGETS) {
+    const notes = plan.filter((note) => note.status === "archive" && note.target === target);
+    const [first] = notes;
+    if (first === undefined) continue;
+    const origin = `${IMPORT_ORIGIN}${first.format.name}` as const;
+    const texts = notes.map(({ text }) => text);
+    const kept = await store.keepInArchive(target, texts, { origin, group });
+    if (!kept.ok) return { outcomes, error: { target, error: kept.error } };
+  }
   return { outcomes };
 }
 

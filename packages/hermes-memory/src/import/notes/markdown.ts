@@ -2,9 +2,9 @@
 import { basename, join } from "node:path";
 import type { MemoryTarget } from "@hermes-memory/core/internal/curated";
 import { smartEntries } from "../claw/smart-entries.ts";
-import { textOf } from "../kit/values.ts";
+import { jsonOf, recordOf, textOf } from "../kit/values.ts";
 import type { Place } from "../reader.ts";
-import type { FoundNotes, NoteFile, NoteFormat } from "./note-format.ts";
+import type { FoundNotes, Note, NoteFile, NoteFormat } from "./note-format.ts";
 
 const FENCE = /^\s*(`{3,}|~{3,})/;
 /** A line that only names a file to include, as Claude Code and Gemini CLI write it. */
@@ -53,18 +53,55 @@ export const geminiMd = instructions(
   inHome(".gemini", "GEMINI.md"),
 );
 
-/** The files of Hermes and OpenClaw have the same names; Hermes separates entries by a line with `§`. */
+/** The files of Hermes and OpenClaw have the same names; Hermes separates entries by a line with `§`. Also `memory.jsonl` of an export. */
 export const memoryFiles: NoteFormat = {
   name: "hermes",
   title: "memory files of Hermes or OpenClaw",
   places: () => [],
-  recognises: (file) => file.kind === "text" && /^(?:MEMORY|USER)\.md$/i.test(basename(file.path)),
+  recognises: (file) =>
+    file.kind === "text" && (/^(?:MEMORY|USER)\.md$/i.test(basename(file.path)) || isExport(file.text)),
   read: async (file) => {
+    if (file.kind === "text" && isExport(file.text)) return exportedEntries(file.text);
     const target: MemoryTarget = /^USER\.md$/i.test(basename(file.path)) ? "user" : "memory";
     const { notes, remarks } = markdownNotes(file);
     return { notes: notes.map((note) => ({ ...note, target })), remarks };
   },
 };
+
+// ---- memory.jsonl of `hermes export` ----
+
+type Exported = { readonly note: Note; readonly user: string | undefined };
+
+function exportedEntry(line: string): Exported | undefined {
+  const { target, text, archived, user } = recordOf(jsonOf(line)) ?? {};
+  if ((target !== "memory" && target !== "user") || typeof text !== "string" || typeof archived !== "boolean")
+    return undefined;
+  return { note: { text, target, isArchived: archived }, user: textOf(user) };
+}
+
+function isExport(text: string): boolean {
+  return (
+    text.startsWith("{") && exportedEntry(text.slice(0, text.indexOf("\n") + 1 || undefined)) !== undefined
+  );
+}
+
+function exportedEntries(text: string): FoundNotes {
+  const notes: Note[] = [];
+  const remarks: string[] = [];
+  let others = 0;
+  for (const [at, line] of text.split("\n").entries()) {
+    if (line.trim() === "") continue;
+    const found = exportedEntry(line);
+    if (found === undefined) remarks.push(`Line ${at + 1} is no entry and was left out.`);
+    else if (found.user === undefined) notes.push({ ...found.note, place: `line ${at + 1}` });
+    else others += 1;
+  }
+  if (others > 0)
+    remarks.push(
+      `${others} ${others === 1 ? "entry" : "entries"} of users of the other home ${others === 1 ? "was" : "were"} not read.`,
+    );
+  return { notes, remarks };
+}
 
 /** Last in the list, because every text file could be one. */
 export const markdown = instructions(

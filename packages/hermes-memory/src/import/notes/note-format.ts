@@ -8,6 +8,8 @@ export type Note = {
   readonly target?: MemoryTarget;
   /** Where it was found, for the user: `CLAUDE.md:12`, `observation 7`. */
   readonly place?: string;
+  /** It was in the archive of the memory, and goes there again. */
+  readonly isArchived?: boolean;
   /** When space is short, notes with a higher number come first; 0 by default. */
   readonly priority?: number;
 };

@@ -13,13 +13,14 @@ import type { NoteSource } from "./read-notes.ts";
 export const IMPORT_ORIGIN = "import:";
 
 /**
- * `add`: will be stored. `duplicate`: stored already, or named twice. `removed`: an earlier import stored it, and it was removed or
+ * `add`: will be stored. `archive`: goes to the archive, where an export had it. `duplicate`: stored already, or named twice. `removed`: an earlier import stored it, and it was removed or
  * changed since. `too_long`: longer than the whole file may be. `over_budget`: the file has no room left. `blocked`: refused by
  * the security scan. `invalid`: the file's format cannot hold it. `disabled`: config.yaml switched the target off. `over_limit`: behind
  * the number of entries that the user asked for.
  */
 export type NoteStatus =
   | "add"
+  | "archive"
   | "duplicate"
   | "removed"
   | "too_long"
@@ -34,7 +35,7 @@ export type PlannedNote = {
   readonly target: MemoryTarget;
   readonly chars: number;
   readonly status: NoteStatus;
-  /** In words, for the user; absent for `add`. */
+  /** In words, for the user; absent for `add` and `archive`. */
   readonly reason?: string;
   /** What the security scan found. */
   readonly ids?: readonly string[];
@@ -50,7 +51,10 @@ export type PlanOptions = {
   readonly again: boolean;
 };
 
-export type NotesStore = Pick<MemoryStore, "readEntries" | "usage" | "check" | "isEnabled" | "history">;
+export type NotesStore = Pick<
+  MemoryStore,
+  "readEntries" | "archived" | "usage" | "check" | "isEnabled" | "history"
+>;
 
 export function planNotes(
   sources: readonly NoteSource[],
@@ -58,12 +62,13 @@ export function planNotes(
   { target: asked, limit = Number.POSITIVE_INFINITY, again }: PlanOptions,
 ): PlannedNote[] {
   const wanted = sources.flatMap(({ notes, format, path }) =>
-    notes.map(({ text, target, place, priority = 0 }) => ({
+    notes.map(({ text, target, place, isArchived = false, priority = 0 }) => ({
       text: pyStrip(normalizeNewlines(text)),
       target: asked === "auto" ? (target ?? "memory") : asked,
       format,
       path,
       place,
+      isArchived,
       priority,
     })),
   );
@@ -75,10 +80,10 @@ export function planNotes(
     .map((note, at) => ({ note, at }))
     .toSorted((a, b) => b.note.priority - a.note.priority);
   for (const { note, at } of ranked) {
-    const { priority: _priority, ...about } = note;
+    const { priority: _priority, isArchived, ...about } = note;
     if (about.text === "") continue;
     const chars = codePointLength(about.text);
-    const verdict = files.verdictOn(about.text, about.target, chars);
+    const verdict = files.verdictOn(about.text, about.target, isArchived ? "archived" : chars);
     const isBehind = verdict.status === "add" && added >= limit;
     if (verdict.status === "add" && !isBehind) {
       files.take(about.text, about.target);
@@ -98,6 +103,7 @@ class Files {
   readonly #entries: Readonly<Record<MemoryTarget, string[]>>;
   /** Without blanks and in both files: a fact is not stored twice only because it is in the other file. */
   readonly #present: Map<string, MemoryTarget>;
+  readonly #archived: ReadonlySet<string>;
   readonly #before: ReadonlySet<string>;
 
   constructor(store: NotesStore, again: boolean) {
@@ -107,6 +113,7 @@ class Files {
       ...this.#entries.memory.map((text) => [collapsed(text), "memory"] as const),
       ...this.#entries.user.map((text) => [collapsed(text), "user"] as const),
     ]);
+    this.#archived = new Set(store.archived().map(({ text }) => collapsed(text)));
     this.#before = again ? new Set() : importedBefore(store.history());
   }
 
@@ -115,20 +122,24 @@ class Files {
     this.#present.set(collapsed(text), target);
   }
 
-  verdictOn(text: string, target: MemoryTarget, chars: number): Verdict {
+  /** `room`: the characters that it needs, unless it goes to the archive. */
+  verdictOn(text: string, target: MemoryTarget, room: number | "archived"): Verdict {
     if (!this.#store.isEnabled(target))
       return { status: "disabled", reason: `config.yaml switches ${target} off` };
     const known = this.#present.get(collapsed(text));
     if (known !== undefined)
       return { status: "duplicate", reason: known === target ? "it is there already" : `it is in ${known}` };
+    if (room === "archived" && this.#archived.has(collapsed(text)))
+      return { status: "duplicate", reason: "it is in the archive already" };
     if (this.#before.has(collapsed(text)))
       return { status: "removed", reason: "imported before, and removed or changed since; --again adds it" };
     const error = this.#store.check({ action: "add", content: text });
     if (error?.kind === "blocked")
       return { status: "blocked", reason: `the security scan found ${error.ids.join(", ")}`, ids: error.ids };
     if (error !== undefined) return { status: "invalid", reason: error.message };
+    if (room === "archived") return { status: "archive" };
     const { limit } = this.#store.usage(target);
-    if (chars > limit) return { status: "too_long", reason: `${target} holds ${limit} characters in all` };
+    if (room > limit) return { status: "too_long", reason: `${target} holds ${limit} characters in all` };
     const { used } = measure([...this.#entries[target], text], limit);
     if (used > limit)
       return { status: "over_budget", reason: `${target} would have ${used} of ${limit} characters` };

@@ -72,6 +72,22 @@ describe.skipIf(vectors.length === 0)("golden vectors of OpenClaw entries", () =
   });
 });
 
+it.each([
+  ["blanks", `x${" ".repeat(300_000)}y`],
+  ["blanks in a heading", `# a${" ".repeat(300_000)}b`],
+  ["comments that do not end", "<!--".repeat(75_000)],
+  ["rated comments that do not end", "- a <!-- importance: 1\n".repeat(20_000)],
+  ["a long word", "a".repeat(300_000)],
+  ["what could begin a URL", "a+".repeat(150_000)],
+  ["a paragraph of many lines", "a\n".repeat(150_000)],
+])("%s take no time that grows with the square of the length", (_what, text) => {
+  const start = performance.now();
+  smartEntries(text);
+  markdownEntries(text);
+  rebranded(text);
+  expect(performance.now() - start).toBeLessThan(2_000); // before: minutes
+});
+
 describe("entries by the rules of Hermes", () => {
   const rows: readonly (readonly [string, readonly string[]])[] = [
     [

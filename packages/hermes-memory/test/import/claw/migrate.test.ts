@@ -8,6 +8,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -76,6 +77,16 @@ describe("a whole OpenClaw folder", () => {
     await run(at, ["--dry-run"]);
     await run(at, []); // nobody to ask
     expect(treeOf(at.userHome)).toEqual(existing);
+  });
+
+  it("a dry run over a home with conversations leaves no file beside the database", async () => {
+    const at = place();
+    await run(at, ["--yes", "--no-backup"]);
+    for (const name of ["-wal", "-shm"]) rmSync(join(at.home, `state.db${name}`), { force: true });
+    const before = treeOf(at.home);
+    expect(ofKind(await report(at, ["--dry-run"]), "sessions").status).toBe("skipped");
+    expect((await report(at, ["--yes"])).summary).toMatchObject({ migrated: 0, archived: 0 });
+    expect(treeOf(at.home)).toEqual(before);
   });
 
   it("applying does exactly what the preview says, a second run nothing, and the source stays as it is", async () => {
@@ -207,6 +218,77 @@ describe("a whole OpenClaw folder", () => {
     }
   });
 
+  it("no credential of a setting or of a JSON file gets into the archive, whatever its name", async () => {
+    const secrets = {
+      personal: "git-access-4471-elm",
+      address: "db-login-5512-oak",
+      argument: "argument-6623-fir",
+      joined: "joined-7734-ash",
+      query: "query-8845-yew",
+      header: "header-9956-box",
+      phrase: "phrase-1067-bay",
+      aes: "cipher-2178-fig",
+      node: "tailnet-3289-hop",
+      nick: "nick-4390-sage",
+      job: "job-5401-rue",
+      list: "list-6512-mint",
+    };
+    const config = {
+      mcp: {
+        servers: {
+          forge: {
+            command: "npx",
+            args: ["forge", "--token", secrets.argument, `--api-key=${secrets.joined}`, "--mode", "fast"],
+            url: `https://forge.example/mcp?key=${secrets.query}&page=2`,
+            env: {
+              FORGE_PAT: secrets.personal,
+              DATABASE: secrets.address,
+              CACHE: "/srv/cache",
+              PORT: "8080",
+            },
+            headers: { "x-team": secrets.header },
+          },
+        },
+      },
+      gateway: { tailscale: { authKey: secrets.node } },
+      channels: {
+        matrix: { passphrase: secrets.phrase },
+        feishu: { encryptKey: secrets.aes },
+        irc: { nickserv: { pass: secrets.nick } },
+      },
+      hooks: { defaultSessionKey: "agent:main:hook-1234", compat: "mode-1234-old" },
+    };
+    const at = placeWith({
+      "openclaw.json": JSON.stringify(config),
+      "cron/jobs.json": JSON.stringify({ jobs: [{ id: 1, webhookSecret: secrets.job }] }),
+      "cron/plain.json": '{"kept" :  1}',
+      "extensions/mail/config.json": JSON.stringify({ accounts: [{ passwords: [secrets.list] }] }),
+      "workspace/TOOLS.md": `The nick is ${secrets.nick}, the forge takes ${secrets.personal}.\n`,
+    });
+    const done = await report(at, ["--yes", "--migrate-secrets"]);
+    const archive = join(done.output_dir ?? "", "archive");
+    const texts = Object.keys(treeOf(archive))
+      .filter((name) => !name.endsWith("/"))
+      .map((name) => readFileSync(join(archive, name), "utf8"))
+      .concat(JSON.stringify(done));
+    for (const [name, secret] of Object.entries(secrets))
+      expect(
+        texts.filter((text) => text.includes(secret)),
+        name,
+      ).toEqual([]);
+    expect(JSON.parse(readFileSync(join(archive, "mcp-servers.json"), "utf8"))).toEqual({
+      forge: {
+        command: "npx",
+        args: ["forge", "--token", "[redacted]", "--api-key=[redacted]", "--mode", "fast"],
+        url: "https://forge.example/mcp?key=[redacted]&page=2",
+        env: { FORGE_PAT: "[redacted]", DATABASE: "[redacted]", CACHE: "/srv/cache", PORT: "8080" },
+        headers: { "x-team": "[redacted]" },
+      },
+    });
+    expect(JSON.parse(readFileSync(join(archive, "hooks-config.json"), "utf8"))).toEqual(config.hooks);
+    expect(readFileSync(join(archive, "cron-store/plain.json"), "utf8")).toBe('{"kept" :  1}');
+  });
+
   it("an imported entry can be undone, and does not come back", async () => {
     const at = place();
     await run(at, ["--yes", "--no-backup"]);
@@ -274,9 +356,13 @@ describe("conflicts and questions", () => {
     const refused = await run(at, ["--yes", "--on-conflict", "refuse", "--migrate-secrets"]);
     expect(refused).toMatchObject({
       code: 3,
-      stderr: expect.stringContaining("Refused: 3 items would conflict"),
+      stderr: expect.stringContaining("Refused: 4 items would conflict"), // one key of provider-keys too
     });
     expect(treeOf(at.userHome)).toEqual(before);
+    const partly = ["--yes", "--migrate-secrets", "--include", "provider-keys"];
+    expect((await run(at, [...partly, "--on-conflict", "refuse"])).code).toBe(3);
+    expect(treeOf(at.userHome)).toEqual(before);
+    expect((await report(at, [...partly, "--dry-run"])).warnings[0]).toContain("--overwrite");
 
     const done = await report(at, ["--yes", "--migrate-secrets"]);
     expect(done.items.filter(({ status }) => status === "conflict").map(({ kind }) => kind)).toEqual([
@@ -308,6 +394,19 @@ describe("conflicts and questions", () => {
     });
   });
 
+  it("names the flag that settles a conflict", async () => {
+    const at = place();
+    put(join(at.home, "skills/openclaw-imports/standup/SKILL.md"), "---\nname: standup\n---\nother\n");
+    const left = await report(at, ["--yes", "--include", "shared-skills", "--skill-conflict", "skip"]);
+    expect(left.next_steps.at(-1)).toBe(
+      "Run the command again with --skill-conflict to settle what conflicts.",
+    );
+    const again = await report(at, ["--yes", "--include", "shared-skills"], 3);
+    expect(again.next_steps).toEqual([
+      "Run the command again with --skill-conflict to settle what conflicts.",
+    ]);
+  });
+
   it("gives a skill another name with --skill-conflict rename, once", async () => {
     const at = place();
     put(join(at.home, "skills/openclaw-imports/standup/SKILL.md"), "---\nname: standup\n---\nother\n");
@@ -318,6 +417,20 @@ describe("conflicts and questions", () => {
       details: { renamed_from: "standup" },
     });
     expect((await report(at, words)).summary.migrated).toBe(0);
+  });
+
+  it("two skills of one name do not take turns with --skill-conflict overwrite", async () => {
+    const skill = (text: string): string => `---\nname: same\ndescription: x\n---\n${text}\n`;
+    const at = placeWith({
+      "workspace/skills/same/SKILL.md": skill("of the workspace"),
+      "skills/same/SKILL.md": skill("shared"),
+    });
+    put(join(at.home, "skills/openclaw-imports/same/SKILL.md"), skill("older"));
+    const words = ["--yes", "--skill-conflict", "overwrite"];
+    expect((await report(at, words)).summary).toMatchObject({ migrated: 3, conflict: 0 });
+    expect((await report(at, words)).summary).toMatchObject({ migrated: 0, conflict: 0 });
+    expect(read(at, "skills/openclaw-imports/same/SKILL.md")).toContain("of the workspace");
+    expect(read(at, "skills/openclaw-imports/same-imported/SKILL.md")).toContain("shared");
   });
 
   it("treats the seeded SOUL.md as absent", async () => {
@@ -524,6 +637,60 @@ describe("hostile input", () => {
     expect(ofKind(done, "skill-category").status).toBe("error");
     expect(ofKind(done, "logging-config").status).toBe("archived");
     expect(read(at, "memories/USER.md")).toContain("Ana");
+  });
+
+  it("a document or a skill that cannot be read does not keep the others from the archive", async () => {
+    const at = placeWith({
+      "workspace/IDENTITY.md": "",
+      "workspace/TOOLS.md": "tools\n",
+      "workspace/.learnings/a.md": "learned\n",
+      "workspace/.learnings/huge.bin": "",
+      "workspace/skills/heavy/SKILL.md": "---\nname: heavy\ndescription: x\n---\nText.\n",
+      "workspace/skills/heavy/huge.bin": "",
+    });
+    const tooLarge = 65 * 1024 * 1024;
+    for (const name of ["IDENTITY.md", ".learnings/huge.bin", "skills/heavy/huge.bin"])
+      truncateSync(join(at.source, "workspace", name), tooLarge);
+    const preview = await report(at, ["--dry-run"]);
+    const done = await report(at, ["--yes"], 1);
+    const found = ({ items }: Report) =>
+      items
+        .filter(({ kind }) => kind === "archive" || kind === "skill")
+        .map(({ source, status }) => [source?.slice(at.source.length + 11), status]);
+    expect(found(done)).toEqual([
+      ["skills/heavy", "error"],
+      ["IDENTITY.md", "error"],
+      ["TOOLS.md", "archived"],
+      [".learnings", "error"],
+    ]);
+    expect(found(preview)).toEqual(found(done));
+    expect(done.items.find(({ source }) => source?.endsWith(".learnings"))?.reason).toContain("huge.bin");
+    const archive = join(done.output_dir ?? "", "archive/workspace");
+    expect(readdirSync(archive).sort()).toEqual([".learnings", "TOOLS.md"]);
+    expect(readdirSync(join(archive, ".learnings"))).toEqual(["a.md"]);
+  });
+
+  it("leaves the folder of a run of Hermes' own migration alone", async () => {
+    const at = placeWith({ "workspace/USER.md": "- a fact\n" });
+    const earlier = join(at.home, "migration/openclaw/20250101T120000");
+    const reference = { mode: "execute", source_root: at.source, summary: { error: 0 }, items: [] };
+    put(join(earlier, "report.json"), JSON.stringify(reference)); // it has no `state`
+    const before = treeOf(earlier);
+    const done = await report(at, ["--yes"]);
+    expect(done.output_dir).not.toBe(earlier);
+    expect(done.warnings).toEqual([]);
+    expect(treeOf(earlier)).toEqual(before);
+  });
+
+  it("a run with --output-dir counts for the next run", async () => {
+    const at = place();
+    await report(at, ["--yes", "--output-dir", join(at.userHome, "elsewhere")]);
+    expect((await report(at, ["--yes"])).summary).toMatchObject({ migrated: 0, archived: 0 });
+    const cleaned = await runHere(["claw", "cleanup", "--yes"], {
+      home: at.home,
+      env: { HOME: at.userHome },
+    });
+    expect(cleaned.stdout).toContain("Renamed ~/.openclaw");
   });
 
   it("stops when the snapshot cannot be written", async () => {

@@ -30,7 +30,8 @@ export class Copies {
       if (this.#asksLeft === 0) return false;
       this.#asksLeft -= 1;
       const session = this.#reading.sessionBeginningWith(id, this.#own());
-      if (session === undefined) return false;
+      // A later session may begin with one of ours.
+      if (session === undefined || this.#reading.messageIdsOf(this.#own()).has(id)) return false;
       this.takeFrom(session);
       if (!this.#isOwned(id)) return false;
     }

@@ -1,0 +1,283 @@
+// What a gateway keeps about conversations besides their messages: which of them are live, the marks by which a request finds its
+// session, what was recalled, and tool rounds that the client never sees. Every row belongs to a session, is visible to those who see
+// the session, and is deleted with it (by triggers, schema.ts). In a file where another program uses the name of one of the tables,
+// nothing is kept there, with one warning.
+import { pyStrip, takeCodePoints } from "../../lib/index.ts";
+import { sessionError } from "../errors.ts";
+import type { GatewayRecords, LiveSession, RecallTrace } from "../store.ts";
+import { type Connection, count, finite, isVisible, seconds, userPlatform, visibleTo } from "./connection.ts";
+import type { StoreContext } from "./context.ts";
+import { overwriting, rewriteFile } from "./erase-sessions.ts";
+import { hasOwnTable, LIVE_SESSIONS, MARKS, RECALLS, ROUNDS, readableFields } from "./schema.ts";
+
+type Table = typeof LIVE_SESSIONS;
+
+const DAY_SECONDS = 86_400;
+const MOST_LISTED = 100;
+
+const OWNER = `SELECT s.user_id AS user, ${userPlatform("s")} AS platform FROM sessions s WHERE s.id = :id`;
+
+const LIVE_FIELDS = readableFields(
+  LIVE_SESSIONS.columns.filter(({ name }) => name !== "person"),
+  "l.",
+);
+const LIVE = `SELECT ${LIVE_FIELDS} FROM ${LIVE_SESSIONS.name} l JOIN sessions s ON s.id = l.session_id WHERE ${isVisible("s")}`;
+const LIVE_BY_KEY = `${LIVE} AND l.key = :key ORDER BY l.last_active_at DESC, l.person LIMIT 1`;
+const LIVE_LIST = `${LIVE} AND (:before IS NULL OR l.last_active_at < :before)
+  AND (:finalized IS NULL OR (l.finalized_at IS NOT NULL) = :finalized)
+  ORDER BY l.last_active_at, l.key, l.person LIMIT :limit`;
+const REMOVE_LIVE = `DELETE FROM ${LIVE_SESSIONS.name} WHERE person = :person AND key = :key`;
+const REMOVE_VISIBLE_LIVE = `
+  DELETE FROM ${LIVE_SESSIONS.name} AS l WHERE l.key = :key
+    AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = l.session_id AND ${isVisible("s")})
+`;
+const PUT_LIVE = putting(LIVE_SESSIONS);
+
+const NEXT_CALL = `SELECT COALESCE(MAX(id), 0) + 1 AS next FROM ${MARKS.name}`;
+const REMOVE_MARK = `DELETE FROM ${MARKS.name} WHERE session_id = :session AND mark = :mark`;
+const PUT_MARK = `INSERT INTO ${MARKS.name} (session_id, mark, call) VALUES (:session, :mark, :call)`;
+const FIND_MARK = `
+  SELECT m.session_id, m.call = (SELECT MAX(n.call) FROM ${MARKS.name} n WHERE n.session_id = m.session_id) AS is_newest
+  FROM ${MARKS.name} m JOIN sessions s ON s.id = m.session_id
+  WHERE m.mark = :mark AND ${isVisible("s")} ORDER BY is_newest DESC, m.call DESC LIMIT 1
+`;
+
+const RECALL_FIELDS = readableFields(RECALLS.columns, "r.");
+const RECALL = `FROM ${RECALLS.name} r JOIN sessions s ON s.id = r.session_id WHERE ${isVisible("s")}`;
+const PUT_RECALL = putting(RECALLS, ["id"]);
+const LIST_RECALLS = `
+  SELECT ${RECALL_FIELDS} ${RECALL} AND (:session IS NULL OR r.session_id = :session) AND (:since IS NULL OR r.at >= :since)
+  ORDER BY r.at DESC, r.id DESC LIMIT :limit OFFSET :offset
+`;
+const FIND_RECALL = `
+  SELECT r.mark, r.injected ${RECALL} AND r.session_id = :session AND r.mark = :mark ORDER BY r.id DESC LIMIT 1
+`;
+const RECALL_TEXTS = `SELECT r.id, r.query, r.injected, r.found ${RECALL} ORDER BY r.id`;
+const PRUNE_RECALLS = `DELETE FROM ${RECALLS.name} WHERE at < :before`;
+const REMOVE_RECALL = `DELETE FROM ${RECALLS.name} WHERE id = CAST(:recall AS INT)`;
+
+const REMOVE_ROUND = `DELETE FROM ${ROUNDS.name} WHERE session_id = :session_id AND mark = :mark AND wire = :wire`;
+const PUT_ROUND = putting(ROUNDS);
+const FIND_ROUND = `
+  SELECT r.mark, r.items FROM ${ROUNDS.name} r JOIN sessions s ON s.id = r.session_id
+  WHERE r.session_id = :session AND r.mark = :mark AND r.wire = :wire AND ${isVisible("s")}
+`;
+
+function putting({ name, columns }: Table, without: readonly string[] = []): string {
+  const names = columns.map((column) => column.name).filter((column) => !without.includes(column));
+  return `INSERT INTO ${name} (${names.join(", ")}) VALUES (${names.map((column) => `:${column}`).join(", ")})`;
+}
+
+export function gatewayOperations(context: StoreContext): GatewayRecords {
+  const { connection, clock, warn } = context;
+  const warned = new Set<string>();
+  const keeps = (table: Table): boolean => hasOwnTable(connection, table);
+  /** Inside a transaction, for an existing session. Without our table nothing is written. */
+  const put = async <T>(table: Table, id: string, without: T, work: () => T): Promise<T> => {
+    const outcome = await connection.write(() => {
+      if (connection.get(OWNER, { id }) === undefined)
+        throw sessionError("unknown-session", `There is no session '${id}'.`, {
+          hint: "Create it first with createSession.",
+        });
+      return keeps(table) ? { value: work() } : undefined;
+    });
+    if (outcome !== undefined) return outcome.value;
+    if (!warned.has(table.name))
+      warn(
+        `The table ${table.name} of ${connection.path} belongs to another program. Records of a gateway are not kept there.`,
+      );
+    warned.add(table.name);
+    return without;
+  };
+
+  return {
+    saveLiveSession: (live) =>
+      put(LIVE_SESSIONS, live.session_id, undefined, () => {
+        const { key, session_id, source, started_at, last_active_at, last_prompt_tokens } = live;
+        const person = personOf(connection, session_id);
+        connection.run(REMOVE_LIVE, { person, key });
+        connection.run(PUT_LIVE, {
+          ...{ person, key, session_id, source, started_at, last_active_at, last_prompt_tokens },
+          finalized_at: live.finalized_at,
+          reset_reason: live.reset_reason,
+        });
+      }),
+    getLiveSession: (key, scope) =>
+      connection.read(() => {
+        const values = { key, ...visibleTo(scope) };
+        const row = keeps(LIVE_SESSIONS) ? connection.get<LiveSession>(LIVE_BY_KEY, values) : undefined;
+        return row === undefined ? null : { ...row };
+      }),
+    listLiveSessions: (options = {}) =>
+      connection.read(() => {
+        const { activeBefore, isFinalized, limit } = options;
+        const values = {
+          ...visibleTo(options),
+          before: finite(activeBefore),
+          finalized: isFinalized === undefined ? null : Number(isFinalized),
+          limit: limit === undefined ? -1 : count(limit, MOST_LISTED),
+        };
+        return keeps(LIVE_SESSIONS)
+          ? connection.all<LiveSession>(LIVE_LIST, values).map((row) => ({ ...row }))
+          : [];
+      }),
+    deleteLiveSession: async (key, scope) => {
+      const visible = visibleTo(scope);
+      return connection.write(
+        () => keeps(LIVE_SESSIONS) && connection.run(REMOVE_VISIBLE_LIVE, { key, ...visible }).changes > 0,
+      );
+    },
+
+    saveMarks: async (session, marks) => {
+      if (marks.length === 0) return;
+      await put(MARKS, session, undefined, () => {
+        const call = connection.get<{ next: number }>(NEXT_CALL)?.next ?? 1;
+        for (const mark of new Set(marks)) {
+          connection.run(REMOVE_MARK, { session, mark });
+          connection.run(PUT_MARK, { session, mark, call });
+        }
+      });
+    },
+    findMark: (marks, scope) =>
+      connection.read(() => {
+        const visible = visibleTo(scope);
+        if (!keeps(MARKS)) return null;
+        for (const mark of marks) {
+          const row = connection.get<{ session_id: string; is_newest: number }>(FIND_MARK, {
+            mark,
+            ...visible,
+          });
+          if (row !== undefined) return { mark, session_id: row.session_id, is_newest: row.is_newest === 1 };
+        }
+        return null;
+      }),
+
+    addRecall: (trace) =>
+      put(RECALLS, trace.session_id, 0, () => {
+        const { session_id, mark = null, query, injected, found, duration_ms, mode } = trace;
+        const at = trace.at ?? seconds(clock);
+        const row = { session_id, at, mark, query, injected, found, duration_ms, mode };
+        return connection.run(PUT_RECALL, row).lastId;
+      }),
+    listRecalls: (options = {}) =>
+      connection.read(() => {
+        const { sessionId = null, since, limit, offset } = options;
+        const values = {
+          ...visibleTo(options),
+          session: sessionId,
+          since: finite(since),
+          limit: count(limit, MOST_LISTED),
+          offset: count(offset, 0),
+        };
+        return keeps(RECALLS)
+          ? connection.all<RecallTrace>(LIST_RECALLS, values).map((row) => ({ ...row }))
+          : [];
+      }),
+    findRecalls: (session, marks, scope) =>
+      connection.read(() => {
+        const visible = visibleTo(scope);
+        return keeps(RECALLS)
+          ? [...new Set(marks)].flatMap((mark) => {
+              const row = connection.get<{ mark: string; injected: string }>(FIND_RECALL, {
+                ...{ session, mark },
+                ...visible,
+              });
+              return row === undefined ? [] : [{ ...row }];
+            })
+          : [];
+      }),
+    pruneRecalls: (olderThanDays) => {
+      // A negative age would remove every trace.
+      const days = Number.isFinite(olderThanDays) ? Math.max(0, olderThanDays) : Number.POSITIVE_INFINITY;
+      const before = Math.max(0, seconds(clock) - days * DAY_SECONDS);
+      return connection.write(() => (keeps(RECALLS) ? connection.run(PRUNE_RECALLS, { before }).changes : 0));
+    },
+    forgetRecalls: async (text, { dryRun = false, ...scope } = {}) => {
+      const visible = visibleTo(scope);
+      if (!dryRun) connection.refuseIfReadOnly();
+      const has = finderOf(text);
+      if (has === undefined) return { traces: 0, remaining: [] };
+      const find = (): number[] => {
+        const ids: number[] = [];
+        if (!keeps(RECALLS)) return ids;
+        for (const trace of connection.iterate<TraceTexts>(RECALL_TEXTS, visible))
+          if (has(trace)) ids.push(trace.id);
+        return ids;
+      };
+      const found = await connection.read(find);
+      if (dryRun || found.length === 0) return { traces: found.length, remaining: [] };
+      const traces = await overwriting(connection, () =>
+        connection.write(() => {
+          const now = find();
+          for (const recall of now) connection.run(REMOVE_RECALL, { recall });
+          return now.length;
+        }),
+      );
+      const left = await rewriteFile(connection);
+      return { traces, remaining: left === undefined ? [] : [left] };
+    },
+
+    saveRound: ({ session_id, mark, wire, items }) =>
+      put(ROUNDS, session_id, undefined, () => {
+        connection.run(REMOVE_ROUND, { session_id, mark, wire });
+        connection.run(PUT_ROUND, { session_id, mark, wire, items });
+      }),
+    findRounds: (session, marks, wire, scope) =>
+      connection.read(() => {
+        const visible = visibleTo(scope);
+        return keeps(ROUNDS)
+          ? [...new Set(marks)].flatMap((mark) => {
+              const values = { session, mark, wire, ...visible };
+              const row = connection.get<{ mark: string; items: string }>(FIND_ROUND, values);
+              return row === undefined ? [] : [{ ...row }];
+            })
+          : [];
+      }),
+  };
+}
+
+/** Inside a transaction: whose session it is, as a text. "" is the owner of the home. */
+function personOf(connection: Connection, id: string): string {
+  const row = connection.get<{ user: string | null; platform: string | null }>(OWNER, { id });
+  return row === undefined || row.user === null ? "" : JSON.stringify([row.platform, row.user]);
+}
+
+// ---- Finding a text in traces ----
+
+type TraceTexts = {
+  readonly id: number;
+  readonly query: string;
+  readonly injected: string;
+  readonly found: string;
+};
+
+/** Recall cuts what it quotes, so a part of this length counts. */
+const PART_CHARS = 60;
+
+/** Undefined for a text without words. White space does not count, because recall quotes on one line. */
+function finderOf(text: string): ((trace: TraceTexts) => boolean) | undefined {
+  const whole = oneSpaced(text);
+  if (whole === "") return undefined;
+  const parts = partsOf(whole);
+  const needles = [...new Set(parts.flatMap((part) => [part, JSON.stringify(part).slice(1, -1)]))];
+  return ({ query, injected, found }) => {
+    const texts = [query, injected, found].map((each) => oneSpaced(String(each)));
+    return needles.some((needle) => texts.some((each) => each.includes(needle)));
+  };
+}
+
+/** Every excerpt of twice the length of a part contains one of them whole. */
+function partsOf(whole: string): readonly string[] {
+  const parts: string[] = [];
+  let rest = whole;
+  while (rest !== "") {
+    const part = takeCodePoints(rest, PART_CHARS);
+    rest = rest.slice(part.length);
+    if (parts.length === 0 || [...part].length === PART_CHARS) parts.push(part);
+  }
+  return parts.length > 2 ? parts : [whole];
+}
+
+function oneSpaced(text: string): string {
+  return pyStrip(text.replace(/\s+/g, " "));
+}

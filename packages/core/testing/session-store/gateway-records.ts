@@ -1,0 +1,267 @@
+// What a gateway keeps about sessions: live conversations, marks, recall traces, hidden tool rounds.
+import type { LiveSession, NewRecallTrace, SessionStore } from "../../src/sessions/store.ts";
+import type { Suite } from "../runner.ts";
+import { DAY, expectCode, type Harness, ManualClock, NOW } from "./support.ts";
+
+export function liveOf(session_id: string, more: Partial<LiveSession> = {}): LiveSession {
+  return {
+    key: "agent:main",
+    session_id,
+    source: "api",
+    started_at: NOW,
+    last_active_at: NOW,
+    last_prompt_tokens: 0,
+    finalized_at: null,
+    reset_reason: null,
+    ...more,
+  };
+}
+
+export function traceOf(session_id: string, more: Partial<NewRecallTrace> = {}): NewRecallTrace {
+  return {
+    session_id,
+    mark: "prefix:1",
+    query: "Where is the key?",
+    injected: "",
+    found: "[]",
+    duration_ms: 1.5,
+    mode: "proxy",
+    ...more,
+  };
+}
+
+/** Sessions of the person the store is for. */
+async function sessions(store: SessionStore, ...ids: readonly string[]): Promise<void> {
+  for (const id of ids) await store.createSession(id, { source: "cli" });
+}
+
+export function liveSessionsContract({ it, expect }: Suite, { open, reopen }: Harness): void {
+  it("gives back what was saved, and the newest record of a key replaces the one before", async () => {
+    await using store = await open();
+    await sessions(store, "a", "b");
+    const first = liveOf("a", { last_prompt_tokens: 12 });
+    await store.saveLiveSession(first);
+    expect(await store.getLiveSession("agent:main")).toEqual(first);
+    const next = liveOf("b", { last_active_at: NOW + 1, finalized_at: NOW + 2, reset_reason: "idle" });
+    await store.saveLiveSession(next);
+    expect(await store.getLiveSession("agent:main")).toEqual(next);
+    expect(await store.listLiveSessions()).toEqual([next]);
+    expect(await store.getLiveSession("other")).toBeNull();
+    if (reopen === undefined) return;
+    await using again = await reopen(store);
+    expect(await again.getLiveSession("agent:main")).toEqual(next);
+  });
+
+  it("lists the longest inactive first, by time and by whether it is finalized", async () => {
+    await using store = await open();
+    await sessions(store, "a", "b", "c");
+    await store.saveLiveSession(liveOf("a", { key: "1", last_active_at: NOW + 3 }));
+    await store.saveLiveSession(liveOf("b", { key: "2", last_active_at: NOW + 1, finalized_at: NOW }));
+    await store.saveLiveSession(liveOf("c", { key: "3", last_active_at: NOW + 2 }));
+    const keys = async (options?: Parameters<SessionStore["listLiveSessions"]>[0]) =>
+      (await store.listLiveSessions(options)).map(({ key }) => key);
+    expect(await keys()).toEqual(["2", "3", "1"]);
+    expect(await keys({ isFinalized: false })).toEqual(["3", "1"]);
+    expect(await keys({ isFinalized: true })).toEqual(["2"]);
+    expect(await keys({ activeBefore: NOW + 3 })).toEqual(["2", "3"]);
+    expect(await keys({ activeBefore: NOW + 3, isFinalized: false, limit: 5 })).toEqual(["3"]);
+    expect(await keys({ limit: 1 })).toEqual(["2"]);
+  });
+
+  it("is removed by its key, and with its session", async () => {
+    await using store = await open();
+    await sessions(store, "a", "b");
+    await store.saveLiveSession(liveOf("a", { key: "1" }));
+    await store.saveLiveSession(liveOf("b", { key: "2" }));
+    expect(await store.deleteLiveSession("1")).toBe(true);
+    expect(await store.deleteLiveSession("1")).toBe(false);
+    expect(await store.getSession("a")).not.toBeNull();
+    await store.deleteSession("b");
+    expect(await store.listLiveSessions()).toEqual([]);
+  });
+
+  it("needs a session", async () => {
+    await using store = await open();
+    await expectCode(store.saveLiveSession(liveOf("nowhere")), "unknown-session");
+  });
+
+  it("two persons may use the same key, and each has their own record", async () => {
+    await using store = await open();
+    for (const userId of ["ann", "ben"]) await store.createSession(userId, { source: "web", userId });
+    await store.createSession("telegram", { source: "telegram", userId: "ann" });
+    await store.createSession("owner", { source: "cli" });
+    for (const id of ["ann", "ben", "telegram", "owner"]) await store.saveLiveSession(liveOf(id));
+    expect(await store.listLiveSessions()).toHaveLength(4);
+    const ann = { userId: "ann", userPlatform: "web" };
+    expect(await store.getLiveSession("agent:main", ann)).toMatchObject({ session_id: "ann" });
+    expect(await store.getLiveSession("agent:main", { userId: "ben" })).toMatchObject({ session_id: "ben" });
+    expect(await store.getLiveSession("agent:main", { withoutUser: true })).toMatchObject({
+      session_id: "owner",
+    });
+    expect(await store.deleteLiveSession("agent:main", ann)).toBe(true);
+    expect((await store.listLiveSessions()).map(({ session_id }) => session_id).sort()).toEqual([
+      "ben",
+      "owner",
+      "telegram",
+    ]);
+  });
+}
+
+export function marksContract({ it, expect }: Suite, { open }: Harness): void {
+  it("a session is found by its marks, the first known one of the list", async () => {
+    await using store = await open();
+    await sessions(store, "a");
+    await store.saveMarks("a", ["prefix:1", "response:1"]);
+    await store.saveMarks("a", ["prefix:2"]);
+    expect(await store.findMark(["prefix:3", "prefix:2", "prefix:1"])).toEqual({
+      mark: "prefix:2",
+      session_id: "a",
+      is_newest: true,
+    });
+    for (const mark of ["prefix:1", "response:1"])
+      expect(await store.findMark([mark])).toEqual({ mark, session_id: "a", is_newest: false });
+    expect(await store.findMark(["prefix:3"])).toBeNull();
+    expect(await store.findMark([])).toBeNull();
+  });
+
+  it("of two sessions with a mark, the one that has not gone on wins, then the most recent", async () => {
+    await using store = await open();
+    await sessions(store, "first", "second", "third");
+    await store.saveMarks("first", ["prefix:1"]);
+    await store.saveMarks("second", ["prefix:1"]);
+    expect(await store.findMark(["prefix:1"])).toMatchObject({ session_id: "second", is_newest: true });
+    await store.saveMarks("second", ["prefix:2"]);
+    expect(await store.findMark(["prefix:1"])).toMatchObject({ session_id: "first", is_newest: true });
+    await store.saveMarks("first", ["prefix:3"]);
+    expect(await store.findMark(["prefix:1"])).toMatchObject({ session_id: "second", is_newest: false });
+    await store.saveMarks("third", ["prefix:1"]);
+    await store.deleteSession("third");
+    expect(await store.findMark(["prefix:1"])).toMatchObject({ session_id: "second" });
+  });
+
+  it("a mark that is saved again is the newest again", async () => {
+    await using store = await open();
+    await sessions(store, "a");
+    await store.saveMarks("a", ["prefix:1"]);
+    await store.saveMarks("a", ["prefix:2"]);
+    await store.saveMarks("a", ["prefix:1", "prefix:1"]);
+    expect(await store.findMark(["prefix:1"])).toMatchObject({ is_newest: true });
+    expect(await store.findMark(["prefix:2"])).toMatchObject({ is_newest: false });
+    await store.saveMarks("a", []);
+    expect(await store.findMark(["prefix:1"])).toMatchObject({ is_newest: true });
+  });
+
+  it("marks need a session, and a session that is made again has none", async () => {
+    await using store = await open();
+    await expectCode(store.saveMarks("nowhere", ["prefix:1"]), "unknown-session");
+    await sessions(store, "a");
+    await store.saveMarks("a", ["prefix:1"]);
+    await store.deleteSessions(["a"]);
+    await sessions(store, "a");
+    expect(await store.findMark(["prefix:1"])).toBeNull();
+  });
+}
+
+export function recallsContract({ it, expect }: Suite, { open }: Harness): void {
+  it("gives back what was added, the newest first, by session, time and page", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await sessions(store, "a", "b");
+    const found = JSON.stringify([{ source: "chats", chars: 9, outcome: "injected" }]);
+    const first = await store.addRecall(traceOf("a", { injected: "<memory>", found }));
+    clock.advance(60);
+    const second = await store.addRecall(traceOf("b", { mark: null, mode: "agent" }));
+    const third = await store.addRecall(traceOf("a", { at: NOW + 90, mode: "library" }));
+    const all = await store.listRecalls();
+    expect(all.map(({ id }) => id)).toEqual([third, second, first]);
+    expect(all.at(-1)).toEqual({ ...traceOf("a", { injected: "<memory>", found }), id: first, at: NOW });
+    expect(all[1]).toMatchObject({ session_id: "b", mark: null, mode: "agent", at: NOW + 60 });
+    const ids = async (options: Parameters<SessionStore["listRecalls"]>[0]) =>
+      (await store.listRecalls(options)).map(({ id }) => id);
+    expect(await ids({ sessionId: "a" })).toEqual([third, first]);
+    expect(await ids({ since: NOW + 60 })).toEqual([third, second]);
+    expect(await ids({ limit: 1, offset: 1 })).toEqual([second]);
+    await expectCode(store.addRecall(traceOf("nowhere")), "unknown-session");
+  });
+
+  it("the newest text of each mark is found, also when it is empty", async () => {
+    await using store = await open();
+    await sessions(store, "a", "b");
+    await store.addRecall(traceOf("a", { mark: "prefix:1", injected: "old" }));
+    await store.addRecall(traceOf("a", { mark: "prefix:1", injected: "new" }));
+    await store.addRecall(traceOf("a", { mark: "prefix:2" }));
+    await store.addRecall(traceOf("b", { mark: "prefix:3", injected: "of b" }));
+    expect(await store.findRecalls("a", ["prefix:2", "prefix:3", "prefix:1"])).toEqual([
+      { mark: "prefix:2", injected: "" },
+      { mark: "prefix:1", injected: "new" },
+    ]);
+  });
+
+  it("go with their session", async () => {
+    await using store = await open();
+    await sessions(store, "a");
+    await store.addRecall(traceOf("a"));
+    await store.deleteSession("a");
+    expect(await store.listRecalls()).toEqual([]);
+  });
+
+  it("old ones are pruned", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await sessions(store, "a");
+    await store.addRecall(traceOf("a"));
+    clock.advance(20 * DAY);
+    await store.addRecall(traceOf("a"));
+    expect(await store.pruneRecalls(30)).toBe(0);
+    clock.advance(11 * DAY);
+    expect(await store.pruneRecalls(30)).toBe(1);
+    expect(await store.pruneRecalls(Number.NaN)).toBe(0);
+    expect(await store.listRecalls()).toHaveLength(1);
+    expect(await store.pruneRecalls(-1)).toBe(1);
+  });
+
+  it("those that hold a text are forgotten, however it is cut and spaced", async () => {
+    await using store = await open();
+    await sessions(store, "a");
+    const long = Array.from({ length: 60 }, (_, at) => `word${at}`).join(" ");
+    const kept = await store.addRecall(traceOf("a", { injected: "- 2026-01-01, user: the lamp is blue" }));
+    for (const more of [
+      { query: 'Who has the "brass key"?' },
+      { injected: 'The "brass\n  key" is with Bo' },
+      { found: JSON.stringify([{ ref: 'the "brass key"' }]) },
+      { injected: `...${long.slice(130, 330)}...` },
+    ])
+      await store.addRecall(traceOf("a", more));
+    expect(await store.forgetRecalls('"brass key"', { dryRun: true })).toEqual({ traces: 3, remaining: [] });
+    expect(await store.listRecalls()).toHaveLength(5);
+    expect(await store.forgetRecalls('"brass   key"')).toMatchObject({ traces: 3 });
+    expect(await store.forgetRecalls(long)).toMatchObject({ traces: 1 });
+    expect((await store.listRecalls()).map(({ id }) => id)).toEqual([kept]);
+    for (const nothing of ["", "  ", "unknown", "THE LAMP"])
+      expect(await store.forgetRecalls(nothing)).toEqual({ traces: 0, remaining: [] });
+  });
+}
+
+export function roundsContract({ it, expect }: Suite, { open }: Harness): void {
+  it("are found by mark and wire, the newest of each", async () => {
+    await using store = await open();
+    await sessions(store, "a", "b");
+    const round = { session_id: "a", mark: "prefix:1", wire: "chat", items: "[1]" };
+    await store.saveRound(round);
+    await store.saveRound({ ...round, items: "[2]" });
+    await store.saveRound({ ...round, wire: "messages", items: "[3]" });
+    await store.saveRound({ ...round, mark: "prefix:2", items: "[4]" });
+    await store.saveRound({ ...round, session_id: "b", mark: "prefix:3", items: "[5]" });
+    expect(await store.findRounds("a", ["prefix:3", "prefix:2", "prefix:1"], "chat")).toEqual([
+      { mark: "prefix:2", items: "[4]" },
+      { mark: "prefix:1", items: "[2]" },
+    ]);
+    expect(await store.findRounds("a", ["prefix:1"], "messages")).toEqual([
+      { mark: "prefix:1", items: "[3]" },
+    ]);
+    expect(await store.findRounds("a", ["prefix:1"], "responses")).toEqual([]);
+    await store.deleteSession("a");
+    expect(await store.findRounds("a", ["prefix:1"], "chat")).toEqual([]);
+    await expectCode(store.saveRound(round), "unknown-session");
+  });
+}

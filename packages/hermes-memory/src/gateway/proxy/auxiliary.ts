@@ -1,0 +1,198 @@
+// Requests that a client makes for itself: titles, tags, follow-up questions, probes. They are answered without memory, recall and storage.
+// Pure. A user's own message taken for one of them loses its memory, which is worse than one that is missed: a rule therefore asks for the
+// beginning of the client's own prompt and for the form of the request around it, never for a word somewhere in the text. Samples:
+// test/gateway/samples.
+import { isRecord } from "@hermes-memory/core/internal/lib";
+import { textOf } from "@hermes-memory/core/internal/message";
+import type { AuxiliaryKind, ClientName, JsonObject } from "../types.ts";
+import type { WireRequest } from "../wires/wire.ts";
+
+type AuxiliaryRequest = Pick<WireRequest, "system" | "messages" | "tools" | "maxOutputTokens">;
+
+/** `body`: for `metadata.task` of Open WebUI. */
+export function auxiliaryKind(
+  client: ClientName,
+  request: AuxiliaryRequest,
+  headers: Headers,
+  body: JsonObject = {},
+): AuxiliaryKind | undefined {
+  const named = namedTask(headers, body);
+  if (named !== undefined) return named;
+  const view = viewOf(client, request, headers);
+  return RULES.find((rule) => rule.clients.includes(view.client) && rule.is(view))?.kind;
+}
+
+// ---- Open WebUI says it ----
+
+const TASKS: Readonly<Record<string, AuxiliaryKind>> = {
+  title_generation: "title",
+  tags_generation: "tags",
+  follow_up_generation: "follow-ups",
+  emoji_generation: "emoji",
+  query_generation: "query",
+  image_prompt_generation: "query",
+  autocomplete_generation: "autocomplete",
+  function_calling: "other",
+};
+
+/** A header that an administrator adds as `X-OpenWebUI-Task: {{TASK}}` (0.10 and later), or the metadata of older versions. */
+function namedTask(headers: Headers, body: JsonObject): AuxiliaryKind | undefined {
+  const metadata = isRecord(body.metadata) ? body.metadata : {};
+  const name = headers.get("x-openwebui-task") ?? metadata.task;
+  return typeof name === "string" && Object.hasOwn(TASKS, name) ? TASKS[name] : undefined;
+}
+
+// ---- The others are recognised by their prompts ----
+
+type View = {
+  readonly client: ClientName;
+  readonly system: string;
+  /** The first words of the newest message, if it is the user's: all rules look at beginnings. */
+  readonly last: string;
+  /** There is one message and no tool: nothing is being talked about yet. */
+  readonly isAlone: boolean;
+  readonly hasTools: boolean;
+  readonly maxOutputTokens: number | undefined;
+  readonly isSubagent: boolean;
+};
+
+type Rule = {
+  readonly kind: AuxiliaryKind;
+  readonly clients: readonly ClientName[];
+  is(view: View): boolean;
+};
+
+/** More of a prompt is never compared. */
+const LOOKED_AT_CHARS = 4_000;
+
+function viewOf(client: ClientName, request: AuxiliaryRequest, headers: Headers): View {
+  const { messages, system, tools, maxOutputTokens } = request;
+  const spoken = messages.filter(({ role }) => role !== "system");
+  // Claude Code begins some replies itself, with "{".
+  const newest = spoken.findLast(({ role }) => role !== "assistant");
+  const last = newest?.role === "user" ? textOf(newest.content).slice(0, LOOKED_AT_CHARS).trim() : "";
+  const isAlone = spoken.filter(({ role }) => role !== "assistant").length === 1 && tools.length === 0;
+  const isClaudeCode = client === "unknown" && /^claude-cli\//.test(headers.get("user-agent") ?? "");
+  return {
+    client: isClaudeCode ? "claude-code" : client,
+    system: system.slice(0, LOOKED_AT_CHARS),
+    last,
+    isAlone,
+    hasTools: tools.length > 0,
+    maxOutputTokens,
+    isSubagent: headers.has("x-claude-code-agent-id"),
+  };
+}
+
+/** Open WebUI and LibreChat often send nothing that names them. */
+const WEB: readonly ClientName[] = ["open-webui", "librechat", "lobechat", "unknown"];
+const CLAUDE: readonly ClientName[] = ["claude-code"];
+const CODEX: readonly ClientName[] = ["codex"];
+
+/** Open WebUI's templates: the whole request is one message that begins so and goes on with sections. */
+function owui(kind: AuxiliaryKind, beginning: RegExp): Rule {
+  const section =
+    /\n#{2,3} (?:\*\*)?(?:Guidelines|Output|Instructions|Chat History|Content|Examples|Context)/;
+  return {
+    kind,
+    clients: WEB,
+    is: ({ last, isAlone }) =>
+      isAlone &&
+      /^### Task:\s/.test(last) &&
+      beginning.test(last.slice("### Task:".length).trimStart()) &&
+      section.test(last),
+  };
+}
+
+function alone(kind: AuxiliaryKind, clients: readonly ClientName[], beginning: RegExp): Rule {
+  return { kind, clients, is: ({ last, isAlone }) => isAlone && beginning.test(last) };
+}
+
+function instructed(kind: AuxiliaryKind, clients: readonly ClientName[], words: RegExp): Rule {
+  return { kind, clients, is: ({ system, hasTools }) => !hasTools && words.test(system) };
+}
+
+/** The newest message of a conversation that is otherwise the user's: the client asks about it. */
+function asked(kind: AuxiliaryKind, clients: readonly ClientName[], beginning: RegExp): Rule {
+  return { kind, clients, is: ({ last }) => beginning.test(last) };
+}
+
+const RULES: readonly Rule[] = [
+  owui("title", /^Generate a concise, 3-5 word title\b/),
+  owui("tags", /^Generate 1-3 broad tags categorizing the main themes\b/),
+  owui("follow-ups", /^Suggest 3-5 relevant follow-up questions or prompts\b/),
+  owui("query", /^Analyze the chat history to determine the necessity of generating search queries\b/),
+  owui("query", /^Generate a detailed prompt for am? image generation task\b/),
+  owui("autocomplete", /^You are an autocompletion system\. Continue the text in `<text>`/),
+  alone(
+    "emoji",
+    WEB,
+    /^Your task is to reflect the speaker's likely facial expression through a fitting emoji\./,
+  ),
+  alone(
+    "title",
+    WEB,
+    /^Analyze this conversation and provide:\s+1\. The detected language of the conversation\s/,
+  ),
+  alone(
+    "title",
+    WEB,
+    /^Provide a concise, 5-word-or-less title for the conversation, using title case conventions\./,
+  ),
+  alone(
+    "title",
+    WEB,
+    /^Please generate a concise title \(max 40 characters\) for a conversation that starts with:\s/,
+  ),
+  instructed(
+    "title",
+    WEB,
+    /^You are a professional conversation summarizer\. Generate a concise title that captures the essence/,
+  ),
+
+  {
+    kind: "quota-probe",
+    clients: CLAUDE,
+    is: ({ isAlone, maxOutputTokens, last }) =>
+      isAlone && maxOutputTokens === 1 && /^[a-z]{2,10}$/i.test(last),
+  },
+  instructed("topic", CLAUDE, /(?:^|\n)Analyze if this message indicates a new conversation topic\./),
+  instructed("title", CLAUDE, /(?:^|\n)Generate a concise, sentence-case title \(3-7 words\) that captures/),
+  instructed("title", CLAUDE, /(?:^|\n)Summarize this coding conversation in under 50 characters\./),
+  asked("title", CLAUDE, /^Please write a 5-10 word title the following conversation:/),
+  asked(
+    "summary",
+    CLAUDE,
+    /^(?:CRITICAL: Respond with TEXT ONLY\.[\s\S]{0,1500}?\n\s*)?Your task is to create a detailed summary of the (?:conversation so far|RECENT portion)/,
+  ),
+  asked("summary", CLAUDE, /^The user stepped away and is coming back\b/),
+  asked("follow-ups", CLAUDE, /^\[SUGGESTION MODE: /),
+  instructed(
+    "other",
+    CLAUDE,
+    /(?:^|\n)Your task is to process Bash commands that an AI coding agent wants to run\b/,
+  ),
+  instructed("other", CLAUDE, /(?:^|\n)Extract any file paths that this command reads or modifies\b/),
+  alone("other", CLAUDE, /^Warmup$/),
+  // Its other small questions change with every version (web pages, file names, hooks). They have no tools, which a conversation has, and
+  // stored they would replace the conversation of their session.
+  {
+    kind: "other",
+    clients: CLAUDE,
+    is: ({ isAlone, isSubagent, system }) => isAlone && !isSubagent && system.length < LOOKED_AT_CHARS,
+  },
+
+  asked("summary", CODEX, /^You are performing a CONTEXT CHECKPOINT COMPACTION\./),
+  asked(
+    "title",
+    CODEX,
+    /^You are a helpful assistant\. You will be presented with a user prompt, and your job is to provide a short title for a task\b/,
+  ),
+
+  instructed(
+    "title",
+    ["opencode", "unknown"],
+    /^You are a title generator\. You output ONLY a thread title\./,
+  ),
+  asked("summary", ["opencode"], /^Provide a detailed prompt for continuing our conversation above\./),
+];

@@ -1,0 +1,246 @@
+// A conversation as a client sends it: its list of messages, a rolling hash over them, which messages are the user's own words, and which
+// are copies of replies. Pure. Works on the parsed body of each wire; what is changed in the text is in insert.ts.
+import { isRecord, sha256 } from "@hermes-memory/core/internal/lib";
+import { type Message, textOf, toolCallsOf } from "@hermes-memory/core/internal/message";
+import type { JsonObject } from "../types.ts";
+import type { WireName } from "../wires/wire.ts";
+
+/** The list of messages: `messages`, or `input` of the Responses API, where a text is one message of the user. */
+export function listOf(wire: WireName, body: JsonObject): readonly JsonObject[] {
+  const list = wire === "responses" ? body.input : body.messages;
+  if (typeof list === "string") return [{ role: "user", content: list }];
+  return Array.isArray(list) ? list.map((item) => (isRecord(item) ? item : {})) : [];
+}
+
+// ---- Hashes ----
+
+export type ChainOptions = {
+  /**
+   * False: without the instructions in front. Inside a session that is known by its id they do not help to recognise a message, and
+   * clients put the date and other changing things there.
+   */
+  readonly withSystem?: boolean;
+};
+
+/**
+ * For each message the hash of the conversation up to it. The same conversation in a later request of the client has the same hashes: cache
+ * markers, the spelling of a content (text, or one text part), and the reasoning that a client may drop from replies do not count.
+ */
+export function chainOf(
+  wire: WireName,
+  body: JsonObject,
+  { withSystem = true }: ChainOptions = {},
+): readonly string[] {
+  let hash = start(wire, body, withSystem);
+  let isInFront = true;
+  return listOf(wire, body).map((message) => {
+    isInFront &&= isInstruction(message);
+    if (!isInFront || withSystem) hash = linked(hash, unitsOf(message));
+    return hash;
+  });
+}
+
+/** The hash after a reply has been added, as the client will send it back. */
+export function withReply(hash: string, reply: Message): string {
+  const calls = toolCallsOf(reply).map(({ name, arguments: given }) => callUnit(name, given));
+  return linked(hash, [...textUnits("assistant", textOf(reply.content)), ...calls]);
+}
+
+/**
+ * The marks by which a request without any id finds its session, the longest first. Only prefixes that end with a reply count: first
+ * messages such as "hi" are the same in many conversations.
+ */
+export function prefixMarks(wire: WireName, body: JsonObject): readonly string[] {
+  const list = listOf(wire, body);
+  const firstReply = list.findIndex(isReply);
+  if (firstReply < 0) return [];
+  const chain = chainOf(wire, body).slice(firstReply);
+  return [...new Set(chain.toReversed().map(markOf))];
+}
+
+export function markOf(hash: string): string {
+  return `prefix:${hash}`;
+}
+
+/** What stands before the first message. Requests that continue a stored response have only the rest of the list. */
+function start(wire: WireName, body: JsonObject, withSystem: boolean): string {
+  const before =
+    wire === "responses" ? [body.previous_response_id, body.conversation].filter((id) => id != null) : [];
+  const system = wire === "messages" ? body.system : wire === "responses" ? body.instructions : undefined;
+  const hash = linked("", before.length === 0 ? [] : [["after", canonical(before)]]);
+  if (!withSystem || system == null || system === "") return hash;
+  return linked(hash, [["system", contentOf(system).filter((part) => !isBilling(part))]]);
+}
+
+/** Claude Code's first block counts and signs the request: it is never the same twice. */
+function isBilling(part: unknown): boolean {
+  return Array.isArray(part) && typeof part[1] === "string" && /^x-anthropic-billing-header:/.test(part[1]);
+}
+
+function linked(hash: string, units: readonly unknown[]): string {
+  return units.reduce<string>((before, unit) => sha256(`${before}\n${JSON.stringify(unit)}`), hash);
+}
+
+/** What counts of a message. A reply is its text and its calls, each on its own: one wire has them in one message, another in several items. */
+function unitsOf(message: JsonObject): readonly unknown[] {
+  const { type, content } = message;
+  const role = roleOf(message);
+  if (type === "reasoning") return [];
+  if (isCall(message)) return [callUnit(message.name, message.arguments ?? message.input)];
+  if (type !== undefined && type !== "message") return [["item", canonical(message)]];
+  if (role !== "assistant") {
+    const { tool_call_id: answers } = message;
+    return [[role, ...(answers === undefined ? [] : [answers]), contentOf(content)]];
+  }
+  const calls = [
+    ...(Array.isArray(message.tool_calls) ? message.tool_calls : [])
+      .filter(isRecord)
+      .map((call) => (isRecord(call.function) ? call.function : call)),
+    ...partsOf(content).filter(({ type: kind }) => kind === "tool_use"),
+  ].map((call) => callUnit(call.name, call.arguments ?? call.input));
+  return [...textUnits("assistant", replyText(message)), ...calls];
+}
+
+function textUnits(role: string, text: string): readonly unknown[] {
+  const bare = text.replace(/\s+/g, "");
+  return bare === "" ? [] : [[role, bare]];
+}
+
+function callUnit(name: unknown, given: unknown): unknown {
+  return ["call", name, canonical(typeof given === "string" ? parsedOr(given) : given)];
+}
+
+function parsedOr(text: string): unknown {
+  try {
+    return JSON.parse(text === "" ? "{}" : text);
+  } catch {
+    return text;
+  }
+}
+
+function contentOf(content: unknown): readonly unknown[] {
+  if (typeof content === "string") return content === "" ? [] : [["text", content]];
+  if (!Array.isArray(content)) return content == null ? [] : [canonical(content)];
+  return content.map((part) => {
+    const text = isRecord(part) ? plainText(part) : undefined;
+    return text === undefined ? canonical(part) : ["text", text];
+  });
+}
+
+/** Undefined for a part that has more than text. */
+function plainText(part: JsonObject): string | undefined {
+  const { type, text, cache_control: _, ...rest } = part;
+  const isText = type === "text" || type === "input_text" || type === "output_text";
+  return isText && typeof text === "string" && Object.keys(rest).length === 0 ? text : undefined;
+}
+
+/** A copy without cache markers and with sorted keys. The depth of bodies is limited where they are parsed. */
+export function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical);
+  if (!isRecord(value)) return value;
+  const keys = Object.keys(value).filter((key) => key !== "cache_control" && value[key] !== undefined);
+  return keys.sort().map((key) => [key, canonical(value[key])]);
+}
+
+// ---- Roles ----
+
+export function roleOf({ role, type }: JsonObject): string {
+  if (typeof role === "string") return role;
+  return typeof type === "string" && /_output$/.test(type) ? "tool" : "assistant";
+}
+
+function isCall({ type }: JsonObject): boolean {
+  return type === "function_call" || type === "custom_tool_call";
+}
+
+export function isInstruction(message: JsonObject): boolean {
+  const role = roleOf(message);
+  return role === "system" || role === "developer";
+}
+
+/** Something that a model wrote: a reply, or an item of one. */
+export function isReply(message: JsonObject): boolean {
+  return roleOf(message) === "assistant" && message.type !== "item_reference";
+}
+
+export function partsOf(content: unknown): readonly JsonObject[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  return Array.isArray(content) ? content.filter(isRecord) : [];
+}
+
+/** The text that a client was shown of a reply. */
+function replyText({ content }: JsonObject): string {
+  return partsOf(content)
+    .flatMap(({ type, text }) => (typeof text === "string" && type !== "thinking" ? [text] : []))
+    .join("");
+}
+
+// ---- The user's own words ----
+
+/** What clients add to a message, or send as one: reminders, the state of the working directory, notes about a stopped turn. */
+const ADDED =
+  /<(system-reminder|environment_context|user_instructions|INSTRUCTIONS|turn_aborted|user_shell_command|subagent_notification|local-command-caveat|local-command-stdout|local-command-stderr|command-name|command-message|command-args|ide_opened_file|ide_selection|task-notification)>[\s\S]*?<\/\1>/g;
+const NOT_SAID = /^(?:# AGENTS\.md instructions for |\[Request interrupted by user)/;
+
+/** The text that the user typed; "" if the message is a tool's result, or something that the client adds by itself. */
+export function saidIn(message: JsonObject): string {
+  if (roleOf(message) !== "user" || (message.type !== undefined && message.type !== "message")) return "";
+  const parts = partsOf(message.content);
+  if (parts.some(({ type }) => type === "tool_result")) return "";
+  const texts = parts.flatMap(({ type, text }) =>
+    (type === "text" || type === "input_text") && typeof text === "string" ? [text] : [],
+  );
+  const said = texts.map((text) => text.replaceAll(ADDED, "").trim()).filter((text) => text !== "");
+  return said.filter((text) => !NOT_SAID.test(text)).join("\n\n");
+}
+
+/** The message that asks for this reply: the newest one, if it is the user's. Undefined while a model works with tools. */
+export function questionOf(
+  list: readonly JsonObject[],
+): { readonly index: number; readonly text: string } | undefined {
+  const index = list.findLastIndex((message) => !isInstruction(message));
+  const message = list[index];
+  const text = message === undefined ? "" : saidIn(message);
+  return text === "" ? undefined : { index, text };
+}
+
+// ---- Copies of replies ----
+
+/** A reply in the client's list: one message, or of the Responses API all items between two messages of others. */
+export type Stretch = {
+  readonly from: number;
+  /** Behind the last one. */
+  readonly to: number;
+  /** Under which hidden tool rounds of this reply are kept. */
+  readonly mark: string;
+};
+
+export function stretchesOf(
+  wire: WireName,
+  list: readonly JsonObject[],
+  chain: readonly string[],
+): readonly Stretch[] {
+  const stretches: Stretch[] = [];
+  for (let from = 0; from < list.length; from += 1) {
+    if (!isReply(list[from] ?? {})) continue;
+    let to = from + 1;
+    while (wire === "responses" && to < list.length && isReply(list[to] ?? {})) to += 1;
+    const items = list.slice(from, to);
+    const mark = stretchMark(chain[from - 1] ?? "", items.map(replyText).join(""), items.flatMap(callIds));
+    stretches.push({ from, to, mark });
+    from = to - 1;
+  }
+  return stretches;
+}
+
+/** `before`: the hash up to the message that was answered. White space does not count, because clients join and trim texts. */
+export function stretchMark(before: string, text: string, calls: readonly string[]): string {
+  return `round:${sha256(JSON.stringify([before, text.replace(/\s+/g, ""), calls]))}`;
+}
+
+function callIds(message: JsonObject): readonly string[] {
+  if (isCall(message)) return [String(message.call_id)];
+  const calls = Array.isArray(message.tool_calls) ? message.tool_calls.filter(isRecord) : [];
+  const uses = partsOf(message.content).filter(({ type }) => type === "tool_use");
+  return [...calls, ...uses].map(({ id }) => String(id));
+}

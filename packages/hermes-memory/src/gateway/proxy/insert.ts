@@ -1,0 +1,410 @@
+// What a proxied request says besides the client's own words, and where: the frozen memory block, recall at its messages, our tools, and
+// the hidden tool rounds. Pure. The client's text is changed at these places only; everything else stays as it was written, byte for byte.
+import { isRecord } from "@hermes-memory/core/internal/lib";
+import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
+import type { JsonObject } from "../types.ts";
+import type { WireName } from "../wires/wire.ts";
+import { canonical, isInstruction, partsOf, type Stretch } from "./chain.ts";
+import {
+  addMember,
+  appendItems,
+  appendToString,
+  applyEdits,
+  type Edit,
+  insertItems,
+  itemsOf,
+  kindAt,
+  memberOf,
+  membersOf,
+  removeItems,
+  rootOf,
+  type Span,
+  valueAt,
+} from "./json-text.ts";
+
+export type Insertions = {
+  /** The memory block, for the instructions; "" for none. */
+  readonly block: string;
+  /** Texts for messages of the user, by their index in the client's list. */
+  readonly recalls: readonly { readonly index: number; readonly text: string }[];
+  readonly tools: readonly ToolDefinition[];
+  readonly rounds: readonly (Stretch & { readonly round: HiddenRounds })[];
+  /** Items of this turn's hidden rounds, behind the list. JSON texts. */
+  readonly appended: readonly string[];
+  /** The response that the hidden rounds of the last one have led to. */
+  readonly previousResponseId?: string | undefined;
+  /** The model's name, if the client asked for it under another one. */
+  readonly model?: string | undefined;
+};
+
+export const NOTHING: Insertions = { block: "", recalls: [], tools: [], rounds: [], appended: [] };
+
+/** What one reply has gone through without the client: several rounds, of which it was shown one reply. Items are JSON texts of the wire. */
+export type HiddenRounds = {
+  /** The replies that called our tools, and the results. They belong in front of the client's copy of the reply. */
+  readonly before: readonly string[];
+  /** Texts and reasoning of `before` that the client was shown: taken out of its copy, which begins with them. */
+  readonly shown: readonly string[];
+  /** Our calls in the last round, next to calls of the client's tools, and their results. */
+  readonly calls: readonly string[];
+  readonly results: readonly string[];
+};
+
+export type InsertOptions = {
+  /** Codex: the instructions are checked by the vendor, so the block becomes a message of the developer. */
+  readonly isBlockMessage?: boolean;
+};
+
+/** The body for the model's server. `text` is the client's body, valid JSON with an object at the top. */
+export function insert(
+  wire: WireName,
+  text: string,
+  insertions: Insertions,
+  { isBlockMessage = false }: InsertOptions = {},
+): string {
+  const root = rootOf(text);
+  const top: TopLevel = {
+    root,
+    members: new Map(membersOf(text, root).map(({ key, value }) => [key, value])), // bodies are long: read once
+  };
+  const list = top.members.get(wire === "responses" ? "input" : "messages");
+  const { block, tools, previousResponseId, model } = insertions;
+  const isMessage = isBlockMessage && wire === "responses" && list !== undefined;
+  const inFront = block !== "" && isMessage ? [developerMessage(block)] : [];
+  const edits: Edit[] = [];
+  if (list !== undefined) edits.push(...inList(wire, text, list, insertions, inFront));
+  if (block !== "" && !isMessage) edits.push(...intoInstructions(wire, text, top, block));
+  if (tools.length > 0) edits.push(...ofTools(wire, text, top, tools));
+  const previous = top.members.get("previous_response_id");
+  if (previousResponseId !== undefined && previous !== undefined)
+    edits.push({ ...previous, text: JSON.stringify(previousResponseId) });
+  if (model !== undefined) {
+    const name = top.members.get("model");
+    const written = JSON.stringify(model);
+    edits.push(name === undefined ? addMember(text, root, "model", written) : { ...name, text: written });
+  }
+  return applyEdits(text, edits);
+}
+
+type TopLevel = { readonly root: Span; readonly members: ReadonlyMap<string, Span> };
+
+// ---- The memory block ----
+
+function intoInstructions(
+  wire: WireName,
+  text: string,
+  { root, members }: TopLevel,
+  block: string,
+): readonly Edit[] {
+  if (wire === "chat") {
+    const list = members.get("messages");
+    return list === undefined ? [] : intoSystemMessage(text, list, block);
+  }
+  const key = wire === "messages" ? "system" : "instructions";
+  const value = members.get(key);
+  const whole = wire === "messages" ? `[${textPart(wire, block)}]` : JSON.stringify(block);
+  if (value === undefined) return [addMember(text, root, key, whole)];
+  switch (kindAt(text, value)) {
+    case "string":
+      return wire === "messages" ? asParts(wire, value, block) : [appended(value, block)];
+    case "array":
+      return [appendItems(text, value, [textPart(wire, block)])];
+    case "null":
+      return [{ ...value, text: whole }];
+    default:
+      return []; // the vendor will refuse it
+  }
+}
+
+/** At the end of the last instruction in front of the conversation, or as a message of its own. */
+function intoSystemMessage(text: string, list: Span, block: string): readonly Edit[] {
+  const items = itemsOf(text, list);
+  const count = items.findIndex((item) => {
+    const message = valueAt(text, item);
+    return !isRecord(message) || !isInstruction(message);
+  });
+  const last = items[(count < 0 ? items.length : count) - 1];
+  const content = last === undefined ? undefined : memberOf(text, last, "content");
+  if (content !== undefined && kindAt(text, content) === "string") return [appended(content, block)];
+  if (content !== undefined && kindAt(text, content) === "array")
+    return [appendItems(text, content, [textPart("chat", block)])];
+  const message = JSON.stringify({ role: "system", content: block });
+  return [insertItems(text, list, 0, [message])];
+}
+
+function developerMessage(block: string): string {
+  return JSON.stringify({
+    type: "message",
+    role: "developer",
+    content: [{ type: "input_text", text: block }],
+  });
+}
+
+/** At the end of a text, after a blank line. */
+function appended(string: Span, addition: string): Edit {
+  const isEmpty = string.end - string.start === 2;
+  return appendToString(string, isEmpty ? addition : `\n\n${addition}`);
+}
+
+/** A text becomes a list with it as its first part: the other spelling of the same content, in which some clients send it later. */
+function asParts(wire: WireName, string: Span, addition: string): readonly Edit[] {
+  if (string.end - string.start === 2) return [appendToString(string, addition)]; // vendors refuse empty text parts
+  const before = textPart(wire, "").slice(0, -3); // up to the text's opening quote
+  return [
+    { start: string.start, end: string.start, text: `[${before}` },
+    { start: string.end, end: string.end, text: `},${textPart(wire, addition)}]` },
+  ];
+}
+
+function textPart(wire: WireName, text: string): string {
+  return JSON.stringify({ type: wire === "responses" ? "input_text" : "text", text });
+}
+
+// ---- The list ----
+
+function inList(
+  wire: WireName,
+  text: string,
+  list: Span,
+  { recalls, rounds, appended: added }: Insertions,
+  inFront: readonly string[],
+): readonly Edit[] {
+  if (kindAt(text, list) === "string") {
+    if (recalls.length + added.length + inFront.length === 0) return [];
+    const { start, end } = list;
+    const parts = [...recalls].map((recall) => `,${textPart(wire, recall.text)}`).join("");
+    const before = `[${inFront.map((item) => `${item},`).join("")}{"type":"message","role":"user","content":[`;
+    return [
+      { start, end: start, text: `${before}${textPart(wire, "").slice(0, -3)}` },
+      { start: end, end, text: `}${parts}]}${added.map((item) => `,${item}`).join("")}]` },
+    ];
+  }
+  const items = itemsOf(text, list);
+  const view: ListView = { wire, text, list, items };
+  return [
+    ...(inFront.length === 0 ? [] : [insertItems(text, list, 0, inFront)]),
+    ...recalls.flatMap(({ index, text: recall }) => intoMessage(view, index, recall)),
+    ...rounds.flatMap(({ from, to, round }) => rejoin(view, { from, to }, round)),
+    ...(added.length === 0 ? [] : [appendItems(text, list, added)]),
+  ];
+}
+
+type ListView = {
+  readonly wire: WireName;
+  readonly text: string;
+  readonly list: Span;
+  readonly items: readonly Span[];
+};
+
+function intoMessage({ wire, text, items }: ListView, index: number, recall: string): readonly Edit[] {
+  const item = items[index];
+  const content = item === undefined ? undefined : memberOf(text, item, "content");
+  if (content === undefined) return [];
+  switch (kindAt(text, content)) {
+    case "string":
+      // Some servers of the chat wire read no parts.
+      return wire === "chat" ? [appended(content, recall)] : asParts(wire, content, recall);
+    case "array":
+      return [appendItems(text, content, [textPart(wire, recall)])];
+    default:
+      return [];
+  }
+}
+
+// ---- Our tools ----
+
+function ofTools(
+  wire: WireName,
+  text: string,
+  { root, members }: TopLevel,
+  tools: readonly ToolDefinition[],
+): readonly Edit[] {
+  const written = tools.map((tool) => JSON.stringify(toolOn(wire, tool)));
+  const value = members.get("tools");
+  if (value === undefined) return [addMember(text, root, "tools", `[${written.join(",")}]`)];
+  switch (kindAt(text, value)) {
+    case "array":
+      return [appendItems(text, value, written)];
+    case "null":
+      return [{ ...value, text: `[${written.join(",")}]` }];
+    default:
+      return [];
+  }
+}
+
+function toolOn(wire: WireName, { name, description, parameters }: ToolDefinition): JsonObject {
+  switch (wire) {
+    case "chat":
+      return { type: "function", function: { name, description, parameters } };
+    case "responses":
+      return { type: "function", name, description, parameters, strict: false };
+    case "messages":
+      return { name, description, input_schema: parameters };
+    default:
+      return wire satisfies never;
+  }
+}
+
+/** The names of the client's tools. */
+export function toolNames(body: JsonObject): ReadonlySet<string> {
+  const tools = Array.isArray(body.tools) ? body.tools.filter(isRecord) : [];
+  return new Set(
+    tools.flatMap((tool) => {
+      const { name } = isRecord(tool.function) ? tool.function : tool;
+      return typeof name === "string" ? [name] : [];
+    }),
+  );
+}
+
+// ---- Hidden rounds of earlier turns: the list as the model's server saw it ----
+
+type Place = { readonly from: number; readonly to: number };
+
+function rejoin(view: ListView, place: Place, round: HiddenRounds): readonly Edit[] {
+  const { text, list } = view;
+  const before = insertItems(text, list, place.from, round.before);
+  return [
+    ...(round.before.length === 0 ? [] : [before]),
+    ...withoutShown(view, place, round.shown),
+    ...(round.calls.length === 0 ? [] : besideCalls(view, place, round)),
+  ];
+}
+
+/** Our calls next to the client's, and our results next to its results. Nothing if the client does not bring its results. */
+function besideCalls(
+  { wire, text, list, items }: ListView,
+  { from, to }: Place,
+  { calls, results }: HiddenRounds,
+): readonly Edit[] {
+  const reply = items[from];
+  const next = items[to];
+  if (reply === undefined || next === undefined) return [];
+  const answer = valueAt(text, next);
+  if (!isRecord(answer)) return [];
+  switch (wire) {
+    case "chat": {
+      const array = memberOf(text, reply, "tool_calls");
+      if (array === undefined || kindAt(text, array) !== "array" || answer.role !== "tool") return [];
+      return [appendItems(text, array, calls), insertItems(text, list, to, results)];
+    }
+    case "messages": {
+      const content = memberOf(text, reply, "content");
+      const answers = memberOf(text, next, "content");
+      const hasResults = partsOf(answer.content).some(({ type }) => type === "tool_result");
+      if (content === undefined || answers === undefined || kindAt(text, content) !== "array" || !hasResults)
+        return [];
+      return [appendItems(text, content, calls), insertItems(text, answers, 0, results)]; // results come first
+    }
+    case "responses":
+      return answer.type === "function_call_output"
+        ? [insertItems(text, list, to, [...calls, ...results])]
+        : [];
+    default:
+      return wire satisfies never;
+  }
+}
+
+/** Takes out what was shown of earlier rounds. If nothing would be left of the reply, all of it stays: a reply may not be empty. */
+function withoutShown(view: ListView, place: Place, shown: readonly string[]): readonly Edit[] {
+  if (shown.length === 0) return [];
+  const { wire, text, items, list } = view;
+  if (wire === "responses") {
+    const copies = items.slice(place.from, place.to).map((item) => valueAt(text, item));
+    const { dropped, cut } = cutShown(copies.filter(isRecord), shown);
+    if (dropped.size === copies.length || (dropped.size === 0 && cut === undefined)) return [];
+    const indexes = new Set([...dropped].map((index) => index + place.from));
+    const rest = cut === undefined ? [] : cutContent(view, items[cut.index + place.from], cut.rest);
+    return [...removeItems(text, list, indexes), ...rest];
+  }
+  const message = items[place.from];
+  const content = message === undefined ? undefined : memberOf(text, message, "content");
+  if (content === undefined) return [];
+  if (kindAt(text, content) === "string") {
+    const { cut } = cutShown([{ type: "text", text: valueAt(text, content) }], shown);
+    return cut === undefined ? [] : [{ ...content, text: JSON.stringify(cut.rest) }];
+  }
+  const parts = itemsOf(text, content);
+  const { dropped, cut } = cutShown(parts.map((part) => valueAt(text, part)).filter(isRecord), shown);
+  if (dropped.size === parts.length) return [];
+  const at = cut === undefined ? undefined : parts[cut.index];
+  const words = at === undefined ? undefined : memberOf(text, at, "text");
+  return [
+    ...(dropped.size === 0 ? [] : removeItems(text, content, dropped)),
+    ...(words === undefined || cut === undefined ? [] : [{ ...words, text: JSON.stringify(cut.rest) }]),
+  ];
+}
+
+function cutContent({ text }: ListView, item: Span | undefined, rest: string): readonly Edit[] {
+  const content = item === undefined ? undefined : memberOf(text, item, "content");
+  if (content === undefined) return [];
+  if (kindAt(text, content) === "string") return [{ ...content, text: JSON.stringify(rest) }];
+  const [first] = itemsOf(text, content);
+  const words = first === undefined ? undefined : memberOf(text, first, "text");
+  return words === undefined ? [] : [{ ...words, text: JSON.stringify(rest) }];
+}
+
+type Cut = { readonly index: number; readonly rest: string };
+
+/** Compares the beginning of the copy with what was shown. A client may have dropped reasoning, and joined texts. */
+function cutShown(
+  copies: readonly JsonObject[],
+  shown: readonly string[],
+): { readonly dropped: ReadonlySet<number>; readonly cut: Cut | undefined } {
+  const dropped = new Set<number>();
+  const waiting = shown.map((each) => JSON.parse(each) as JsonObject);
+  for (const [index, copy] of copies.entries()) {
+    const words = wordsOf(copy);
+    if (words === undefined) {
+      const at = waiting.findIndex((each) => isSamePart(each, copy));
+      if (at < 0) break;
+      waiting.splice(0, at + 1);
+      dropped.add(index);
+    } else {
+      const rest = afterShown(words, waiting);
+      if (rest === "") dropped.add(index);
+      else return { dropped, cut: rest === undefined ? undefined : { index, rest } };
+    }
+  }
+  return { dropped, cut: undefined };
+}
+
+/** Takes texts off the list that `words` begins with. Undefined if it begins with none of them. */
+function afterShown(words: string, waiting: JsonObject[]): string | undefined {
+  let left: string | undefined;
+  for (;;) {
+    const at = waiting.findIndex((each) => wordsOf(each) !== undefined);
+    const rest = at < 0 ? undefined : afterText(left ?? words, wordsOf(waiting[at] ?? {}) ?? "");
+    if (rest === undefined) return left;
+    waiting.splice(0, at + 1);
+    left = rest;
+    if (rest === "") return left;
+  }
+}
+
+/** The words of a text part, or of an item that is a message; undefined for anything else. */
+function wordsOf(part: JsonObject): string | undefined {
+  const { type, text, content } = part;
+  if (typeof text === "string" && (type === "text" || type === "output_text")) return text;
+  const isMessage = type === "message" || (type === undefined && part.role === "assistant");
+  if (!isMessage) return undefined;
+  return partsOf(content)
+    .map((each) => (typeof each.text === "string" ? each.text : ""))
+    .join("");
+}
+
+function isSamePart(one: JsonObject, other: JsonObject): boolean {
+  if (one.type !== other.type) return false;
+  if (typeof one.id === "string" && one.id === other.id) return true;
+  return JSON.stringify(canonical(one)) === JSON.stringify(canonical(other));
+}
+
+/** What follows `beginning` in the text, where white space does not count; undefined if the text does not begin with it. */
+function afterText(text: string, beginning: string): string | undefined {
+  let at = 0;
+  for (const unit of beginning.replace(/\s+/g, "")) {
+    while (at < text.length && /\s/.test(text.charAt(at))) at += 1;
+    if (!text.startsWith(unit, at)) return undefined;
+    at += unit.length;
+  }
+  return text.slice(at).trimStart();
+}

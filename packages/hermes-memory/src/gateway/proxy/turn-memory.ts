@@ -1,0 +1,258 @@
+// The memory of one proxied request: opens its chat, stores what the client says, finds what to insert, and stores the reply. Nothing here
+// may break the request: what fails is left out, with a notice for the reply and a line in the log. Only a wrong identity refuses.
+import type { HermesConfig } from "@hermes-memory/core/internal/config";
+import {
+  describeCause,
+  HermesError,
+  isRecord,
+  outsideJsonOr,
+  randomHex,
+} from "@hermes-memory/core/internal/lib";
+import { type Message, newMessage } from "@hermes-memory/core/internal/message";
+import type { SessionStore } from "@hermes-memory/core/internal/sessions";
+import { type ModelTurn, ProblemError } from "../types.ts";
+import { chainOf, listOf, markOf, questionOf, saidIn, stretchesOf, stretchMark, withReply } from "./chain.ts";
+import { doorOf } from "./door.ts";
+import { type HiddenRounds, type Insertions, NOTHING } from "./insert.ts";
+
+/** What the client was told, and what it was not: everything of one reply. */
+export type ToldReply = {
+  /** Replies that called our tools, and the results. */
+  readonly hidden: readonly Message[];
+  /** The reply that the client was told, as the model gave it; undefined if it said nothing. */
+  readonly last: Message | undefined;
+  /** All text that the client was shown, and the calls that were handed back to it. */
+  readonly shownText: string;
+  readonly handedBack: readonly string[];
+  /** Undefined: there were no hidden rounds. */
+  readonly rounds: HiddenRounds | undefined;
+  /** Of the Responses API, in the order of the rounds. */
+  readonly responseIds: readonly string[];
+};
+
+export interface TurnMemory {
+  /** Undefined: the chat could not be opened. */
+  readonly sessionId: string | undefined;
+  readonly insertions: Insertions;
+  /** For the reply: what could not be done, in words. */
+  readonly notices: readonly string[];
+  storeReply(reply: ToldReply): Promise<void>;
+}
+
+/** Longer, and the request goes on without. A provider has its own, shorter limit. */
+const PATIENCE_MS = 15_000;
+
+export type TurnMemoryOptions = {
+  readonly config: HermesConfig;
+  /** Names of our tools, whose calls and results the client never sees. */
+  readonly hiddenTools: readonly string[];
+};
+
+export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions): Promise<TurnMemory> {
+  const { gateway, chatId, request, identity } = turn;
+  const memory = doorOf(turn.memory);
+  const { session } = identity;
+  const notices: string[] = [];
+
+  /** Undefined if it failed. */
+  const tried = async <T>(what: string, work: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await inTime(work());
+    } catch (cause) {
+      if (isAboutIdentity(cause)) throw cause;
+      turn.signal.throwIfAborted();
+      notices.push(`${what} (${codeOf(cause)}).`);
+      gateway.log.warn(`Proxy: ${what}: ${describeCause(cause)}`, { wire: turn.wire.name });
+      gateway.metrics.count("proxy_memory_failures");
+      return undefined;
+    }
+  };
+
+  const opened = await tried("This request is not remembered, and memory was not used", async () => {
+    const { sessionId, parentChatId } = session;
+    const source = identity.client === "unknown" ? (identity.user?.platform ?? "api") : identity.client;
+    const chat = await memory.openChat(chatId, { source, sessionId, parentChatId });
+    return { chat, store: await memory.layers.sessions({ mode: "write", create: true }) };
+  });
+  if (opened === undefined)
+    return { sessionId: undefined, insertions: NOTHING, notices, storeReply: async () => {} };
+  const { store, chat } = opened;
+  const { sessionId } = chat;
+
+  const isWhole = session.history === "client";
+  // Names the exchange where the list does not: a retry adds nothing, and the reply is added to its question.
+  const id = turn.retryKey ?? `proxy-${randomHex(6)}${randomHex(6)}`;
+  const rule = isWhole ? { follow: "shown" as const, hiddenTools: options.hiddenTools } : { id };
+  const remember = (messages: readonly Message[]) => memory.remember(chatId, messages, rule);
+
+  const [, block, found] = await Promise.all([
+    tried("The user's message was not stored", () => remember(request.messages)),
+    tried("The memory block was left out", () => memory.block(chatId)),
+    tried("Earlier recall and tool rounds were left out", () => findEarlier(turn, store, sessionId)),
+  ]);
+  const fresh =
+    found !== undefined && options.config.gateway.recall
+      ? await tried("Recall was left out", () => recallFor(turn, store, sessionId, found.answered))
+      : undefined;
+
+  return {
+    sessionId,
+    notices,
+    insertions: {
+      ...NOTHING,
+      block: block ?? "",
+      recalls: [...(found?.recalls ?? []), ...(fresh ?? [])].filter(({ text }) => text !== ""),
+      rounds: found?.rounds ?? [],
+      previousResponseId: found?.previousResponseId,
+    },
+    async storeReply(reply) {
+      const { hidden, last } = reply;
+      const said = last === undefined ? [] : [last];
+      if (hidden.length + said.length > 0)
+        await tried("The reply was not stored", () => remember([...request.messages, ...hidden, ...said]));
+      await tried("The reply was stored without marks", () => saveTraces(turn, store, sessionId, reply));
+    },
+  };
+}
+
+// ---- What earlier requests had ----
+
+type Earlier = {
+  readonly recalls: Insertions["recalls"];
+  readonly rounds: Insertions["rounds"];
+  readonly previousResponseId: string | undefined;
+  /** Indexes of messages for which recall was asked before, whether it found something or not. */
+  readonly answered: ReadonlySet<number>;
+};
+
+async function findEarlier(turn: ModelTurn, store: SessionStore, sessionId: string): Promise<Earlier> {
+  const { wire, body } = turn;
+  const list = listOf(wire.name, body);
+  const chain = chainOf(wire.name, body, { withSystem: false });
+  const places = list.flatMap((message, index) =>
+    saidIn(message) === "" ? [] : [{ index, mark: markOf(chain[index] ?? "") }],
+  );
+  const traces = await store.findRecalls(
+    sessionId,
+    places.map(({ mark }) => mark),
+  );
+  const injected = new Map(traces.map((trace) => [trace.mark, trace.injected]));
+  const known = places.filter(({ mark }) => injected.has(mark));
+  const stretches = stretchesOf(wire.name, list, chain);
+  const previous = typeof body.previous_response_id === "string" ? body.previous_response_id : undefined;
+  const saved = await store.findRounds(
+    sessionId,
+    [...stretches.map(({ mark }) => mark), ...(previous === undefined ? [] : [responseMark(previous)])],
+    wire.name,
+  );
+  const byMark = new Map(saved.map((round) => [round.mark, outsideJsonOr(round.items, undefined)]));
+  const next = previous === undefined ? undefined : byMark.get(responseMark(previous));
+  return {
+    recalls: known.map(({ index, mark }) => ({ index, text: injected.get(mark) ?? "" })),
+    rounds: stretches.flatMap((stretch) => {
+      const round = readRounds(byMark.get(stretch.mark));
+      return round === undefined ? [] : [{ ...stretch, round }];
+    }),
+    previousResponseId: isRecord(next) && typeof next.next === "string" ? next.next : undefined,
+    answered: new Set(known.map(({ index }) => index)),
+  };
+}
+
+function readRounds(value: unknown): HiddenRounds | undefined {
+  if (!isRecord(value)) return undefined;
+  const list = (name: keyof HiddenRounds): readonly string[] => {
+    const given = value[name];
+    return Array.isArray(given) ? given.filter((item) => typeof item === "string") : [];
+  };
+  return { before: list("before"), shown: list("shown"), calls: list("calls"), results: list("results") };
+}
+
+function responseMark(id: string): string {
+  return `response:${id}`;
+}
+
+// ---- Recall ----
+
+async function recallFor(
+  turn: ModelTurn,
+  store: SessionStore,
+  sessionId: string,
+  answered: ReadonlySet<number>,
+): Promise<Insertions["recalls"]> {
+  const { wire, body, memory, chatId, gateway, identity } = turn;
+  const question = questionOf(listOf(wire.name, body));
+  if (question === undefined || answered.has(question.index)) return [];
+  const { index, text: query } = question;
+  const { text, found, durationMs } = await doorOf(memory).recall(chatId, query);
+  const mark = markOf(chainOf(wire.name, body, { withSystem: false })[index] ?? "");
+  const at = gateway.clock.now().getTime() / 1000;
+  // Kept before it is sent: what the model has seen once, it has to see at the same place again.
+  await store.addRecall({
+    session_id: sessionId,
+    at,
+    mark,
+    query,
+    injected: text,
+    found: JSON.stringify(found ?? []),
+    duration_ms: durationMs,
+    mode: "proxy",
+  });
+  gateway.metrics.count("recalls", { mode: "proxy", injected: String(text !== "") });
+  const { user, profile } = identity;
+  const type = "recall" as const;
+  gateway.events.emit({ type, at: new Date(at * 1000).toISOString(), user, profile, session_id: sessionId });
+  return [{ index, text }];
+}
+
+// ---- After the reply ----
+
+/** Marks, by which the next request finds this session, and the rounds that it will bring without knowing them. */
+async function saveTraces(
+  { wire, body }: ModelTurn,
+  store: SessionStore,
+  sessionId: string,
+  { last, shownText, handedBack, rounds, responseIds }: ToldReply,
+): Promise<void> {
+  const before = chainOf(wire.name, body).at(-1);
+  const calls = last?.role === "assistant" ? last.toolCalls.filter(({ id }) => handedBack.includes(id)) : [];
+  const told = newMessage({ role: "assistant", content: shownText, toolCalls: calls });
+  const prefixes = before === undefined ? [] : [markOf(before), markOf(withReply(before, told))];
+  await store.saveMarks(sessionId, [...prefixes, ...responseIds.map(responseMark)]);
+  if (rounds === undefined) return;
+  const hash = chainOf(wire.name, body, { withSystem: false }).at(-1) ?? "";
+  const mark = stretchMark(hash, shownText, handedBack);
+  await store.saveRound({ session_id: sessionId, mark, wire: wire.name, items: JSON.stringify(rounds) });
+  const next = responseIds.at(-1);
+  // A client may go on from the response that it was told first; the conversation continues in the last one.
+  for (const earlier of responseIds.slice(0, -1))
+    await store.saveRound({
+      session_id: sessionId,
+      mark: responseMark(earlier),
+      wire: wire.name,
+      items: JSON.stringify({ next }),
+    });
+}
+
+// ---- Failures ----
+
+/** What the caller has to know, because another person's memory could be meant. */
+function isAboutIdentity(cause: unknown): boolean {
+  if (cause instanceof ProblemError) return cause.problem.status === 401 || cause.problem.status === 403;
+  return cause instanceof HermesError && (cause.code === "bad-user-id" || cause.code === "bad-chat-id");
+}
+
+function codeOf(cause: unknown): string {
+  return cause instanceof HermesError ? cause.code : "internal error";
+}
+
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const late = () => reject(new HermesError("memory-slow", `It took longer than ${PATIENCE_MS / 1000} s.`));
+  const timer = setTimeout(late, PATIENCE_MS);
+  work.catch(() => {}); // if it fails later, nobody waits any more
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

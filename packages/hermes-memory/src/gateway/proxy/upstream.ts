@@ -1,0 +1,264 @@
+// The model's server of a proxied request: which one it is, what it may be sent, and the connection to it. A credential of the client goes
+// to the vendor of the client's own protocol, or to the server that config names for it, and nowhere else.
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import type { Readable } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import {
+  type ApiMode,
+  apiAddress,
+  type ChosenModel,
+  chooseModel,
+  type ModelChoiceError,
+  parseBaseUrl,
+  safeAddress,
+} from "@hermes-memory/agent/internal/models";
+import type { HermesConfig } from "@hermes-memory/core/internal/config";
+import { errnoCode } from "@hermes-memory/core/internal/lib";
+import { type ModelTurn, ProblemError } from "../types.ts";
+import type { WireName } from "../wires/wire.ts";
+
+export type Upstream = {
+  readonly chosen: ChosenModel;
+  /** Undefined: the model speaks another protocol than the client, and the request is translated. */
+  readonly url: string | undefined;
+  /** The key is the client's own. */
+  readonly isClientsKey: boolean;
+};
+
+const MODES: Readonly<Record<WireName, ApiMode>> = {
+  chat: "chat_completions",
+  responses: "responses",
+  messages: "anthropic_messages",
+};
+
+const PATHS: Readonly<Record<WireName, string>> = {
+  chat: "/chat/completions",
+  responses: "/responses",
+  messages: "/messages",
+};
+
+/** Where a client's own credential may go. */
+const VENDORS: Readonly<Record<WireName, string>> = {
+  chat: "api.openai.com",
+  responses: "api.openai.com",
+  messages: "api.anthropic.com",
+};
+
+/** Names by which clients ask for the configured model. */
+const OUR_NAMES: ReadonlySet<string> = new Set([
+  "",
+  "hermes",
+  "hermes-memory",
+  "hermes-agent",
+  "default",
+  "auto",
+]);
+
+type Question = Pick<ModelTurn, "clientCredential"> & {
+  readonly wire: WireName;
+  readonly model: string;
+  readonly config: HermesConfig;
+  readonly env: Readonly<Record<string, string | undefined>>;
+};
+
+/** Throws a `ProblemError` that says what to set. */
+export function chooseUpstream(question: Question): Upstream {
+  const { wire, model, config, env, clientCredential } = question;
+  const asked = OUR_NAMES.has(model.trim().toLowerCase()) ? undefined : model;
+  const own = chooseModel({ flags: { model: asked }, env, config });
+  if (own.ok) {
+    const upstream = placed(wire, own.value, false);
+    const theirs = { ...upstream, chosen: { ...upstream.chosen, apiKey: credentialText(clientCredential) } };
+    const isWanted =
+      own.value.apiKey === "" && clientCredential !== undefined && config.gateway.forwardCredentials;
+    return isWanted && mayHaveClientsKey(question, theirs) ? { ...theirs, isClientsKey: true } : upstream;
+  }
+  if (own.error.kind === "no_key" && clientCredential !== undefined && config.gateway.forwardCredentials) {
+    const apiKey = credentialText(clientCredential);
+    const theirs = chooseModel({ flags: { model: asked, apiKey }, env, config });
+    const upstream = theirs.ok ? placed(wire, theirs.value, true) : undefined;
+    if (upstream !== undefined && mayHaveClientsKey(question, upstream)) return upstream;
+  }
+  throw new ProblemError(noModel(own.error));
+}
+
+function credentialText(credential: Question["clientCredential"]): string {
+  return credential?.value.replace(/^Bearer\s+/i, "") ?? "";
+}
+
+function placed(wire: WireName, given: ChosenModel, isClientsKey: boolean): Upstream {
+  // OpenAI's own server has both of its protocols.
+  const isOpenAi =
+    given.provider === "openai" &&
+    hostOf(given) === VENDORS.chat &&
+    wire !== "messages" &&
+    given.apiMode !== "google";
+  const chosen = isOpenAi ? { ...given, apiMode: MODES[wire] } : given;
+  const isSame = chosen.apiMode === MODES[wire];
+  return { chosen, url: isSame ? `${apiAddress(chosen)}${PATHS[wire]}` : undefined, isClientsKey };
+}
+
+function mayHaveClientsKey({ wire, config }: Question, { chosen, url }: Upstream): boolean {
+  if (url === undefined) return false;
+  if (hostOf(chosen) === VENDORS[wire] && url.startsWith("https:")) return true;
+  const configured = safeAddress(config.model.baseUrl);
+  return configured !== "" && safeAddress(chosen.baseUrl) === configured;
+}
+
+function hostOf(chosen: ChosenModel): string | undefined {
+  return parseBaseUrl(apiAddress(chosen))?.hostname.toLowerCase();
+}
+
+/** 404 and not 503: clients repeat a request after 503, and nothing would change. */
+export function noModel({ message, hint }: ModelChoiceError): ConstructorParameters<typeof ProblemError>[0] {
+  return { status: 404, code: "no-model", message, hint, param: "model" };
+}
+
+// ---- Headers ----
+
+/** Of the client: the vendor's own, and those that say which program asks. */
+const PASSED =
+  /^(?:anthropic-.+|openai-.+|x-stainless-.+|user-agent|x-app|originator|x-codex-.+|http-referer|x-title|idempotency-key)$/;
+/** They belong to the client's own key. */
+const OF_THE_KEY = /^(?:openai-organization|openai-project|chatgpt-account-id)$/;
+
+export function requestHeaders(
+  turn: Pick<ModelTurn, "headers" | "clientCredential">,
+  upstream: Upstream,
+): Headers {
+  const { chosen, isClientsKey } = upstream;
+  const sent = new Headers();
+  for (const [name, value] of turn.headers) {
+    if (OF_THE_KEY.test(name) ? isClientsKey : PASSED.test(name)) sent.set(name, value);
+  }
+  sent.set("content-type", "application/json");
+  sent.set("accept-encoding", "identity"); // the reply is read along
+  const isAnthropic = chosen.apiMode === "anthropic_messages";
+  if (isAnthropic && !sent.has("anthropic-version")) sent.set("anthropic-version", "2023-06-01");
+  if (isClientsKey && turn.clientCredential !== undefined)
+    sent.set(turn.clientCredential.header, turn.clientCredential.value);
+  else if (chosen.apiKey !== "")
+    sent.set(
+      isAnthropic ? "x-api-key" : "authorization",
+      isAnthropic ? chosen.apiKey : `Bearer ${chosen.apiKey}`,
+    );
+  return sent;
+}
+
+/** Of the server: about one connection, about cookies, or of no use behind us. */
+const KEPT_BACK =
+  /^(?:connection|keep-alive|proxy-.+|te|trailer|transfer-encoding|upgrade|content-length|content-encoding|set-cookie2?|date|server|via|alt-svc|strict-transport-security|access-control-.+|content-security-policy.*|x-frame-options|x-hermes-.+|location|nel|report-to)$/;
+
+export function responseHeaders(given: Headers): Headers {
+  const kept = new Headers();
+  for (const [name, value] of given) if (!KEPT_BACK.test(name)) kept.append(name, value);
+  return kept;
+}
+
+// ---- The connection ----
+
+export type UpstreamReply = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Readable;
+};
+
+export type SendOptions = { readonly headers: Headers; readonly body: string; readonly signal: AbortSignal };
+
+/**
+ * Without a timeout: `fetch` gives up after five minutes of silence, and models think longer. Follows no redirect, because the key would go
+ * along.
+ */
+export class UpstreamConnections {
+  readonly #http = new HttpAgent({ keepAlive: true });
+  readonly #https: HttpsAgent;
+
+  constructor(env: Readonly<Record<string, string | undefined>>) {
+    // As Node's own agents do when this variable is set.
+    const proxyEnv = env.NODE_USE_ENV_PROXY === "1" ? { proxyEnv: { ...env } } : {};
+    this.#https = new HttpsAgent({ keepAlive: true, ...proxyEnv });
+  }
+
+  /** Rejects with the signal's reason, or a `ProblemError`. */
+  async send(address: string, options: SendOptions): Promise<UpstreamReply> {
+    try {
+      return await this.#once(address, options);
+    } catch (cause) {
+      options.signal.throwIfAborted();
+      // A server may close an idle connection at the moment we use it again. Nothing was answered: a new one is tried once.
+      if (cause instanceof UnusedConnection) return this.#once(address, options, true);
+      throw cause;
+    }
+  }
+
+  #once(address: string, { headers, body, signal }: SendOptions, isFresh = false): Promise<UpstreamReply> {
+    const { promise, resolve, reject } = Promise.withResolvers<UpstreamReply>();
+    const url = new URL(address);
+    const isTls = url.protocol === "https:";
+    const agent = isFresh ? false : isTls ? this.#https : this.#http;
+    const bytes = Buffer.from(body);
+    const fields = { ...Object.fromEntries(headers), "content-length": String(bytes.length) };
+    const call = (isTls ? httpsRequest : httpRequest)(url, { method: "POST", headers: fields, agent });
+    const abort = (): void => void call.destroy(new Error("aborted"));
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    call.once("close", () => signal.removeEventListener("abort", abort));
+    call.once("response", (answer) => {
+      const { statusCode: status = 502 } = answer;
+      if (status >= 300 && status < 400) {
+        answer.resume();
+        reject(redirected(address));
+      } else resolve({ status, headers: headersOf(answer), body: decompressed(answer) });
+    });
+    call.once("error", (cause) => {
+      if (signal.aborted) reject(signal.reason);
+      else if (call.reusedSocket && errnoCode(cause) === "ECONNRESET") reject(new UnusedConnection());
+      else reject(unreachable(address, cause));
+    });
+    call.end(bytes);
+    return promise;
+  }
+
+  close(): void {
+    this.#http.destroy();
+    this.#https.destroy();
+  }
+}
+
+class UnusedConnection extends Error {}
+
+/** We ask for plain bytes, and some servers compress nevertheless. */
+function decompressed(answer: IncomingMessage): Readable {
+  const decoder = {
+    gzip: createGunzip,
+    "x-gzip": createGunzip,
+    deflate: createInflate,
+    br: createBrotliDecompress,
+  }[answer.headers["content-encoding"]?.trim().toLowerCase() ?? ""];
+  if (decoder === undefined) return answer;
+  const plain = decoder();
+  answer.once("error", (cause) => plain.destroy(cause));
+  plain.once("close", () => answer.destroy());
+  return answer.pipe(plain);
+}
+
+function headersOf(answer: IncomingMessage): Headers {
+  const headers = new Headers();
+  for (const [name, values = []] of Object.entries(answer.headersDistinct))
+    for (const value of values) headers.append(name, value);
+  return headers;
+}
+
+function unreachable(address: string, cause: unknown): ProblemError {
+  const why = errnoCode(cause) ?? "the connection failed";
+  const message = `The model's server at ${safeAddress(address)} cannot be reached (${why}).`;
+  const hint = "Check that it runs, and model.base_url in config.yaml.";
+  return new ProblemError({ status: 502, code: "upstream-unreachable", message, hint }, { cause });
+}
+
+function redirected(address: string): ProblemError {
+  const message = `The model's server at ${safeAddress(address)} redirects to another address. It is not followed, because the key would go along.`;
+  const hint = "Set model.base_url in config.yaml to the server's final address.";
+  return new ProblemError({ status: 502, code: "upstream-redirects", message, hint });
+}

@@ -1,0 +1,42 @@
+// Processes that make and revoke tokens at the same time.
+import { setTimeout as sleep } from "node:timers/promises";
+import { systemClock } from "@hermes-memory/core/internal/lib";
+import { silentLogger } from "@hermes-memory/core/internal/logger";
+import { describe, expect, it } from "vitest";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { openTokens } from "../../src/gateway/tokens.ts";
+import { runHermes } from "./run.ts";
+
+const LOOPBACK = { isLoopback: true };
+
+describe("hermes token in several processes at once", () => {
+  it("loses no token and brings none back", async () => {
+    const home = tempDirectory();
+    const tokens = openTokens({ home, clock: systemClock, log: silentLogger });
+    const old = await Promise.all(
+      ["a", "b", "c"].map(async (name) => await tokens.create({ name, rights: { kind: "owner" } })),
+    );
+    expect(old.every(({ ok }) => ok)).toBe(true);
+    const outcomes = await Promise.all([
+      ...Array.from({ length: 8 }, async () => await runHermes(["token", "create"], { home })),
+      ...["a", "b", "c"].map(async (name) => await runHermes(["token", "revoke", name, "--yes"], { home })),
+    ]);
+    expect(outcomes.map(({ code }) => code)).toEqual(Array.from({ length: 11 }, () => 0));
+    expect(tokens.list()).toHaveLength(8);
+    const made = outcomes.slice(0, 8).map(({ stdout }) => stdout.trim());
+    const callers = made.map((token) => tokens.authenticate(token, LOOPBACK));
+    expect(callers.every((caller) => "kind" in caller && caller.kind === "token")).toBe(true);
+  }, 60_000);
+
+  it("closes a running server to a token within a second after it was revoked", async () => {
+    const home = tempDirectory();
+    const tokens = openTokens({ home, clock: systemClock, log: silentLogger });
+    await tokens.create({ name: "other", rights: { kind: "owner" } });
+    const made = await tokens.create({ name: "laptop", rights: { kind: "owner" } });
+    const token = made.ok ? made.value.token : "";
+    expect(tokens.authenticate(token, LOOPBACK)).toMatchObject({ kind: "token" });
+    expect((await runHermes(["token", "revoke", "laptop", "--yes"], { home })).code).toBe(0);
+    await sleep(1_000);
+    expect(tokens.authenticate(token, LOOPBACK)).toMatchObject({ code: "bad-token" });
+  }, 60_000);
+});

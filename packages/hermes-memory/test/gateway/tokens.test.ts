@@ -1,0 +1,220 @@
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { silentLogger } from "@hermes-memory/core/internal/logger";
+import { describe, expect, it } from "vitest";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { openTokens } from "../../src/gateway/tokens.ts";
+import type { Caller, GatewayProblem, TokenRights } from "../../src/gateway/types.ts";
+
+const LOOPBACK = { isLoopback: true };
+const BEYOND = { isLoopback: false };
+
+function newHome() {
+  const home = tempDirectory();
+  let now = Date.parse("2026-11-17T12:00:00Z");
+  const clock = { now: () => new Date(now) };
+  const tokens = openTokens({ home, clock, log: silentLogger });
+  const made = async (
+    rights: TokenRights = { kind: "owner" },
+    more: { name?: string; expiresAt?: Date } = {},
+  ) => {
+    const created = await tokens.create({ rights, ...more });
+    if (!created.ok) throw new Error(created.error.message);
+    return created.value;
+  };
+  const wait = (ms: number) => {
+    now += ms;
+  };
+  return { home, clock, tokens, made, wait };
+}
+
+function codeOf(answer: Caller | GatewayProblem): string {
+  return "status" in answer ? `${answer.status} ${answer.code}` : answer.kind;
+}
+
+describe("the tokens of the gateway", () => {
+  it("are not needed on this machine while there are none, and needed beyond it", () => {
+    const { tokens } = newHome();
+    expect(tokens.authenticate(undefined, LOOPBACK)).toEqual({ kind: "local" });
+    expect(codeOf(tokens.authenticate(undefined, BEYOND))).toBe("401 token-required");
+    // A program that sends a token expects not to be somebody else.
+    expect(codeOf(tokens.authenticate(`hm_${"a".repeat(43)}`, LOOPBACK))).toBe("401 bad-token");
+  });
+
+  it("are random, and only their hash is stored, in a file of the owner", async () => {
+    const { tokens, made } = newHome();
+    const [a, b] = [await made(), await made()];
+    expect(a.token).toMatch(/^hm_[A-Za-z0-9_-]{43}$/);
+    expect(b.token).not.toBe(a.token);
+    const text = readFileSync(tokens.path, "utf8");
+    for (const { token } of [a, b]) expect(text).not.toContain(token.slice(3));
+    if (process.platform !== "win32") expect(statSync(tokens.path).mode & 0o777).toBe(0o600);
+    expect(JSON.stringify(tokens.list())).not.toMatch(/sha256|[0-9a-f]{64}/);
+  });
+
+  it.each([
+    { kind: "owner" },
+    { kind: "admin" },
+    { kind: "names-users", platform: "open-webui" },
+    { kind: "user", user: { platform: "api", id: "a:b" } },
+  ] as TokenRights[])("have rights that survive a restart: %j", async (rights) => {
+    const { home, clock, made } = newHome();
+    const { token, id } = await made(rights);
+    const again = openTokens({ home, clock, log: silentLogger });
+    for (const where of [LOOPBACK, BEYOND])
+      expect(again.authenticate(token, where)).toEqual({ kind: "token", id, rights });
+    expect(codeOf(again.authenticate(undefined, LOOPBACK))).toBe("401 token-required");
+  });
+
+  it("are refused when they are nearly right", async () => {
+    const { tokens, made } = newHome();
+    const { token } = await made();
+    const wrong = [
+      "",
+      " ",
+      "hm_",
+      token.slice(0, -1),
+      `${token}a`,
+      token.toUpperCase(),
+      token.slice(3),
+      `${token} `,
+      `${token}\n`,
+    ];
+    for (const text of wrong) expect(codeOf(tokens.authenticate(text, LOOPBACK)), text).toBe("401 bad-token");
+  });
+
+  it("stop working within a second after another process revoked them, and new ones work", async () => {
+    const { home, clock, tokens, made, wait } = newHome();
+    const first = await made({ kind: "owner" }, { name: "laptop" });
+    expect(codeOf(tokens.authenticate(first.token, LOOPBACK))).toBe("token");
+    const other = openTokens({ home, clock, log: silentLogger });
+    const second = await other.create({ rights: { kind: "admin" } });
+    expect(await other.revoke("laptop")).toMatchObject({ ok: true, value: { id: first.id } });
+    wait(1_000);
+    expect(codeOf(tokens.authenticate(first.token, LOOPBACK))).toBe("401 bad-token");
+    expect(codeOf(tokens.authenticate(second.ok ? second.value.token : "", LOOPBACK))).toBe("token");
+  });
+
+  it("say that they have expired, and still keep the server closed", async () => {
+    const { tokens, made, clock, wait } = newHome();
+    const { token } = await made(
+      { kind: "owner" },
+      { name: "short", expiresAt: new Date(clock.now().getTime() + 60_000) },
+    );
+    expect(codeOf(tokens.authenticate(token, LOOPBACK))).toBe("token");
+    wait(60_000);
+    const answer = tokens.authenticate(token, LOOPBACK);
+    expect(codeOf(answer)).toBe("401 token-expired");
+    expect("message" in answer && answer.message).toContain("'short' expired on 2026-11-17T12:01:00.000Z");
+    expect(codeOf(tokens.authenticate(undefined, LOOPBACK))).toBe("401 token-required");
+  });
+
+  it.each([
+    ["not JSON", "{"],
+    ["empty", ""],
+    ["another version", '{"version":2,"tokens":[]}'],
+    ["no list", '{"version":1}'],
+    [
+      "a token without a hash",
+      '{"version":1,"tokens":[{"id":"1f9a3c07","name":"x","rights":{"kind":"owner"},"created_at":"2026-01-01T00:00:00Z"}]}',
+    ],
+    [
+      "unknown rights",
+      `{"version":1,"tokens":[{"id":"1f9a3c07","name":"x","sha256":"${"0".repeat(64)}","rights":{"kind":"root"},"created_at":"2026-01-01T00:00:00Z"}]}`,
+    ],
+  ])("let nobody in when their file is damaged: %s", async (_how, text) => {
+    const { tokens, made, wait } = newHome();
+    const { token } = await made();
+    const sound = readFileSync(tokens.path, "utf8");
+    writeFileSync(tokens.path, text);
+    wait(1_000);
+    for (const credential of [undefined, token])
+      expect(codeOf(tokens.authenticate(credential, LOOPBACK))).toBe("503 tokens-unreadable");
+    expect(() => tokens.list()).toThrow(/cannot be used/);
+    await expect(tokens.create({ rights: { kind: "owner" } })).rejects.toThrow(/cannot be used/);
+    expect(readFileSync(tokens.path, "utf8")).toBe(text);
+    writeFileSync(tokens.path, sound);
+    wait(1_000);
+    expect(codeOf(tokens.authenticate(token, LOOPBACK))).toBe("token");
+  });
+
+  it("let nobody in when their file cannot be opened", () => {
+    const { home, tokens } = newHome();
+    mkdirSync(tokens.path, { recursive: true }); // a folder in its place: also root cannot read it
+    expect(codeOf(tokens.authenticate(undefined, LOOPBACK))).toBe("503 tokens-unreadable");
+    const other = newHome();
+    writeFileSync(join(other.home, "gateway"), "");
+    expect(codeOf(other.tokens.authenticate(undefined, LOOPBACK))).toBe("503 tokens-unreadable");
+    expect(home).not.toBe(other.home);
+  });
+
+  it("are read once, not for each request", async () => {
+    const { tokens, made, wait } = newHome();
+    const { token } = await made();
+    expect(codeOf(tokens.authenticate(token, LOOPBACK))).toBe("token");
+    rmSync(tokens.path);
+    wait(400);
+    expect(codeOf(tokens.authenticate(token, LOOPBACK))).toBe("token");
+    wait(200);
+    expect(codeOf(tokens.authenticate(token, LOOPBACK))).toBe("401 bad-token");
+  });
+
+  it("have names that tell them apart", async () => {
+    const { tokens, made } = newHome();
+    const { id } = await made({ kind: "owner" }, { name: "laptop" });
+    expect(await tokens.create({ name: "laptop", rights: { kind: "owner" } })).toMatchObject({
+      error: { kind: "name-taken" },
+    });
+    for (const name of ["", " x", "x ", "a\nb", "x".repeat(65), "1f9a3c07", "\u001b[2J"])
+      expect(await tokens.create({ name, rights: { kind: "owner" } }), name).toMatchObject({
+        error: { kind: "bad-name" },
+      });
+    expect(
+      await tokens.create({ rights: { kind: "user", user: { platform: "api", id: "a\0" } } }),
+    ).toMatchObject({
+      error: { kind: "bad-rights" },
+    });
+    expect(await tokens.revoke("nobody")).toMatchObject({ error: { kind: "unknown-token" } });
+    expect(tokens.list().map((token) => token.id)).toEqual([id]);
+  });
+
+  it("are all kept when many are made at once", async () => {
+    const { home, clock, tokens, made } = newHome();
+    const other = openTokens({ home, clock, log: silentLogger });
+    const all = await Promise.all(
+      Array.from({ length: 20 }, (_, at) =>
+        at % 2 === 0 ? made() : other.create({ rights: { kind: "admin" } }),
+      ),
+    );
+    expect(all).toHaveLength(20);
+    expect(new Set(tokens.list().map(({ id }) => id)).size).toBe(20);
+  });
+
+  it("remember when they were last used, to the hour, without touching their own file", async () => {
+    const { tokens, made, wait } = newHome();
+    const { token } = await made();
+    const before = readFileSync(tokens.path);
+    const use = async () => {
+      tokens.authenticate(token, LOOPBACK);
+      await new Promise((resolve) => setImmediate(resolve));
+      return tokens.list()[0]?.lastUsedAt;
+    };
+    expect(tokens.list()[0]?.lastUsedAt).toBeUndefined();
+    expect(await use()).toBe("2026-11-17T12:00:00.000Z");
+    wait(1_800_000);
+    expect(await use()).toBe("2026-11-17T12:00:00.000Z");
+    wait(1_800_000);
+    expect(await use()).toBe("2026-11-17T13:00:00.000Z");
+    expect(readFileSync(tokens.path)).toEqual(before);
+  });
+
+  it("work when their last use cannot be written down", async () => {
+    const { home, tokens, made } = newHome();
+    const { token } = await made();
+    mkdirSync(join(home, "gateway", "token-use.json"));
+    expect(codeOf(tokens.authenticate(token, LOOPBACK))).toBe("token");
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(tokens.list()).toHaveLength(1);
+    chmodSync(tokens.path, 0o600);
+  });
+});
