@@ -39,7 +39,10 @@ import { anthropicProblem, openAiProblem } from "./wires/problems.ts";
 export type AppOptions = {
   readonly tokens: Pick<Tokens, "authenticate">;
   readonly limits: Limits;
+  /** Answered at once. */
   readonly routes: readonly Route[];
+  /** Loaded when another path is asked for first. */
+  readonly laterRoutes?: () => Promise<readonly Route[]>;
   /** Where the server listens. */
   readonly address: () => Pick<GuardRequest, "isLoopbackBound" | "boundHost" | "port">;
   readonly tracer?: Tracer;
@@ -99,11 +102,20 @@ const ROUTES_OWN = new Set(["content-security-policy", "cache-control"]);
 const NEVER_SENT = /^(?:set-cookie|access-control-.*|alt-svc|strict-transport-security|nel|report-to)$/;
 
 export function createApp(gateway: Gateway, options: AppOptions): App {
-  const router = routerOf(options.routes);
+  const { routes, laterRoutes } = options;
+  const early = routerOf(routes);
+  const earlyPaths = new Set(routes.map(({ path }) => path));
+  let whole: Promise<Hono<Env>> | undefined;
+  const load = (): Promise<Hono<Env>> => {
+    whole ??= (laterRoutes?.() ?? Promise.resolve([])).then((later) => routerOf([...routes, ...later]));
+    return whole;
+  };
   return async (request, info) => {
     const visit = new Visit(gateway, options, request, info);
-    const reply = await visit.answer(() => router.fetch(visit.routed(), { visit }));
-    return reply;
+    return visit.answer(async (path) => {
+      const router = laterRoutes === undefined || earlyPaths.has(path) ? early : await load();
+      return router.fetch(visit.routed(), { visit });
+    });
   };
 }
 
@@ -173,7 +185,7 @@ class Visit {
       : this.#request;
   }
 
-  async answer(dispatch: () => Response | Promise<Response>): Promise<Response> {
+  async answer(dispatch: (path: string) => Promise<Response>): Promise<Response> {
     const reply = await this.#orProblem(async () => {
       this.#settings = (await this.#gateway.config()).gateway;
       refuse(checkForm(this.#seen) ?? checkHost(this.#seen, this.#settings));
@@ -187,7 +199,7 @@ class Visit {
       const isAboutUs = ["/healthz", "/readyz"].includes(this.#url.pathname);
       if (this.#gateway.isStopping && !isAboutUs) throw new ProblemError(STOPPING);
       refuse(checkLength(this.#seen, this.#settings));
-      return dispatch();
+      return dispatch(this.#url.pathname);
     });
     return this.#finished(reply);
   }

@@ -1,4 +1,4 @@
-// The table of all routes. A route that is not here does not exist: the isolation tests are generated from this table.
+// The table of all routes: `opsRoutes` and those of `openParts`. The isolation tests are generated from it.
 import { accessSync, constants, existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { VERSION } from "@hermes-memory/core/internal/version";
@@ -9,22 +9,33 @@ import type { Gateway, Route } from "./types.ts";
 export type OpsParts = { readonly metrics: Pick<MetricsRegistry, "render"> };
 
 /** A part of the server that has state besides its routes, such as live agents. */
-type Part = { readonly routes: readonly Route[]; close(): Promise<void> };
+export type Part = { readonly routes: readonly Route[]; close(): Promise<void> };
 
-/** All routes. `close` is called when no request runs any more, before the homes are closed. */
-export function openRoutes(_gateway: Gateway, ops: OpsParts): Part {
-  // The slot for model routes, /api and /mcp: each is a Part made with the gateway.
-  const parts: readonly Part[] = [];
-  const routes = [...opsRoutes(ops), ...parts.flatMap((part) => part.routes)];
+/**
+ * All routes but those of `opsRoutes`. They need SDKs that take a while to load, so the server answers before they are there.
+ * `close` is called when no request runs any more, before the homes are closed.
+ */
+export async function openParts(gateway: Gateway, ops: readonly Route[]): Promise<Part> {
+  const [{ apiRoutes }, { createMcpMode }] = await Promise.all([
+    import("./api/api-routes.ts"),
+    import("./mcp-route.ts"),
+  ]);
+  const parts: readonly Part[] = [
+    // The slot for the model routes of answer.ts, with the modes and their live agents.
+    { routes: apiRoutes(), close: async () => {} },
+    createMcpMode(gateway),
+  ];
+  const routes = parts.flatMap((part) => part.routes);
   return {
-    routes: [...routes, ...discoveryRoutes(() => routes)],
+    routes: [...routes, ...discoveryRoutes(() => [...ops, ...routes])],
     async close() {
       await Promise.allSettled(parts.map((part) => part.close()));
     },
   };
 }
 
-function opsRoutes({ metrics }: OpsParts): readonly Route[] {
+/** For those who run the server. None of them needs more than Node. */
+export function opsRoutes({ metrics }: OpsParts): readonly Route[] {
   const ready = readiness();
   return [
     {
