@@ -79,7 +79,7 @@ function stopReason(): DOMException {
 }
 
 /** What Node knows of a request beyond `Request`. */
-export type RequestInfo = {
+type RequestInfo = {
   readonly rawHeaders: readonly string[];
   readonly remoteAddress: string | undefined;
   /** As sent, before `..` and the like are resolved. */

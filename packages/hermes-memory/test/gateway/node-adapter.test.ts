@@ -81,6 +81,32 @@ describe("the adapter to Node's server", () => {
     expect(causes).toEqual([expect.objectContaining({ message: "secret reason" })]);
   });
 
+  it("answers 500 when a stream breaks before its first byte", async () => {
+    const url = await serving(
+      async () =>
+        new Response(new ReadableStream({ start: (stream) => stream.error(new Error("secret reason")) }), {
+          headers: { "content-type": "text/event-stream", "x-request-id": "r-1" },
+        }),
+    );
+    const answer = await fetch(url);
+    expect([answer.status, answer.headers.get("x-request-id")]).toEqual([500, "r-1"]);
+    expect(await answer.json()).toEqual({
+      error: { code: "internal", message: "The reply could not be made." },
+    });
+    expect(causes).toHaveLength(1);
+  });
+
+  it("sends a short reply with its length, and a stream without", async () => {
+    const url = await serving(async (request) =>
+      request.url.endsWith("/short")
+        ? Response.json({ a: 1 })
+        : new Response(new ReadableStream({ start: (stream) => void setTimeout(() => stream.close(), 20) })),
+    );
+    expect((await fetch(`${url}/short`)).headers.get("content-length")).toBe("7");
+    const long = await fetch(`${url}/long`);
+    expect([long.headers.get("content-length"), await long.text()]).toEqual([null, ""]);
+  });
+
   it("cancels a stream when the client leaves, and aborts the signal", async () => {
     const events: string[] = [];
     const url = await serving(async (request, info) => {
