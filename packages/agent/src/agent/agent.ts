@@ -28,6 +28,7 @@ import {
   type ChangeDeps,
   closeSession,
   resumeSession,
+  type SessionFate,
   startNewSession,
   undoTurns,
 } from "./session/change-session.ts";
@@ -43,6 +44,8 @@ import {
 import type {
   AgentStatus,
   AgentSurface,
+  ClientToolResult,
+  CloseOptions,
   CompressChoices,
   CompressReport,
   RunOptions,
@@ -51,7 +54,7 @@ import type {
   UndoReport,
   UserInput,
 } from "./surface.ts";
-import { runTurn, type TurnDeps } from "./turn/turn.ts";
+import { runTurn, type TurnDeps, type TurnRequest } from "./turn/turn.ts";
 import type { TurnControl } from "./turn/turn-state.ts";
 import type { TurnResult } from "./turn-result.ts";
 
@@ -153,13 +156,31 @@ export class Agent implements AgentSurface, AsyncDisposable {
   }
 
   run(input: UserInput, options: RunOptions = {}): Promise<TurnResult> {
-    return this.#exclusive("run", async () => {
+    return this.#runTurn("run", options, () => {
       checkInput(input);
+      return { kind: "message", input };
+    });
+  }
+
+  /**
+   * Goes on with a turn that ended with `client_tool_calls`, also one of another process that is stored. Calls without a result here get
+   * one that says so. The exit is `no_open_calls`, and nothing is stored, when the newest reply made none of these calls.
+   */
+  continueWith(results: readonly ClientToolResult[], options: RunOptions = {}): Promise<TurnResult> {
+    return this.#runTurn("continueWith", options, () => {
+      checkResults(results);
+      return { kind: "results", results };
+    });
+  }
+
+  #runTurn(what: string, options: RunOptions, read: () => TurnRequest["given"]): Promise<TurnResult> {
+    return this.#exclusive(what, async () => {
+      const given = read();
       const steering = new TurnSteering(options.signal);
       this.#steering = steering;
       const stopListening = options.onEvent && this.#deps.events.listen(options.onEvent);
       try {
-        const result = await runTurn(this.#deps, { input, options, control: steering });
+        const result = await runTurn(this.#deps, { given, options, control: steering });
         this.#giveTitle(result);
         return result;
       } finally {
@@ -328,8 +349,8 @@ export class Agent implements AgentSurface, AsyncDisposable {
     this.#deps.mirrorWrite(write, { origin });
   }
 
-  close(options: { readonly deleteSession?: boolean } = {}): Promise<void> {
-    this.#closing ??= this.#close(options.deleteSession ?? false);
+  close(options: CloseOptions = {}): Promise<void> {
+    this.#closing ??= this.#close(options.deleteSession ? "deleted" : options.keepSession ? "kept" : "ended");
     return this.#closing;
   }
 
@@ -346,7 +367,7 @@ export class Agent implements AgentSurface, AsyncDisposable {
     }
   }
 
-  async #close(isDeleted: boolean): Promise<void> {
+  async #close(fate: SessionFate): Promise<void> {
     this.interrupt();
     const { background, session, log } = this.#deps;
     const { titles, reviewer } = background;
@@ -356,7 +377,7 @@ export class Agent implements AgentSurface, AsyncDisposable {
       await within(CLOSING_MS - TITLE_MS, reviewer?.running);
       titles?.stop();
       await within(CLOSING_MS, reviewer?.stop());
-      await closeSession(this.#deps, isDeleted);
+      await closeSession(this.#deps, fate);
     } catch (cause) {
       log.warn("Closing the agent met a problem", { cause });
     } finally {
@@ -426,11 +447,14 @@ class Exclusive {
   }
 }
 
+const RUNNING = {
+  now: "A turn is running",
+  hint: "Await the running turn, call interrupt(), or hand the text to steer().",
+};
+
 const BUSY_WITH: Readonly<Record<string, { readonly now: string; readonly hint: string }>> = {
-  run: {
-    now: "A turn is running",
-    hint: "Await the running turn, call interrupt(), or hand the text to steer().",
-  },
+  run: RUNNING,
+  continueWith: RUNNING,
   compress: {
     now: "The conversation is being compacted",
     hint: "Await the compaction, or call interrupt().",
@@ -508,4 +532,16 @@ function checkInput(input: unknown): void {
     });
   if (typeof input === "string" ? pyStrip(input) === "" : input.length === 0)
     throw new HermesError("empty-message", "There is nothing to answer: the message is empty.");
+}
+
+/** Throws `bad-message`. */
+function checkResults(results: unknown): void {
+  const isResult = (value: unknown): boolean =>
+    isRecord(value) &&
+    typeof value.id === "string" &&
+    (typeof value.output === "string" || (Array.isArray(value.output) && value.output.every(isRecord)));
+  if (Array.isArray(results) && results.length > 0 && results.every(isResult)) return;
+  throw new HermesError("bad-message", "These are not results of tool calls.", {
+    hint: "Pass a list of { id, output }: the id of the call, and a text or a list of parts.",
+  });
 }

@@ -12,6 +12,7 @@ export { createAgent } from "./create/create-agent.ts";
 export { delegateToolSchema } from "./delegation/delegate-task.ts";
 export type { AgentEvent, EventListener } from "./events.ts";
 export { REVIEW_COUNTS_KEY, readReviewCounts } from "./review/reviewer.ts";
+export { withMaskedArguments } from "./session/transcript.ts";
 export type { AgentStream } from "./stream/event-stream.ts";
 export {
   lastUserInput,
@@ -22,6 +23,8 @@ export {
 export type {
   AgentStatus,
   AgentSurface,
+  ClientToolResult,
+  CloseOptions,
   CompressChoices,
   CompressReport,
   RunOptions,
@@ -30,9 +33,10 @@ export type {
   UndoReport,
   UserInput,
 } from "./surface.ts";
+export { newestCalls } from "./tools/client-tools.ts";
 export type {
   PreToolCall,
   PreToolCallAnswer,
 } from "./tools/index.ts";
 export { todoToolSchema } from "./tools/index.ts";
-export type { TurnExit, TurnResult } from "./turn-result.ts";
+export type { ClientToolCall, TurnExit, TurnResult } from "./turn-result.ts";

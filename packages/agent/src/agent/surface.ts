@@ -11,6 +11,7 @@ import type { MemoryUser, Person } from "@hermes-memory/core/internal/memory";
 import type { Message } from "@hermes-memory/core/internal/message";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import type { SkillStore } from "@hermes-memory/core/internal/skills";
+import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import type { CacheSavings, ContextWindow, ModelIdentity, ModelSelection, Usage } from "../models/index.ts";
 import type { EventListener } from "./events.ts";
 import type { TurnResult } from "./turn-result.ts";
@@ -29,6 +30,26 @@ export type RunOptions = {
   /** When the message was sent, in seconds since 1970. Default: now. */
   readonly persistUserTimestamp?: number;
   readonly taskId?: string;
+  /**
+   * Tools of the caller for this turn. A reply that calls some of them ends the turn with `client_tool_calls`: the agent's own calls of
+   * that reply have run, and `continueWith` takes the results of the others. One with the name of a tool of the agent, or a name that
+   * reads like it, is left out with a notice.
+   */
+  readonly clientTools?: readonly ToolDefinition[];
+  /** The caller's id of the message, stored with it (`meta.platformMessageId`), so that a repeated request is recognised. */
+  readonly messageId?: string;
+  /**
+   * Instructions of the caller for this conversation, "" for none. Part of the prompt of a new session. If they change later, the stored
+   * prompt stays as it is and requests have the new ones behind it, until a compaction builds a new prompt. Absent: as before.
+   */
+  readonly instructions?: string;
+};
+
+/** The result of a call that the client ran. `output`: text, or parts as in `UserInput`. */
+export type ClientToolResult = {
+  readonly id: string;
+  readonly output: UserInput;
+  readonly isError?: boolean;
 };
 
 /** Why a command about sessions failed. `message` says what happened and what to do. */
@@ -100,6 +121,13 @@ export type AgentStatus = {
   readonly savings: CacheSavings | null;
 };
 
+/** How `close` leaves the session. */
+export type CloseOptions = {
+  readonly deleteSession?: boolean;
+  /** The conversation goes on, in another agent: the session does not end, and the memory provider hears of no end. */
+  readonly keepSession?: boolean;
+};
+
 /** The part of an agent that a user interface and its slash commands use. */
 export interface AgentSurface {
   readonly home: string;
@@ -151,5 +179,5 @@ export interface AgentSurface {
   noteMemoryWrite(write: CommittedWrite, origin?: string): void;
 
   /** Ends the session (reason `agent_close`, for the command line `cli_close`), tells the provider, closes the stores and servers. A second call is harmless. */
-  close(options?: { readonly deleteSession?: boolean }): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
 }

@@ -1,9 +1,12 @@
 // The result of a turn. Every exit has all fields. In snake case, because gateways and other programs read it unchanged.
 import type { Message } from "@hermes-memory/core/internal/message";
+import type { ModelFailureKind } from "../models/index.ts";
 
 /** How a turn ended. */
 export type TurnExit =
   | "text_response"
+  /** The model called tools of the client. `Agent.continueWith` goes on with their results. */
+  | "client_tool_calls"
   | "partial_stream_recovery"
   | "fallback_prior_turn_content"
   | "max_iterations_reached"
@@ -15,7 +18,12 @@ export type TurnExit =
   | "context_overflow"
   | "compaction_disabled"
   | "session_busy"
-  | "session_gone";
+  | "session_gone"
+  /** `continueWith`: the session has no call that these results answer. */
+  | "no_open_calls";
+
+/** A call of one of the client's tools. `arguments`: JSON text as the model wrote it; the stored copy has secrets masked. */
+export type ClientToolCall = { readonly id: string; readonly name: string; readonly arguments: string };
 
 /** What a turn gave: the reply, the messages, how it ended, and what it used. */
 export type TurnResult = {
@@ -23,6 +31,8 @@ export type TurnResult = {
   /** The newest reasoning of this turn. */
   readonly last_reasoning: string | null;
   readonly messages: readonly Message[];
+  /** The calls that the client runs, when `exit` is `client_tool_calls`. */
+  readonly client_tool_calls: readonly ClientToolCall[];
   readonly api_calls: number;
   readonly completed: boolean;
   readonly turn_exit_reason: string;
@@ -34,6 +44,10 @@ export type TurnResult = {
   readonly error: string | null;
   /** Tells the user what to do about the error. */
   readonly hint: string | null;
+  /** The kind of failure, where a call of the model was the reason. */
+  readonly error_kind: ModelFailureKind | null;
+  /** How long the model's server asked to wait. */
+  readonly retry_after_seconds: number | null;
   /** A hook changed the text after it was stored. */
   readonly response_transformed: boolean;
   readonly model: string;

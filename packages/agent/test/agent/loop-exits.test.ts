@@ -8,7 +8,7 @@ import type { AgentSetting } from "./agent-home.ts";
 import { call, lookTool, turnHome } from "./turns.ts";
 
 const KEYS =
-  `final_response last_reasoning messages api_calls completed turn_exit_reason exit failed partial interrupted
+  `final_response last_reasoning messages client_tool_calls error_kind retry_after_seconds api_calls completed turn_exit_reason exit failed partial interrupted
   error hint response_transformed model provider base_url input_tokens output_tokens cache_read_tokens cache_write_tokens
   reasoning_tokens prompt_tokens completion_tokens total_tokens last_prompt_tokens estimated_cost_usd cost_status
   cost_source session_id compression_exhausted pending_steer interrupt_message`.split(/\s+/);

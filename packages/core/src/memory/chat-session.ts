@@ -3,8 +3,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isHandoff, isTaskList, withoutHandoff } from "../context/index.ts";
 import { HermesError } from "../lib/index.ts";
-import { fromRow, type Message } from "../message/index.ts";
+import { fromRow, type Message, textOf } from "../message/index.ts";
 import {
+  checkSessionId,
   describeHolder,
   forgetHolder,
   INTERNAL_SOURCES,
@@ -19,16 +20,75 @@ import type { Person } from "./types.ts";
 
 export type OpenChat = { readonly store: SessionStore; readonly row: SessionRow };
 
-/** The session in which the chat goes on, which is a new one for a new chat. */
-export async function openChat(person: Person, chatId: string): Promise<OpenChat> {
-  const id = chatSessionId(person.user, chatId);
+/** How the session of a new chat is made. */
+export type NewChat = {
+  readonly source?: string | undefined;
+  readonly sessionId?: string | undefined;
+  /** The chat whose subagent this one is. */
+  readonly parentChatId?: string | undefined;
+};
+
+/** The session in which the chat goes on, which is a new one for a new chat. Throws `bad-option` for options that no chat can have. */
+export async function openChat(
+  person: Person,
+  chatId: string,
+  options: NewChat = {},
+): Promise<OpenChat & { readonly isNew: boolean }> {
+  const id = newSessionId(person, chatId, options);
+  const source = options.source ?? sourceOf(person);
+  if (INTERNAL_SOURCES.includes(source))
+    throw new HermesError(
+      "bad-option",
+      `The source '${source}' is that of sessions which programs start for themselves.`,
+      {
+        hint: "Pass the name of the program that the chat comes from. For a subagent's chat pass 'parentChatId'.",
+      },
+    );
   const store = await person.sessions({ mode: "write", create: true });
   const known = await findChat(store, person, chatId);
-  if (known !== undefined) return { store, row: known };
-  await store.createSession(id, { source: sourceOf(person) });
+  if (known !== undefined) return { store, row: known, isNew: false };
+  const { parentChatId } = options;
+  if (parentChatId === undefined) await store.createSession(id, { source });
+  else {
+    const sessionId = options.sessionId === undefined ? undefined : parentChatId;
+    const { row: parent } = await openChat(person, parentChatId, { source, sessionId });
+    // As an import stores subagents.
+    await store.createSession(id, {
+      source: "subagent",
+      parentSessionId: parent.id,
+      modelConfig: { _delegate_from: parent.id },
+    });
+  }
   const row = await store.getSession(id);
   if (row === null) throw new Error(`The session ${id} is gone right after it was created.`);
-  return { store, row };
+  return { store, row, isNew: true };
+}
+
+/** Throws `bad-chat-id`, `bad-session-id` and `bad-option`. */
+function newSessionId({ user }: Person, chatId: string, { sessionId, parentChatId }: NewChat): string {
+  const id = chatSessionId(user, chatId);
+  if (parentChatId === chatId)
+    throw new HermesError("bad-option", "A chat cannot be its own subagent.", {
+      hint: "Pass the chat that started it as 'parentChatId'.",
+    });
+  if (sessionId === undefined) return id;
+  if (user !== undefined)
+    throw new HermesError(
+      "bad-option",
+      "'sessionId' was set for the chat of a user: ids of sessions are the owner's.",
+      {
+        hint: "Leave it out: the chat's id is enough.",
+      },
+    );
+  if (sessionId !== chatId)
+    throw new HermesError(
+      "bad-option",
+      "'sessionId' differs from the chat's id, which would not find the session again.",
+      {
+        hint: "Pass the same text as chat id and 'sessionId', or leave 'sessionId' out.",
+      },
+    );
+  return checkSessionId(sessionId);
 }
 
 /** The same for a chat that must be there. Rejects with `unknown-chat`. */
@@ -61,6 +121,96 @@ function sourceOf({ user }: Person): string {
 export async function loadChat(store: SessionStore, sessionId: string): Promise<readonly Message[]> {
   const rows = await store.getMessages(sessionId);
   return rows.map(fromRow).filter((message) => message !== undefined);
+}
+
+/** Below this, reading a chat again costs less than keeping it. */
+const LEAST_KEPT = 200;
+const MOST_KEPT = 4;
+const MOST_KEPT_CHARS = 4_000_000;
+const KEPT_MS = 5 * 60_000;
+/** Newest rows that are always read again: other programs edit them in place, if any. */
+const READ_AGAIN = 32;
+
+/**
+ * Long chats that were read before. Whether rows were added, deleted, taken back or restored since is seen from their ids. An edit of an
+ * older row in place is not, so what is found here may show that nothing differs, and not that something does (`isFresh`).
+ */
+export class LoadedChats {
+  /** By session, the least recently used first. */
+  readonly #kept = new Map<string, { readonly messages: readonly Message[]; readonly chars: number }>();
+  #idle: NodeJS.Timeout | undefined;
+
+  async load(
+    store: SessionStore,
+    sessionId: string,
+  ): Promise<{ readonly messages: readonly Message[]; readonly isFresh: boolean }> {
+    const kept = this.#kept.get(sessionId)?.messages;
+    const messages = kept && (await refreshed(store, sessionId, kept));
+    if (messages === undefined) return { messages: await this.loadAgain(store, sessionId), isFresh: true };
+    this.keep(sessionId, messages);
+    return { messages, isFresh: false };
+  }
+
+  async loadAgain(store: SessionStore, sessionId: string): Promise<readonly Message[]> {
+    const messages = await loadChat(store, sessionId);
+    this.keep(sessionId, messages);
+    return messages;
+  }
+
+  /** With the rows that were just stored behind the messages. */
+  async append(
+    store: SessionStore,
+    sessionId: string,
+    messages: readonly Message[],
+    added: readonly number[],
+  ): Promise<readonly Message[]> {
+    if (added.length === 0) return messages;
+    const rows = await store.getMessagesById(added);
+    const all = [...messages, ...rows.map(fromRow).filter((message) => message !== undefined)];
+    this.keep(sessionId, all);
+    return all;
+  }
+
+  keep(sessionId: string, messages: readonly Message[]): void {
+    this.#kept.delete(sessionId);
+    if (messages.length < LEAST_KEPT) return;
+    const chars = messages.reduce((sum, { content }) => sum + textOf(content).length, 0);
+    if (chars <= MOST_KEPT_CHARS) this.#kept.set(sessionId, { messages, chars });
+    let total = [...this.#kept.values()].reduce((sum, each) => sum + each.chars, 0);
+    for (const [oldest, each] of this.#kept) {
+      if (this.#kept.size <= MOST_KEPT && total <= MOST_KEPT_CHARS) break;
+      this.#kept.delete(oldest);
+      total -= each.chars;
+    }
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => this.#kept.clear(), KEPT_MS).unref();
+  }
+
+  clear(): void {
+    clearTimeout(this.#idle);
+    this.#kept.clear();
+  }
+}
+
+/** Undefined if other rows are stored now. */
+async function refreshed(
+  store: SessionStore,
+  sessionId: string,
+  kept: readonly Message[],
+): Promise<readonly Message[] | undefined> {
+  const keys = await store.listMessageKeys([sessionId]);
+  const isSame =
+    keys.length === kept.length &&
+    keys.every(({ id, origin_id }, at) => {
+      const { rowId, originId } = kept[at]?.meta ?? {};
+      return rowId === id && originId === (origin_id ?? undefined);
+    });
+  if (!isSame) return undefined;
+  const newest = await store.getMessagesById(keys.slice(-READ_AGAIN).map(({ id }) => id));
+  const again = newest.map(fromRow).filter((message) => message !== undefined);
+  return again.length === Math.min(kept.length, READ_AGAIN)
+    ? [...kept.slice(0, -READ_AGAIN), ...again]
+    : undefined;
 }
 
 export type WholeChat = {
@@ -234,6 +384,8 @@ type Waiting = {
   readonly holder?: string;
   /** The chat must be there: otherwise the call rejects with `unknown-chat`. Default: it is created. */
   readonly isKnown?: boolean;
+  /** How it is created. */
+  readonly create?: NewChat;
 };
 
 /** The calls that work on a chat now, by its first session. */
@@ -267,15 +419,16 @@ export class ChatTurns {
   async #leased<T>(
     chatId: string,
     work: (chat: HeldChat) => Promise<T>,
-    { signal, waitMs = WAIT_MS, holder: given, isKnown = false }: Waiting,
+    { signal, waitMs = WAIT_MS, holder: given, isKnown = false, create }: Waiting,
   ): Promise<T> {
     const holder = given ?? newHolder();
     const until = performance.now() + waitMs;
     try {
       for (;;) {
         signal?.throwIfAborted();
-        const open = isKnown ? openKnownChat : openChat;
-        const { store, row } = await open(this.#person, chatId);
+        const { store, row } = isKnown
+          ? await openKnownChat(this.#person, chatId)
+          : await openChat(this.#person, chatId, create);
         const lease = await store.acquireSessionLease(row.id, holder, { ttl: LEASE_SECONDS });
         if (lease.acquired) {
           try {

@@ -19,6 +19,7 @@ import {
   findOpenChat,
   findSummary,
   type HeldChat,
+  LoadedChats,
   listChatRows,
   loadChat,
   loadTranscript,
@@ -36,6 +37,10 @@ import type {
   CompactOptions,
   ContextOptions,
   MessageFormat,
+  OpenChatOptions,
+  OpenedChat,
+  RecallAnswer,
+  RecallOptions,
   Remembered,
   Transcript,
   TranscriptOptions,
@@ -44,7 +49,16 @@ import type {
 
 type Members = Pick<
   UserMemory,
-  "context" | "transcript" | "chats" | "chat" | "rename" | "forgetChat" | "compact"
+  | "openChat"
+  | "block"
+  | "recall"
+  | "context"
+  | "transcript"
+  | "chats"
+  | "chat"
+  | "rename"
+  | "forgetChat"
+  | "compact"
 >;
 
 /** Stored with the memory block; the agent's prompts have other versions. */
@@ -65,7 +79,8 @@ export class Chats implements Members {
   readonly #turns: ChatTurns;
   readonly #providers: ChatProviders;
   /** Recall of recent turns, so that every step of a turn sends the same bytes. */
-  readonly #recalls = new Map<string, { readonly text: Promise<string>; readonly untilMs: number }>();
+  readonly #recalls = new Map<string, { readonly answer: Promise<RecallAnswer>; readonly untilMs: number }>();
+  readonly #loaded = new LoadedChats();
   readonly #background = new Set<Promise<unknown>>();
 
   constructor(person: Person, log: Logger = silentLogger) {
@@ -85,7 +100,39 @@ export class Chats implements Members {
   async forgetAll(): Promise<void> {
     await this.settled();
     this.#recalls.clear();
+    this.#loaded.clear();
     await this.#providers.endedAll();
+  }
+
+  // ---- The chat itself ----
+
+  async openChat(chatId: string, options: OpenChatOptions = {}): Promise<OpenedChat> {
+    const { source, sessionId, parentChatId } = options;
+    for (const [name, value] of Object.entries({ source, sessionId, parentChatId }))
+      if (value !== undefined && (typeof value !== "string" || value === ""))
+        throw new HermesError("bad-option", `'${name}' is not a text, or is empty.`, {
+          hint: "Leave it out, or pass a text.",
+        });
+    const { row, isNew } = await openChat(this.#person, chatId, { source, sessionId, parentChatId });
+    return { sessionId: row.id, isNew };
+  }
+
+  async block(chatId: string): Promise<string> {
+    const { store, row } = await openChat(this.#person, chatId);
+    return this.#block(chatId, store, row.id);
+  }
+
+  async recall(chatId: string, query: string, { signal }: RecallOptions = {}): Promise<RecallAnswer> {
+    if (typeof query !== "string")
+      throw new HermesError("bad-option", "The query of recall is not a text.", {
+        hint: "Pass what the user said.",
+      });
+    signal?.throwIfAborted();
+    const { store, row } = await openChat(this.#person, chatId);
+    const { messages } = await this.#loaded.load(store, row.id);
+    const answer = await this.#recall(chatId, store, row.id, messages, query);
+    signal?.throwIfAborted();
+    return answer;
   }
 
   // ---- Context ----
@@ -101,7 +148,7 @@ export class Chats implements Members {
     signal?.throwIfAborted();
     const { store, row } = await openChat(this.#person, chatId);
     const block = await this.#block(chatId, store, row.id);
-    const stored = await loadChat(store, row.id);
+    const stored = await this.#loaded.loadAgain(store, row.id);
 
     const spoken = given.filter(isTold);
     const { late, fresh } = await alignChat(store, row.id, stored, spoken);
@@ -109,7 +156,8 @@ export class Chats implements Members {
     const summary = await findSummary(store, row.id, stored);
     const fitted = fitTurns(history, maxTokens, summary?.meta.rowId);
     const asked = query ?? lastUserText(spoken); // in the middle of a turn, what the user said is stored already
-    const recall = options.recall === false ? "" : await this.#recall(chatId, store, row.id, stored, asked);
+    const { text: recall } =
+      options.recall === false ? { text: "" } : await this.#recall(chatId, store, row.id, stored, asked);
     signal?.throwIfAborted();
 
     const front = given.filter(({ role }) => role === "system");
@@ -188,14 +236,14 @@ export class Chats implements Members {
     sessionId: string,
     stored: readonly Message[],
     query: string,
-  ): Promise<string> {
+  ): Promise<RecallAnswer> {
     const users = stored.filter(({ role }) => role === "user");
     const isStored = pyStrip(textOf(users.at(-1)?.content ?? "")) === pyStrip(query);
     const turn = users.length + (isStored ? 0 : 1);
     const key = JSON.stringify([sessionId, turn, query]);
     const known = this.#recalls.get(key);
-    if (known !== undefined && performance.now() < known.untilMs) return known.text;
-    const text = recallFor({
+    if (known !== undefined && performance.now() < known.untilMs) return known.answer;
+    const answer = recallFor({
       query,
       sessionId,
       person: this.#person,
@@ -205,36 +253,44 @@ export class Chats implements Members {
       log: this.#log,
     });
     this.#recalls.delete(key);
-    this.#recalls.set(key, { text, untilMs: performance.now() + RECALL_MS });
+    this.#recalls.set(key, { answer, untilMs: performance.now() + RECALL_MS });
     for (const oldest of this.#recalls.keys()) {
       if (this.#recalls.size <= MOST_RECALLS) break;
       this.#recalls.delete(oldest);
     }
-    return text;
+    return answer;
   }
 
   // ---- Remember ----
 
   async remember(chatId: string, asked: RememberArguments): Promise<Remembered> {
     const { given, options } = asked;
-    const { signal } = options;
-    return this.#turns.alone(
-      chatId,
-      async (chat) => {
-        const stored = await loadChat(chat.store, chat.row.id);
-        const change = await planChange(chat, stored, asked);
-        if (change.takeBackFrom !== undefined || change.add.length > 0) await reopen(chat);
-        const { store, row, holder } = chat;
-        const { takeBackFrom } = change;
-        const add = asNew(change.add, stored, options.id, this.#person.memory.clock.now());
-        await store.appendMany(row.id, add, { leaseHolder: holder, takeBackFrom });
-        const messages = await loadChat(store, row.id);
-        if (change.isNew) this.#tellProvider(chatId, row.id, messages, change.add);
-        const { known, takenBack } = change;
-        return { chatId, sessionId: row.id, stored: given.length - known, known, takenBack, messages };
-      },
-      { signal },
-    );
+    const { signal, source, sessionId } = options;
+    const work = async (chat: HeldChat): Promise<Remembered> => {
+      const { store, row, holder } = chat;
+      const { stored, change } = await this.#plan(chat, asked);
+      const { takeBackFrom, known, takenBack } = change;
+      if (takeBackFrom !== undefined || change.add.length > 0) await reopen(chat);
+      const add = asNew(change.add, stored, options.id, this.#person.memory.clock.now(), change.storedAgain);
+      const ids = await store.appendMany(row.id, add, { leaseHolder: holder, takeBackFrom });
+      const messages =
+        takeBackFrom === undefined
+          ? await this.#loaded.append(store, row.id, stored, ids)
+          : await this.#loaded.loadAgain(store, row.id);
+      if (change.isNew) this.#tellProvider(chatId, row.id, messages, change.add);
+      return { chatId, sessionId: row.id, stored: given.length - known, known, takenBack, messages };
+    };
+    return this.#turns.alone(chatId, work, { signal, create: { source, sessionId } });
+  }
+
+  /** A chat that was read before may show that nothing differs. Anything else is decided on the rows as they are now. */
+  async #plan(chat: HeldChat, asked: RememberArguments) {
+    const { store, row } = chat;
+    const { messages, isFresh } = await this.#loaded.load(store, row.id);
+    const change = await planChange(chat, messages, asked);
+    if (isFresh || change.isAppend) return { stored: messages, change };
+    const stored = await this.#loaded.loadAgain(store, row.id);
+    return { stored, change: await planChange(chat, stored, asked) };
   }
 
   /** In the background: the provider's queue keeps the order, and closing the home waits for it. */
@@ -356,6 +412,7 @@ export class Chats implements Members {
       const files = sessionFiles(this.#person.memory.home);
       const deleted = await store.deleteSessions(sessions, { ...files, leaseHolder: holder });
       this.#recalls.clear(); // those of other chats may quote it
+      this.#loaded.clear();
       return deleted > 0;
     };
     try {

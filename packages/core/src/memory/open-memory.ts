@@ -89,6 +89,12 @@ class PersonMemory implements UserMemory {
     return user && { platform: user.platform, id: user.userId };
   }
 
+  readonly openChat: UserMemory["openChat"] = (...args) =>
+    this.#pass(async () => (await this.#openChats()).openChat(...args));
+  readonly block: UserMemory["block"] = (...args) =>
+    this.#pass(async () => (await this.#openChats()).block(...args));
+  readonly recall: UserMemory["recall"] = (...args) =>
+    this.#pass(async () => (await this.#openChats()).recall(...args));
   readonly context: UserMemory["context"] = (chatId, options) =>
     this.#pass(async () => (await this.#openChats()).context(chatId, options));
   readonly remember: UserMemory["remember"] = (chatId: string, ...args: unknown[]) =>

@@ -6,6 +6,7 @@ import { type Alignment, align, alignExchange, commonStart, inCallOrder } from "
 import { isTold } from "./chat-history.ts";
 import { asShown, isSpoken, readGiven, readReply } from "./chat-messages.ts";
 import { findSummary, type HeldChat, loadChat, loadWholeChat } from "./chat-session.ts";
+import { planShown, readShown } from "./follow-shown.ts";
 import { exchangeId, isSame } from "./same-message.ts";
 import type { RememberOptions } from "./user-memory.ts";
 
@@ -47,12 +48,23 @@ function readOptions(value: unknown): RememberOptions {
     throw new HermesError("bad-option", "The options of remember were not passed as an object.", {
       hint: "Pass (chatId, text, reply, { id }) or (chatId, messages, { id }).",
     });
-  const { id, follow, signal } = value as RememberOptions;
+  const { id, follow, signal, hiddenTools, source, sessionId } = value as RememberOptions;
   if (id !== undefined && (typeof id !== "string" || id === ""))
     throw new HermesError("bad-option", "The id of an exchange must be a text that is not empty.", {
       hint: "Leave it out, or pass the id of the request.",
     });
-  return { id, follow, signal };
+  if (follow !== undefined && typeof follow !== "boolean" && follow !== "shown")
+    throw new HermesError("bad-option", "'follow' is neither true, nor false, nor 'shown'.", {
+      hint: "Pass true for the whole list of the chat, or 'shown' for the list as a client shows it.",
+    });
+  if (
+    hiddenTools !== undefined &&
+    !(Array.isArray(hiddenTools) && hiddenTools.every((name) => typeof name === "string"))
+  )
+    throw new HermesError("bad-option", "'hiddenTools' is not a list of names.", {
+      hint: "Pass the names of the tools whose calls the client does not see.",
+    });
+  return { id, follow, signal, hiddenTools, source, sessionId };
 }
 
 // ---- What changes ----
@@ -64,6 +76,10 @@ type Change = {
   readonly isNew: boolean;
   /** A row: it and everything after it is taken back. */
   readonly takeBackFrom?: number | undefined;
+  /** Messages at the beginning of `add` that are stored again because their turn is taken back. */
+  readonly storedAgain?: number;
+  /** The list goes along with everything that is stored: only what comes behind it is new. */
+  readonly isAppend: boolean;
 };
 
 /** What to do with the list. Changes nothing. */
@@ -72,9 +88,14 @@ export function planChange(
   stored: readonly Message[],
   { given, isExchange, options }: RememberArguments,
 ): Promise<Change> {
-  return options.follow
-    ? following(chat, stored, given)
-    : appending(chat, stored, given, isExchange, options.id);
+  switch (options.follow) {
+    case "shown":
+      return followingShown(chat, stored, given, options.hiddenTools ?? []);
+    case true:
+      return following(chat, stored, given);
+    default:
+      return appending(chat, stored, given, isExchange, options.id);
+  }
 }
 
 async function appending(
@@ -85,12 +106,13 @@ async function appending(
   id: string | undefined,
 ): Promise<Change> {
   const found = id === undefined ? undefined : await findExchange(store, row.id, stored, id);
-  const { fresh, late } =
+  const { fresh, late, isAnchored } =
     found === undefined
       ? await alignChat(store, row.id, stored, given, { isExchange, isNew: id !== undefined })
       : restOf(found, given);
   const add = [...late, ...given.slice(fresh)];
-  return { known: given.length - add.length, takenBack: 0, add, isNew: add.length > 0 };
+  const isAppend = isExchange || (late.length === 0 && isAnchored);
+  return { known: given.length - add.length, takenBack: 0, add, isNew: add.length > 0, isAppend };
 }
 
 /** The list is the whole chat: rows after the last common message are taken back, in whole turns. */
@@ -99,8 +121,61 @@ async function following(
   stored: readonly Message[],
   asGiven: readonly Message[],
 ): Promise<Change> {
-  const { store, row } = chat;
   const given = inCallOrder(asGiven);
+  const compared = await comparedList(chat, stored, given);
+  const { list, isChangeable } = compared;
+  const common = commonStart(list, given, asShown);
+  if (common < list.length && isSummarised(compared, common)) return appendingOnce(chat, stored, asGiven);
+  const takenBack = list.slice(common).filter(isChangeable).length;
+  const isAppend = common === list.length;
+  if (takenBack === 0)
+    return { known: common, takenBack, add: given.slice(common), isNew: common < given.length, isAppend };
+  const from = turnAt(compared, common);
+  const takeBackFrom = list[from]?.meta.rowId;
+  // Only a message of the user can be gone back to: what is still valid of its turn is stored again.
+  const add = given.slice(takeBackFrom === undefined ? common : Math.min(from, common));
+  return { known: common, takenBack, add, isNew: common < given.length, takeBackFrom, isAppend };
+}
+
+/** The same for a list as a client shows it. What stays of a turn is stored again as it is stored, hidden calls included. */
+async function followingShown(
+  chat: HeldChat,
+  stored: readonly Message[],
+  asGiven: readonly Message[],
+  hiddenTools: readonly string[],
+): Promise<Change> {
+  const shown = readShown(asGiven);
+  const given = { ...shown, messages: inCallOrder(shown.messages) };
+  const compared = await comparedList(chat, stored, given.messages);
+  const { list, isChangeable } = compared;
+  const rules = { hiddenTools: new Set(hiddenTools), isImported: isTranscriptRow(chat.row) };
+  const { add: fresh, takeBack: keep = list.length, isAppend } = planShown(list, given, rules);
+  const known = asGiven.length - fresh.length;
+  const isNew = fresh.length > 0;
+  if (keep < list.length && isSummarised(compared, keep)) return appendingOnce(chat, stored, given.messages);
+  const gone = list.slice(keep).filter(isChangeable).length;
+  const from = gone === 0 ? keep : turnAt(compared, keep);
+  const takeBackFrom = gone === 0 ? undefined : list[from]?.meta.rowId;
+  const again = takeBackFrom === undefined ? [] : list.slice(from, keep);
+  const takenBack = takeBackFrom === undefined ? 0 : gone;
+  const add = [...again, ...fresh];
+  return { known, takenBack, add, isNew, takeBackFrom, storedAgain: again.length, isAppend };
+}
+
+type Compared = {
+  /** The chat since it began, if the list begins before a compaction; otherwise since the newest one. */
+  readonly list: readonly Message[];
+  readonly isWhole: boolean;
+  /** Rows that can be taken back. */
+  readonly isChangeable: (message: Message) => boolean;
+};
+
+/** What the list of a caller is compared with. */
+async function comparedList(
+  { store, row }: HeldChat,
+  stored: readonly Message[],
+  given: readonly Message[],
+): Promise<Compared> {
   const all = inCallOrder(stored.filter(isTold));
   const summary = await findSummary(store, row.id, stored);
   const isSummaryGiven = summary === undefined || commonStart(all, given, asShown) > all.indexOf(summary);
@@ -113,21 +188,25 @@ async function following(
         .slice(summary === undefined ? 0 : stored.indexOf(summary) + 1)
         .flatMap(({ meta }) => meta.rowId ?? []),
     );
-  const common = commonStart(list, given, asShown);
-  const isChangeable = ({ meta }: Message): boolean => changeable.has(meta.rowId ?? -1);
-  const turn = list.slice(0, common + 1).findLast(({ role }) => role === "user");
-  if (whole !== undefined && common < list.length && (turn === undefined || !isChangeable(turn)))
-    return appendingOnce(chat, stored, asGiven);
-  const takenBack = list.slice(common).filter(isChangeable).length;
-  if (takenBack === 0)
-    return { known: common, takenBack, add: given.slice(common), isNew: common < given.length };
+  return { list, isWhole: whole !== undefined, isChangeable: ({ meta }) => changeable.has(meta.rowId ?? -1) };
+}
+
+/** Whether the turn of the message at `at` was summarised by a compaction, so that it cannot be taken back. */
+function isSummarised({ list, isWhole, isChangeable }: Compared, at: number): boolean {
+  const turn = list.slice(0, at + 1).findLast(({ role }) => role === "user");
+  return isWhole && (turn === undefined || !isChangeable(turn));
+}
+
+/** The message of the user with which the turn at `at` begins. */
+function turnAt({ list, isChangeable }: Compared, at: number): number {
   const isTurn = (message: Message): boolean => message.role === "user" && isChangeable(message);
-  const before = list.slice(0, common + 1).findLastIndex(isTurn);
-  const from = before >= 0 ? before : list.findIndex(isTurn);
-  const takeBackFrom = list[from]?.meta.rowId;
-  // Only a message of the user can be gone back to: what is still valid of its turn is stored again.
-  const add = given.slice(takeBackFrom === undefined ? common : Math.min(from, common));
-  return { known: common, takenBack, add, isNew: common < given.length, takeBackFrom };
+  const before = list.slice(0, at + 1).findLastIndex(isTurn);
+  return before >= 0 ? before : list.findIndex(isTurn);
+}
+
+/** The session was imported, at least in part. */
+function isTranscriptRow({ model_config }: HeldChat["row"]): boolean {
+  return model_config?.includes('"_import"') === true;
 }
 
 /** A turn that a summary stands for cannot be taken back: what is new in the list counts as said now. */
@@ -140,7 +219,7 @@ async function appendingOnce(
   const { add } = change;
   const newest = stored.filter(isSpoken).slice(-add.length);
   if (add.length === 0 || commonStart(newest, add, asShown) < add.length) return change;
-  return { known: given.length, takenBack: 0, add: [], isNew: false };
+  return { known: given.length, takenBack: 0, add: [], isNew: false, isAppend: false };
 }
 
 /**
@@ -200,12 +279,13 @@ export async function alignChat(
   return end.isAnchored && end.fresh >= whole.fresh ? end : whole;
 }
 
-/** The first message carries the id of the exchange. Rows of other sessions and times of the past are not taken over. */
+/** The first new message carries the id of the exchange. Rows of other sessions and times of the past are not taken over. */
 export function asNew(
   messages: readonly Message[],
   stored: readonly Message[],
   id: string | undefined,
   now: Date,
+  storedAgain = 0,
 ): readonly Message[] {
   let latest = stored.reduce((time, { meta }) => Math.max(time, meta.atSeconds), 0);
   return messages.map((message, index) => {
@@ -216,7 +296,7 @@ export function asNew(
       rowId: undefined,
       originId: undefined,
       atSeconds: isLater ? atSeconds : 0,
-      platformMessageId: id !== undefined && index === 0 ? exchangeId(id) : platformMessageId,
+      platformMessageId: id !== undefined && index === storedAgain ? exchangeId(id) : platformMessageId,
     });
   });
 }

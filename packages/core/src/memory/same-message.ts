@@ -13,13 +13,20 @@ export function isSame(stored: Message | undefined, given: Message | undefined, 
   if (stored.role === "tool" && given.role === "tool" && stored.toolCallId !== "")
     return halfOf(stored.toolCallId) === halfOf(given.toolCallId);
   if (haveOtherIds(stored, given)) return false;
-  if (said(stored) === said(given)) return true;
+  if (areEqualTexts(stored, given) || said(stored) === said(given)) return true;
   const other = shown?.(stored);
   if (other !== undefined && said(other) === said(given)) return true;
   if (isShortened(stored, given)) return true;
   if (stored.meta.originId === undefined || isHandoff(stored)) return false;
   const calls = callIds(stored);
   return calls !== "" && calls === callIds(given);
+}
+
+/** Most messages are plain texts, and long lists are compared again and again. */
+function areEqualTexts(stored: Message, given: Message): boolean {
+  if (typeof stored.content !== "string" || stored.content !== given.content || stored.role === "tool")
+    return false;
+  return toolCallsOf(stored).length === 0 && toolCallsOf(given).length === 0;
 }
 
 /** Some APIs join two ids: `call_1|fc_1`. */

@@ -41,6 +41,15 @@ export interface UserMemory {
 
   // ---- Chats ----
 
+  /**
+   * Creates the chat's session, if there is none, and says which session stores the chat now. `context` and `remember` do the same; this
+   * one is for programs that want to say where the chat comes from.
+   */
+  openChat(chatId: string, options?: OpenChatOptions): Promise<OpenedChat>;
+  /** The memory block of the chat, as `context` puts it into `system`: the entries as they were when the chat began. Empty: there are none. */
+  block(chatId: string): Promise<string>;
+  /** What is known about a query besides the chat itself, as `context` adds it to a request, and what was found for it. */
+  recall(chatId: string, query: string, options?: RecallOptions): Promise<RecallAnswer>;
   /** What to send to a model for the next turn. The system text stays the same, byte for byte, until the chat is compacted. */
   context<F extends MessageFormat = "ai-sdk">(
     chatId: string,
@@ -142,6 +151,43 @@ export type ContextOptions = {
   readonly signal?: AbortSignal;
 };
 
+/** Where a new chat comes from. For a chat that is there already the options have no effect. */
+export type OpenChatOptions = {
+  /** Stored as the source of the session. Default: the user's platform, and `library` for the owner. */
+  readonly source?: string;
+  /** For the owner: the session gets exactly this id, which is also the chat's. */
+  readonly sessionId?: string;
+  /** The chat that started this one as a subagent. It is created if there is none. */
+  readonly parentChatId?: string;
+};
+
+/** The session that stores a chat now. */
+export type OpenedChat = { readonly sessionId: string; readonly isNew: boolean };
+
+/** The signal ends the waiting for recall. */
+export type RecallOptions = { readonly signal?: AbortSignal };
+
+/** What was recalled for a query, and why the rest of what was found was not. */
+export type RecallAnswer = {
+  /** Fenced as untrusted. Empty: nothing. */
+  readonly text: string;
+  readonly found: readonly RecallFinding[];
+  readonly durationMs: number;
+};
+
+/** A piece of text that recall found. */
+export type RecallFinding = {
+  readonly source: "provider" | "chats" | "archive";
+  /** Of a message: its session and its row, as `session#row`. */
+  readonly ref?: string;
+  /** Its length in code points. */
+  readonly chars: number;
+  /** `refused`: a threat or a secret was found in it. `left-out`: it did not fit, or its source failed. */
+  readonly outcome: "injected" | "refused" | "left-out";
+  /** Why, without any of the text. */
+  readonly reason?: string;
+};
+
 /** The next request of a chat: memory, the stored conversation as far as it fits, and what was recalled. */
 export type ChatContext<F extends MessageFormat = "ai-sdk"> = {
   readonly chatId: string;
@@ -213,8 +259,18 @@ export type RememberOptions = {
   /**
    * The list is the whole chat, and the stored one follows it: rows that it no longer has are taken back. What a compaction has
    * summarised cannot be: a change there counts as said now.
+   *
+   * `shown`: the list is the chat as a client shows it. Calls of `hiddenTools`, which the client does not see, stay stored. A list that
+   * is only the newest part of the chat, or that begins with the client's own summary of what came before, takes back nothing before
+   * it. Text that client programs put into messages of the user, such as reminders and recall, is neither compared nor stored.
    */
-  readonly follow?: boolean;
+  readonly follow?: boolean | "shown";
+  /** With `follow: "shown"`: names of tools whose calls and results the client does not see. */
+  readonly hiddenTools?: readonly string[];
+  /** For a new chat, as in `openChat`. */
+  readonly source?: string;
+  /** For a new chat, as in `openChat`. */
+  readonly sessionId?: string;
   readonly signal?: AbortSignal;
 };
 

@@ -5,6 +5,7 @@ import { isWhitespaceUnit } from "../lib/index.ts";
 
 /** Removes the fences; a second call changes nothing. Takes linear time for any text. */
 export function sanitizeContext(text: string): string {
+  if (!MAY_BE_FENCED.test(text)) return text;
   let current = text;
   for (let round = 0; round < EXACT_ROUNDS; round += 1) {
     const next = withoutTags(withoutNotes(withoutBlocks(current)));
@@ -13,6 +14,9 @@ export function sanitizeContext(text: string): string {
   }
   return withoutNestedFences(current);
 }
+
+/** Every tag and note contains one of these; most texts contain none. */
+const MAY_BE_FENCED = /memory-context|\[system note:/i;
 
 // Removing one fence can join its surroundings to another, so the passes are repeated. Text that still has a fence after this many
 // rounds was built to have one; its nesting can be thousands deep, and repeated passes would take quadratic time.

@@ -1,4 +1,5 @@
 // Keeps dangerous text out of prompts, and secrets out of memory and logs.
+export { asksForClientSummary, isClientSummary, strippedUserText, typedText } from "./client-text.ts";
 export { fenceUntrusted, sanitizeContext, untrustedSourceOf } from "./fences.ts";
 export { createRedactor, masked, redactSecrets } from "./redaction.ts";
 export {

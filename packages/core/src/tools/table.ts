@@ -19,6 +19,7 @@ export class ToolTable {
   readonly leftOut: readonly LeftOutTool[];
   /** Names of tools that are not in the table, which must not be repaired to another tool's name. */
   readonly #foreign: ReadonlySet<string>;
+  readonly #refused: readonly string[];
 
   /**
    * The first of two tools with the same name wins, also the first of two similar names of different owners. `refused`: names of
@@ -43,9 +44,15 @@ export class ToolTable {
     this.leftOut = leftOut;
     this.#tools = byName;
     const elsewhere = leftOut.filter(({ reason }) => reason === "reads-alike").map(({ tool }) => tool.name);
-    this.#foreign = new Set([...refused, ...elsewhere]);
+    this.#refused = [...refused];
+    this.#foreign = new Set([...this.#refused, ...elsewhere]);
     this.names = [...byName.keys()].sort();
     this.#definitions = [...byName.values()].map(definitionOf).sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** A table with more tools, for instance of one request. Those that are here win. */
+  with(more: readonly Tool[]): ToolTable {
+    return new ToolTable([...this.tools, ...more], { refused: this.#refused });
   }
 
   get tools(): readonly Tool[] {

@@ -41,7 +41,9 @@ export type ToolOwner =
   | { readonly kind: "engine"; readonly name: string }
   | { readonly kind: "mcp"; readonly server: string }
   /** The program that embeds the agent. */
-  | { readonly kind: "program" };
+  | { readonly kind: "program" }
+  /** Whoever asks for this turn, such as a client of a gateway: it runs the call itself. */
+  | { readonly kind: "client" };
 
 /** How a tool may be used: its toolset, its effects, and limits of its results. */
 export type ToolPolicy = {
@@ -118,6 +120,8 @@ export function ownerInWords(owner: ToolOwner): string {
       return `the MCP server '${owner.server}'`;
     case "program":
       return "the program";
+    case "client":
+      return "the client";
     default:
       return owner satisfies never;
   }

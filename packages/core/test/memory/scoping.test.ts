@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Memory, openMemory, type UserMemory } from "../../src/memory/index.ts";
+import { type Memory, openMemory, type RecallAnswer, type UserMemory } from "../../src/memory/index.ts";
 import { exportAll, ManualClock } from "../../testing/session-store/support.ts";
 import { fillPerson } from "../fakes/filled-person.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
@@ -45,9 +45,31 @@ const finder = {
   complete: async ({ prompt = "" }) => JSON.stringify(secretsIn(prompt).map((secret) => `Knows ${secret}`)),
 };
 
+const untimed = ({ durationMs: _ms, ...answer }: RecallAnswer) => answer;
+
 const CASES: Readonly<Record<keyof UserMemory, readonly Case[]>> = {
   user: [async (me) => me.user],
   layers: [async (me) => ({ ...me.layers.scope, user: me.layers.user })],
+  openChat: [
+    (me, { chat }) => me.openChat(chat),
+    (me, { session }) => me.openChat(session, { source: "cli" }),
+    (me, { other }) => me.openChat(other),
+    (me, { session }) => me.openChat("new chat", { parentChatId: session }),
+    (me, { chat }) => me.openChat("new chat", { parentChatId: chat }),
+    (me, { word }) => me.openChat(word, { sessionId: word }),
+    (me) => me.openChat("main"),
+  ],
+  block: [
+    (me, { chat }) => me.block(chat),
+    (me, { session }) => me.block(session),
+    (me, { other }) => me.block(other),
+    (me) => me.block("main"),
+  ],
+  recall: [
+    (me, { chat, word }) => me.recall(chat, `What about ${word}?`).then(untimed),
+    (me, { session, text }) => me.recall(session, text).then(untimed),
+    (me, { word, text }, own) => me.recall(own.chat, `${text} ${word}`).then(untimed),
+  ],
   context: [
     (me, { chat, word }) => me.context(chat, { query: `What about ${word}?` }),
     (me, { session }) => me.context(session, { format: "openai" }),
@@ -60,6 +82,8 @@ const CASES: Readonly<Record<keyof UserMemory, readonly Case[]>> = {
     (me, { session }) => me.remember(session, "hello", "hi", { id: "exchange" }),
     (me, { other, text }) => me.remember(other, [{ role: "user", content: text }], { follow: true }),
     (me, { text }, own) => me.remember(own.chat, text, "noted", { id: "exchange" }),
+    (me, { session, text }) => me.remember(session, [{ role: "user", content: text }], { follow: "shown" }),
+    (me, { text }, own) => me.remember(own.chat, [{ role: "user", content: text }], { follow: "shown" }),
   ],
   transcript: [
     (me, { chat }) => me.transcript(chat, { format: "openai" }),

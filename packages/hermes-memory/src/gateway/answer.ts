@@ -4,7 +4,7 @@ import { randomHex, sha256 } from "@hermes-memory/core/internal/lib";
 import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { credentialOf, identify } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
-import { chainOf, markOf, prefixMarks } from "./proxy/chain.ts";
+import { prefixMarks } from "./proxy/chain.ts";
 import {
   type Answer,
   type Gateway,
@@ -17,16 +17,14 @@ import {
 import { chatWire } from "./wires/chat.ts";
 import { messagesWire } from "./wires/messages.ts";
 import { responsesWire } from "./wires/responses.ts";
-import type { Wire, WireRequest } from "./wires/wire.ts";
+import type { Wire } from "./wires/wire.ts";
 
-/** How requests are answered, and how long conversations live. */
+/** How requests are answered. */
 export type Modes = {
   readonly agent: Answer;
   readonly proxy: Answer;
   readonly auxiliary: Answer;
   readonly countTokens: Answer;
-  /** The chat that a session key stands for now: it changes when the conversation expires or is reset. */
-  readonly chatOfKey: (memory: UserMemory, identity: Identity) => Promise<string>;
 };
 
 type Mode = "agent" | "proxy";
@@ -65,10 +63,7 @@ export function modelRoutes(modes: Modes): readonly Route[] {
       access: "user",
       summary: "Tokens of a message request, with the memory that would be added.",
       shape: "messages",
-      handle: async (request, gateway) => {
-        const turn = await readTurn(request, gateway, messagesWire, modes);
-        return modes.countTokens(turn);
-      },
+      handle: async (request, gateway) => modes.countTokens(await readTurn(request, gateway, messagesWire)),
     } satisfies Route,
   ]);
 }
@@ -78,17 +73,20 @@ async function answerModelRequest(
   gateway: Gateway,
   { wire, mode, modes }: { readonly wire: Wire; readonly mode: Mode | undefined; readonly modes: Modes },
 ): Promise<Response> {
-  const turn = await readTurn(request, gateway, wire, modes);
-  const { client } = turn.identity;
-  const chosen = mode ?? (await modeFor(turn, gateway));
-  const kind = auxiliaryKind(client, turn.request, turn.headers);
+  const read = await readTurn(request, gateway, wire);
+  const { client } = read.identity;
+  const { model, isStream } = read.request;
+  const chosen = mode ?? (await modeFor(read, gateway));
+  const kind = auxiliaryKind(client, read.request, read.headers);
   gateway.metrics.count("model_requests_total", {
     wire: wire.name,
     mode: chosen,
     client,
     kind: kind ?? "conversation",
   });
-  if (kind !== undefined) return modes.auxiliary(turn);
+  request.annotate?.({ mode: kind === undefined ? chosen : "auxiliary", client, model, isStream });
+  if (kind !== undefined) return modes.auxiliary(read);
+  const turn = { ...read, chatId: await findChat(read, chosen) };
   return chosen === "agent" ? modes.agent(turn) : modes.proxy(turn);
 }
 
@@ -98,11 +96,11 @@ async function modeFor({ identity }: ModelTurn, gateway: Gateway): Promise<Mode>
   return (await gateway.config()).gateway.mode;
 }
 
+/** Everything about the request but its chat, which auxiliary requests do not have. */
 async function readTurn(
   { headers, rawHeaders, caller, signal, ...request }: RouteRequest,
   gateway: Gateway,
   wire: Wire,
-  modes: Modes,
 ): Promise<ModelTurn> {
   const [rawBody, body] = [await request.bytes(), await request.json()];
   const parsed = wire.parse(body);
@@ -116,21 +114,21 @@ async function readTurn(
   if (!credentials.ok) throw new ProblemError(credentials.error);
   const identity = identified.value;
   const memory = memoryOf(gateway, identity);
-  const retryKey = retryKeyOf(headers, rawBody);
-  const turn: Omit<ModelTurn, "chatId"> = {
+  return {
     wire,
     request: parsed.value,
     rawBody,
     body,
+    query: request.url.search,
     headers,
     identity,
     memory,
     clientCredential: credentials.value.client,
-    retryKey,
+    retryKey: retryKeyOf(headers, rawBody),
     signal,
     gateway,
+    chatId: "",
   };
-  return { ...turn, chatId: await findChat(turn, modes) };
 }
 
 function memoryOf(gateway: Gateway, { profile, user }: Identity): UserMemory {
@@ -151,19 +149,20 @@ function retryKeyOf(headers: Headers, rawBody: Uint8Array): string | undefined {
 
 // ---- The conversation of a request ----
 
-async function findChat(turn: Omit<ModelTurn, "chatId">, modes: Modes): Promise<string> {
-  const { memory, identity } = turn;
-  const { session } = identity;
-  if (session.kind === "session-key") return modes.chatOfKey(memory, identity);
+async function findChat(turn: ModelTurn, mode: Mode): Promise<string> {
+  const { session } = turn.identity;
   if (session.chatId !== undefined) return session.chatId;
-  if (session.kind === "previous-response") return chatOfResponse(turn, session.previousResponseId ?? "");
+  if (session.kind === "previous-response")
+    return chatOfResponse(turn, mode, session.previousResponseId ?? "");
   return chatOfPrefix(turn);
 }
 
-async function chatOfResponse({ memory }: Pick<ModelTurn, "memory">, responseId: string): Promise<string> {
+/** In proxy mode the vendor may know a response that we do not: the conversation goes on in a new chat here. */
+async function chatOfResponse({ memory }: ModelTurn, mode: Mode, responseId: string): Promise<string> {
   const store = await memory.layers.sessions({ mode: "read" });
   const found = await store?.findMark([`response:${responseId}`]);
   if (found) return found.session_id;
+  if (mode === "proxy") return newChat();
   throw new ProblemError({
     status: 404,
     code: "previous_response_not_found",
@@ -174,28 +173,16 @@ async function chatOfResponse({ memory }: Pick<ModelTurn, "memory">, responseId:
 }
 
 /**
- * A client that names no conversation sends all of it each time: an earlier request ended with a message that this one has too. The first
- * message alone names none, because two conversations may begin with the same words.
+ * A client that names no conversation sends all of it each time: an earlier reply ended where this request goes on. The first message alone
+ * names none, because many conversations begin with the same words.
  */
-async function chatOfPrefix(turn: Omit<ModelTurn, "chatId">): Promise<string> {
-  const { memory, wire, body, request } = turn;
-  const marks = chainOf(wire.name, body);
-  const last = marks.at(-1);
-  const store = await memory.layers.sessions({ mode: "write", create: true });
-  const known = isFirst(request) && turn.retryKey === undefined ? [] : marks.toReversed();
-  const found = known.length === 0 ? null : await store.findMark(known);
-  const chatId = found?.session_id ?? `conversation-${randomHex(12)}`;
-  const { sessionId } = await memory.openChat(chatId, { source: sourceOf(turn.identity) });
-  if (last !== undefined) await store.saveMarks(sessionId, [last]);
-  return chatId;
+async function chatOfPrefix({ memory, wire, body }: ModelTurn): Promise<string> {
+  const marks = prefixMarks(wire.name, body);
+  const store = marks.length === 0 ? undefined : await memory.layers.sessions({ mode: "read" });
+  const found = await store?.findMark(marks);
+  return found?.session_id ?? newChat();
 }
 
-function isFirst({ messages }: WireRequest): boolean {
-  return !messages.some(({ role }) => role === "assistant");
-}
-
-/** Stored as the source of the session: the program, or how Hermes Agent calls its own HTTP server. */
-export function sourceOf({ client, user }: Identity): string {
-  if (client !== "unknown") return client;
-  return user === undefined ? "api_server" : user.platform;
+function newChat(): string {
+  return `conversation-${randomHex(6)}${randomHex(6)}`;
 }

@@ -501,7 +501,7 @@ function claudeSession(request: WireRequest | undefined): string | undefined {
 function byCodex(
   read: Read,
   request: WireRequest | undefined,
-  { client }: Place,
+  { client, isOwner }: Place,
 ): Problem<Found | undefined> {
   const session = read.id("session-id");
   if (!session.ok) return session;
@@ -518,6 +518,7 @@ function byCodex(
     kind: "codex",
     chatId: chatIdOf("codex-", id),
     history: "client",
+    ...(isOwner && UUID.test(id) && { sessionId: chatIdOf("codex-", id) }),
     ...(parent !== id && { parentChatId: chatIdOf("codex-", parent) }),
     platformChatId: id,
   });
@@ -581,7 +582,7 @@ function bySessionKey(read: Read): Problem<Found | undefined> {
   const key = read.id("x-hermes-session-key");
   if (!key.ok) return key;
   if (key.value === undefined) return ok(undefined);
-  return ok({ kind: "session-key", chatId: chatIdOf("key-", key.value), history: "client" });
+  return ok({ kind: "session-key", chatId: chatIdOf("key-", key.value), history: "server" });
 }
 
 function bodyId(value: string | undefined, field: string): Problem<string | undefined> {

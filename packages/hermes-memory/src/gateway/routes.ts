@@ -1,35 +1,31 @@
-// The table of all routes: `opsRoutes` and those of `openParts`. The isolation tests are generated from it.
+// The table of all routes: `opsRoutes` and `openRoutes`. A route that is not here does not exist: the isolation tests are generated from it.
 import { accessSync, constants, existsSync } from "node:fs";
 import { dirname } from "node:path";
-import { VERSION } from "@hermes-memory/core/internal/version";
 import type { MetricsRegistry } from "./metrics.ts";
 import type { Gateway, Route } from "./types.ts";
 
 /** The server's own figures, which only these routes need. */
 export type OpsParts = { readonly metrics: Pick<MetricsRegistry, "render"> };
 
-/** A part of the server that has state besides its routes, such as live agents. */
-export type Part = { readonly routes: readonly Route[]; close(): Promise<void> };
+/** `close` is called when no request runs any more, before the homes are closed. */
+export type ServedRoutes = { readonly routes: readonly Route[]; close(): Promise<void> };
 
-/**
- * All routes but those of `opsRoutes`. They need SDKs that take a while to load, so the server answers before they are there.
- * `close` is called when no request runs any more, before the homes are closed.
- */
-export async function openParts(gateway: Gateway, ops: readonly Route[]): Promise<Part> {
-  const [{ apiRoutes }, { createMcpMode }] = await Promise.all([
-    import("./api/api-routes.ts"),
-    import("./mcp-route.ts"),
-  ]);
-  const parts: readonly Part[] = [
-    // The slot for the model routes of answer.ts, with the modes and their live agents.
-    { routes: apiRoutes(), close: async () => {} },
-    createMcpMode(gateway),
-  ];
-  const routes = parts.flatMap((part) => part.routes);
+/** All routes but those of `opsRoutes`. They bring SDKs that take a while to load, so the server listens before they are there. */
+export async function openRoutes(gateway: Gateway): Promise<ServedRoutes> {
+  const [{ modelRoutes }, { apiRoutes }, { createMcpMode }, { modelsRoutes }, { lazyModes }] =
+    await Promise.all([
+      import("./answer.ts"),
+      import("./api/api-routes.ts"),
+      import("./mcp-route.ts"),
+      import("./models-route.ts"),
+      import("./modes.ts"),
+    ]);
+  const [modes, mcp] = [lazyModes(gateway), createMcpMode(gateway)];
+  modes.load();
   return {
-    routes: [...routes, ...discoveryRoutes(() => [...ops, ...routes])],
+    routes: [...modelRoutes(modes), ...modelsRoutes, ...apiRoutes(), ...mcp.routes],
     async close() {
-      await Promise.allSettled(parts.map((part) => part.close()));
+      await Promise.allSettled([modes.close(), mcp.close()]);
     },
   };
 }
@@ -81,79 +77,6 @@ export function opsRoutes({ metrics }: OpsParts): readonly Route[] {
         }),
     },
   ];
-}
-
-/** What clients ask before they send a request: which models there are, and what this server can do. */
-function discoveryRoutes(others: () => readonly Route[]): readonly Route[] {
-  const route = (path: string, summary: string, handle: Route["handle"]): Route => ({
-    method: "GET",
-    path,
-    access: "any-caller",
-    shape: "chat",
-    summary,
-    handle,
-  });
-  return ["/v1", "/agent/v1", "/proxy/v1"].flatMap((prefix) => [
-    route(`${prefix}/models`, "The models that a request may name.", async ({ headers }, gateway) =>
-      Response.json(modelList(await configuredModel(gateway), headers.has("anthropic-version"))),
-    ),
-    route(`${prefix}/capabilities`, "What this server can do.", async (_request, gateway) =>
-      Response.json(await capabilities(gateway, others())),
-    ),
-  ]);
-}
-
-type ListedModel = { readonly model: string; readonly provider: string };
-
-/** Also one whose key is missing: a client may bring its own. */
-async function configuredModel(gateway: Gateway): Promise<ListedModel | undefined> {
-  const { chooseModel } = await import("@hermes-memory/agent/internal/models");
-  const sources = { env: gateway.env, config: await gateway.config() };
-  const chosen = chooseModel({ ...sources, flags: {} });
-  const anyway = chosen.ok ? chosen : chooseModel({ ...sources, flags: { apiKey: "none" } });
-  return anyway.ok ? { model: anyway.value.model, provider: anyway.value.provider } : undefined;
-}
-
-/** In OpenAI's shape, or in Anthropic's for its clients. */
-function modelList(listed: ListedModel | undefined, isAnthropic: boolean): object {
-  const ids = listed === undefined ? [] : [listed.model];
-  if (isAnthropic)
-    return {
-      data: ids.map((id) => ({ type: "model", id, display_name: id, created_at: "1970-01-01T00:00:00Z" })),
-      has_more: false,
-      first_id: ids[0] ?? null,
-      last_id: ids.at(-1) ?? null,
-    };
-  return {
-    object: "list",
-    data: ids.map((id) => ({ id, object: "model", created: 0, owned_by: listed?.provider })),
-  };
-}
-
-/** The fields that clients of Hermes Agent's API server know. */
-async function capabilities(gateway: Gateway, routes: readonly Route[]): Promise<object> {
-  const { mode, proxyTools, recall } = (await gateway.config()).gateway;
-  const has = (path: string): boolean => routes.some((route) => route.path === path);
-  return {
-    object: "hermes.api_server.capabilities",
-    platform: "hermes-memory",
-    version: VERSION,
-    model: (await configuredModel(gateway))?.model ?? null,
-    auth: { type: "bearer", headers: ["authorization", "x-api-key", "x-hermes-token"] },
-    runtime: { mode, prefixes: { agent: "/agent/v1", proxy: "/proxy/v1" }, recall, proxy_tools: proxyTools },
-    features: {
-      chat_completions: has("/v1/chat/completions"),
-      chat_completions_streaming: has("/v1/chat/completions"),
-      responses_api: has("/v1/responses"),
-      responses_streaming: has("/v1/responses"),
-      messages_api: has("/v1/messages"),
-      count_tokens: has("/v1/messages/count_tokens"),
-      session_id_header: "X-Hermes-Session-Id",
-      session_key_header: "X-Hermes-Session-Key",
-      mcp: has("/mcp"),
-    },
-    endpoints: routes.map(({ method, path, summary }) => ({ method, path, summary })),
-  };
 }
 
 const WELCOME = `This is the gateway of hermes-memory.

@@ -15,7 +15,7 @@ import { createMemoryMonitor } from "./memory-monitor.ts";
 import { createMetrics } from "./metrics.ts";
 import { type AdapterLimits, nodeListener } from "./node-adapter.ts";
 import { createTracer } from "./otel.ts";
-import { openParts, opsRoutes, type Part } from "./routes.ts";
+import { openRoutes, opsRoutes, type ServedRoutes } from "./routes.ts";
 import { openTokens } from "./tokens.ts";
 import type { Gateway, GatewaySettings, Route } from "./types.ts";
 
@@ -97,9 +97,9 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   const tokenCount = tokens.list().length;
   refuseOpenNetwork(host, isLoopbackBound, tokenCount);
   const ops = [...opsRoutes({ metrics }), ...(options.routes ?? [])];
-  let opening: Promise<Part> | undefined;
-  const open = (): Promise<Part> => {
-    opening ??= openParts(gateway, ops);
+  let opening: Promise<ServedRoutes> | undefined;
+  const open = (): Promise<ServedRoutes> => {
+    opening ??= openRoutes(gateway);
     return opening;
   };
   undo.defer(async () => (await opening?.catch(() => undefined))?.close()); // a failure is in the log

@@ -1,9 +1,10 @@
 // The nouns of the gateway: who calls (Caller), for whom and in which conversation (Identity), one model request (ModelTurn), and the
 // routes. answer.ts is the story of a model request; app.ts mounts the routes; serve.ts is the life of the server.
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
-import type { Clock, Result } from "@hermes-memory/core/internal/lib";
+import type { Clock } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { Memory, UserMemory } from "@hermes-memory/core/internal/memory";
+import type { JsonObject } from "./problem.ts";
 import type { Wire, WireRequest } from "./wires/wire.ts";
 
 // ---- Who ----
@@ -82,52 +83,11 @@ export type Identity = {
   readonly session: SessionRef;
 };
 
-// ---- What goes wrong ----
+// ---- What goes wrong: problem.ts ----
 
-/** A refusal or failure. Each wire renders it in its vendor's shape; `/api` as `{ error: { code, message, hint } }`. */
-export type GatewayProblem = {
-  readonly status:
-    | 400
-    | 401
-    | 403
-    | 404
-    | 405
-    | 408
-    | 409
-    | 413
-    | 415
-    | 422
-    | 429
-    | 500
-    | 501
-    | 502
-    | 503
-    | 504;
-  /** Stable, kebab-case: `bad-token`, `no-model`, `would-be-lost`, ... */
-  readonly code: string;
-  /** What happened and why. Never a secret, never a text of a message. */
-  readonly message: string;
-  /** What to do. */
-  readonly hint?: string;
-  /** The field of the request that is wrong. */
-  readonly param?: string;
-  readonly retryAfterSeconds?: number;
-};
-
-/** Thrown inside a route; the app renders it in the route's shape. */
-export class ProblemError extends Error {
-  readonly problem: GatewayProblem;
-
-  constructor(problem: GatewayProblem, options?: { readonly cause?: unknown }) {
-    super(problem.message, options);
-    this.name = "ProblemError";
-    this.problem = problem;
-  }
-}
+export { type GatewayProblem, type JsonObject, type Problem, ProblemError } from "./problem.ts";
 
 // ---- One model request ----
-
-export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** A request that is answered without memory, recall and storage. */
 export type AuxiliaryKind =
@@ -277,5 +237,3 @@ export type RouteRequest = {
   annotate?(facts: RequestFacts): void;
   readonly signal: AbortSignal;
 };
-
-export type Problem<T> = Result<T, GatewayProblem>;

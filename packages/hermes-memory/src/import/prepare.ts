@@ -1,8 +1,7 @@
 // A message of a transcript as it is stored: without data that is not text, secrets in tool results masked, long tool texts cut. Pure.
 import { createHash } from "node:crypto";
-import { masked, redactSecrets } from "@hermes-memory/core/internal/security";
+import { masked, redactSecrets, strippedUserText } from "@hermes-memory/core/internal/security";
 import type { TranscriptInput } from "@hermes-memory/core/internal/sessions";
-import { strippedUserText } from "./injected.ts";
 import { jsonOf, recordOf } from "./kit/values.ts";
 import type { ReadOptions, ToolCall, TranscriptMessage } from "./reader.ts";
 

@@ -2,6 +2,7 @@
 // and only what is new or different is written.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
+import { strippedUserText } from "@hermes-memory/core/internal/security";
 import type {
   TranscriptFinish,
   TranscriptInput,
@@ -10,7 +11,7 @@ import type {
   TranscriptRow,
   TranscriptWrite,
 } from "@hermes-memory/core/internal/sessions";
-import { isOfMemoryTool, isOptedOut, strippedUserText } from "./injected.ts";
+import { isOfMemoryTool, isOptedOut } from "./injected.ts";
 import type { KnownTranscripts } from "./known-transcripts.ts";
 import { madeId, type PrepareOptions, prepared, sessionIdOf, soundId } from "./prepare.ts";
 import type { SessionFacts, TranscriptMessage, TranscriptReader, Usage } from "./reader.ts";

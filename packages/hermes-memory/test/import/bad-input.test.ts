@@ -1,9 +1,9 @@
 // Damaged and hostile transcripts: what is bad is counted and named, everything else is imported.
 import { mkdir, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { strippedUserText } from "@hermes-memory/core/internal/security";
 import { describe, expect, it } from "vitest";
 import { dryTarget, importTranscripts, readerNamed, type TranscriptReader } from "../../src/import/index.ts";
-import { strippedUserText } from "../../src/import/injected.ts";
 import { DEFAULT_PREPARE } from "../../src/import/prepare.ts";
 import { runHere } from "../cli/run.ts";
 import { line, linesOf, writeClaude } from "./claude-lines.ts";

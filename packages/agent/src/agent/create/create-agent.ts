@@ -98,6 +98,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     todo: new TodoStore(),
     events,
     keptResults: new Set<string>(),
+    waiting: { turn: undefined },
   };
   const tools = await openTools({ ...shared, selected, recapModel: sideModels.sessionSearch, createAgent });
   cleanup.defer(() => tools.close());

@@ -130,8 +130,11 @@ export async function undoTurns(
   });
 }
 
+/** What becomes of the session when its agent is closed. `kept`: it goes on in another agent, so it does not end. */
+export type SessionFate = "ended" | "kept" | "deleted";
+
 /** For the agent's `close`. Never rejects. */
-export async function closeSession(deps: ChangeDeps, isDeleted: boolean): Promise<void> {
+export async function closeSession(deps: ChangeDeps, fate: SessionFate): Promise<void> {
   const { session, home, manager, events, log } = deps;
   const quietly = async (work: () => Promise<void> | undefined): Promise<void> => {
     try {
@@ -141,10 +144,10 @@ export async function closeSession(deps: ChangeDeps, isDeleted: boolean): Promis
     }
   };
   const tellProviders = async (): Promise<void> => {
-    await quietly(() => tellEnd(session));
+    if (fate !== "kept") await quietly(() => tellEnd(session));
     await quietly(() => manager?.shutdownAll());
   };
-  if (isDeleted) {
+  if (fate === "deleted") {
     await tellProviders();
     await quietly(() => deleteConversation(session, home));
     return;
@@ -157,7 +160,7 @@ export async function closeSession(deps: ChangeDeps, isDeleted: boolean): Promis
         events.notice("warn", "lost-at-close", text);
       }
       await tellProviders();
-      if (hold.kind === "ours") await session.endRow(deps.closeReason);
+      if (hold.kind === "ours" && fate === "ended") await session.endRow(deps.closeReason);
     }),
   );
 }

@@ -27,6 +27,7 @@ import type { ToolTable } from "@hermes-memory/core/internal/tools";
 import type { AgentEvents } from "../events.ts";
 import type { ModelInUse } from "../model-in-use.ts";
 import type { CompressChoices, CompressReport } from "../surface.ts";
+import { newestCalls } from "../tools/client-tools.ts";
 import type { TodoStore } from "../tools/todo.ts";
 import type { Hold, Session } from "./session.ts";
 import { shownContent } from "./transcript.ts";
@@ -91,6 +92,7 @@ export function compressNow(
     try {
       if (hold.kind === "busy" || hold.kind === "gone") return unchanged("busy", hold.message);
       if (session.messages.length === 0) return unchanged("unchanged");
+      if (waitsForClient(deps)) return unchanged("unchanged", WAITS_FOR_CLIENT);
       todo.hydrate(session.messages);
       await session.ensureRow();
       await session.prompt.ensure(session.id, true, tools);
@@ -111,6 +113,14 @@ export function compressNow(
       return unchanged("aborted");
     }
   });
+}
+
+const WAITS_FOR_CLIENT =
+  "The conversation was not compacted, because the client has not sent the results of its tools yet. Send them, or another message, first.";
+
+/** A compaction would answer the calls with a stub, and the results that the client sends later would find no call. */
+function waitsForClient({ session, tools }: CompactDeps): boolean {
+  return newestCalls(session.messages)?.open.some(({ name }) => !tools.has(name)) ?? false;
 }
 
 /** Rejects only with the signal's reason; the session is then unchanged. */

@@ -2,7 +2,7 @@
 // restored when the session is resumed.
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { MEMORY_TARGETS, type MemoryStore, type MemoryTarget } from "@hermes-memory/core/internal/curated";
-import { type Clock, describeCause } from "@hermes-memory/core/internal/lib";
+import { type Clock, describeCause, pyStrip } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import {
   buildSystemPrompt,
@@ -16,9 +16,10 @@ import {
 import type { MemoryManager } from "@hermes-memory/core/internal/providers";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { buildSkillsIndex, type SkillStore } from "@hermes-memory/core/internal/skills";
-import type { ToolTable } from "@hermes-memory/core/internal/tools";
+import type { Tool, ToolTable } from "@hermes-memory/core/internal/tools";
 import type { AgentEvents } from "../events.ts";
 import type { ModelInUse } from "../model-in-use.ts";
+import { isOfClient } from "../tools/client-tools.ts";
 
 export type PromptSources = {
   readonly home: string;
@@ -56,6 +57,8 @@ type KeptPrompt = {
 
 export class SessionPrompt {
   readonly #sources: PromptSources;
+  /** Of the caller of the newest turn. Undefined: it gave none, and those of the stored prompt stay valid. */
+  #instructions: string | undefined;
   #text: string | undefined;
   /** The database could not be written when the prompt was built. */
   #isUnsaved = false;
@@ -71,12 +74,25 @@ export class SessionPrompt {
     return this.#text;
   }
 
+  /** For the requests, behind the prompt: what the caller's instructions are now, if the prompt has others; "" if it has the same. */
+  get changedInstructions(): string {
+    const [text, now] = [this.#text, this.#instructions];
+    if (text === undefined || now === undefined) return "";
+    const hasOthers = text.includes(OPENING);
+    if (now === "") return hasOthers ? WITHDRAWN : "";
+    const block = instructionBlock(now);
+    if (text.includes(block)) return "";
+    return hasOthers ? `${REPLACED}${block}` : block;
+  }
+
   /** The prompt of this turn: the present one, the stored one, or a new one, which is then stored. `isFresh`: it was built now. */
   async ensure(
     sessionId: string,
     hasHistory: boolean,
     tools: ToolTable,
+    { instructions }: { readonly instructions?: string | undefined } = {},
   ): Promise<{ readonly text: string; readonly isFresh: boolean }> {
+    if (instructions !== undefined) this.#instructions = pyStrip(instructions);
     if (this.#text !== undefined) {
       if (this.#isUnsaved) await this.#save(sessionId, this.#text);
       return { text: this.#text, isFresh: false };
@@ -157,6 +173,8 @@ export class SessionPrompt {
     tools: ToolTable,
     blocks: ReadonlyMap<MemoryTarget, string>,
   ): Promise<string> {
+    // Those of a client differ from request to request, and the prompt must not.
+    const own = tools.tools.filter((tool) => !isOfClient(tool));
     const { home, config, env, directory, skipContextFiles, identity, manager, clock } = this.#sources;
     const files = readPromptFiles({
       home,
@@ -173,8 +191,8 @@ export class SessionPrompt {
     return buildSystemPrompt({
       identity: identity ?? files.identity,
       isEmbedded: identity !== undefined,
-      tools: tools.names,
-      skillsIndex: await this.#skillsIndex(tools),
+      tools: own.map(({ name }) => name).sort(),
+      skillsIndex: await this.#skillsIndex(own),
       model,
       provider,
       taskCompletionGuidance: config.agent.taskCompletionGuidance,
@@ -182,7 +200,7 @@ export class SessionPrompt {
       profile: this.#sources.profile,
       platform: this.#sources.platform,
       platformHint: this.#sources.platformHint,
-      systemMessage: this.#sources.systemMessage,
+      systemMessage: withInstructions(this.#sources.systemMessage, this.#instructions),
       contextFiles: files.contextFiles,
       memoryBlock: blocks.get("memory"),
       userBlock: blocks.get("user"),
@@ -193,10 +211,13 @@ export class SessionPrompt {
   }
 
   /** A prompt without the list of skills is better than none. */
-  async #skillsIndex(tools: ToolTable): Promise<string | undefined> {
+  async #skillsIndex(tools: readonly Tool[]): Promise<string | undefined> {
     try {
       return await buildSkillsIndex(this.#sources.skills, {
-        available: { tools: tools.names, toolsets: tools.tools.map(({ policy }) => policy.toolset) },
+        available: {
+          tools: tools.map(({ name }) => name),
+          toolsets: tools.map(({ policy }) => policy.toolset),
+        },
       });
     } catch (cause) {
       this.#sources.log.warn(`The skills could not be listed for the prompt: ${describeCause(cause)}`);
@@ -236,4 +257,21 @@ export class SessionPrompt {
       log.warn(`The system prompt could not be stored: ${describeCause(cause)}`, { sessionId });
     }
   }
+}
+
+// Instructions of whoever asks for a turn, in a block of their own: a stored prompt then tells which ones it has.
+
+const OPENING = "<client-instructions>\n";
+const REPLACED = "The client's instructions have changed. These replace the ones above:\n";
+const WITHDRAWN = "The client's instructions above no longer apply.";
+
+function instructionBlock(text: string): string {
+  return `${OPENING}${text}\n</client-instructions>`;
+}
+
+function withInstructions(given: string | undefined, instructions = ""): string | undefined {
+  if (instructions === "") return given;
+  return given === undefined
+    ? instructionBlock(instructions)
+    : `${given}\n\n${instructionBlock(instructions)}`;
 }

@@ -138,8 +138,10 @@ export class Session {
   get prefill(): readonly Message[] {
     return this.#deps.prefill;
   }
+  /** The caller's text of this kind, and instructions that have changed since the prompt was stored. */
   get ephemeral(): string | undefined {
-    return this.#deps.ephemeral;
+    const { ephemeral = "", prompt } = this.#deps;
+    return [ephemeral, prompt.changedInstructions].filter((text) => text !== "").join("\n\n") || undefined;
   }
   /** As far as this process knows. */
   get hasRow(): boolean {
@@ -168,7 +170,8 @@ export class Session {
   }
   /** Estimated tokens of the next request, before any server has counted. */
   requestEstimate(tools: ToolTable): number {
-    const { ephemeral = "", prefill, prompt } = this.#deps;
+    const { prefill, prompt } = this.#deps;
+    const { ephemeral = "" } = this;
     const messages = withoutRefused(this.messages);
     return estimateRequest({
       system: ephemeral === "" ? (prompt.text ?? "") : `${prompt.text ?? ""}\n\n${ephemeral}`,

@@ -56,7 +56,7 @@ export type BatchContext = {
   readonly graceMs?: number | undefined;
 };
 
-type CallResult = {
+export type CallResult = {
   readonly callId: string;
   readonly name: string;
   /** For the model. */
@@ -110,11 +110,12 @@ export function toolMessage({
   return newMessage({ role: "tool", content: text, toolCallId: callId, toolName: name });
 }
 
-async function toResults(
+/** The results as the list gets them: those that are too long as a preview, with the whole text in a file. */
+export async function toResults(
   table: ToolTable,
-  calls: readonly CheckedCall[],
+  calls: readonly Pick<CheckedCall, "id" | "name">[],
   ends: readonly CallEnd[],
-  { home, limits }: BatchContext,
+  { home, limits }: Pick<BatchContext, "home" | "limits">,
 ): Promise<readonly CallResult[]> {
   const texts = ends.map(({ text }) => text);
   const long = tooLong(texts, limits);

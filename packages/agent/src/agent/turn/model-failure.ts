@@ -51,7 +51,7 @@ export class ModelFailures {
     if (kind === "content_policy" && !hasBegun) return { end: this.#afterRefusal(failure), troubles };
     const text = this.#draft.keepText("error");
     return {
-      end: { exit: "model_error", text, failed: true, partial: text !== "", error: failure.message },
+      end: { exit: "model_error", text, failed: true, partial: text !== "", error: failure.message, failure },
       troubles,
     };
   }
@@ -88,7 +88,8 @@ export class ModelFailures {
   // The provider refused to read the request. The same request would be refused in every later turn, so the cause is looked for and
   // left out from then on.
 
-  #afterRefusal({ message }: ModelFailure): TurnEnd | undefined {
+  #afterRefusal(failure: ModelFailure): TurnEnd | undefined {
+    const { message } = failure;
     const turn = this.#turn;
     const { session, maxTurns } = this.#deps;
     const hasAdditions = turn.recall !== "" || turn.hookContext !== "";
@@ -107,7 +108,7 @@ export class ModelFailures {
       turn.triedWithout = new Set(next.map(({ meta }) => meta.id));
       return undefined;
     }
-    return { exit: "model_error", text: "", failed: true, error: message, ...this.leaveOutUnread() };
+    return { exit: "model_error", text: "", failed: true, error: message, failure, ...this.leaveOutUnread() };
   }
 
   /** A reply has begun: the messages that its request was tried without were the cause of the refusals. */

@@ -1,7 +1,8 @@
 // One turn while it runs, and the ways it can end before the loop has an answer.
 import type { Content } from "@hermes-memory/core/internal/message";
+import type { ModelFailure } from "../../models/index.ts";
 import { goneMessage } from "../session/session.ts";
-import type { TurnExit } from "../turn-result.ts";
+import type { ClientToolCall, TurnExit } from "../turn-result.ts";
 
 /** How the user reaches a running turn. */
 export type TurnControl = {
@@ -38,6 +39,14 @@ export type Turn = {
   sentEstimate: number;
 };
 
+/**
+ * What the requests of a turn have besides the list. Kept while the turn waits for results of the client, so that its next request begins
+ * with the same bytes. Another process asks memory again.
+ */
+export type Waiting = {
+  turn: Pick<Turn, "userMessageId" | "recall" | "hookContext"> | undefined;
+};
+
 /** How a turn ended, before the result is made of it. */
 export type TurnEnd = {
   readonly exit: TurnExit;
@@ -49,6 +58,10 @@ export type TurnEnd = {
   readonly interrupted?: boolean;
   readonly error?: string | undefined;
   readonly hint?: string | undefined;
+  /** Of the model's call that ended the turn. */
+  readonly failure?: Pick<ModelFailure, "kind" | "retryAfterMs"> | undefined;
+  /** The turn waits for the results of these. */
+  readonly clientCalls?: readonly ClientToolCall[];
   readonly compressionExhausted?: boolean;
   /** Nothing of the turn is in the list, so nothing is stored. */
   readonly isRefused?: boolean;
@@ -105,6 +118,17 @@ export function sessionGone(sessionId: string): TurnEnd {
     failed: true,
     error: goneMessage(sessionId),
     hint: "Begin a new one with /new, or go on with another one with /resume.",
+    isRefused: true,
+  };
+}
+
+export function noOpenCalls(sessionId: string): TurnEnd {
+  return {
+    exit: "no_open_calls",
+    text: "",
+    failed: true,
+    error: `The newest reply of session ${sessionId} made none of the calls that these results answer.`,
+    hint: "Send the results with the ids of the calls, before any other message; or send the user's next message.",
     isRefused: true,
   };
 }

@@ -9,21 +9,24 @@ import { describeCause, HermesError, isRecord, pyStrip } from "@hermes-memory/co
 import {
   type AssistantMessage,
   type Content,
+  type Message,
   newMessage,
   type Part,
   parseContent,
   partsOf,
   textOf,
+  withMeta,
 } from "@hermes-memory/core/internal/message";
 import { buildMemoryContextBlock } from "@hermes-memory/core/internal/providers";
 import { type ModelReply, promptTokens, totalTokens } from "../../models/index.ts";
 import type { AgentHooks } from "../agent-options.ts";
 import type { ReviewSchedule, ReviewScope } from "../review/review-schedule.ts";
 import { writeJsonSnapshot } from "../session/session-files.ts";
-import { withMaskedArguments } from "../session/transcript.ts";
-import type { RunOptions, UserInput } from "../surface.ts";
+import { shownContent, withMaskedArguments } from "../session/transcript.ts";
+import type { ClientToolResult, RunOptions, UserInput } from "../surface.ts";
 import { type CheckedCall, checkCalls } from "../tools/check-calls.ts";
-import { runBatch, toolMessage } from "../tools/run-calls.ts";
+import { isOfClient, isSameCall, newestCalls, noResult, withClientTools } from "../tools/client-tools.ts";
+import { runBatch, toolMessage, toResults } from "../tools/run-calls.ts";
 import type { TurnResult } from "../turn-result.ts";
 import { judge, NO_TROUBLES, type Troubles, type Verdict } from "./judge.ts";
 import {
@@ -38,6 +41,7 @@ import { type FailureDeps, ModelFailures } from "./model-failure.ts";
 import {
   gaveUpEnd,
   interruptedEnd,
+  noOpenCalls,
   sessionBusy,
   sessionFoundBusy,
   sessionGone,
@@ -45,6 +49,7 @@ import {
   type Turn,
   type TurnControl,
   type TurnEnd,
+  type Waiting,
 } from "./turn-state.ts";
 
 /** For the loop alone: the background review runs it without the rest of a turn. */
@@ -57,6 +62,7 @@ export type LoopDeps = CallDeps &
   };
 
 export type TurnDeps = LoopDeps & {
+  readonly waiting: Waiting;
   readonly platform: string;
   readonly memory: MemoryStore | undefined;
   /** Begins a background review; false when it cannot now. Undefined: there are none. */
@@ -64,12 +70,16 @@ export type TurnDeps = LoopDeps & {
 };
 
 export type TurnRequest = {
-  readonly input: UserInput;
+  /** `results`: of the client's tools, with which the turn before goes on. */
+  readonly given:
+    | { readonly kind: "message"; readonly input: UserInput }
+    | { readonly kind: "results"; readonly results: readonly ClientToolResult[] };
   readonly options: RunOptions;
   readonly control: TurnControl;
 };
 
-export async function runTurn(deps: TurnDeps, request: TurnRequest): Promise<TurnResult> {
+export async function runTurn(given: TurnDeps, request: TurnRequest): Promise<TurnResult> {
+  const deps = withClientTools(given, request.options.clientTools);
   const turn = newTurn(request.options.taskId ?? randomUUID(), request.control);
   const end = await answer(deps, turn, request);
   return finishTurn(deps, turn, await unlessTakenOver(deps, turn, end));
@@ -112,14 +122,11 @@ export function newTurn(taskId: string, control: TurnControl, wrapsUp = true): T
 async function beginTurn(
   deps: TurnDeps,
   turn: Turn,
-  { input, options }: TurnRequest,
+  { given, options }: TurnRequest,
 ): Promise<TurnEnd | undefined> {
   const { session, tools, todo, reviewSchedule, memory, events, hooks } = deps;
   const { signal } = turn.control;
-  const content = contentOf(input);
-  const least =
-    typeof input === "string" ? leastTokens(input) : estimateMessage(newMessage({ role: "user", content }));
-  const tooLarge = refuseTooLarge(deps, least);
+  const tooLarge = given.kind === "message" ? refuseTooLarge(deps, leastTokensOf(given.input)) : undefined;
   if (tooLarge !== undefined) return tooLarge;
   const refusal = await session.reserve();
   if (refusal !== undefined)
@@ -128,11 +135,19 @@ async function beginTurn(
   const history = session.messages;
   todo.hydrate(history);
   reviewSchedule.hydrate(history);
-  reviewSchedule.noteTurn({ hasMemoryTool: tools.has("memory") && memory !== undefined });
-  appendUserMessage(deps, turn, content, options);
+  if (given.kind === "message") {
+    reviewSchedule.noteTurn({ hasMemoryTool: tools.has("memory") && memory !== undefined });
+    closeOpenCalls(deps);
+    appendUserMessage(deps, turn, contentOf(given.input), options);
+  } else {
+    const nothingToAnswer = await appendResults(deps, turn, given.results, options);
+    if (nothingToAnswer !== undefined) return nothingToAnswer;
+  }
   events.emit({ type: "turn-start", sessionId: session.id, turn: reviewSchedule.turns });
 
-  const { text: system, isFresh } = await session.prompt.ensure(session.id, history.length > 0, tools);
+  const { text: system, isFresh } = await session.prompt.ensure(session.id, history.length > 0, tools, {
+    instructions: options.instructions,
+  });
   turn.system = system;
   if (isFresh) {
     const started = callHook(deps, "sessionStart", () => hooks.sessionStart?.(session.id));
@@ -141,30 +156,119 @@ async function beginTurn(
   await session.flush();
   const tooSmall = refuseSmallWindow(deps, system);
   if (tooSmall !== undefined) return tooSmall;
-  await compactWhileTooLong(deps, turn);
+  if (given.kind === "message") await compactWhileTooLong(deps, turn);
+  await addToRequest(deps, turn);
+  if (signal.aborted) return undefined;
+  if (given.kind === "message") await compactUntilItFits(deps, turn);
+  else
+    await compactAfterTools(
+      deps,
+      turn,
+      session.messages.findLastIndex(({ role }) => role === "assistant"),
+    );
+  return undefined;
+}
 
+function leastTokensOf(input: UserInput): number {
+  if (typeof input === "string") return leastTokens(input);
+  return estimateMessage(newMessage({ role: "user", content: contentOf(input) }));
+}
+
+/** What hooks and memory add to the user's message in the requests of this turn. */
+async function addToRequest(deps: TurnDeps, turn: Turn): Promise<void> {
+  const { session, reviewSchedule, hooks, waiting } = deps;
+  const { signal } = turn.control;
+  const kept = waiting.turn;
+  waiting.turn = undefined;
+  if (kept !== undefined && kept.userMessageId === turn.userMessageId) {
+    turn.recall = kept.recall;
+    turn.hookContext = kept.hookContext;
+    return;
+  }
   const view = { sessionId: session.id, turn: reviewSchedule.turns, userText: turn.userText };
   const added = callHook(deps, "preModelCall", () => hooks.preModelCall?.(view));
   turn.hookContext = (await unlessInterrupted(signal, added)) ?? "";
   if (!signal.aborted)
     turn.recall = buildMemoryContextBlock(await unlessInterrupted(signal, recall(deps, turn)));
-  if (!signal.aborted) await compactUntilItFits(deps, turn);
-  return undefined;
 }
 
 function appendUserMessage(
   { session, clock }: TurnDeps,
   turn: Turn,
   content: Content,
-  { persistUserMessage: stored, persistUserTimestamp: at = 0 }: RunOptions,
+  { persistUserMessage: stored, persistUserTimestamp: at = 0, messageId }: RunOptions,
 ): void {
   const storedContent = stored === undefined ? undefined : contentOf(stored);
   const atSeconds = at > 0 ? at : clock.now().getTime() / 1000;
-  const message = newMessage({ role: "user", content }, { atSeconds, storedContent });
+  const meta = { atSeconds, storedContent, platformMessageId: messageId };
+  const message = newMessage({ role: "user", content }, meta);
   session.append(message);
+  answers(turn, message);
+}
+
+function answers(turn: Turn, message: Message): void {
   turn.userMessageId = message.meta.id;
-  turn.userContent = storedContent ?? content;
+  turn.userContent = shownContent(message);
   turn.userText = pyStrip(textOf(turn.userContent));
+}
+
+// Calls of the client's tools that an earlier turn ended with.
+
+/**
+ * The user goes on without the results that the client was to send. Calls of the agent's own tools that a killed process left open are
+ * repaired in each request.
+ */
+function closeOpenCalls({ session, tools, clock }: TurnDeps): void {
+  const open = newestCalls(session.messages)?.open ?? [];
+  const atSeconds = clock.now().getTime() / 1000;
+  for (const { id: callId, name } of open) {
+    const tool = tools.get(name);
+    if (tool !== undefined && !isOfClient(tool)) continue;
+    const message = toolMessage({ callId, name, text: noResult(name, "new-message") });
+    session.append(withMeta(message, { atSeconds }));
+  }
+}
+
+/** Results that are stored already are those of a repeated request: the turn goes on from there. */
+async function appendResults(
+  { session, tools, model, home, clock, keptResults }: TurnDeps,
+  turn: Turn,
+  given: readonly ClientToolResult[],
+  { messageId }: RunOptions,
+): Promise<TurnEnd | undefined> {
+  const newest = newestCalls(session.messages);
+  const user = session.messages.findLast(({ role }) => role === "user");
+  const isAsked = newest?.message.toolCalls.some(({ id }) => given.some((one) => isSameCall(one.id, id)));
+  if (newest === undefined || !isAsked) return noOpenCalls(session.id);
+  if (user !== undefined) answers(turn, user);
+
+  const answered = newest.open.map((call) => ({
+    call,
+    result: given.find(({ id }) => isSameCall(id, call.id)),
+  }));
+  const ends = answered.map(({ call, result }) => ({
+    kind: result === undefined ? ("skipped" as const) : ("ran" as const),
+    text: result === undefined ? noResult(call.name, "other-results") : textOf(contentOf(result.output)),
+    isError: result?.isError ?? result === undefined,
+  }));
+  const fitting = await toResults(tools, newest.open, ends, { home, limits: model.resultLimits });
+  const atSeconds = clock.now().getTime() / 1000;
+  for (const [at, { result }] of answered.entries()) {
+    const kept = fitting[at];
+    if (kept === undefined) continue;
+    if (kept.spilledTo !== undefined) keptResults.add(basename(kept.spilledTo, ".txt"));
+    const content = result === undefined ? "" : contentOf(result.output);
+    const isText = partsOf(content).every(({ type }) => type === "text");
+    const message = toolMessage(kept);
+    session.append(
+      withMeta(isText ? message : { ...message, content }, {
+        atSeconds,
+        finishReason: kept.isError ? "error-text" : undefined,
+        platformMessageId: at === 0 ? messageId : undefined,
+      }),
+    );
+  }
+  return undefined;
 }
 
 /** Parts may be those of chat APIs or those of a message of the list, so that a message can be sent again. */
@@ -367,7 +471,9 @@ class Loop {
     draft.append(withMaskedArguments(draft.finished(message, reply)));
     await session.flush();
     if (!(await session.isOurs())) return sessionTakenOver(session.id);
-    const results = await runBatch(tools, calls, {
+    const theirs = calls.filter(({ name }) => isOfClient(tools.get(name)));
+    const own = calls.filter((call) => !theirs.includes(call));
+    const results = await runBatch(tools, own, {
       home,
       limits: model.resultLimits,
       taskId: turn.taskId,
@@ -383,6 +489,12 @@ class Loop {
       if (kind !== "blocked" && kind !== "skipped") reviewSchedule.noteTool(name);
     }
     draft.append(...results.map(toolMessage));
+    if (theirs.length > 0 && !signal.aborted) return this.#handBack(message, theirs);
+    draft.append(
+      ...theirs.map(({ id: callId, name }) =>
+        toolMessage({ callId, name, text: noResult(name, "interrupt") }),
+      ),
+    );
     const steered = turn.control.takeSteer(); // typed while the tools ran
     if (steered !== undefined) draft.append(newMessage({ role: "user", content: steered }));
     await session.flush();
@@ -394,6 +506,15 @@ class Loop {
       if (!signal.aborted) throw cause;
     }
     return undefined;
+  }
+
+  /** The turn goes on when the client has sent the results. Text typed meanwhile is for the next turn. */
+  async #handBack(message: AssistantMessage, calls: readonly CheckedCall[]): Promise<TurnEnd> {
+    await this.#deps.session.flush();
+    const clientCalls = message.toolCalls
+      .filter(({ id }) => calls.some((call) => call.id === id))
+      .map(({ id, name, arguments: text }) => ({ id, name, arguments: text }));
+    return { exit: "client_tool_calls", text: this.#draft.text, clientCalls };
   }
 
   #interrupted(): TurnEnd {
@@ -427,6 +548,7 @@ class Loop {
       failed: true,
       partial: text !== "",
       error: failure?.message ?? "The model gave no summary of what it had done.",
+      failure,
       hint: failure?.kind === "content_policy" && text === "" ? failures.leaveOutUnread().hint : undefined,
     };
   }
@@ -467,8 +589,10 @@ async function unlessTakenOver({ session }: TurnDeps, turn: Turn, end: TurnEnd):
 }
 
 async function finishTurn(deps: TurnDeps, turn: Turn, end: TurnEnd): Promise<TurnResult> {
-  const { session, config, hooks, manager, events, log } = deps;
-  const isAnswered = end.text !== "" && !end.interrupted && !end.failed;
+  const { session, config, hooks, manager, events, log, waiting } = deps;
+  const isWaiting = end.exit === "client_tool_calls";
+  const isAnswered = end.text !== "" && !end.interrupted && !end.failed && !isWaiting;
+  if (isWaiting) waiting.turn = turn;
   session.dropEphemeral();
   if (!end.isRefused) {
     await session.flushAtTurnEnd();
@@ -519,8 +643,15 @@ function toResult(
     final_response: shown,
     last_reasoning: turn.lastReasoning,
     messages: session.messages,
+    client_tool_calls: end.clientCalls ?? [],
     api_calls: turn.apiCalls,
-    completed: end.text !== "" && !failed && !end.interrupted && !end.partial && turn.apiCalls <= maxTurns,
+    completed:
+      end.text !== "" &&
+      !failed &&
+      !end.interrupted &&
+      !end.partial &&
+      end.clientCalls === undefined &&
+      turn.apiCalls <= maxTurns,
     turn_exit_reason: end.detail ?? end.exit,
     exit: end.exit,
     failed,
@@ -528,6 +659,8 @@ function toResult(
     interrupted: end.interrupted ?? false,
     error: end.error ?? loss ?? null,
     hint: end.hint ?? (loss === undefined ? null : "Close the agent before its store or its memory."),
+    error_kind: end.failure?.kind ?? null,
+    retry_after_seconds: end.failure?.retryAfterMs === undefined ? null : end.failure.retryAfterMs / 1000,
     response_transformed: shown !== end.text,
     model: model.identity.model,
     provider: model.identity.provider,

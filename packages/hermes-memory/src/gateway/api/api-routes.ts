@@ -4,6 +4,7 @@ import { statSync } from "node:fs";
 import { chooseModel } from "@hermes-memory/agent/internal/models";
 import { setConfigValue } from "@hermes-memory/core/internal/config";
 import { fileNameOf, MEMORY_TARGETS, targetPaths } from "@hermes-memory/core/internal/curated";
+import { outsideJsonOr } from "@hermes-memory/core/internal/lib";
 import type { EntryChange, Memory, Transcript, UserMemory } from "@hermes-memory/core/internal/memory";
 import { fromRow, renderContent, renderToolCalls, toolCallsOf } from "@hermes-memory/core/internal/message";
 import { findProviders } from "@hermes-memory/core/internal/providers";
@@ -300,7 +301,7 @@ const TABLE = [
       const store = await sessionsOf(call);
       const traces = (await store?.listRecalls({ ...page, sessionId })) ?? [];
       return {
-        recalls: traces.map(({ mark: _, found, ...trace }) => ({ ...trace, found: [...found] })),
+        recalls: traces.map(({ mark: _, found, ...trace }) => ({ ...trace, found: listIn(found) })),
       };
     },
   }),
@@ -549,6 +550,12 @@ async function describeStatus({
     usage: { memory: usageOf("memory"), user: usageOf("user") },
     sessions: (await sessions?.sessionCount({ excludeChildren: true })) ?? 0,
   };
+}
+
+/** A trace keeps what was found as JSON. */
+function listIn(text: string): unknown[] {
+  const value = outsideJsonOr(text, []);
+  return Array.isArray(value) ? value : [];
 }
 
 function sizeOf({ layers }: UserMemory, each: "memory" | "user"): number {

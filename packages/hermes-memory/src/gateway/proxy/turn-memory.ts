@@ -7,6 +7,7 @@ import {
   isRecord,
   outsideJsonOr,
   randomHex,
+  sha256,
 } from "@hermes-memory/core/internal/lib";
 import { type Message, newMessage } from "@hermes-memory/core/internal/message";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
@@ -81,7 +82,7 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
 
   const isWhole = session.history === "client";
   // Names the exchange where the list does not: a retry adds nothing, and the reply is added to its question.
-  const id = turn.retryKey ?? `proxy-${randomHex(6)}${randomHex(6)}`;
+  const id = isWhole ? "" : await exchangeId(turn);
   const rule = isWhole ? { follow: "shown" as const, hiddenTools: options.hiddenTools } : { id };
   const remember = (messages: readonly Message[]) => memory.remember(chatId, messages, rule);
 
@@ -113,6 +114,22 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
       await tried("The reply was stored without marks", () => saveTraces(turn, store, sessionId, reply));
     },
   };
+}
+
+/**
+ * A retry has the id of the request that it repeats, if that was the newest one of the chat. Another request with the same words, which says
+ * nothing of a retry, has an id of its own.
+ */
+async function exchangeId({ retryKey, rawBody, memory, chatId }: ModelTurn): Promise<string> {
+  if (retryKey?.startsWith("key:")) return retryKey;
+  const ofBody = `body:${sha256(rawBody)}:`;
+  if (retryKey !== undefined) {
+    const page = await memory.transcript(chatId, { limit: 1, format: "hermes" }).catch(() => undefined);
+    const newest = page?.messages.findLast(({ role }) => role === "user")?.meta.platformMessageId ?? "";
+    const at = newest.indexOf(ofBody);
+    if (at >= 0) return newest.slice(at);
+  }
+  return ofBody + randomHex(6);
 }
 
 // ---- What earlier requests had ----
@@ -213,7 +230,7 @@ async function saveTraces(
   sessionId: string,
   { last, shownText, handedBack, rounds, responseIds }: ToldReply,
 ): Promise<void> {
-  const before = chainOf(wire.name, body).at(-1);
+  const before = chainOf(wire.name, body, { withSystem: false }).at(-1);
   const calls = last?.role === "assistant" ? last.toolCalls.filter(({ id }) => handedBack.includes(id)) : [];
   const told = newMessage({ role: "assistant", content: shownText, toolCalls: calls });
   const prefixes = before === undefined ? [] : [markOf(before), markOf(withReply(before, told))];

@@ -4,7 +4,7 @@
 // request). It does not hold for a format that the client parses, for more or other outputs, for limits that the client relies on, for tools
 // that the vendor runs, and for where data may be processed. Fields that are not in the table are unknown, and are left out as well.
 import { isRecord } from "@hermes-memory/core/internal/lib";
-import type { JsonObject } from "../types.ts";
+import type { JsonObject } from "../problem.ts";
 import { listOf, recordOf } from "./fields.ts";
 import type { WireName } from "./wire.ts";
 

@@ -10,7 +10,7 @@ import {
   textOf,
 } from "@hermes-memory/core/internal/message";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
-import type { JsonObject } from "../types.ts";
+import type { JsonObject } from "../problem.ts";
 import { lostFields } from "./body-fields.ts";
 import {
   argumentsText,
@@ -19,6 +19,7 @@ import {
   idsOf,
   listOf,
   lostIn,
+  neededContent,
   neededList,
   neededRecord,
   neededText,
@@ -101,7 +102,7 @@ function readRows(rows: readonly unknown[]): Rows {
     const role = neededText(row, "role", `${param}.role`);
     if (!ROLES.has(role))
       throw wrong(`${param}.role`, `The field '${param}.role' has a role that this API does not have.`);
-    const read = readContent(row.content, `${param}.content`);
+    const read = (role === "user" ? neededContent : readContent)(row.content, `${param}.content`);
     lost.push(...read.lost);
     if (role === "assistant") messages.push(assistantMessage(row, read, { index, param, oldCalls, lost }));
     else if (role === "tool" || role === "function")
@@ -369,7 +370,7 @@ class ChatReply {
       const reason = textOr(choice.finish_reason, undefined);
       if (reason !== undefined) this.#finish = FINISHES[reason] ?? "stop";
     }
-    return this.#finish !== undefined;
+    return this.#finish !== undefined || isRecord(data.error);
   }
 
   whole(body: JsonObject): void {

@@ -9,7 +9,7 @@ import {
   type Vendor,
 } from "@hermes-memory/core/internal/message";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
-import { type GatewayProblem, type JsonObject, type Problem, ProblemError } from "../types.ts";
+import { type GatewayProblem, type JsonObject, type Problem, ProblemError } from "../problem.ts";
 import type { ReplyMetadata, WireRequest } from "./wire.ts";
 
 /** Runs a parser of a body. Deeper than 100 levels is refused first, so that parsers may recurse. */
@@ -155,6 +155,12 @@ export function readContent(value: unknown, param: string): ReadContent {
   };
 }
 
+/** `readContent` for a message that has to have one. */
+export function neededContent(value: unknown, param: string): ReadContent {
+  if (value !== undefined && value !== null) return readContent(value, param);
+  throw wrong(param, `The field '${param}' has to be a text or a list of parts.`);
+}
+
 function partsIn(value: readonly unknown[]): readonly Part[] {
   const content = parseContent(value);
   return Array.isArray(content) ? (content as readonly Part[]) : [];
@@ -177,7 +183,8 @@ function plainPart(part: Part): Part {
     case "text": {
       const {
         type: _,
-        cache_control: marker,
+        cache_control: _marker,
+        prompt_cache_breakpoint: _breakpoint,
         annotations,
         logprobs,
         citations,

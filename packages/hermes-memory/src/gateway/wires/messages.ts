@@ -11,7 +11,7 @@ import {
   textOf,
 } from "@hermes-memory/core/internal/message";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
-import type { JsonObject } from "../types.ts";
+import type { JsonObject } from "../problem.ts";
 import { lostFields } from "./body-fields.ts";
 import {
   given,
@@ -19,6 +19,7 @@ import {
   idsOf,
   listOf,
   lostIn,
+  neededContent,
   neededList,
   neededRecord,
   neededText,
@@ -94,7 +95,7 @@ function readMessages(rows: readonly unknown[]): {
       case "assistant":
         return assistantMessages(row.content, param, lost);
       case "system": {
-        const read = readContent(row.content, `${param}.content`);
+        const read = neededContent(row.content, `${param}.content`);
         return [newMessage({ role: "system", content: read.content })];
       }
       default:
@@ -113,9 +114,7 @@ function userMessages(content: unknown, param: string, lost: string[]): readonly
   );
   const said = blocks === undefined ? content : blocks.filter((block) => !isResult(block));
   if (blocks !== undefined && results.length === blocks.length && blocks.length > 0) return results;
-  if (said === undefined || said === null)
-    throw wrong(`${param}.content`, `The field '${param}.content' has to be a text or a list of blocks.`);
-  const read = readContent(said, `${param}.content`);
+  const read = neededContent(said, `${param}.content`);
   lost.push(...read.lost);
   return [...results, newMessage({ role: "user", content: read.content, ...vendorField(read.vendor) })];
 }

@@ -1,6 +1,6 @@
 // Problems in the vendors' shapes. The official clients choose the class of their exception by the HTTP status, and show the message.
 import { withoutUndefined } from "@hermes-memory/core/internal/lib";
-import type { GatewayProblem, JsonObject } from "../types.ts";
+import type { GatewayProblem, JsonObject } from "../problem.ts";
 
 type Status = GatewayProblem["status"];
 
@@ -15,7 +15,7 @@ export function openAiProblem(problem: GatewayProblem): JsonObject {
   return { error: openAiError(problem) };
 }
 
-export function openAiError({ status, code, message, hint, param }: GatewayProblem): JsonObject {
+function openAiError({ status, code, message, hint, param }: GatewayProblem): JsonObject {
   const type = OPENAI_TYPES[status] ?? (status < 500 ? "invalid_request_error" : "server_error");
   return { message: sentences(message, hint), type, param: param ?? null, code };
 }

@@ -8,7 +8,7 @@ import {
   withoutUndefined,
 } from "@hermes-memory/core/internal/lib";
 import { type AssistantMessage, newMessage } from "@hermes-memory/core/internal/message";
-import type { JsonObject } from "../types.ts";
+import type { JsonObject } from "../problem.ts";
 import { type SseEvent, SseEvents } from "./sse.ts";
 import type { Finish, ReplyReader } from "./wire.ts";
 

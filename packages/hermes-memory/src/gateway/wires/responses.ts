@@ -8,7 +8,7 @@ import {
   textOf,
 } from "@hermes-memory/core/internal/message";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
-import type { GatewayProblem, JsonObject } from "../types.ts";
+import type { GatewayProblem, JsonObject } from "../problem.ts";
 import { lostFields } from "./body-fields.ts";
 import {
   argumentsText,
@@ -17,6 +17,7 @@ import {
   idsOf,
   listOf,
   lostIn,
+  neededContent,
   neededList,
   neededRecord,
   neededText,
@@ -151,7 +152,7 @@ function readInput(body: JsonObject): Input {
       }
       case "message": {
         endReply();
-        const read = readContent(item.content, `${param}.content`);
+        const read = neededContent(item.content, `${param}.content`);
         lost.push(...read.lost);
         const role = item.role === "user" ? "user" : "system";
         const isFirst = messages.length === 0 && reference === undefined;

@@ -3,7 +3,7 @@
 import type { Usage } from "@hermes-memory/agent/internal/models";
 import type { Message } from "@hermes-memory/core/internal/message";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
-import type { GatewayProblem, JsonObject, Problem } from "../types.ts";
+import type { GatewayProblem, JsonObject, Problem } from "../problem.ts";
 
 export type WireName = "chat" | "responses" | "messages";
 

@@ -120,6 +120,7 @@ describe("a chat request", () => {
     ["messages[0].role", { messages: [{ content: "hello" }] }],
     ["messages[0].role", { messages: [{ role: "robot", content: "secret" }] }],
     ["messages[0].content", { messages: [{ role: "user", content: 5 }] }],
+    ["messages[0].content", { messages: [{ role: "user" }] }],
     ["messages[0].content[0]", { messages: [{ role: "user", content: [7] }] }],
     ["messages[0].content[0].text", { messages: [{ role: "user", content: [{ type: "text" }] }] }],
     ["messages[0].tool_call_id", { messages: [{ role: "tool", content: "secret" }] }],
@@ -305,6 +306,13 @@ describe("the AI SDK", () => {
   const models = (url: string) => ({
     openai: createOpenAI({ apiKey: "k", baseURL: `${url}/v1` }).chat("m"),
     compatible: createOpenAICompatible({ name: "hermes", baseURL: `${url}/v1`, includeUsage: true })("m"),
+  });
+
+  it("does without usage", async () => {
+    await using server = await serveWire(chatWire, { events: [{ type: "text", text: "Hello." }] });
+    const given = { model: models(server.url).compatible, prompt: "hello", maxRetries: 0 };
+    const stream = streamText(given);
+    expect([(await generateText(given)).text, await stream.text]).toEqual(["Hello.", "Hello."]);
   });
 
   it.each(["openai", "compatible"] as const)("streams and generates over %s", async (name) => {

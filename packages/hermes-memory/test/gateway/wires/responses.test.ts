@@ -365,6 +365,17 @@ describe("the AI SDK", () => {
     look: tool({ description: "Looks.", inputSchema: jsonSchema({ type: "object", properties: {} }) }),
   };
 
+  it("does without usage", async () => {
+    await using server = await serveWire(responsesWire, { events: [{ type: "text", text: "Hello." }] });
+    const given = {
+      model: createOpenAI({ apiKey: "k", baseURL: `${server.url}/v1` }).responses("gpt-5"),
+      prompt: "hello",
+      maxRetries: 0,
+    };
+    const stream = streamText(given);
+    expect([(await generateText(given)).text, await stream.text]).toEqual(["Hello.", "Hello."]);
+  });
+
   it("streams and generates, and goes on from a reply by its id", async () => {
     await using server = await serveWire(responsesWire, {
       events: [{ type: "reasoning", text: "hm" }, { type: "text", text: "Hello." }, CALL],

@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { RecordTree } from "../../../src/import/formats/claude-code/branches.ts";
-import { userText } from "../../../src/import/formats/claude-code/user-text.ts";
 import { claudeCode } from "../../../src/import/formats/claude-code.ts";
 import { type Found, readHome } from "../read-fixture.ts";
 
@@ -283,18 +282,6 @@ it("finds sessions below a folder whose own path has the names of the product's 
   await writeFile(join(project, "s", "subagents", "agent-1.jsonl"), records.replaceAll("u1", "g1"));
   const found = await readHome(claudeCode, home, { path: join(home, "subagents", "local_1", "projects") });
   expect(found.sessions.map(({ facts }) => facts.nativeId)).toEqual(["s", "s-agent-1"]);
-});
-
-it.each([
-  ["<command-message>x is running</command-message>\n<command-name>/x</command-name>", "/x"],
-  ["<command-name>/x</command-name>\n<command-args>a <b>\nc</command-args>", "/x a <b>\nc"],
-  ["<ide_selection>lines 1 to 3</ide_selection>", ""],
-  ["<system-reminder>a</system-reminder><ide_selection>b</ide_selection> fix it", "fix it"],
-  ["<system-reminder> never closed", "<system-reminder> never closed"],
-  ["Stop hook feedback:\n- lint", ""],
-  ["what does <command-name> mean?", "what does <command-name> mean?"],
-])("reads the user text %j", (recorded, text) => {
-  expect(userText(recorded)).toBe(text);
 });
 
 it.each([

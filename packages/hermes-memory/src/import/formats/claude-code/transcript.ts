@@ -1,6 +1,6 @@
 // From the records of one Claude Code file to sessions and messages.
 import { basename, dirname, join } from "node:path";
-import { strippedUserText } from "../../injected.ts";
+import { strippedUserText, typedText } from "@hermes-memory/core/internal/security";
 import { blocksOf } from "../../kit/blocks.ts";
 import { type Json, recordOf, textOf, timeOf } from "../../kit/values.ts";
 import type { Reading, SessionFacts, TranscriptEvent, TranscriptMessage, Usage } from "../../reader.ts";
@@ -8,7 +8,6 @@ import { AssistantMessage, blockList } from "./assistant-message.ts";
 import { RecordTree } from "./branches.ts";
 import { Copies } from "./copies.ts";
 import { persistedOutput, sessionWithRecord } from "./neighbours.ts";
-import { titleFrom, userText } from "./user-text.ts";
 
 /** Records without words of the conversation. */
 export const SILENT_TYPES: ReadonlySet<string> = new Set(
@@ -134,7 +133,7 @@ export class Transcript {
       this.main.titles.custom = textOf(record.customTitle) ?? this.main.titles.custom;
     else if (type === "ai-title") this.main.titles.ai = textOf(record.aiTitle) ?? this.main.titles.ai;
     else if (type === "summary") this.#summary(record);
-    else if (type === "system") this.#renamed(userText(textOf(record.content) ?? ""));
+    else if (type === "system") this.#renamed(typedText(textOf(record.content) ?? ""));
     else if (!SILENT_TYPES.has(type)) this.#reading.unknown(type === "" ? "record without type" : type);
   }
 
@@ -263,7 +262,7 @@ export class Transcript {
         call: call?.record ?? textOf(record.sourceToolAssistantUUID),
       });
     }
-    const text = userText(recorded);
+    const text = typedText(recorded);
     if (text === "") return;
     this.#prompt(session, { id: uuid, role: "user", text, at, line }, record);
   }
@@ -272,7 +271,7 @@ export class Transcript {
   #queued(session: Session, record: Json, line: number): void {
     const attachment = recordOf(record.attachment);
     if (attachment?.type !== "queued_command") return;
-    const text = userText(blocksOf(attachment.prompt, this.#reading.unknown).text);
+    const text = typedText(blocksOf(attachment.prompt, this.#reading.unknown).text);
     if (text === "") return;
     const time = textOf(record.timestamp) ?? "";
     this.#lastQueued = { at: time, count: this.#lastQueued.at === time ? this.#lastQueued.count + 1 : 1 };
@@ -324,4 +323,14 @@ export class Transcript {
     const name = /^\/rename\s+(\S.*)$/.exec(text)?.[1];
     if (name !== undefined) this.main.titles.custom = name.trim();
   }
+}
+
+const MAX_TITLE_CHARS = 100;
+
+/** The first line of the first prompt, for sessions without a title. */
+function titleFrom(text: string): string | undefined {
+  const line = text.split("\n", 20).find((one) => one.trim() !== "");
+  return line === undefined
+    ? undefined
+    : [...line.trim().slice(0, 4 * MAX_TITLE_CHARS)].slice(0, MAX_TITLE_CHARS).join("");
 }

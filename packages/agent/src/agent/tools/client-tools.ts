@@ -1,0 +1,98 @@
+// Tools of the client that asks for a turn. The model sees them beside the agent's own; the client runs their calls and sends the
+// results later, perhaps to another process. Which calls are unanswered is read off the stored list.
+import { HermesError } from "@hermes-memory/core/internal/lib";
+import {
+  type AssistantMessage,
+  isResult,
+  type Message,
+  type ToolCall,
+  toolCallsOf,
+} from "@hermes-memory/core/internal/message";
+import {
+  argumentPreview,
+  described,
+  foreignFlaw,
+  ownerInWords,
+  type Tool,
+  type ToolDefinition,
+  type ToolTable,
+} from "@hermes-memory/core/internal/tools";
+import type { AgentEvents } from "../events.ts";
+
+type ToolDeps = { readonly tools: ToolTable; readonly events: AgentEvents };
+
+/** The agent's own tool wins over one of the client with the same name, or a name that reads like it. Throws `bad-tool`. */
+export function withClientTools<Deps extends ToolDeps>(
+  deps: Deps,
+  definitions: readonly ToolDefinition[] = [],
+): Deps {
+  if (definitions.length === 0) return deps;
+  const tools = deps.tools.with(definitions.map(toEntry));
+  for (const { tool, kept } of tools.leftOut)
+    if (isOfClient(tool))
+      deps.events.notice(
+        "warn",
+        `client-tool:${tool.name}`,
+        isOfClient(kept)
+          ? `The client offers the tool '${tool.name}' twice; the first one is used.`
+          : `The client's tool '${tool.name}' is left out: the agent uses '${kept.name}' of ${ownerInWords(kept.owner)}. Rename it to offer both.`,
+      );
+  return { ...deps, tools };
+}
+
+export function isOfClient(tool: Tool | undefined): boolean {
+  return tool?.owner.kind === "client";
+}
+
+function toEntry(definition: ToolDefinition): Tool {
+  const flaw = foreignFlaw(definition, { isTrusted: true, reserved: () => undefined });
+  if (flaw !== undefined)
+    throw new HermesError("bad-tool", `The client offers a tool ${flaw}.`, {
+      hint: "Every request carries it whole: change its name, description or parameters.",
+    });
+  return {
+    ...described(definition),
+    owner: { kind: "client" },
+    policy: { toolset: "client", effect: "write" },
+    preview: argumentPreview,
+    run: () => Promise.reject(new Error(`The call of '${definition.name}' is the client's to run.`)),
+  };
+}
+
+// Unanswered calls.
+
+export type NewestCalls = {
+  readonly message: AssistantMessage;
+  /** Calls without a result. */
+  readonly open: readonly ToolCall[];
+};
+
+/** The calls of the newest reply, if nothing but results has followed it. */
+export function newestCalls(messages: readonly Message[]): NewestCalls | undefined {
+  const at = messages.findLastIndex(({ role }) => role !== "tool");
+  const message = messages[at];
+  if (message?.role !== "assistant" || message.toolCalls.length === 0) return undefined;
+  const results = messages.slice(at + 1).filter(isResult);
+  const isOpen = ({ id, vendor }: ToolCall): boolean =>
+    vendor?.providerExecuted !== true && !results.some(({ toolCallId }) => isSameCall(toolCallId, id));
+  return { message, open: toolCallsOf(message).filter(isOpen) };
+}
+
+/** The Responses API joins the ids of a call and its item, `call_1|fc_1`; clients may send back either form. */
+export function isSameCall(one: string, other: string): boolean {
+  return one === other || one.split("|")[0] === other.split("|")[0];
+}
+
+/** In place of a result that the client has not sent. */
+export function noResult(name: string, why: "new-message" | "other-results" | "interrupt"): string {
+  switch (why) {
+    case "new-message":
+      return `[Tool execution skipped — the client sent no result of ${name}. User sent a new message]`;
+    case "other-results":
+      return `[Tool execution skipped — the client sent no result of ${name}, only those of other calls]`;
+    case "interrupt":
+      return `[Tool execution cancelled — ${name} was skipped due to user interrupt]`;
+    default:
+      return why satisfies never;
+  }
+}

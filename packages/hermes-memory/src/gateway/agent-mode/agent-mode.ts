@@ -1,0 +1,540 @@
+// Agent mode: our loop, tools and memory answer a client's model request. The story of a request: wait for the turn before it, find the
+// session (a new one if it has expired), get the live agent, follow the client's list, make room, run the turn, answer in the client's
+// wire.
+import { type Agent, createAgent, type TurnResult } from "@hermes-memory/agent/internal/agent";
+import { chooseModel } from "@hermes-memory/agent/internal/models";
+import { environmentOf, type HermesConfig } from "@hermes-memory/core/internal/config";
+import { describeCause } from "@hermes-memory/core/internal/lib";
+import type { Home } from "@hermes-memory/core/internal/memory";
+import { type Content, textOf } from "@hermes-memory/core/internal/message";
+import { newSessionId } from "@hermes-memory/core/internal/sessions";
+import { type Answer, type Gateway, type ModelTurn, ProblemError } from "../types.ts";
+import { type Asked, findEarlier, followClient, readAsked, requestId, takeBack } from "./follow.ts";
+import { LiveAgents } from "./live-agents.ts";
+import { type LiveIndex, type LiveSession, liveIndexOf, liveKey } from "./live-index.ts";
+import {
+  asProblem,
+  type Ended,
+  endOf,
+  PING_MS,
+  problemOf,
+  ReplySoFar,
+  ReplyStream,
+  stoppedProblem,
+  wholeResponse,
+} from "./reply.ts";
+import { expiryOf, finalise, resetNotice, resetPolicy, SessionWatcher, type Timers } from "./session-life.ts";
+
+export type AgentModeDeps = {
+  /** Where live sessions are kept. Default: in the home's database. */
+  readonly liveIndex?: (home: Home) => Promise<LiveIndex>;
+  readonly timers?: Timers;
+  /** How long a request waits for the one before it. Default: 30 seconds. */
+  readonly waitMs?: number;
+  /** Silence after which a stream sends a ping. Default: 15 seconds. */
+  readonly pingMs?: number;
+  /** Added to the options of every agent, for tests. */
+  readonly agent?: Pick<
+    Parameters<typeof createAgent>[0],
+    "waitForRetry" | "tools" | "contextLength" | "titles" | "review"
+  >;
+};
+
+export interface AgentMode {
+  readonly answer: Answer;
+  /** One round of the watcher, now: finalises expired sessions and closes idle agents. Never rejects. */
+  sweep(): Promise<void>;
+  /** Agents that are kept in memory. */
+  readonly size: number;
+  /** Interrupts running turns, which store what they have, and closes the agents. Their sessions go on. */
+  close(): Promise<void>;
+}
+
+/** Starts the watcher of expired sessions; it does not keep the process alive. */
+export function createAgentMode(gateway: Gateway, deps: AgentModeDeps = {}): AgentMode {
+  return new LiveMode(gateway, deps);
+}
+
+/** One request while it is answered. */
+type Work = {
+  readonly turn: ModelTurn;
+  readonly asked: Asked;
+  /** Of the live agent: home and conversation. */
+  readonly key: string;
+  readonly signal: AbortSignal;
+  readonly reply: ReplySoFar;
+  /** Set as soon as the session is known. */
+  agent: Agent | undefined;
+};
+
+type Conversation = {
+  readonly index: LiveIndex;
+  /** Null: nobody has spoken in it yet. */
+  readonly live: LiveSession | null;
+  /** The session, where the chat id does not name it: after a reset. */
+  readonly sessionId: string | undefined;
+};
+
+/** Model names that stand for the one in config. */
+const OUR_NAMES: ReadonlySet<string> = new Set(["", "hermes", "default"]);
+const NEW_SESSION: ReadonlySet<string> = new Set(["/new", "/reset"]);
+
+class LiveMode implements AgentMode {
+  readonly answer: Answer = (turn) => this.#answer(turn);
+  readonly #gateway: Gateway;
+  readonly #deps: AgentModeDeps;
+  readonly #agents: LiveAgents;
+  readonly #watcher: SessionWatcher;
+  /** Homes of profiles that were used, beside the served one. */
+  readonly #homes = new Set<Home>();
+  /** Aborted when the mode is closed. */
+  readonly #closing = new AbortController();
+
+  constructor(gateway: Gateway, deps: AgentModeDeps) {
+    const { clock, log } = gateway;
+    this.#gateway = gateway;
+    this.#deps = deps;
+    this.#agents = new LiveAgents({ log, now: () => clock.now().getTime(), waitMs: deps.waitMs });
+    this.#watcher = new SessionWatcher({
+      clock,
+      log,
+      timers: deps.timers,
+      homes: () => this.#watchedHomes(),
+      policy: async () => resetPolicy(await gateway.config(), gateway.env),
+      whileIdle: (home, key, work) => this.#whileIdle(home, key, work),
+      onRound: () => this.#tidy(),
+    });
+    this.#watcher.start();
+    gateway.metrics.gauge("live_agents", () => this.#agents.size);
+  }
+
+  get size(): number {
+    return this.#agents.size;
+  }
+
+  sweep(): Promise<void> {
+    return this.#watcher.sweep();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new DOMException("The server is stopping.", "AbortError"));
+    await this.#watcher.stop();
+    await this.#agents.close();
+  }
+
+  // ---- One request ----
+
+  async #answer(turn: ModelTurn): Promise<Response> {
+    if (this.#closing.signal.aborted) throw new ProblemError(stoppedProblem(true));
+    refuseLost(turn);
+    const asked = readAsked(turn.request.messages);
+    const key = agentKey(turn.memory.layers.memory, liveKey(turn.memory, turn.chatId));
+    const end = await this.#agents.begin(key, turn.signal);
+    const gone = new AbortController();
+    const signal = AbortSignal.any([turn.signal, gone.signal, this.#closing.signal]);
+    const stream = turn.request.isStream ? new ReplyStream(turn) : undefined;
+    const reply = new ReplySoFar((event) => stream?.write(event));
+    const work: Work = { turn, asked, key, signal, reply, agent: undefined };
+    const startedAt = performance.now();
+    const running = this.#run(work).finally(() => {
+      end();
+      this.#gateway.metrics.observe("agent_turn_seconds", (performance.now() - startedAt) / 1000);
+      void this.#tidy();
+    });
+    try {
+      if (stream !== undefined) return await this.#stream(stream, running, work, () => gone.abort());
+      const ended = await running;
+      return wholeResponse(turn, this.#start(work), reply, ended);
+    } catch (cause) {
+      const problem = asProblem(cause);
+      if (!signal.aborted || problem instanceof ProblemError) throw problem;
+      throw new ProblemError(this.#stopped(), { cause });
+    }
+  }
+
+  /** The status of a request that fails before anything was written is an error's; later, the stream says it. */
+  async #stream(
+    stream: ReplyStream,
+    running: Promise<Ended>,
+    work: Work,
+    onGone: () => void,
+  ): Promise<Response> {
+    const { pingMs = PING_MS } = this.#deps;
+    const silence = after(pingMs);
+    await Promise.race([stream.begun, running, silence.over]).finally(silence.cancel);
+    void running.then(
+      ({ finish, calls, sessionId }) => {
+        for (const call of calls) stream.write({ type: "tool-call", ...call });
+        const { usage } = work.reply;
+        stream.write({ type: "end", finish, usage, metadata: work.reply.metadata(sessionId) });
+      },
+      (cause: unknown) => stream.write({ type: "problem", problem: this.#problemOf(cause) }),
+    );
+    return stream.response(this.#start(work), work.agent?.sessionId ?? "", { onGone, pingMs });
+  }
+
+  #start({ turn, agent }: Work) {
+    const createdAtSeconds = Math.floor(this.#gateway.clock.now().getTime() / 1000);
+    return { id: turn.wire.newReplyId(), model: agent?.model.model ?? turn.request.model, createdAtSeconds };
+  }
+
+  #stopped(): ProblemError["problem"] {
+    return stoppedProblem(this.#gateway.isStopping || this.#closing.signal.aborted);
+  }
+
+  #problemOf(cause: unknown): ProblemError["problem"] {
+    const known = asProblem(cause);
+    if (known instanceof ProblemError) return known.problem;
+    this.#gateway.log.error("A turn of the gateway failed", { cause });
+    return { status: 500, code: "internal", message: "The turn failed for a reason that is in the log." };
+  }
+
+  // ---- The turn ----
+
+  /** A conversation that was deleted while its agent was live begins anew, once. */
+  async #run(work: Work): Promise<Ended> {
+    for (let isLast = false; ; isLast = true) {
+      const ended = await this.#runOnce(work);
+      if ("result" in ended) {
+        if (ended.result.exit === "session_gone" && !isLast) await this.#agents.release(work.key);
+        else return this.#ended(work, ended.result);
+      } else return ended;
+    }
+  }
+
+  async #runOnce(work: Work): Promise<Ended | { readonly result: TurnResult }> {
+    const { turn, asked, reply, signal } = work;
+    const { session } = turn.identity;
+    const isCommand = session.kind === "session-key" && NEW_SESSION.has(commandIn(asked));
+    const conversation = await this.#conversation(work, isCommand);
+    const agent = await this.#agentFor(work, conversation);
+    work.agent = agent;
+    if (isCommand) {
+      reply.fill("A new session has begun. The one before is stored, and session search finds it.");
+      return { finish: "stop", calls: [], sessionId: agent.sessionId };
+    }
+
+    const earlier = await findEarlier(agent, turn);
+    if (earlier?.kind === "answered") {
+      reply.fill(earlier.text);
+      const finish = earlier.calls.length > 0 ? "tool_calls" : earlier.isWhole ? "stop" : "length";
+      return { finish, calls: earlier.calls, sessionId: agent.sessionId };
+    }
+    if (session.history === "client") await followClient(turn, asked.earlier, agent.toolNames);
+    else await this.#catchUp(work, agent, earlier?.isNewest ?? false);
+    signal.throwIfAborted();
+    if (asked.now.kind === "message") await this.#makeRoom(work, agent, conversation);
+    return { result: await this.#runTurn(work, agent, conversation) };
+  }
+
+  /** The request has only what is new: its own message if it was stored before, and results that came with the user's message. */
+  async #catchUp({ turn, asked }: Work, agent: Agent, isRepeated: boolean): Promise<void> {
+    if (asked.now.kind !== "message") return;
+    if (isRepeated) return takeBack(agent);
+    const from = asked.earlier.findLastIndex(({ role }) => role !== "tool") + 1;
+    const results = asked.earlier.slice(from);
+    if (results.length > 0) await turn.memory.remember(agent.sessionId, results);
+  }
+
+  async #runTurn(work: Work, agent: Agent, conversation: Conversation): Promise<TurnResult> {
+    const { turn, asked, signal, reply } = work;
+    const { request, identity } = turn;
+    const { events, clock } = this.#gateway;
+    const saving: Promise<void>[] = [];
+    const about = { user: identity.user, profile: identity.profile };
+    const tell = (
+      type: "turn-start" | "turn-end" | "memory-write" | "compaction" | "notice",
+      fields: object,
+    ) =>
+      events.emit({ type, at: clock.now().toISOString(), ...about, session_id: agent.sessionId, ...fields });
+    const options = {
+      signal,
+      clientTools: request.toolChoice === "none" ? [] : request.tools,
+      instructions: request.system,
+      messageId: requestId(turn),
+      onEvent: (event: Parameters<Parameters<Agent["onEvent"]>[0]>[0]) => {
+        reply.listen(event);
+        if (event.type === "turn-start") {
+          saving.push(this.#saveLive(work, conversation, { session_id: event.sessionId }));
+          tell("turn-start", { mode: "agent" });
+        }
+        if (event.type === "memory-write")
+          tell("memory-write", { action: event.action, target: event.target });
+        if (event.type === "compaction-end")
+          tell("compaction", { kind: event.kind, from: event.oldSessionId });
+        if (event.type === "notice") tell("notice", { cause: causeOf(event.cause) });
+      },
+    };
+    const { now } = asked;
+    const result =
+      now.kind === "results"
+        ? await agent.continueWith(now.results, options)
+        : await agent.run(inputOf(now.content), options);
+    await Promise.all(saving);
+    await this.#saveLive(work, conversation, {
+      session_id: result.session_id,
+      last_prompt_tokens: result.last_prompt_tokens,
+    });
+    tell("turn-end", { exit: result.exit, api_calls: result.api_calls });
+    this.#gateway.metrics.count("agent_turns", { exit: result.exit });
+    return result;
+  }
+
+  #ended({ reply }: Work, result: TurnResult): Ended {
+    if (result.interrupted) throw new ProblemError(this.#stopped());
+    const problem = problemOf(result);
+    if (problem !== undefined) throw new ProblemError(problem);
+    if (result.exit !== "client_tool_calls") reply.fill(result.final_response);
+    if (result.error !== null) reply.note(result.error);
+    return endOf(result);
+  }
+
+  // ---- The session ----
+
+  /** A conversation that a session key names begins a new session when the old one has expired or the user asks for it. */
+  async #conversation({ turn, reply, key }: Work, isCommand: boolean): Promise<Conversation> {
+    const { session } = turn.identity;
+    const home = turn.memory.layers.memory;
+    this.#homes.add(home);
+    const index = await this.#indexOf(home);
+    const live = await index.getLiveSession(liveKey(turn.memory, turn.chatId));
+    if (session.kind !== "session-key" || live === null) return { index, live, sessionId: undefined };
+    const policy = resetPolicy(await this.#gateway.config(), this.#gateway.env);
+    const expiry = expiryOf(policy, live.last_active_at, this.#gateway.clock.now());
+    if (!isCommand && expiry === undefined) return { index, live, sessionId: live.session_id };
+    await this.#agents.release(key);
+    const next = await this.#beginNext(turn, index, live);
+    if (!isCommand && expiry !== undefined && policy.notify) reply.note(resetNotice(expiry, policy));
+    return { index, live: next, sessionId: next.session_id };
+  }
+
+  /** The provider is told of the end, the old row ends, and the new one refers to it. Each step may be repeated after a kill. */
+  async #beginNext(turn: ModelTurn, index: LiveIndex, live: LiveSession): Promise<LiveSession> {
+    const { clock, log, events } = this.#gateway;
+    const person = turn.memory.layers;
+    const { sessionKey } = turn.identity.session;
+    if (live.finalized_at === null)
+      await finalise(person, live, { chatId: turn.chatId, sessionKey }, { clock, log }).catch(
+        (cause: unknown) =>
+          log.warn(
+            `The end of session ${live.session_id} could not be told to the memory provider: ${describeCause(cause)}`,
+          ),
+      );
+    const now = clock.now().getTime() / 1000;
+    const store = await person.sessions({ mode: "write", create: true });
+    const old = await store.getSession(await store.getCompressionTip(live.session_id));
+    if (old !== null) await store.endSession(old.id, "session_reset");
+    const id = newSessionId(clock.now(), 8);
+    await store.createSession(id, {
+      source: live.source,
+      ...(old === null ? {} : { parentSessionId: old.id, modelConfig: { _reset_from: old.id } }),
+    });
+    const next: LiveSession = {
+      ...live,
+      session_id: id,
+      started_at: now,
+      last_active_at: now,
+      last_prompt_tokens: 0,
+      finalized_at: null,
+      reset_reason: null,
+    };
+    await index.saveLiveSession(next);
+    const { user, profile } = turn.identity;
+    const about = { at: clock.now().toISOString(), user, profile };
+    events.emit({ type: "session-end", ...about, session_id: live.session_id });
+    events.emit({ type: "session-start", ...about, session_id: id });
+    return next;
+  }
+
+  /** A session without a row, because the database cannot be written, has no record either. */
+  async #saveLive(
+    { turn }: Work,
+    { index, live }: Conversation,
+    now: Pick<LiveSession, "session_id"> & Partial<LiveSession>,
+  ): Promise<void> {
+    const { clock, log } = this.#gateway;
+    const seconds = clock.now().getTime() / 1000;
+    try {
+      await index.saveLiveSession({
+        source: sourceOf(turn),
+        started_at: seconds,
+        last_prompt_tokens: 0,
+        ...live,
+        key: liveKey(turn.memory, turn.chatId),
+        last_active_at: seconds,
+        finalized_at: null,
+        reset_reason: null,
+        ...now,
+      });
+    } catch (cause) {
+      log.warn(`The record of a live session was not stored: ${describeCause(cause)}`);
+    }
+  }
+
+  // ---- The agent ----
+
+  async #agentFor({ turn, key }: Work, { sessionId }: Conversation): Promise<Agent> {
+    const { memory, identity, chatId } = turn;
+    const { session, user, profile } = identity;
+    const { env: given, clock, log } = this.#gateway;
+    const { memory: home } = memory.layers;
+    const config = profile === undefined ? await this.#gateway.config() : await home.config();
+    const env = environmentOf(home.home, given);
+    const model = modelFor(turn.request.model, config, env);
+    const isOwner = user === undefined;
+    return this.#agents.get(key, [JSON.stringify(config.raw), model], () =>
+      createAgent({
+        memory,
+        ...(sessionId === undefined ? { chatId } : { sessionId }),
+        platform: sourceOf(turn),
+        chat: {
+          id: session.platformChatId ?? chatId,
+          ...(session.threadId === undefined ? {} : { threadId: session.threadId }),
+          ...(session.sessionKey === undefined ? {} : { gatewaySessionKey: session.sessionKey }),
+        },
+        ...(model === undefined ? {} : { selection: { model } }),
+        // As `hermes chat`: the owner has every toolset that config does not disable, reviews and titles.
+        ...(isOwner ? { toolsets: null, review: true, titles: true } : {}),
+        config,
+        env,
+        clock,
+        log,
+        ...this.#deps.agent,
+      }),
+    );
+  }
+
+  /**
+   * Before the agent runs: a conversation that grew too long while no agent was live, or for another model, is compacted in a new
+   * session. Whatever fails here, the turn goes on.
+   */
+  async #makeRoom({ reply, signal }: Work, agent: Agent, { live }: Conversation): Promise<void> {
+    const { log } = this.#gateway;
+    const { compression } = await this.#gateway.config();
+    const stop = (): void => agent.interrupt();
+    try {
+      const count = agent.messages.length;
+      if (!compression.enabled || agent.store === undefined || count < LEAST_TO_COMPACT) return;
+      const { tokens: window } = agent.window;
+      const counted = live?.last_prompt_tokens ?? 0;
+      const tokens = counted > 0 ? counted : (await agent.status()).context.used_tokens;
+      const isLong = tokens >= Math.trunc(window * compression.hygieneThreshold);
+      if (!isLong && count < compression.hygieneHardMessageLimit) return;
+      signal.addEventListener("abort", stop, { once: true });
+      const from = agent.sessionId;
+      const report = await agent.compress({ kind: "full" }, { showsNotices: true });
+      for (const notice of report.notices) reply.note(notice);
+      if (report.sessionId !== from) reply.noteCompaction(from, report.sessionId);
+      const { used_tokens: left } = (await agent.status()).context;
+      if (left >= window * STILL_FULL)
+        log.warn(
+          `Session ${agent.sessionId} fills ${Math.round((left / window) * 100)} % of the window after a compaction.`,
+        );
+    } catch (cause) {
+      log.warn(`A conversation was not compacted before its turn: ${describeCause(cause)}`);
+    } finally {
+      signal.removeEventListener("abort", stop);
+    }
+  }
+
+  // ---- Keeping house ----
+
+  async #tidy(): Promise<void> {
+    try {
+      const { maxLiveAgents: most, idleAgentSeconds: idleSeconds } = (await this.#gateway.config()).gateway;
+      this.#agents.tidy({ most, idleSeconds });
+    } catch (cause) {
+      this.#gateway.log.warn(`Idle agents were not closed: ${describeCause(cause)}`);
+    }
+  }
+
+  #indexOf(home: Home): Promise<LiveIndex> {
+    return (this.#deps.liveIndex ?? liveIndexOf)(home);
+  }
+
+  /** The served home, and those of the profiles in config, which a server before this one may have used. */
+  async #watchedHomes(): Promise<readonly { readonly home: Home; readonly live: LiveIndex }[]> {
+    const { gateway } = await this.#gateway.config();
+    const profiles = Object.values(gateway.identityProfiles ?? {}).filter((name) => typeof name === "string");
+    for (const profile of [undefined, ...new Set(profiles)])
+      try {
+        this.#homes.add(this.#gateway.memory(profile).administration);
+      } catch (cause) {
+        this.#gateway.log.warn(`Profile '${profile ?? "default"}' is not watched: ${describeCause(cause)}`);
+      }
+    const watched: { home: Home; live: LiveIndex }[] = [];
+    for (const home of this.#homes)
+      if ((await home.administrator.sessions({ mode: "write" })) !== undefined)
+        watched.push({ home, live: await this.#indexOf(home) });
+    return watched;
+  }
+
+  async #whileIdle(home: Home, liveSessionKey: string, work: () => Promise<void>): Promise<boolean> {
+    const key = agentKey(home, liveSessionKey);
+    if (this.#agents.isBusy(key)) return false;
+    const end = await this.#agents.begin(key);
+    try {
+      await this.#agents.release(key);
+      await work();
+    } finally {
+      end();
+    }
+    return true;
+  }
+}
+
+const LEAST_TO_COMPACT = 4;
+/** A conversation that fills this share of the window after a compaction cannot grow any more. */
+const STILL_FULL = 0.95;
+
+function agentKey(home: Home, key: string): string {
+  return `${home.home}\0${key}`;
+}
+
+/** Stored as the source of the session. */
+function sourceOf({ identity }: ModelTurn): string {
+  if (identity.user !== undefined) return identity.user.platform;
+  return identity.client === "unknown" ? "api" : identity.client;
+}
+
+/** Undefined: the one in config. So for a name that nothing here can serve. */
+function modelFor(
+  asked: string,
+  config: HermesConfig,
+  env: Readonly<Record<string, string | undefined>>,
+): string | undefined {
+  const name = asked.trim();
+  if (OUR_NAMES.has(name.toLowerCase())) return undefined;
+  return chooseModel({ flags: { model: name }, env, config }).ok ? name : undefined;
+}
+
+function refuseLost({ request }: ModelTurn): void {
+  const { unsupported } = request;
+  if (unsupported.length === 0) return;
+  throw new ProblemError({
+    status: 422,
+    code: "would-be-lost",
+    message: `The agent cannot do what the request asks for with ${unsupported.join(", ")}.`,
+    hint: "Leave these fields out, or use the proxy mode of this server (/proxy/v1), which forwards them.",
+    ...(unsupported[0] === undefined ? {} : { param: unsupported[0] }),
+  });
+}
+
+function commandIn({ now }: Asked): string {
+  return now.kind === "message" ? textOf(now.content).trim().toLowerCase() : "";
+}
+
+function inputOf(content: Content): Parameters<Agent["run"]>[0] {
+  return content === null || typeof content === "string" ? (content ?? "") : [...content];
+}
+
+/** Causes may name a session or a title behind a colon. */
+function causeOf(cause: string): string {
+  return cause.split(":")[0] ?? cause;
+}
+
+function after(ms: number): { readonly over: Promise<void>; readonly cancel: () => void } {
+  const { promise: over, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  return { over, cancel: () => clearTimeout(timer) };
+}

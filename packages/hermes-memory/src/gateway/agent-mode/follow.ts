@@ -1,0 +1,170 @@
+// What a request asks for: the user's message or results of the client's tools, and the messages before them, which the stored
+// conversation follows. Below: whether a request was answered before. The only file that changes stored rows for the client's list.
+import { type Agent, type ClientToolResult, withMaskedArguments } from "@hermes-memory/agent/internal/agent";
+import { HermesError, sha256 } from "@hermes-memory/core/internal/lib";
+import type { Remembered, UserMemory } from "@hermes-memory/core/internal/memory";
+import {
+  type Content,
+  fromRow,
+  type Message,
+  type ToolMessage,
+  textOf,
+  toolCallsOf,
+  withMeta,
+} from "@hermes-memory/core/internal/message";
+import { type ModelTurn, ProblemError } from "../types.ts";
+
+export type Asked = {
+  readonly earlier: readonly Message[];
+  readonly now:
+    | { readonly kind: "message"; readonly content: Content }
+    | { readonly kind: "results"; readonly results: readonly ClientToolResult[] };
+};
+
+/** Throws 400 for a list that asks for nothing. Pure. */
+export function readAsked(messages: readonly Message[]): Asked {
+  const last = messages.at(-1);
+  if (last?.role === "user") {
+    if (textOf(last.content).trim() === "" && !hasMedia(last.content))
+      throw badList("The last message of the request is empty.", "Send a message with a text.");
+    return { earlier: messages.slice(0, -1), now: { kind: "message", content: last.content } };
+  }
+  if (last?.role !== "tool")
+    throw badList(
+      last === undefined
+        ? "The request has no messages."
+        : "The request ends with a reply, and the agent cannot continue the text of a reply.",
+      "End the list with a message of the user, or with the results of tool calls.",
+    );
+  const from = messages.findLastIndex(({ role }) => role !== "tool") + 1;
+  const results = messages.slice(from).filter((message): message is ToolMessage => message.role === "tool");
+  return { earlier: messages.slice(0, from), now: { kind: "results", results: results.map(toResult) } };
+}
+
+function hasMedia(content: Content): boolean {
+  return Array.isArray(content) && content.some(({ type }) => type !== "text");
+}
+
+function toResult(message: ToolMessage): ClientToolResult {
+  const { content, toolCallId: id, meta } = message;
+  const kind = meta.finishReason ?? "";
+  return {
+    id,
+    output: content === null || typeof content === "string" ? (content ?? "") : [...content],
+    isError: kind.startsWith("error") || kind === "execution-denied",
+  };
+}
+
+function badList(message: string, hint: string): ProblemError {
+  return new ProblemError({ status: 400, code: "no-message", message, hint, param: "messages" });
+}
+
+// ---- Following the client's list ----
+
+/** The member of the door that core is getting; `follow: true` until then. */
+type Door = {
+  remember(
+    chatId: string,
+    messages: readonly Message[],
+    options: { readonly follow: true | "shown"; readonly hiddenTools?: readonly string[] },
+  ): Promise<Remembered>;
+};
+
+/**
+ * The stored conversation becomes what the client has: rows that its list no longer has are taken back, and those of rounds with the
+ * agent's own tools, which the client never saw, stay. The live agent reads the rows again when its turn begins.
+ */
+export async function followClient(
+  { memory, chatId }: Pick<ModelTurn, "memory" | "chatId">,
+  earlier: readonly Message[],
+  hiddenTools: readonly string[],
+): Promise<Pick<Remembered, "stored" | "takenBack"> | undefined> {
+  if (earlier.length === 0 && (await memory.chat(chatId)) === undefined) return undefined;
+  const door: Door = memory as UserMemory & Door;
+  return door.remember(chatId, earlier.map(asStored), { follow: "shown", hiddenTools });
+}
+
+/** As the agent stores it: a client has the real arguments of its calls. Ids of the client's messages are not ours to compare. */
+function asStored(message: Message): Message {
+  const known = withMeta(message, { platformMessageId: undefined });
+  return known.role === "assistant" ? withMaskedArguments(known) : known;
+}
+
+// ---- Repeated requests ----
+
+/** Stored with the message of every request, so that a repetition finds it. */
+export function requestId({ retryKey, rawBody }: Pick<ModelTurn, "retryKey" | "rawBody">): string {
+  return retryKey === undefined ? bodyId(rawBody) : `request:${retryKey}`;
+}
+
+function bodyId(rawBody: Uint8Array): string {
+  return `request:${sha256(rawBody)}`;
+}
+
+export type Earlier =
+  /** It was answered; `text` and `calls` as the client got them. */
+  | {
+      readonly kind: "answered";
+      readonly text: string;
+      readonly calls: readonly { readonly id: string; readonly name: string; readonly arguments: string }[];
+      readonly isWhole: boolean;
+    }
+  /** Its message is stored, and no whole reply to it. */
+  | { readonly kind: "unanswered"; readonly isNewest: boolean };
+
+/** Undefined: the request is new, as far as the client says. */
+export async function findEarlier(
+  agent: Agent,
+  turn: Pick<ModelTurn, "retryKey" | "rawBody">,
+): Promise<Earlier | undefined> {
+  if (turn.retryKey === undefined) return undefined;
+  // The first request may not have said that it can be repeated.
+  const ids = new Set([requestId(turn), bodyId(turn.rawBody)]);
+  const rows = (await agent.store?.getMessages(agent.sessionId)) ?? [];
+  const messages = rows.map(fromRow).filter((message) => message !== undefined);
+  return earlierAnswer(messages, ids, new Set(agent.toolNames));
+}
+
+/** Pure. */
+export function earlierAnswer(
+  messages: readonly Message[],
+  ids: ReadonlySet<string>,
+  ownTools: ReadonlySet<string>,
+): Earlier | undefined {
+  const at = messages.findLastIndex(({ meta }) => ids.has(meta.platformMessageId ?? ""));
+  if (at < 0) return undefined;
+  const next = messages.findIndex(({ role }, index) => index > at && role === "user");
+  const behind = messages.slice(at + 1, next < 0 ? undefined : next);
+  const replies = behind.filter((message) => message.role === "assistant");
+  const last = replies.at(-1);
+  const isNewest = next < 0;
+  if (last === undefined) return { kind: "unanswered", isNewest };
+  // Of a round of the client's tools only what followed the results counts.
+  const calls = toolCallsOf(last).filter(({ name }) => !ownTools.has(name));
+  const isOpen = toolCallsOf(last).length > 0 && calls.length === 0; // killed while the agent's own tools ran
+  const isCut = BROKEN_OFF.has(last.meta.finishReason ?? "");
+  const isResults = messages[at]?.role === "tool";
+  if (isOpen || (isCut && !isResults)) return { kind: "unanswered", isNewest };
+  return {
+    kind: "answered",
+    text: shownText(replies.map(({ content }) => textOf(content))),
+    calls: calls.map(({ id, name, arguments: text }) => ({ id, name, arguments: text })),
+    isWhole: !isCut,
+  };
+}
+
+const BROKEN_OFF: ReadonlySet<string> = new Set(["interrupted", "error"]);
+
+/** The text of a turn as a client gets it: those of its replies, between which the agent's own tools ran. */
+export function shownText(texts: readonly string[]): string {
+  return texts.filter((text) => text !== "").join(BETWEEN_REPLIES);
+}
+
+export const BETWEEN_REPLIES = "\n\n";
+
+/** The message of a repeated request is taken back, and sent again: it is stored once. */
+export async function takeBack(agent: Agent): Promise<void> {
+  const undone = await agent.undo(1);
+  if (!undone.ok && undone.error.kind !== "nothing")
+    throw new HermesError("chat-busy", undone.error.message, { hint: "Send the request again." });
+}

@@ -1,0 +1,325 @@
+// The answer of a turn: what the client reads while it runs and when it has ended, in the words of its wire; and what went wrong, as
+// a problem with the right status.
+import type { AgentEvent, TurnResult } from "@hermes-memory/agent/internal/agent";
+import { addUsage, type Usage } from "@hermes-memory/agent/internal/models";
+import { HermesError } from "@hermes-memory/core/internal/lib";
+import { type GatewayProblem, type ModelTurn, ProblemError } from "../types.ts";
+import type { Finish, Reply, ReplyEvent, ReplyMetadata } from "../wires/wire.ts";
+import { BETWEEN_REPLIES } from "./follow.ts";
+
+// ---- While the turn runs ----
+
+/** Gathers a turn's events: what the client is shown, what the turn used, and what people should know. */
+export class ReplySoFar {
+  readonly #emit: (event: ReplyEvent) => void;
+  readonly #notices: string[] = [];
+  #text = "";
+  #reasoning = "";
+  #usage: Usage | undefined;
+  #compactedFrom: string | undefined;
+  /** The next text belongs to another reply of the model. */
+  #isNextReply = false;
+
+  /** `emit` gets the events that a streaming client reads at once. */
+  constructor(emit: (event: ReplyEvent) => void = () => undefined) {
+    this.#emit = emit;
+  }
+
+  get text(): string {
+    return this.#text;
+  }
+  get reasoning(): string {
+    return this.#reasoning;
+  }
+  get usage(): Usage | undefined {
+    return this.#usage;
+  }
+
+  note(text: string): void {
+    if (text !== "" && !this.#notices.includes(text)) this.#notices.push(text);
+  }
+
+  noteCompaction(from: string, to: string): void {
+    this.#compactedFrom ??= from;
+    this.note(
+      `The conversation was compacted: it goes on in session ${to}, and search still finds all of it.`,
+    );
+  }
+
+  metadata(sessionId: string): ReplyMetadata {
+    const compactedFrom = this.#compactedFrom;
+    const notices = [...this.#notices];
+    return compactedFrom === undefined ? { sessionId, notices } : { sessionId, notices, compactedFrom };
+  }
+
+  listen(event: AgentEvent): void {
+    switch (event.type) {
+      case "text-delta": {
+        const isBreak = this.#isNextReply && this.#text !== "";
+        this.#isNextReply = false;
+        this.#say(isBreak ? BETWEEN_REPLIES + event.text : event.text);
+        return;
+      }
+      case "reasoning-delta":
+        this.#reasoning += event.text;
+        this.#emit({ type: "reasoning", text: event.text });
+        return;
+      case "tool-start":
+      case "text-discard": // a client has read it already; the reply that follows begins a new paragraph
+        this.#isNextReply = true;
+        return;
+      case "usage":
+        this.#usage = this.#usage === undefined ? event.usage : addUsage(this.#usage, event.usage);
+        return;
+      case "compaction-end":
+        if (event.kind === "compacted" || event.kind === "pruned")
+          this.noteCompaction(event.oldSessionId, event.sessionId);
+        return;
+      case "notice":
+        this.note(event.text);
+        return;
+      default:
+        return;
+    }
+  }
+
+  /** A reply that nobody streamed. */
+  fill(text: string): void {
+    if (this.#text === "") this.#say(text);
+  }
+
+  #say(text: string): void {
+    if (text === "") return;
+    this.#text += text;
+    this.#emit({ type: "text", text });
+  }
+}
+
+// ---- When it has ended ----
+
+export type Ended = {
+  readonly finish: Finish;
+  readonly calls: Reply["toolCalls"];
+  readonly sessionId: string;
+};
+
+export function endOf(result: TurnResult): Ended {
+  return {
+    finish: finishOf(result),
+    calls: result.client_tool_calls,
+    sessionId: result.session_id,
+  };
+}
+
+function finishOf({ exit, interrupted, partial }: TurnResult): Finish {
+  if (exit === "client_tool_calls") return "tool_calls";
+  if (interrupted) return "interrupted";
+  return partial || exit === "truncated_response" || exit === "max_iterations_reached" ? "length" : "stop";
+}
+
+/** Undefined: there is a reply to send. A reply that broke off with text is one. */
+export function problemOf(result: TurnResult): GatewayProblem | undefined {
+  const { exit, failed, partial, error, hint, error_kind, retry_after_seconds } = result;
+  if (!failed || (partial && result.final_response !== "")) return undefined;
+  const { status, code } = statusOf(exit, error_kind);
+  return {
+    status,
+    code,
+    message: error ?? "The turn failed.",
+    ...(hint === null ? {} : { hint }),
+    ...(retry_after_seconds === null ? {} : { retryAfterSeconds: Math.ceil(retry_after_seconds) }),
+  };
+}
+
+type Status = Pick<GatewayProblem, "status" | "code">;
+
+function statusOf(exit: TurnResult["exit"], kind: TurnResult["error_kind"]): Status {
+  switch (exit) {
+    case "session_busy":
+      return { status: 409, code: "session-busy" };
+    case "session_gone":
+      return { status: 404, code: "session-gone" };
+    case "no_open_calls":
+      return { status: 400, code: "no-open-calls" };
+    case "context_overflow":
+    case "compaction_disabled":
+      return { status: 400, code: "context-too-long" };
+    case "empty_response_exhausted":
+    case "invalid_tool_calls":
+    case "truncated_response":
+    case "max_iterations_reached":
+      return kind === null ? { status: 502, code: "model-failed" } : statusOfModel(kind);
+    default:
+      return kind === null ? { status: 500, code: "turn-failed" } : statusOfModel(kind);
+  }
+}
+
+function statusOfModel(kind: NonNullable<TurnResult["error_kind"]>): Status {
+  switch (kind) {
+    case "auth":
+      return { status: 502, code: "model-auth" };
+    case "billing":
+      return { status: 502, code: "model-billing" };
+    case "rate_limit":
+      return { status: 429, code: "model-rate-limit" };
+    case "overflow":
+    case "payload_too_large":
+      return { status: 400, code: "context-too-long" };
+    case "content_policy":
+      return { status: 400, code: "content-policy" };
+    case "not_found":
+      return { status: 502, code: "model-not-found" };
+    case "stalled":
+      return { status: 504, code: "model-timeout" };
+    case "bad_signature":
+    case "bad_request":
+    case "server":
+    case "connection":
+    case "invalid_response":
+    case "reply_too_long":
+      return { status: 502, code: "model-failed" };
+    default:
+      return kind satisfies never;
+  }
+}
+
+const CODES: Readonly<Record<string, Status>> = {
+  "model-no-model": { status: 503, code: "no-model" },
+  "model-no-key": { status: 503, code: "no-model" },
+  "model-unknown-provider": { status: 503, code: "no-model" },
+  "model-bad-address": { status: 503, code: "no-model" },
+  "chat-busy": { status: 409, code: "session-busy" },
+  "agent-busy": { status: 409, code: "session-busy" },
+  "unknown-session": { status: 404, code: "unknown-session" },
+  "bad-tool": { status: 400, code: "bad-tool" },
+  "bad-message": { status: 400, code: "bad-message" },
+  "empty-message": { status: 400, code: "bad-message" },
+  "bad-chat-id": { status: 400, code: "bad-session-id" },
+  "bad-session-id": { status: 400, code: "bad-session-id" },
+  "memory-closed": { status: 503, code: "stopping" },
+  "agent-closed": { status: 503, code: "stopping" },
+  config: { status: 500, code: "config" },
+};
+
+/** A mistake of the caller, or a home without a model, as a problem; everything else unchanged. */
+export function asProblem(cause: unknown): unknown {
+  if (!(cause instanceof HermesError)) return cause;
+  const known = Object.hasOwn(CODES, cause.code) ? CODES[cause.code] : undefined;
+  if (known === undefined) return cause;
+  const { message, hint } = cause;
+  return new ProblemError({ ...known, message, ...(hint === undefined ? {} : { hint }) }, { cause });
+}
+
+/** The client went away, or the server stops. */
+export function stoppedProblem(isStopping: boolean): GatewayProblem {
+  return isStopping
+    ? {
+        status: 503,
+        code: "stopping",
+        message: "The server is stopping, so the reply was interrupted. What was written of it is stored.",
+        hint: "Send the request again when it is up.",
+        retryAfterSeconds: 5,
+      }
+    : {
+        status: 408,
+        code: "client-gone",
+        message: "The client closed the connection, so the reply was interrupted.",
+      };
+}
+
+// ---- Responses ----
+
+/** A client waits this long for the next byte at most. */
+export const PING_MS = 15_000;
+
+type Start = Pick<Reply, "id" | "model" | "createdAtSeconds">;
+
+function sessionHeader(sessionId: string): Record<string, string> {
+  return { "x-hermes-session-id": sessionId };
+}
+
+export function wholeResponse(
+  { wire, request }: Pick<ModelTurn, "wire" | "request">,
+  start: Start,
+  so: ReplySoFar,
+  { finish, calls, sessionId }: Ended,
+): Response {
+  const { text, reasoning, usage } = so;
+  const metadata = so.metadata(sessionId);
+  const reply: Reply = { ...start, text, reasoning, toolCalls: calls, finish, usage, metadata };
+  return Response.json(wire.render(reply, request), { headers: sessionHeader(sessionId) });
+}
+
+/** The events of a reply on their way to a client. Written at any time; read once, or never if the request is refused first. */
+export class ReplyStream {
+  readonly #turn: Pick<ModelTurn, "wire" | "request">;
+  readonly #waiting: ReplyEvent[] = [];
+  readonly #begun = Promise.withResolvers<void>();
+  #send: ((event: ReplyEvent) => void) | undefined;
+  #ping: ReturnType<typeof setTimeout> | undefined;
+  #isOver = false;
+
+  constructor(turn: Pick<ModelTurn, "wire" | "request">) {
+    this.#turn = turn;
+  }
+
+  /** Resolves with the first event. */
+  get begun(): Promise<void> {
+    return this.#begun.promise;
+  }
+
+  write(event: ReplyEvent): void {
+    if (this.#isOver) return;
+    if (this.#send === undefined) this.#waiting.push(event);
+    else this.#send(event);
+    this.#begun.resolve();
+  }
+
+  /** `onGone`: the client stopped reading. */
+  response(start: Start, sessionId: string, { onGone, pingMs = PING_MS }: StreamOptions): Response {
+    const writer = this.#turn.wire.writer(start, this.#turn.request);
+    const encoder = new TextEncoder();
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        const put = (text: string): void => {
+          if (text !== "") controller.enqueue(encoder.encode(text));
+        };
+        const rest = (): void => {
+          clearTimeout(this.#ping);
+          if (this.#isOver) return;
+          this.#ping = setTimeout(() => {
+            put(writer.write({ type: "ping" }));
+            rest();
+          }, pingMs);
+          this.#ping.unref();
+        };
+        put(writer.open());
+        this.#send = (event) => {
+          put(writer.write(event));
+          if (event.type === "end" || event.type === "problem") {
+            this.#isOver = true;
+            clearTimeout(this.#ping);
+            controller.close();
+          } else rest();
+        };
+        for (const event of this.#waiting.splice(0)) this.#send(event);
+        rest();
+      },
+      cancel: () => {
+        this.#isOver = true;
+        clearTimeout(this.#ping);
+        onGone();
+      },
+    });
+    return new Response(body, {
+      headers: {
+        "content-type": "text/event-stream; charset=utf-8",
+        "cache-control": "no-cache, no-transform",
+        "x-accel-buffering": "no",
+        ...sessionHeader(sessionId),
+      },
+    });
+  }
+}
+
+type StreamOptions = { readonly onGone: () => void; readonly pingMs?: number | undefined };

@@ -1,0 +1,222 @@
+// The life of a session: when it has expired, what happens then, and the watcher that looks for expired ones. A session that a
+// session key names is followed by a new one; every other conversation goes on under its id. In both cases the memory provider is told
+// of the end once, with the stored transcript, whether or not an agent is live.
+import type { HermesConfig } from "@hermes-memory/core/internal/config";
+import { type Clock, describeCause } from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
+import type { Home, Person } from "@hermes-memory/core/internal/memory";
+import { fromRow } from "@hermes-memory/core/internal/message";
+import { chooseTimeZone } from "@hermes-memory/core/internal/prompt";
+import { fromLiveKey, type LiveIndex, type LiveSession } from "./live-index.ts";
+
+// ---- When ----
+
+export type ResetPolicy = HermesConfig["sessionReset"] & { readonly timeZone: string | undefined };
+export type ExpiryReason = "idle" | "daily";
+
+export function resetPolicy(
+  { sessionReset, timezone }: Pick<HermesConfig, "sessionReset" | "timezone">,
+  env: Readonly<Record<string, string | undefined>>,
+): ResetPolicy {
+  return { ...sessionReset, timeZone: chooseTimeZone({ env, configured: timezone }).timeZone };
+}
+
+/** Undefined: it goes on. */
+export function expiryOf(
+  { mode, idleMinutes, atHour, timeZone }: ResetPolicy,
+  lastActiveSeconds: number,
+  now: Date,
+): ExpiryReason | undefined {
+  const isIdle = now.getTime() / 1000 - lastActiveSeconds >= idleMinutes * 60;
+  if ((mode === "idle" || mode === "both") && isIdle) return "idle";
+  if (mode !== "daily" && mode !== "both") return undefined;
+  const day = (date: Date): number => resetDay(date, atHour, timeZone);
+  return day(new Date(lastActiveSeconds * 1000)) < day(now) ? "daily" : undefined;
+}
+
+/** Days since 1970 on the clocks of the zone, if a day began at `atHour`. */
+function resetDay(date: Date, atHour: number, timeZone: string | undefined): number {
+  const parts = new Intl.DateTimeFormat("en-GB", {
+    timeZone,
+    year: "numeric",
+    month: "numeric",
+    day: "numeric",
+    hour: "numeric",
+    hourCycle: "h23",
+  }).formatToParts(date);
+  const value = (type: Intl.DateTimeFormatPartTypes): number =>
+    Number(parts.find((part) => part.type === type)?.value);
+  const day = Date.UTC(value("year"), value("month") - 1, value("day")) / 86_400_000;
+  return value("hour") < atHour ? day - 1 : day;
+}
+
+/** For the user, in the metadata of the next reply. */
+export function resetNotice(reason: ExpiryReason, { idleMinutes, atHour }: ResetPolicy): string {
+  const why =
+    reason === "idle"
+      ? `nothing was said for ${idleMinutes} minutes`
+      : `a new day begins at ${String(atHour).padStart(2, "0")}:00`;
+  return `A new session has begun, because ${why}. The one before is stored, and session search finds it.`;
+}
+
+// ---- The end of a session ----
+
+export type LifeDeps = { readonly log: Logger; readonly clock: Clock };
+
+/** Tells the provider of the end, with what is stored. Throws if the provider cannot be reached. */
+export async function finalise(
+  person: Person,
+  live: Pick<LiveSession, "session_id" | "source">,
+  chat: { readonly chatId: string; readonly sessionKey?: string | undefined },
+  { log, clock }: LifeDeps,
+): Promise<"told" | "nothing" | "gone"> {
+  const store = await person.sessions({ mode: "write", create: true });
+  if ((await store.getSession(live.session_id)) === null) return "gone";
+  const sessionId = await store.getCompressionTip(live.session_id);
+  const rows = await store.getMessages(sessionId);
+  const messages = rows.map(fromRow).filter((message) => message !== undefined);
+  if (messages.length === 0) return "nothing";
+  const activation = await person.provider.activate({
+    sessionId,
+    log,
+    clock,
+    options: {
+      platform: live.source,
+      agent_context: "primary",
+      agent_workspace: "hermes",
+      chat_id: chat.chatId,
+      ...(chat.sessionKey === undefined ? {} : { gateway_session_key: chat.sessionKey }),
+    },
+  });
+  if (activation.kind === "unavailable")
+    throw new Error(`The memory provider '${activation.name}' cannot be used: ${activation.reason}`);
+  if (activation.kind !== "active") return "nothing";
+  try {
+    await activation.manager.onSessionEnd(messages);
+  } finally {
+    await person.provider.deactivate(activation.manager);
+  }
+  return "told";
+}
+
+// ---- The watcher ----
+
+export type WatcherDeps = LifeDeps & {
+  /** The homes that are served now. */
+  readonly homes: () => Promise<readonly { readonly home: Home; readonly live: LiveIndex }[]>;
+  readonly policy: () => Promise<ResetPolicy>;
+  /** Runs `work` while no turn of the conversation runs, after its agent was closed. False: a turn runs. */
+  readonly whileIdle: (home: Home, key: string, work: () => Promise<void>) => Promise<boolean>;
+  /** After every round. */
+  readonly onRound?: () => void | Promise<void>;
+  readonly timers?: Timers | undefined;
+};
+
+/** Replaced in tests. */
+export type Timers = {
+  /** Calls `work` once; the returned function cancels it. Must not keep the process alive. */
+  after(ms: number, work: () => void): () => void;
+};
+
+export const systemTimers: Timers = {
+  after(ms, work) {
+    const timer = setTimeout(work, ms);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+const FIRST_ROUND_MS = 60_000;
+const BETWEEN_ROUNDS_MS = 300_000;
+const MOST_FAILURES = 3;
+
+/** Looks 60 seconds after the start for expired sessions, and then every 5 minutes. */
+export class SessionWatcher {
+  readonly #deps: WatcherDeps;
+  readonly #timers: Timers;
+  readonly #failures = new Map<string, number>();
+  #cancel: (() => void) | undefined;
+  #round: Promise<void> | undefined;
+  #isStopped = false;
+
+  constructor(deps: WatcherDeps) {
+    this.#deps = deps;
+    this.#timers = deps.timers ?? systemTimers;
+  }
+
+  start(): void {
+    this.#schedule(FIRST_ROUND_MS);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancel?.();
+    await this.#round;
+  }
+
+  /** One round. Never rejects. */
+  sweep(): Promise<void> {
+    this.#round ??= this.#sweep().finally(() => {
+      this.#round = undefined;
+    });
+    return this.#round;
+  }
+
+  #schedule(ms: number): void {
+    if (this.#isStopped) return;
+    this.#cancel = this.#timers.after(ms, () => {
+      void this.sweep().then(() => this.#schedule(BETWEEN_ROUNDS_MS));
+    });
+  }
+
+  async #sweep(): Promise<void> {
+    const { homes, policy, log, onRound } = this.#deps;
+    try {
+      const rules = await policy();
+      for (const { home, live } of await homes())
+        for (const session of await live.listLiveSessions()) {
+          if (this.#isStopped) return;
+          await this.#look(home, live, session, rules);
+        }
+      await onRound?.();
+    } catch (cause) {
+      log.warn(`Looking for expired sessions failed: ${describeCause(cause)}`);
+    }
+  }
+
+  async #look(home: Home, index: LiveIndex, seen: LiveSession, policy: ResetPolicy): Promise<void> {
+    const { clock, log, whileIdle } = this.#deps;
+    const isExpired = (live: LiveSession): boolean =>
+      live.finalized_at === null && expiryOf(policy, live.last_active_at, clock.now()) !== undefined;
+    const found = isExpired(seen) ? fromLiveKey(home, seen.key) : undefined;
+    if (found === undefined) return;
+    const { person, chatId } = found;
+    const id = `${home.home}\0${seen.key}\0${seen.session_id}`;
+    await whileIdle(home, seen.key, async () => {
+      const live = await index.getLiveSession(seen.key);
+      if (live === null || !isExpired(live)) return; // somebody spoke meanwhile, or another server was faster
+      const done = (): Promise<void> =>
+        index.saveLiveSession({ ...live, finalized_at: clock.now().getTime() / 1000 });
+      try {
+        const sessionKey = chatId.startsWith(KEY_PREFIX) ? chatId.slice(KEY_PREFIX.length) : undefined;
+        const outcome = await finalise(person, live, { chatId, sessionKey }, this.#deps);
+        if (outcome === "gone") await index.deleteLiveSession(live.key);
+        else await done();
+        this.#failures.delete(id);
+      } catch (cause) {
+        const failures = (this.#failures.get(id) ?? 0) + 1;
+        this.#failures.set(id, failures);
+        const isLast = failures >= MOST_FAILURES;
+        log.warn(
+          `The end of session ${live.session_id} could not be told to the memory provider${isLast ? `, ${failures} times; it is not tried again` : ""}: ${describeCause(cause)}`,
+        );
+        if (!isLast) return;
+        this.#failures.delete(id);
+        await done();
+      }
+    });
+  }
+}
+
+/** Of the chat ids of conversations that a session key names. */
+const KEY_PREFIX = "key-";

@@ -1,0 +1,47 @@
+// Refusals and failures of the gateway, and the JSON they are about. Apart from types.ts, because the wires need nothing else of it.
+import type { Result } from "@hermes-memory/core/internal/lib";
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** A refusal or failure. Each wire renders it in its vendor's shape; `/api` as `{ error: { code, message, hint } }`. */
+export type GatewayProblem = {
+  readonly status:
+    | 400
+    | 401
+    | 403
+    | 404
+    | 405
+    | 408
+    | 409
+    | 413
+    | 415
+    | 422
+    | 429
+    | 500
+    | 501
+    | 502
+    | 503
+    | 504;
+  /** Stable, kebab-case: `bad-token`, `no-model`, `would-be-lost`, ... */
+  readonly code: string;
+  /** What happened and why. Never a secret, never a text of a message. */
+  readonly message: string;
+  /** What to do. */
+  readonly hint?: string;
+  /** The field of the request that is wrong. */
+  readonly param?: string;
+  readonly retryAfterSeconds?: number;
+};
+
+/** Thrown inside a route; the app renders it in the route's shape. */
+export class ProblemError extends Error {
+  readonly problem: GatewayProblem;
+
+  constructor(problem: GatewayProblem, options?: { readonly cause?: unknown }) {
+    super(problem.message, options);
+    this.name = "ProblemError";
+    this.problem = problem;
+  }
+}
+
+export type Problem<T> = Result<T, GatewayProblem>;
