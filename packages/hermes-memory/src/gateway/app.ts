@@ -310,7 +310,11 @@ class Visit {
   }
 
   annotate(facts: RequestFacts): void {
-    this.#facts = { ...this.#facts, ...facts };
+    const sums = TOKEN_FACTS.flatMap(({ name }) => {
+      const [before, more] = [this.#facts[name], facts[name]];
+      return before === undefined && more === undefined ? [] : [[name, (before ?? 0) + (more ?? 0)]];
+    });
+    this.#facts = { ...this.#facts, ...facts, ...Object.fromEntries(sums) };
   }
 
   async #orProblem(work: () => Promise<Response>): Promise<Response> {
@@ -407,6 +411,8 @@ class Visit {
     metrics.count("requests_total", { route, method, status: String(status) });
     metrics.observe("request_seconds", this.#seconds(), { route });
     if (problem !== undefined) metrics.count("problems_total", { code: problem });
+    for (const { name, kind } of TOKEN_FACTS)
+      if (this.#facts[name]) metrics.count("tokens_total", { kind }, this.#facts[name]);
     const caller = callerKind(this.#caller);
     const modelName = model?.slice(0, MODEL_CHARS);
     this.#options.accessLog?.write({
@@ -447,6 +453,14 @@ class Visit {
     return (performance.now() - this.#startedAtMs) / 1_000;
   }
 }
+
+/** They add up over the model calls of a request. */
+const TOKEN_FACTS = [
+  { name: "inputTokens", kind: "input" },
+  { name: "outputTokens", kind: "output" },
+  { name: "cacheReadTokens", kind: "cache_read" },
+  { name: "cacheWriteTokens", kind: "cache_write" },
+] as const;
 
 const STOPPING: GatewayProblem = {
   status: 503,
