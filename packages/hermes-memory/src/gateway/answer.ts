@@ -84,7 +84,8 @@ async function answerModelRequest(
     client,
     kind: kind ?? "conversation",
   });
-  request.annotate?.({ mode: kind === undefined ? chosen : "auxiliary", client, model, isStream });
+  const { user } = read.identity;
+  request.annotate?.({ mode: kind === undefined ? chosen : "auxiliary", client, model, isStream, user });
   if (kind !== undefined) return modes.auxiliary(read);
   const turn = { ...read, chatId: await findChat(read, chosen) };
   return chosen === "agent" ? modes.agent(turn) : modes.proxy(turn);
@@ -127,6 +128,7 @@ async function readTurn(
     retryKey: retryKeyOf(headers, rawBody),
     signal,
     gateway,
+    annotate: request.annotate,
     chatId: "",
   };
 }

@@ -9,6 +9,7 @@ import type { Home } from "@hermes-memory/core/internal/memory";
 import { type Content, textOf } from "@hermes-memory/core/internal/message";
 import { newSessionId } from "@hermes-memory/core/internal/sessions";
 import { type Answer, type Gateway, type ModelTurn, ProblemError } from "../types.ts";
+import { usageFacts } from "../usage-facts.ts";
 import type { Reply } from "../wires/wire.ts";
 import {
   type Asked,
@@ -109,6 +110,8 @@ class LiveMode implements AgentMode {
   readonly #homes = new Set<Home>();
   /** Aborted when the mode is closed. */
   readonly #closing = new AbortController();
+  /** Of the turns that run. `AbortSignal.any` with a signal that lives as long as the server would keep each turn. */
+  readonly #running = new Set<AbortController>();
 
   constructor(gateway: Gateway, deps: AgentModeDeps) {
     const { clock, log } = gateway;
@@ -137,7 +140,9 @@ class LiveMode implements AgentMode {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort(new DOMException("The server is stopping.", "AbortError"));
+    const reason = new DOMException("The server is stopping.", "AbortError");
+    this.#closing.abort(reason);
+    for (const each of this.#running) each.abort(reason);
     await this.#watcher.stop();
     await this.#agents.close();
   }
@@ -151,7 +156,8 @@ class LiveMode implements AgentMode {
     const key = agentKey(turn.memory.layers.memory, liveKey(turn.memory, turn.chatId));
     const end = await this.#agents.begin(key, turn.signal);
     const gone = new AbortController();
-    const signal = AbortSignal.any([turn.signal, gone.signal, this.#closing.signal]);
+    this.#running.add(gone);
+    const signal = AbortSignal.any([turn.signal, gone.signal]);
     const stream = turn.request.isStream ? new ReplyStream(turn) : undefined;
     const reply = new ReplySoFar((event) => stream?.write(event));
     const replyId = turn.wire.newReplyId();
@@ -159,6 +165,8 @@ class LiveMode implements AgentMode {
     const startedAt = performance.now();
     const running = this.#run(work).finally(() => {
       end();
+      this.#running.delete(gone);
+      turn.annotate?.(usageFacts(reply.usage));
       this.#gateway.metrics.observe("agent_turn_seconds", (performance.now() - startedAt) / 1000);
       void this.#tidy();
     });

@@ -8,6 +8,7 @@ import { estimateRequest } from "@hermes-memory/core/internal/context";
 import { isRecord, parseOutsideJson } from "@hermes-memory/core/internal/lib";
 import { type Message, newMessage, textOf, withMeta } from "@hermes-memory/core/internal/message";
 import { type Answer, type Gateway, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
+import { usageFacts } from "../usage-facts.ts";
 import { SseEvents, sseEvent } from "../wires/sse.ts";
 import type { ReplyReader, WireName } from "../wires/wire.ts";
 import {
@@ -367,6 +368,7 @@ class Forwarding {
     this.#shownText += round.text;
     if (round.responseId !== undefined) this.#responseIds.push(round.responseId);
     const read = reader.end();
+    this.#turn.annotate?.(usageFacts(read?.usage));
     if (read !== undefined) this.#hidden.push(read.message, ...toolMessages(round, results));
   }
 
@@ -376,6 +378,7 @@ class Forwarding {
     lastRound: { readonly round: Round; readonly results: readonly RoundResult[] } | undefined,
     shownText: string,
   ): Promise<void> {
+    this.#turn.annotate?.(usageFacts(read?.usage));
     if (this.#memory === undefined) return;
     const { round, results = [] } = lastRound ?? {};
     const hiddenIds = new Set(round?.hidden.map(({ id }) => id));
