@@ -8,6 +8,7 @@ import { describeCause } from "@hermes-memory/core/internal/lib";
 import type { Home } from "@hermes-memory/core/internal/memory";
 import { type Content, textOf } from "@hermes-memory/core/internal/message";
 import { newSessionId } from "@hermes-memory/core/internal/sessions";
+import { sourceOf } from "../identity.ts";
 import { type Answer, type Gateway, type ModelTurn, ProblemError } from "../types.ts";
 import { usageFacts } from "../usage-facts.ts";
 import type { Reply } from "../wires/wire.ts";
@@ -262,7 +263,7 @@ class LiveMode implements AgentMode {
       return { finish, calls: earlier.calls, sessionId: agent.sessionId };
     }
     if (session.history === "client")
-      await followClient(turn, asked.earlier, { agent, source: sourceOf(turn) });
+      await followClient(turn, asked.earlier, { agent, source: sourceOf(turn.identity) });
     else await this.#catchUp(work, agent, earlier?.isNewest ?? false);
     signal.throwIfAborted();
     if (asked.now.kind === "message") await this.#makeRoom(work, agent, conversation);
@@ -398,7 +399,7 @@ class LiveMode implements AgentMode {
     const seconds = clock.now().getTime() / 1000;
     try {
       await index.saveLiveSession({
-        source: sourceOf(turn),
+        source: sourceOf(turn.identity),
         started_at: seconds,
         last_prompt_tokens: 0,
         ...live,
@@ -425,11 +426,11 @@ class LiveMode implements AgentMode {
     const model = modelFor(turn.request.model, config, env);
     const isOwner = user === undefined;
     return this.#agents.get(key, [JSON.stringify(config.raw), model], async () => {
-      await openNamedChat(turn, sourceOf(turn));
+      await openNamedChat(turn, sourceOf(turn.identity));
       return createAgent({
         memory,
         ...(sessionId === undefined ? { chatId } : { sessionId }),
-        platform: sourceOf(turn),
+        platform: sourceOf(turn.identity),
         chat: {
           id: session.platformChatId ?? chatId,
           ...(session.threadId === undefined ? {} : { threadId: session.threadId }),
@@ -532,12 +533,6 @@ const STILL_FULL = 0.95;
 
 function agentKey(home: Home, key: string): string {
   return `${home.home}\0${key}`;
-}
-
-/** Stored as the source of the session. */
-function sourceOf({ identity }: ModelTurn): string {
-  if (identity.user !== undefined) return identity.user.platform;
-  return identity.client === "unknown" ? "api" : identity.client;
 }
 
 /** Undefined: the one in config. So for a name that nothing here can serve. */

@@ -11,6 +11,7 @@ import {
 } from "@hermes-memory/core/internal/lib";
 import { type Message, newMessage, toolCallsOf } from "@hermes-memory/core/internal/message";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
+import { sourceOf } from "../identity.ts";
 import { type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
 import { chainOf, listOf, markOf, questionOf, saidIn, stretchesOf, stretchMark, withReply } from "./chain.ts";
 import { type HiddenRounds, type Insertions, insert, NOTHING } from "./insert.ts";
@@ -70,7 +71,7 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   const opened = await tried("This request is not remembered, and memory was not used", async () => {
     const { parentChatId } = session;
     const sessionId = identity.user === undefined ? session.sessionId : undefined;
-    const source = identity.client === "unknown" ? (identity.user?.platform ?? "api") : identity.client;
+    const source = sourceOf(identity);
     const chat = await memory.openChat(chatId, { source, sessionId, parentChatId });
     return { chat, store: await memory.layers.sessions({ mode: "write", create: true }) };
   });

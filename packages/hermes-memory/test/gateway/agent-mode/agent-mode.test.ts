@@ -350,7 +350,7 @@ describe("a problem", () => {
   it("of a home without a model says what to set", async () => {
     const home = await modeHome([], { isWithoutModel: true });
     const found = await problem(home.ask({}));
-    expect(found).toMatchObject({ status: 503, code: "no-model" });
+    expect(found).toMatchObject({ status: 404, code: "no-model" });
     expect(found.hint).toMatch(/hermes|model|_API_KEY/);
   });
 
