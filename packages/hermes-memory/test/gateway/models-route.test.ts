@@ -12,7 +12,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { estimatedTokens } from "../../src/gateway/count-tokens.ts";
 import { modelsRoutes } from "../../src/gateway/models-route.ts";
-import type { Gateway, ModelTurn, RouteRequest } from "../../src/gateway/types.ts";
+import type { Gateway, RouteRequest } from "../../src/gateway/types.ts";
 import { messagesWire } from "../../src/gateway/wires/messages.ts";
 import { requestOf } from "./wires/wire-server.ts";
 

@@ -121,7 +121,7 @@ describe("an error", () => {
       new HermesError("model-no-key", "There is no key.", { hint: "Set OPENAI_API_KEY." }),
     );
     expect((known as ProblemError).problem).toEqual({
-      status: 503,
+      status: 404,
       code: "no-model",
       message: "There is no key.",
       hint: "Set OPENAI_API_KEY.",
