@@ -235,8 +235,9 @@ export const PING_MS = 15_000;
 
 type Start = Pick<Reply, "id" | "model" | "createdAtSeconds">;
 
+/** Unknown while a session that waits for its memory provider is opened. */
 function sessionHeader(sessionId: string): Record<string, string> {
-  return { "x-hermes-session-id": sessionId };
+  return sessionId === "" ? {} : { "x-hermes-session-id": sessionId };
 }
 
 export function wholeResponse(

@@ -18,7 +18,7 @@ import type { Gateway, GatewayEvent, ModelTurn, UserRef } from "../../../src/gat
 import type { Reply, ReplyEvent } from "../../../src/gateway/wires/wire.ts";
 import { CHAT, gatewayFor, type Question, turnOf } from "./mode-turns.ts";
 
-export type Answered = {
+type Answered = {
   readonly response: Response;
   readonly reply: Reply;
   readonly sessionId: string | null;
