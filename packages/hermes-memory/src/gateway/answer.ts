@@ -4,7 +4,7 @@ import { describeCause, randomHex, sha256 } from "@hermes-memory/core/internal/l
 import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { credentialOf, identify, sourceOf } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
-import { prefixMarks } from "./proxy/chain.ts";
+import { prefixMarks, responseMark } from "./proxy/chain.ts";
 import {
   type Answer,
   type Gateway,
@@ -162,7 +162,7 @@ async function findChat(turn: ModelTurn, mode: Mode): Promise<string> {
 /** In proxy mode the vendor may know a response that we do not: the conversation goes on in a new chat here. */
 async function chatOfResponse({ memory }: ModelTurn, mode: Mode, responseId: string): Promise<string> {
   const store = await memory.layers.sessions({ mode: "read" });
-  const found = await store?.findMark([`response:${responseId}`]);
+  const found = await store?.findMark([responseMark(responseId)]);
   if (found) return found.session_id;
   if (mode === "proxy") return newChat();
   throw new ProblemError({
