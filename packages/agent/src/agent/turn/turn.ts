@@ -17,7 +17,7 @@ import {
   textOf,
   withMeta,
 } from "@hermes-memory/core/internal/message";
-import { buildMemoryContextBlock } from "@hermes-memory/core/internal/providers";
+import { buildMemoryContextBlock, findingsIn } from "@hermes-memory/core/internal/providers";
 import { type ModelReply, promptTokens, totalTokens } from "../../models/index.ts";
 import type { AgentHooks } from "../agent-options.ts";
 import type { ReviewSchedule, ReviewScope } from "../review/review-schedule.ts";
@@ -157,7 +157,7 @@ async function beginTurn(
   const tooSmall = refuseSmallWindow(deps, system);
   if (tooSmall !== undefined) return tooSmall;
   if (given.kind === "message") await compactWhileTooLong(deps, turn);
-  await addToRequest(deps, turn);
+  await addToRequest(deps, turn, options.onRecall);
   if (signal.aborted) return undefined;
   if (given.kind === "message") await compactUntilItFits(deps, turn);
   else
@@ -175,8 +175,8 @@ function leastTokensOf(input: UserInput): number {
 }
 
 /** What hooks and memory add to the user's message in the requests of this turn. */
-async function addToRequest(deps: TurnDeps, turn: Turn): Promise<void> {
-  const { session, reviewSchedule, hooks, waiting } = deps;
+async function addToRequest(deps: TurnDeps, turn: Turn, onRecall: RunOptions["onRecall"]): Promise<void> {
+  const { session, reviewSchedule, hooks, waiting, events } = deps;
   const { signal } = turn.control;
   const kept = waiting.turn;
   waiting.turn = undefined;
@@ -188,8 +188,19 @@ async function addToRequest(deps: TurnDeps, turn: Turn): Promise<void> {
   const view = { sessionId: session.id, turn: reviewSchedule.turns, userText: turn.userText };
   const added = callHook(deps, "preModelCall", () => hooks.preModelCall?.(view));
   turn.hookContext = (await unlessInterrupted(signal, added)) ?? "";
-  if (!signal.aborted)
-    turn.recall = buildMemoryContextBlock(await unlessInterrupted(signal, recall(deps, turn)));
+  if (signal.aborted) return;
+  const startedAtMs = performance.now();
+  const text = await unlessInterrupted(signal, recall(deps, turn));
+  turn.recall = buildMemoryContextBlock(text);
+  if (text === undefined || onRecall === undefined) return;
+  const recalled = {
+    sessionId: session.id,
+    query: turn.userText,
+    text: turn.recall,
+    found: findingsIn(text),
+    durationMs: performance.now() - startedAtMs,
+  };
+  events.callQuietly("The listener onRecall", () => onRecall(recalled));
 }
 
 function appendUserMessage(
@@ -284,11 +295,12 @@ function isPart(part: unknown): part is Part {
   return part.type === "other" ? "value" in part : part.type === "text" && isRecord(part.vendor);
 }
 
+/** Undefined: there is nobody to ask. */
 async function recall(
   { manager, session, model, tools, platform, reviewSchedule, events }: TurnDeps,
   turn: Turn,
-): Promise<string> {
-  if (manager === undefined) return "";
+): Promise<string | undefined> {
+  if (manager === undefined) return undefined;
   const used = model.tokens(session.requestEstimate(tools));
   await manager.onTurnStart(reviewSchedule.turns, turn.userText, {
     model: model.identity.model,

@@ -1,7 +1,12 @@
 // Agent mode: our loop, tools and memory answer a client's model request. The story of a request: wait for the turn before it, find the
 // session (a new one if it has expired), get the live agent, follow the client's list, make room, run the turn, answer in the client's
 // wire.
-import { type Agent, createAgent, type TurnResult } from "@hermes-memory/agent/internal/agent";
+import {
+  type Agent,
+  createAgent,
+  type RunOptions,
+  type TurnResult,
+} from "@hermes-memory/agent/internal/agent";
 import { chooseModel } from "@hermes-memory/agent/internal/models";
 import { environmentOf, type HermesConfig } from "@hermes-memory/core/internal/config";
 import { describeCause } from "@hermes-memory/core/internal/lib";
@@ -9,7 +14,7 @@ import type { Home } from "@hermes-memory/core/internal/memory";
 import { type Content, textOf } from "@hermes-memory/core/internal/message";
 import { newSessionId } from "@hermes-memory/core/internal/sessions";
 import { sourceOf } from "../identity.ts";
-import { type Answer, type Gateway, type ModelTurn, ProblemError } from "../types.ts";
+import { type Answer, type Gateway, type GatewayEvent, type ModelTurn, ProblemError } from "../types.ts";
 import { usageFacts } from "../usage-facts.ts";
 import type { Reply } from "../wires/wire.ts";
 import {
@@ -97,6 +102,8 @@ type Conversation = {
   readonly sessionId: string | undefined;
 };
 
+type Recalled = Parameters<NonNullable<RunOptions["onRecall"]>>[0];
+
 /** Model names that stand for the one in config. */
 const OUR_NAMES: ReadonlySet<string> = new Set(["", "hermes", "default"]);
 const NEW_SESSION: ReadonlySet<string> = new Set(["/new", "/reset"]);
@@ -127,6 +134,10 @@ class LiveMode implements AgentMode {
       policy: async () => resetPolicy(await gateway.config(), gateway.env),
       whileIdle: (home, key, work) => this.#whileIdle(home, key, work),
       onRound: () => this.#tidy(),
+      daily: async (home) => {
+        const { recallTraceDays } = (await gateway.config()).gateway;
+        await (await home.administrator.sessions({ mode: "write" }))?.pruneRecalls(recallTraceDays);
+      },
     });
     this.#watcher.start();
     gateway.metrics.gauge("live_agents", () => this.#agents.size);
@@ -285,10 +296,7 @@ class LiveMode implements AgentMode {
     const { events, clock } = this.#gateway;
     const saving: Promise<void>[] = [];
     const about = { user: identity.user, profile: identity.profile };
-    const tell = (
-      type: "turn-start" | "turn-end" | "memory-write" | "compaction" | "notice",
-      fields: object,
-    ) =>
+    const tell = (type: GatewayEvent["type"], fields: object = {}) =>
       events.emit({ type, at: clock.now().toISOString(), ...about, session_id: agent.sessionId, ...fields });
     const options = {
       signal,
@@ -307,6 +315,10 @@ class LiveMode implements AgentMode {
           tell("compaction", { kind: event.kind, from: event.oldSessionId });
         if (event.type === "notice") tell("notice", { cause: causeOf(event.cause) });
       },
+      onRecall: (recalled: Recalled) => {
+        saving.push(this.#saveRecall(turn, recalled));
+        tell("recall");
+      },
     };
     const { now } = asked;
     const result =
@@ -320,7 +332,30 @@ class LiveMode implements AgentMode {
     });
     tell("turn-end", { exit: result.exit, api_calls: result.api_calls });
     this.#gateway.metrics.count("agent_turns", { exit: result.exit });
+    if (!result.failed && agent.store !== undefined)
+      this.#gateway.metrics.count("turns_stored_total", { mode: "agent" });
     return result;
+  }
+
+  /** While the model answers. A failure costs the trace only. */
+  async #saveRecall(
+    { memory }: ModelTurn,
+    { sessionId: session_id, query, text: injected, found, durationMs: duration_ms }: Recalled,
+  ): Promise<void> {
+    const { clock, log, metrics } = this.#gateway;
+    const mode = "agent";
+    metrics.count("recalls", { mode, injected: String(injected !== "") });
+    metrics.observe("recall_seconds", duration_ms / 1000, { mode });
+    const at = clock.now().getTime() / 1000;
+    const what = { query, injected, found: JSON.stringify(found), duration_ms };
+    try {
+      const store = await memory.layers.sessions({ mode: "write", create: true });
+      await store.addRecall({ session_id, at, ...what, mode });
+    } catch (cause) {
+      log.warn(`What was recalled for a turn was not stored: ${describeCause(cause)}`, {
+        sessionId: session_id,
+      });
+    }
   }
 
   #ended({ reply }: Work, result: TurnResult): Ended {

@@ -122,8 +122,10 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
     async storeReply(reply) {
       const { hidden, last } = reply;
       const said = last === undefined ? [] : [last];
-      if (hidden.length + said.length > 0)
-        await tried("The reply was not stored", () => remember([...told, ...hidden, ...said]));
+      if (hidden.length + said.length > 0) {
+        const stored = await tried("The reply was not stored", () => remember([...told, ...hidden, ...said]));
+        if (stored !== undefined) gateway.metrics.count("turns_stored_total", { mode: "proxy" });
+      }
       await tried("The reply was stored without marks", () => saveTraces(turn, store, sessionId, reply));
     },
   };
@@ -227,6 +229,7 @@ async function recallFor(
   const { text, found, durationMs } = await memory.recall(chatId, query, { signal: turn.signal });
   const mark = markOf(chainOf(wire.name, body, { withSystem: false })[index] ?? "");
   const at = gateway.clock.now().getTime() / 1000;
+  const mode = "proxy";
   // Kept before it is sent: what the model has seen once, it has to see at the same place again.
   await store.addRecall({
     session_id: sessionId,
@@ -236,9 +239,10 @@ async function recallFor(
     injected: text,
     found: JSON.stringify(found),
     duration_ms: durationMs,
-    mode: "proxy",
+    mode,
   });
-  gateway.metrics.count("recalls", { mode: "proxy", injected: String(text !== "") });
+  gateway.metrics.count("recalls", { mode, injected: String(text !== "") });
+  gateway.metrics.observe("recall_seconds", durationMs / 1000, { mode });
   const { user, profile } = identity;
   const type = "recall" as const;
   gateway.events.emit({ type, at: new Date(at * 1000).toISOString(), user, profile, session_id: sessionId });
