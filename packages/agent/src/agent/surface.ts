@@ -44,6 +44,13 @@ export type RunOptions = {
    */
   readonly instructions?: string;
   /**
+   * The most tokens of each model call of this turn, instead of `agent.max_output_tokens`. A text that reaches it is the reply
+   * (`truncated_response`, partial): the model is not asked to go on. Not stored.
+   */
+  readonly maxOutputTokens?: number;
+  /** Of the model calls of this turn; left out if the model refuses it. Not stored. Default: the model's own. */
+  readonly temperature?: number;
+  /**
    * Told once, before the first model call, if memory was asked: what was looked for, and what was added to the user's message in the
    * requests of this turn. The turn does not wait for it.
    */

@@ -80,7 +80,8 @@ export type TurnRequest = {
 
 export async function runTurn(given: TurnDeps, request: TurnRequest): Promise<TurnResult> {
   const deps = withClientTools(given, request.options.clientTools);
-  const turn = newTurn(request.options.taskId ?? randomUUID(), request.control);
+  const { taskId = randomUUID(), maxOutputTokens, temperature } = request.options;
+  const turn = newTurn(taskId, request.control, { maxOutputTokens, temperature });
   const end = await answer(deps, turn, request);
   return finishTurn(deps, turn, await unlessTakenOver(deps, turn, end));
 }
@@ -96,11 +97,21 @@ async function answer(deps: TurnDeps, turn: Turn, request: TurnRequest): Promise
   }
 }
 
-export function newTurn(taskId: string, control: TurnControl, wrapsUp = true): Turn {
+export function newTurn(
+  taskId: string,
+  control: TurnControl,
+  {
+    wrapsUp = true,
+    maxOutputTokens,
+    temperature,
+  }: Partial<Pick<Turn, "wrapsUp" | "maxOutputTokens" | "temperature">> = {},
+): Turn {
   return {
     taskId,
     control,
     wrapsUp,
+    maxOutputTokens,
+    temperature,
     startedAtMs: performance.now(),
     userMessageId: "",
     userText: "",
@@ -414,6 +425,7 @@ class Loop {
         calls: message.toolCalls.length > 0 ? checkCalls(message, tools) : undefined,
         followsTools: session.messages.at(-1)?.role === "tool",
         earlierText: this.#earlierText,
+        limitTokens: this.#turn.maxOutputTokens,
       },
       this.#troubles,
     );
@@ -567,7 +579,7 @@ class Loop {
 
   /** Where the user has set a limit, a reply that was cut off gets more room each time. */
   #maxOutputTokens(): number | undefined {
-    const base = this.#deps.config.agent.maxOutputTokens;
+    const base = this.#turn.maxOutputTokens ?? this.#deps.config.agent.maxOutputTokens;
     const cuts = this.#troubles.cutTexts + this.#troubles.cutCalls;
     if (base === undefined || cuts === 0) return undefined;
     return Math.max(base, Math.min(Math.max(base, BASE_OUTPUT_TOKENS) * (cuts + 1), MOST_OUTPUT_TOKENS));

@@ -9,7 +9,7 @@ import {
 } from "@hermes-memory/agent/internal/agent";
 import { chooseModel } from "@hermes-memory/agent/internal/models";
 import { environmentOf, type HermesConfig } from "@hermes-memory/core/internal/config";
-import { describeCause } from "@hermes-memory/core/internal/lib";
+import { describeCause, preview } from "@hermes-memory/core/internal/lib";
 import type { Home } from "@hermes-memory/core/internal/memory";
 import { type Content, textOf } from "@hermes-memory/core/internal/message";
 import { newSessionId } from "@hermes-memory/core/internal/sessions";
@@ -116,6 +116,8 @@ class LiveMode implements AgentMode {
   readonly #watcher: SessionWatcher;
   /** Homes of profiles that were used, beside the served one. */
   readonly #homes = new Set<Home>();
+  /** The name of a model for which another one answers, told once in a conversation while its agent is live. */
+  readonly #toldModels = new WeakMap<Agent, string>();
   /** Aborted when the mode is closed. */
   readonly #closing = new AbortController();
   /** Of the turns that run. `AbortSignal.any` with a signal that lives as long as the server would keep each turn. */
@@ -303,6 +305,8 @@ class LiveMode implements AgentMode {
       clientTools: request.toolChoice === "none" ? [] : request.tools,
       instructions: request.system,
       messageId: requestId(turn),
+      maxOutputTokens: request.maxOutputTokens,
+      temperature: request.temperature,
       onEvent: (event: Parameters<Parameters<Agent["onEvent"]>[0]>[0]) => {
         reply.listen(event);
         if (event.type === "turn-start") {
@@ -451,16 +455,17 @@ class LiveMode implements AgentMode {
 
   // ---- The agent ----
 
-  async #agentFor({ turn, key }: Work, { sessionId }: Conversation): Promise<Agent> {
+  async #agentFor({ turn, key, reply }: Work, { sessionId }: Conversation): Promise<Agent> {
     const { memory, identity, chatId } = turn;
     const { session, user, profile } = identity;
     const { env: given, clock, log } = this.#gateway;
     const { memory: home } = memory.layers;
     const config = profile === undefined ? await this.#gateway.config() : await home.config();
     const env = environmentOf(home.home, given);
-    const model = modelFor(turn.request.model, config, env);
+    const asked = turn.request.model.trim();
+    const model = modelFor(asked, config, env);
     const isOwner = user === undefined;
-    return this.#agents.get(key, [JSON.stringify(config.raw), model], async () => {
+    const agent = await this.#agents.get(key, [JSON.stringify(config.raw), model], async () => {
       await openNamedChat(turn, sourceOf(turn.identity));
       return createAgent({
         memory,
@@ -481,6 +486,11 @@ class LiveMode implements AgentMode {
         ...this.#deps.agent,
       });
     });
+    if (model === undefined && !OUR_NAMES.has(asked.toLowerCase()) && this.#toldModels.get(agent) !== asked) {
+      this.#toldModels.set(agent, asked);
+      reply.note(otherModelNotice(asked, agent.model.model));
+    }
+    return agent;
   }
 
   /**
@@ -576,10 +586,16 @@ function modelFor(
   config: HermesConfig,
   env: Readonly<Record<string, string | undefined>>,
 ): string | undefined {
-  const name = asked.trim();
-  if (OUR_NAMES.has(name.toLowerCase())) return undefined;
-  return chooseModel({ flags: { model: name }, env, config }).ok ? name : undefined;
+  if (OUR_NAMES.has(asked.toLowerCase())) return undefined;
+  return chooseModel({ flags: { model: asked }, env, config }).ok ? asked : undefined;
 }
+
+function otherModelNotice(asked: string, used: string): string {
+  const shown = preview(asked, MODEL_NAME_CHARS);
+  return `No provider with a key serves the model '${shown}', so '${used}' of config.yaml answers. Ask for 'hermes', or set the provider's key.`;
+}
+
+const MODEL_NAME_CHARS = 100;
 
 function refuseLost({ request }: ModelTurn): void {
   const { unsupported } = request;

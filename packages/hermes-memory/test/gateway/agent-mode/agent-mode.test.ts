@@ -116,6 +116,32 @@ describe("an answer", () => {
     expect(home.server.requests.map(({ body }) => body.model)).toEqual(["other-model", "test-model"]);
   });
 
+  it("comes from config's model, and says so once, if nothing serves the one that the client names", async () => {
+    const home = await modeHome([{ text: "a" }, { text: "b" }, { text: "c" }, { text: "d" }]);
+    const asked = async (model: string) => (await home.ask({ model })).reply;
+    const first = await asked("anthropic:claude-sonnet-4-5");
+    expect(first.model).toBe("test-model");
+    expect(first.metadata.notices).toEqual([
+      expect.stringMatching(/'anthropic:claude-sonnet-4-5', so 'test-model'/),
+    ]);
+    expect((await asked("anthropic:claude-sonnet-4-5")).metadata.notices).toEqual([]);
+    expect((await asked("hermes")).metadata.notices).toEqual([]);
+    expect((await asked("anthropic:claude-haiku")).metadata.notices).toHaveLength(1);
+    expect(home.mode.size).toBe(1);
+  });
+
+  it("has the limit and the temperature of the request, and ends at the limit", async () => {
+    const home = await modeHome([{ text: "Once upon", finish: "length" }, { text: "Hi." }]);
+    const { reply } = await home.ask({ text: "Tell.", maxOutputTokens: 2, temperature: 0 });
+    expect(reply).toMatchObject({ text: "Once upon", finish: "length" });
+    expect((await home.ask({ text: "Hi." })).reply.finish).toBe("stop");
+    const seen = home.server.requests.map(({ body }) => [body.max_tokens, body.temperature]);
+    expect(seen).toEqual([
+      [2, 0],
+      [undefined, undefined],
+    ]);
+  });
+
   it("sends a ping while the model is silent", async () => {
     const held = gate();
     const home = await modeHome([{ text: "At last.", pauseBefore: held }], { deps: { pingMs: 30 } });
