@@ -12,7 +12,7 @@ import { environmentOf, type HermesConfig } from "@hermes-memory/core/internal/c
 import { describeCause, preview } from "@hermes-memory/core/internal/lib";
 import type { Home } from "@hermes-memory/core/internal/memory";
 import { type Content, textOf } from "@hermes-memory/core/internal/message";
-import { newSessionId } from "@hermes-memory/core/internal/sessions";
+import { type LiveSession, newSessionId } from "@hermes-memory/core/internal/sessions";
 import { sourceOf } from "../identity.ts";
 import { type Answer, type Gateway, type GatewayEvent, type ModelTurn, ProblemError } from "../types.ts";
 import { usageFacts } from "../usage-facts.ts";
@@ -27,7 +27,7 @@ import {
   takeBack,
 } from "./follow.ts";
 import { LiveAgents } from "./live-agents.ts";
-import { type LiveIndex, type LiveSession, liveIndexOf, liveKey } from "./live-index.ts";
+import { type LiveIndex, liveIndexOf, liveKey } from "./live-index.ts";
 import {
   asProblem,
   type Ended,
@@ -42,8 +42,6 @@ import {
 import { expiryOf, finalise, resetNotice, resetPolicy, SessionWatcher, type Timers } from "./session-life.ts";
 
 export type AgentModeDeps = {
-  /** Where live sessions are kept. Default: in the home's database. */
-  readonly liveIndex?: (home: Home) => Promise<LiveIndex>;
   readonly timers?: Timers;
   /** How long a request waits for the one before it. Default: 30 seconds. */
   readonly waitMs?: number;
@@ -276,7 +274,10 @@ class LiveMode implements AgentMode {
       return { finish, calls: earlier.calls, sessionId: agent.sessionId };
     }
     if (session.history === "client")
-      await followClient(turn, asked.earlier, { agent, source: sourceOf(turn.identity) });
+      await followClient(turn, asked.earlier, {
+        hiddenTools: agent.toolNames,
+        source: sourceOf(turn.identity),
+      });
     else await this.#catchUp(work, agent, earlier?.isNewest ?? false);
     signal.throwIfAborted();
     if (asked.now.kind === "message") await this.#makeRoom(work, agent, conversation);
@@ -378,7 +379,7 @@ class LiveMode implements AgentMode {
     const { session } = turn.identity;
     const home = turn.memory.layers.memory;
     this.#homes.add(home);
-    const index = await this.#indexOf(home);
+    const index = await liveIndexOf(home);
     const live = await index.getLiveSession(liveKey(turn.memory, turn.chatId));
     if (session.kind !== "session-key" || live === null) return { index, live, sessionId: undefined };
     const policy = resetPolicy(await this.#gateway.config(), this.#gateway.env);
@@ -537,10 +538,6 @@ class LiveMode implements AgentMode {
     }
   }
 
-  #indexOf(home: Home): Promise<LiveIndex> {
-    return (this.#deps.liveIndex ?? liveIndexOf)(home);
-  }
-
   /** The served home, and those of the profiles in config, which a server before this one may have used. */
   async #watchedHomes(): Promise<readonly { readonly home: Home; readonly live: LiveIndex }[]> {
     const { gateway } = await this.#gateway.config();
@@ -554,7 +551,7 @@ class LiveMode implements AgentMode {
     const watched: { home: Home; live: LiveIndex }[] = [];
     for (const home of this.#homes)
       if ((await home.administrator.sessions({ mode: "write" })) !== undefined)
-        watched.push({ home, live: await this.#indexOf(home) });
+        watched.push({ home, live: await liveIndexOf(home) });
     return watched;
   }
 

@@ -7,7 +7,8 @@ import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { Home, Person } from "@hermes-memory/core/internal/memory";
 import { fromRow } from "@hermes-memory/core/internal/message";
 import { chooseTimeZone } from "@hermes-memory/core/internal/prompt";
-import { fromLiveKey, type LiveIndex, type LiveSession } from "./live-index.ts";
+import type { LiveSession } from "@hermes-memory/core/internal/sessions";
+import { fromLiveKey, type LiveIndex } from "./live-index.ts";
 
 // ---- When ----
 

@@ -151,7 +151,9 @@ describe("an answer", () => {
       if (event.type === "ping") held.open();
       seen.push(event.type === "text" ? event.text : event.type);
     }
-    expect(seen.join(" ")).toMatch(/^open (ping )+At l(ping )* ast. end$/);
+    // A slow machine may add some between the pieces.
+    expect(seen.slice(0, 2)).toEqual(["open", "ping"]);
+    expect(seen.filter((each) => each !== "ping").join(" ")).toBe("open At l ast. end");
   });
 
   it("is told to whoever keeps marks before its end is sent", async () => {
@@ -227,8 +229,7 @@ describe("tools of the client", () => {
     list.push(said("assistant", "It rains."), said("user", "Bye."));
     await home.ask({ ...question, messages: list });
     const roles = home.server.wireMessages(2).map(({ role }) => role);
-    const hasShown = "openChat" in home.memory.owner;
-    expect(roles.filter((role) => role === "tool")).toHaveLength(hasShown ? 2 : 1);
+    expect(roles.filter((role) => role === "tool")).toHaveLength(2);
     expect((await home.lines()).filter((line) => line.startsWith("user"))).toHaveLength(2);
   });
 
@@ -296,11 +297,8 @@ describe("a client that keeps the history", () => {
     await ask("I paint boats.", reply.text, "What do I paint?");
     await ask("I paint boats.", reply.text, "What do I paint?", "Boats.", "Sure?");
     expect((await home.lines()).at(-1)).toBe("assistant: Yes.");
-    // Until core has `follow: "shown"`, the stored turn becomes the client's.
-    const roles = "openChat" in home.memory.owner ? "user assistant tool assistant" : "user assistant";
-    expect(home.server.wireMessages(3).map(({ role }) => role)).toEqual(
-      `${roles} user assistant user`.split(" "),
-    );
+    const roles = "user assistant tool assistant user assistant user".split(" ");
+    expect(home.server.wireMessages(3).map(({ role }) => role)).toEqual(roles);
   });
 
   it("brings a conversation that we have not seen", async () => {
