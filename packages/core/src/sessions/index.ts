@@ -115,6 +115,7 @@ export type {
   TokenUpdate,
   TranscriptFinish,
   TranscriptInput,
+  TranscriptMerge,
   TranscriptOrigin,
   TranscriptRow,
   TranscriptState,

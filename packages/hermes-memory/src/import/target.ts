@@ -10,6 +10,7 @@ export type ImportTarget = Pick<
   | "linkTranscripts"
   | "findTranscriptMessage"
   | "listNotedTranscripts"
+  | "getMessages"
   | "getMeta"
   | "setMeta"
 > & {
@@ -28,7 +29,8 @@ export function dryTarget(store: SessionStore | undefined): ImportTarget {
   const stateOf = async (id: string): Promise<TranscriptState> => {
     const state = (await store?.getTranscriptState(id)) ?? { kind: "none" };
     const own = planned.get(id);
-    if (own === undefined || state.kind === "own" || state.kind === "continued") return state;
+    if (own === undefined || state.kind === "own" || state.kind === "continued" || state.kind === "followed")
+      return state;
     return { kind: "imported", origin: own.origin, messages: own.messages };
   };
   const empty: ImportTarget = {
@@ -37,6 +39,7 @@ export function dryTarget(store: SessionStore | undefined): ImportTarget {
     listTranscriptRows: async () => [],
     findTranscriptMessage: async () => undefined,
     listNotedTranscripts: async () => [],
+    getMessages: async () => [],
     getMeta: async () => null,
     writeTranscript: async ({ session, append = [] }) => {
       const state = await stateOf(session.id);
@@ -50,8 +53,16 @@ export function dryTarget(store: SessionStore | undefined): ImportTarget {
   };
   if (store === undefined) return empty;
   const { listTranscripts, listTranscriptRows, findTranscriptMessage, listNotedTranscripts, getMeta } = store;
+  const { getMessages } = store;
   return {
     ...empty,
-    ...{ listTranscripts, listTranscriptRows, findTranscriptMessage, listNotedTranscripts, getMeta },
+    ...{
+      listTranscripts,
+      listTranscriptRows,
+      findTranscriptMessage,
+      listNotedTranscripts,
+      getMeta,
+      getMessages,
+    },
   };
 }

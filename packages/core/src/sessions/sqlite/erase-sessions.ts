@@ -134,7 +134,7 @@ function messagesOf(connection: Connection, id: string): number {
 }
 
 /** A process that works on the session: ours by its lease, Hermes Agent by the turn lease of the conversation. */
-function workOn(connection: Connection, id: string, now: number): HeldLease | undefined {
+export function workOn(connection: Connection, id: string, now: number): HeldLease | undefined {
   const turn = turnOf(connection, id, now);
   if (turn !== undefined || !hasOwnTable(connection, SESSION_LEASES)) return turn;
   const lease = connection.get<HeldLease>(LEASE, { id });
