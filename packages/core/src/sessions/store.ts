@@ -799,7 +799,7 @@ export type NewRecallTrace = Omit<RecallTrace, "id" | "at" | "mark"> & {
   readonly mark?: string | null;
 };
 
-export type FoundMark = {
+type FoundMark = {
   readonly mark: string;
   readonly session_id: string;
   /** The session has not gone on since this mark was saved. */
@@ -807,7 +807,7 @@ export type FoundMark = {
 };
 
 /** Tool calls and results that a gateway ran itself, as JSON of one wire. */
-export type HiddenRound = {
+type HiddenRound = {
   readonly session_id: string;
   /** The message behind which they belong. */
   readonly mark: string;

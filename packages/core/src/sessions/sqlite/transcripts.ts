@@ -15,9 +15,9 @@ import type {
   TranscriptWrite,
 } from "../store.ts";
 import { fittingTitle } from "../titles.ts";
+import { workOn } from "./claims.ts";
 import { byFile, type Connection, featuresOf, isChangeable, mark, seconds } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
-import { workOn } from "./erase-sessions.ts";
 import { insertMessage } from "./messages.ts";
 import {
   copiedColumns,
