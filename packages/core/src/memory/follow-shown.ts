@@ -203,14 +203,23 @@ function walkAlong(
   rules: ShownRules,
 ): Run {
   let [chatEnd, listEnd] = [from, at];
+  const most = rules.isImported ? MOST_SKIPPED : 0;
   while (chatEnd < chat.length && listEnd < list.length) {
-    const step = stepOf(chat, chatEnd, list, listEnd, rules);
+    let skipped = 0;
+    let step = stepOf(chat, chatEnd, list, listEnd, rules);
+    while (step === undefined && skipped < most && listEnd > at) {
+      skipped += 1;
+      step = stepOf(chat, chatEnd + skipped, list, listEnd, rules);
+    }
     if (step === undefined) break;
-    chatEnd += step.chat;
+    chatEnd += skipped + step.chat;
     listEnd += step.list;
   }
   return { chatEnd, listEnd };
 }
+
+/** Messages in a row that a transcript has and the request has not, such as commands of the client and its errors. */
+const MOST_SKIPPED = 6;
 
 /**
  * The place in the chat where the list goes along the furthest, from its message `at` on: best to the end of the chat. One message alone
