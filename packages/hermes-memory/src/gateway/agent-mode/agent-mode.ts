@@ -14,6 +14,7 @@ import type { Home } from "@hermes-memory/core/internal/memory";
 import { type Content, textOf } from "@hermes-memory/core/internal/message";
 import { type LiveSession, newSessionId } from "@hermes-memory/core/internal/sessions";
 import { sourceOf } from "../identity.ts";
+import { isOwnModelName } from "../proxy/upstream.ts";
 import { type Answer, type Gateway, type GatewayEvent, type ModelTurn, ProblemError } from "../types.ts";
 import { usageFacts } from "../usage-facts.ts";
 import type { Reply } from "../wires/wire.ts";
@@ -102,8 +103,6 @@ type Conversation = {
 
 type Recalled = Parameters<NonNullable<RunOptions["onRecall"]>>[0];
 
-/** Model names that stand for the one in config. */
-const OUR_NAMES: ReadonlySet<string> = new Set(["", "hermes", "default"]);
 const NEW_SESSION: ReadonlySet<string> = new Set(["/new", "/reset"]);
 
 class LiveMode implements AgentMode {
@@ -487,7 +486,7 @@ class LiveMode implements AgentMode {
         ...this.#deps.agent,
       });
     });
-    if (model === undefined && !OUR_NAMES.has(asked.toLowerCase()) && this.#toldModels.get(agent) !== asked) {
+    if (model === undefined && !isOwnModelName(asked) && this.#toldModels.get(agent) !== asked) {
       this.#toldModels.set(agent, asked);
       reply.note(otherModelNotice(asked, agent.model.model));
     }
@@ -583,7 +582,7 @@ function modelFor(
   config: HermesConfig,
   env: Readonly<Record<string, string | undefined>>,
 ): string | undefined {
-  if (OUR_NAMES.has(asked.toLowerCase())) return undefined;
+  if (isOwnModelName(asked)) return undefined;
   return chooseModel({ flags: { model: asked }, env, config }).ok ? asked : undefined;
 }
 
