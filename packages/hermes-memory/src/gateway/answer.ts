@@ -8,6 +8,7 @@ import { prefixMarks } from "./proxy/chain.ts";
 import {
   type Answer,
   type Gateway,
+  type GatewayProblem,
   type Identity,
   type ModelTurn,
   ProblemError,
@@ -86,7 +87,7 @@ async function answerModelRequest(
   });
   request.annotate?.({ mode: kind === undefined ? chosen : "auxiliary", client, model, isStream });
   if (kind !== undefined) return modes.auxiliary(read);
-  const turn = { ...read, chatId: await findChat(read, chosen) };
+  const turn = { ...read, ...(await findChat(read, chosen)) };
   return chosen === "agent" ? modes.agent(turn) : modes.proxy(turn);
 }
 
@@ -149,40 +150,37 @@ function retryKeyOf(headers: Headers, rawBody: Uint8Array): string | undefined {
 
 // ---- The conversation of a request ----
 
-async function findChat(turn: ModelTurn, mode: Mode): Promise<string> {
+type FoundChat = Pick<ModelTurn, "chatId" | "requestMarks">;
+
+async function findChat(turn: ModelTurn, mode: Mode): Promise<FoundChat> {
   const { session } = turn.identity;
-  if (session.chatId !== undefined) return session.chatId;
-  if (session.kind === "previous-response")
-    return chatOfResponse(turn, mode, session.previousResponseId ?? "");
-  return chatOfPrefix(turn);
+  if (session.chatId !== undefined) return { chatId: session.chatId };
+  const store = await turn.memory.layers.sessions({ mode: "read" });
+  if (session.kind === "previous-response") {
+    const found = await store?.findMark([`response:${session.previousResponseId ?? ""}`]);
+    if (found) return { chatId: found.session_id };
+    // In proxy mode the vendor may know a response that we do not: the conversation goes on in a new chat here.
+    if (mode === "agent") throw new ProblemError(UNKNOWN_RESPONSE);
+  } else {
+    const found = await store?.findMark(prefixMarks(turn.wire.name, turn.body));
+    if (found) return { chatId: found.session_id };
+  }
+  // The session of a request that is repeated. Clients do not always say so: then it is one if nobody has answered it.
+  const requestMarks = requestMarksOf(turn);
+  const repeated = await store?.findMark(requestMarks);
+  if (repeated && (repeated.is_newest || turn.retryKey !== undefined)) return { chatId: repeated.session_id };
+  return { chatId: `conversation-${randomHex(6)}${randomHex(6)}`, requestMarks };
 }
 
-/** In proxy mode the vendor may know a response that we do not: the conversation goes on in a new chat here. */
-async function chatOfResponse({ memory }: ModelTurn, mode: Mode, responseId: string): Promise<string> {
-  const store = await memory.layers.sessions({ mode: "read" });
-  const found = await store?.findMark([`response:${responseId}`]);
-  if (found) return found.session_id;
-  if (mode === "proxy") return newChat();
-  throw new ProblemError({
-    status: 404,
-    code: "previous_response_not_found",
-    message: "This gateway knows no response with the id in 'previous_response_id'.",
-    hint: "Send the whole conversation in 'input', or the id of a response that this user got from this gateway.",
-    param: "previous_response_id",
-  });
+function requestMarksOf({ retryKey, rawBody }: ModelTurn): readonly string[] {
+  const keys = new Set([...(retryKey === undefined ? [] : [retryKey]), `body:${sha256(rawBody)}`]);
+  return [...keys].map((key) => `request:${key}`);
 }
 
-/**
- * A client that names no conversation sends all of it each time: an earlier reply ended where this request goes on. The first message alone
- * names none, because many conversations begin with the same words.
- */
-async function chatOfPrefix({ memory, wire, body }: ModelTurn): Promise<string> {
-  const marks = prefixMarks(wire.name, body);
-  const store = marks.length === 0 ? undefined : await memory.layers.sessions({ mode: "read" });
-  const found = await store?.findMark(marks);
-  return found?.session_id ?? newChat();
-}
-
-function newChat(): string {
-  return `conversation-${randomHex(6)}${randomHex(6)}`;
-}
+const UNKNOWN_RESPONSE: GatewayProblem = {
+  status: 404,
+  code: "previous_response_not_found",
+  message: "This gateway knows no response with the id in 'previous_response_id'.",
+  hint: "Send the whole conversation in 'input', or the id of a response that this user got from this gateway.",
+  param: "previous_response_id",
+};

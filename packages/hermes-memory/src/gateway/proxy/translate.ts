@@ -300,5 +300,7 @@ const STATUSES: Readonly<Record<ModelFailure["kind"], GatewayProblem["status"]>>
 
 function problemOf({ kind, message, retryAfterMs }: ModelFailure): GatewayProblem {
   const retryAfterSeconds = retryAfterMs === undefined ? undefined : Math.ceil(retryAfterMs / 1000);
-  return { status: STATUSES[kind], code: `model-${kind.replaceAll("_", "-")}`, message, retryAfterSeconds };
+  const isLasting = kind === "auth" || kind === "billing";
+  const code = `model-${kind.replaceAll("_", "-")}`;
+  return { status: STATUSES[kind], code, message, retryAfterSeconds, isLasting };
 }

@@ -73,7 +73,9 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
     const { sessionId, parentChatId } = session;
     const source = identity.client === "unknown" ? (identity.user?.platform ?? "api") : identity.client;
     const chat = await memory.openChat(chatId, { source, sessionId, parentChatId });
-    return { chat, store: await memory.layers.sessions({ mode: "write", create: true }) };
+    const store = await memory.layers.sessions({ mode: "write", create: true });
+    await store.saveMarks(chat.sessionId, turn.requestMarks ?? []);
+    return { chat, store };
   });
   if (opened === undefined)
     return { sessionId: undefined, insertions: NOTHING, notices, storeReply: async () => {} };
@@ -117,19 +119,18 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
 }
 
 /**
- * A retry has the id of the request that it repeats, if that was the newest one of the chat. Another request with the same words, which says
- * nothing of a retry, has an id of its own.
+ * A retry has the id of the request that it repeats, if that was the newest one of the chat. Clients do not always say that they try again:
+ * then it is a retry while nothing was answered. Another request with the same words has an id of its own.
  */
 async function exchangeId({ retryKey, rawBody, memory, chatId }: ModelTurn): Promise<string> {
   if (retryKey?.startsWith("key:")) return retryKey;
   const ofBody = `body:${sha256(rawBody)}:`;
-  if (retryKey !== undefined) {
-    const page = await memory.transcript(chatId, { limit: 1, format: "hermes" }).catch(() => undefined);
-    const newest = page?.messages.findLast(({ role }) => role === "user")?.meta.platformMessageId ?? "";
-    const at = newest.indexOf(ofBody);
-    if (at >= 0) return newest.slice(at);
-  }
-  return ofBody + randomHex(6);
+  const page = await memory.transcript(chatId, { limit: 1, format: "hermes" }).catch(() => undefined);
+  const asked = page?.messages.findLast(({ role }) => role === "user");
+  const isAnswered = page?.messages.at(-1) !== asked;
+  const newest = asked?.meta.platformMessageId ?? "";
+  const at = newest.indexOf(ofBody);
+  return at >= 0 && (retryKey !== undefined || !isAnswered) ? newest.slice(at) : ofBody + randomHex(6);
 }
 
 // ---- What earlier requests had ----

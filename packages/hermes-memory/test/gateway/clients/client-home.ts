@@ -90,8 +90,7 @@ export async function clientHome(
   });
   const memory = gateway.gateway.memory(undefined);
   const person = (user?: UserRef): UserMemory => (user === undefined ? memory.owner : memory.user(user));
-  const address = ({ mode = "" }: ClientOptions): string =>
-    `${gateway.url}${mode === "" ? "" : `/${mode}`}`;
+  const address = ({ mode = "" }: ClientOptions): string => `${gateway.url}${mode === "" ? "" : `/${mode}`}`;
   const headersOf = ({ headers = {} }: ClientOptions) => ({ ...headers });
   return {
     server,

@@ -69,9 +69,7 @@ describe.each(CASES)("calls of the client's tools in $mode mode (mixed: $isMixed
     const home = await clientHome("chat", script);
     const client = home.openai({ mode, headers: { "x-openwebui-chat-id": "weather" } });
     const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: QUESTION }];
-    const tools = [
-      { type: "function" as const, function: { name: "get_weather", parameters: PARAMETERS } },
-    ];
+    const tools = [{ type: "function" as const, function: { name: "get_weather", parameters: PARAMETERS } }];
     const ask = async () => {
       const body = { model: MODEL, messages, tools };
       const done = isStream
@@ -104,9 +102,7 @@ describe.each(CASES)("calls of the client's tools in $mode mode (mixed: $isMixed
     const home = await clientHome("responses", script);
     const client = home.openai({ mode, headers: { "x-openwebui-chat-id": "weather" } });
     const input: OpenAI.Responses.ResponseInput = [{ role: "user", content: QUESTION }];
-    const tools = [
-      { type: "function" as const, name: "get_weather", parameters: PARAMETERS, strict: false },
-    ];
+    const tools = [{ type: "function" as const, name: "get_weather", parameters: PARAMETERS, strict: false }];
     const ask = async () => {
       const body = { model: MODEL, input, tools, store: false };
       const done = isStream
