@@ -62,7 +62,7 @@ export function modelRoutes(modes: Modes): readonly Route[] {
       method: "POST",
       path: `${prefix}/v1/messages/count_tokens`,
       access: "user",
-      summary: "Tokens of a message request, with the memory that would be added.",
+      summary: "Tokens of a message request, as the vendor counts them or as an estimate.",
       shape: "messages",
       handle: async (request, gateway) => modes.countTokens(await readTurn(request, gateway, messagesWire)),
     } satisfies Route,
@@ -78,14 +78,15 @@ async function answerModelRequest(
   const { client } = read.identity;
   const { model, isStream } = read.request;
   const chosen = mode ?? (await modeFor(read, gateway));
-  const kind = auxiliaryKind(client, read.request, read.headers);
+  const kind = auxiliaryKind(client, read.request, read.headers, read.body);
   gateway.metrics.count("model_requests_total", {
     wire: wire.name,
     mode: chosen,
     client,
     kind: kind ?? "conversation",
   });
-  request.annotate?.({ mode: kind === undefined ? chosen : "auxiliary", client, model, isStream });
+  const { user } = read.identity;
+  request.annotate?.({ mode: kind === undefined ? chosen : "auxiliary", client, model, isStream, user });
   if (kind !== undefined) return modes.auxiliary(read);
   const turn = { ...read, ...(await findChat(read, chosen)) };
   return chosen === "agent" ? modes.agent(turn) : modes.proxy(turn);
@@ -128,6 +129,7 @@ async function readTurn(
     retryKey: retryKeyOf(headers, rawBody),
     signal,
     gateway,
+    annotate: request.annotate,
     chatId: "",
   };
 }

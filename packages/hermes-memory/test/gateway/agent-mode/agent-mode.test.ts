@@ -10,7 +10,8 @@ import {
   type Reply as Scripted,
 } from "../../../../agent/test/fakes/wires/script.ts";
 import type { ProblemError } from "../../../src/gateway/types.ts";
-import { called, eventsOf, modeHome, resulted, said } from "./mode-home.ts";
+import { eventsOf, modeHome } from "./mode-home.ts";
+import { called, resulted, said } from "./mode-turns.ts";
 
 const ANA = { platform: "open-webui", id: "ana" };
 const BEN = { platform: "open-webui", id: "ben" };
@@ -124,6 +125,15 @@ describe("an answer", () => {
     expect(seen.join(" ")).toMatch(/^open (ping )+At l(ping )* ast. end$/);
   });
 
+  it("is told to whoever keeps marks before its end is sent", async () => {
+    const told: unknown[] = [];
+    const home = await modeHome([{ text: "Hello." }], {
+      deps: { onStored: async (_, stored) => void told.push(stored) },
+    });
+    const { sessionId } = await home.ask({ text: "Hi." });
+    expect(told).toEqual([{ id: "reply-1", text: "Hello.", toolCalls: [], finish: "stop", sessionId }]);
+  });
+
   it("tells the dashboard what happened, without texts", async () => {
     const home = await modeHome([REMEMBERS, { text: "Noted." }]);
     await home.ask({ text: "I paint boats.", user: ANA });
@@ -174,6 +184,23 @@ describe("tools of the client", () => {
     await home.ask({ ...question, messages: list });
     expect(await home.lines()).toHaveLength(6);
     expect(home.server.wireMessages(2)).toHaveLength(5);
+  });
+
+  it("work for it also when our tools are called in the same reply", async () => {
+    const both: Scripted = { toolCalls: [...(REMEMBERS.toolCalls ?? []), ...(ASKS.toolCalls ?? [])] };
+    const home = await modeHome([both, { text: "It rains." }, { text: "Bye." }]);
+    const question = { session: CLIENT, tools: [WEATHER] };
+    const list = [said("user", "Weather?")];
+    const { reply } = await home.ask({ ...question, messages: list });
+    expect(reply.toolCalls.map(({ name }) => name)).toEqual(["weather"]);
+    list.push(called("weather", { town: "Lund" }, "call_w"), resulted("call_w", "rain"));
+    await home.ask({ ...question, messages: list });
+    list.push(said("assistant", "It rains."), said("user", "Bye."));
+    await home.ask({ ...question, messages: list });
+    const roles = home.server.wireMessages(2).map(({ role }) => role);
+    const hasShown = "openChat" in home.memory.owner;
+    expect(roles.filter((role) => role === "tool")).toHaveLength(hasShown ? 2 : 1);
+    expect((await home.lines()).filter((line) => line.startsWith("user"))).toHaveLength(2);
   });
 
   it("without results are answered when the user goes on", async () => {
@@ -231,6 +258,20 @@ describe("a client that keeps the history", () => {
     await ask("Q1 edited");
     expect(await home.lines()).toEqual(["user: Q1 edited", "assistant: B1"]);
     expect(home.server.wireMessages(2).map(({ content }) => content)).toEqual(["Q1 edited"]);
+  });
+
+  it("keeps the rounds of our tools, which it never saw", async () => {
+    const home = await modeHome([REMEMBERS, { text: "Noted." }, { text: "Boats." }, { text: "Yes." }]);
+    const ask = (...texts: readonly string[]) => home.ask({ messages: list(...texts), session: CLIENT });
+    const { reply } = await ask("I paint boats.");
+    await ask("I paint boats.", reply.text, "What do I paint?");
+    await ask("I paint boats.", reply.text, "What do I paint?", "Boats.", "Sure?");
+    expect((await home.lines()).at(-1)).toBe("assistant: Yes.");
+    // Until core has `follow: "shown"`, the stored turn becomes the client's.
+    const roles = "openChat" in home.memory.owner ? "user assistant tool assistant" : "user assistant";
+    expect(home.server.wireMessages(3).map(({ role }) => role)).toEqual(
+      `${roles} user assistant user`.split(" "),
+    );
   });
 
   it("brings a conversation that we have not seen", async () => {
@@ -309,7 +350,7 @@ describe("a problem", () => {
   it("of a home without a model says what to set", async () => {
     const home = await modeHome([], { isWithoutModel: true });
     const found = await problem(home.ask({}));
-    expect(found).toMatchObject({ status: 503, code: "no-model" });
+    expect(found).toMatchObject({ status: 404, code: "no-model" });
     expect(found.hint).toMatch(/hermes|model|_API_KEY/);
   });
 
