@@ -48,6 +48,8 @@ export type ClientHome = {
   /** Rows that were taken back. */
   inactive(sessionId: string): Promise<readonly string[]>;
   sessions(user?: UserRef): Promise<readonly string[]>;
+  /** The server stops, and another one starts with the same home. */
+  restart(): Promise<void>;
   openai(options?: ClientOptions): OpenAI;
   anthropic(options?: ClientOptions): Anthropic;
   ai(options?: ClientOptions): {
@@ -80,7 +82,7 @@ export async function clientHome(
     },
     mayRunOut === undefined ? {} : { mayRunOut },
   );
-  const gateway = await runningGateway({
+  let gateway = await runningGateway({
     env,
     config: stringify({
       model: model ?? modelSection(kind, server.url),
@@ -88,15 +90,24 @@ export async function clientHome(
       ...config,
     }),
   });
-  const memory = gateway.gateway.memory(undefined);
+  let memory = gateway.gateway.memory(undefined);
   const person = (user?: UserRef): UserMemory => (user === undefined ? memory.owner : memory.user(user));
   const address = ({ mode = "" }: ClientOptions): string => `${gateway.url}${mode === "" ? "" : `/${mode}`}`;
   const headersOf = ({ headers = {} }: ClientOptions) => ({ ...headers });
   return {
     server,
-    gateway,
+    get gateway() {
+      return gateway;
+    },
     asked,
-    owner: memory.owner,
+    get owner() {
+      return memory.owner;
+    },
+    async restart() {
+      await gateway.close();
+      gateway = await runningGateway({ env, home: gateway.home });
+      memory = gateway.gateway.memory(undefined);
+    },
     user: person,
     async lines(chatId, user) {
       const found = await person(user).transcript(chatId, { format: "openai", limit: Infinity });
