@@ -4,7 +4,7 @@ import { randomHex, sha256 } from "@hermes-memory/core/internal/lib";
 import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { credentialOf, identify } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
-import { prefixMarks } from "./proxy/chain.ts";
+import { prefixMarks, responseMark } from "./proxy/chain.ts";
 import {
   type Answer,
   type Gateway,
@@ -159,7 +159,7 @@ async function findChat(turn: ModelTurn, mode: Mode): Promise<FoundChat> {
   if (session.chatId !== undefined) return { chatId: session.chatId };
   const store = await turn.memory.layers.sessions({ mode: "read" });
   if (session.kind === "previous-response") {
-    const found = await store?.findMark([`response:${session.previousResponseId ?? ""}`]);
+    const found = await store?.findMark([responseMark(session.previousResponseId ?? "")]);
     if (found) return { chatId: found.session_id };
     // In proxy mode the vendor may know a response that we do not: the conversation goes on in a new chat here.
     if (mode === "agent") throw new ProblemError(UNKNOWN_RESPONSE);

@@ -57,7 +57,7 @@ export type AgentModeDeps = {
 };
 
 /** A reply that the client is about to get. */
-type StoredReply = Pick<Reply, "id" | "text" | "toolCalls" | "finish"> & {
+export type StoredReply = Pick<Reply, "id" | "text" | "toolCalls" | "finish"> & {
   readonly sessionId: string;
 };
 

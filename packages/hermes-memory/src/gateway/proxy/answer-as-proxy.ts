@@ -156,6 +156,7 @@ class Forwarding {
   readonly #shown: string[] = [];
   readonly #hidden: Message[] = [];
   readonly #responseIds: string[] = [];
+  readonly #itemIds: string[] = [];
   #shownText = "";
 
   constructor(proxy: Proxy, turn: ModelTurn, { upstream, memory, tools }: Parts) {

@@ -59,6 +59,22 @@ export function prefixMarks(wire: WireName, body: JsonObject): readonly string[]
   return [...new Set(chain.toReversed().map(markOf))];
 }
 
+/** The marks of a reply that was just stored: where a later request goes on, and the ids of responses that it may name. */
+export function replyMarks(
+  wire: WireName,
+  body: JsonObject,
+  told: Message,
+  responseIds: readonly string[],
+): readonly string[] {
+  const before = chainOf(wire, body, { withSystem: false }).at(-1);
+  const prefixes = before === undefined ? [] : [markOf(before), markOf(withReply(before, told))];
+  return [...prefixes, ...responseIds.map(responseMark)];
+}
+
+export function responseMark(id: string): string {
+  return `response:${id}`;
+}
+
 export function markOf(hash: string): string {
   return `prefix:${hash}`;
 }

@@ -13,7 +13,17 @@ import { type Message, newMessage, toolCallsOf } from "@hermes-memory/core/inter
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { sourceOf } from "../identity.ts";
 import { type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
-import { chainOf, listOf, markOf, questionOf, saidIn, stretchesOf, stretchMark, withReply } from "./chain.ts";
+import {
+  chainOf,
+  listOf,
+  markOf,
+  questionOf,
+  replyMarks,
+  responseMark,
+  saidIn,
+  stretchesOf,
+  stretchMark,
+} from "./chain.ts";
 import { type HiddenRounds, type Insertions, insert, NOTHING } from "./insert.ts";
 
 /** What the client was told, and what it was not: everything of one reply. */
@@ -203,10 +213,6 @@ function readRounds(value: unknown): HiddenRounds | undefined {
   return { before: list("before"), shown: list("shown"), calls: list("calls"), results: list("results") };
 }
 
-function responseMark(id: string): string {
-  return `response:${id}`;
-}
-
 // ---- Recall ----
 
 async function recallFor(
@@ -249,12 +255,10 @@ async function saveTraces(
   sessionId: string,
   { hidden, last, shownText, handedBack, rounds, responseIds }: ToldReply,
 ): Promise<void> {
-  const before = chainOf(wire.name, body, { withSystem: false }).at(-1);
   const newest = last ?? hidden.findLast(({ role }) => role === "assistant"); // a mixed batch is among the hidden ones
   const calls = newest === undefined ? [] : toolCallsOf(newest).filter(({ id }) => handedBack.includes(id));
   const told = newMessage({ role: "assistant", content: shownText, toolCalls: calls });
-  const prefixes = before === undefined ? [] : [markOf(before), markOf(withReply(before, told))];
-  await store.saveMarks(sessionId, [...prefixes, ...responseIds.map(responseMark)]);
+  await store.saveMarks(sessionId, replyMarks(wire.name, body, told, responseIds));
   if (rounds === undefined) return;
   const hash = chainOf(wire.name, body, { withSystem: false }).at(-1) ?? "";
   const mark = stretchMark(hash, shownText, handedBack);
