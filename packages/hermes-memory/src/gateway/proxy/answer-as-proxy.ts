@@ -369,6 +369,7 @@ class Forwarding {
     if (round.responseId !== undefined) this.#responseIds.push(round.responseId);
     const read = reader.end();
     this.#turn.annotate?.(usageFacts(read?.usage));
+    this.#itemIds.push(...(read?.itemIds ?? []));
     if (read !== undefined) this.#hidden.push(read.message, ...toolMessages(round, results));
   }
 
@@ -406,6 +407,7 @@ class Forwarding {
         this.#responseIds.length > 0 || read?.responseId === undefined
           ? this.#responseIds
           : [read.responseId],
+      itemIds: [...this.#itemIds, ...(read?.itemIds ?? [])],
     };
     try {
       await this.#memory.storeReply(reply);

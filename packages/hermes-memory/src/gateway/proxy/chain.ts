@@ -59,7 +59,7 @@ export function prefixMarks(wire: WireName, body: JsonObject): readonly string[]
   return [...new Set(chain.toReversed().map(markOf))];
 }
 
-/** The marks of a reply that was just stored: where a later request goes on, and the ids of responses that it may name. */
+/** The marks of a reply that was just stored: where a later request goes on, and the ids of responses and of their items that it may name. */
 export function replyMarks(
   wire: WireName,
   body: JsonObject,

@@ -39,6 +39,8 @@ export type ToldReply = {
   readonly rounds: HiddenRounds | undefined;
   /** Of the Responses API, in the order of the rounds. */
   readonly responseIds: readonly string[];
+  /** Of the Responses API: a client may name an item of the reply instead of repeating it. */
+  readonly itemIds?: readonly string[];
 };
 
 export interface TurnMemory {
@@ -253,12 +255,12 @@ async function saveTraces(
   { wire, body }: ModelTurn,
   store: SessionStore,
   sessionId: string,
-  { hidden, last, shownText, handedBack, rounds, responseIds }: ToldReply,
+  { hidden, last, shownText, handedBack, rounds, responseIds, itemIds = [] }: ToldReply,
 ): Promise<void> {
   const newest = last ?? hidden.findLast(({ role }) => role === "assistant"); // a mixed batch is among the hidden ones
   const calls = newest === undefined ? [] : toolCallsOf(newest).filter(({ id }) => handedBack.includes(id));
   const told = newMessage({ role: "assistant", content: shownText, toolCalls: calls });
-  await store.saveMarks(sessionId, replyMarks(wire.name, body, told, responseIds));
+  await store.saveMarks(sessionId, replyMarks(wire.name, body, told, [...responseIds, ...itemIds]));
   if (rounds === undefined) return;
   const hash = chainOf(wire.name, body, { withSystem: false }).at(-1) ?? "";
   const mark = stretchMark(hash, shownText, handedBack);
