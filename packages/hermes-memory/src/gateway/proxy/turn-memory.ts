@@ -23,6 +23,7 @@ import {
   saidIn,
   stretchesOf,
   stretchMark,
+  withoutCodexContext,
 } from "./chain.ts";
 import { type HiddenRounds, type Insertions, insert, NOTHING } from "./insert.ts";
 
@@ -195,7 +196,12 @@ async function findEarlier(turn: ModelTurn, store: SessionStore, sessionId: stri
  * The conversation as it was: with the hidden rounds, and without their texts in the reply that the client was shown. Mixed batches stay as
  * the client shows them: the stored chat knows which of their calls are hidden.
  */
-function toldMessages(
+function toldMessages(turn: ModelTurn, rounds: Insertions["rounds"]): readonly Message[] {
+  const messages = shownMessages(turn, rounds);
+  return turn.identity.client === "codex" ? withoutCodexContext(messages) : messages;
+}
+
+function shownMessages(
   { wire, request, rawBody }: ModelTurn,
   rounds: Insertions["rounds"],
 ): readonly Message[] {
