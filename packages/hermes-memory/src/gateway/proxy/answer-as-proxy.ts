@@ -70,10 +70,11 @@ export function createProxyMode(gateway: Gateway, deps: ProxyDeps = {}): ProxyMo
 async function answerAsProxy(proxy: Proxy, turn: ModelTurn): Promise<Response> {
   const config = await configOf(turn);
   const upstream = upstreamOf(turn, config);
-  if (upstream.url === undefined) {
-    const memory = await openTurnMemory(turn, { config, hiddenTools: [] });
-    return translate(turn, { model: await proxy.open(upstream.chosen, { log: turn.gateway.log }), memory });
-  }
+  if (upstream.url === undefined)
+    return translate(turn, {
+      model: await proxy.open(upstream.chosen, { log: turn.gateway.log }),
+      openMemory: () => openTurnMemory(turn, { config, hiddenTools: [] }),
+    });
   const key = `${upstream.url} ${upstream.chosen.model}`;
   const tools = proxy.withoutTools.has(key) ? undefined : await offeredTools(turn, config);
   const hiddenTools = tools?.names ?? [];
@@ -85,10 +86,7 @@ async function answerAsProxy(proxy: Proxy, turn: ModelTurn): Promise<Response> {
 async function answerAuxiliary(proxy: Proxy, turn: ModelTurn): Promise<Response> {
   const upstream = upstreamOf(turn, await configOf(turn));
   if (upstream.url === undefined)
-    return translate(turn, {
-      model: await proxy.open(upstream.chosen, { log: turn.gateway.log }),
-      memory: undefined,
-    });
+    return translate(turn, { model: await proxy.open(upstream.chosen, { log: turn.gateway.log }) });
   return new Forwarding(proxy, turn, { upstream, memory: undefined, tools: undefined }).answer(() => {});
 }
 

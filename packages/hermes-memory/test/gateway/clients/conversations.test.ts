@@ -152,6 +152,11 @@ describe.each(MODES)("in %s mode", (mode) => {
     ]);
     expect(third.session).toBe(first.session);
     expect(await home.lines(first.session)).toHaveLength(6);
+    // The last reply is made anew.
+    const anew = await chat(home, { mode }, [...list, assistant(second.text), user("Three")]);
+    expect(anew.session).toBe(first.session);
+    expect((await home.lines(first.session)).slice(-2)).toEqual(["user: Three", `assistant: ${anew.text}`]);
+    expect(await home.lines(first.session)).toHaveLength(6);
     expect(await home.lines(other.session)).toEqual(["user: One", "assistant: Reply 2"]);
   });
 
