@@ -1,7 +1,8 @@
 // The story of a model request, on any wire and in any mode: read the body, find out for whom it is and to which conversation it belongs,
 // then let the agent, the proxy or, for a request that is no part of a conversation, the model alone answer it.
-import { randomHex, sha256 } from "@hermes-memory/core/internal/lib";
+import { describeCause, randomHex, sha256 } from "@hermes-memory/core/internal/lib";
 import type { UserMemory } from "@hermes-memory/core/internal/memory";
+import { textOf } from "@hermes-memory/core/internal/message";
 import { credentialOf, identify } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
 import { prefixMarks, responseMark } from "./proxy/chain.ts";
@@ -89,7 +90,35 @@ async function answerModelRequest(
   request.annotate?.({ mode: kind === undefined ? chosen : "auxiliary", client, model, isStream, user });
   if (kind !== undefined) return modes.auxiliary(read);
   const turn = { ...read, ...(await findChat(read, chosen)) };
+  if (await isAboutReply(turn)) {
+    gateway.metrics.count("model_requests_quoting_total", { client });
+    request.annotate?.({ mode: "auxiliary" });
+    return modes.auxiliary(turn);
+  }
   return chosen === "agent" ? modes.agent(turn) : modes.proxy(turn);
+}
+
+/**
+ * Web interfaces ask for titles, tags and follow-ups under the id of the chat, with prompts that their users may write. One that was not
+ * recognised begins like no message of the chat, and quotes the newest reply: it is no edit of the first message.
+ */
+async function isAboutReply({ memory, chatId, identity, request }: ModelTurn): Promise<boolean> {
+  const [only, ...others] = request.messages;
+  const { kind, history } = identity.session;
+  if (history !== "client" || kind === "prefix" || only?.role !== "user" || others.length > 0) return false;
+  // A database that cannot be read is the mode's to tell.
+  const page = await memory.transcript(chatId, { limit: 1, format: "hermes" }).catch(() => undefined);
+  const reply = page?.messages.findLast(({ role }) => role === "assistant");
+  const words = spaceless(reply === undefined ? "" : textOf(reply.content)).slice(0, QUOTED_CHARS);
+  return words.length >= LEAST_QUOTED_CHARS && spaceless(textOf(only.content)).includes(words);
+}
+
+const QUOTED_CHARS = 200;
+/** Short replies, such as "Done.", are in many messages. */
+const LEAST_QUOTED_CHARS = 24;
+
+function spaceless(text: string): string {
+  return text.replace(/\s+/g, "");
 }
 
 /** Claude Code and Codex bring their own loop, tools and prompt, so their requests are proxied whatever config says. */
@@ -157,6 +186,22 @@ type FoundChat = Pick<ModelTurn, "chatId" | "requestMarks">;
 async function findChat(turn: ModelTurn, mode: Mode): Promise<FoundChat> {
   const { session } = turn.identity;
   if (session.chatId !== undefined) return { chatId: session.chatId };
+  try {
+    return await lookUp(turn, mode);
+  } catch (cause) {
+    if (mode === "agent" || cause instanceof ProblemError) throw cause;
+    // A proxied request goes on without memory; the proxy tells the client.
+    turn.gateway.log.warn(`A conversation was not looked up: ${describeCause(cause)}`);
+    return { chatId: newChat() };
+  }
+}
+
+/**
+ * A client that names no conversation sends all of it each time: an earlier reply ended where this request goes on. The first message alone
+ * names none, because many conversations begin with the same words.
+ */
+async function lookUp(turn: ModelTurn, mode: Mode): Promise<FoundChat> {
+  const { session } = turn.identity;
   const store = await turn.memory.layers.sessions({ mode: "read" });
   if (session.kind === "previous-response") {
     const found = await store?.findMark([responseMark(session.previousResponseId ?? "")]);
@@ -171,12 +216,16 @@ async function findChat(turn: ModelTurn, mode: Mode): Promise<FoundChat> {
   const requestMarks = requestMarksOf(turn);
   const repeated = await store?.findMark(requestMarks);
   if (repeated && (repeated.is_newest || turn.retryKey !== undefined)) return { chatId: repeated.session_id };
-  return { chatId: `conversation-${randomHex(6)}${randomHex(6)}`, requestMarks };
+  return { chatId: newChat(), requestMarks };
 }
 
 function requestMarksOf({ retryKey, rawBody }: ModelTurn): readonly string[] {
   const keys = new Set([...(retryKey === undefined ? [] : [retryKey]), `body:${sha256(rawBody)}`]);
   return [...keys].map((key) => `request:${key}`);
+}
+
+function newChat(): string {
+  return `conversation-${randomHex(6)}${randomHex(6)}`;
 }
 
 const UNKNOWN_RESPONSE: GatewayProblem = {

@@ -234,6 +234,46 @@ describe.each(MODES)("in %s mode", (mode) => {
     }
   });
 
+  it("a request that the client gives up and sends again is stored once", async () => {
+    const checked = KINDS.map(async (kind) => {
+      const home = await clientHome(kind, [
+        { text: "Too late", pauseBefore: "forever" },
+        { text: "kiln123" },
+      ]);
+      // The first one says that it is no retry, the second that it is.
+      const timed = { mode, maxRetries: 1, timeoutMs: 2000 };
+      expect(await ask(home, kind, timed)).toBe("kiln123");
+      const sessions = await home.sessions();
+      expect(sessions).toHaveLength(1);
+      expect(await home.lines(sessions[0] ?? "")).toEqual([`user: ${QUESTION}`, "assistant: kiln123"]);
+    });
+    await Promise.all(checked);
+  });
+
+  it("a stream that the user stops is stored as far as it came, and the conversation goes on", async () => {
+    const stopped: Step = { text: "One, two, three, four", pauseAt: { chars: 12, until: "forever" } };
+    const home = await clientHome("chat", [stopped, { text: "Six." }]);
+    const client = home.openai({ mode, headers: { "x-openwebui-chat-id": "c" } });
+    const messages = [{ role: "user" as const, content: "Count." }];
+    const stream = await client.chat.completions.create({ model: MODEL, messages, stream: true });
+    let read = "";
+    for await (const { choices } of stream) {
+      read += choices[0]?.delta.content ?? "";
+      if (read.length >= 4) break;
+    }
+    await home.server.waitForAbort(0);
+    await expect.poll(() => home.lines("open-webui-c")).toEqual(["user: Count.", "assistant: One, two, th"]);
+    const next = await client.chat.completions.create({
+      model: MODEL,
+      messages: [...messages, { role: "assistant", content: read }, { role: "user", content: "Go on." }],
+    });
+    expect(next.choices[0]?.message.content).toBe("Six.");
+    // The client has not read all of it; what is stored then is what it has.
+    const lines = await home.lines("open-webui-c");
+    expect(["One, two, th", read]).toContain(lines[1]?.slice("assistant: ".length));
+    expect(lines.toSpliced(1, 1)).toEqual(["user: Count.", "user: Go on.", "assistant: Six."]);
+  });
+
   it("the AI SDK tells which failures it may repeat", async () => {
     const isRetryable = async (step: Failure): Promise<boolean | undefined> => {
       const home = await clientHome("chat", () => step);

@@ -20,6 +20,7 @@ export type ClientOptions = {
   readonly headers?: Readonly<Record<string, string>>;
   readonly maxRetries?: number;
   readonly apiKey?: string;
+  readonly timeoutMs?: number;
 };
 
 export type HomeOptions = {
@@ -132,6 +133,7 @@ export async function clientHome(
         baseURL: `${address(options)}/v1`,
         apiKey: options.apiKey ?? "none",
         maxRetries: options.maxRetries ?? 0,
+        timeout: options.timeoutMs ?? 30_000,
         defaultHeaders: headersOf(options),
       }),
     anthropic: (options = {}) =>
@@ -139,6 +141,7 @@ export async function clientHome(
         baseURL: address(options),
         apiKey: options.apiKey ?? "none",
         maxRetries: options.maxRetries ?? 0,
+        timeout: options.timeoutMs ?? 30_000,
         defaultHeaders: headersOf(options),
       }),
     ai: (options = {}) => {

@@ -223,6 +223,23 @@ describe.each(MODES)("in %s mode", (mode) => {
     },
   );
 
+  it("a picture reaches the model, and the conversation goes on behind it", async () => {
+    const home = await clientHome("chat", numbered);
+    const picture: Row = {
+      role: "user",
+      content: [
+        { type: "text", text: "What is this?" },
+        { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } },
+      ],
+    };
+    const first = await chat(home, { mode }, [picture]);
+    expect(home.asked[0]?.raw).toContain("iVBORw0KGgo=");
+    const second = await chat(home, { mode }, [picture, assistant(first.text), user("Sure?")]);
+    expect(second.session).toBe(first.session);
+    expect(home.asked[1]?.raw).toContain("iVBORw0KGgo=");
+    expect(await home.lines(first.session)).toHaveLength(4);
+  });
+
   it("a request that the client makes for itself leaves nothing behind", async () => {
     const home = await clientHome("chat", () => ({ text: '{"title": "Pots"}' }));
     await home.owner.add("The studio is in Delft.");
