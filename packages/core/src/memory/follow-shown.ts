@@ -115,8 +115,15 @@ function partedUser(message: Message): { readonly summary?: Message; readonly ow
     ...(others.length < content.length
       ? { summary: { ...message, content: content.filter(isOfSummary) } }
       : {}),
-    ...(own.length === 0 ? {} : { own: isSameParts ? message : { ...message, content: own } }),
+    ...(own.length === 0 ? {} : { own: isSameParts ? message : { ...message, content: asText(own) } }),
   };
+}
+
+/** One text is a text, as wires read it where nothing was added to it. */
+function asText(parts: readonly Part[]): Message["content"] {
+  const [first] = parts;
+  const isText = parts.length === 1 && first?.type === "text" && Object.keys(first).length === 2;
+  return isText ? first.text : parts;
 }
 
 function isSummary(text: string): boolean {

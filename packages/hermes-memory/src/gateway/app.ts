@@ -358,8 +358,9 @@ class Visit {
   }
 
   #render(problem: GatewayProblem): Response {
-    const { status, retryAfterSeconds } = problem;
+    const { status, retryAfterSeconds, isLasting = false } = problem;
     const headers = new Headers();
+    if (isLasting) headers.set("x-should-retry", "false"); // the official clients of both vendors read it
     if (status === 401) headers.set("www-authenticate", 'Bearer realm="hermes-memory"');
     if (retryAfterSeconds !== undefined) headers.set("retry-after", String(Math.ceil(retryAfterSeconds)));
     // What the client still sends is not read.

@@ -311,6 +311,7 @@ class LiveMode implements AgentMode {
         reply.listen(event);
         if (event.type === "turn-start") {
           saving.push(this.#saveLive(work, conversation, { session_id: event.sessionId }));
+          saving.push(this.#saveRequest(work, event.sessionId));
           tell("turn-start", { mode: "agent" });
         }
         if (event.type === "memory-write")
@@ -450,6 +451,17 @@ class LiveMode implements AgentMode {
       });
     } catch (cause) {
       log.warn(`The record of a live session was not stored: ${describeCause(cause)}`);
+    }
+  }
+
+  async #saveRequest({ turn }: Work, sessionId: string): Promise<void> {
+    const { requestMarks = [], memory } = turn;
+    if (requestMarks.length === 0) return;
+    try {
+      const store = await memory.layers.sessions({ mode: "write", create: true });
+      await store.saveMarks(sessionId, requestMarks);
+    } catch (cause) {
+      this.#gateway.log.warn(`A repetition of a request would not find its session: ${describeCause(cause)}`);
     }
   }
 

@@ -109,16 +109,17 @@ export type Earlier =
   /** Its message is stored, and no whole reply to it. */
   | { readonly kind: "unanswered"; readonly isNewest: boolean };
 
-/** Undefined: the request is new, as far as the client says. */
+/** Undefined: the request is new. A client that does not say that it tries again does so if its request got no reply at all. */
 export async function findEarlier(
   agent: Agent,
   turn: Pick<ModelTurn, "retryKey" | "rawBody">,
 ): Promise<Earlier | undefined> {
-  if (turn.retryKey === undefined) return undefined;
   // The first request may not have said that it can be repeated.
   const ids = new Set([requestId(turn), bodyId(turn.rawBody)]);
   const rows = (await agent.store?.getMessages(agent.sessionId)) ?? [];
   const messages = rows.map(fromRow).filter((message) => message !== undefined);
+  const isLast = ids.has(messages.at(-1)?.meta.platformMessageId ?? "");
+  if (turn.retryKey === undefined && !isLast) return undefined;
   return earlierAnswer(messages, ids, new Set(agent.toolNames));
 }
 

@@ -70,10 +70,11 @@ export function createProxyMode(gateway: Gateway, deps: ProxyDeps = {}): ProxyMo
 async function answerAsProxy(proxy: Proxy, turn: ModelTurn): Promise<Response> {
   const config = await configOf(turn);
   const upstream = upstreamOf(turn, config);
-  if (upstream.url === undefined) {
-    const memory = await openTurnMemory(turn, { config, hiddenTools: [] });
-    return translate(turn, { model: await proxy.open(upstream.chosen, { log: turn.gateway.log }), memory });
-  }
+  if (upstream.url === undefined)
+    return translate(turn, {
+      model: await proxy.open(upstream.chosen, { log: turn.gateway.log }),
+      openMemory: () => openTurnMemory(turn, { config, hiddenTools: [] }),
+    });
   const key = `${upstream.url} ${upstream.chosen.model}`;
   const tools = proxy.withoutTools.has(key) ? undefined : await offeredTools(turn, config);
   const hiddenTools = tools?.names ?? [];
@@ -85,10 +86,7 @@ async function answerAsProxy(proxy: Proxy, turn: ModelTurn): Promise<Response> {
 async function answerAuxiliary(proxy: Proxy, turn: ModelTurn): Promise<Response> {
   const upstream = upstreamOf(turn, await configOf(turn));
   if (upstream.url === undefined)
-    return translate(turn, {
-      model: await proxy.open(upstream.chosen, { log: turn.gateway.log }),
-      memory: undefined,
-    });
+    return translate(turn, { model: await proxy.open(upstream.chosen, { log: turn.gateway.log }) });
   return new Forwarding(proxy, turn, { upstream, memory: undefined, tools: undefined }).answer(() => {});
 }
 
@@ -156,6 +154,7 @@ class Forwarding {
   readonly #shown: string[] = [];
   readonly #hidden: Message[] = [];
   readonly #responseIds: string[] = [];
+  readonly #itemIds: string[] = [];
   #shownText = "";
 
   constructor(proxy: Proxy, turn: ModelTurn, { upstream, memory, tools }: Parts) {
@@ -368,6 +367,7 @@ class Forwarding {
     if (round.responseId !== undefined) this.#responseIds.push(round.responseId);
     const read = reader.end();
     this.#turn.annotate?.(usageFacts(read?.usage));
+    this.#itemIds.push(...(read?.itemIds ?? []));
     if (read !== undefined) this.#hidden.push(read.message, ...toolMessages(round, results));
   }
 
@@ -405,6 +405,7 @@ class Forwarding {
         this.#responseIds.length > 0 || read?.responseId === undefined
           ? this.#responseIds
           : [read.responseId],
+      itemIds: [...this.#itemIds, ...(read?.itemIds ?? [])],
     };
     try {
       await this.#memory.storeReply(reply);

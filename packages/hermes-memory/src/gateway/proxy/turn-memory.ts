@@ -23,6 +23,7 @@ import {
   saidIn,
   stretchesOf,
   stretchMark,
+  withoutCodexContext,
 } from "./chain.ts";
 import { type HiddenRounds, type Insertions, insert, NOTHING } from "./insert.ts";
 
@@ -39,6 +40,8 @@ export type ToldReply = {
   readonly rounds: HiddenRounds | undefined;
   /** Of the Responses API, in the order of the rounds. */
   readonly responseIds: readonly string[];
+  /** Of the Responses API: a client may name an item of the reply instead of repeating it. */
+  readonly itemIds?: readonly string[];
 };
 
 export interface TurnMemory {
@@ -83,7 +86,9 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
     const sessionId = identity.user === undefined ? session.sessionId : undefined;
     const source = sourceOf(identity);
     const chat = await memory.openChat(chatId, { source, sessionId, parentChatId });
-    return { chat, store: await memory.layers.sessions({ mode: "write", create: true }) };
+    const store = await memory.layers.sessions({ mode: "write", create: true });
+    await store.saveMarks(chat.sessionId, turn.requestMarks ?? []);
+    return { chat, store };
   });
   if (opened === undefined)
     return { sessionId: undefined, insertions: NOTHING, notices, storeReply: async () => {} };
@@ -132,19 +137,18 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
 }
 
 /**
- * A retry has the id of the request that it repeats, if that was the newest one of the chat. Another request with the same words, which says
- * nothing of a retry, has an id of its own.
+ * A retry has the id of the request that it repeats, if that was the newest one of the chat. Clients do not always say that they try again:
+ * then it is a retry while nothing was answered. Another request with the same words has an id of its own.
  */
 async function exchangeId({ retryKey, rawBody, memory, chatId }: ModelTurn): Promise<string> {
   if (retryKey?.startsWith("key:")) return retryKey;
   const ofBody = `body:${sha256(rawBody)}:`;
-  if (retryKey !== undefined) {
-    const page = await memory.transcript(chatId, { limit: 1, format: "hermes" }).catch(() => undefined);
-    const newest = page?.messages.findLast(({ role }) => role === "user")?.meta.platformMessageId ?? "";
-    const at = newest.indexOf(ofBody);
-    if (at >= 0) return newest.slice(at);
-  }
-  return ofBody + randomHex(6);
+  const page = await memory.transcript(chatId, { limit: 1, format: "hermes" }).catch(() => undefined);
+  const asked = page?.messages.findLast(({ role }) => role === "user");
+  const isAnswered = page?.messages.at(-1) !== asked;
+  const newest = asked?.meta.platformMessageId ?? "";
+  const at = newest.indexOf(ofBody);
+  return at >= 0 && (retryKey !== undefined || !isAnswered) ? newest.slice(at) : ofBody + randomHex(6);
 }
 
 // ---- What earlier requests had ----
@@ -194,7 +198,12 @@ async function findEarlier(turn: ModelTurn, store: SessionStore, sessionId: stri
  * The conversation as it was: with the hidden rounds, and without their texts in the reply that the client was shown. Mixed batches stay as
  * the client shows them: the stored chat knows which of their calls are hidden.
  */
-function toldMessages(
+function toldMessages(turn: ModelTurn, rounds: Insertions["rounds"]): readonly Message[] {
+  const messages = shownMessages(turn, rounds);
+  return turn.identity.client === "codex" ? withoutCodexContext(messages) : messages;
+}
+
+function shownMessages(
   { wire, request, rawBody }: ModelTurn,
   rounds: Insertions["rounds"],
 ): readonly Message[] {
@@ -256,12 +265,12 @@ async function saveTraces(
   { wire, body }: ModelTurn,
   store: SessionStore,
   sessionId: string,
-  { hidden, last, shownText, handedBack, rounds, responseIds }: ToldReply,
+  { hidden, last, shownText, handedBack, rounds, responseIds, itemIds = [] }: ToldReply,
 ): Promise<void> {
   const newest = last ?? hidden.findLast(({ role }) => role === "assistant"); // a mixed batch is among the hidden ones
   const calls = newest === undefined ? [] : toolCallsOf(newest).filter(({ id }) => handedBack.includes(id));
   const told = newMessage({ role: "assistant", content: shownText, toolCalls: calls });
-  await store.saveMarks(sessionId, replyMarks(wire.name, body, told, responseIds));
+  await store.saveMarks(sessionId, replyMarks(wire.name, body, told, [...responseIds, ...itemIds]));
   if (rounds === undefined) return;
   const hash = chainOf(wire.name, body, { withSystem: false }).at(-1) ?? "";
   const mark = stretchMark(hash, shownText, handedBack);
