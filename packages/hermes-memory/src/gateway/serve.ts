@@ -202,13 +202,12 @@ function newServer(app: App, limits: ServerLimits, gateway: Gateway): ListeningS
   });
   http.on("clientError", (cause, socket) => refuseBytes(cause, socket as Socket, gateway));
   http.on("drop", () => gateway.metrics.count("connections_refused_total", { reason: "too-many" }));
-  // Neither tunnels nor other protocols: without a listener Node would close them without an answer.
-  http.on("upgrade", (_incoming, socket) =>
-    socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"),
-  );
-  http.on("connect", (_incoming, socket) =>
-    socket.end("HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\n\r\n"),
-  );
+  // No tunnels; without a listener Node would close the connection without an answer. A request that offers another protocol (`Upgrade`) is
+  // answered in this one, because nobody listens for "upgrade". Node has removed its own listener: an error of the socket would end the process.
+  http.on("connect", (_incoming, socket) => {
+    socket.on("error", () => socket.destroy());
+    socket.end("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+  });
   return {
     http,
     running,

@@ -69,6 +69,7 @@ export function createProxyMode(gateway: Gateway, deps: ProxyDeps = {}): ProxyMo
 async function answerAsProxy(proxy: Proxy, turn: ModelTurn): Promise<Response> {
   const config = await configOf(turn);
   const upstream = upstreamOf(turn, config);
+  await refuseOthersState(turn, upstream);
   if (upstream.url === undefined) {
     const memory = await openTurnMemory(turn, { config, hiddenTools: [] });
     return translate(turn, { model: await proxy.open(upstream.chosen, { log: turn.gateway.log }), memory });
@@ -83,6 +84,7 @@ async function answerAsProxy(proxy: Proxy, turn: ModelTurn): Promise<Response> {
 
 async function answerAuxiliary(proxy: Proxy, turn: ModelTurn): Promise<Response> {
   const upstream = upstreamOf(turn, await configOf(turn));
+  await refuseOthersState(turn, upstream);
   if (upstream.url === undefined)
     return translate(turn, {
       model: await proxy.open(upstream.chosen, { log: turn.gateway.log }),
@@ -115,6 +117,40 @@ function upstreamOf(turn: ModelTurn, config: HermesConfig): Upstream {
   const { wire, request, gateway, clientCredential } = turn;
   const { model } = request;
   return chooseUpstream({ wire: wire.name, model, config, env: gateway.env, clientCredential });
+}
+
+/**
+ * The vendor keeps responses and conversations by key, and under our key those of all persons: whoever knows an id could go on from it and
+ * have the model repeat what another one said. So a user may name responses that this gateway gave to them, and the owner any that it gave
+ * to nobody else.
+ */
+async function refuseOthersState(turn: ModelTurn, { isClientsKey }: Upstream): Promise<void> {
+  const { wire, body, memory, identity } = turn;
+  if (wire.name !== "responses" || isClientsKey) return;
+  const { previous_response_id: previous, conversation } = body;
+  const isOwner = identity.user === undefined;
+  const named = isRecord(conversation) ? conversation.id : conversation;
+  if (!isOwner && typeof named === "string" && named.startsWith("conv_"))
+    throw new ProblemError({
+      status: 404,
+      code: "conversation_not_found",
+      message: "This user has no conversation of this id at the model's vendor.",
+      hint: "Send the whole conversation in 'input', or name it in X-Hermes-Session-Id.",
+      param: "conversation",
+    });
+  if (typeof previous !== "string") return;
+  const marks = [`response:${previous}`];
+  const isIn = async (person: typeof memory.layers): Promise<boolean> =>
+    Boolean(await (await person.sessions({ mode: "read" }))?.findMark(marks));
+  if (await isIn(memory.layers)) return;
+  if (isOwner && !(await isIn(memory.layers.memory.administrator))) return;
+  throw new ProblemError({
+    status: 404,
+    code: "previous_response_not_found",
+    message: "This gateway gave this user no response with the id in 'previous_response_id'.",
+    hint: "Send the whole conversation in 'input', or the id of a response that this user got from this gateway.",
+    param: "previous_response_id",
+  });
 }
 
 /** A profile has its own model; the settings of the gateway are those of the served home. */
@@ -175,9 +211,10 @@ class Forwarding {
       if (!/tool|function/i.test(refusal.toString("utf8")))
         return new Response(refusal, { status: reply.status, headers: this.#headers(reply) });
       // A local model that knows no tools: the client asked for none.
-      onRefusedTools();
       this.#tools = undefined;
       reply = await this.#ask();
+      // Kept for all users only if it was because of the tools: anybody can send a request that is refused.
+      if (reply.status >= 200 && reply.status <= 299) onRefusedTools();
     }
     if (reply.status < 200 || reply.status > 299) return relayedAsIs(reply, this.#ownHeaders());
     const isStream = /\btext\/event-stream\b/i.test(reply.headers.get("content-type") ?? "");
