@@ -144,7 +144,7 @@ const countTokens =
   async ({ send, victims }, breadth) => {
     for (const id of idsOf(victims, breadth))
       await send("POST", `${prefix}/v1/messages/count_tokens?session=${encodeURIComponent(id)}`, {
-        model: "m-messages",
+        model: "fake-model",
         messages: [{ role: "user", content: "kiln" }],
       });
   };
@@ -245,7 +245,10 @@ const modelCases: Readonly<Record<string, Case>> = Object.fromEntries(
     ),
     [`POST ${prefix}/v1/messages/count_tokens`, countTokens(prefix)],
     [`GET ${prefix}/v1/models`, nobodysData(`${prefix}/v1/models`)],
-    [`GET ${prefix}/v1/models/:id{.+}`, nobodysData(`${prefix}/v1/models/m-chat`, `${prefix}/v1/models/a/b`)],
+    [
+      `GET ${prefix}/v1/models/:id{.+}`,
+      nobodysData(`${prefix}/v1/models/fake-model`, `${prefix}/v1/models/a/b`),
+    ],
   ]),
 );
 

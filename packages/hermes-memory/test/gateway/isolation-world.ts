@@ -53,7 +53,6 @@ export const SHARED = {
 };
 
 export const MODEL_KEY = "sk-planted-model-key-0123456789abcdef";
-const MODELS = { chat: "m-chat", responses: "m-responses", messages: "m-messages" } as const;
 const FAKES = { chat: "chat", responses: "responses", messages: "anthropic" } as const;
 const API_MODES = {
   chat: "chat_completions",
@@ -110,9 +109,14 @@ export async function isolationWorld(
   const queue: string[] = [];
   const puppet = (request: RecordedRequest): Step => answerOf(request, queue.shift());
   const upstream = await Promise.all(WIRE_NAMES.map((name) => startWire(FAKES[name], puppet)));
-  const config = configText(upstream);
-  for (const directory of [home, join(home, "profiles", "work")])
-    writeFileSync(join(directory, "config.yaml"), config);
+  let used: WireName | undefined;
+  const use = (wire: WireName): void => {
+    if (used === wire) return;
+    used = wire;
+    const config = configText(wire, upstream[WIRE_NAMES.indexOf(wire)]?.url);
+    for (const directory of homesOf(home)) writeFileSync(join(directory, "config.yaml"), config);
+  };
+  use("chat");
   const gateway = await runningGateway({ home });
   const tokens = openTokens({ home, clock: systemClock, log: silentLogger });
   const token = async (rights: TokenRights): Promise<string> => {
@@ -130,13 +134,11 @@ export async function isolationWorld(
     });
     return { status: answer.status, headers: answer.headers, text: await answer.text() };
   };
-  const ask: World["ask"] = (wire, prefix, sender, asked = {}) =>
-    send(
-      { ...sender, headers: { ...sender.headers, ...asked.headers } },
-      "POST",
-      prefix + PATHS[wire],
-      bodyOf(wire, asked),
-    );
+  const ask: World["ask"] = (wire, prefix, sender, asked = {}) => {
+    use(wire);
+    const headers = { ...sender.headers, ...asked.headers };
+    return send({ ...sender, headers }, "POST", prefix + PATHS[wire], bodyOf(wire, asked));
+  };
 
   const world: World = {
     gateway,
@@ -164,24 +166,16 @@ export async function isolationWorld(
   return Object.assign(world, { victims, lived: world.upstreamCount() });
 }
 
-function configText(upstream: readonly Wire[]): string {
-  const providers = WIRE_NAMES.map((name, index) => ({
-    name: `own-${name}`,
-    base_url: upstream[index]?.url,
-    api_key: MODEL_KEY,
-    api_mode: API_MODES[name],
-    models: { [MODELS[name]]: { context_length: 200_000 } },
-  }));
-  const [first] = providers;
+/** Clients cannot choose among servers of one's own, so config names that of the wire: then a proxied body is forwarded as it is. */
+function configText(wire: WireName, url: string | undefined): string {
   return JSON.stringify({
     model: {
-      default: MODELS.chat,
-      base_url: first?.base_url,
+      default: "fake-model",
+      base_url: url,
       api_key: MODEL_KEY,
-      api_mode: API_MODES.chat,
+      api_mode: API_MODES[wire],
       context_length: 200_000,
     },
-    custom_providers: providers,
     memory: { provider: "holographic", overflow: "archive", memory_char_limit: 400, nudge_interval: 0 },
     gateway: { requests_per_minute: 0, identity_profiles: { "web:carol": "work", "api:carol": "work" } },
   });
@@ -319,7 +313,7 @@ function bodyOf(wire: WireName, { text = "", messages, calls, isStream, body = {
   const said =
     calls === undefined ? text : `${text} CALLS:${Buffer.from(JSON.stringify(calls)).toString("base64url")}:`;
   const list = messages ?? [{ role: "user", content: said }];
-  const common = { model: MODELS[wire], ...(isStream === true ? { stream: true } : {}) };
+  const common = { model: "fake-model", ...(isStream === true ? { stream: true } : {}) };
   if (wire === "chat") return { ...common, messages: list, ...body };
   if (wire === "responses") return { ...common, input: list, ...body };
   return { ...common, max_tokens: 1_000, messages: list, ...body };
