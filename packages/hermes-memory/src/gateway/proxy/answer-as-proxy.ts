@@ -1,6 +1,7 @@
 // Proxy mode, the story of one request: choose the model's server, let memory say what to insert, forward the client's own body with these
 // insertions, and relay the answer as it comes. The reply is read along and stored before the bytes that end it are sent. A model that
 // speaks another protocol is asked by translation.
+import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openModel } from "@hermes-memory/agent/internal/models";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
@@ -19,6 +20,7 @@ import {
   resultMessages,
 } from "./hidden-tools.ts";
 import { type Insertions, insert, NOTHING } from "./insert.ts";
+import { repeatedKey } from "./json-text.ts";
 import { type OwnTools, offeredTools, runCalls } from "./own-tools.ts";
 import { translate } from "./translate.ts";
 import { openTurnMemory, type ToldReply, type TurnMemory } from "./turn-memory.ts";
@@ -105,7 +107,8 @@ async function countTokens(proxy: Proxy, turn: ModelTurn): Promise<Response> {
     const url = `${upstream.url}/count_tokens`;
     const headers = requestHeaders(turn, upstream);
     const body = insert(turn.wire.name, bodyText(turn), { ...NOTHING, model: otherName(turn, upstream) });
-    const reply = await proxy.connections.send(url, { headers, body, signal: turn.signal });
+    const sent = await proxy.connections.send(url, { headers, body, signal: turn.signal });
+    const reply = await withoutKey(sent, upstream);
     if (reply.status !== 404 && reply.status !== 405) return relayedAsIs(reply, {});
     reply.body.destroy(); // a compatible server without this path
   }
@@ -128,6 +131,14 @@ async function refuseOthersState(turn: ModelTurn, { isClientsKey }: Upstream): P
   const { wire, body, memory, identity } = turn;
   if (wire.name !== "responses" || isClientsKey) return;
   const { previous_response_id: previous, conversation } = body;
+  const twice = repeatedKey(bodyText(turn), ["previous_response_id", "conversation"]);
+  if (twice !== undefined)
+    throw new ProblemError({
+      status: 400,
+      code: "bad-json",
+      message: `The body has the field '${twice}' more than once.`,
+      param: twice,
+    });
   const isOwner = identity.user === undefined;
   const named = isRecord(conversation) ? conversation.id : conversation;
   if (!isOwner && typeof named === "string" && named.startsWith("conv_"))
@@ -227,7 +238,7 @@ class Forwarding {
     return this.#wholeRounds(reply, this.#tools);
   }
 
-  #ask(): Promise<UpstreamReply> {
+  async #ask(): Promise<UpstreamReply> {
     const { wire, identity } = this.#turn;
     const insertions: Insertions = {
       ...(this.#memory?.insertions ?? NOTHING),
@@ -239,11 +250,9 @@ class Forwarding {
     const body = insert(wire.name, this.#text, insertions, { isBlockMessage });
     const headers = requestHeaders(this.#turn, this.#upstream);
     const { url = "" } = this.#upstream;
-    return this.#proxy.connections.send(url + (this.#turn.query ?? ""), {
-      headers,
-      body,
-      signal: this.#signal,
-    });
+    const address = url + (this.#turn.query ?? "");
+    const reply = await this.#proxy.connections.send(address, { headers, body, signal: this.#signal });
+    return withoutKey(reply, this.#upstream);
   }
 
   #headers(reply: UpstreamReply): Headers {
@@ -512,6 +521,18 @@ async function wholeBody({ body }: UpstreamReply, limit: number): Promise<Buffer
     if (length > limit) break;
   }
   return Buffer.concat(pieces) as Buffer<ArrayBuffer>;
+}
+
+/** Servers quote the key that they refuse. Ours is no business of the client. */
+async function withoutKey(reply: UpstreamReply, { chosen, isClientsKey }: Upstream): Promise<UpstreamReply> {
+  const isReply = reply.status >= 200 && reply.status <= 299;
+  if (isReply || isClientsKey || chosen.apiKey === "") return reply;
+  const bytes = await wholeBody(reply, MOST_ERROR_BYTES);
+  const isQuoted = bytes.includes(chosen.apiKey);
+  const said = isQuoted ? Buffer.from(bytes.toString("utf8").replaceAll(chosen.apiKey, "***")) : bytes;
+  const headers = new Headers();
+  for (const [name, value] of reply.headers) headers.append(name, value.replaceAll(chosen.apiKey, "***"));
+  return { status: reply.status, headers, body: Readable.from([said]) };
 }
 
 /** An answer that is no reply: an error of the vendor, in the vendor's words. */
