@@ -374,11 +374,28 @@ describe("a broken home", () => {
     const home = tempDirectory();
     const tokens = openTokens({ home, clock: systemClock, log: silentLogger });
     const made = await tokens.create({ rights: { kind: "user", user: { platform: "web", id: "bob" } } });
-    const { refused } = await api({}, home);
+    const { refused, call } = await api({}, home);
     writeFileSync(join(home, "state.db"), "no database at all ".repeat(500));
     const headers = { authorization: `Bearer ${made.ok ? made.value.token : ""}` };
     const said = await refused("GET /api/sessions", { headers });
     expect(said.status).toBeGreaterThanOrEqual(500);
     expect(JSON.stringify(said)).not.toContain(home);
+    for (const [method, params] of [
+      ["tools/call", { name: "session_search", arguments: { query: "kiln" } }],
+      ["resources/read", { uri: "hermes://sessions" }],
+    ] as const) {
+      const answer = await call("/mcp", {
+        method: "POST",
+        headers: {
+          ...headers,
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+        },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+      });
+      const text = await answer.text();
+      expect(text).toContain("is not a SQLite database");
+      expect(text).not.toContain(home);
+    }
   });
 });

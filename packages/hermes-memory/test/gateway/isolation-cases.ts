@@ -45,7 +45,11 @@ function modelCase(wire: WireName, prefix: string): Case {
     const text = "What is the kiln code?";
     // By every id that a victim used.
     const named: Asked[] = [
-      ...idsOf(victims, breadth).map((id) => ({ headers: { "x-hermes-session-id": id } })),
+      ...victims
+        .flatMap(({ handles }) =>
+          handles.sessionIds.filter((_, index) => index % (breadth === "all" ? 4 : 12) === 0),
+        )
+        .map((id) => ({ headers: { "x-hermes-session-id": id } })),
       { headers: { "x-hermes-session-id": `${SHARED.chat} ${wire}${prefix}` } },
       { headers: { "x-hermes-session-key": SHARED.key, "idempotency-key": SHARED.retry } },
       { headers: { "x-claude-code-session-id": SHARED.claudeCode } },
@@ -56,7 +60,7 @@ function modelCase(wire: WireName, prefix: string): Case {
       { body: { conversation: SHARED.conversation } },
       { body: { litellm_session_id: SHARED.litellm } },
       ...victims
-        .flatMap(({ handles }) => some(handles.responseIds, breadth, 1))
+        .flatMap(({ handles }) => some(handles.responseIds, "some", 1))
         .flatMap((id) => [
           { body: { previous_response_id: id } },
           { body: { previous_response_id: id, conversation: SHARED.conversation } },
@@ -88,7 +92,9 @@ function modelCase(wire: WireName, prefix: string): Case {
 
 function toolCalls(victims: readonly Victim[], breadth: Breadth): readonly (readonly ToolCall[])[] {
   const search = (args: Json): ToolCall => ({ name: "session_search", arguments: args });
-  const sessions = idsOf(victims, breadth).slice(0, breadth === "all" ? 40 : 3);
+  const sessions = idsOf(victims, breadth).filter((_, index) =>
+    breadth === "all" ? index % 6 === 0 : index < 3,
+  );
   const messages = victims.flatMap(({ handles }) => handles.messageIds.slice(0, 2));
   const facts = (action: string, more: Json = {}): ToolCall => ({
     name: "fact_store",
