@@ -8,7 +8,12 @@ const target = z.enum(["memory", "user"]);
 const count = (most: number, standard: number) => z.coerce.number().int().min(1).max(most).default(standard);
 
 export const problem = z.object({
-  error: z.object({ code: z.string(), message: z.string(), hint: z.string().optional() }),
+  error: z.object({
+    code: z.string(),
+    message: z.string(),
+    hint: z.string().optional(),
+    param: z.string().optional().describe("The field of the request that is wrong."),
+  }),
 });
 
 const user = z.object({ platform: z.string(), id: z.string() });
