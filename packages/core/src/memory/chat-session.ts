@@ -126,7 +126,7 @@ export async function loadChat(store: SessionStore, sessionId: string): Promise<
 /** Below this, reading a chat again costs less than keeping it. */
 const LEAST_KEPT = 200;
 const MOST_KEPT = 4;
-const MOST_KEPT_CHARS = 4_000_000;
+const MOST_KEPT_CHARS = 12_000_000;
 const KEPT_MS = 5 * 60_000;
 /** Newest rows that are always read again: other programs edit them in place, if any. */
 const READ_AGAIN = 32;

@@ -66,6 +66,7 @@ it("uses the other sources when one fails, and logs it", async () => {
   await me.remember("talk", "The greenhouse thermostat is set to 19", "Noted.");
   const lines: string[] = [];
   const manager = Promise.reject(new Error("provider is away"));
+  manager.catch(() => undefined);
   const log = { ...silentLogger, warn: (line: string) => void lines.push(line) };
   expect(await question(me, "greenhouse thermostat", { manager, log })).toContain("set to 19");
   expect(lines.join()).toContain("Recall from the memory provider failed: provider is away");

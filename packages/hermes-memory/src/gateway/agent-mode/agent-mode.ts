@@ -9,7 +9,16 @@ import type { Home } from "@hermes-memory/core/internal/memory";
 import { type Content, textOf } from "@hermes-memory/core/internal/message";
 import { newSessionId } from "@hermes-memory/core/internal/sessions";
 import { type Answer, type Gateway, type ModelTurn, ProblemError } from "../types.ts";
-import { type Asked, findEarlier, followClient, readAsked, requestId, takeBack } from "./follow.ts";
+import type { Reply } from "../wires/wire.ts";
+import {
+  type Asked,
+  findEarlier,
+  followClient,
+  openNamedChat,
+  readAsked,
+  requestId,
+  takeBack,
+} from "./follow.ts";
 import { LiveAgents } from "./live-agents.ts";
 import { type LiveIndex, type LiveSession, liveIndexOf, liveKey } from "./live-index.ts";
 import {
@@ -33,11 +42,21 @@ export type AgentModeDeps = {
   readonly waitMs?: number;
   /** Silence after which a stream sends a ping. Default: 15 seconds. */
   readonly pingMs?: number;
+  /**
+   * Called when a reply is stored, before the bytes that end it are sent: for marks by which the next request finds its session. A
+   * failure is logged.
+   */
+  readonly onStored?: (turn: ModelTurn, stored: StoredReply) => Promise<void>;
   /** Added to the options of every agent, for tests. */
   readonly agent?: Pick<
     Parameters<typeof createAgent>[0],
     "waitForRetry" | "tools" | "contextLength" | "titles" | "review"
   >;
+};
+
+/** A reply that the client is about to get. */
+export type StoredReply = Pick<Reply, "id" | "text" | "toolCalls" | "finish"> & {
+  readonly sessionId: string;
 };
 
 export interface AgentMode {
@@ -63,6 +82,7 @@ type Work = {
   readonly key: string;
   readonly signal: AbortSignal;
   readonly reply: ReplySoFar;
+  readonly replyId: string;
   /** Set as soon as the session is known. */
   agent: Agent | undefined;
 };
@@ -134,7 +154,8 @@ class LiveMode implements AgentMode {
     const signal = AbortSignal.any([turn.signal, gone.signal, this.#closing.signal]);
     const stream = turn.request.isStream ? new ReplyStream(turn) : undefined;
     const reply = new ReplySoFar((event) => stream?.write(event));
-    const work: Work = { turn, asked, key, signal, reply, agent: undefined };
+    const replyId = turn.wire.newReplyId();
+    const work: Work = { turn, asked, key, signal, reply, replyId, agent: undefined };
     const startedAt = performance.now();
     const running = this.#run(work).finally(() => {
       end();
@@ -173,9 +194,9 @@ class LiveMode implements AgentMode {
     return stream.response(this.#start(work), work.agent?.sessionId ?? "", { onGone, pingMs });
   }
 
-  #start({ turn, agent }: Work) {
+  #start({ turn, agent, replyId }: Work) {
     const createdAtSeconds = Math.floor(this.#gateway.clock.now().getTime() / 1000);
-    return { id: turn.wire.newReplyId(), model: agent?.model.model ?? turn.request.model, createdAtSeconds };
+    return { id: replyId, model: agent?.model.model ?? turn.request.model, createdAtSeconds };
   }
 
   #stopped(): ProblemError["problem"] {
@@ -191,8 +212,20 @@ class LiveMode implements AgentMode {
 
   // ---- The turn ----
 
-  /** A conversation that was deleted while its agent was live begins anew, once. */
   async #run(work: Work): Promise<Ended> {
+    const ended = await this.#runUntilItIsThere(work);
+    const { turn, replyId: id, reply } = work;
+    const { calls: toolCalls, finish, sessionId } = ended;
+    try {
+      await this.#deps.onStored?.(turn, { id, text: reply.text, toolCalls, finish, sessionId });
+    } catch (cause) {
+      this.#gateway.log.warn(`The marks of a reply were not stored: ${describeCause(cause)}`, { sessionId });
+    }
+    return ended;
+  }
+
+  /** A conversation that was deleted while its agent was live begins anew, once. */
+  async #runUntilItIsThere(work: Work): Promise<Ended> {
     for (let isLast = false; ; isLast = true) {
       const ended = await this.#runOnce(work);
       if ("result" in ended) {
@@ -220,7 +253,8 @@ class LiveMode implements AgentMode {
       const finish = earlier.calls.length > 0 ? "tool_calls" : earlier.isWhole ? "stop" : "length";
       return { finish, calls: earlier.calls, sessionId: agent.sessionId };
     }
-    if (session.history === "client") await followClient(turn, asked.earlier, agent.toolNames);
+    if (session.history === "client")
+      await followClient(turn, asked.earlier, { agent, source: sourceOf(turn) });
     else await this.#catchUp(work, agent, earlier?.isNewest ?? false);
     signal.throwIfAborted();
     if (asked.now.kind === "message") await this.#makeRoom(work, agent, conversation);
@@ -382,8 +416,9 @@ class LiveMode implements AgentMode {
     const env = environmentOf(home.home, given);
     const model = modelFor(turn.request.model, config, env);
     const isOwner = user === undefined;
-    return this.#agents.get(key, [JSON.stringify(config.raw), model], () =>
-      createAgent({
+    return this.#agents.get(key, [JSON.stringify(config.raw), model], async () => {
+      await openNamedChat(turn, sourceOf(turn));
+      return createAgent({
         memory,
         ...(sessionId === undefined ? { chatId } : { sessionId }),
         platform: sourceOf(turn),
@@ -400,8 +435,8 @@ class LiveMode implements AgentMode {
         clock,
         log,
         ...this.#deps.agent,
-      }),
-    );
+      });
+    });
   }
 
   /**

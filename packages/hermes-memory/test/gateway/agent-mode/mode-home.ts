@@ -18,7 +18,7 @@ import {
   type AgentModeDeps,
   createAgentMode,
 } from "../../../src/gateway/agent-mode/agent-mode.ts";
-import { type LiveIndex, memoryIndex } from "../../../src/gateway/agent-mode/live-index.ts";
+import { type LiveIndex, liveIndexOf } from "../../../src/gateway/agent-mode/live-index.ts";
 import type { Gateway, GatewayEvent, ModelTurn, SessionRef, UserRef } from "../../../src/gateway/types.ts";
 import type { Reply, ReplyEvent, Wire } from "../../../src/gateway/wires/wire.ts";
 
@@ -115,10 +115,9 @@ export async function modeHome(script: Script, setting: ModeSetting = {}): Promi
     events: { emit: (event) => void events.push(event), listen: () => () => undefined },
     isStopping: false,
   };
-  const index = memoryIndex();
+  const index = await liveIndexOf(memory.administration);
   const start = (deps: AgentModeDeps = {}): AgentMode => {
     const made = createAgentMode(gateway, {
-      liveIndex: async () => index,
       ...setting.deps,
       ...deps,
       agent: { titles: false, review: false, waitForRetry: async () => undefined, ...setting.deps?.agent },
