@@ -109,9 +109,10 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
     async storeReply(reply) {
       const { hidden, last } = reply;
       const said = last === undefined ? [] : [last];
+      // The marks first: the write of the reply waits for the disk, and for everything before it.
+      await tried("The reply is stored without marks", () => saveTraces(turn, store, sessionId, reply));
       if (hidden.length + said.length > 0)
         await tried("The reply was not stored", () => remember([...request.messages, ...hidden, ...said]));
-      await tried("The reply was stored without marks", () => saveTraces(turn, store, sessionId, reply));
     },
   };
 }
