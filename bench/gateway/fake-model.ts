@@ -21,7 +21,10 @@ const server = createServer((request, response) => {
     let sent = 0;
     const timer = setInterval(() => {
       sent += 1;
-      if (sent < PIECES) return response.write(piece({ content: `piece ${sent} ` }));
+      if (sent < PIECES) {
+        response.write(piece({ content: `piece ${sent} ` }));
+        return;
+      }
       clearInterval(timer);
       response.write(piece({ content: `newest ${marks.at(-1)}, users: ${[...users].join(" ")}.` }));
       const usage = { prompt_tokens: Math.ceil(text.length / 4), completion_tokens: PIECES, total_tokens: 1 };

@@ -433,7 +433,7 @@ export class ChatTurns {
         if (lease.acquired) {
           try {
             // A compaction may have continued the chat in another session before the lease was ours.
-            const now = await store.getSession(await store.getCompressionTip(row.id));
+            const now = await store.getNewestSession(row.id);
             if (now?.id === row.id) return await work({ store, row: now, holder });
           } finally {
             await store.releaseSessionLease(row.id, holder);
