@@ -23,7 +23,12 @@ const thrown = new Set(
   }),
 );
 /** The exits of a turn that can fail are codes of a UI message stream. */
-const NEVER_FAIL = ["text_response", "fallback_prior_turn_content", "interrupted_by_user"];
+const NEVER_FAIL = [
+  "text_response",
+  "client_tool_calls",
+  "fallback_prior_turn_content",
+  "interrupted_by_user",
+];
 const exits = /export type TurnExit =([^;]+);/.exec(sources.join("\n"))?.[1] ?? "";
 for (const [, exit = ""] of exits.matchAll(/"([a-z_]+)"/g))
   if (!NEVER_FAIL.includes(exit)) thrown.add(exit.replaceAll("_", "-"));

@@ -33,7 +33,6 @@ export type {
   UndoReport,
   UserInput,
 } from "./surface.ts";
-export { newestCalls } from "./tools/client-tools.ts";
 export type {
   PreToolCall,
   PreToolCallAnswer,

@@ -1,10 +1,10 @@
 // The story of a model request, on any wire and in any mode: read the body, find out for whom it is and to which conversation it belongs,
 // then let the agent, the proxy or, for a request that is no part of a conversation, the model alone answer it.
-import { randomHex, sha256 } from "@hermes-memory/core/internal/lib";
+import { describeCause, randomHex, sha256 } from "@hermes-memory/core/internal/lib";
 import type { UserMemory } from "@hermes-memory/core/internal/memory";
-import { credentialOf, identify } from "./identity.ts";
+import { credentialOf, identify, sourceOf } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
-import { prefixMarks } from "./proxy/chain.ts";
+import { prefixMarks, responseMark } from "./proxy/chain.ts";
 import {
   type Answer,
   type Gateway,
@@ -61,7 +61,7 @@ export function modelRoutes(modes: Modes): readonly Route[] {
       method: "POST",
       path: `${prefix}/v1/messages/count_tokens`,
       access: "user",
-      summary: "Tokens of a message request, with the memory that would be added.",
+      summary: "Tokens of a message request, as the vendor counts them or as an estimate.",
       shape: "messages",
       handle: async (request, gateway) => modes.countTokens(await readTurn(request, gateway, messagesWire)),
     } satisfies Route,
@@ -77,14 +77,15 @@ async function answerModelRequest(
   const { client } = read.identity;
   const { model, isStream } = read.request;
   const chosen = mode ?? (await modeFor(read, gateway));
-  const kind = auxiliaryKind(client, read.request, read.headers);
+  const kind = auxiliaryKind(client, read.request, read.headers, read.body);
   gateway.metrics.count("model_requests_total", {
     wire: wire.name,
     mode: chosen,
     client,
     kind: kind ?? "conversation",
   });
-  request.annotate?.({ mode: kind === undefined ? chosen : "auxiliary", client, model, isStream });
+  const { user } = read.identity;
+  request.annotate?.({ mode: kind === undefined ? chosen : "auxiliary", client, model, isStream, user });
   if (kind !== undefined) return modes.auxiliary(read);
   const turn = { ...read, chatId: await findChat(read, chosen) };
   return chosen === "agent" ? modes.agent(turn) : modes.proxy(turn);
@@ -127,6 +128,7 @@ async function readTurn(
     retryKey: retryKeyOf(headers, rawBody),
     signal,
     gateway,
+    annotate: request.annotate,
     chatId: "",
   };
 }
@@ -160,7 +162,7 @@ async function findChat(turn: ModelTurn, mode: Mode): Promise<string> {
 /** In proxy mode the vendor may know a response that we do not: the conversation goes on in a new chat here. */
 async function chatOfResponse({ memory }: ModelTurn, mode: Mode, responseId: string): Promise<string> {
   const store = await memory.layers.sessions({ mode: "read" });
-  const found = await store?.findMark([`response:${responseId}`]);
+  const found = await store?.findMark([responseMark(responseId)]);
   if (found) return found.session_id;
   if (mode === "proxy") return newChat();
   throw new ProblemError({
@@ -174,13 +176,34 @@ async function chatOfResponse({ memory }: ModelTurn, mode: Mode, responseId: str
 
 /**
  * A client that names no conversation sends all of it each time: an earlier reply ended where this request goes on. The first message alone
- * names none, because many conversations begin with the same words.
+ * names none, because many conversations begin with the same words; only a retry finds the conversation that its first try began.
  */
-async function chatOfPrefix({ memory, wire, body }: ModelTurn): Promise<string> {
-  const marks = prefixMarks(wire.name, body);
+async function chatOfPrefix(turn: ModelTurn): Promise<string> {
+  const { memory, wire, body, rawBody, headers, retryKey } = turn;
+  const begun = `request:${sha256(rawBody)}`;
+  const marks = [...prefixMarks(wire.name, body), ...(retryKey === undefined ? [] : [begun])];
   const store = marks.length === 0 ? undefined : await memory.layers.sessions({ mode: "read" });
   const found = await store?.findMark(marks);
-  return found?.session_id ?? newChat();
+  if (found) return found.session_id;
+  const chatId = newChat();
+  if (headers.has("x-stainless-retry-count") || headers.has("idempotency-key"))
+    await markBeginning(turn, chatId, begun);
+  return chatId;
+}
+
+/** A database that cannot be written loses the mark, not the request. */
+async function markBeginning(
+  { memory, identity, gateway }: ModelTurn,
+  chatId: string,
+  mark: string,
+): Promise<void> {
+  try {
+    const { sessionId } = await memory.openChat(chatId, { source: sourceOf(identity) });
+    const store = await memory.layers.sessions({ mode: "write", create: true });
+    await store.saveMarks(sessionId, [mark]);
+  } catch (cause) {
+    gateway.log.warn(`A new conversation was not marked: ${describeCause(cause)}`);
+  }
 }
 
 function newChat(): string {

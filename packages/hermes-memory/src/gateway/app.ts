@@ -39,7 +39,10 @@ import { anthropicProblem, openAiProblem } from "./wires/problems.ts";
 export type AppOptions = {
   readonly tokens: Pick<Tokens, "authenticate">;
   readonly limits: Limits;
+  /** Answered at once. */
   readonly routes: readonly Route[];
+  /** Loaded when another path is asked for first. */
+  readonly laterRoutes?: () => Promise<readonly Route[]>;
   /** Where the server listens. */
   readonly address: () => Pick<GuardRequest, "isLoopbackBound" | "boundHost" | "port">;
   readonly tracer?: Tracer;
@@ -76,7 +79,7 @@ function stopReason(): DOMException {
 }
 
 /** What Node knows of a request beyond `Request`. */
-export type RequestInfo = {
+type RequestInfo = {
   readonly rawHeaders: readonly string[];
   readonly remoteAddress: string | undefined;
   /** As sent, before `..` and the like are resolved. */
@@ -99,11 +102,20 @@ const ROUTES_OWN = new Set(["content-security-policy", "cache-control"]);
 const NEVER_SENT = /^(?:set-cookie|access-control-.*|alt-svc|strict-transport-security|nel|report-to)$/;
 
 export function createApp(gateway: Gateway, options: AppOptions): App {
-  const router = routerOf(options.routes);
+  const { routes, laterRoutes } = options;
+  const early = routerOf(routes);
+  const earlyPaths = new Set(routes.map(({ path }) => path));
+  let whole: Promise<Hono<Env>> | undefined;
+  const load = (): Promise<Hono<Env>> => {
+    whole ??= (laterRoutes?.() ?? Promise.resolve([])).then((later) => routerOf([...routes, ...later]));
+    return whole;
+  };
   return async (request, info) => {
     const visit = new Visit(gateway, options, request, info);
-    const reply = await visit.answer(() => router.fetch(visit.routed(), { visit }));
-    return reply;
+    return visit.answer(async (path) => {
+      const router = laterRoutes === undefined || earlyPaths.has(path) ? early : await load();
+      return router.fetch(visit.routed(), { visit });
+    });
   };
 }
 
@@ -173,7 +185,7 @@ class Visit {
       : this.#request;
   }
 
-  async answer(dispatch: () => Response | Promise<Response>): Promise<Response> {
+  async answer(dispatch: (path: string) => Promise<Response>): Promise<Response> {
     const reply = await this.#orProblem(async () => {
       this.#settings = (await this.#gateway.config()).gateway;
       refuse(checkForm(this.#seen) ?? checkHost(this.#seen, this.#settings));
@@ -187,7 +199,7 @@ class Visit {
       const isAboutUs = ["/healthz", "/readyz"].includes(this.#url.pathname);
       if (this.#gateway.isStopping && !isAboutUs) throw new ProblemError(STOPPING);
       refuse(checkLength(this.#seen, this.#settings));
-      return dispatch();
+      return dispatch(this.#url.pathname);
     });
     return this.#finished(reply);
   }
@@ -298,7 +310,11 @@ class Visit {
   }
 
   annotate(facts: RequestFacts): void {
-    this.#facts = { ...this.#facts, ...facts };
+    const sums = TOKEN_FACTS.flatMap(({ name }) => {
+      const [before, more] = [this.#facts[name], facts[name]];
+      return before === undefined && more === undefined ? [] : [[name, (before ?? 0) + (more ?? 0)]];
+    });
+    this.#facts = { ...this.#facts, ...facts, ...Object.fromEntries(sums) };
   }
 
   async #orProblem(work: () => Promise<Response>): Promise<Response> {
@@ -395,6 +411,8 @@ class Visit {
     metrics.count("requests_total", { route, method, status: String(status) });
     metrics.observe("request_seconds", this.#seconds(), { route });
     if (problem !== undefined) metrics.count("problems_total", { code: problem });
+    for (const { name, kind } of TOKEN_FACTS)
+      if (this.#facts[name]) metrics.count("tokens_total", { kind }, this.#facts[name]);
     const caller = callerKind(this.#caller);
     const modelName = model?.slice(0, MODEL_CHARS);
     this.#options.accessLog?.write({
@@ -435,6 +453,14 @@ class Visit {
     return (performance.now() - this.#startedAtMs) / 1_000;
   }
 }
+
+/** They add up over the model calls of a request. */
+const TOKEN_FACTS = [
+  { name: "inputTokens", kind: "input" },
+  { name: "outputTokens", kind: "output" },
+  { name: "cacheReadTokens", kind: "cache_read" },
+  { name: "cacheWriteTokens", kind: "cache_write" },
+] as const;
 
 const STOPPING: GatewayProblem = {
   status: 503,

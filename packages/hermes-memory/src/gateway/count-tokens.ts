@@ -3,11 +3,7 @@
 import { estimateRequest } from "@hermes-memory/core/internal/context";
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import type { Message, Part } from "@hermes-memory/core/internal/message";
-import type { Answer } from "./types.ts";
 import type { WireRequest } from "./wires/wire.ts";
-
-export const estimateTokenCount: Answer = async ({ request }) =>
-  Response.json({ input_tokens: estimatedTokens(request) });
 
 export function estimatedTokens({ system, messages, tools }: WireRequest): number {
   let files = 0;

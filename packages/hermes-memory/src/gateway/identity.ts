@@ -399,6 +399,11 @@ const OPEN_WEBUI_HEADERS = ["chat-id", "user-id", "user-jwt", "message-id"].map(
   (name) => `x-openwebui-${name}`,
 );
 
+/** Stored as the source of a conversation: the program, or the platform of the user. */
+export function sourceOf({ client, user }: Identity): string {
+  return client === "unknown" ? (user?.platform ?? "api") : client;
+}
+
 // ---- Which conversation ----
 
 type Place = { readonly client: ClientName; readonly isOwner: boolean };

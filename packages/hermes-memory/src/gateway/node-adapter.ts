@@ -4,6 +4,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { App } from "./app.ts";
 
+export type AdapterOptions = Partial<AdapterLimits> & {
+  /** A reply ended before it was complete, and not because the client left. */
+  readonly onBroken?: (cause: unknown) => void;
+};
+
 export type AdapterLimits = {
   /** A client that does not read its reply for so long is disconnected. */
   readonly stalledMs: number;
@@ -18,9 +23,9 @@ const PLAIN_HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
 export function nodeListener(
   app: App,
-  limits: Partial<AdapterLimits> = {},
+  options: AdapterOptions = {},
 ): (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void> {
-  const { stalledMs, lingerMs } = { ...DEFAULT_LIMITS, ...limits };
+  const { stalledMs, lingerMs, onBroken } = { ...DEFAULT_LIMITS, ...options };
   return async (incoming, outgoing) => {
     const left = new AbortController();
     outgoing.once("close", () => {
@@ -38,9 +43,13 @@ export function nodeListener(
         },
       });
       await send(response, outgoing, stalledMs);
-    } catch {
-      // The app renders its own failures, so this is a stream that broke after its headers were sent, or a client that has left.
-      outgoing.destroy();
+    } catch (cause) {
+      // The app renders its own failures, so this is a stream that broke.
+      if (!outgoing.destroyed) onBroken?.(cause);
+      if (!outgoing.headersSent && !outgoing.destroyed) sendFailure(outgoing);
+      // What was written so far is sent; without the end of the body, the client knows that it is not all.
+      else if (outgoing.socket) outgoing.socket.destroySoon();
+      else outgoing.destroy();
     }
   };
 }
@@ -69,20 +78,33 @@ async function send(response: Response, outgoing: ServerResponse, stalledMs: num
     await response.body?.cancel();
     return;
   }
-  outgoing.writeHead(response.status, outgoingHeaders(response.headers));
+  outgoing.statusCode = response.status;
+  for (const [name, value] of response.headers) if (name !== "set-cookie") outgoing.setHeader(name, value);
+  const cookies = response.headers.getSetCookie();
+  if (cookies.length > 0) outgoing.setHeader("set-cookie", cookies);
   if (response.body === null) {
     outgoing.end();
     return;
   }
-  outgoing.flushHeaders(); // a stream may have nothing to say for a while
   const reader = response.body.getReader();
   const cancel = (): void => void reader.cancel().catch(() => undefined);
   outgoing.once("close", cancel);
   try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      if (!outgoing.write(value)) await drained(outgoing, stalledMs);
+    // A short reply is one packet, with its length. A stream may have nothing to say for a while, so its headers go first.
+    let next = reader.read();
+    const first = await now(next);
+    if (first === undefined) outgoing.flushHeaders();
+    else if (!first.done) {
+      next = reader.read();
+      // If it fails, the first piece is still sent; the loop below meets the failure.
+      if ((await now(next).catch(() => undefined))?.done) {
+        outgoing.end(first.value);
+        return;
+      }
+      if (!outgoing.write(first.value)) await drained(outgoing, stalledMs);
+    }
+    for (let piece = await next; !piece.done; piece = await reader.read()) {
+      if (!outgoing.write(piece.value)) await drained(outgoing, stalledMs);
       if (outgoing.destroyed) return;
     }
     outgoing.end();
@@ -91,10 +113,17 @@ async function send(response: Response, outgoing: ServerResponse, stalledMs: num
   }
 }
 
-function outgoingHeaders(headers: Headers): Record<string, string | string[]> {
-  const sent: Record<string, string | string[]> = Object.fromEntries(headers);
-  const cookies = headers.getSetCookie();
-  return cookies.length > 0 ? { ...sent, "set-cookie": cookies } : sent;
+/** For a stream that broke before its first byte. */
+function sendFailure(outgoing: ServerResponse): void {
+  for (const name of outgoing.getHeaderNames()) if (!name.startsWith("x-")) outgoing.removeHeader(name);
+  outgoing.statusCode = 500;
+  outgoing.setHeader("content-type", "application/json");
+  outgoing.end(JSON.stringify({ error: { code: "internal", message: "The reply could not be made." } }));
+}
+
+/** Undefined if it is not there before the next turn of the event loop. */
+function now<Value>(value: Promise<Value>): Promise<Value | undefined> {
+  return Promise.race([value, new Promise<undefined>((resolve) => setImmediate(resolve, undefined))]);
 }
 
 function drained(outgoing: ServerResponse, stalledMs: number): Promise<void> {

@@ -6,7 +6,7 @@ import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { Metrics, UserRef } from "./types.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
-export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
+type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export interface Span {
   /** For the header of a request that is made on behalf of this one. */

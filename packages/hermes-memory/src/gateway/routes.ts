@@ -1,32 +1,37 @@
-// The table of all routes. A route that is not here does not exist: the isolation tests are generated from this table.
+// The table of all routes: `opsRoutes` and `openRoutes`. A route that is not here does not exist: the isolation tests are generated from it.
 import { accessSync, constants, existsSync } from "node:fs";
 import { dirname } from "node:path";
-import { modelRoutes } from "./answer.ts";
-import { apiRoutes } from "./api/api-routes.ts";
-import { createMcpMode } from "./mcp-route.ts";
 import type { MetricsRegistry } from "./metrics.ts";
-import { modelsRoutes } from "./models-route.ts";
-import { lazyModes } from "./modes.ts";
 import type { Gateway, Route } from "./types.ts";
 
 /** The server's own figures, which only these routes need. */
 export type OpsParts = { readonly metrics: Pick<MetricsRegistry, "render"> };
 
 /** `close` is called when no request runs any more, before the homes are closed. */
-export type ServedRoutes = { readonly routes: readonly Route[]; load(): void; close(): Promise<void> };
+export type ServedRoutes = { readonly routes: readonly Route[]; close(): Promise<void> };
 
-export function openRoutes(gateway: Gateway, ops: OpsParts): ServedRoutes {
+/** All routes but those of `opsRoutes`. They bring SDKs that take a while to load, so the server listens before they are there. */
+export async function openRoutes(gateway: Gateway): Promise<ServedRoutes> {
+  const [{ modelRoutes }, { apiRoutes }, { createMcpMode }, { modelsRoutes }, { lazyModes }] =
+    await Promise.all([
+      import("./answer.ts"),
+      import("./api/api-routes.ts"),
+      import("./mcp-route.ts"),
+      import("./models-route.ts"),
+      import("./modes.ts"),
+    ]);
   const [modes, mcp] = [lazyModes(gateway), createMcpMode(gateway)];
+  modes.load();
   return {
-    routes: [...opsRoutes(ops), ...modelRoutes(modes), ...modelsRoutes, ...apiRoutes(), ...mcp.routes],
-    load: () => modes.load(),
+    routes: [...modelRoutes(modes), ...modelsRoutes, ...apiRoutes(), ...mcp.routes],
     async close() {
       await Promise.allSettled([modes.close(), mcp.close()]);
     },
   };
 }
 
-function opsRoutes({ metrics }: OpsParts): readonly Route[] {
+/** For those who run the server. None of them needs more than Node. */
+export function opsRoutes({ metrics }: OpsParts): readonly Route[] {
   const ready = readiness();
   return [
     {

@@ -15,7 +15,7 @@ import { createMemoryMonitor } from "./memory-monitor.ts";
 import { createMetrics } from "./metrics.ts";
 import { type AdapterLimits, nodeListener } from "./node-adapter.ts";
 import { createTracer } from "./otel.ts";
-import { openRoutes } from "./routes.ts";
+import { openRoutes, opsRoutes, type ServedRoutes } from "./routes.ts";
 import { openTokens } from "./tokens.ts";
 import type { Gateway, GatewaySettings, Route } from "./types.ts";
 
@@ -96,7 +96,13 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   const tokens = openTokens({ home, clock, log });
   const tokenCount = tokens.list().length;
   refuseOpenNetwork(host, isLoopbackBound, tokenCount);
-  const served = undo.adopt(openRoutes(gateway, { metrics }), (each) => each.close());
+  const ops = [...opsRoutes({ metrics }), ...(options.routes ?? [])];
+  let opening: Promise<ServedRoutes> | undefined;
+  const open = (): Promise<ServedRoutes> => {
+    opening ??= openRoutes(gateway);
+    return opening;
+  };
+  undo.defer(async () => (await opening?.catch(() => undefined))?.close()); // a failure is in the log
   const accessLog = undo.adopt(openAccessLog(accessLogPath(home)), (each) => each.close());
   const tracer = undo.adopt(createTracer({ env: gateway.env, version: VERSION, log, metrics }), (each) =>
     each.close(),
@@ -107,7 +113,8 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     tokens,
     limits: createLimits({ clock }),
     address: () => ({ isLoopbackBound, boundHost: host, port: listening }),
-    routes: [...served.routes, ...(options.routes ?? [])],
+    routes: ops,
+    laterRoutes: async () => (await open()).routes,
     tracer,
     accessLog,
     bodyTimeoutMs: limits.bodyMs,
@@ -120,7 +127,9 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   metrics.gauge("requests_running", () => server.running.size);
   metrics.gauge("log_lines_dropped", () => log.dropped + accessLog.dropped);
   log.info("The gateway answers", { host, port: listening });
-  served.load();
+  setImmediate(() =>
+    open().catch((cause: unknown) => log.error("A part of the gateway cannot be loaded", { cause })),
+  );
   const parts = undo.move();
 
   let closing: Promise<void> | undefined;
@@ -178,7 +187,8 @@ type ListeningServer = {
 
 function newServer(app: App, limits: ServerLimits, gateway: Gateway): ListeningServer {
   const running = new Set<object>();
-  const listener = nodeListener(app, limits);
+  const onBroken = (cause: unknown): void => gateway.log.error("A reply broke off", { cause });
+  const listener = nodeListener(app, { ...limits, onBroken });
   const http = createServer({
     headersTimeout: limits.headersMs,
     requestTimeout: limits.requestMs,

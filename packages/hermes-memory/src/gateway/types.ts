@@ -126,6 +126,8 @@ export type ModelTurn = {
   /** Aborted when the client disconnects or the server stops. */
   readonly signal: AbortSignal;
   readonly gateway: Gateway;
+  /** `RouteRequest.annotate`. */
+  annotate?(facts: RequestFacts): void;
 };
 
 /** Answers one model request: `answerAsAgent`, `answerAsProxy`, `answerAuxiliary`. Throws `ProblemError`. */
@@ -233,7 +235,7 @@ export type RouteRequest = {
   /** At most `gateway.max_body_bytes`. Throws `ProblemError` (413, 408, 400). */
   bytes(): Promise<Uint8Array>;
   json(): Promise<JsonObject>;
-  /** May be called several times, until the reply has been sent. */
+  /** May be called several times, until the reply has been sent; tokens add up. */
   annotate?(facts: RequestFacts): void;
   readonly signal: AbortSignal;
 };

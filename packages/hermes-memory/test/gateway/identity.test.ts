@@ -290,7 +290,7 @@ describe("the conversation of a request", () => {
       "client",
       "client",
       "client",
-      "client",
+      "server",
     ]);
     expect(session({ headers: headers.slice(-1), ids })).toMatchObject({
       kind: "conversation",

@@ -7,7 +7,7 @@ import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { type RunningGateway, type StartOptions, startGateway } from "../../src/gateway/serve.ts";
 import type { Route } from "../../src/gateway/types.ts";
 
-export type LogLine = { readonly level: string; readonly message: string; readonly fields?: unknown };
+type LogLine = { readonly level: string; readonly message: string; readonly fields?: unknown };
 
 export type TestGateway = RunningGateway & {
   readonly home: string;

@@ -405,30 +405,3 @@ describe("spans of requests", () => {
     expect(forwarded).toMatch(/^00-0af7651916cd43dd8448eb211c80319c-(?!b7ad6b7169203331)[0-9a-f]{16}-01$/);
   });
 });
-
-describe("discovery", () => {
-  it("lists the configured model in the shape of the client, and none while there is none", async () => {
-    const { call, home } = await runningGateway();
-    expect(await (await call("/v1/models")).json()).toEqual({ object: "list", data: [] });
-    writeFileSync(join(home, "config.yaml"), "model:\n  default: claude-sonnet-5-5\n  provider: anthropic\n");
-    expect(await (await call("/proxy/v1/models")).json()).toEqual({
-      object: "list",
-      data: [{ id: "claude-sonnet-5-5", object: "model", created: 0, owned_by: "anthropic" }],
-    });
-    const anthropic = await call("/v1/models", { headers: { "anthropic-version": "2023-06-01" } });
-    expect(await anthropic.json()).toMatchObject({
-      data: [{ type: "model", id: "claude-sonnet-5-5" }],
-      has_more: false,
-    });
-  });
-
-  it("says what the server can do, from its table of routes", async () => {
-    const { call } = await runningGateway({ config: "gateway:\n  mode: proxy\n" });
-    expect(await (await call("/v1/capabilities")).json()).toMatchObject({
-      object: "hermes.api_server.capabilities",
-      platform: "hermes-memory",
-      runtime: { mode: "proxy" },
-      endpoints: expect.arrayContaining([expect.objectContaining({ method: "GET", path: "/readyz" })]),
-    });
-  });
-});

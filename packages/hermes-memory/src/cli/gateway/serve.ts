@@ -111,6 +111,7 @@ function toJson({ running, home, mode, model, memoryProvider, missing }: Report)
 function toLines({ running, home, mode, model, memoryProvider, missing }: Report, io: Terminal): string[] {
   const { url, portTaken, tokens, isLoopback } = running;
   const taken = portTaken === undefined ? "" : io.paint("dim", `  (port ${portTaken} is taken)`);
+  const address = (path: string): string => `${url}${path}`.padEnd(url.length + 7);
   const reach = isLoopback ? "this machine" : "the network";
   return [
     `${io.paint("bold", "The gateway answers at")} ${io.paint("cyan", url)}${taken}`,
@@ -125,10 +126,10 @@ function toLines({ running, home, mode, model, memoryProvider, missing }: Report
     "",
     row(
       "OpenAI",
-      `${url}/v1    base URL for OpenAI clients${tokens === 0 ? "; any key" : "; a token as key"}`,
+      `${address("/v1")}base URL for OpenAI clients; ${tokens === 0 ? "any key" : "a token as key"}`,
     ),
-    row("Anthropic", `${url}       base URL for Anthropic clients, Claude Code among them`),
-    row("MCP", `${url}/mcp   address for MCP clients`),
+    row("Anthropic", `${address("")}base URL for Anthropic clients, Claude Code among them`),
+    row("MCP", `${address("/mcp")}address for MCP clients`),
     ...missing.flatMap(({ what, command }) => ["", what, `  ${io.paint("bold", command)}`]),
     "",
     io.paint("dim", "Ctrl-C stops it; running replies are finished first."),

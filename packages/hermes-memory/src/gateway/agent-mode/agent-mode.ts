@@ -8,7 +8,9 @@ import { describeCause } from "@hermes-memory/core/internal/lib";
 import type { Home } from "@hermes-memory/core/internal/memory";
 import { type Content, textOf } from "@hermes-memory/core/internal/message";
 import { newSessionId } from "@hermes-memory/core/internal/sessions";
+import { sourceOf } from "../identity.ts";
 import { type Answer, type Gateway, type ModelTurn, ProblemError } from "../types.ts";
+import { usageFacts } from "../usage-facts.ts";
 import type { Reply } from "../wires/wire.ts";
 import {
   type Asked,
@@ -109,6 +111,8 @@ class LiveMode implements AgentMode {
   readonly #homes = new Set<Home>();
   /** Aborted when the mode is closed. */
   readonly #closing = new AbortController();
+  /** Of the turns that run. `AbortSignal.any` with a signal that lives as long as the server would keep each turn. */
+  readonly #running = new Set<AbortController>();
 
   constructor(gateway: Gateway, deps: AgentModeDeps) {
     const { clock, log } = gateway;
@@ -137,7 +141,9 @@ class LiveMode implements AgentMode {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort(new DOMException("The server is stopping.", "AbortError"));
+    const reason = new DOMException("The server is stopping.", "AbortError");
+    this.#closing.abort(reason);
+    for (const each of this.#running) each.abort(reason);
     await this.#watcher.stop();
     await this.#agents.close();
   }
@@ -151,7 +157,8 @@ class LiveMode implements AgentMode {
     const key = agentKey(turn.memory.layers.memory, liveKey(turn.memory, turn.chatId));
     const end = await this.#agents.begin(key, turn.signal);
     const gone = new AbortController();
-    const signal = AbortSignal.any([turn.signal, gone.signal, this.#closing.signal]);
+    this.#running.add(gone);
+    const signal = AbortSignal.any([turn.signal, gone.signal]);
     const stream = turn.request.isStream ? new ReplyStream(turn) : undefined;
     const reply = new ReplySoFar((event) => stream?.write(event));
     const replyId = turn.wire.newReplyId();
@@ -159,6 +166,8 @@ class LiveMode implements AgentMode {
     const startedAt = performance.now();
     const running = this.#run(work).finally(() => {
       end();
+      this.#running.delete(gone);
+      turn.annotate?.(usageFacts(reply.usage));
       this.#gateway.metrics.observe("agent_turn_seconds", (performance.now() - startedAt) / 1000);
       void this.#tidy();
     });
@@ -254,7 +263,7 @@ class LiveMode implements AgentMode {
       return { finish, calls: earlier.calls, sessionId: agent.sessionId };
     }
     if (session.history === "client")
-      await followClient(turn, asked.earlier, { agent, source: sourceOf(turn) });
+      await followClient(turn, asked.earlier, { agent, source: sourceOf(turn.identity) });
     else await this.#catchUp(work, agent, earlier?.isNewest ?? false);
     signal.throwIfAborted();
     if (asked.now.kind === "message") await this.#makeRoom(work, agent, conversation);
@@ -390,7 +399,7 @@ class LiveMode implements AgentMode {
     const seconds = clock.now().getTime() / 1000;
     try {
       await index.saveLiveSession({
-        source: sourceOf(turn),
+        source: sourceOf(turn.identity),
         started_at: seconds,
         last_prompt_tokens: 0,
         ...live,
@@ -417,11 +426,11 @@ class LiveMode implements AgentMode {
     const model = modelFor(turn.request.model, config, env);
     const isOwner = user === undefined;
     return this.#agents.get(key, [JSON.stringify(config.raw), model], async () => {
-      await openNamedChat(turn, sourceOf(turn));
+      await openNamedChat(turn, sourceOf(turn.identity));
       return createAgent({
         memory,
         ...(sessionId === undefined ? { chatId } : { sessionId }),
-        platform: sourceOf(turn),
+        platform: sourceOf(turn.identity),
         chat: {
           id: session.platformChatId ?? chatId,
           ...(session.threadId === undefined ? {} : { threadId: session.threadId }),
@@ -524,12 +533,6 @@ const STILL_FULL = 0.95;
 
 function agentKey(home: Home, key: string): string {
   return `${home.home}\0${key}`;
-}
-
-/** Stored as the source of the session. */
-function sourceOf({ identity }: ModelTurn): string {
-  if (identity.user !== undefined) return identity.user.platform;
-  return identity.client === "unknown" ? "api" : identity.client;
 }
 
 /** Undefined: the one in config. So for a name that nothing here can serve. */

@@ -207,7 +207,7 @@ export function earlierAnswer(
 const BROKEN_OFF: ReadonlySet<string> = new Set(["interrupted", "error"]);
 
 /** The text of a turn as a client gets it: those of its replies, between which the agent's own tools ran. */
-export function shownText(texts: readonly string[]): string {
+function shownText(texts: readonly string[]): string {
   return texts.filter((text) => text !== "").join(BETWEEN_REPLIES);
 }
 

@@ -5,7 +5,7 @@ import { describeCause } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import { ProblemError } from "../types.ts";
 
-export type LiveAgent = {
+type LiveAgent = {
   readonly agent: Agent;
   /** An agent with another signature is replaced: other config, model or session. */
   readonly signature: readonly unknown[];

@@ -65,7 +65,7 @@ function isLiveIndex(store: object): store is LiveIndex {
   return "saveLiveSession" in store && typeof store.saveLiveSession === "function";
 }
 
-export function memoryIndex(): LiveIndex {
+function memoryIndex(): LiveIndex {
   const rows = new Map<string, LiveSession>();
   return {
     saveLiveSession: async (live) => void rows.set(live.key, live),

@@ -184,10 +184,11 @@ function statusOfModel(kind: NonNullable<TurnResult["error_kind"]>): Status {
 }
 
 const CODES: Readonly<Record<string, Status>> = {
-  "model-no-model": { status: 503, code: "no-model" },
-  "model-no-key": { status: 503, code: "no-model" },
-  "model-unknown-provider": { status: 503, code: "no-model" },
-  "model-bad-address": { status: 503, code: "no-model" },
+  // Not 503: clients would repeat the request, which cannot help.
+  "model-no-model": { status: 404, code: "no-model" },
+  "model-no-key": { status: 404, code: "no-model" },
+  "model-unknown-provider": { status: 404, code: "no-model" },
+  "model-bad-address": { status: 404, code: "no-model" },
   "chat-busy": { status: 409, code: "session-busy" },
   "agent-busy": { status: 409, code: "session-busy" },
   "unknown-session": { status: 404, code: "unknown-session" },
@@ -234,8 +235,9 @@ export const PING_MS = 15_000;
 
 type Start = Pick<Reply, "id" | "model" | "createdAtSeconds">;
 
+/** Unknown while a session that waits for its memory provider is opened. */
 function sessionHeader(sessionId: string): Record<string, string> {
-  return { "x-hermes-session-id": sessionId };
+  return sessionId === "" ? {} : { "x-hermes-session-id": sessionId };
 }
 
 export function wholeResponse(

@@ -118,7 +118,7 @@ export type Timers = {
   after(ms: number, work: () => void): () => void;
 };
 
-export const systemTimers: Timers = {
+const systemTimers: Timers = {
   after(ms, work) {
     const timer = setTimeout(work, ms);
     timer.unref();

@@ -4,10 +4,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { openModel } from "@hermes-memory/agent/internal/models";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
-import { estimateRequest } from "@hermes-memory/core/internal/context";
 import { isRecord, parseOutsideJson } from "@hermes-memory/core/internal/lib";
 import { type Message, newMessage, textOf, withMeta } from "@hermes-memory/core/internal/message";
+import { estimatedTokens } from "../count-tokens.ts";
 import { type Answer, type Gateway, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
+import { usageFacts } from "../usage-facts.ts";
 import { SseEvents, sseEvent } from "../wires/sse.ts";
 import type { ReplyReader, WireName } from "../wires/wire.ts";
 import {
@@ -107,8 +108,7 @@ async function countTokens(proxy: Proxy, turn: ModelTurn): Promise<Response> {
     if (reply.status !== 404 && reply.status !== 405) return relayedAsIs(reply, {});
     reply.body.destroy(); // a compatible server without this path
   }
-  const { system, messages, tools } = turn.request;
-  return Response.json({ input_tokens: estimateRequest({ system, messages, tools }) });
+  return Response.json({ input_tokens: estimatedTokens(turn.request) });
 }
 
 function upstreamOf(turn: ModelTurn, config: HermesConfig): Upstream {
@@ -367,6 +367,7 @@ class Forwarding {
     this.#shownText += round.text;
     if (round.responseId !== undefined) this.#responseIds.push(round.responseId);
     const read = reader.end();
+    this.#turn.annotate?.(usageFacts(read?.usage));
     if (read !== undefined) this.#hidden.push(read.message, ...toolMessages(round, results));
   }
 
@@ -376,6 +377,7 @@ class Forwarding {
     lastRound: { readonly round: Round; readonly results: readonly RoundResult[] } | undefined,
     shownText: string,
   ): Promise<void> {
+    this.#turn.annotate?.(usageFacts(read?.usage));
     if (this.#memory === undefined) return;
     const { round, results = [] } = lastRound ?? {};
     const hiddenIds = new Set(round?.hidden.map(({ id }) => id));

@@ -2,6 +2,7 @@
 // are copies of replies. Pure. Works on the parsed body of each wire; what is changed in the text is in insert.ts.
 import { isRecord, sha256 } from "@hermes-memory/core/internal/lib";
 import { type Message, textOf, toolCallsOf } from "@hermes-memory/core/internal/message";
+import { isClientSummary, strippedUserText, typedText } from "@hermes-memory/core/internal/security";
 import type { JsonObject } from "../types.ts";
 import type { WireName } from "../wires/wire.ts";
 
@@ -56,6 +57,22 @@ export function prefixMarks(wire: WireName, body: JsonObject): readonly string[]
   if (firstReply < 0) return [];
   const chain = chainOf(wire, body, { withSystem: false }).slice(firstReply);
   return [...new Set(chain.toReversed().map(markOf))];
+}
+
+/** The marks of a reply that was just stored: where a later request goes on, and the ids of responses that it may name. */
+export function replyMarks(
+  wire: WireName,
+  body: JsonObject,
+  told: Message,
+  responseIds: readonly string[],
+): readonly string[] {
+  const before = chainOf(wire, body, { withSystem: false }).at(-1);
+  const prefixes = before === undefined ? [] : [markOf(before), markOf(withReply(before, told))];
+  return [...prefixes, ...responseIds.map(responseMark)];
+}
+
+export function responseMark(id: string): string {
+  return `response:${id}`;
 }
 
 export function markOf(hash: string): string {
@@ -144,7 +161,7 @@ export function canonical(value: unknown): unknown {
 
 // ---- Roles ----
 
-export function roleOf({ role, type }: JsonObject): string {
+function roleOf({ role, type }: JsonObject): string {
   if (typeof role === "string") return role;
   return typeof type === "string" && /_output$/.test(type) ? "tool" : "assistant";
 }
@@ -177,10 +194,9 @@ function replyText({ content }: JsonObject): string {
 
 // ---- The user's own words ----
 
-/** What clients add to a message, or send as one: reminders, the state of the working directory, notes about a stopped turn. */
-const ADDED =
-  /<(system-reminder|environment_context|user_instructions|INSTRUCTIONS|turn_aborted|user_shell_command|subagent_notification|local-command-caveat|local-command-stdout|local-command-stderr|command-name|command-message|command-args|ide_opened_file|ide_selection|task-notification)>[\s\S]*?<\/\1>/g;
-const NOT_SAID = /^(?:# AGENTS\.md instructions for |\[Request interrupted by user)/;
+/** Codex sends these as messages of the user. */
+const OF_CODEX =
+  /^(?:<(environment_context|user_instructions|INSTRUCTIONS|turn_aborted|user_shell_command|subagent_notification)>[\s\S]*<\/\1>$|# AGENTS\.md instructions for )/;
 
 /** The text that the user typed; "" if the message is a tool's result, or something that the client adds by itself. */
 export function saidIn(message: JsonObject): string {
@@ -190,8 +206,8 @@ export function saidIn(message: JsonObject): string {
   const texts = parts.flatMap(({ type, text }) =>
     (type === "text" || type === "input_text") && typeof text === "string" ? [text] : [],
   );
-  const said = texts.map((text) => text.replaceAll(ADDED, "").trim()).filter((text) => text !== "");
-  return said.filter((text) => !NOT_SAID.test(text)).join("\n\n");
+  const said = texts.map((text) => typedText(strippedUserText(text)).trim());
+  return said.filter((text) => text !== "" && !OF_CODEX.test(text) && !isClientSummary(text)).join("\n\n");
 }
 
 /** The message that asks for this reply: the newest one, if it is the user's. Undefined while a model works with tools. */

@@ -180,6 +180,7 @@ function inList(
     ];
   }
   const items = itemsOf(text, list);
+  if (items.length === 0) return [appendItems(text, list, [...inFront, ...added])];
   const view: ListView = { wire, text, list, items };
   return [
     ...(inFront.length === 0 ? [] : [insertItems(text, list, 0, inFront)]),

@@ -9,12 +9,22 @@ import {
   randomHex,
   sha256,
 } from "@hermes-memory/core/internal/lib";
-import { type Message, newMessage } from "@hermes-memory/core/internal/message";
+import { type Message, newMessage, toolCallsOf } from "@hermes-memory/core/internal/message";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
-import { type ModelTurn, ProblemError } from "../types.ts";
-import { chainOf, listOf, markOf, questionOf, saidIn, stretchesOf, stretchMark, withReply } from "./chain.ts";
-import { doorOf } from "./door.ts";
-import { type HiddenRounds, type Insertions, NOTHING } from "./insert.ts";
+import { sourceOf } from "../identity.ts";
+import { type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
+import {
+  chainOf,
+  listOf,
+  markOf,
+  questionOf,
+  replyMarks,
+  responseMark,
+  saidIn,
+  stretchesOf,
+  stretchMark,
+} from "./chain.ts";
+import { type HiddenRounds, type Insertions, insert, NOTHING } from "./insert.ts";
 
 /** What the client was told, and what it was not: everything of one reply. */
 export type ToldReply = {
@@ -50,8 +60,7 @@ export type TurnMemoryOptions = {
 };
 
 export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions): Promise<TurnMemory> {
-  const { gateway, chatId, request, identity } = turn;
-  const memory = doorOf(turn.memory);
+  const { gateway, memory, chatId, identity } = turn;
   const { session } = identity;
   const notices: string[] = [];
 
@@ -70,8 +79,9 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   };
 
   const opened = await tried("This request is not remembered, and memory was not used", async () => {
-    const { sessionId, parentChatId } = session;
-    const source = identity.client === "unknown" ? (identity.user?.platform ?? "api") : identity.client;
+    const { parentChatId } = session;
+    const sessionId = identity.user === undefined ? session.sessionId : undefined;
+    const source = sourceOf(identity);
     const chat = await memory.openChat(chatId, { source, sessionId, parentChatId });
     return { chat, store: await memory.layers.sessions({ mode: "write", create: true }) };
   });
@@ -86,10 +96,13 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   const rule = isWhole ? { follow: "shown" as const, hiddenTools: options.hiddenTools } : { id };
   const remember = (messages: readonly Message[]) => memory.remember(chatId, messages, rule);
 
-  const [, block, found] = await Promise.all([
-    tried("The user's message was not stored", () => remember(request.messages)),
+  const found = await tried("Earlier recall and tool rounds were left out", () =>
+    findEarlier(turn, store, sessionId),
+  );
+  const told = toldMessages(turn, found?.rounds ?? []);
+  const [, block] = await Promise.all([
+    tried("The user's message was not stored", () => remember(told)),
     tried("The memory block was left out", () => memory.block(chatId)),
-    tried("Earlier recall and tool rounds were left out", () => findEarlier(turn, store, sessionId)),
   ]);
   const fresh =
     found !== undefined && options.config.gateway.recall
@@ -112,7 +125,7 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
       // The marks first: the write of the reply waits for the disk, and for everything before it.
       await tried("The reply is stored without marks", () => saveTraces(turn, store, sessionId, reply));
       if (hidden.length + said.length > 0)
-        await tried("The reply was not stored", () => remember([...request.messages, ...hidden, ...said]));
+        await tried("The reply was not stored", () => remember([...told, ...hidden, ...said]));
     },
   };
 }
@@ -176,6 +189,21 @@ async function findEarlier(turn: ModelTurn, store: SessionStore, sessionId: stri
   };
 }
 
+/**
+ * The conversation as it was: with the hidden rounds, and without their texts in the reply that the client was shown. Mixed batches stay as
+ * the client shows them: the stored chat knows which of their calls are hidden.
+ */
+function toldMessages(
+  { wire, request, rawBody }: ModelTurn,
+  rounds: Insertions["rounds"],
+): readonly Message[] {
+  if (rounds.length === 0) return request.messages;
+  const before = rounds.map((each) => ({ ...each, round: { ...each.round, calls: [], results: [] } }));
+  const whole = insert(wire.name, new TextDecoder().decode(rawBody), { ...NOTHING, rounds: before });
+  const parsed = wire.parse(JSON.parse(whole) as JsonObject);
+  return parsed.ok ? parsed.value.messages : request.messages;
+}
+
 function readRounds(value: unknown): HiddenRounds | undefined {
   if (!isRecord(value)) return undefined;
   const list = (name: keyof HiddenRounds): readonly string[] => {
@@ -183,10 +211,6 @@ function readRounds(value: unknown): HiddenRounds | undefined {
     return Array.isArray(given) ? given.filter((item) => typeof item === "string") : [];
   };
   return { before: list("before"), shown: list("shown"), calls: list("calls"), results: list("results") };
-}
-
-function responseMark(id: string): string {
-  return `response:${id}`;
 }
 
 // ---- Recall ----
@@ -201,7 +225,7 @@ async function recallFor(
   const question = questionOf(listOf(wire.name, body));
   if (question === undefined || answered.has(question.index)) return [];
   const { index, text: query } = question;
-  const { text, found, durationMs } = await doorOf(memory).recall(chatId, query);
+  const { text, found, durationMs } = await memory.recall(chatId, query, { signal: turn.signal });
   const mark = markOf(chainOf(wire.name, body, { withSystem: false })[index] ?? "");
   const at = gateway.clock.now().getTime() / 1000;
   // Kept before it is sent: what the model has seen once, it has to see at the same place again.
@@ -211,7 +235,7 @@ async function recallFor(
     mark,
     query,
     injected: text,
-    found: JSON.stringify(found ?? []),
+    found: JSON.stringify(found),
     duration_ms: durationMs,
     mode: "proxy",
   });
@@ -229,13 +253,12 @@ async function saveTraces(
   { wire, body }: ModelTurn,
   store: SessionStore,
   sessionId: string,
-  { last, shownText, handedBack, rounds, responseIds }: ToldReply,
+  { hidden, last, shownText, handedBack, rounds, responseIds }: ToldReply,
 ): Promise<void> {
-  const before = chainOf(wire.name, body, { withSystem: false }).at(-1);
-  const calls = last?.role === "assistant" ? last.toolCalls.filter(({ id }) => handedBack.includes(id)) : [];
+  const newest = last ?? hidden.findLast(({ role }) => role === "assistant"); // a mixed batch is among the hidden ones
+  const calls = newest === undefined ? [] : toolCallsOf(newest).filter(({ id }) => handedBack.includes(id));
   const told = newMessage({ role: "assistant", content: shownText, toolCalls: calls });
-  const prefixes = before === undefined ? [] : [markOf(before), markOf(withReply(before, told))];
-  await store.saveMarks(sessionId, [...prefixes, ...responseIds.map(responseMark)]);
+  await store.saveMarks(sessionId, replyMarks(wire.name, body, told, responseIds));
   if (rounds === undefined) return;
   const hash = chainOf(wire.name, body, { withSystem: false }).at(-1) ?? "";
   const mark = stretchMark(hash, shownText, handedBack);

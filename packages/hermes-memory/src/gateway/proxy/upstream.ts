@@ -111,7 +111,7 @@ function hostOf(chosen: ChosenModel): string | undefined {
 }
 
 /** 404 and not 503: clients repeat a request after 503, and nothing would change. */
-export function noModel({ message, hint }: ModelChoiceError): ConstructorParameters<typeof ProblemError>[0] {
+function noModel({ message, hint }: ModelChoiceError): ConstructorParameters<typeof ProblemError>[0] {
   return { status: 404, code: "no-model", message, hint, param: "model" };
 }
 

@@ -10,7 +10,8 @@ import {
   type Reply as Scripted,
 } from "../../../../agent/test/fakes/wires/script.ts";
 import type { ProblemError } from "../../../src/gateway/types.ts";
-import { called, eventsOf, modeHome, resulted, said } from "./mode-home.ts";
+import { eventsOf, modeHome } from "./mode-home.ts";
+import { called, resulted, said } from "./mode-turns.ts";
 
 const ANA = { platform: "open-webui", id: "ana" };
 const BEN = { platform: "open-webui", id: "ben" };
@@ -185,6 +186,23 @@ describe("tools of the client", () => {
     expect(home.server.wireMessages(2)).toHaveLength(5);
   });
 
+  it("work for it also when our tools are called in the same reply", async () => {
+    const both: Scripted = { toolCalls: [...(REMEMBERS.toolCalls ?? []), ...(ASKS.toolCalls ?? [])] };
+    const home = await modeHome([both, { text: "It rains." }, { text: "Bye." }]);
+    const question = { session: CLIENT, tools: [WEATHER] };
+    const list = [said("user", "Weather?")];
+    const { reply } = await home.ask({ ...question, messages: list });
+    expect(reply.toolCalls.map(({ name }) => name)).toEqual(["weather"]);
+    list.push(called("weather", { town: "Lund" }, "call_w"), resulted("call_w", "rain"));
+    await home.ask({ ...question, messages: list });
+    list.push(said("assistant", "It rains."), said("user", "Bye."));
+    await home.ask({ ...question, messages: list });
+    const roles = home.server.wireMessages(2).map(({ role }) => role);
+    const hasShown = "openChat" in home.memory.owner;
+    expect(roles.filter((role) => role === "tool")).toHaveLength(hasShown ? 2 : 1);
+    expect((await home.lines()).filter((line) => line.startsWith("user"))).toHaveLength(2);
+  });
+
   it("without results are answered when the user goes on", async () => {
     const home = await modeHome([ASKS, { text: "Fine." }]);
     await home.ask({ text: "Weather?", tools: [WEATHER] });
@@ -332,7 +350,7 @@ describe("a problem", () => {
   it("of a home without a model says what to set", async () => {
     const home = await modeHome([], { isWithoutModel: true });
     const found = await problem(home.ask({}));
-    expect(found).toMatchObject({ status: 503, code: "no-model" });
+    expect(found).toMatchObject({ status: 404, code: "no-model" });
     expect(found.hint).toMatch(/hermes|model|_API_KEY/);
   });
 

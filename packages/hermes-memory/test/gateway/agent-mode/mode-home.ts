@@ -1,12 +1,7 @@
-// Agent mode in a temporary home, with a fake model server behind it and a wire that says everything as JSON.
-
+// Agent mode in a temporary home, with a fake model server behind it.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { loadConfig } from "@hermes-memory/core/internal/config";
-import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { type Memory, openMemory } from "@hermes-memory/core/internal/memory";
-import { type Message, newMessage, readRow } from "@hermes-memory/core/internal/message";
-import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import { onTestFinished } from "vitest";
 import { stringify } from "yaml";
 import { modelSection } from "../../../../agent/test/agent/agent-home.ts";
@@ -19,44 +14,11 @@ import {
   createAgentMode,
 } from "../../../src/gateway/agent-mode/agent-mode.ts";
 import { type LiveIndex, liveIndexOf } from "../../../src/gateway/agent-mode/live-index.ts";
-import type { Gateway, GatewayEvent, ModelTurn, SessionRef, UserRef } from "../../../src/gateway/types.ts";
-import type { Reply, ReplyEvent, Wire } from "../../../src/gateway/wires/wire.ts";
+import type { Gateway, GatewayEvent, ModelTurn, UserRef } from "../../../src/gateway/types.ts";
+import type { Reply, ReplyEvent } from "../../../src/gateway/wires/wire.ts";
+import { CHAT, gatewayFor, type Question, turnOf } from "./mode-turns.ts";
 
-/** Says everything as JSON. Reading is for the proxy, which these tests do not have. */
-const JSON_WIRE: Wire = {
-  name: "chat",
-  parse: () => {
-    throw new Error("not used");
-  },
-  newReplyId: () => "reply-1",
-  render: (reply) => ({ ...reply }),
-  writer: (start) => ({
-    open: () => `${JSON.stringify({ type: "open", ...start })}\n`,
-    write: (event) => `${JSON.stringify(event)}\n`,
-  }),
-  reader: () => {
-    throw new Error("not used");
-  },
-  renderProblem: (problem) => ({ ...problem }),
-};
-
-export type Question = {
-  /** The list, or its last message. */
-  readonly messages?: readonly Message[];
-  readonly text?: string;
-  readonly stream?: boolean;
-  readonly tools?: readonly ToolDefinition[];
-  readonly system?: string;
-  readonly model?: string;
-  readonly chatId?: string;
-  readonly session?: Partial<SessionRef>;
-  readonly user?: UserRef;
-  readonly retryKey?: string;
-  readonly signal?: AbortSignal;
-  readonly unsupported?: readonly string[];
-};
-
-export type Answered = {
+type Answered = {
   readonly response: Response;
   readonly reply: Reply;
   readonly sessionId: string | null;
@@ -87,8 +49,6 @@ export type ModeSetting = {
   readonly isWithoutModel?: boolean;
 };
 
-const CHAT = "conversation-1";
-
 export async function modeHome(script: Script, setting: ModeSetting = {}): Promise<ModeHome> {
   const { home = tempDirectory() } = setting;
   const server = await startWire("chat", script);
@@ -100,21 +60,7 @@ export async function modeHome(script: Script, setting: ModeSetting = {}): Promi
   const memory = await openMemory({ home, clock: now });
   onTestFinished(() => memory.close());
   const events: GatewayEvent[] = [];
-  const gateway: Gateway = {
-    home,
-    clock: now,
-    log: silentLogger,
-    env: {},
-    config: async () => {
-      const loaded = await loadConfig(home);
-      if (!loaded.ok) throw new Error(loaded.error.message);
-      return loaded.value;
-    },
-    memory: () => memory,
-    metrics: { count: () => undefined, observe: () => undefined, gauge: () => undefined },
-    events: { emit: (event) => void events.push(event), listen: () => () => undefined },
-    isStopping: false,
-  };
+  const gateway = gatewayFor(memory, { clock: now, events });
   const index = await liveIndexOf(memory.administration);
   const start = (deps: AgentModeDeps = {}): AgentMode => {
     const made = createAgentMode(gateway, {
@@ -164,52 +110,4 @@ export async function* eventsOf(response: Response): AsyncIterable<ReplyEvent | 
   const decoder = new TextDecoder();
   for await (const bytes of response.body ?? [])
     for (const line of decoder.decode(bytes).split("\n")) if (line !== "") yield JSON.parse(line);
-}
-
-function turnOf(gateway: Gateway, memory: Memory, question: Question): ModelTurn {
-  const messages = question.messages ?? [said("user", question.text ?? "hi")];
-  const chatId = question.chatId ?? CHAT;
-  const session: SessionRef = { kind: "hermes-session-id", chatId, history: "server", ...question.session };
-  const body = { messages: messages.map(({ role, content }) => ({ role, content })), model: question.model };
-  return {
-    wire: JSON_WIRE,
-    request: {
-      wire: "chat",
-      model: question.model ?? "hermes",
-      isStream: question.stream ?? false,
-      system: question.system ?? "",
-      messages,
-      tools: question.tools ?? [],
-      toolChoice: "auto",
-      maxOutputTokens: undefined,
-      temperature: undefined,
-      includeUsage: true,
-      ids: {},
-      unsupported: question.unsupported ?? [],
-    },
-    rawBody: new TextEncoder().encode(JSON.stringify(body)),
-    body,
-    headers: new Headers(),
-    identity: { user: question.user, profile: undefined, isAdmin: false, client: "unknown", session },
-    chatId,
-    memory: question.user === undefined ? memory.owner : memory.user(question.user),
-    clientCredential: undefined,
-    retryKey: question.retryKey,
-    signal: question.signal ?? new AbortController().signal,
-    gateway,
-  };
-}
-
-export function said(role: "user" | "assistant", content: string): Message {
-  return role === "user" ? newMessage({ role, content }) : newMessage({ role, content, toolCalls: [] });
-}
-
-/** A reply that calls a tool, and its result, as a client sends them back. */
-export function called(name: string, args: object, id: string, content = ""): Message {
-  const tool_calls = [{ id, type: "function", function: { name, arguments: JSON.stringify(args) } }];
-  return readRow({ role: "assistant", content, tool_calls }) as Message;
-}
-
-export function resulted(id: string, content: string): Message {
-  return newMessage({ role: "tool", content, toolCallId: id });
 }

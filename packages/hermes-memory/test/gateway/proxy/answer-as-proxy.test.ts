@@ -4,6 +4,7 @@ import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { describe, expect, it } from "vitest";
 import { badKey, gate, overflow, rateLimited } from "../../../../agent/test/fakes/wires/script.ts";
 import { startWire } from "../../../../agent/test/fakes/wires/wire-in-test.ts";
+import { prefixMarks } from "../../../src/gateway/proxy/chain.ts";
 import { ProblemError } from "../../../src/gateway/types.ts";
 import { bodyOf, eventsIn, FAKES, ProxyHome, replyItems, withDoor } from "./proxy-home.ts";
 import { json, rawServer } from "./raw-server.ts";
@@ -203,6 +204,21 @@ describe.each(ALL)("a reply on %s", (wire) => {
     ]);
   });
 
+  it("of a server that stops is stored as far as it came, also if nobody reads on", async () => {
+    const server = await startWire(FAKES[wire], [{ text: "The kiln is cold, and", stallAfterChars: 16 }]);
+    const home = await ProxyHome.open({ wire, url: server.url, gateway: OFF, door: withDoor });
+    const stop = new AbortController();
+    const response = await home.send(bodyOf(wire, HELLO, { stream: true }), { signal: stop.signal });
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+    let text = "";
+    while (!text.includes("cold")) text += Buffer.from((await reader.read()).value ?? []).toString("utf8");
+    stop.abort();
+    await server.waitForAbort(0);
+    await expect
+      .poll(() => home.stored())
+      .toEqual(["user: Hello there, kiln", "assistant: The kiln is cold"]);
+  });
+
   it("that breaks off is stored as far as it came, and the client's stream breaks off too", async () => {
     const server = await startWire(FAKES[wire], [{ text: "The kiln is cold, and", cutAfterChars: 16 }]);
     const home = await ProxyHome.open({ wire, url: server.url, gateway: OFF, door: withDoor });
@@ -236,6 +252,36 @@ describe.each(ALL)("a reply on %s", (wire) => {
     expect(server.requests[1]?.raw).toBe(server.requests[0]?.raw);
     await (await home.send(bodyOf(wire, [{ role: "user", content: "Hello again, kiln" }]))).text();
     expect(await home.stored()).toEqual(["user: Hello again, kiln", "assistant: Reply 2"]);
+  });
+});
+
+describe("memory", () => {
+  it("is carried into the next conversation: entries, what was said before, and a tool that writes", async () => {
+    const server = await startWire("chat", [
+      { text: "Noted: glaze 7 needs 1240 degrees." },
+      {
+        toolCalls: [
+          {
+            name: "memory",
+            arguments: { action: "add", target: "memory", content: "The kiln is called Berta." },
+          },
+        ],
+      },
+      { text: "Saved." },
+      { text: "Hi" },
+    ]);
+    const home = await ProxyHome.open({ wire: "chat", url: server.url });
+    const say = async (chatId: string, content: string) =>
+      (await home.send(bodyOf("chat", [{ role: "user", content }]), { chatId })).text();
+    await say("one", "How hot does glaze 7 have to be fired?");
+    await say("two", "Remember that the kiln is called Berta");
+    expect((await home.memory.list()).map(({ text }) => text)).toEqual(["The kiln is called Berta."]);
+    await say("three", "What do you know about glaze 7 and its firing?");
+    const last = server.requests.at(-1)?.raw ?? "";
+    expect(server.systemOf(-1)).toContain("The kiln is called Berta.");
+    expect(last).toContain("memory-context");
+    expect(last).toContain("How hot does glaze 7 have to be fired?");
+    expect(home.events.map(({ type }) => type)).toContain("memory-write");
   });
 });
 
@@ -326,6 +372,18 @@ describe.each(ALL)("our tools on %s", (wire) => {
       for (const id of ["ours-1", "theirs-1"]) expect(request?.raw.split(`"${id}"`)).toHaveLength(3); // the call and its result
     expect(later?.raw.startsWith(joined?.raw.slice(0, joined.raw.lastIndexOf("]")) ?? "?")).toBe(true);
     expect(joined?.tools).toEqual(["look", "memory", "session_search", "memory_history"]);
+    const stored = await home.stored();
+    expect(stored.filter((line) => !line.startsWith("tool: "))).toEqual([
+      "user: Hello there, kiln",
+      "assistant: Both. +memory_history +look",
+      "assistant: Done.",
+      "user: And now, kiln?",
+      "assistant: Again.",
+    ]);
+    expect(stored.filter((line) => line.startsWith("tool: "))).toHaveLength(2);
+    const store = await home.memory.layers.sessions({ mode: "read" });
+    const upToResults = bodyOf(wire, list.slice(0, -2), { tools });
+    expect(await store?.findMark(prefixMarks(wire, upToResults))).not.toBeNull();
   });
 
   it("are not offered under a name that the client uses, and not to those who forbid them", async () => {
@@ -450,7 +508,7 @@ describe("a server that cannot be used", () => {
       code: "upstream-unreachable",
     });
     const server = await rawServer((response) =>
-      response.writeHead(307, { location: "http://127.0.0.1:1/" }).end(),
+      json(response, {}, 307, { location: "http://127.0.0.1:1/" }),
     );
     const other = await ProxyHome.open({ wire: "chat", url: server.url, door: withDoor });
     expect(await problemOf(other.send(bodyOf("chat", HELLO)))).toMatchObject({

@@ -1,11 +1,12 @@
 // Every sample of what clients send is recognised for what it is. A sample says where it comes from: none of them is a recording of ours.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { newMessage } from "@hermes-memory/core/internal/message";
 import { describe, expect, it } from "vitest";
 import { auxiliaryKind } from "../../../src/gateway/proxy/auxiliary.ts";
-import { isInstruction, listOf, partsOf } from "../../../src/gateway/proxy/chain.ts";
 import type { ClientName, JsonObject } from "../../../src/gateway/types.ts";
+import { chatWire } from "../../../src/gateway/wires/chat.ts";
+import { messagesWire } from "../../../src/gateway/wires/messages.ts";
+import { responsesWire } from "../../../src/gateway/wires/responses.ts";
 import type { WireName } from "../../../src/gateway/wires/wire.ts";
 
 type Sample = {
@@ -27,34 +28,12 @@ const samples = readdirSync(FOLDER)
     JSON.parse(readFileSync(join(FOLDER, name), "utf8")) as Sample,
   ]);
 
+const WIRES = { chat: chatWire, messages: messagesWire, responses: responsesWire };
+
 const kindOf = ({ client, wire, headers, body }: Sample) => {
-  const text = (content: unknown) =>
-    partsOf(content)
-      .map((part) => String(part.text ?? ""))
-      .join("\n");
-  const list = listOf(wire, body);
-  const system = [
-    text(body.system ?? body.instructions),
-    ...list.filter(isInstruction).map(({ content }) => text(content)),
-  ];
-  const messages = list
-    .filter((message) => !isInstruction(message))
-    .map(({ role, content }) =>
-      role === "assistant"
-        ? newMessage({ role: "assistant", content: text(content), toolCalls: [] })
-        : newMessage({ role: "user", content: text(content) }),
-    );
-  const tools = Array.isArray(body.tools)
-    ? body.tools.map(() => ({ name: "x", description: "", parameters: {} }))
-    : [];
-  const maxOutputTokens = typeof body.max_tokens === "number" ? body.max_tokens : undefined;
-  const request = {
-    system: system.filter((each) => each !== "").join("\n"),
-    messages,
-    tools,
-    maxOutputTokens,
-  };
-  return auxiliaryKind(client, request, new Headers(headers), body);
+  const request = WIRES[wire].parse(body);
+  if (!request.ok) throw new Error(request.error.message);
+  return auxiliaryKind(client, request.value, new Headers(headers), body);
 };
 
 describe("a request of a client", () => {

@@ -204,7 +204,8 @@ describe.each(["chat", "messages", "responses"] as const)("any body of %s", (wir
       fc.property(anyBody, fc.constantFrom(undefined, 1), fc.nat(4), (given, space, index) => {
         const text = bodyText(wire, given, space);
         const body = JSON.parse(text) as JsonObject;
-        const recalls = listOf(wire, body)[index] === undefined ? [] : [{ index, text: RECALL }];
+        const isUsers = listOf(wire, body)[index]?.role === "user";
+        const recalls = isUsers ? [{ index, text: RECALL }] : [];
         const out = insert(wire, text, { ...NOTHING, block: BLOCK, recalls, tools: [TOOL] });
         expect(isSubsequence(text, out)).toBe(true);
         expect(out).toContain("12345678901234567890123");

@@ -21,8 +21,8 @@ import { messagesWire } from "../../../src/gateway/wires/messages.ts";
 import { responsesWire } from "../../../src/gateway/wires/responses.ts";
 import type { WireName } from "../../../src/gateway/wires/wire.ts";
 
-export const WIRES = { chat: chatWire, messages: messagesWire, responses: responsesWire };
-export const API_MODES = {
+const WIRES = { chat: chatWire, messages: messagesWire, responses: responsesWire };
+const API_MODES = {
   chat: "chat_completions",
   messages: "anthropic_messages",
   responses: "responses",
@@ -147,30 +147,15 @@ export class ProxyHome {
   }
 }
 
-/** Members that core is getting for gateways, made of those that it has. Recall is numbered, so that asking twice would show. */
-export function withDoor(
-  memory: UserMemory,
-  options: { readonly recall?: (n: number, query: string) => string; readonly block?: string } = {},
-): UserMemory {
+/** With a known block and numbered recall, so that asking twice would show. */
+export function withDoor(memory: UserMemory): UserMemory {
   let asked = 0;
-  const {
-    recall = (n) => `<memory-context>\nrecall ${n}\n</memory-context>`,
-    block = "<memory>\nThe kiln is in room 4.\n</memory>",
-  } = options;
   return Object.assign(Object.create(memory) as UserMemory, {
-    openChat: async (chatId: string) => ({
-      sessionId: (await memory.context(chatId, { recall: false })).sessionId,
-    }),
-    block: async () => block,
-    recall: async (_: string, query: string) => {
+    block: async () => "<memory>\nThe kiln is in room 4.\n</memory>",
+    recall: async () => {
       asked += 1;
-      return { text: recall(asked, query), found: [], durationMs: 1 };
+      return { text: `<memory-context>\nrecall ${asked}\n</memory-context>`, found: [], durationMs: 1 };
     },
-    remember: (
-      chatId: string,
-      messages: never,
-      rule: { readonly id?: string; readonly follow?: unknown } = {},
-    ) => memory.remember(chatId, messages, { ...rule, follow: rule.follow !== undefined }),
   });
 }
 

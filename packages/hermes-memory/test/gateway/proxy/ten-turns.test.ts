@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { RecordedRequest, Step } from "../../../../agent/test/fakes/wires/script.ts";
 import { startWire } from "../../../../agent/test/fakes/wires/wire-in-test.ts";
+import { prefixMarks } from "../../../src/gateway/proxy/chain.ts";
 import { bodyOf, FAKES, ProxyHome, replyItems, withDoor } from "./proxy-home.ts";
 
 /** Up to the end of the last message. */
@@ -57,8 +58,21 @@ describe.each(["chat", "messages", "responses"] as const)("ten turns on %s", (wi
       }
       expect(last.split('"cache_control"').length - 1).toBeLessThanOrEqual(4);
       const stored = await home.stored();
-      expect(stored).toContain("user: Question 10");
-      expect(stored.at(-1)).toBe("assistant: Answer 10");
+      const turns = Array.from({ length: TURNS }, (_, index) => index + 1);
+      expect(stored.filter((line) => !line.startsWith("tool: "))).toEqual(
+        turns.flatMap((turn) => [
+          `user: Question ${turn}`,
+          ...(turn % 2 === 0 ? [`assistant: Let me look (${turn}). +memory_history`] : []),
+          `assistant: Answer ${turn}`,
+        ]),
+      );
+      expect(stored.filter((line) => line.startsWith("tool: "))).toHaveLength(TURNS / 2);
+      const store = await home.memory.layers.sessions({ mode: "read" });
+      expect(await store?.listRecalls()).toHaveLength(TURNS);
+      // Without any id, the next request would find this session by its list.
+      const next = bodyOf(wire, [...list, { role: "user", content: "Question 11" }]);
+      const found = await store?.findMark(prefixMarks(wire, next));
+      expect(found?.session_id).toBe((await home.memory.chat("chat-1"))?.sessionId);
     },
   );
 });
