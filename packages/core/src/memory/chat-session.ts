@@ -45,8 +45,14 @@ export async function openChat(
       },
     );
   const store = await person.sessions({ mode: "write", create: true });
-  const known = await findChat(store, person, chatId);
-  if (known !== undefined) return { store, row: known, isNew: false };
+  const known =
+    options.sessionId === undefined
+      ? await findChat(store, person, chatId)
+      : ((await currentSession(store, id, options)) ?? undefined);
+  if (known !== undefined) {
+    await noteFollowed(store, options);
+    return { store, row: known, isNew: false };
+  }
   const { parentChatId } = options;
   if (parentChatId === undefined) await store.createSession(id, { source });
   else {
@@ -59,9 +65,31 @@ export async function openChat(
       modelConfig: { _delegate_from: parent.id },
     });
   }
+  await noteFollowed(store, options);
   const row = await store.getSession(id);
   if (row === null) throw new Error(`The session ${id} is gone right after it was created.`);
   return { store, row, isNew: true };
+}
+
+/**
+ * The session in which this one goes on. A session that is named by its id goes on in itself, although an import may have found that the
+ * program continued it in another one of its own.
+ */
+async function currentSession(
+  store: SessionStore,
+  id: string,
+  { sessionId }: NewChat = {},
+): Promise<SessionRow | null> {
+  const tip = await store.getNewestSession(id);
+  const isOfProgram = tip?.id !== id && tip?.model_config?.includes('"_import"') === true;
+  return sessionId === id && isOfProgram ? store.getSession(id) : tip;
+}
+
+/** A session that is named by its id is another program's: an import of that program's transcript is merged with it. */
+async function noteFollowed(store: SessionStore, { sessionId }: NewChat): Promise<void> {
+  if (sessionId === undefined || (await store.findMark([`session:${sessionId}`])) !== null) return;
+  if ((await store.getSession(sessionId)) !== null)
+    await store.saveMarks(sessionId, [`session:${sessionId}`]);
 }
 
 /** Throws `bad-chat-id`, `bad-session-id` and `bad-option`. */
@@ -433,7 +461,7 @@ export class ChatTurns {
         if (lease.acquired) {
           try {
             // A compaction may have continued the chat in another session before the lease was ours.
-            const now = await store.getNewestSession(row.id);
+            const now = await currentSession(store, row.id, create);
             if (now?.id === row.id) return await work({ store, row: now, holder });
           } finally {
             await store.releaseSessionLease(row.id, holder);

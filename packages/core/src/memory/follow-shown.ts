@@ -51,6 +51,9 @@ export function planShown(stored: readonly Message[], given: ShownList, rules: S
   // An older state of the chat: a reply is made anew, or messages were deleted.
   if (whole.listEnd === list.length) return replaceFrom(whole);
   const part = anchored(chat, 0, walk);
+  // Nothing in common: the first message was edited. But of a longer chat some clients send only the newest message, and whole turns that
+  // nobody took back must not vanish because of it.
+  if (part === undefined && whole.listEnd === 0 && chat.filter(isUser).length > 1) return addFrom(0);
   if (part === undefined || part.listEnd <= whole.listEnd) return replaceFrom(whole);
   return part.chatEnd === chat.length ? addFrom(part.listEnd) : replaceFrom(part);
 }
@@ -203,14 +206,23 @@ function walkAlong(
   rules: ShownRules,
 ): Run {
   let [chatEnd, listEnd] = [from, at];
+  const most = rules.isImported ? MOST_SKIPPED : 0;
   while (chatEnd < chat.length && listEnd < list.length) {
-    const step = stepOf(chat, chatEnd, list, listEnd, rules);
+    let skipped = 0;
+    let step = stepOf(chat, chatEnd, list, listEnd, rules);
+    while (step === undefined && skipped < most && listEnd > at) {
+      skipped += 1;
+      step = stepOf(chat, chatEnd + skipped, list, listEnd, rules);
+    }
     if (step === undefined) break;
-    chatEnd += step.chat;
+    chatEnd += skipped + step.chat;
     listEnd += step.list;
   }
   return { chatEnd, listEnd };
 }
+
+/** Messages in a row that a transcript has and the request has not, such as commands of the client and its errors. */
+const MOST_SKIPPED = 6;
 
 /**
  * The place in the chat where the list goes along the furthest, from its message `at` on: best to the end of the chat. One message alone

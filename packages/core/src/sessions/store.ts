@@ -488,6 +488,8 @@ export type TranscriptState =
   | { readonly kind: "own" }
   /** It was imported, and then got messages or lost them here. */
   | { readonly kind: "continued" }
+  /** A gateway stores it too, from the requests of the program that writes the transcript (mark `session:<id>`). Both are merged. */
+  | { readonly kind: "followed"; readonly origin?: TranscriptOrigin }
   | { readonly kind: "imported"; readonly origin: TranscriptOrigin; readonly messages: number };
 
 /** A stored message of a transcript, as far as an import compares it. */
@@ -545,7 +547,21 @@ export type TranscriptWrite = {
   /** Messages that are the same but stand elsewhere in the transcript now. */
   readonly moved?: readonly (TranscriptPlace & { readonly id: number })[];
   readonly append?: readonly TranscriptInput[];
+  /** For a session that is `followed`, instead of the three fields above. */
+  readonly merge?: TranscriptMerge;
   readonly finish?: TranscriptFinish;
+};
+
+/** How the messages of a transcript and the rows that a gateway stored become one conversation. */
+export type TranscriptMerge = {
+  /** Rows in the order they get: the id of a stored row, or a new message. Rows that are not named come last. */
+  readonly order: readonly (number | TranscriptInput)[];
+  /** Stored rows that are messages of the transcript, whose id, time and place they get; with `isLonger` its text too. */
+  readonly known: readonly {
+    readonly id: number;
+    readonly message: TranscriptInput;
+    readonly isLonger: boolean;
+  }[];
 };
 
 export type TranscriptFinish = {
@@ -578,9 +594,10 @@ export interface TranscriptRecords {
   ): Promise<TranscriptRow[]>;
   /**
    * In one transaction: creates the session if there is none, then changes its messages. Returns the state in which it was found: for
-   * `own` and `continued` nothing is written.
+   * `own` and `continued` nothing is written, nor for `followed` without `merge`. `busy`: it is followed, and being written to; nothing
+   * was written.
    */
-  writeTranscript(write: TranscriptWrite): Promise<TranscriptState["kind"]>;
+  writeTranscript(write: TranscriptWrite): Promise<TranscriptState["kind"] | "busy">;
   /** Connects subagents with their parents, and continuations with the sessions they go on from. Returns how many. */
   linkTranscripts(continuations: readonly TranscriptLink[]): Promise<number>;
   /** Which of these imported sessions has the message with this native id; undefined if none. */
@@ -798,7 +815,7 @@ export type NewRecallTrace = Omit<RecallTrace, "id" | "at" | "mark"> & {
   readonly mark?: string | null;
 };
 
-export type FoundMark = {
+type FoundMark = {
   readonly mark: string;
   readonly session_id: string;
   /** The session has not gone on since this mark was saved. */
@@ -806,7 +823,7 @@ export type FoundMark = {
 };
 
 /** Tool calls and results that a gateway ran itself, as JSON of one wire. */
-export type HiddenRound = {
+type HiddenRound = {
   readonly session_id: string;
   /** The message behind which they belong. */
   readonly mark: string;

@@ -243,6 +243,45 @@ export function transcriptsContract({ it, expect }: Suite, { open }: Harness): v
     expect(await store.listNotedTranscripts("import:codex:")).toEqual(["other-1", "gone"]);
   });
 
+  it("a session that a gateway follows is merged with its transcript, and nothing else is", async () => {
+    await using store = await open();
+    await store.createSession("other-1", { source: "other" });
+    const [one = 0, two = 0, three = 0] = await talk(store, "other-1", ["one", "two", "three"]);
+    expect(await store.getTranscriptState("other-1")).toEqual({ kind: "own" });
+    await store.saveMarks("other-1", ["session:other-1"]);
+    expect(await store.getTranscriptState("other-1")).toEqual({ kind: "followed" });
+    expect(await write(store, [said("m9", "appended")])).toBe("followed");
+    expect(await texts(store, "other-1")).toEqual(["one", "two", "three"]);
+    const merge = {
+      order: [one, said("m2", "between"), two, said("m4", "last")],
+      known: [
+        { id: one, message: said("m1", "one and more"), isLonger: true },
+        { id: two, message: said("m3", "two"), isLonger: false },
+      ],
+    };
+    await store.acquireSessionLease("other-1", "gateway");
+    const request = { session: SESSION, merge, finish: FINISH };
+    expect(await store.writeTranscript(request)).toBe("busy");
+    await store.releaseSessionLease("other-1", "gateway");
+    expect(await store.writeTranscript(request)).toBe("followed");
+    // A row that the order does not name was stored meanwhile: it comes last.
+    expect(await texts(store, "other-1")).toEqual(["one and more", "between", "two", "last", "three"]);
+    const rows = await store.getMessages("other-1", { includeInactive: true });
+    expect(rows.map((row) => row.platform_message_id)).toEqual(["m1", "m2", "m3", "m4", null]);
+    expect(rows.some(({ id }) => id === three)).toBe(false);
+    expect(await store.listProvenance(rows.map(({ id }) => id))).toHaveLength(4);
+    expect(await store.getSession("other-1")).toMatchObject({
+      ...{ ended_at: null, end_reason: null, message_count: 5, title: "Harbour cranes", input_tokens: 10 },
+    });
+    expect(await store.getTranscriptState("other-1")).toMatchObject({
+      kind: "followed",
+      origin: SESSION.origin,
+    });
+    expect((await store.searchMessages("between")).length).toBe(1);
+    expect((await store.searchMessages("three")).length).toBe(1);
+    expect(await store.checkHealth()).toMatchObject({ ok: true });
+  });
+
   it("pruning keeps transcripts unless asked for them", async () => {
     await using store = await open();
     const old = NOW - 400 * DAY;

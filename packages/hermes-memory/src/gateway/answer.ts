@@ -2,6 +2,7 @@
 // then let the agent, the proxy or, for a request that is no part of a conversation, the model alone answer it.
 import { describeCause, randomHex, sha256 } from "@hermes-memory/core/internal/lib";
 import type { UserMemory } from "@hermes-memory/core/internal/memory";
+import { textOf } from "@hermes-memory/core/internal/message";
 import { credentialOf, identify, sourceOf } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
 import { prefixMarks, responseMark } from "./proxy/chain.ts";
@@ -88,7 +89,35 @@ async function answerModelRequest(
   request.annotate?.({ mode: kind === undefined ? chosen : "auxiliary", client, model, isStream, user });
   if (kind !== undefined) return modes.auxiliary(read);
   const turn = { ...read, chatId: await findChat(read, chosen) };
+  if (await isAboutReply(turn)) {
+    gateway.metrics.count("model_requests_quoting_total", { client });
+    request.annotate?.({ mode: "auxiliary" });
+    return modes.auxiliary(turn);
+  }
   return chosen === "agent" ? modes.agent(turn) : modes.proxy(turn);
+}
+
+/**
+ * Web interfaces ask for titles, tags and follow-ups under the id of the chat, with prompts that their users may write. One that was not
+ * recognised begins like no message of the chat, and quotes the newest reply: it is no edit of the first message.
+ */
+async function isAboutReply({ memory, chatId, identity, request }: ModelTurn): Promise<boolean> {
+  const [only, ...others] = request.messages;
+  const { kind, history } = identity.session;
+  if (history !== "client" || kind === "prefix" || only?.role !== "user" || others.length > 0) return false;
+  // A database that cannot be read is the mode's to tell.
+  const page = await memory.transcript(chatId, { limit: 1, format: "hermes" }).catch(() => undefined);
+  const reply = page?.messages.findLast(({ role }) => role === "assistant");
+  const words = spaceless(reply === undefined ? "" : textOf(reply.content)).slice(0, QUOTED_CHARS);
+  return words.length >= LEAST_QUOTED_CHARS && spaceless(textOf(only.content)).includes(words);
+}
+
+const QUOTED_CHARS = 200;
+/** Short replies, such as "Done.", are in many messages. */
+const LEAST_QUOTED_CHARS = 24;
+
+function spaceless(text: string): string {
+  return text.replace(/\s+/g, "");
 }
 
 /** Claude Code and Codex bring their own loop, tools and prompt, so their requests are proxied whatever config says. */
@@ -154,9 +183,16 @@ function retryKeyOf(headers: Headers, rawBody: Uint8Array): string | undefined {
 async function findChat(turn: ModelTurn, mode: Mode): Promise<string> {
   const { session } = turn.identity;
   if (session.chatId !== undefined) return session.chatId;
-  if (session.kind === "previous-response")
-    return chatOfResponse(turn, mode, session.previousResponseId ?? "");
-  return chatOfPrefix(turn);
+  try {
+    return session.kind === "previous-response"
+      ? await chatOfResponse(turn, mode, session.previousResponseId ?? "")
+      : await chatOfPrefix(turn);
+  } catch (cause) {
+    if (mode === "agent" || cause instanceof ProblemError) throw cause;
+    // A proxied request goes on without memory; the proxy tells the client.
+    turn.gateway.log.warn(`A conversation was not looked up: ${describeCause(cause)}`);
+    return newChat();
+  }
 }
 
 /** In proxy mode the vendor may know a response that we do not: the conversation goes on in a new chat here. */

@@ -2,6 +2,7 @@
 // and only what is new or different is written.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { strippedUserText } from "@hermes-memory/core/internal/security";
 import type {
   TranscriptFinish,
@@ -13,6 +14,7 @@ import type {
 } from "@hermes-memory/core/internal/sessions";
 import { isOfMemoryTool, isOptedOut } from "./injected.ts";
 import type { KnownTranscripts } from "./known-transcripts.ts";
+import { mergeFollowed } from "./merge-followed.ts";
 import { madeId, type PrepareOptions, prepared, sessionIdOf, soundId } from "./prepare.ts";
 import type { SessionFacts, TranscriptMessage, TranscriptReader, Usage } from "./reader.ts";
 import type { ImportTarget } from "./target.ts";
@@ -26,6 +28,9 @@ const MICROSECOND = 1e-6;
 const EARLIEST_TIME = Date.UTC(1990, 0, 1) / 1000;
 const DAY_SECONDS = 86_400;
 const FINGERPRINT_MESSAGES = 3;
+/** A request of the program is being stored; that takes milliseconds. */
+const MOST_ATTEMPTS = 20;
+const BUSY_PAUSE_MS = 100;
 /** Why a session was skipped that holds the tag against being indexed. */
 export const OPTED_OUT = "opted out";
 
@@ -75,7 +80,7 @@ export class SessionWriter {
   #facts: SessionFacts;
   #buffer: Prepared[] = [];
   #bufferChars = 0;
-  #mode: "undecided" | "compare" | "append" | "count" = "undecided";
+  #mode: "undecided" | "compare" | "append" | "count" | "merge" = "undecided";
   #skipped: string | undefined;
   #isCreated = false;
   #isWithdrawn = false;
@@ -297,6 +302,11 @@ export class SessionWriter {
     const state = await target.getTranscriptState(id);
     if (state.kind === "own") return this.skip("a session with this id exists here");
     if (state.kind === "continued") return this.skip("continued here");
+    if (state.kind === "followed") {
+      this.#before = state.origin;
+      this.#mode = "merge";
+      return;
+    }
     if (state.kind === "none") {
       if (await wasStored(id)) return this.skip("deleted here");
       const fingerprint = this.#fingerprint(isWhole);
@@ -317,6 +327,7 @@ export class SessionWriter {
   async #flush(isLast = false): Promise<void> {
     if (this.#mode === "undecided") await this.#decide(isLast);
     if (this.#skipped !== undefined) return;
+    if (this.#mode === "merge") return isLast ? this.#merge() : undefined;
     const batch = this.#buffer;
     this.#buffer = [];
     this.#bufferChars = 0;
@@ -331,13 +342,37 @@ export class SessionWriter {
     const session = this.#session(finish);
     if (isSame && (!isLast || this.#before?.digest === session.origin.digest)) return;
     const found = await this.#deps.target.writeTranscript({ session, ...change, ...(finish && { finish }) });
-    if (found === "own" || found === "continued") {
+    if (found === "own" || found === "continued" || found === "followed" || found === "busy") {
       this.#isCreated = false; // someone writes to it already, so it must not go
       return this.skip("continued here");
     }
     this.#added += change.append.length;
     this.#changed += change.update.length;
     if (isLast) this.#deps.known.remember(this.id, session.origin);
+  }
+
+  /** A gateway stores the session too, from the requests of the program: the whole transcript is compared with its rows. */
+  async #merge(): Promise<void> {
+    const { target } = this.#deps;
+    const messages = this.#buffer.map((message) => this.#inOrder(message));
+    const finish = this.#finishing();
+    const session = this.#session(finish);
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
+      const merge = mergeFollowed(await target.getMessages(this.id, { includeInactive: true }), messages);
+      const added = merge.order.filter((item) => typeof item !== "number").length;
+      const isSame = added === 0 && merge.known.length === 0;
+      if (isSame && this.#before?.digest === session.origin.digest) return;
+      const found = await target.writeTranscript({ session, merge, finish });
+      if (found === "followed") {
+        this.#added += added;
+        this.#changed += merge.known.length;
+        this.#deps.known.remember(this.id, session.origin);
+        return;
+      }
+      if (found !== "busy") return this.skip("continued here");
+      await sleep(BUSY_PAUSE_MS);
+    }
+    this.skip("in use here");
   }
 
   /** What must be written so that the store has these messages after the ones before. */

@@ -15,6 +15,7 @@ export type ImportTarget = Pick<
   | "linkTranscripts"
   | "findTranscriptMessage"
   | "listNotedTranscripts"
+  | "getMessages"
   | "getMeta"
   | "setMeta"
 > & {
@@ -43,7 +44,8 @@ export function dryTarget(store: SessionStore | undefined): ImportTarget {
   const stateOf = async (id: string): Promise<TranscriptState> => {
     const state = (await store?.getTranscriptState(id)) ?? { kind: "none" };
     const own = planned.get(id);
-    if (own === undefined || state.kind === "own" || state.kind === "continued") return state;
+    if (own === undefined || state.kind === "own" || state.kind === "continued" || state.kind === "followed")
+      return state;
     return { kind: "imported", origin: own.origin, messages: own.messages };
   };
   const empty: ImportTarget = {
@@ -52,6 +54,7 @@ export function dryTarget(store: SessionStore | undefined): ImportTarget {
     listTranscriptRows: async () => [],
     findTranscriptMessage: async () => undefined,
     listNotedTranscripts: async () => [],
+    getMessages: async () => [],
     getMeta: async () => null,
     writeTranscript: async ({ session, append = [] }) => {
       const state = await stateOf(session.id);
@@ -68,10 +71,11 @@ export function dryTarget(store: SessionStore | undefined): ImportTarget {
     setMeta: async () => {},
     discard: async (id) => void planned.delete(id),
   };
-  const { listTranscripts, findTranscriptMessage, listNotedTranscripts, getMeta } = store ?? empty;
+  const { listTranscripts, findTranscriptMessage, listNotedTranscripts, getMeta, getMessages } =
+    store ?? empty;
   return {
     ...empty,
-    ...{ listTranscripts, findTranscriptMessage, listNotedTranscripts, getMeta },
+    ...{ listTranscripts, findTranscriptMessage, listNotedTranscripts, getMeta, getMessages },
     listTranscriptRows: async (id, page) => {
       const rows = (await store?.listTranscriptRows(id, page)) ?? [];
       return rows.length > 0 ? rows : plannedRows(planned.get(id), page);

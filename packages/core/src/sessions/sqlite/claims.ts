@@ -168,6 +168,14 @@ export function refuseDuringTurn(connection: Connection, id: string, leaseHolder
   if (turn !== undefined) throw busy(id, "has a turn running in", turn);
 }
 
+/** A process that works on the session: ours by its lease, Hermes Agent by the turn lease of the conversation. */
+export function workOn(connection: Connection, id: string, now: number): HeldLease | undefined {
+  const turn = turnOf(connection, id, now);
+  if (turn !== undefined || !hasOwnTable(connection, SESSION_LEASES)) return turn;
+  const lease = connection.get<HeldLease>(GET_LEASE, { id });
+  return lease !== undefined && lease.expires_at >= now && !isDeadHere(lease.holder) ? lease : undefined;
+}
+
 /** The running turn of any process. */
 export function turnOf(connection: Connection, id: string, now: number): HeldLease | undefined {
   return othersTurn(connection, id, "", now);

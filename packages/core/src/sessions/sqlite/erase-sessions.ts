@@ -6,13 +6,13 @@ import { readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { SessionFiles } from "../../home.ts";
-import { describeCause, describeHolder, errnoCode, isDeadHere } from "../../lib/index.ts";
+import { describeCause, describeHolder, errnoCode } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import { type Scope, USER_PLATFORM } from "../identity.ts";
 import { personWord } from "../search/document.ts";
 import { keptFile, listTranscripts } from "../session-files.ts";
 import type { ErasedSessions, HeldLease, StoreMaintenance } from "../store.ts";
-import { turnOf } from "./claims.ts";
+import { workOn } from "./claims.ts";
 import {
   type Connection,
   featuresOf,
@@ -29,7 +29,7 @@ import { deleteOne } from "./deletion.ts";
 import { DOC, SESSION_NUMBERS, WORD_NUMBERS } from "./index/tables.ts";
 import { keptResults, namesOfResults, ownerOfSession, type ResultName } from "./kept-results.ts";
 import { databaseBytes, mergeIndex, vacuumIfUnused } from "./maintenance.ts";
-import { hasOwnTable, OWN_TABLES, SESSION_LEASES, TABLES } from "./schema.ts";
+import { OWN_TABLES, TABLES } from "./schema.ts";
 
 /** Sessions per transaction; other programs can write between two transactions. */
 const SESSIONS_AT_ONCE = 50;
@@ -43,7 +43,6 @@ const THEIRS = `SELECT s.id FROM sessions s WHERE s.id IS NOT NULL AND ${IS_THEI
 const STILL_THEIRS = `SELECT 1 FROM sessions s WHERE s.id = :id AND ${IS_THEIRS}`;
 const EXISTS = "SELECT 1 FROM sessions WHERE id = :id";
 const MESSAGES = "SELECT COUNT(*) AS number FROM messages WHERE session_id = :id";
-const LEASE = `SELECT holder, acquired_at, expires_at FROM ${SESSION_LEASES.name} WHERE session_id = :id`;
 /** Rows of other programs without an id. They have no messages. */
 const NAMELESS = "FROM sessions WHERE id IS NULL AND user_id IS NULL";
 /**
@@ -131,14 +130,6 @@ function countOf(connection: Connection, sql: string, values: Record<string, str
 
 function messagesOf(connection: Connection, id: string): number {
   return countOf(connection, MESSAGES, { id });
-}
-
-/** A process that works on the session: ours by its lease, Hermes Agent by the turn lease of the conversation. */
-function workOn(connection: Connection, id: string, now: number): HeldLease | undefined {
-  const turn = turnOf(connection, id, now);
-  if (turn !== undefined || !hasOwnTable(connection, SESSION_LEASES)) return turn;
-  const lease = connection.get<HeldLease>(LEASE, { id });
-  return lease !== undefined && lease.expires_at >= now && !isDeadHere(lease.holder) ? lease : undefined;
 }
 
 function busyNote(id: string, { holder }: HeldLease): string {

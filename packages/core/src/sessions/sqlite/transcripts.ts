@@ -7,6 +7,7 @@ import type {
   TranscriptFinish,
   TranscriptInput,
   TranscriptLink,
+  TranscriptMerge,
   TranscriptOrigin,
   TranscriptRecords,
   TranscriptRow,
@@ -14,10 +15,19 @@ import type {
   TranscriptWrite,
 } from "../store.ts";
 import { fittingTitle } from "../titles.ts";
+import { workOn } from "./claims.ts";
 import { byFile, type Connection, featuresOf, isChangeable, mark, seconds } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { insertMessage } from "./messages.ts";
-import { PROVENANCE, REWOUND, readableField } from "./schema.ts";
+import {
+  copiedColumns,
+  EXTRACTED,
+  hasOwnTable,
+  MARKS,
+  PROVENANCE,
+  REWOUND,
+  readableField,
+} from "./schema.ts";
 import { findSession } from "./sessions.ts";
 import { isTitleFree, writeTitle } from "./titles.ts";
 
@@ -36,6 +46,11 @@ const STATE = `
   SELECT CASE WHEN ${isTranscript("s")} THEN json_extract(s.model_config, '$.${IMPORT}') END AS origin,
     (SELECT MAX(m.id) FROM messages m WHERE m.session_id = s.id) IN (SELECT message_id FROM ${PROVENANCE.name}) AS isLastImported
   FROM sessions s WHERE s.id = :id
+`;
+/** A gateway that stores the conversation of another program marks its session so. It belongs to the owner of the home. */
+const FOLLOWED = `
+  SELECT 1 FROM ${MARKS.name} k JOIN sessions s ON s.id = k.session_id
+  WHERE k.session_id = :id AND k.mark = 'session:' || :id AND s.user_id IS NULL
 `;
 const COUNT = "SELECT COUNT(*) AS number FROM messages WHERE session_id = :id";
 const LIST = `
@@ -114,6 +129,41 @@ const FINISH = byFile((file) => {
     WHERE id = :id
   `;
 });
+/** The session goes on in the gateway: it is not ended, and nothing that is known about it becomes less. */
+const FINISH_FOLLOWED = byFile((file) => {
+  const later = file.sessions.has("git_branch") ? ", git_branch = COALESCE(:branch, git_branch)" : "";
+  const more = (column: string, value: string) => `${column} = MAX(COALESCE(${column}, 0), ${value})`;
+  return `
+    UPDATE sessions SET model = COALESCE(:model, model), cwd = COALESCE(:cwd, cwd), started_at = MIN(started_at, :started),
+      model_config = json_set(CASE WHEN json_valid(model_config) AND json_type(model_config) = 'object' THEN model_config ELSE '{}' END,
+        '$.${IMPORT}', json(:origin)),
+      message_count = (SELECT COUNT(*) FROM messages m WHERE m.session_id = :id AND m.active = 1),
+      tool_call_count = (SELECT COALESCE(SUM(json_array_length(m.tool_calls)), 0) FROM messages m
+        WHERE m.session_id = :id AND m.active = 1 AND json_valid(m.tool_calls)),
+      ${more("input_tokens", ":input")}, ${more("output_tokens", ":output")}, ${more("cache_read_tokens", ":cacheRead")},
+      ${more("cache_write_tokens", ":cacheWrite")}, ${more("reasoning_tokens", ":reasoning")} ${later}
+    WHERE id = :id
+  `;
+});
+const ROW_IDS = `SELECT ${readableField("m.id", "id")} FROM messages m WHERE m.session_id = :id ORDER BY m.id`;
+const SET_FACTS = `
+  UPDATE messages SET timestamp = :timestamp, platform_message_id = COALESCE(platform_message_id, :native)
+  WHERE id = :id AND session_id = :session
+`;
+const DROP_PLACE = `DELETE FROM ${PROVENANCE.name} WHERE message_id = :id`;
+const COPY_ROW = byFile((file) => {
+  const columns = ["session_id", ...copiedColumns(file)].join(", ");
+  return `INSERT INTO messages (${columns}) SELECT ${columns} FROM messages WHERE id = :id`;
+});
+/** What else knows a row by its id. The triggers of the search index see a new row and a deleted one. */
+const MOVE_NOTES = [
+  "INSERT INTO hermes_memory_origin (message_id, origin_id) SELECT :to, origin_id FROM hermes_memory_origin WHERE message_id = :from",
+  "UPDATE hermes_memory_origin SET origin_id = :to WHERE origin_id = :from",
+  `INSERT INTO ${PROVENANCE.name} (message_id, line, path, branch) SELECT :to, line, path, branch FROM ${PROVENANCE.name} WHERE message_id = :from`,
+  `INSERT INTO ${REWOUND.name} (message_id, session_id) SELECT :to, session_id FROM ${REWOUND.name} WHERE message_id = :from`,
+  `UPDATE ${EXTRACTED.name} SET message_id = :to WHERE message_id = :from`,
+];
+const DELETE_ROW = "DELETE FROM messages WHERE id = :id";
 const LINK_DELEGATES = `
   UPDATE sessions AS s SET parent_session_id = ${mark("s", MARK_KEYS.delegateFrom)}
   WHERE s.parent_session_id IS NULL AND ${isTranscript("s")} AND ${mark("s", MARK_KEYS.delegateFrom)} <> s.id
@@ -205,6 +255,8 @@ function foundFor(connection: Connection, id: string): Found {
   const row = connection.get<{ origin: string | null; isLastImported: number | null }>(STATE, { id });
   if (row === undefined) return { kind: "none" };
   const origin = originIn(row.origin);
+  if (hasOwnTable(connection, MARKS) && connection.get(FOLLOWED, { id }) !== undefined)
+    return { kind: "followed", ...(origin === undefined ? {} : { origin }) };
   if (origin === undefined) return { kind: "own" };
   if (row.isLastImported === 0) return { kind: "continued" };
   return { kind: "imported", origin };
@@ -223,11 +275,22 @@ function originIn(text: string | null): TranscriptOrigin | undefined {
   };
 }
 
-function writeOne(connection: Connection, write: TranscriptWrite, now: number): TranscriptState["kind"] {
-  const { session, removeAfter, update = [], moved = [], append = [], finish } = write;
+function writeOne(
+  connection: Connection,
+  write: TranscriptWrite,
+  now: number,
+): TranscriptState["kind"] | "busy" {
+  const { session, removeAfter, update = [], moved = [], append = [], merge, finish } = write;
   const { id } = session;
   const found = foundFor(connection, id).kind;
   if (found === "own" || found === "continued") return found;
+  if (found === "followed") {
+    if (merge === undefined) return found;
+    if (workOn(connection, id, now) !== undefined) return "busy"; // its rows would change their ids in the middle of a turn
+    mergeOne(connection, id, merge, now);
+    if (finish !== undefined) finishOne(connection, session, finish, FINISH_FOLLOWED);
+    return found;
+  }
   if (found === "none")
     connection.run(INSERT_SESSION(connection), {
       id,
@@ -240,28 +303,78 @@ function writeOne(connection: Connection, write: TranscriptWrite, now: number): 
     });
   if (removeAfter !== undefined) connection.run(REMOVE_AFTER(connection), { id, after: removeAfter });
   for (const message of update) {
-    const {
-      toolCallCount: _calls,
-      hasOwnTimestamp: _own,
-      originId: _origin,
-      ...columns
-    } = columnsOf(message, now);
-    const { role, content, tool_calls, tool_call_id, tool_name, timestamp, finish_reason, reasoning } =
-      columns;
-    connection.run(UPDATE_MESSAGE(connection), {
-      ...{ role, content, tool_calls, tool_call_id, tool_name, timestamp, finish_reason, reasoning },
-      id: message.id,
-      session: id,
-    });
+    updateOne(connection, id, message.id, message, now);
     connection.run(MOVE_PLACE, { id: message.id, line: message.line ?? null, path: message.path ?? null });
   }
   for (const { id: message, line, path } of moved) connection.run(MOVE_PLACE, { id: message, line, path });
-  for (const message of append) {
-    const place = insertMessage(connection, id, columnsOf(message, now));
-    connection.run(PUT_PLACE, { id: place, line: message.line ?? null, path: message.path ?? null });
-  }
-  if (finish !== undefined) finishOne(connection, session, finish);
+  for (const message of append) appendOne(connection, id, message, now);
+  if (finish !== undefined) finishOne(connection, session, finish, FINISH);
   return found;
+}
+
+function updateOne(
+  connection: Connection,
+  session: string,
+  id: number,
+  message: TranscriptInput,
+  now: number,
+): void {
+  const { role, content, tool_calls, tool_call_id, tool_name, timestamp, finish_reason, reasoning } =
+    columnsOf(message, now);
+  connection.run(UPDATE_MESSAGE(connection), {
+    ...{ role, content, tool_calls, tool_call_id, tool_name, timestamp, finish_reason, reasoning },
+    ...{ id, session },
+  });
+}
+
+function appendOne(connection: Connection, session: string, message: TranscriptInput, now: number): void {
+  const id = insertMessage(connection, session, columnsOf(message, now));
+  putPlace(connection, id, message);
+}
+
+function putPlace(connection: Connection, id: number, { line, path }: TranscriptInput): void {
+  connection.run(PUT_PLACE, { id, line: line ?? null, path: path ?? null });
+}
+
+/** Rows are read in the order of their ids: from the first new message on, those behind it are stored again. */
+function mergeOne(
+  connection: Connection,
+  session: string,
+  { order, known }: TranscriptMerge,
+  now: number,
+): void {
+  const rows = connection.all<{ id: number }>(ROW_IDS, { id: session }).map(({ id }) => id);
+  const there = new Set(rows);
+  for (const { id, message, isLonger } of known) {
+    if (!there.has(id)) continue; // deleted since it was read
+    if (isLonger) updateOne(connection, session, id, message, now);
+    const { timestamp, platformMessageId: native } = message;
+    connection.run(SET_FACTS, { id, session, timestamp, native });
+    connection.run(DROP_PLACE, { id });
+    putPlace(connection, id, message);
+  }
+  const named = new Set(order.filter((item) => typeof item === "number"));
+  const wanted = [
+    ...order.filter((item) => typeof item !== "number" || there.has(item)),
+    ...rows.filter((id) => !named.has(id)),
+  ];
+  let last = 0;
+  let isMoving = false;
+  for (const item of wanted) {
+    if (typeof item === "number" && !isMoving && item > last) {
+      last = item;
+      continue;
+    }
+    isMoving = true;
+    if (typeof item === "number") moveOne(connection, item);
+    else appendOne(connection, session, item, now);
+  }
+}
+
+function moveOne(connection: Connection, id: number): void {
+  const { lastId: to } = connection.run(COPY_ROW(connection), { id });
+  for (const sql of MOVE_NOTES) connection.run(sql, { from: id, to });
+  connection.run(DELETE_ROW, { id });
 }
 
 function columnsOf(message: TranscriptInput, now: number) {
@@ -285,6 +398,7 @@ function finishOne(
   connection: Connection,
   { id, origin }: TranscriptWrite["session"],
   finish: TranscriptFinish,
+  statement: (connection: Connection) => string,
 ): void {
   const branches = { id, branches: JSON.stringify(finish.branches) };
   connection.run(SET_BRANCHES(connection), branches);
@@ -292,12 +406,12 @@ function finishOne(
   connection.run(NOTE_BRANCHES, branches);
   const title = importedTitle(connection, id, finish);
   const { usage } = finish;
-  connection.run(FINISH(connection), {
+  connection.run(statement(connection), {
     id,
     model: finish.model,
     cwd: finish.cwd,
     started: finish.startedAt,
-    ended: finish.endedAt,
+    ...(statement === FINISH ? { ended: finish.endedAt } : {}),
     origin: JSON.stringify({ ...origin, ...title }),
     input: usage.inputTokens ?? 0,
     output: usage.outputTokens ?? 0,
@@ -312,7 +426,7 @@ function finishOne(
 function importedTitle(connection: Connection, id: string, finish: TranscriptFinish): { title?: string } {
   const current = findSession(connection, id)?.title ?? null;
   const state = foundFor(connection, id);
-  const before = state.kind === "imported" ? state.origin.title : undefined;
+  const before = state.kind === "imported" || state.kind === "followed" ? state.origin?.title : undefined;
   const kept = typeof before === "string" ? { title: before } : {};
   if (current !== null && current !== before) return kept;
   const wanted = [finish.title, finish.otherTitle]

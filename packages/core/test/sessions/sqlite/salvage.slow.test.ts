@@ -84,6 +84,7 @@ describe("what an object means for repair", () => {
     ["state_meta", "side"],
     ["hermes_memory_prompts", "side"],
     ["hermes_memory_origin", "side"],
+    ["hermes_memory_provenance", "side"],
     ["hermes_memory_live", "side"],
     ["hermes_memory_marks", "side"],
     ["hermes_memory_recalls", "side"],

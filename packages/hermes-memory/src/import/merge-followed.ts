@@ -1,0 +1,265 @@
+// A session that a gateway has stored from the requests of a program, and the transcript that the program wrote of it, become one
+// conversation: which rows are messages of the transcript, and where messages belong that only one of both has seen. Pure.
+import { strippedUserText, typedText } from "@hermes-memory/core/internal/security";
+import type { MessageRow, TranscriptInput, TranscriptMerge } from "@hermes-memory/core/internal/sessions";
+
+/** `message.isBranch`: on a branch that was left. */
+type Given = TranscriptInput & { readonly isBranch: boolean };
+
+/** `rows`: all of the session, also those that were taken back, in stored order. */
+export function mergeFollowed(rows: readonly MessageRow[], messages: readonly Given[]): TranscriptMerge {
+  const stored = rows.map(outlineOfRow);
+  const given = messages.map(outlineOfMessage);
+  // What is still part of the conversation is compared first: a turn that was taken back may be stored a second time.
+  const isActive = (at: number): boolean => rows[at]?.active !== 0;
+  const pairs = aligned(
+    given,
+    stored.flatMap((row, at) => (isActive(at) ? [{ row, at }] : [])),
+  );
+  const joined = joinedTo(given, stored, pairs, isActive);
+  const taken = new Set(pairs.values());
+  for (const [at, one] of given.entries()) {
+    if (pairs.has(at) || joined.has(at)) continue;
+    const row = stored.findIndex(
+      (other, index) => !isActive(index) && !taken.has(index) && isSame(one, other),
+    );
+    if (row < 0) continue;
+    taken.add(row);
+    pairs.set(at, row);
+  }
+  return { order: orderOf(rows, messages, pairs, joined, isActive), known: knownOf(rows, messages, pairs) };
+}
+
+// ---- What is compared ----
+
+type Outline = {
+  readonly role: string;
+  /** The id that the transcript gives the message. */
+  readonly native: string | null;
+  /** What makes it the same message: the call it answers, its calls, or its words. */
+  readonly key: string;
+  readonly text: string;
+};
+
+function outlineOfRow(row: MessageRow): Outline {
+  const calls = callIds(row.tool_calls);
+  return outline(row.role, row.platform_message_id, wordsOf(row.content), calls, row.tool_call_id);
+}
+
+function outlineOfMessage(message: Given): Outline {
+  const calls = callIds(message.toolCalls === undefined ? null : JSON.parse(message.toolCalls));
+  return outline(message.role, message.platformMessageId, message.content, calls, message.toolCallId ?? null);
+}
+
+function outline(
+  role: string,
+  native: string | null,
+  content: string,
+  calls: string,
+  answers: string | null,
+): Outline {
+  const text = plain(role === "user" ? strippedUserText(typedText(content)) : content);
+  const key =
+    role === "tool" ? `tool ${answers ?? text}` : calls === "" ? `${role} ${text}` : `calls ${calls}`;
+  return { role, native, key, text };
+}
+
+function isSame(one: Outline, other: Outline): boolean {
+  return one.role === other.role && (one.native === other.native || one.key === other.key);
+}
+
+/** A stored content is a text or a list of parts. */
+function wordsOf(content: unknown): string {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return (content as readonly { readonly text?: unknown }[])
+    .map((part) => (typeof part?.text === "string" ? part.text : ""))
+    .join("\n");
+}
+
+/** Requests and transcripts join texts in different ways, and attachments are notes in a transcript. */
+function plain(text: string): string {
+  return text.replace(/\[(?:image|file: [^\]]*)\]/g, "").replace(/\s+/g, "");
+}
+
+function callIds(calls: unknown): string {
+  if (!Array.isArray(calls)) return "";
+  return calls.map((call: { readonly id?: unknown }) => String(call?.id)).join(" ");
+}
+
+// ---- Alignment ----
+
+type Placed = { readonly row: Outline; readonly at: number };
+
+/** For messages of the transcript the index of the row that is the same one; both in ascending order. */
+function aligned(given: readonly Outline[], rows: readonly Placed[]): Map<number, number> {
+  const pairs = new Map<number, number>();
+  let [before, beforeRow] = [0, 0];
+  for (const [at, row] of [...anchorsOf(given, rows), [given.length, rows.length] as const]) {
+    const part = rows.slice(beforeRow, row);
+    for (const [one, other] of commonSequence(given.slice(before, at), part))
+      pairs.set(before + one, part[other]?.at ?? -1);
+    const anchor = rows[row];
+    if (anchor !== undefined && at < given.length) pairs.set(at, anchor.at);
+    [before, beforeRow] = [at + 1, row + 1];
+  }
+  return pairs;
+}
+
+/** Messages that each side has once, in the longest order that both share. */
+function anchorsOf(
+  given: readonly Outline[],
+  rows: readonly Placed[],
+): readonly (readonly [number, number])[] {
+  const candidates: (readonly [number, number])[] = [];
+  for (const name of [({ native }: Outline) => native, ({ key }: Outline) => key]) {
+    const once = <T>(items: readonly T[], of: (item: T) => string | null): ReadonlyMap<string, number> => {
+      const found = new Map<string, number>();
+      for (const [at, item] of items.entries()) {
+        const text = of(item);
+        if (text !== null) found.set(text, found.has(text) ? -1 : at);
+      }
+      return found;
+    };
+    const theirs = once(rows, ({ row }) => name(row));
+    for (const [text, at] of once(given, name)) {
+      const row = theirs.get(text) ?? -1;
+      if (at >= 0 && row >= 0 && given[at]?.role === rows[row]?.row.role) candidates.push([at, row]);
+    }
+  }
+  const byMessage = new Map(candidates.toReversed());
+  return longestAscending([...byMessage].sort(([one], [other]) => one - other));
+}
+
+/** The longest part in which the second numbers ascend. */
+function longestAscending(
+  pairs: readonly (readonly [number, number])[],
+): readonly (readonly [number, number])[] {
+  const ends: number[] = []; // index of the pair with the smallest end, for each length
+  const before = new Map<number, number | undefined>();
+  for (const [at, [, row]] of pairs.entries()) {
+    let [low, high] = [0, ends.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((pairs[ends[middle] ?? 0]?.[1] ?? 0) < row) low = middle + 1;
+      else high = middle;
+    }
+    before.set(at, ends[low - 1]);
+    ends[low] = at;
+  }
+  const found: (readonly [number, number])[] = [];
+  for (let at = ends.at(-1); at !== undefined; at = before.get(at)) {
+    const pair = pairs[at];
+    if (pair !== undefined) found.unshift(pair);
+  }
+  return found;
+}
+
+/** Between two anchors there is little; more than this is compared from both ends only. */
+const MOST_COMPARED = 1_000_000;
+
+function commonSequence(
+  given: readonly Outline[],
+  rows: readonly Placed[],
+): readonly (readonly [number, number])[] {
+  const pairs: (readonly [number, number])[] = [];
+  let start = 0;
+  const same = (one: number, other: number): boolean => {
+    const [message, placed] = [given[one], rows[other]];
+    return message !== undefined && placed !== undefined && isSame(message, placed.row);
+  };
+  while (same(start, start)) {
+    pairs.push([start, start]);
+    start += 1;
+  }
+  const [height, width] = [given.length - start, rows.length - start];
+  if (height <= 0 || width <= 0 || height * width > MOST_COMPARED) return pairs;
+  const lengths = Array.from({ length: height + 1 }, () => new Uint32Array(width + 1));
+  const lengthAt = (one: number, other: number): number => lengths[one]?.[other] ?? 0;
+  for (let one = height - 1; one >= 0; one -= 1)
+    for (let other = width - 1; other >= 0; other -= 1) {
+      const row = lengths[one];
+      if (row === undefined) continue;
+      row[other] = same(start + one, start + other)
+        ? lengthAt(one + 1, other + 1) + 1
+        : Math.max(lengthAt(one + 1, other), lengthAt(one, other + 1));
+    }
+  for (let [one, other] = [0, 0]; one < height && other < width; ) {
+    if (same(start + one, start + other)) {
+      pairs.push([start + one, start + other]);
+      one += 1;
+      other += 1;
+    } else if (lengthAt(one + 1, other) >= lengthAt(one, other + 1)) one += 1;
+    else other += 1;
+  }
+  return pairs;
+}
+
+/** Messages of the user that a request has joined to one: for each the row that holds them. */
+function joinedTo(
+  given: readonly Outline[],
+  stored: readonly Outline[],
+  pairs: ReadonlyMap<number, number>,
+  isActive: (row: number) => boolean,
+): ReadonlyMap<number, number> {
+  const joined = new Map<number, number>();
+  const taken = new Set(pairs.values());
+  const free = new Map<string, number>();
+  for (const [at, { role, text }] of stored.entries())
+    if (role === "user" && text !== "" && isActive(at) && !taken.has(at)) free.set(text, at);
+  if (free.size === 0) return joined;
+  for (let from = 0; from < given.length; from += 1) {
+    let text = "";
+    for (let at = from; given[at]?.role === "user" && !pairs.has(at); at += 1) {
+      text += given[at]?.text ?? "";
+      const row = at > from ? free.get(text) : undefined;
+      if (row === undefined) continue;
+      for (let one = from; one <= at; one += 1) joined.set(one, row);
+      free.delete(text);
+      from = at;
+      break;
+    }
+  }
+  return joined;
+}
+
+// ---- The outcome ----
+
+function orderOf(
+  rows: readonly MessageRow[],
+  messages: readonly Given[],
+  pairs: ReadonlyMap<number, number>,
+  joined: ReadonlyMap<number, number>,
+  isActive: (row: number) => boolean,
+): TranscriptMerge["order"] {
+  const order: (number | TranscriptInput)[] = [];
+  let next = 0;
+  const upTo = (row: number): void => {
+    for (; next <= row; next += 1) order.push(rows[next]?.id ?? -1);
+  };
+  for (const [at, message] of messages.entries()) {
+    const row = pairs.get(at) ?? joined.get(at);
+    if (row === undefined) order.push(message);
+    else if (isActive(row)) upTo(row);
+  }
+  upTo(rows.length - 1);
+  return order;
+}
+
+function knownOf(
+  rows: readonly MessageRow[],
+  messages: readonly Given[],
+  pairs: ReadonlyMap<number, number>,
+): TranscriptMerge["known"] {
+  return [...pairs].flatMap(([at, index]) => {
+    const [row, message] = [rows[index], messages[at]];
+    if (row === undefined || message === undefined) return [];
+    const isOwnId = row.platform_message_id === message.platformMessageId;
+    // A message that the transcript has completed since. Rows of a request are whole, and results there are not cut.
+    const isLonger =
+      isOwnId && message.role !== "tool" && message.content.length > wordsOf(row.content).length;
+    return isOwnId && row.timestamp === message.timestamp && !isLonger
+      ? []
+      : [{ id: row.id, message, isLonger }];
+  });
+}

@@ -1,0 +1,317 @@
+// A session of Claude Code that the gateway stores from its requests and that is imported from its transcript, in either order: one
+// session, nothing doubled, nothing lost that only one of both has seen.
+import { appendFile } from "node:fs/promises";
+import { join } from "node:path";
+import { openMemory, type UserMemory } from "@hermes-memory/core/internal/memory";
+import type { MessageRow, SessionStore } from "@hermes-memory/core/internal/sessions";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { claudeCode } from "../../src/import/formats/claude-code.ts";
+import { mergeFollowed } from "../../src/import/merge-followed.ts";
+import { runJson } from "../cli/run.ts";
+import { line, linesOf, textOfLines, writeClaude } from "./claude-lines.ts";
+import { makeFixtureHome } from "./fixture-home.ts";
+import { importInto, temporaryFolder } from "./import-suite.ts";
+
+type Row = Readonly<Record<string, unknown>> & { readonly role: string };
+
+const user = (content: unknown): Row => ({ role: "user", content });
+const reply = (content: string | null, calls: readonly (readonly [string, string])[] = []): Row => ({
+  role: "assistant",
+  content,
+  ...(calls.length === 0
+    ? {}
+    : {
+        tool_calls: calls.map(([id, name]) => ({
+          id,
+          type: "function",
+          function: { name, arguments: "{}" },
+        })),
+      }),
+});
+const result = (id: string, content: string): Row => ({ role: "tool", tool_call_id: id, content });
+
+async function send(me: UserMemory, session: string, list: readonly Row[]) {
+  const id = `claude-code-${session}`;
+  return me.remember(id, list, { follow: "shown", source: "claude-code", sessionId: id });
+}
+
+async function storeOf(me: UserMemory): Promise<SessionStore> {
+  return me.layers.sessions({ mode: "write", create: true });
+}
+
+const FIXTURE = "10000000-0000-4000-8000-000000000001";
+
+/** What Claude Code sends in this session: each request has the whole list. */
+const LOG = "line of the log\n".repeat(400);
+const OPENED = "<ide_opened_file>The user opened src/retry.ts</ide_opened_file>";
+const START = [
+  user([
+    { type: "text", text: "<system-reminder>CLAUDE.md: use tabs</system-reminder>" },
+    { type: "text", text: OPENED },
+    { type: "text", text: "Why does the retry test fail on CI?" },
+  ]),
+  reply("I will look at the test and the log.", [
+    ["toolu_1", "Read"],
+    ["toolu_2", "Bash"],
+  ]),
+  result("toolu_1", 'it("retries", ...)'),
+  result("toolu_2", LOG),
+  reply("The test waits 5 ms, the runner needs more."),
+];
+const LEFT = [...START, user("Raise the wait to 50 ms."), reply("Done, 50 ms now.")];
+const GOES_ON = [...START, user("Use fake timers instead.")];
+
+describe("a session of the gateway and its transcript", () => {
+  async function withFixture(
+    use: (given: {
+      readonly me: UserMemory;
+      readonly store: SessionStore;
+      readonly run: () => ReturnType<typeof importInto>;
+      readonly texts: () => Promise<string[]>;
+    }) => Promise<void>,
+  ): Promise<void> {
+    await using folder = await temporaryFolder();
+    const home = join(folder.path, "home");
+    await makeFixtureHome("claude-code", home);
+    await using memory = await openMemory({ home: join(folder.path, "hermes") });
+    const me = memory.owner;
+    const store = await memory.administration.administrator.sessions({ mode: "write", create: true });
+    await use({
+      me,
+      store,
+      run: () => importInto(store, claudeCode, home),
+      texts: async () =>
+        (await store.getMessages(`claude-code-${FIXTURE}`)).map(({ role, content }) => `${role}: ${content}`),
+    });
+  }
+
+  it("are one session when the gateway stored it first", () =>
+    withFixture(async ({ me, store, run, texts }) => {
+      for (let count = 1; count <= LEFT.length; count += 1) await send(me, FIXTURE, LEFT.slice(0, count));
+      await send(me, FIXTURE, GOES_ON);
+      const before = await texts();
+      const rows = await store.messageCount(`claude-code-${FIXTURE}`);
+      expect(before).toHaveLength(6);
+      await run();
+      const after = await texts();
+      // Only the transcript has what came after the last request; the whole result, and the branch that was left, are there once.
+      expect(after.slice(0, before.length)).toEqual(before);
+      expect(after.slice(before.length).join("\n")).toContain("Rewriting with fake timers.");
+      expect(after).toContain(`tool: ${LOG}`);
+      expect(new Set(after).size).toBe(after.length);
+      const all = await store.getMessages(`claude-code-${FIXTURE}`, { includeInactive: true });
+      expect(all).toHaveLength(rows + after.length - before.length);
+      expect(all.filter(({ content }) => content === "Done, 50 ms now.")).toMatchObject([{ active: 0 }]);
+      const row = await store.getSession(`claude-code-${FIXTURE}`);
+      expect(row).toMatchObject({
+        source: "claude-code",
+        user_id: null,
+        ended_at: null,
+        message_count: after.length,
+      });
+      expect(JSON.parse(row?.model_config ?? "{}")._import).toMatchObject({ native_id: FIXTURE });
+      expect(await store.listProvenance(all.map(({ id }) => id))).toHaveLength(all.length);
+      // Nothing changes when both happen again.
+      expect(await run()).toMatchObject({ sessionsAdded: 0, messagesAdded: 0 });
+      expect(await texts()).toEqual(after);
+      expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
+    }));
+
+  it("are one session when it was imported first", () =>
+    withFixture(async ({ me, store, run, texts }) => {
+      await run();
+      const before = await texts();
+      const rows = await store.messageCount(`claude-code-${FIXTURE}`);
+      const joined = ["and keep the old name", "also run the linter"].map((text) => ({ type: "text", text }));
+      const command =
+        "<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>src/retry.ts</command-args>";
+      const whole: Row[] = [
+        ...GOES_ON,
+        reply("Rewriting with fake timers.", [
+          ["toolu_3", "Edit"],
+          ["toolu_4", "Bash"],
+        ]),
+        result("toolu_3", "updated"),
+        result("toolu_4", "the whole output"),
+        user(joined),
+        reply("Linter is clean."),
+        user([
+          { type: "text", text: "<local-command-stdout>ok</local-command-stdout>" },
+          { type: "text", text: command },
+        ]),
+        reply("No further findings."),
+        user("Commit it, please."),
+        reply(null, [["toolu_5", "Bash"]]),
+        result("toolu_5", "[main 1234567] test: fake timers"),
+        reply("Committed as 1234567."),
+        user("One more thing."),
+      ];
+      expect(await send(me, FIXTURE, whole)).toMatchObject({ stored: 1, takenBack: 0 });
+      expect(await send(me, FIXTURE, [...whole, reply("Yes?")])).toMatchObject({ stored: 1, takenBack: 0 });
+      expect(await texts()).toEqual([...before, "user: One more thing.", "assistant: Yes?"]);
+      expect(await store.messageCount(`claude-code-${FIXTURE}`)).toBe(rows + 2);
+      expect(await run()).toMatchObject({ messagesAdded: 0 });
+      expect(await texts()).toEqual([...before, "user: One more thing.", "assistant: Yes?"]);
+    }));
+});
+
+describe("a transcript that goes on while the gateway stores the session", () => {
+  it("is merged again and again, by the command too", async () => {
+    await using folder = await temporaryFolder();
+    const home = join(folder.path, "home");
+    const hermes = join(folder.path, "hermes");
+    const path = await writeClaude(home, "s", linesOf("s", 4));
+    const list = linesOf("s", 4).map(
+      (_, at): Row => (at % 2 === 0 ? user(`s says ${at}`) : reply(`s says ${at}`)),
+    );
+    const texts = async () => {
+      await using memory = await openMemory({ home: hermes });
+      const store = await storeOf(memory.owner);
+      return (await store.getMessages("claude-code-s")).map(({ content }) => content);
+    };
+    const grow = async (rows: readonly Row[]) => {
+      await using memory = await openMemory({ home: hermes });
+      return send(memory.owner, "s", rows);
+    };
+    const importNow = () =>
+      runJson(
+        ["sessions", "import", "--from", "claude-code", "--path", join(home, ".claude", "projects"), "--yes"],
+        {
+          home: hermes,
+        },
+      );
+    await grow(list);
+    await importNow();
+    expect(await texts()).toEqual(["s says 0", "s says 1", "s says 2", "s says 3"]);
+    // The gateway is ahead, then the transcript is, then both have the same.
+    await grow([...list, user("s says 4")]);
+    await importNow();
+    await appendFile(
+      path,
+      textOfLines([line("s", 4, "s says 4"), line("s", 5, "s says 5"), line("s", 6, "s says 6")]),
+    );
+    await importNow();
+    expect(await texts()).toEqual([0, 1, 2, 3, 4, 5, 6].map((at) => `s says ${at}`));
+    const more = [...list, user("s says 4"), reply("s says 5"), user("s says 6"), reply("s says 7")];
+    expect(await grow(more)).toMatchObject({ stored: 1, takenBack: 0 });
+    await appendFile(path, textOfLines([line("s", 7, "s says 7")]));
+    await importNow();
+    expect(await texts()).toEqual([0, 1, 2, 3, 4, 5, 6, 7].map((at) => `s says ${at}`));
+    await using memory = await openMemory({ home: hermes });
+    const store = await storeOf(memory.owner);
+    expect(await store.getMessages("claude-code-s", { includeInactive: true })).toHaveLength(8);
+    expect((await memory.owner.chats()).map(({ chatId }) => chatId)).toEqual(["claude-code-s"]);
+  });
+
+  it("brings what came before the gateway was in use, in its place", async () => {
+    await using folder = await temporaryFolder();
+    const home = join(folder.path, "home");
+    await writeClaude(home, "s", linesOf("s", 8));
+    await using memory = await openMemory({ home: join(folder.path, "hermes") });
+    const store = await memory.administration.administrator.sessions({ mode: "write", create: true });
+    const summary = user(
+      "This session is being continued from a previous conversation that ran out of context.",
+    );
+    await send(memory.owner, "s", [summary, user("s says 4"), reply("s says 5")]);
+    await store.search("says"); // indexed before the rows move
+    expect(await importInto(store, claudeCode, home)).toMatchObject({ sessionsUpdated: 1, messagesAdded: 6 });
+    const texts = (await store.getMessages("claude-code-s")).map(({ content }) =>
+      String(content).slice(0, 12),
+    );
+    expect(texts.filter((text) => text !== "This session")).toEqual(
+      [0, 1, 2, 3, 4, 5, 6, 7].map((at) => `s says ${at}`),
+    );
+    expect(texts).toHaveLength(9);
+    expect((await store.search("says", { limit: 20 })).hits).toHaveLength(8);
+    expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
+    const next = [
+      summary,
+      user("s says 4"),
+      reply("s says 5"),
+      user("s says 6"),
+      reply("s says 7"),
+      user("new"),
+    ];
+    expect(await send(memory.owner, "s", next)).toMatchObject({ stored: 1, takenBack: 0 });
+  });
+
+  it("is left alone when another process continued the session, or a user has one of this id", async () => {
+    await using folder = await temporaryFolder();
+    const home = join(folder.path, "home");
+    await writeClaude(home, "s", linesOf("s", 4));
+    await using memory = await openMemory({ home: join(folder.path, "hermes") });
+    const store = await memory.administration.administrator.sessions({ mode: "write", create: true });
+    await store.createSession("claude-code-s", { source: "cli" });
+    expect(await importInto(store, claudeCode, home)).toMatchObject({
+      skipped: { "a session with this id exists here": 1 },
+    });
+    expect(await store.messageCount("claude-code-s")).toBe(0);
+  });
+});
+
+describe("merging", () => {
+  const rowOf = (text: string, id: number, more: Partial<MessageRow> = {}): MessageRow =>
+    ({
+      id,
+      role: text.startsWith("u") ? "user" : "assistant",
+      content: text,
+      tool_calls: null,
+      tool_call_id: null,
+      platform_message_id: null,
+      timestamp: 1,
+      active: 1,
+      ...more,
+    }) as unknown as MessageRow;
+  const messageOf = (text: string, at: number) => ({
+    role: text.startsWith("u") ? "user" : "assistant",
+    content: text,
+    platformMessageId: `m-${text}-${at}`,
+    timestamp: 100 + at,
+    isBranch: false,
+  });
+  const merged = (rows: readonly string[], texts: readonly string[]): string[] => {
+    const { order } = mergeFollowed(
+      rows.map((text, at) => rowOf(text, at + 1)),
+      texts.map(messageOf),
+    );
+    return order.map((item) => (typeof item === "number" ? (rows[item - 1] ?? "?") : item.content));
+  };
+
+  it("has each message once, and both orders, when each side lacks some", () => {
+    const sides = fc
+      .array(fc.tuple(fc.constantFrom("u", "a"), fc.boolean(), fc.boolean()), { maxLength: 40 })
+      .map((list) =>
+        list.map(([role, isStored, isGiven], at) => ({ text: `${role}${at}`, isStored, isGiven })),
+      );
+    fc.assert(
+      fc.property(sides, (list) => {
+        const rows = list.filter(({ isStored }) => isStored).map(({ text }) => text);
+        const texts = list.filter(({ isGiven }) => isGiven).map(({ text }) => text);
+        const all = merged(rows, texts);
+        expect([...all].sort()).toEqual([...new Set([...rows, ...texts])].sort());
+        expect(all.filter((text) => rows.includes(text))).toEqual(rows);
+        expect(all.filter((text) => texts.includes(text))).toEqual(texts);
+      }),
+    );
+  });
+
+  it("does not double repeated texts", () => {
+    const repeated = fc.array(fc.constantFrom("u again", "a ok", "u next", "a done"), { maxLength: 12 });
+    fc.assert(
+      fc.property(repeated, repeated, (before, after) => {
+        const texts = [...before, "u the only one", ...after];
+        expect(merged(texts, texts)).toEqual(texts);
+        expect(merged([...before, "u the only one"], texts)).toEqual(texts);
+      }),
+    );
+  });
+
+  it("knows messages that a request has joined", () => {
+    expect(merged(["u one\nu two", "a ok"], ["u one", "u two", "a ok", "u three"])).toEqual([
+      "u one\nu two",
+      "a ok",
+      "u three",
+    ]);
+  });
+});
