@@ -405,7 +405,7 @@ class LiveMode implements AgentMode {
       );
     const now = clock.now().getTime() / 1000;
     const store = await person.sessions({ mode: "write", create: true });
-    const old = await store.getSession(await store.getCompressionTip(live.session_id));
+    const old = await store.getNewestSession(live.session_id);
     if (old !== null) await store.endSession(old.id, "session_reset");
     const id = newSessionId(clock.now(), 8);
     await store.createSession(id, {

@@ -499,19 +499,24 @@ async function* untilEnd(
   const chunks = body[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const next = chunks.next();
-      next.catch(() => {}); // it may lose the race
-      const wait = new AbortController();
-      const late = isEnding()
-        ? [sleep(AFTER_END_MS, undefined, { signal: wait.signal }).catch(() => undefined)]
-        : [];
-      const step = await Promise.race([next, ...late]);
-      wait.abort();
+      const step = await (isEnding() ? orNothing(chunks.next()) : chunks.next());
       if (step === undefined || step.done) return;
       yield step.value;
     }
   } finally {
     await chunks.return?.();
+  }
+}
+
+/** Undefined after `AFTER_END_MS`. */
+async function orNothing<T>(next: Promise<T>): Promise<T | undefined> {
+  next.catch(() => {}); // it may lose the race
+  const wait = new AbortController();
+  try {
+    const late = sleep(AFTER_END_MS, undefined, { signal: wait.signal }).catch(() => undefined);
+    return await Promise.race([next, late]);
+  } finally {
+    wait.abort();
   }
 }
 

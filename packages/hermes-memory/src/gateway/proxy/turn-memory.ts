@@ -99,7 +99,8 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   // Names the exchange where the list does not: a retry adds nothing, and the reply is added to its question.
   const id = isWhole ? "" : await exchangeId(turn);
   const rule = isWhole ? { follow: "shown" as const, hiddenTools: options.hiddenTools } : { id };
-  const remember = (messages: readonly Message[]) => memory.remember(chatId, messages, rule);
+  const remember = (messages: readonly Message[], { replace = false } = {}) =>
+    memory.remember(chatId, messages, { ...rule, replace });
 
   const found = await tried("Earlier recall and tool rounds were left out", () =>
     findEarlier(turn, store, sessionId),
@@ -127,11 +128,14 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
     async storeReply(reply) {
       const { hidden, last } = reply;
       const said = last === undefined ? [] : [last];
-      if (hidden.length + said.length > 0) {
-        const stored = await tried("The reply was not stored", () => remember([...told, ...hidden, ...said]));
-        if (stored !== undefined) gateway.metrics.count("turns_stored_total", { mode: "proxy" });
-      }
-      await tried("The reply was stored without marks", () => saveTraces(turn, store, sessionId, reply));
+      // The marks first: the write of the reply waits for the disk, and for everything before it.
+      await tried("The reply is stored without marks", () => saveTraces(turn, store, sessionId, reply));
+      if (hidden.length + said.length === 0) return;
+      const stored = await tried("The reply was not stored", () =>
+        // The client never saw the end of a reply that an earlier try got. A reply that broke off may be older than the stored one.
+        remember([...told, ...hidden, ...said], { replace: last?.meta.finishReason !== "interrupted" }),
+      );
+      if (stored !== undefined) gateway.metrics.count("turns_stored_total", { mode: "proxy" });
     },
   };
 }
