@@ -169,6 +169,13 @@ export const QUESTION = "What is the password of the kiln?";
 export const KINDS = ["chat", "responses", "anthropic"] as const;
 export type Kind = (typeof KINDS)[number];
 
+/** How the conversation is named: not at all, by us, by the client. */
+export const NAMED: readonly Readonly<Record<string, string>>[] = [
+  {},
+  { "x-hermes-session-id": "mine" },
+  { "x-openwebui-chat-id": "mine" },
+];
+
 /** Asks it; the text of the reply, streamed or whole. */
 export async function ask(
   home: ClientHome,

@@ -1,7 +1,8 @@
 // Requests that clients repeat, in every combination: their waits make them slow.
+import { generateText } from "ai";
 import { describe, expect, it } from "vitest";
 import { rateLimited, serverError } from "../../../../agent/test/fakes/wires/script.ts";
-import { ask, clientHome, KINDS, MODES, QUESTION } from "./client-home.ts";
+import { ask, clientHome, KINDS, MODES, NAMED, QUESTION } from "./client-home.ts";
 
 describe.each(MODES)("in %s mode", (mode) => {
   it.each(["429", "500"])(
@@ -37,5 +38,47 @@ describe.each(MODES)("in %s mode", (mode) => {
       expect(await home.lines(sessions[0] ?? "")).toEqual([`user: ${QUESTION}`, "assistant: kiln123"]);
     });
     await Promise.all(checked);
+  });
+
+  it.each([
+    ["responses", "responses"],
+    ["compatible", "chat"],
+    ["anthropic", "anthropic"],
+  ] as const)(
+    "the AI SDK, which does not say that it tries again, stores once too (%s)",
+    async (provider, kind) => {
+      for (const headers of NAMED.slice(0, 2)) {
+        const home = await clientHome(kind, [rateLimited(0), { text: "kiln123" }, { text: "kiln456" }]);
+        const model = home.ai({ mode, headers })[provider];
+        const options = { model, prompt: QUESTION, maxRetries: 1, maxOutputTokens: 100 };
+        expect((await generateText(options)).text).toBe("kiln123");
+        const sessions = await home.sessions();
+        expect(sessions).toHaveLength(1);
+        expect(await home.lines(sessions[0] ?? "")).toEqual([`user: ${QUESTION}`, "assistant: kiln123"]);
+        // The same words again are a question, because the first one was answered.
+        expect((await generateText(options)).text).toBe("kiln456");
+        const later = await home.sessions();
+        expect(later).toHaveLength("x-hermes-session-id" in headers ? 1 : 2);
+        if (later.length === 1) expect(await home.lines(later[0] ?? "")).toHaveLength(4);
+      }
+    },
+  );
+
+  it("an Idempotency-Key is answered once", async () => {
+    for (const kind of KINDS) {
+      const home = await clientHome(kind, ({ index }) => ({ text: `Answer ${index}` }));
+      for (const headers of NAMED) {
+        const before = await home.sessions();
+        const keyed = { mode, headers: { ...headers, "idempotency-key": JSON.stringify(headers) } };
+        const first = await ask(home, kind, keyed);
+        const again = await ask(home, kind, keyed, true);
+        if (mode === "agent") expect(again).toBe(first);
+        const made = (await home.sessions()).filter((id) => !before.includes(id));
+        expect(made).toHaveLength(1);
+        // Where the request does not have the whole conversation, the first reply stays.
+        const kept = "x-hermes-session-id" in headers ? first : again;
+        expect(await home.lines(made[0] ?? "")).toEqual([`user: ${QUESTION}`, `assistant: ${kept}`]);
+      }
+    }
   });
 });
