@@ -1,25 +1,34 @@
 // The gateway under load: `--conversations` (200) streaming conversations of as many users at the same time, for `--seconds` (60), through
-// a `hermes serve` process to a fake model server in another process. Checked: no request fails, and each user's marker is only in their own
-// streams and rows. The floor, measured in the same run: the same requests straight to the fake model. Loopback only, bounded, no network.
+// a `hermes serve` process to a fake model server in another process. Between two turns of a conversation its user thinks for `--think` (2000)
+// milliseconds on average; a reply comes in 20 pieces with `--pause` (100) milliseconds between them. Checked: no request fails, and each
+// user's marker is only in their own streams and rows. The floor, measured in the same run before and after: the same requests straight
+// to the fake model. `--profile FILE` writes a CPU profile of the second half. Loopback only, bounded, no network.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
-import { round } from "./statistics.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Measured, Question } from "./gateway/probe.ts";
+import { quantile, round } from "./statistics.ts";
 
 const CLI = join(import.meta.dirname, "../packages/hermes-memory/src/cli/main.ts");
 const FAKE = join(import.meta.dirname, "gateway/fake-model.ts");
+const PROBE = join(import.meta.dirname, "gateway/probe.ts");
 const FLOOR_SECONDS = 10;
+const REST_MS = 5_000;
 
 export async function run(flags: Readonly<Record<string, string>>): Promise<Record<string, unknown>> {
   const users = Number(flags.conversations ?? 200);
   const seconds = Number(flags.seconds ?? 60);
+  const thinkMs = Number(flags.think ?? 2_000);
   const mode = flags.mode ?? "proxy";
   const folder = mkdtempSync(join(flags.folder ?? tmpdir(), "hermes-bench-gateway-"));
-  const fake = spawn(process.execPath, [FAKE, flags.pause ?? "40"], { stdio: ["ignore", "pipe", "inherit"] });
+  const fake = spawn(process.execPath, [FAKE, flags.pause ?? "100"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   let gateway: ChildProcess | undefined;
   try {
     const model = `http://127.0.0.1:${await firstLine(fake)}`;
@@ -27,52 +36,71 @@ export async function run(flags: Readonly<Record<string, string>>): Promise<Reco
     mkdirSync(home);
     const config = `model:\n  default: fake\n  base_url: ${model}/v1\n  context_length: 256000\ngateway:\n  port: 0\n  requests_per_minute: 0\n`;
     writeFileSync(join(home, "config.yaml"), config);
-    const env = { ...process.env, HOME: folder, HERMES_HOME: home };
-    gateway = spawn(process.execPath, [CLI, "serve", "--json"], {
-      env,
-      stdio: ["ignore", "pipe", "inherit"],
+    gateway = spawn(process.execPath, ["--expose-gc", "--import", PROBE, CLI, "serve", "--json"], {
+      env: { ...process.env, HOME: folder, HERMES_HOME: home },
+      stdio: ["ignore", "pipe", "inherit", "ipc"],
     });
     const { url } = JSON.parse(await firstLine(gateway)) as { url: string };
-    const pid = gateway.pid ?? 0;
-    const before = rssOf(pid);
-    const floor = await conversations(
-      `${model}/v1/chat/completions`,
-      users,
-      Math.min(seconds, FLOOR_SECONDS),
-    );
-    const loaded = await conversations(
-      `${url.replace(/\/$/, "")}/${mode}/v1/chat/completions`,
-      users,
-      seconds,
-    );
-    const metrics = await (await fetch(new URL("/metrics", url))).text();
-    const after = rssOf(pid);
+    const target = `${url.replace(/\/$/, "")}/${mode}/v1/chat/completions`;
+    const bare = `${model}/v1/chat/completions`;
+    const floorSeconds = Math.min(seconds, FLOOR_SECONDS);
+    const measure = (question: Question = {}) => ask(gateway, question);
+
+    const floor = await conversations(bare, { users, seconds: floorSeconds, thinkMs, from: 0 });
+    // Loads the code of the mode and opens the database: not part of what a request costs.
+    const warm = await conversations(target, { users: 4, seconds: 3, thinkMs: 0, from: users });
+    await measure({ gc: true });
+    const before = await measure();
+    const halfway =
+      flags.profile === undefined
+        ? undefined
+        : sleep(seconds * 500).then(() => measure({ profile: "start" }));
+    const loaded = await conversations(target, { users, seconds, thinkMs, from: 0 });
+    await halfway;
+    const after = await measure(flags.profile === undefined ? {} : { profile: { path: flags.profile } });
+    const floorAfter = await conversations(bare, { users, seconds: floorSeconds, thinkMs, from: 0 });
+    await sleep(REST_MS);
+    await measure({ gc: true });
+    const rested = await measure();
     gateway.kill("SIGTERM");
-    await once(gateway, "exit");
+    const [code] = (await once(gateway, "exit")) as [number | null];
     const rows = foreignMarkers(join(home, "state.db"));
+
+    const floorMs = [...floor.wholeMs, ...floorAfter.wholeMs];
+    const floorFirstMs = [...floor.firstByteMs, ...floorAfter.firstByteMs];
+    const errors = [...floor.errors, ...floorAfter.errors, ...warm.errors, ...loaded.errors];
+    const perTurn = (value: "cpuMs" | "statements" | "transactions"): number =>
+      round((after[value] - before[value]) / Math.max(1, loaded.done));
     return {
       bench: "gateway",
       mode,
       conversations: users,
       seconds,
-      requests: loaded.firstByteMs.length,
-      errors: loaded.errors.length,
-      first_errors: loaded.errors.slice(0, 3),
+      think_ms: thinkMs,
+      turns: loaded.done,
+      errors: errors.length,
+      first_errors: errors.slice(0, 3),
+      exit_code: code,
       foreign_markers_in_streams: loaded.foreign,
       foreign_markers_in_rows: rows.foreign,
-      stored_user_messages: rows.messages,
-      acknowledged_turns: loaded.done,
+      lost_or_doubled_turns: Math.abs(rows.messages - loaded.done - warm.done),
       first_byte_ms: percentiles(loaded.firstByteMs),
-      floor_first_byte_ms: percentiles(floor.firstByteMs),
+      floor_first_byte_ms: percentiles(floorFirstMs),
       whole_ms: percentiles(loaded.wholeMs),
-      floor_whole_ms: percentiles(floor.wholeMs),
+      floor_whole_ms: percentiles(floorMs),
       overhead_ms: {
-        p50: round(percentile(loaded.wholeMs, 0.5) - percentile(floor.wholeMs, 0.5)),
-        p95: round(percentile(loaded.wholeMs, 0.95) - percentile(floor.wholeMs, 0.95)),
+        p50: round(quantile(loaded.wholeMs, 0.5) - quantile(floorMs, 0.5)),
+        p95: round(quantile(loaded.wholeMs, 0.95) - quantile(floorMs, 0.95)),
       },
-      event_loop_delay: metrics.split("\n").filter((line) => /^hermes_event_loop/.test(line)),
-      rss_before_mb: before,
-      rss_after_mb: after,
+      overhead_first_byte_ms: {
+        p50: round(quantile(loaded.firstByteMs, 0.5) - quantile(floorFirstMs, 0.5)),
+        p95: round(quantile(loaded.firstByteMs, 0.95) - quantile(floorFirstMs, 0.95)),
+      },
+      cpu_ms_per_turn: perTurn("cpuMs"),
+      statements_per_turn: perTurn("statements"),
+      transactions_per_turn: perTurn("transactions"),
+      event_loop_delay_ms: rounded(after.loopDelayMs),
+      memory: { before: memoryOf(before), after: memoryOf(after), after_rest_and_gc: memoryOf(rested) },
       database_mb: round(statSync(join(home, "state.db")).size / 1e6),
     };
   } finally {
@@ -90,30 +118,46 @@ type Load = {
   done: number;
 };
 
-/** Each user goes on in one conversation, turn after turn, and sends the whole list each time. */
-async function conversations(url: string, users: number, seconds: number): Promise<Load> {
+type LoadOptions = {
+  readonly users: number;
+  readonly seconds: number;
+  readonly thinkMs: number;
+  /** The number of the first user. */
+  readonly from: number;
+};
+
+/** Each user goes on in one conversation, turn after turn, and sends the whole list each time. They begin one after the other. */
+async function conversations(url: string, { users, seconds, thinkMs, from }: LoadOptions): Promise<Load> {
   const load: Load = { firstByteMs: [], wholeMs: [], errors: [], foreign: 0, done: 0 };
   const until = performance.now() + seconds * 1000;
   const talk = async (user: number): Promise<void> => {
     const messages: { role: string; content: string }[] = [];
+    await sleep(Math.random() * thinkMs);
     for (let turn = 0; performance.now() < until; turn += 1) {
       messages.push({
         role: "user",
         content: `MARK-${user}-${turn} what about the harbour crane number ${turn}?`,
       });
-      const reply = await ask(url, user, messages, load);
+      const reply = await request(url, user, messages, load);
       if (reply === undefined) return;
-      if ((reply.match(/MARK-(\d+)-/g) ?? []).some((mark) => mark !== `MARK-${user}-`)) load.foreign += 1;
-      if (!reply.includes(`MARK-${user}-${turn}`)) load.errors.push("the reply does not name its own marker");
+      if (!reply.includes(`users: ${user}.`)) load.foreign += 1;
+      if (!reply.includes(`newest MARK-${user}-${turn},`))
+        load.errors.push(`the reply does not name its own marker: ${reply}`);
       messages.push({ role: "assistant", content: reply });
       load.done += 1;
+      await sleep(Math.min(Math.random() * 2 * thinkMs, Math.max(0, until - performance.now())));
     }
   };
-  await Promise.all(Array.from({ length: users }, (_, user) => talk(user)));
+  await Promise.all(Array.from({ length: users }, (_, user) => talk(from + user)));
   return load;
 }
 
-async function ask(url: string, user: number, messages: object[], load: Load): Promise<string | undefined> {
+async function request(
+  url: string,
+  user: number,
+  messages: object[],
+  load: Load,
+): Promise<string | undefined> {
   const started = performance.now();
   try {
     const response = await fetch(url, {
@@ -135,7 +179,7 @@ async function ask(url: string, user: number, messages: object[], load: Load): P
       isFirst = false;
       text += decoder.decode(chunk, { stream: true });
     }
-    if (!text.includes("[DONE]")) throw new Error("the stream broke off");
+    if (!text.includes("[DONE]")) throw new Error(`the stream broke off: ${text.slice(-300)}`);
     load.wholeMs.push(performance.now() - started);
     return text
       .split("\n")
@@ -152,18 +196,27 @@ async function ask(url: string, user: number, messages: object[], load: Load): P
   }
 }
 
-/** Rows whose marker is not that of the session's user. */
+/** Rows whose marker is not that of the session's user, and active messages of users. */
 function foreignMarkers(path: string): { readonly foreign: number; readonly messages: number } {
   using db = new DatabaseSync(path, { readOnly: true });
   const rows = db
-    .prepare("SELECT m.role, m.content, s.user_id FROM messages m JOIN sessions s ON s.id = m.session_id")
-    .all() as { role: string; content: string; user_id: string | null }[];
+    .prepare(
+      "SELECT m.role, m.content, m.active, s.user_id FROM messages m JOIN sessions s ON s.id = m.session_id",
+    )
+    .all() as { role: string; content: string; active: number; user_id: string | null }[];
   const isForeign = ({ content, user_id }: (typeof rows)[number]): boolean =>
     (String(content).match(/MARK-(\d+)-/g) ?? []).some((mark) => `user-${mark.slice(5, -1)}` !== user_id);
   return {
     foreign: rows.filter(isForeign).length,
-    messages: rows.filter(({ role }) => role === "user").length,
+    messages: rows.filter(({ role, active }) => role === "user" && active === 1).length,
   };
+}
+
+async function ask(child: ChildProcess | undefined, question: Question): Promise<Measured> {
+  if (child === undefined) throw new Error("There is no process to ask.");
+  child.send(question);
+  const [measured] = (await once(child, "message")) as [Measured];
+  return measured;
 }
 
 async function firstLine(child: ChildProcess): Promise<string> {
@@ -173,23 +226,22 @@ async function firstLine(child: ChildProcess): Promise<string> {
     throw new Error("A process of the load test ended before it was ready.");
   });
   const [line] = (await Promise.race([once(lines, "line"), ended])) as [string];
+  ended.catch(() => {}); // it ends later, when the test is over
   return line;
 }
 
-function rssOf(pid: number): number {
-  const line = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
-  return round(Number(line?.[1] ?? 0) / 1024);
-}
-
-function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+function memoryOf({ heapMb, rssMb, files }: Measured): Record<string, number> {
+  return { heap_mb: round(heapMb, 1), rss_mb: round(rssMb, 1), files };
 }
 
 function percentiles(values: readonly number[]): Record<string, number> {
   return {
-    p50: round(percentile(values, 0.5)),
-    p95: round(percentile(values, 0.95)),
-    p99: round(percentile(values, 0.99)),
+    p50: round(quantile(values, 0.5)),
+    p95: round(quantile(values, 0.95)),
+    p99: round(quantile(values, 0.99)),
   };
+}
+
+function rounded(values: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, round(value)]));
 }

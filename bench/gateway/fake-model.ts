@@ -1,41 +1,34 @@
-// A model server for the load test, in a process of its own: streams chat completions in small pieces. The reply names every marker
-// (`MARK-<user>-<turn>`) that the request holds, so a marker of another user in a request shows in the stream.
+// A model server for the load test, in a process of its own: streams chat completions in small pieces. The reply names the newest marker
+// (`MARK-<user>-<turn>`) of the request and every user whose marker the request holds, so what belongs to another user shows in the stream.
 import { createServer } from "node:http";
 
 const PIECES = 20;
-const [pauseMs = "40"] = process.argv.slice(2);
+const [pauseMs = "100"] = process.argv.slice(2);
 
 const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
   request.on("end", () => {
     const text = Buffer.concat(chunks).toString("utf8");
-    const marks = [...new Set(text.match(/MARK-\d+-\d+/g) ?? [])].join(" ");
+    const marks = text.match(/MARK-\d+-\d+/g) ?? [];
+    const users = new Set(marks.map((mark) => mark.split("-")[1]));
     response.writeHead(200, { "content-type": "text/event-stream" });
-    const send = (delta: object, finish: string | null = null): void => {
-      const choice = { index: 0, delta, finish_reason: finish };
-      const chunk = {
-        id: "c",
-        object: "chat.completion.chunk",
-        created: 1,
-        model: "fake",
-        choices: [choice],
-      };
-      response.write(`data: ${JSON.stringify(chunk)}\n\n`);
-    };
-    send({ role: "assistant", content: "" });
+    const chunk = (fields: object): string =>
+      `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "fake", ...fields })}\n\n`;
+    const piece = (delta: object, finish: string | null = null): string =>
+      chunk({ choices: [{ index: 0, delta, finish_reason: finish }] });
+    response.write(piece({ role: "assistant", content: "piece 0 " }));
     let sent = 0;
     const timer = setInterval(() => {
       sent += 1;
-      if (sent < PIECES) return send({ content: `piece ${sent} ` });
+      if (sent < PIECES) {
+        response.write(piece({ content: `piece ${sent} ` }));
+        return;
+      }
       clearInterval(timer);
-      send({ content: `seen: ${marks}` });
-      send({}, "stop");
+      response.write(piece({ content: `newest ${marks.at(-1)}, users: ${[...users].join(" ")}.` }));
       const usage = { prompt_tokens: Math.ceil(text.length / 4), completion_tokens: PIECES, total_tokens: 1 };
-      response.write(
-        `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "fake", choices: [], usage })}\n\n`,
-      );
-      response.end("data: [DONE]\n\n");
+      response.end(`${piece({}, "stop")}${chunk({ choices: [], usage })}data: [DONE]\n\n`);
     }, Number(pauseMs));
     response.on("close", () => clearInterval(timer));
   });

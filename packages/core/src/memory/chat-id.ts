@@ -30,9 +30,8 @@ export async function findChat(
   chatId: string,
 ): Promise<SessionRow | undefined> {
   for (const id of [chatSessionId(person.user, chatId), chatId]) {
-    if ((await store.getSession(id)) === null) continue;
-    const tip = await store.getSession(await store.getCompressionTip(id));
-    if (tip !== null) return tip;
+    const newest = await store.getNewestSession(id);
+    if (newest !== null) return newest;
   }
   return undefined;
 }

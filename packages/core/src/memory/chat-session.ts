@@ -80,7 +80,7 @@ async function currentSession(
   id: string,
   { sessionId }: NewChat = {},
 ): Promise<SessionRow | null> {
-  const tip = await store.getSession(await store.getCompressionTip(id));
+  const tip = await store.getNewestSession(id);
   const isOfProgram = tip?.id !== id && tip?.model_config?.includes('"_import"') === true;
   return sessionId === id && isOfProgram ? store.getSession(id) : tip;
 }

@@ -48,7 +48,7 @@ function readOptions(value: unknown): RememberOptions {
     throw new HermesError("bad-option", "The options of remember were not passed as an object.", {
       hint: "Pass (chatId, text, reply, { id }) or (chatId, messages, { id }).",
     });
-  const { id, follow, signal, hiddenTools, source, sessionId } = value as RememberOptions;
+  const { id, replace, follow, signal, hiddenTools, source, sessionId } = value as RememberOptions;
   if (id !== undefined && (typeof id !== "string" || id === ""))
     throw new HermesError("bad-option", "The id of an exchange must be a text that is not empty.", {
       hint: "Leave it out, or pass the id of the request.",
@@ -64,7 +64,7 @@ function readOptions(value: unknown): RememberOptions {
     throw new HermesError("bad-option", "'hiddenTools' is not a list of names.", {
       hint: "Pass the names of the tools whose calls the client does not see.",
     });
-  return { id, follow, signal, hiddenTools, source, sessionId };
+  return { id, replace, follow, signal, hiddenTools, source, sessionId };
 }
 
 // ---- What changes ----
@@ -94,7 +94,7 @@ export function planChange(
     case true:
       return following(chat, stored, given);
     default:
-      return appending(chat, stored, given, isExchange, options.id);
+      return appending(chat, stored, given, isExchange, options);
   }
 }
 
@@ -103,9 +103,12 @@ async function appending(
   stored: readonly Message[],
   given: readonly Message[],
   isExchange: boolean,
-  id: string | undefined,
+  { id, replace = false }: Pick<RememberOptions, "id" | "replace"> = {},
 ): Promise<Change> {
   const found = id === undefined ? undefined : await findExchange(store, row.id, stored, id);
+  const replaced =
+    found && replace ? replacing(await comparedList({ store, row }, stored, []), found, given) : undefined;
+  if (replaced !== undefined) return replaced;
   const { fresh, late, isAnchored } =
     found === undefined
       ? await alignChat(store, row.id, stored, given, { isExchange, isNew: id !== undefined })
@@ -113,6 +116,30 @@ async function appending(
   const add = [...late, ...given.slice(fresh)];
   const isAppend = isExchange || (late.length === 0 && isAnchored);
   return { known: given.length - add.length, takenBack: 0, add, isNew: add.length > 0, isAppend };
+}
+
+/** Another reply to the newest exchange takes the place of the stored one. Undefined: there is none, or it cannot be taken back. */
+function replacing(
+  compared: Compared,
+  found: readonly Message[],
+  given: readonly Message[],
+): Change | undefined {
+  const [first] = found;
+  const from = given.findLastIndex((message) => isSame(first, message, asShown));
+  const wanted = from < 0 ? [] : given.slice(from);
+  const common = commonStart(found, wanted, asShown);
+  const gone = found.slice(common);
+  const isOther = common > 0 && gone.length > 0 && common < wanted.length;
+  if (!isOther || gone.some(({ role }) => role === "user")) return undefined;
+  const { list, isChangeable } = compared;
+  const at = list.findIndex(({ meta }) => meta.rowId === first?.meta.rowId);
+  const turn = at < 0 ? at : turnAt(compared, at);
+  const takeBackFrom = list[turn]?.meta.rowId;
+  if (takeBackFrom === undefined || turn > at || !gone.every(isChangeable)) return undefined;
+  const again = list.slice(turn, at);
+  const known = given.length - wanted.length + common;
+  const rest = { isNew: true, takeBackFrom, storedAgain: again.length, isAppend: false };
+  return { known, takenBack: gone.length, add: [...again, ...wanted], ...rest };
 }
 
 /** The list is the whole chat: rows after the last common message are taken back, in whole turns. */
@@ -172,7 +199,7 @@ type Compared = {
 
 /** What the list of a caller is compared with. */
 async function comparedList(
-  { store, row }: HeldChat,
+  { store, row }: Pick<HeldChat, "store" | "row">,
   stored: readonly Message[],
   given: readonly Message[],
 ): Promise<Compared> {
@@ -215,7 +242,7 @@ async function appendingOnce(
   stored: readonly Message[],
   given: readonly Message[],
 ): Promise<Change> {
-  const change = await appending(chat, stored, given, false, undefined);
+  const change = await appending(chat, stored, given, false);
   const { add } = change;
   const newest = stored.filter(isSpoken).slice(-add.length);
   if (add.length === 0 || commonStart(newest, add, asShown) < add.length) return change;

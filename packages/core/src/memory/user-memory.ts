@@ -257,6 +257,11 @@ export type RememberOptions = {
    */
   readonly id?: string;
   /**
+   * With `id`: if nothing was said since, the exchange becomes what is given here, and another reply that was stored for it is taken back. For
+   * a request that was answered twice, because the caller never got the first answer.
+   */
+  readonly replace?: boolean;
+  /**
    * The list is the whole chat, and the stored one follows it: rows that it no longer has are taken back. What a compaction has
    * summarised cannot be: a change there counts as said now.
    *

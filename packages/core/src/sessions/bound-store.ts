@@ -139,6 +139,7 @@ function lineage(bound: Binding): Lineage {
   };
   return {
     getCompressionTip: async (id, scope) => store.getCompressionTip(id, bound.scoped(scope)),
+    getNewestSession: async (id, scope) => store.getNewestSession(id, bound.scoped(scope)),
     resolveResumeSessionId: async (id, scope) => store.resolveResumeSessionId(id, bound.scoped(scope)),
     resolveSessionId: async (text, scope) => store.resolveSessionId(text, bound.scoped(scope)),
     listLineage: async (id, scope) => store.listLineage(id, bound.scoped(scope)),

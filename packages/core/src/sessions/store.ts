@@ -318,6 +318,8 @@ export type NewLineageSession = {
 
 export interface Lineage {
   getCompressionTip(id: string, scope?: Scope): Promise<string>;
+  /** The session in which a conversation goes on after its compactions; null for an unknown id. */
+  getNewestSession(id: string, scope?: Scope): Promise<SessionRow | null>;
   resolveResumeSessionId<T extends string | null | undefined>(id: T, scope?: Scope): Promise<T | string>;
   /** An exact id or a unique prefix of one. */
   resolveSessionId(text: string, scope?: Scope): Promise<string | null>;

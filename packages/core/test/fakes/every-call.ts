@@ -36,6 +36,7 @@ export const READS = {
   getNextTitleInLineage: (store, { title = "harbour" }) => store.getNextTitleInLineage(title),
   resolveSessionByTitle: (store, { title = "harbour" }) => store.resolveSessionByTitle(title),
   getCompressionTip: (store, { session }) => store.getCompressionTip(session),
+  getNewestSession: (store, { session }) => store.getNewestSession(session),
   resolveResumeSessionId: (store, { session }) => store.resolveResumeSessionId(session),
   resolveSessionId: (store, { session }) => store.resolveSessionId(session),
   getCompressionLockHolder: (store, { session }) => store.getCompressionLockHolder(session),

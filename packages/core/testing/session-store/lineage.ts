@@ -45,7 +45,10 @@ export function lineageContract({ it, expect }: Suite, { open }: Harness): void 
     const clock = new ManualClock();
     await using store = await open({ clock });
     await handMadeChain(store, clock, ["a", "b", "c"]);
-    for (const id of ["a", "b", "c"]) expect(await store.getCompressionTip(id)).toBe("c");
+    for (const id of ["a", "b", "c"]) {
+      expect(await store.getCompressionTip(id)).toBe("c");
+      expect(await store.getNewestSession(id)).toEqual(await store.getSession("c"));
+    }
   });
 
   it("a session without a continuation, or unknown, is its own tip", async () => {
@@ -54,6 +57,7 @@ export function lineageContract({ it, expect }: Suite, { open }: Harness): void 
     await store.createSession("child", { source: "cli", parentSessionId: "a" });
     expect(await store.getCompressionTip("a")).toBe("a");
     expect(await store.getCompressionTip("nope")).toBe("nope");
+    expect(await store.getNewestSession("nope")).toBeNull();
   });
 
   it("a child that started before its parent was compressed does not continue it", async () => {

@@ -62,6 +62,7 @@ const READS: Readonly<Record<Exclude<Scoped, Walk | Special>, readonly Way[]>> =
   ],
   findRounds: [way((store, { id }, scope) => store.findRounds(id, ["prefix:1"], "chat", scope), [])],
   getSession: [way((store, { id }, scope) => store.getSession(id, scope), null)],
+  getNewestSession: [way((store, { id }, scope) => store.getNewestSession(id, scope), null)],
   getSessionMark: [way((store, { id }, scope) => store.getSessionMark(id, scope), null)],
   getOwnPrompt: [way((store, { id }, scope) => store.getOwnPrompt(id, scope), null)],
   getExtractedId: [way((store, { id }, scope) => store.getExtractedId(id, scope), null)],

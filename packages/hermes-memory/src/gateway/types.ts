@@ -38,7 +38,7 @@ export type ClientName =
   | "unknown";
 
 /** How the conversation was found. The order of the issue: the first that is present counts. */
-export type SessionKind =
+type SessionKind =
   | "hermes-session-id"
   | "claude-code"
   | "codex"

@@ -15,6 +15,8 @@ import { findSession, sessionFields } from "./sessions.ts";
 // hermes_memory_leases, by session. Newer versions of Hermes Agent have a table of turn leases, by conversation; in a file with
 // that table we respect its leases and hold one there as well.
 
+/** After a power failure nobody holds a claim any more. */
+const CLAIM = { isUnsynced: true };
 const LEASE_TTL_SECONDS = 60;
 /** An expired lease older than this will not be renewed any more and is deleted. */
 const FORGOTTEN_SECONDS = 86_400;
@@ -67,7 +69,7 @@ export function leaseOperations({ connection, clock, warn }: StoreContext) {
     connection.write(() => {
       const isOurs = canKeep() && connection.run(REMOVE_LEASE, { id, holder }).changes > 0;
       return dropTurn(connection, id, holder, canKeep()) || isOurs;
-    });
+    }, CLAIM);
 
   return {
     async acquireSessionLease(sessionId, holder, options) {
@@ -88,7 +90,7 @@ export function leaseOperations({ connection, clock, warn }: StoreContext) {
           until: now + ttlOf(options, LEASE_TTL_SECONDS),
         });
         return "taken";
-      });
+      }, CLAIM);
       if (outcome === undefined) warnOnce();
       return typeof outcome === "object" ? { acquired: false, ...outcome } : { acquired: true };
     },
@@ -105,7 +107,7 @@ export function leaseOperations({ connection, clock, warn }: StoreContext) {
         if (claimTurn(connection, id, holder, now, ttlOf(options, LEASE_TTL_SECONDS)) !== undefined)
           return false;
         return isKept ? true : undefined;
-      });
+      }, CLAIM);
       if (outcome === undefined) warnOnce();
       return outcome ?? true;
     },
@@ -273,7 +275,7 @@ export function lockOperations({ connection, clock, warn }: StoreContext) {
             connection.run(RELEASE_LOCK, { id, holder: held });
           connection.run(TAKE_LOCK, { id, holder, now, until: now + ttlOf(options, LOCK_TTL_SECONDS) });
           return lockHolder(connection, id, now) === holder;
-        });
+        }, CLAIM);
       } catch (cause) {
         // A session that cannot be locked is not compacted now. The conversation must go on.
         warn(`The compression lock of session ${id} could not be taken: ${String(cause)}`);
@@ -287,9 +289,9 @@ export function lockOperations({ connection, clock, warn }: StoreContext) {
           connection.run(PROLONG_LOCK, { id, holder, now, until: now + ttlOf(options, LOCK_TTL_SECONDS) })
             .changes > 0
         );
-      }),
+      }, CLAIM),
     async releaseCompressionLock(id, holder) {
-      await connection.write(() => connection.run(RELEASE_LOCK, { id, holder }));
+      await connection.write(() => connection.run(RELEASE_LOCK, { id, holder }), CLAIM);
     },
     getCompressionLockHolder: (id) => connection.read(() => lockHolder(connection, id, seconds(clock))),
   } satisfies Partial<SessionClaims>;

@@ -33,6 +33,11 @@ export type WriteOptions = {
   readonly waitLimitMs?: number;
   /** Replaces the connection's own `remedyFor`. */
   readonly remedyFor?: FindRemedy;
+  /**
+   * Does not wait for the disk. A kill takes nothing of it back; a power failure may, but nothing that was committed before a later
+   * write which does wait. For leases, the search index, and what is worth less than the messages it is about.
+   */
+  readonly isUnsynced?: boolean;
 };
 
 type ConnectionOptions = {
@@ -67,6 +72,8 @@ export class Connection {
   /** For failures with a known remedy: what to do before the second and last attempt. */
   remedyFor: FindRemedy | undefined;
   #isClosed = false;
+  #isSynced = true;
+  #hasLog: boolean | undefined;
   #writes = 0;
 
   constructor(options: ConnectionOptions) {
@@ -149,6 +156,7 @@ export class Connection {
     return this.#retryWhileBusy(() => {
       for (;;) {
         try {
+          if (begin === "BEGIN IMMEDIATE") this.#syncNext(options.isUnsynced !== true);
           return this.#transaction(begin, remedy === undefined ? work : afterwards(remedy, work));
         } catch (cause) {
           if (remedy !== undefined || isBusy(cause)) throw cause;
@@ -172,6 +180,15 @@ export class Connection {
       if (!isBusy(cause)) this.#statements.clear();
       throw cause;
     }
+  }
+
+  /** Only a file with a log survives a power failure after a write that was not synced. Not by a kept statement: preparing it is what counts. */
+  #syncNext(isSynced: boolean): void {
+    if (isSynced === this.#isSynced) return;
+    this.#hasLog ??= this.get<{ journal_mode: string }>("PRAGMA journal_mode")?.journal_mode === "wal";
+    if (!this.#hasLog) return;
+    this.db.exec(`PRAGMA synchronous = ${isSynced ? "FULL" : "NORMAL"}`);
+    this.#isSynced = isSynced;
   }
 
   /**

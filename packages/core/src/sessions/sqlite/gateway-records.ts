@@ -12,6 +12,8 @@ import { hasOwnTable, LIVE_SESSIONS, MARKS, RECALLS, ROUNDS, readableFields } fr
 
 type Table = typeof LIVE_SESSIONS;
 
+/** The messages that a record is about are synced, and it with them if it was saved before. */
+const UNSYNCED = { isUnsynced: true };
 const DAY_SECONDS = 86_400;
 const MOST_LISTED = 100;
 
@@ -80,7 +82,7 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
           hint: "Create it first with createSession.",
         });
       return keeps(table) ? { value: work() } : undefined;
-    });
+    }, UNSYNCED);
     if (outcome !== undefined) return outcome.value;
     if (!warned.has(table.name))
       warn(

@@ -59,6 +59,8 @@ export function lineageOperations(context: StoreContext): Lineage {
   const { connection, clock } = context;
   return {
     getCompressionTip: (id, scope) => connection.read(() => tipOf(connection, id, scope)),
+    getNewestSession: (id, scope) =>
+      connection.read(() => findSession(connection, tipOf(connection, id, scope), scope)),
     listLineage: (id, scope) =>
       connection.read(() => {
         const root = ancestorsOf(connection, id, scope)[0] ?? id;

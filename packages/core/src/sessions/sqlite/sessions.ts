@@ -186,10 +186,13 @@ export function sessionOperations(context: StoreContext) {
     updateSessionModel: (id, model) => change(SET_MODEL, { id, model }),
     async updateTokenCounts(id, update) {
       checkSessionId(id);
-      await connection.write(() => {
-        insertSession(context, id, {}, seconds(clock));
-        connection.run(update.absolute ? SET_TOKENS : ADD_TOKENS, tokenValues(id, update));
-      });
+      await connection.write(
+        () => {
+          insertSession(context, id, {}, seconds(clock));
+          connection.run(update.absolute ? SET_TOKENS : ADD_TOKENS, tokenValues(id, update));
+        },
+        { isUnsynced: true },
+      ); // the reply that was counted is stored next
     },
     getSession: (id, scope) => connection.read(() => findSession(connection, id, scope)),
   } satisfies Partial<SessionRecords>;

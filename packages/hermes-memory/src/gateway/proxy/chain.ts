@@ -42,7 +42,7 @@ export function chainOf(
 }
 
 /** The hash after a reply has been added, as the client will send it back. */
-export function withReply(hash: string, reply: Message): string {
+function withReply(hash: string, reply: Message): string {
   const calls = toolCallsOf(reply).map(({ name, arguments: given }) => callUnit(name, given));
   return linked(hash, [...textUnits("assistant", textOf(reply.content)), ...calls]);
 }

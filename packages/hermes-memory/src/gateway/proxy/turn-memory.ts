@@ -99,7 +99,8 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   // Names the exchange where the list does not: a retry adds nothing, and the reply is added to its question.
   const id = isWhole ? "" : await exchangeId(turn);
   const rule = isWhole ? { follow: "shown" as const, hiddenTools: options.hiddenTools } : { id };
-  const remember = (messages: readonly Message[]) => memory.remember(chatId, messages, rule);
+  const remember = (messages: readonly Message[], { replace = false } = {}) =>
+    memory.remember(chatId, messages, { ...rule, replace });
 
   const found = await tried("Earlier recall and tool rounds were left out", () =>
     findEarlier(turn, store, sessionId),
@@ -127,9 +128,14 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
     async storeReply(reply) {
       const { hidden, last } = reply;
       const said = last === undefined ? [] : [last];
-      if (hidden.length + said.length > 0)
-        await tried("The reply was not stored", () => remember([...told, ...hidden, ...said]));
-      await tried("The reply was stored without marks", () => saveTraces(turn, store, sessionId, reply));
+      // The marks first: the write of the reply waits for the disk, and for everything before it.
+      await tried("The reply is stored without marks", () => saveTraces(turn, store, sessionId, reply));
+      if (hidden.length + said.length === 0) return;
+      const stored = await tried("The reply was not stored", () =>
+        // The client never saw the end of a reply that an earlier try got. A reply that broke off may be older than the stored one.
+        remember([...told, ...hidden, ...said], { replace: last?.meta.finishReason !== "interrupted" }),
+      );
+      if (stored !== undefined) gateway.metrics.count("turns_stored_total", { mode: "proxy" });
     },
   };
 }
@@ -236,6 +242,7 @@ async function recallFor(
   const { text, found, durationMs } = await memory.recall(chatId, query, { signal: turn.signal });
   const mark = markOf(chainOf(wire.name, body, { withSystem: false })[index] ?? "");
   const at = gateway.clock.now().getTime() / 1000;
+  const mode = "proxy";
   // Kept before it is sent: what the model has seen once, it has to see at the same place again.
   await store.addRecall({
     session_id: sessionId,
@@ -245,9 +252,10 @@ async function recallFor(
     injected: text,
     found: JSON.stringify(found),
     duration_ms: durationMs,
-    mode: "proxy",
+    mode,
   });
-  gateway.metrics.count("recalls", { mode: "proxy", injected: String(text !== "") });
+  gateway.metrics.count("recalls", { mode, injected: String(text !== "") });
+  gateway.metrics.observe("recall_seconds", durationMs / 1000, { mode });
   const { user, profile } = identity;
   const type = "recall" as const;
   gateway.events.emit({ type, at: new Date(at * 1000).toISOString(), user, profile, session_id: sessionId });

@@ -242,6 +242,25 @@ describe.each(ALL)("a reply on %s", (wire) => {
     expect(await home.stored()).toEqual(["user: Hello there, kiln"]);
   });
 
+  it("to a request that is sent again takes the place of the one that the client never got", async () => {
+    const model = await startWire(FAKES[wire], [
+      { text: "The first." },
+      { text: "The second." },
+      { text: "On." },
+    ]);
+    const home = await ProxyHome.open({ wire, url: model.url, gateway: OFF });
+    const sent = { session: { history: "server" }, retryKey: "key:1" } as const;
+    const ask = async (text: string, retryKey: string): Promise<void> => {
+      const body = bodyOf(wire, [{ role: "user", content: text }], { stream: true });
+      await (await home.send(body, { ...sent, retryKey })).text();
+    };
+    await ask("Hello there, kiln", "key:1");
+    await ask("Hello there, kiln", "key:1");
+    expect(await home.stored()).toEqual(["user: Hello there, kiln", "assistant: The second."]);
+    await ask("Go on", "key:2");
+    expect(await home.stored()).toHaveLength(4);
+  });
+
   it("to a request that is sent again is stored once, and an edited question takes the old reply back", async () => {
     const server = await startWire(FAKES[wire], ({ index }) => ({ text: `Reply ${index}` }));
     const home = await ProxyHome.open({ wire, url: server.url, door: withDoor });

@@ -223,7 +223,11 @@ export class SearchIndex {
 
   async #stepOnce(what: "all" | "queue", options: WriteOptions): Promise<boolean> {
     const connection = this.#connection;
-    const isDone = await connection.write(() => this.#stepInside(what), { ...options, ...NO_REMEDY });
+    const isDone = await connection.write(() => this.#stepInside(what), {
+      ...options,
+      ...NO_REMEDY,
+      isUnsynced: true, // it can be made again
+    });
     if (!isDone || what === "queue") return isDone;
     return !(await indexOneLarge(connection));
   }
