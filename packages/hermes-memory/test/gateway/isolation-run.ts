@@ -62,6 +62,15 @@ export async function routeKeys(): Promise<readonly string[]> {
   }
 }
 
+/** Here the right answer to everything that is tried is a refusal. */
+const ALL_REFUSED: ReadonlySet<string> = new Set([
+  "PUT /api/memory/provider",
+  "GET /api/sessions/:id",
+  "PATCH /api/entries/:id",
+  "DELETE /api/entries/:id",
+  "POST /api/undo",
+]);
+
 export type Tally = { requests: number; cases: number; answered: number; leaks: string[] };
 
 /** Every case of the table. Collects leaks instead of stopping at the first. */
@@ -74,9 +83,12 @@ export async function attackEverything(world: World, sender: Sender, breadth: Br
   const order = Object.entries(CASES).toSorted(([one], [other]) => rank(one) - rank(other));
   let before = await others.kept();
   for (const [key, run] of order) {
+    const answered = tally.answered;
     await run(others.attack(key), breadth).catch((cause: unknown) => {
       tally.leaks.push(`${key}: ${String(cause)}`);
     });
+    if (tally.answered === answered && !ALL_REFUSED.has(key) && sender.name !== "a local caller")
+      tally.leaks.push(`${key}: nothing was answered, so nothing was tried`);
     const isRead = key.startsWith("GET ") && breadth === "some"; // what reads change is seen after the next write
     if (!isRead) before = await others.check(key, before);
     tally.cases += 1;
@@ -88,9 +100,6 @@ export async function attackEverything(world: World, sender: Sender, breadth: Br
     if (logged.includes(secret)) tally.leaks.push(`log: ${near(logged, secret)}`);
   // One of each kind is enough to see what is wrong.
   expect([...new Map(tally.leaks.map((each) => [each.slice(0, 60), each])).values()]).toEqual([]);
-  expect(tally.answered, "some requests must succeed, or nothing was tried").toBeGreaterThan(
-    tally.requests / 4,
-  );
   return tally;
 }
 

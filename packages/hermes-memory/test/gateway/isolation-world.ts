@@ -129,7 +129,7 @@ export async function isolationWorld(
     const type = body === undefined ? {} : { "content-type": "application/json" };
     const answer = await gateway.call(path, {
       method,
-      headers: { ...type, ...headers },
+      headers: { accept: "application/json, text/event-stream", ...type, ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     return { status: answer.status, headers: answer.headers, text: await answer.text() };

@@ -372,3 +372,45 @@ describe("tokens", () => {
     expect(await Promise.race([ended.then(() => "ended"), late])).toBe("ended");
   });
 });
+
+describe("one user", () => {
+  it("cannot switch off our tools for the others by a request that the vendor refuses", async () => {
+    const wire = await startWire("chat", ({ raw: body }) =>
+      body.includes("poison") ? { status: 400, message: "The tool is wrong." } : { text: "Fine." },
+    );
+    const model = { default: "m", base_url: wire.url, api_key: "k", api_mode: "chat_completions" };
+    const { call } = await runningGateway({ config: JSON.stringify({ model }) });
+    const ask = async (user: string, content: string): Promise<number> => {
+      const headers = { "content-type": "application/json", "x-hermes-user-id": user };
+      const body = JSON.stringify({ model: "m", messages: [{ role: "user", content }] });
+      return (await call("/proxy/v1/chat/completions", { method: "POST", headers, body })).status;
+    };
+    expect(await ask("mallory", "poison")).toBe(400);
+    expect(await ask("alice", "Hello")).toBe(200);
+    expect(wire.requests.at(-1)?.tools).toContain("session_search");
+  });
+
+  it("cannot hide a response of others behind one of their own in the same body", async () => {
+    const wire = await startWire("responses", () => ({ text: "Fine." }));
+    const model = { default: "m", base_url: wire.url, api_key: "k", api_mode: "responses" };
+    const { call } = await runningGateway({ config: JSON.stringify({ model }) });
+    const ask = async (user: string, body: string): Promise<Response> => {
+      const headers = { "content-type": "application/json", "x-hermes-user-id": user };
+      return call("/proxy/v1/responses", { method: "POST", headers, body });
+    };
+    const idOf = async (answer: Response): Promise<string> => ((await answer.json()) as { id: string }).id;
+    const mine = await idOf(await ask("mallory", '{"model":"m","input":"Hi"}'));
+    const theirs = await idOf(await ask("alice", '{"model":"m","input":"Hi"}'));
+    const goOn = (fields: string): string => `{"model":"m","input":"And?",${fields}}`;
+    const named = (id: string, key = "previous_response_id"): string => `"${key}":"${id}"`;
+    expect((await ask("mallory", goOn(named(mine)))).status).toBe(200);
+    expect((await ask("mallory", goOn(named(theirs)))).status).toBe(404);
+    for (const fields of [
+      `${named(theirs)},${named(mine)}`,
+      `${named(mine)},${named(theirs)}`,
+      `${named(theirs, "previous\\u005fresponse_id")},${named(mine)}`,
+    ])
+      expect((await ask("mallory", goOn(fields))).status, fields).toBe(400);
+    expect(wire.requests).toHaveLength(3);
+  });
+});
