@@ -38,11 +38,19 @@ async function senderOf(world: World, name: (typeof ATTACKERS)[number]): Promise
         },
       };
     case "the same id on another platform":
-      return { name, headers: await bearer({ kind: "user", user: { platform: "chat", id: "alice" } }) };
+      return {
+        name,
+        ownId: "alice",
+        headers: await bearer({ kind: "user", user: { platform: "chat", id: "alice" } }),
+      };
     case "the owner's token":
       return { name, headers: await bearer({ kind: "owner" }) };
     case "a user of a profile":
-      return { name, headers: await bearer({ kind: "user", user: { platform: "web", id: "carol" } }) };
+      return {
+        name,
+        ownId: "carol",
+        headers: await bearer({ kind: "user", user: { platform: "web", id: "carol" } }),
+      };
     case "a local caller":
       return { name, headers: { "x-hermes-user-id": "bob" } };
     default:
