@@ -6,10 +6,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { openModel } from "@hermes-memory/agent/internal/models";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { isRecord, parseOutsideJson } from "@hermes-memory/core/internal/lib";
+import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { type Message, newMessage, textOf, withMeta } from "@hermes-memory/core/internal/message";
 import { estimatedTokens } from "../count-tokens.ts";
 import { type Answer, type Gateway, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
 import { usageFacts } from "../usage-facts.ts";
+import { isOwnReplyId } from "../wires/responses.ts";
 import { SseEvents, sseEvent } from "../wires/sse.ts";
 import type { ReplyReader, WireName } from "../wires/wire.ts";
 import {
@@ -126,7 +128,7 @@ function upstreamOf(turn: ModelTurn, config: HermesConfig): Upstream {
  * to nobody else.
  */
 async function refuseOthersState(turn: ModelTurn, { isClientsKey }: Upstream): Promise<void> {
-  const { wire, body, memory, identity } = turn;
+  const { wire, body, memory, identity, gateway } = turn;
   if (wire.name !== "responses" || isClientsKey) return;
   const { previous_response_id: previous, conversation } = body;
   const twice = repeatedKey(bodyText(turn), ["previous_response_id", "conversation"]);
@@ -152,13 +154,30 @@ async function refuseOthersState(turn: ModelTurn, { isClientsKey }: Upstream): P
   const isIn = async (person: typeof memory.layers): Promise<boolean> =>
     Boolean(await (await person.sessions({ mode: "read" }))?.findMark(marks));
   if (await isIn(memory.layers)) return;
-  if (isOwner && !(await isIn(memory.layers.memory.administrator))) return;
+  // An id that this gateway made up means nothing to the vendor.
+  if (isOwner && !isOwnReplyId(previous)) {
+    const known = await Promise.all((await everybodyIn(gateway)).map(isIn));
+    if (!known.includes(true)) return;
+  }
   throw new ProblemError({
     status: 404,
     code: "previous_response_not_found",
     message: "This gateway gave this user no response with the id in 'previous_response_id'.",
     hint: "Send the whole conversation in 'input', or the id of a response that this user got from this gateway.",
     param: "previous_response_id",
+  });
+}
+
+/** All persons of the served home, and of the profiles that users are mapped to. */
+async function everybodyIn(gateway: Gateway): Promise<readonly UserMemory["layers"][]> {
+  const { identityProfiles } = (await gateway.config()).gateway;
+  const profiles = Object.values(identityProfiles).filter((name) => typeof name === "string");
+  return [undefined, ...new Set(profiles)].flatMap((profile) => {
+    try {
+      return [gateway.memory(profile).administration.administrator];
+    } catch {
+      return []; // there is no such profile, so nobody uses it
+    }
   });
 }
 
