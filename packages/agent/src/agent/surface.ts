@@ -7,7 +7,7 @@ import type {
 } from "@hermes-memory/core/internal/context";
 import type { CommittedWrite, MemoryStore } from "@hermes-memory/core/internal/curated";
 import type { Result } from "@hermes-memory/core/internal/lib";
-import type { MemoryUser, Person } from "@hermes-memory/core/internal/memory";
+import type { MemoryUser, Person, RecallAnswer } from "@hermes-memory/core/internal/memory";
 import type { Message } from "@hermes-memory/core/internal/message";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import type { SkillStore } from "@hermes-memory/core/internal/skills";
@@ -43,6 +43,20 @@ export type RunOptions = {
    * prompt stays as it is and requests have the new ones behind it, until a compaction builds a new prompt. Absent: as before.
    */
   readonly instructions?: string;
+  /**
+   * The most tokens of each model call of this turn, instead of `agent.max_output_tokens`. A text that reaches it is the reply
+   * (`truncated_response`, partial): the model is not asked to go on. Not stored.
+   */
+  readonly maxOutputTokens?: number;
+  /** Of the model calls of this turn; left out if the model refuses it. Not stored. Default: the model's own. */
+  readonly temperature?: number;
+  /**
+   * Told once, before the first model call, if memory was asked: what was looked for, and what was added to the user's message in the
+   * requests of this turn. The turn does not wait for it.
+   */
+  readonly onRecall?: (
+    recalled: RecallAnswer & { readonly sessionId: string; readonly query: string },
+  ) => void;
 };
 
 /** The result of a call that the client ran. `output`: text, or parts as in `UserInput`. */

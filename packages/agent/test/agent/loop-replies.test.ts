@@ -229,3 +229,46 @@ describe("a stream that is cut off in the middle of a word", () => {
     await expectOneText(home, await home.agent.run("hi"), "Hello.");
   });
 });
+
+describe("a turn with its own limit and temperature", () => {
+  it("asks the model with them, and the next turn does not", async () => {
+    const { agent, wire } = await turnHome([call("todo", {}), { text: "Done." }, { text: "Next." }]);
+    await agent.run("go", { maxOutputTokens: 700, temperature: 0.2 });
+    await agent.run("on");
+    const seen = wire.requests.map(({ body }) => [body.max_tokens, body.temperature]);
+    expect(seen).toEqual([
+      [700, 0.2],
+      [700, 0.2],
+      [undefined, undefined],
+    ]);
+  });
+
+  it("ends where the text reaches the limit", async () => {
+    const { agent, wire } = await turnHome([{ text: "Once upon", finish: "length" }]);
+    const result = await agent.run("tell", { maxOutputTokens: 2 });
+    expect(result).toMatchObject({
+      exit: "truncated_response",
+      final_response: "Once upon",
+      partial: true,
+      failed: false,
+      error: expect.stringContaining("2 tokens"),
+    });
+    expect(wire.requests).toHaveLength(1);
+    expect(await storedLines(agent)).toEqual(["user: tell", "assistant: Once upon"]);
+  });
+
+  it("gives calls that were cut off more room all the same", async () => {
+    const cut: Reply = { ...call("todo", "{"), finish: "length" };
+    const { agent, wire } = await turnHome([cut, { text: "Done." }]);
+    await agent.run("go", { maxOutputTokens: 1000 });
+    expect(wire.requests.map(({ body }) => body.max_tokens)).toEqual([1000, 8192]);
+  });
+
+  it("goes on without a temperature that the model refuses", async () => {
+    const message = "Unsupported value: 'temperature' does not support 0.2 with this model.";
+    const error = { message, type: "invalid_request_error", param: "temperature", code: "unsupported_value" };
+    const { agent, wire } = await turnHome([{ status: 400, body: { error } }, { text: "Done." }]);
+    expect(await agent.run("go", { temperature: 0.2 })).toMatchObject({ final_response: "Done." });
+    expect(wire.requests.map(({ body }) => body.temperature)).toEqual([0.2, undefined]);
+  });
+});

@@ -4,7 +4,13 @@ import { isHandoff } from "../context/index.ts";
 import { codePointLength, describeCause, pyStrip, takeCodePoints } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
 import { fromRow, type Message, textOf } from "../message/index.ts";
-import { buildMemoryContextBlock, type MemoryManager, toPromptText } from "../providers/index.ts";
+import {
+  blockedReasons,
+  buildMemoryContextBlock,
+  findingsIn,
+  type MemoryManager,
+  toPromptText,
+} from "../providers/index.ts";
 import { cleanSnippet, INTERNAL_SOURCES, type SearchHit, type SessionStore } from "../sessions/index.ts";
 import type { Person } from "./types.ts";
 import type { RecallAnswer, RecallFinding } from "./user-memory.ts";
@@ -80,17 +86,8 @@ async function fromProvider({ query, sessionId, manager, turn }: RecallQuestion)
   if (active === undefined) return { text: "", found: [] };
   await active.onTurnStart(turn, query);
   const text = await active.prefetchAll(query, { session_id: sessionId });
-  if (pyStrip(text) === "") return { text, found: [] };
-  const source = "provider";
-  const refused = [...text.matchAll(BLOCKED)].map(
-    ([, reason]): RecallFinding => ({ source, chars: 0, outcome: "refused", reason }),
-  );
-  const chars = codePointLength(text);
-  return { text, found: [{ source, chars, outcome: "injected" }, ...refused] };
+  return { text, found: findingsIn(text) };
 }
-
-/** The note in the place of a paragraph that holds a threat. */
-const BLOCKED = /\[BLOCKED: [^\]]*?(Threat pattern\(s\): [^\]]*)\.\]/g;
 
 async function fromChats({ query, sessionId, store, person }: RecallQuestion): Promise<Section> {
   const { hits } = await store.search(takeCodePoints(query, QUERY_CHARS), {
@@ -199,8 +196,8 @@ function section(
     const alone = toPromptText(line.text, limit, rules);
     if (alone.blockedParagraphs === 0 && shown.has(alone.text))
       return { ...piece, outcome: "injected", reason: "credentials in it were masked" };
-    const [named] = [...alone.text.matchAll(BLOCKED)];
-    return { ...piece, outcome: "refused", reason: named?.[1] ?? "it is part of a threat" };
+    const [reason = "it is part of a threat"] = blockedReasons(alone.text);
+    return { ...piece, outcome: "refused", reason };
   });
   return { text, found };
 }

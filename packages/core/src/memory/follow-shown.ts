@@ -115,8 +115,15 @@ function partedUser(message: Message): { readonly summary?: Message; readonly ow
     ...(others.length < content.length
       ? { summary: { ...message, content: content.filter(isOfSummary) } }
       : {}),
-    ...(own.length === 0 ? {} : { own: isSameParts ? message : { ...message, content: own } }),
+    ...(own.length === 0 ? {} : { own: isSameParts ? message : { ...message, content: asText(own) } }),
   };
+}
+
+/** One text is a text, as wires read it where nothing was added to it. */
+function asText(parts: readonly Part[]): Message["content"] {
+  const [first] = parts;
+  const isText = parts.length === 1 && first?.type === "text" && Object.keys(first).length === 2;
+  return isText ? first.text : parts;
 }
 
 function isSummary(text: string): boolean {
@@ -264,9 +271,15 @@ function stepOf(
 
 function isSeenAs(one: Seen, other: Seen, { isImported }: ShownRules): boolean {
   if (isSame(one.message, other.message, asShown)) return true;
-  if (one.joined !== undefined && isSame(one.joined, other.message, asShown)) return true;
-  if (other.joined !== undefined && isSame(one.message, other.joined, asShown)) return true;
+  if (one.joined !== undefined && isSameJoined(one.joined, other.message)) return true;
+  if (other.joined !== undefined && isSameJoined(one.message, other.joined)) return true;
   return isImported && isLike(one.message, other.message);
+}
+
+/** One program joins the texts as they are, another puts an empty line between them. */
+function isSameJoined(stored: Message, given: Message): boolean {
+  if (isSame(stored, given, asShown)) return true;
+  return plain(stored) === plain(given) && isSame(stored, { ...given, content: stored.content }, asShown);
 }
 
 const MOST_JOINED = 8;

@@ -92,7 +92,7 @@ export {
   type MemoryManagerOptions,
   type SwitchOptions,
 } from "./manager/options.ts";
-export { toPromptText } from "./manager/provider-text.ts";
+export { blockedReasons, findingsIn, toPromptText } from "./manager/provider-text.ts";
 export {
   type CuratedEntry,
   notYetSent,

@@ -197,7 +197,12 @@ describe("calls that the client does not see", () => {
         result("h-0", "saved"),
         reply("Done."),
       ]);
-      for (const shown of ["Done.", "Let me note that. Done."])
+      for (const shown of [
+        "Done.",
+        "Let me note that. Done.",
+        "Let me note that.\n\nDone.",
+        "Let me note that.Done.",
+      ])
         expect(await send([first, reply(shown)])).toMatchObject({ stored: 0, takenBack: 0 });
       expect(await texts()).toEqual(["remember it", "Let me note that. memory()", "saved", "Done."]);
     }));

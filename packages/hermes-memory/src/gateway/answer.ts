@@ -3,12 +3,13 @@
 import { describeCause, randomHex, sha256 } from "@hermes-memory/core/internal/lib";
 import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { textOf } from "@hermes-memory/core/internal/message";
-import { credentialOf, identify, sourceOf } from "./identity.ts";
+import { credentialOf, identify } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
 import { prefixMarks, responseMark } from "./proxy/chain.ts";
 import {
   type Answer,
   type Gateway,
+  type GatewayProblem,
   type Identity,
   type ModelTurn,
   ProblemError,
@@ -88,7 +89,7 @@ async function answerModelRequest(
   const { user } = read.identity;
   request.annotate?.({ mode: kind === undefined ? chosen : "auxiliary", client, model, isStream, user });
   if (kind !== undefined) return modes.auxiliary(read);
-  const turn = { ...read, chatId: await findChat(read, chosen) };
+  const turn = { ...read, ...(await findChat(read, chosen)) };
   if (await isAboutReply(turn)) {
     gateway.metrics.count("model_requests_quoting_total", { client });
     request.annotate?.({ mode: "auxiliary" });
@@ -180,68 +181,57 @@ function retryKeyOf(headers: Headers, rawBody: Uint8Array): string | undefined {
 
 // ---- The conversation of a request ----
 
-async function findChat(turn: ModelTurn, mode: Mode): Promise<string> {
+type FoundChat = Pick<ModelTurn, "chatId" | "requestMarks">;
+
+async function findChat(turn: ModelTurn, mode: Mode): Promise<FoundChat> {
   const { session } = turn.identity;
-  if (session.chatId !== undefined) return session.chatId;
+  if (session.chatId !== undefined) return { chatId: session.chatId };
   try {
-    return session.kind === "previous-response"
-      ? await chatOfResponse(turn, mode, session.previousResponseId ?? "")
-      : await chatOfPrefix(turn);
+    return await lookUp(turn, mode);
   } catch (cause) {
     if (mode === "agent" || cause instanceof ProblemError) throw cause;
     // A proxied request goes on without memory; the proxy tells the client.
     turn.gateway.log.warn(`A conversation was not looked up: ${describeCause(cause)}`);
-    return newChat();
+    return { chatId: newChat() };
   }
-}
-
-/** In proxy mode the vendor may know a response that we do not: the conversation goes on in a new chat here. */
-async function chatOfResponse({ memory }: ModelTurn, mode: Mode, responseId: string): Promise<string> {
-  const store = await memory.layers.sessions({ mode: "read" });
-  const found = await store?.findMark([responseMark(responseId)]);
-  if (found) return found.session_id;
-  if (mode === "proxy") return newChat();
-  throw new ProblemError({
-    status: 404,
-    code: "previous_response_not_found",
-    message: "This gateway knows no response with the id in 'previous_response_id'.",
-    hint: "Send the whole conversation in 'input', or the id of a response that this user got from this gateway.",
-    param: "previous_response_id",
-  });
 }
 
 /**
  * A client that names no conversation sends all of it each time: an earlier reply ended where this request goes on. The first message alone
- * names none, because many conversations begin with the same words; only a retry finds the conversation that its first try began.
+ * names none, because many conversations begin with the same words.
  */
-async function chatOfPrefix(turn: ModelTurn): Promise<string> {
-  const { memory, wire, body, rawBody, headers, retryKey } = turn;
-  const begun = `request:${sha256(rawBody)}`;
-  const marks = [...prefixMarks(wire.name, body), ...(retryKey === undefined ? [] : [begun])];
-  const store = marks.length === 0 ? undefined : await memory.layers.sessions({ mode: "read" });
-  const found = await store?.findMark(marks);
-  if (found) return found.session_id;
-  const chatId = newChat();
-  if (headers.has("x-stainless-retry-count") || headers.has("idempotency-key"))
-    await markBeginning(turn, chatId, begun);
-  return chatId;
+async function lookUp(turn: ModelTurn, mode: Mode): Promise<FoundChat> {
+  const { session } = turn.identity;
+  const store = await turn.memory.layers.sessions({ mode: "read" });
+  if (session.kind === "previous-response") {
+    const found = await store?.findMark([responseMark(session.previousResponseId ?? "")]);
+    if (found) return { chatId: found.session_id };
+    // In proxy mode the vendor may know a response that we do not: the conversation goes on in a new chat here.
+    if (mode === "agent") throw new ProblemError(UNKNOWN_RESPONSE);
+  } else {
+    const found = await store?.findMark(prefixMarks(turn.wire.name, turn.body));
+    if (found) return { chatId: found.session_id };
+  }
+  // The session of a request that is repeated. Clients do not always say so: then it is one if nobody has answered it.
+  const requestMarks = requestMarksOf(turn);
+  const repeated = await store?.findMark(requestMarks);
+  if (repeated && (repeated.is_newest || turn.retryKey !== undefined)) return { chatId: repeated.session_id };
+  return { chatId: newChat(), requestMarks };
 }
 
-/** A database that cannot be written loses the mark, not the request. */
-async function markBeginning(
-  { memory, identity, gateway }: ModelTurn,
-  chatId: string,
-  mark: string,
-): Promise<void> {
-  try {
-    const { sessionId } = await memory.openChat(chatId, { source: sourceOf(identity) });
-    const store = await memory.layers.sessions({ mode: "write", create: true });
-    await store.saveMarks(sessionId, [mark]);
-  } catch (cause) {
-    gateway.log.warn(`A new conversation was not marked: ${describeCause(cause)}`);
-  }
+function requestMarksOf({ retryKey, rawBody }: ModelTurn): readonly string[] {
+  const keys = new Set([...(retryKey === undefined ? [] : [retryKey]), `body:${sha256(rawBody)}`]);
+  return [...keys].map((key) => `request:${key}`);
 }
 
 function newChat(): string {
   return `conversation-${randomHex(6)}${randomHex(6)}`;
 }
+
+const UNKNOWN_RESPONSE: GatewayProblem = {
+  status: 404,
+  code: "previous_response_not_found",
+  message: "This gateway knows no response with the id in 'previous_response_id'.",
+  hint: "Send the whole conversation in 'input', or the id of a response that this user got from this gateway.",
+  param: "previous_response_id",
+};

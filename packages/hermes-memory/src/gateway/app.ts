@@ -78,6 +78,10 @@ function stopReason(): DOMException {
   return new DOMException("The server stops.", "AbortError");
 }
 
+function revokedReason(): DOMException {
+  return new DOMException("The token was revoked.", "AbortError");
+}
+
 /** What Node knows of a request beyond `Request`. */
 type RequestInfo = {
   readonly rawHeaders: readonly string[];
@@ -91,6 +95,8 @@ type RequestInfo = {
 export type App = (request: Request, info: RequestInfo) => Promise<Response>;
 
 const BODY_TIMEOUT_MS = 120_000;
+/** A revoked token ends its running requests after at most about twice this long. */
+const RECHECK_MS = 1_000;
 /** A conversation with pictures may be long; the size is limited in bytes. */
 const MAX_JSON_DEPTH = 100;
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
@@ -153,6 +159,8 @@ class Visit {
   #settings: GatewaySettings | undefined;
   #route: Pick<Route, "path" | "shape"> = { path: "unmatched", shape: "api" };
   #caller: Caller | undefined;
+  /** Asks again, while the reply is on its way. */
+  #isStillKnown: (() => Caller | GatewayProblem) | undefined;
   #facts: RequestFacts = {};
   #problem: GatewayProblem | undefined;
   /** Of every reply, also a refusal. */
@@ -188,7 +196,10 @@ class Visit {
   async answer(dispatch: (path: string) => Promise<Response>): Promise<Response> {
     const reply = await this.#orProblem(async () => {
       this.#settings = (await this.#gateway.config()).gateway;
-      refuse(checkForm(this.#seen) ?? checkHost(this.#seen, this.#settings));
+      const malformed = checkForm(this.#seen);
+      // Where such a request ends is not certain either: what follows on the connection is not read.
+      if (malformed !== undefined) this.#answerHeaders = { ...this.#answerHeaders, connection: "close" };
+      refuse(malformed ?? checkHost(this.#seen, this.#settings));
       const origin = unwrap(checkOrigin(this.#seen, this.#settings));
       this.#answerHeaders = answerHeaders(origin);
       const asked = preflight(this.#seen, origin);
@@ -235,9 +246,11 @@ class Visit {
   #authenticate(settings: GatewaySettings): Caller {
     const { tokens, limits } = this.#options;
     const { token } = unwrap(credentialOf(this.#headers, this.#seen.rawHeaders));
-    const caller = tokens.authenticate(token, { isLoopback: isLocal(this.#seen) });
+    const where = { isLoopback: isLocal(this.#seen) };
+    const caller = tokens.authenticate(token, where);
     if ("status" in caller) throw new ProblemError(limits.failed(this.#seen.remoteAddress) ?? caller);
     this.#caller = caller;
+    this.#isStillKnown = () => tokens.authenticate(token, where);
     // A user that only the body names is counted with all others of its token.
     const person = this.#person(caller, settings);
     const key = person.ok ? limitKey(person.value.user, person.value.profile) : `token:${tokenId(caller)}`;
@@ -292,19 +305,25 @@ class Visit {
     };
   }
 
-  /** Aborted when the client leaves or the server ends the request. */
+  /** Aborted when the client leaves, the server ends the request, or the token is revoked. */
   #signal(kind: "subscription" | "turn"): AbortSignal {
     const { running } = this.#options;
-    if (running === undefined) return this.#request.signal;
     const controller = new AbortController();
     const client = this.#request.signal;
     const leave = (): void => controller.abort(client.reason);
     if (client.aborted) leave();
     client.addEventListener("abort", leave, { once: true });
-    const remove = running.add(controller, kind);
+    const remove = running?.add(controller, kind);
+    const recheck = setInterval(() => {
+      const known = this.#isStillKnown?.();
+      if (known === undefined || !("status" in known)) return;
+      // A turn that began before its token expired may finish.
+      if (kind === "subscription" || known.code === "bad-token") controller.abort(revokedReason());
+    }, RECHECK_MS).unref();
     this.#atEnd.push(() => {
       client.removeEventListener("abort", leave);
-      remove();
+      clearInterval(recheck);
+      remove?.();
     });
     return controller.signal;
   }
@@ -358,8 +377,9 @@ class Visit {
   }
 
   #render(problem: GatewayProblem): Response {
-    const { status, retryAfterSeconds } = problem;
+    const { status, retryAfterSeconds, isLasting = false } = problem;
     const headers = new Headers();
+    if (isLasting) headers.set("x-should-retry", "false"); // the official clients of both vendors read it
     if (status === 401) headers.set("www-authenticate", 'Bearer realm="hermes-memory"');
     if (retryAfterSeconds !== undefined) headers.set("retry-after", String(Math.ceil(retryAfterSeconds)));
     // What the client still sends is not read.

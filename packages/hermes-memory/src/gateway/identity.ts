@@ -633,9 +633,16 @@ export function credentialOf(headers: Headers, rawHeaders: readonly string[]): P
     if (value === undefined || value === "") continue;
     const bare = header === "authorization" ? value.replace(/^bearer[ \t]+/i, "") : value;
     if (header === "x-hermes-token" || bare.startsWith(TOKEN_PREFIX)) tokens.add(bare);
-    else client ??= { header, value };
+    else if (!holdsToken(value)) client ??= { header, value };
   }
   if (tokens.size > 1)
     return refuse("two-tokens", "The request has two different tokens of this server.", "Send one of them.");
   return ok({ token: [...tokens][0], client });
+}
+
+/** One of our tokens, written as something else: `Token hm_...`, or as the password of Basic. Nobody is let in by it, and it goes to no vendor. */
+function holdsToken(value: string): boolean {
+  const basic = /^basic[ \t]+([\w+/=-]+)$/i.exec(value)?.[1];
+  const text = basic === undefined ? value : `${value} ${Buffer.from(basic, "base64").toString("latin1")}`;
+  return new RegExp(`${TOKEN_PREFIX}[\\w-]{43}`).test(text);
 }

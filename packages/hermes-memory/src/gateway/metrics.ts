@@ -21,7 +21,8 @@ const HELP: Readonly<Record<string, string>> = {
   connections_refused_total: "Connections that were closed before a request could be read, by reason.",
   tokens_total: "Tokens of models, by kind: input, output, cache_read, cache_write.",
   live_agents: "Agents in memory.",
-  recall_seconds: "Time that recall took.",
+  recall_seconds: "Time that recall took, by mode.",
+  turns_stored_total: "Replies that are stored with the message they answer, by mode.",
   recalls: "Recalls, by mode and whether something was added to the request.",
   model_requests_total:
     "Model requests by wire, mode, client, and kind: a conversation, or a request beside it.",

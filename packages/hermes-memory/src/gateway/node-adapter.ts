@@ -59,13 +59,16 @@ function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
   const { rawHeaders, method = "GET", url = "" } = incoming;
   for (let at = 0; at + 1 < rawHeaders.length; at += 2)
     headers.append(rawHeaders[at] as string, rawHeaders[at + 1] as string);
-  const host = PLAIN_HOST.test(incoming.headers.host ?? "") ? incoming.headers.host : "localhost";
   // Targets that are no path are refused by the app, which gets the original.
   const target = url.startsWith("/") ? url : "/";
+  const { host = "" } = incoming.headers;
+  // A plain host may still be none: port 99999, or 256.0.0.1.
+  const isUsable = PLAIN_HOST.test(host) && URL.canParse(`http://${host}${target}`);
+  const address = `http://${isUsable ? host : "localhost"}${target}`;
   const init = { method: isFetchMethod(method) ? method : "OPTIONS", headers, signal };
-  if (BODILESS.has(method)) return new Request(`http://${host}${target}`, init);
+  if (BODILESS.has(method)) return new Request(address, init);
   const body = Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
-  return new Request(`http://${host}${target}`, { ...init, body, duplex: "half" } as RequestInit);
+  return new Request(address, { ...init, body, duplex: "half" } as RequestInit);
 }
 
 /** `Request` refuses these; no route takes them, so any method without a route will do. */

@@ -31,6 +31,8 @@ export type GatewayProblem = {
   /** The field of the request that is wrong. */
   readonly param?: string;
   readonly retryAfterSeconds?: number;
+  /** Trying again changes nothing, though clients do so after such a status. They are told in a header. */
+  readonly isLasting?: boolean;
 };
 
 /** Thrown inside a route; the app renders it in the route's shape. */

@@ -1,6 +1,6 @@
 // The life of the server: settings, port, listen, drain, close. Nothing in memory has to survive: sessions, live ones too, are in the
 // database, and a restart goes on with them.
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { type HomeContext, logPath, systemHomeContext } from "@hermes-memory/core/internal/home";
 import { type Clock, errnoCode, HermesError, systemClock } from "@hermes-memory/core/internal/lib";
@@ -200,7 +200,7 @@ function newServer(app: App, limits: ServerLimits, gateway: Gateway): ListeningS
   });
   http.maxConnections = limits.maxConnections;
   let onEmpty: (() => void) | undefined;
-  http.on("request", (incoming, outgoing) => {
+  const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     running.add(outgoing);
     outgoing.once("close", () => {
       running.delete(outgoing);
@@ -209,16 +209,17 @@ function newServer(app: App, limits: ServerLimits, gateway: Gateway): ListeningS
       if (running.size === 0) onEmpty?.();
     });
     void listener(incoming, outgoing);
-  });
+  };
+  http.on("request", serve);
+  http.on("checkExpectation", serve); // an expectation that nobody knows: Node would answer without our headers and shapes
   http.on("clientError", (cause, socket) => refuseBytes(cause, socket as Socket, gateway));
   http.on("drop", () => gateway.metrics.count("connections_refused_total", { reason: "too-many" }));
-  // Neither tunnels nor other protocols: without a listener Node would close them without an answer.
-  http.on("upgrade", (_incoming, socket) =>
-    socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"),
-  );
-  http.on("connect", (_incoming, socket) =>
-    socket.end("HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\n\r\n"),
-  );
+  // No tunnels; without a listener Node would close the connection without an answer. A request that offers another protocol (`Upgrade`) is
+  // answered in this one, because nobody listens for "upgrade". Node has removed its own listener: an error of the socket would end the process.
+  http.on("connect", (_incoming, socket) => {
+    socket.on("error", () => socket.destroy());
+    socket.end("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+  });
   return {
     http,
     running,

@@ -38,7 +38,7 @@ export type ClientName =
   | "unknown";
 
 /** How the conversation was found. The order of the issue: the first that is present counts. */
-export type SessionKind =
+type SessionKind =
   | "hermes-session-id"
   | "claude-code"
   | "codex"
@@ -123,6 +123,8 @@ export type ModelTurn = {
     | undefined;
   /** Names the request for recognising retries: `Idempotency-Key`, or the hash of the body when the client says that it retries. */
   readonly retryKey: string | undefined;
+  /** Of a conversation that was not found: to be saved as soon as its session exists, so that a repetition of this request finds it. */
+  readonly requestMarks?: readonly string[];
   /** Aborted when the client disconnects or the server stops. */
   readonly signal: AbortSignal;
   readonly gateway: Gateway;

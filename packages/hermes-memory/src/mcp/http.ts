@@ -5,7 +5,7 @@ import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/
 import { inOrder, type Log, type ProviderMirror } from "./request-context.ts";
 import { createServer } from "./serve.ts";
 
-export type McpOverHttp = {
+type McpOverHttp = {
   readonly person: Person;
   readonly log: Log;
   /** Names the program in the journal, such as `gateway`. */

@@ -1,3 +1,3 @@
 // Memory and past sessions for any client of the Model Context Protocol.
-export { answerMcp, type McpOverHttp } from "./http.ts";
+export { answerMcp } from "./http.ts";
 export { providerMirror, serve as serveMcp } from "./serve.ts";

@@ -44,7 +44,7 @@ export function forkForReview(parent: LoopDeps, answered: Turn, input: ReviewInp
     reviewSchedule: new ReviewSchedule({ memoryInterval: 0, skillInterval: 0 }),
     keptResults: new Set(),
   };
-  const turn = newTurn(`review-${session.id}`, turnControl(input.signal), false);
+  const turn = newTurn(`review-${session.id}`, turnControl(input.signal), { wrapsUp: false });
   turn.system = answered.system;
   // A compaction or a reload may have given the message another id; the parent then had the recall in its last user message.
   const carrier =

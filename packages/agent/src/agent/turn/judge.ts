@@ -14,6 +14,8 @@ export type ReplyView = {
   readonly followsTools: boolean;
   /** Text that came with calls to housekeeping tools only, earlier in this turn. */
   readonly earlierText: string;
+  /** The caller's own limit for a reply. */
+  readonly limitTokens?: number | undefined;
 };
 
 /** How often each kind of trouble has come in a row. */
@@ -117,6 +119,10 @@ function judgeText(reply: ReplyView, before: Troubles): Judgement {
   if (finishReason !== "length")
     return { verdict: { kind: "answer", text, isEarlier: false }, troubles: before };
   const troubles = { ...before, cutTexts: before.cutTexts + 1 };
+  if (reply.limitTokens !== undefined) {
+    const why = `The reply ends at the limit of ${reply.limitTokens} tokens that the request set.`;
+    return { verdict: { kind: "give_up", exit: "truncated_response", why }, troubles };
+  }
   if (troubles.cutTexts <= MOST_CONTINUATIONS) return { verdict: { kind: "continue" }, troubles };
   const why = "The reply was cut off three times; what has arrived is kept. Raise agent.max_output_tokens.";
   return { verdict: { kind: "give_up", exit: "truncated_response", why }, troubles };

@@ -100,7 +100,7 @@ export async function compactUntilItFits(deps: WindowDeps, turn: Turn): Promise<
   for (let pass = 0; pass < MOST_PASSES; pass += 1) {
     const before = session.requestEstimate(tools);
     const currentTokens = model.expectedTokens(before + addedEstimate(turn));
-    if (currentTokens <= promptLimit(deps)) return;
+    if (currentTokens <= promptLimit(deps, turn)) return;
     const isShorter = await compactTo(deps, turn, {
       currentTokens,
       limitEstimate: limitEstimate(deps, turn),
@@ -130,14 +130,14 @@ function addedEstimate({ recall, hookContext }: Turn): number {
 
 /** The limit for list, prompt and tools together, in estimated tokens. */
 function limitEstimate(deps: WindowDeps, turn: Turn): number {
-  return promptLimit(deps) / deps.model.tokenFactor - addedEstimate(turn);
+  return promptLimit(deps, turn) / deps.model.tokenFactor - addedEstimate(turn);
 }
 
 /** The tokens that a request may have so that the reply has room. */
-function promptLimit({ model, config }: WindowDeps): number {
+function promptLimit({ model, config }: WindowDeps, turn: Turn): number {
   const { tokens } = model.window;
   const usual = Math.min(MOST_RESERVE, Math.trunc(tokens * RESERVE_SHARE));
-  const reserve = Math.max(usual, config.agent.maxOutputTokens ?? 0);
+  const reserve = Math.max(usual, turn.maxOutputTokens ?? config.agent.maxOutputTokens ?? 0);
   return Math.max(0, tokens - Math.min(reserve, Math.trunc(tokens * LARGEST_SHARE)));
 }
 
@@ -211,7 +211,7 @@ function learnCount(deps: WindowDeps, turn: Turn, failure: ModelFailure): number
   // However the server counts, the request can hardly have had more tokens than this: the window is smaller than believed.
   const most = Math.trunc(sent * MOST_TOKENS_PER_ESTIMATE);
   if (counted === undefined && isHighest && most < model.window.tokens) useSmallerWindow(deps, most);
-  const limit = Math.max(0, Math.min(promptLimit(deps), model.window.tokens - outputTokens));
+  const limit = Math.max(0, Math.min(promptLimit(deps, turn), model.window.tokens - outputTokens));
   // A count that would have fitted explains nothing: the server's limit is not the one we believe in.
   if (counted === undefined || counted <= limit)
     return Math.min(limit / model.tokenFactor, sent * BLIND_SHARE);

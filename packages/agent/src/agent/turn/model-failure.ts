@@ -46,6 +46,14 @@ export class ModelFailures {
       model.leaveOutReasoning(session.id);
       return { troubles };
     }
+    if (
+      kind === "bad_request" &&
+      this.#turn.temperature !== undefined &&
+      /temperature/i.test(failure.message)
+    ) {
+      this.#turn.temperature = undefined;
+      return { troubles };
+    }
     if (failure.isRetryable && hasBegun) return this.#continueReply(failure, troubles);
     // Once the reply has begun, the request was accepted, and it is the reply that was stopped.
     if (kind === "content_policy" && !hasBegun) return { end: this.#afterRefusal(failure), troubles };

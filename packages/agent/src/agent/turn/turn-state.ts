@@ -21,6 +21,10 @@ export type Turn = {
   readonly startedAtMs: number;
   /** Out of steps, the model is asked to sum up. False where no user reads it. */
   readonly wrapsUp: boolean;
+  /** The caller's limit for each reply; undefined: the one in config. */
+  readonly maxOutputTokens: number | undefined;
+  /** Undefined also after the model has refused it. */
+  temperature: number | undefined;
   /** `meta.id` of the message it answers. */
   userMessageId: string;
   /** As the user wrote it; for memory and search. */

@@ -17,7 +17,7 @@ import {
   textOf,
   withMeta,
 } from "@hermes-memory/core/internal/message";
-import { buildMemoryContextBlock } from "@hermes-memory/core/internal/providers";
+import { buildMemoryContextBlock, findingsIn } from "@hermes-memory/core/internal/providers";
 import { type ModelReply, promptTokens, totalTokens } from "../../models/index.ts";
 import type { AgentHooks } from "../agent-options.ts";
 import type { ReviewSchedule, ReviewScope } from "../review/review-schedule.ts";
@@ -80,7 +80,8 @@ export type TurnRequest = {
 
 export async function runTurn(given: TurnDeps, request: TurnRequest): Promise<TurnResult> {
   const deps = withClientTools(given, request.options.clientTools);
-  const turn = newTurn(request.options.taskId ?? randomUUID(), request.control);
+  const { taskId = randomUUID(), maxOutputTokens, temperature } = request.options;
+  const turn = newTurn(taskId, request.control, { maxOutputTokens, temperature });
   const end = await answer(deps, turn, request);
   return finishTurn(deps, turn, await unlessTakenOver(deps, turn, end));
 }
@@ -96,11 +97,21 @@ async function answer(deps: TurnDeps, turn: Turn, request: TurnRequest): Promise
   }
 }
 
-export function newTurn(taskId: string, control: TurnControl, wrapsUp = true): Turn {
+export function newTurn(
+  taskId: string,
+  control: TurnControl,
+  {
+    wrapsUp = true,
+    maxOutputTokens,
+    temperature,
+  }: Partial<Pick<Turn, "wrapsUp" | "maxOutputTokens" | "temperature">> = {},
+): Turn {
   return {
     taskId,
     control,
     wrapsUp,
+    maxOutputTokens,
+    temperature,
     startedAtMs: performance.now(),
     userMessageId: "",
     userText: "",
@@ -157,7 +168,7 @@ async function beginTurn(
   const tooSmall = refuseSmallWindow(deps, system);
   if (tooSmall !== undefined) return tooSmall;
   if (given.kind === "message") await compactWhileTooLong(deps, turn);
-  await addToRequest(deps, turn);
+  await addToRequest(deps, turn, options.onRecall);
   if (signal.aborted) return undefined;
   if (given.kind === "message") await compactUntilItFits(deps, turn);
   else
@@ -175,8 +186,8 @@ function leastTokensOf(input: UserInput): number {
 }
 
 /** What hooks and memory add to the user's message in the requests of this turn. */
-async function addToRequest(deps: TurnDeps, turn: Turn): Promise<void> {
-  const { session, reviewSchedule, hooks, waiting } = deps;
+async function addToRequest(deps: TurnDeps, turn: Turn, onRecall: RunOptions["onRecall"]): Promise<void> {
+  const { session, reviewSchedule, hooks, waiting, events } = deps;
   const { signal } = turn.control;
   const kept = waiting.turn;
   waiting.turn = undefined;
@@ -188,8 +199,19 @@ async function addToRequest(deps: TurnDeps, turn: Turn): Promise<void> {
   const view = { sessionId: session.id, turn: reviewSchedule.turns, userText: turn.userText };
   const added = callHook(deps, "preModelCall", () => hooks.preModelCall?.(view));
   turn.hookContext = (await unlessInterrupted(signal, added)) ?? "";
-  if (!signal.aborted)
-    turn.recall = buildMemoryContextBlock(await unlessInterrupted(signal, recall(deps, turn)));
+  if (signal.aborted) return;
+  const startedAtMs = performance.now();
+  const text = await unlessInterrupted(signal, recall(deps, turn));
+  turn.recall = buildMemoryContextBlock(text);
+  if (text === undefined || onRecall === undefined) return;
+  const recalled = {
+    sessionId: session.id,
+    query: turn.userText,
+    text: turn.recall,
+    found: findingsIn(text),
+    durationMs: performance.now() - startedAtMs,
+  };
+  events.callQuietly("The listener onRecall", () => onRecall(recalled));
 }
 
 function appendUserMessage(
@@ -284,11 +306,12 @@ function isPart(part: unknown): part is Part {
   return part.type === "other" ? "value" in part : part.type === "text" && isRecord(part.vendor);
 }
 
+/** Undefined: there is nobody to ask. */
 async function recall(
   { manager, session, model, tools, platform, reviewSchedule, events }: TurnDeps,
   turn: Turn,
-): Promise<string> {
-  if (manager === undefined) return "";
+): Promise<string | undefined> {
+  if (manager === undefined) return undefined;
   const used = model.tokens(session.requestEstimate(tools));
   await manager.onTurnStart(reviewSchedule.turns, turn.userText, {
     model: model.identity.model,
@@ -402,6 +425,7 @@ class Loop {
         calls: message.toolCalls.length > 0 ? checkCalls(message, tools) : undefined,
         followsTools: session.messages.at(-1)?.role === "tool",
         earlierText: this.#earlierText,
+        limitTokens: this.#turn.maxOutputTokens,
       },
       this.#troubles,
     );
@@ -555,7 +579,7 @@ class Loop {
 
   /** Where the user has set a limit, a reply that was cut off gets more room each time. */
   #maxOutputTokens(): number | undefined {
-    const base = this.#deps.config.agent.maxOutputTokens;
+    const base = this.#turn.maxOutputTokens ?? this.#deps.config.agent.maxOutputTokens;
     const cuts = this.#troubles.cutTexts + this.#troubles.cutCalls;
     if (base === undefined || cuts === 0) return undefined;
     return Math.max(base, Math.min(Math.max(base, BASE_OUTPUT_TOKENS) * (cuts + 1), MOST_OUTPUT_TOKENS));

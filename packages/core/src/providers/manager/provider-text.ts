@@ -1,7 +1,7 @@
 // Texts that pass between a provider and a conversation. A provider's text for a prompt is cut to its limit, freed of fences, and scanned,
 // because recalled memory is untrusted input. The user's message for a provider is freed of the skill that a slash command put around it;
 // a message that asks for nothing is not looked up at all.
-import { pyStrip, takeCodePoints } from "../../lib/index.ts";
+import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { disguisedThreats, maskStoredSecrets, scanThreats } from "../../security/index.ts";
 import { unwrapRecall } from "../fence/recall-fence.ts";
 
@@ -105,6 +105,30 @@ function blockedNote(ids: readonly string[]): string {
   const more = ids.length > MAX_NAMED ? ` and ${ids.length - MAX_NAMED} more` : "";
   const named = ids.slice(0, MAX_NAMED).join(", ");
   return `[BLOCKED: a paragraph of recalled memory was left out. Threat pattern(s): ${named}${more}.]`;
+}
+
+const BLOCKED = /\[BLOCKED: [^\]]*?(Threat pattern\(s\): [^\]]*)\.\]/g;
+
+/** Why paragraphs of a text that `toPromptText` gave were left out, in their order. */
+export function blockedReasons(text: string): readonly string[] {
+  return [...text.matchAll(BLOCKED)].map(([, reason = ""]) => reason);
+}
+
+type PromptFinding = {
+  readonly source: "provider";
+  readonly chars: number;
+  readonly outcome: "injected" | "refused";
+  readonly reason?: string;
+};
+
+/** What a trace of recall says about the text of `MemoryManager.prefetchAll`. */
+export function findingsIn(text: string): readonly PromptFinding[] {
+  if (isBlank(text)) return [];
+  const source = "provider";
+  const refused = blockedReasons(text).map(
+    (reason): PromptFinding => ({ source, chars: 0, outcome: "refused", reason }),
+  );
+  return [{ source, chars: codePointLength(text), outcome: "injected" }, ...refused];
 }
 
 // ---- Skills in a user's message ----

@@ -1,15 +1,21 @@
 // Agent mode: our loop, tools and memory answer a client's model request. The story of a request: wait for the turn before it, find the
 // session (a new one if it has expired), get the live agent, follow the client's list, make room, run the turn, answer in the client's
 // wire.
-import { type Agent, createAgent, type TurnResult } from "@hermes-memory/agent/internal/agent";
+import {
+  type Agent,
+  createAgent,
+  type RunOptions,
+  type TurnResult,
+} from "@hermes-memory/agent/internal/agent";
 import { chooseModel } from "@hermes-memory/agent/internal/models";
 import { environmentOf, type HermesConfig } from "@hermes-memory/core/internal/config";
-import { describeCause } from "@hermes-memory/core/internal/lib";
+import { describeCause, preview } from "@hermes-memory/core/internal/lib";
 import type { Home } from "@hermes-memory/core/internal/memory";
 import { type Content, textOf } from "@hermes-memory/core/internal/message";
-import { newSessionId } from "@hermes-memory/core/internal/sessions";
+import { type LiveSession, newSessionId } from "@hermes-memory/core/internal/sessions";
 import { sourceOf } from "../identity.ts";
-import { type Answer, type Gateway, type ModelTurn, ProblemError } from "../types.ts";
+import { isOwnModelName } from "../proxy/upstream.ts";
+import { type Answer, type Gateway, type GatewayEvent, type ModelTurn, ProblemError } from "../types.ts";
 import { usageFacts } from "../usage-facts.ts";
 import type { Reply } from "../wires/wire.ts";
 import {
@@ -22,7 +28,7 @@ import {
   takeBack,
 } from "./follow.ts";
 import { LiveAgents } from "./live-agents.ts";
-import { type LiveIndex, type LiveSession, liveIndexOf, liveKey } from "./live-index.ts";
+import { type LiveIndex, liveIndexOf, liveKey } from "./live-index.ts";
 import {
   asProblem,
   type Ended,
@@ -37,8 +43,6 @@ import {
 import { expiryOf, finalise, resetNotice, resetPolicy, SessionWatcher, type Timers } from "./session-life.ts";
 
 export type AgentModeDeps = {
-  /** Where live sessions are kept. Default: in the home's database. */
-  readonly liveIndex?: (home: Home) => Promise<LiveIndex>;
   readonly timers?: Timers;
   /** How long a request waits for the one before it. Default: 30 seconds. */
   readonly waitMs?: number;
@@ -97,8 +101,8 @@ type Conversation = {
   readonly sessionId: string | undefined;
 };
 
-/** Model names that stand for the one in config. */
-const OUR_NAMES: ReadonlySet<string> = new Set(["", "hermes", "default"]);
+type Recalled = Parameters<NonNullable<RunOptions["onRecall"]>>[0];
+
 const NEW_SESSION: ReadonlySet<string> = new Set(["/new", "/reset"]);
 
 class LiveMode implements AgentMode {
@@ -109,6 +113,8 @@ class LiveMode implements AgentMode {
   readonly #watcher: SessionWatcher;
   /** Homes of profiles that were used, beside the served one. */
   readonly #homes = new Set<Home>();
+  /** The name of a model for which another one answers, told once in a conversation while its agent is live. */
+  readonly #toldModels = new WeakMap<Agent, string>();
   /** Aborted when the mode is closed. */
   readonly #closing = new AbortController();
   /** Of the turns that run. `AbortSignal.any` with a signal that lives as long as the server would keep each turn. */
@@ -127,6 +133,10 @@ class LiveMode implements AgentMode {
       policy: async () => resetPolicy(await gateway.config(), gateway.env),
       whileIdle: (home, key, work) => this.#whileIdle(home, key, work),
       onRound: () => this.#tidy(),
+      daily: async (home) => {
+        const { recallTraceDays } = (await gateway.config()).gateway;
+        await (await home.administrator.sessions({ mode: "write" }))?.pruneRecalls(recallTraceDays);
+      },
     });
     this.#watcher.start();
     gateway.metrics.gauge("live_agents", () => this.#agents.size);
@@ -263,7 +273,10 @@ class LiveMode implements AgentMode {
       return { finish, calls: earlier.calls, sessionId: agent.sessionId };
     }
     if (session.history === "client")
-      await followClient(turn, asked.earlier, { agent, source: sourceOf(turn.identity) });
+      await followClient(turn, asked.earlier, {
+        hiddenTools: agent.toolNames,
+        source: sourceOf(turn.identity),
+      });
     else await this.#catchUp(work, agent, earlier?.isNewest ?? false);
     signal.throwIfAborted();
     if (asked.now.kind === "message") await this.#makeRoom(work, agent, conversation);
@@ -285,20 +298,20 @@ class LiveMode implements AgentMode {
     const { events, clock } = this.#gateway;
     const saving: Promise<void>[] = [];
     const about = { user: identity.user, profile: identity.profile };
-    const tell = (
-      type: "turn-start" | "turn-end" | "memory-write" | "compaction" | "notice",
-      fields: object,
-    ) =>
+    const tell = (type: GatewayEvent["type"], fields: object = {}) =>
       events.emit({ type, at: clock.now().toISOString(), ...about, session_id: agent.sessionId, ...fields });
     const options = {
       signal,
       clientTools: request.toolChoice === "none" ? [] : request.tools,
       instructions: request.system,
       messageId: requestId(turn),
+      maxOutputTokens: request.maxOutputTokens,
+      temperature: request.temperature,
       onEvent: (event: Parameters<Parameters<Agent["onEvent"]>[0]>[0]) => {
         reply.listen(event);
         if (event.type === "turn-start") {
           saving.push(this.#saveLive(work, conversation, { session_id: event.sessionId }));
+          saving.push(this.#saveRequest(work, event.sessionId));
           tell("turn-start", { mode: "agent" });
         }
         if (event.type === "memory-write")
@@ -306,6 +319,10 @@ class LiveMode implements AgentMode {
         if (event.type === "compaction-end")
           tell("compaction", { kind: event.kind, from: event.oldSessionId });
         if (event.type === "notice") tell("notice", { cause: causeOf(event.cause) });
+      },
+      onRecall: (recalled: Recalled) => {
+        saving.push(this.#saveRecall(turn, recalled));
+        tell("recall");
       },
     };
     const { now } = asked;
@@ -320,7 +337,30 @@ class LiveMode implements AgentMode {
     });
     tell("turn-end", { exit: result.exit, api_calls: result.api_calls });
     this.#gateway.metrics.count("agent_turns", { exit: result.exit });
+    if (!result.failed && agent.store !== undefined)
+      this.#gateway.metrics.count("turns_stored_total", { mode: "agent" });
     return result;
+  }
+
+  /** While the model answers. A failure costs the trace only. */
+  async #saveRecall(
+    { memory }: ModelTurn,
+    { sessionId: session_id, query, text: injected, found, durationMs: duration_ms }: Recalled,
+  ): Promise<void> {
+    const { clock, log, metrics } = this.#gateway;
+    const mode = "agent";
+    metrics.count("recalls", { mode, injected: String(injected !== "") });
+    metrics.observe("recall_seconds", duration_ms / 1000, { mode });
+    const at = clock.now().getTime() / 1000;
+    const what = { query, injected, found: JSON.stringify(found), duration_ms };
+    try {
+      const store = await memory.layers.sessions({ mode: "write", create: true });
+      await store.addRecall({ session_id, at, ...what, mode });
+    } catch (cause) {
+      log.warn(`What was recalled for a turn was not stored: ${describeCause(cause)}`, {
+        sessionId: session_id,
+      });
+    }
   }
 
   #ended({ reply }: Work, result: TurnResult): Ended {
@@ -339,7 +379,7 @@ class LiveMode implements AgentMode {
     const { session } = turn.identity;
     const home = turn.memory.layers.memory;
     this.#homes.add(home);
-    const index = await this.#indexOf(home);
+    const index = await liveIndexOf(home);
     const live = await index.getLiveSession(liveKey(turn.memory, turn.chatId));
     if (session.kind !== "session-key" || live === null) return { index, live, sessionId: undefined };
     const policy = resetPolicy(await this.#gateway.config(), this.#gateway.env);
@@ -414,18 +454,30 @@ class LiveMode implements AgentMode {
     }
   }
 
+  async #saveRequest({ turn }: Work, sessionId: string): Promise<void> {
+    const { requestMarks = [], memory } = turn;
+    if (requestMarks.length === 0) return;
+    try {
+      const store = await memory.layers.sessions({ mode: "write", create: true });
+      await store.saveMarks(sessionId, requestMarks);
+    } catch (cause) {
+      this.#gateway.log.warn(`A repetition of a request would not find its session: ${describeCause(cause)}`);
+    }
+  }
+
   // ---- The agent ----
 
-  async #agentFor({ turn, key }: Work, { sessionId }: Conversation): Promise<Agent> {
+  async #agentFor({ turn, key, reply }: Work, { sessionId }: Conversation): Promise<Agent> {
     const { memory, identity, chatId } = turn;
     const { session, user, profile } = identity;
     const { env: given, clock, log } = this.#gateway;
     const { memory: home } = memory.layers;
     const config = profile === undefined ? await this.#gateway.config() : await home.config();
     const env = environmentOf(home.home, given);
-    const model = modelFor(turn.request.model, config, env);
+    const asked = turn.request.model.trim();
+    const model = modelFor(asked, config, env);
     const isOwner = user === undefined;
-    return this.#agents.get(key, [JSON.stringify(config.raw), model], async () => {
+    const agent = await this.#agents.get(key, [JSON.stringify(config.raw), model], async () => {
       await openNamedChat(turn, sourceOf(turn.identity));
       return createAgent({
         memory,
@@ -446,6 +498,11 @@ class LiveMode implements AgentMode {
         ...this.#deps.agent,
       });
     });
+    if (model === undefined && !isOwnModelName(asked) && this.#toldModels.get(agent) !== asked) {
+      this.#toldModels.set(agent, asked);
+      reply.note(otherModelNotice(asked, agent.model.model));
+    }
+    return agent;
   }
 
   /**
@@ -492,10 +549,6 @@ class LiveMode implements AgentMode {
     }
   }
 
-  #indexOf(home: Home): Promise<LiveIndex> {
-    return (this.#deps.liveIndex ?? liveIndexOf)(home);
-  }
-
   /** The served home, and those of the profiles in config, which a server before this one may have used. */
   async #watchedHomes(): Promise<readonly { readonly home: Home; readonly live: LiveIndex }[]> {
     const { gateway } = await this.#gateway.config();
@@ -509,7 +562,7 @@ class LiveMode implements AgentMode {
     const watched: { home: Home; live: LiveIndex }[] = [];
     for (const home of this.#homes)
       if ((await home.administrator.sessions({ mode: "write" })) !== undefined)
-        watched.push({ home, live: await this.#indexOf(home) });
+        watched.push({ home, live: await liveIndexOf(home) });
     return watched;
   }
 
@@ -541,10 +594,16 @@ function modelFor(
   config: HermesConfig,
   env: Readonly<Record<string, string | undefined>>,
 ): string | undefined {
-  const name = asked.trim();
-  if (OUR_NAMES.has(name.toLowerCase())) return undefined;
-  return chooseModel({ flags: { model: name }, env, config }).ok ? name : undefined;
+  if (isOwnModelName(asked)) return undefined;
+  return chooseModel({ flags: { model: asked }, env, config }).ok ? asked : undefined;
 }
+
+function otherModelNotice(asked: string, used: string): string {
+  const shown = preview(asked, MODEL_NAME_CHARS);
+  return `No provider with a key serves the model '${shown}', so '${used}' of config.yaml answers. Ask for 'hermes', or set the provider's key.`;
+}
+
+const MODEL_NAME_CHARS = 100;
 
 function refuseLost({ request }: ModelTurn): void {
   const { unsupported } = request;

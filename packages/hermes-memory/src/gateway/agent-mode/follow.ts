@@ -2,7 +2,6 @@
 // conversation follows. Below: whether a request was answered before. The only file that changes stored rows for the client's list.
 import { type Agent, type ClientToolResult, withMaskedArguments } from "@hermes-memory/agent/internal/agent";
 import { HermesError, sha256 } from "@hermes-memory/core/internal/lib";
-import type { Remembered, UserMemory } from "@hermes-memory/core/internal/memory";
 import {
   type Content,
   fromRow,
@@ -61,34 +60,11 @@ function badList(message: string, hint: string): ProblemError {
 
 // ---- Following the client's list ----
 
-/** Members of the door that core is getting. */
-type Door = {
-  remember(
-    chatId: string,
-    messages: readonly Message[],
-    options: {
-      readonly follow: true | "shown";
-      readonly hiddenTools?: readonly string[];
-      readonly source?: string;
-      readonly sessionId?: string | undefined;
-    },
-  ): Promise<Remembered>;
-  openChat?(
-    chatId: string,
-    options: {
-      readonly source?: string;
-      readonly sessionId?: string | undefined;
-      readonly parentChatId?: string | undefined;
-    },
-  ): Promise<{ readonly sessionId: string; readonly isNew: boolean }>;
-};
-
 /** A conversation that another one has started, or whose session gets a certain id, is created before its agent. */
 export async function openNamedChat({ memory, chatId, identity }: ModelTurn, source: string): Promise<void> {
   const { sessionId, parentChatId } = identity.session;
   if (sessionId === undefined && parentChatId === undefined) return;
-  const door: Partial<Door> = memory as UserMemory & Partial<Door>;
-  await door.openChat?.(chatId, { source, sessionId, parentChatId });
+  await memory.openChat(chatId, { source, sessionId, parentChatId });
 }
 
 /**
@@ -98,47 +74,17 @@ export async function openNamedChat({ memory, chatId, identity }: ModelTurn, sou
 export async function followClient(
   { memory, chatId, identity }: Pick<ModelTurn, "memory" | "chatId" | "identity">,
   earlier: readonly Message[],
-  { agent, source }: { readonly agent: Pick<Agent, "messages" | "toolNames">; readonly source: string },
-): Promise<Pick<Remembered, "stored" | "takenBack"> | undefined> {
-  if (earlier.length === 0 && (await memory.chat(chatId)) === undefined) return undefined;
-  const { messages, toolNames: hiddenTools } = agent;
-  const parted = shownTexts(messages, new Set(hiddenTools));
-  const door: Door = memory as UserMemory & Door;
-  return door.remember(
-    chatId,
-    earlier.map((message) => asStored(message, parted)),
-    { follow: "shown", hiddenTools, source, sessionId: identity.session.sessionId },
-  );
-}
-
-/**
- * Texts of turns in which the agent's own tools ran, as the client got them: by them, the model's texts one behind the other, which is
- * how core compares a stored turn with one message.
- */
-function shownTexts(
-  messages: readonly Message[],
-  ownTools: ReadonlySet<string>,
-): ReadonlyMap<string, string> {
-  const found = new Map<string, string>();
-  let texts: string[] = [];
-  for (const message of messages) {
-    if (message.role === "user") texts = [];
-    if (message.role !== "assistant") continue;
-    texts.push(textOf(message.content));
-    const { toolCalls } = message;
-    if (toolCalls.length > 0 && toolCalls.every(({ name }) => ownTools.has(name))) continue;
-    if (texts.length > 1) found.set(shownText(texts), texts.join(""));
-    texts = [];
-  }
-  return found;
+  { hiddenTools, source }: { readonly hiddenTools: readonly string[]; readonly source: string },
+): Promise<void> {
+  if (earlier.length === 0 && (await memory.chat(chatId)) === undefined) return;
+  const { sessionId } = identity.session;
+  await memory.remember(chatId, earlier.map(asStored), { follow: "shown", hiddenTools, source, sessionId });
 }
 
 /** As the agent stores it: a client has the real arguments of its calls. Ids of the client's messages are not ours to compare. */
-function asStored(message: Message, parted: ReadonlyMap<string, string>): Message {
+function asStored(message: Message): Message {
   const known = withMeta(message, { platformMessageId: undefined });
-  if (known.role !== "assistant") return known;
-  const text = parted.get(textOf(known.content));
-  return withMaskedArguments(text === undefined ? known : { ...known, content: text });
+  return known.role === "assistant" ? withMaskedArguments(known) : known;
 }
 
 // ---- Repeated requests ----
@@ -163,16 +109,17 @@ export type Earlier =
   /** Its message is stored, and no whole reply to it. */
   | { readonly kind: "unanswered"; readonly isNewest: boolean };
 
-/** Undefined: the request is new, as far as the client says. */
+/** Undefined: the request is new. A client that does not say that it tries again does so if its request got no reply at all. */
 export async function findEarlier(
   agent: Agent,
   turn: Pick<ModelTurn, "retryKey" | "rawBody">,
 ): Promise<Earlier | undefined> {
-  if (turn.retryKey === undefined) return undefined;
   // The first request may not have said that it can be repeated.
   const ids = new Set([requestId(turn), bodyId(turn.rawBody)]);
   const rows = (await agent.store?.getMessages(agent.sessionId)) ?? [];
   const messages = rows.map(fromRow).filter((message) => message !== undefined);
+  const isLast = ids.has(messages.at(-1)?.meta.platformMessageId ?? "");
+  if (turn.retryKey === undefined && !isLast) return undefined;
   return earlierAnswer(messages, ids, new Set(agent.toolNames));
 }
 

@@ -121,17 +121,15 @@ function finishOf({ exit, interrupted, partial }: TurnResult): Finish {
 export function problemOf(result: TurnResult): GatewayProblem | undefined {
   const { exit, failed, partial, error, hint, error_kind, retry_after_seconds } = result;
   if (!failed || (partial && result.final_response !== "")) return undefined;
-  const { status, code } = statusOf(exit, error_kind);
   return {
-    status,
-    code,
+    ...statusOf(exit, error_kind),
     message: error ?? "The turn failed.",
     ...(hint === null ? {} : { hint }),
     ...(retry_after_seconds === null ? {} : { retryAfterSeconds: Math.ceil(retry_after_seconds) }),
   };
 }
 
-type Status = Pick<GatewayProblem, "status" | "code">;
+type Status = Pick<GatewayProblem, "status" | "code" | "isLasting">;
 
 function statusOf(exit: TurnResult["exit"], kind: TurnResult["error_kind"]): Status {
   switch (exit) {
@@ -157,9 +155,9 @@ function statusOf(exit: TurnResult["exit"], kind: TurnResult["error_kind"]): Sta
 function statusOfModel(kind: NonNullable<TurnResult["error_kind"]>): Status {
   switch (kind) {
     case "auth":
-      return { status: 502, code: "model-auth" };
+      return { status: 502, code: "model-auth", isLasting: true };
     case "billing":
-      return { status: 502, code: "model-billing" };
+      return { status: 502, code: "model-billing", isLasting: true };
     case "rate_limit":
       return { status: 429, code: "model-rate-limit" };
     case "overflow":
@@ -168,7 +166,7 @@ function statusOfModel(kind: NonNullable<TurnResult["error_kind"]>): Status {
     case "content_policy":
       return { status: 400, code: "content-policy" };
     case "not_found":
-      return { status: 502, code: "model-not-found" };
+      return { status: 502, code: "model-not-found", isLasting: true };
     case "stalled":
       return { status: 504, code: "model-timeout" };
     case "bad_signature":

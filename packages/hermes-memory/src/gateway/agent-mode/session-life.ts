@@ -7,7 +7,8 @@ import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { Home, Person } from "@hermes-memory/core/internal/memory";
 import { fromRow } from "@hermes-memory/core/internal/message";
 import { chooseTimeZone } from "@hermes-memory/core/internal/prompt";
-import { fromLiveKey, type LiveIndex, type LiveSession } from "./live-index.ts";
+import type { LiveSession } from "@hermes-memory/core/internal/sessions";
+import { fromLiveKey, type LiveIndex } from "./live-index.ts";
 
 // ---- When ----
 
@@ -109,6 +110,8 @@ export type WatcherDeps = LifeDeps & {
   readonly whileIdle: (home: Home, key: string, work: () => Promise<void>) => Promise<boolean>;
   /** After every round. */
   readonly onRound?: () => void | Promise<void>;
+  /** For every home, in the first round and then once a day. One that fails is tried again in the next round. */
+  readonly daily?: (home: Home) => Promise<void>;
   readonly timers?: Timers | undefined;
 };
 
@@ -128,6 +131,7 @@ const systemTimers: Timers = {
 
 const FIRST_ROUND_MS = 60_000;
 const BETWEEN_ROUNDS_MS = 300_000;
+const DAY_MS = 86_400_000;
 const MOST_FAILURES = 3;
 
 /** Looks 60 seconds after the start for expired sessions, and then every 5 minutes. */
@@ -135,6 +139,8 @@ export class SessionWatcher {
   readonly #deps: WatcherDeps;
   readonly #timers: Timers;
   readonly #failures = new Map<string, number>();
+  /** When `daily` was done for a home. */
+  readonly #dailyAtMs = new WeakMap<Home, number>();
   #cancel: (() => void) | undefined;
   #round: Promise<void> | undefined;
   #isStopped = false;
@@ -173,14 +179,28 @@ export class SessionWatcher {
     const { homes, policy, log, onRound } = this.#deps;
     try {
       const rules = await policy();
-      for (const { home, live } of await homes())
+      for (const { home, live } of await homes()) {
         for (const session of await live.listLiveSessions()) {
           if (this.#isStopped) return;
           await this.#look(home, live, session, rules);
         }
+        await this.#daily(home);
+      }
       await onRound?.();
     } catch (cause) {
       log.warn(`Looking for expired sessions failed: ${describeCause(cause)}`);
+    }
+  }
+
+  async #daily(home: Home): Promise<void> {
+    const { clock, log, daily } = this.#deps;
+    const nowMs = clock.now().getTime();
+    if (nowMs - (this.#dailyAtMs.get(home) ?? Number.NEGATIVE_INFINITY) < DAY_MS) return;
+    try {
+      await daily?.(home);
+      this.#dailyAtMs.set(home, nowMs);
+    } catch (cause) {
+      log.warn(`Old traces of recall were not removed: ${describeCause(cause)}`);
     }
   }
 

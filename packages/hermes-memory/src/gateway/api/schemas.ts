@@ -8,7 +8,12 @@ const target = z.enum(["memory", "user"]);
 const count = (most: number, standard: number) => z.coerce.number().int().min(1).max(most).default(standard);
 
 export const problem = z.object({
-  error: z.object({ code: z.string(), message: z.string(), hint: z.string().optional() }),
+  error: z.object({
+    code: z.string(),
+    message: z.string(),
+    hint: z.string().optional(),
+    param: z.string().optional().describe("The field of the request that is wrong."),
+  }),
 });
 
 const user = z.object({ platform: z.string(), id: z.string() });
@@ -41,7 +46,7 @@ export const providerChosen = z.object({ ok: z.literal(true), active: z.string()
 export const resetRequest = z.object({ target: z.enum(["all", "memory", "user"]).default("all") });
 export const resetDone = z.object({ ok: z.literal(true), deleted: z.array(z.string()) });
 
-export const entry = z.object({ id: z.string(), target, text: z.string() });
+const entry = z.object({ id: z.string(), target, text: z.string() });
 export const entries = z.object({ entries: z.array(entry) });
 export const entryQuery = z.object({ target: target.optional() });
 export const newEntry = z.object({
@@ -87,7 +92,7 @@ export const explanation = z.object({
 
 // ---- Sessions ----
 
-export const page = z.object({
+const page = z.object({
   limit: count(200, 50),
   offset: z.coerce.number().int().min(0).default(0),
 });
@@ -109,7 +114,7 @@ export const messageQuery = z.object({
   limit: count(500, 200),
   before: z.coerce.number().int().optional(),
 });
-export const message = z.object({
+const message = z.object({
   id: z.number().nullable(),
   role: z.string(),
   content: z.unknown(),
@@ -167,7 +172,7 @@ export const found = z.object({
 // ---- Recall, live sessions, erasing ----
 
 export const recallQuery = page.extend({ session_id: z.string().optional() });
-export const recall = z.object({
+const recall = z.object({
   id: z.number(),
   session_id: z.string(),
   at: seconds,
@@ -208,21 +213,7 @@ export const erased = z.object({
   remaining: z.array(z.string()),
 });
 
-// ---- Tokens and events ----
-
-export const tokens = z.object({
-  tokens: z.array(
-    z.object({
-      id: z.string(),
-      name: z.string(),
-      rights: z.string(),
-      user: user.nullable(),
-      created_at: z.string(),
-      expires_at: z.string().nullable(),
-      last_used_at: z.string().nullable(),
-    }),
-  ),
-});
+// ---- Events ----
 
 /** One line of `/api/events`: a server-sent event whose data is this. */
 export const event = z.looseObject({

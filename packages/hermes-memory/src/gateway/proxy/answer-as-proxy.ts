@@ -1,6 +1,7 @@
 // Proxy mode, the story of one request: choose the model's server, let memory say what to insert, forward the client's own body with these
 // insertions, and relay the answer as it comes. The reply is read along and stored before the bytes that end it are sent. A model that
 // speaks another protocol is asked by translation.
+import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openModel } from "@hermes-memory/agent/internal/models";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
@@ -20,6 +21,7 @@ import {
   resultMessages,
 } from "./hidden-tools.ts";
 import { type Insertions, insert, NOTHING } from "./insert.ts";
+import { repeatedKey } from "./json-text.ts";
 import { type OwnTools, offeredTools, runCalls } from "./own-tools.ts";
 import { translate } from "./translate.ts";
 import { openTurnMemory, type ToldReply, type TurnMemory } from "./turn-memory.ts";
@@ -70,10 +72,12 @@ export function createProxyMode(gateway: Gateway, deps: ProxyDeps = {}): ProxyMo
 async function answerAsProxy(proxy: Proxy, turn: ModelTurn): Promise<Response> {
   const config = await configOf(turn);
   const upstream = upstreamOf(turn, config);
-  if (upstream.url === undefined) {
-    const memory = await openTurnMemory(turn, { config, hiddenTools: [] });
-    return translate(turn, { model: await proxy.open(upstream.chosen, { log: turn.gateway.log }), memory });
-  }
+  await refuseOthersState(turn, upstream);
+  if (upstream.url === undefined)
+    return translate(turn, {
+      model: await proxy.open(upstream.chosen, { log: turn.gateway.log }),
+      openMemory: () => openTurnMemory(turn, { config, hiddenTools: [] }),
+    });
   const key = `${upstream.url} ${upstream.chosen.model}`;
   const tools = proxy.withoutTools.has(key) ? undefined : await offeredTools(turn, config);
   const hiddenTools = tools?.names ?? [];
@@ -84,11 +88,9 @@ async function answerAsProxy(proxy: Proxy, turn: ModelTurn): Promise<Response> {
 
 async function answerAuxiliary(proxy: Proxy, turn: ModelTurn): Promise<Response> {
   const upstream = upstreamOf(turn, await configOf(turn));
+  await refuseOthersState(turn, upstream);
   if (upstream.url === undefined)
-    return translate(turn, {
-      model: await proxy.open(upstream.chosen, { log: turn.gateway.log }),
-      memory: undefined,
-    });
+    return translate(turn, { model: await proxy.open(upstream.chosen, { log: turn.gateway.log }) });
   return new Forwarding(proxy, turn, { upstream, memory: undefined, tools: undefined }).answer(() => {});
 }
 
@@ -104,7 +106,8 @@ async function countTokens(proxy: Proxy, turn: ModelTurn): Promise<Response> {
     const url = `${upstream.url}/count_tokens`;
     const headers = requestHeaders(turn, upstream);
     const body = insert(turn.wire.name, bodyText(turn), { ...NOTHING, model: otherName(turn, upstream) });
-    const reply = await proxy.connections.send(url, { headers, body, signal: turn.signal });
+    const sent = await proxy.connections.send(url, { headers, body, signal: turn.signal });
+    const reply = await withoutKey(sent, upstream);
     if (reply.status !== 404 && reply.status !== 405) return relayedAsIs(reply, {});
     reply.body.destroy(); // a compatible server without this path
   }
@@ -115,6 +118,48 @@ function upstreamOf(turn: ModelTurn, config: HermesConfig): Upstream {
   const { wire, request, gateway, clientCredential } = turn;
   const { model } = request;
   return chooseUpstream({ wire: wire.name, model, config, env: gateway.env, clientCredential });
+}
+
+/**
+ * The vendor keeps responses and conversations by key, and under our key those of all persons: whoever knows an id could go on from it and
+ * have the model repeat what another one said. So a user may name responses that this gateway gave to them, and the owner any that it gave
+ * to nobody else.
+ */
+async function refuseOthersState(turn: ModelTurn, { isClientsKey }: Upstream): Promise<void> {
+  const { wire, body, memory, identity } = turn;
+  if (wire.name !== "responses" || isClientsKey) return;
+  const { previous_response_id: previous, conversation } = body;
+  const twice = repeatedKey(bodyText(turn), ["previous_response_id", "conversation"]);
+  if (twice !== undefined)
+    throw new ProblemError({
+      status: 400,
+      code: "bad-json",
+      message: `The body has the field '${twice}' more than once.`,
+      param: twice,
+    });
+  const isOwner = identity.user === undefined;
+  const named = isRecord(conversation) ? conversation.id : conversation;
+  if (!isOwner && typeof named === "string" && named.startsWith("conv_"))
+    throw new ProblemError({
+      status: 404,
+      code: "conversation_not_found",
+      message: "This user has no conversation of this id at the model's vendor.",
+      hint: "Send the whole conversation in 'input', or name it in X-Hermes-Session-Id.",
+      param: "conversation",
+    });
+  if (typeof previous !== "string") return;
+  const marks = [`response:${previous}`];
+  const isIn = async (person: typeof memory.layers): Promise<boolean> =>
+    Boolean(await (await person.sessions({ mode: "read" }))?.findMark(marks));
+  if (await isIn(memory.layers)) return;
+  if (isOwner && !(await isIn(memory.layers.memory.administrator))) return;
+  throw new ProblemError({
+    status: 404,
+    code: "previous_response_not_found",
+    message: "This gateway gave this user no response with the id in 'previous_response_id'.",
+    hint: "Send the whole conversation in 'input', or the id of a response that this user got from this gateway.",
+    param: "previous_response_id",
+  });
 }
 
 /** A profile has its own model; the settings of the gateway are those of the served home. */
@@ -156,6 +201,7 @@ class Forwarding {
   readonly #shown: string[] = [];
   readonly #hidden: Message[] = [];
   readonly #responseIds: string[] = [];
+  readonly #itemIds: string[] = [];
   #shownText = "";
 
   constructor(proxy: Proxy, turn: ModelTurn, { upstream, memory, tools }: Parts) {
@@ -175,9 +221,10 @@ class Forwarding {
       if (!/tool|function/i.test(refusal.toString("utf8")))
         return new Response(refusal, { status: reply.status, headers: this.#headers(reply) });
       // A local model that knows no tools: the client asked for none.
-      onRefusedTools();
       this.#tools = undefined;
       reply = await this.#ask();
+      // Kept for all users only if it was because of the tools: anybody can send a request that is refused.
+      if (reply.status >= 200 && reply.status <= 299) onRefusedTools();
     }
     if (reply.status < 200 || reply.status > 299) return relayedAsIs(reply, this.#ownHeaders());
     const isStream = /\btext\/event-stream\b/i.test(reply.headers.get("content-type") ?? "");
@@ -190,7 +237,7 @@ class Forwarding {
     return this.#wholeRounds(reply, this.#tools);
   }
 
-  #ask(): Promise<UpstreamReply> {
+  async #ask(): Promise<UpstreamReply> {
     const { wire, identity } = this.#turn;
     const insertions: Insertions = {
       ...(this.#memory?.insertions ?? NOTHING),
@@ -202,11 +249,9 @@ class Forwarding {
     const body = insert(wire.name, this.#text, insertions, { isBlockMessage });
     const headers = requestHeaders(this.#turn, this.#upstream);
     const { url = "" } = this.#upstream;
-    return this.#proxy.connections.send(url + (this.#turn.query ?? ""), {
-      headers,
-      body,
-      signal: this.#signal,
-    });
+    const address = url + (this.#turn.query ?? "");
+    const reply = await this.#proxy.connections.send(address, { headers, body, signal: this.#signal });
+    return withoutKey(reply, this.#upstream);
   }
 
   #headers(reply: UpstreamReply): Headers {
@@ -368,6 +413,7 @@ class Forwarding {
     if (round.responseId !== undefined) this.#responseIds.push(round.responseId);
     const read = reader.end();
     this.#turn.annotate?.(usageFacts(read?.usage));
+    this.#itemIds.push(...(read?.itemIds ?? []));
     if (read !== undefined) this.#hidden.push(read.message, ...toolMessages(round, results));
   }
 
@@ -405,6 +451,7 @@ class Forwarding {
         this.#responseIds.length > 0 || read?.responseId === undefined
           ? this.#responseIds
           : [read.responseId],
+      itemIds: [...this.#itemIds, ...(read?.itemIds ?? [])],
     };
     try {
       await this.#memory.storeReply(reply);
@@ -482,6 +529,18 @@ async function wholeBody({ body }: UpstreamReply, limit: number): Promise<Buffer
     if (length > limit) break;
   }
   return Buffer.concat(pieces) as Buffer<ArrayBuffer>;
+}
+
+/** Servers quote the key that they refuse. Ours is no business of the client. */
+async function withoutKey(reply: UpstreamReply, { chosen, isClientsKey }: Upstream): Promise<UpstreamReply> {
+  const isReply = reply.status >= 200 && reply.status <= 299;
+  if (isReply || isClientsKey || chosen.apiKey === "") return reply;
+  const bytes = await wholeBody(reply, MOST_ERROR_BYTES);
+  const isQuoted = bytes.includes(chosen.apiKey);
+  const said = isQuoted ? Buffer.from(bytes.toString("utf8").replaceAll(chosen.apiKey, "***")) : bytes;
+  const headers = new Headers();
+  for (const [name, value] of reply.headers) headers.append(name, value.replaceAll(chosen.apiKey, "***"));
+  return { status: reply.status, headers, body: Readable.from([said]) };
 }
 
 /** An answer that is no reply: an error of the vendor, in the vendor's words. */

@@ -42,7 +42,7 @@ export function chainOf(
 }
 
 /** The hash after a reply has been added, as the client will send it back. */
-export function withReply(hash: string, reply: Message): string {
+function withReply(hash: string, reply: Message): string {
   const calls = toolCallsOf(reply).map(({ name, arguments: given }) => callUnit(name, given));
   return linked(hash, [...textUnits("assistant", textOf(reply.content)), ...calls]);
 }
@@ -59,7 +59,7 @@ export function prefixMarks(wire: WireName, body: JsonObject): readonly string[]
   return [...new Set(chain.toReversed().map(markOf))];
 }
 
-/** The marks of a reply that was just stored: where a later request goes on, and the ids of responses that it may name. */
+/** The marks of a reply that was just stored: where a later request goes on, and the ids of responses and of their items that it may name. */
 export function replyMarks(
   wire: WireName,
   body: JsonObject,
@@ -194,9 +194,21 @@ function replyText({ content }: JsonObject): string {
 
 // ---- The user's own words ----
 
-/** Codex sends these as messages of the user. */
+/** Codex sends these as messages of the user. Its importer leaves the same ones out. */
 const OF_CODEX =
-  /^(?:<(environment_context|user_instructions|INSTRUCTIONS|turn_aborted|user_shell_command|subagent_notification)>[\s\S]*<\/\1>$|# AGENTS\.md instructions for )/;
+  /^(?:<(environment_context|user_instructions|INSTRUCTIONS|skill|turn_aborted|user_shell_command|subagent_notification|goal_context|recommended_plugins)>[\s\S]*<\/\1>$|# AGENTS\.md instructions)/;
+
+/** Without what Codex says as if the user had said it. */
+export function withoutCodexContext(messages: readonly Message[]): readonly Message[] {
+  return messages.flatMap((message): readonly Message[] => {
+    const { role, content } = message;
+    if (role !== "user" || content === null) return [message];
+    if (typeof content === "string") return OF_CODEX.test(content.trim()) ? [] : [message];
+    const own = content.filter((part) => part.type !== "text" || !OF_CODEX.test(part.text.trim()));
+    if (own.length === content.length) return [message];
+    return own.length === 0 ? [] : [{ ...message, content: own }];
+  });
+}
 
 /** The text that the user typed; "" if the message is a tool's result, or something that the client adds by itself. */
 export function saidIn(message: JsonObject): string {

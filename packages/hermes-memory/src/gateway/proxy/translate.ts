@@ -18,15 +18,16 @@ import type { TurnMemory } from "./turn-memory.ts";
 
 export type Translation = {
   readonly model: ChatModel;
-  /** Undefined: an auxiliary request. */
-  readonly memory: TurnMemory | undefined;
+  /** Called when nothing would be lost: what is refused is not stored. Absent: an auxiliary request. */
+  readonly openMemory?: () => Promise<TurnMemory>;
 };
 
 type Outcome = Result<ModelReply, ModelFailure>;
 
-export async function translate(turn: ModelTurn, { model, memory }: Translation): Promise<Response> {
+export async function translate(turn: ModelTurn, { model, openMemory }: Translation): Promise<Response> {
   const { wire, request, gateway } = turn;
   if (request.unsupported.length > 0) throw new ProblemError(wouldBeLost(request.unsupported, model));
+  const memory = await openMemory?.();
   const stop = new AbortController();
   const signal = AbortSignal.any([turn.signal, stop.signal]);
   const events = new EventQueue();
@@ -300,5 +301,7 @@ const STATUSES: Readonly<Record<ModelFailure["kind"], GatewayProblem["status"]>>
 
 function problemOf({ kind, message, retryAfterMs }: ModelFailure): GatewayProblem {
   const retryAfterSeconds = retryAfterMs === undefined ? undefined : Math.ceil(retryAfterMs / 1000);
-  return { status: STATUSES[kind], code: `model-${kind.replaceAll("_", "-")}`, message, retryAfterSeconds };
+  const isLasting = kind === "auth" || kind === "billing";
+  const code = `model-${kind.replaceAll("_", "-")}`;
+  return { status: STATUSES[kind], code, message, retryAfterSeconds, isLasting };
 }

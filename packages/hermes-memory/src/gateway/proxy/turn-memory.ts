@@ -23,6 +23,7 @@ import {
   saidIn,
   stretchesOf,
   stretchMark,
+  withoutCodexContext,
 } from "./chain.ts";
 import { type HiddenRounds, type Insertions, insert, NOTHING } from "./insert.ts";
 
@@ -39,6 +40,8 @@ export type ToldReply = {
   readonly rounds: HiddenRounds | undefined;
   /** Of the Responses API, in the order of the rounds. */
   readonly responseIds: readonly string[];
+  /** Of the Responses API: a client may name an item of the reply instead of repeating it. */
+  readonly itemIds?: readonly string[];
 };
 
 export interface TurnMemory {
@@ -83,7 +86,9 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
     const sessionId = identity.user === undefined ? session.sessionId : undefined;
     const source = sourceOf(identity);
     const chat = await memory.openChat(chatId, { source, sessionId, parentChatId });
-    return { chat, store: await memory.layers.sessions({ mode: "write", create: true }) };
+    const store = await memory.layers.sessions({ mode: "write", create: true });
+    await store.saveMarks(chat.sessionId, turn.requestMarks ?? []);
+    return { chat, store };
   });
   if (opened === undefined)
     return { sessionId: undefined, insertions: NOTHING, notices, storeReply: async () => {} };
@@ -125,29 +130,29 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
       const said = last === undefined ? [] : [last];
       // The marks first: the write of the reply waits for the disk, and for everything before it.
       await tried("The reply is stored without marks", () => saveTraces(turn, store, sessionId, reply));
-      if (hidden.length + said.length > 0)
-        await tried("The reply was not stored", () =>
-          // The client never saw the end of a reply that an earlier try got. A reply that broke off may be older than the stored one.
-          remember([...told, ...hidden, ...said], { replace: last?.meta.finishReason !== "interrupted" }),
-        );
+      if (hidden.length + said.length === 0) return;
+      const stored = await tried("The reply was not stored", () =>
+        // The client never saw the end of a reply that an earlier try got. A reply that broke off may be older than the stored one.
+        remember([...told, ...hidden, ...said], { replace: last?.meta.finishReason !== "interrupted" }),
+      );
+      if (stored !== undefined) gateway.metrics.count("turns_stored_total", { mode: "proxy" });
     },
   };
 }
 
 /**
- * A retry has the id of the request that it repeats, if that was the newest one of the chat. Another request with the same words, which says
- * nothing of a retry, has an id of its own.
+ * A retry has the id of the request that it repeats, if that was the newest one of the chat. Clients do not always say that they try again:
+ * then it is a retry while nothing was answered. Another request with the same words has an id of its own.
  */
 async function exchangeId({ retryKey, rawBody, memory, chatId }: ModelTurn): Promise<string> {
   if (retryKey?.startsWith("key:")) return retryKey;
   const ofBody = `body:${sha256(rawBody)}:`;
-  if (retryKey !== undefined) {
-    const page = await memory.transcript(chatId, { limit: 1, format: "hermes" }).catch(() => undefined);
-    const newest = page?.messages.findLast(({ role }) => role === "user")?.meta.platformMessageId ?? "";
-    const at = newest.indexOf(ofBody);
-    if (at >= 0) return newest.slice(at);
-  }
-  return ofBody + randomHex(6);
+  const page = await memory.transcript(chatId, { limit: 1, format: "hermes" }).catch(() => undefined);
+  const asked = page?.messages.findLast(({ role }) => role === "user");
+  const isAnswered = page?.messages.at(-1) !== asked;
+  const newest = asked?.meta.platformMessageId ?? "";
+  const at = newest.indexOf(ofBody);
+  return at >= 0 && (retryKey !== undefined || !isAnswered) ? newest.slice(at) : ofBody + randomHex(6);
 }
 
 // ---- What earlier requests had ----
@@ -197,7 +202,12 @@ async function findEarlier(turn: ModelTurn, store: SessionStore, sessionId: stri
  * The conversation as it was: with the hidden rounds, and without their texts in the reply that the client was shown. Mixed batches stay as
  * the client shows them: the stored chat knows which of their calls are hidden.
  */
-function toldMessages(
+function toldMessages(turn: ModelTurn, rounds: Insertions["rounds"]): readonly Message[] {
+  const messages = shownMessages(turn, rounds);
+  return turn.identity.client === "codex" ? withoutCodexContext(messages) : messages;
+}
+
+function shownMessages(
   { wire, request, rawBody }: ModelTurn,
   rounds: Insertions["rounds"],
 ): readonly Message[] {
@@ -232,6 +242,7 @@ async function recallFor(
   const { text, found, durationMs } = await memory.recall(chatId, query, { signal: turn.signal });
   const mark = markOf(chainOf(wire.name, body, { withSystem: false })[index] ?? "");
   const at = gateway.clock.now().getTime() / 1000;
+  const mode = "proxy";
   // Kept before it is sent: what the model has seen once, it has to see at the same place again.
   await store.addRecall({
     session_id: sessionId,
@@ -241,9 +252,10 @@ async function recallFor(
     injected: text,
     found: JSON.stringify(found),
     duration_ms: durationMs,
-    mode: "proxy",
+    mode,
   });
-  gateway.metrics.count("recalls", { mode: "proxy", injected: String(text !== "") });
+  gateway.metrics.count("recalls", { mode, injected: String(text !== "") });
+  gateway.metrics.observe("recall_seconds", durationMs / 1000, { mode });
   const { user, profile } = identity;
   const type = "recall" as const;
   gateway.events.emit({ type, at: new Date(at * 1000).toISOString(), user, profile, session_id: sessionId });
@@ -257,12 +269,12 @@ async function saveTraces(
   { wire, body }: ModelTurn,
   store: SessionStore,
   sessionId: string,
-  { hidden, last, shownText, handedBack, rounds, responseIds }: ToldReply,
+  { hidden, last, shownText, handedBack, rounds, responseIds, itemIds = [] }: ToldReply,
 ): Promise<void> {
   const newest = last ?? hidden.findLast(({ role }) => role === "assistant"); // a mixed batch is among the hidden ones
   const calls = newest === undefined ? [] : toolCallsOf(newest).filter(({ id }) => handedBack.includes(id));
   const told = newMessage({ role: "assistant", content: shownText, toolCalls: calls });
-  await store.saveMarks(sessionId, replyMarks(wire.name, body, told, responseIds));
+  await store.saveMarks(sessionId, replyMarks(wire.name, body, told, [...responseIds, ...itemIds]));
   if (rounds === undefined) return;
   const hash = chainOf(wire.name, body, { withSystem: false }).at(-1) ?? "";
   const mark = stretchMark(hash, shownText, handedBack);

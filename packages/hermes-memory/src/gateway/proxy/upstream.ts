@@ -45,7 +45,6 @@ const VENDORS: Readonly<Record<WireName, string>> = {
   messages: "api.anthropic.com",
 };
 
-/** Names by which clients ask for the configured model. */
 const OUR_NAMES: ReadonlySet<string> = new Set([
   "",
   "hermes",
@@ -54,6 +53,11 @@ const OUR_NAMES: ReadonlySet<string> = new Set([
   "default",
   "auto",
 ]);
+
+/** A name by which clients ask for the configured model. */
+export function isOwnModelName(name: string): boolean {
+  return OUR_NAMES.has(name.trim().toLowerCase());
+}
 
 type Question = Pick<ModelTurn, "clientCredential"> & {
   readonly wire: WireName;
@@ -65,7 +69,7 @@ type Question = Pick<ModelTurn, "clientCredential"> & {
 /** Throws a `ProblemError` that says what to set. */
 export function chooseUpstream(question: Question): Upstream {
   const { wire, model, config, env, clientCredential } = question;
-  const asked = OUR_NAMES.has(model.trim().toLowerCase()) ? undefined : model;
+  const asked = isOwnModelName(model) ? undefined : model;
   const own = chooseModel({ flags: { model: asked }, env, config });
   if (own.ok) {
     const upstream = placed(wire, own.value, false);

@@ -11,13 +11,21 @@ const OPENAI_TYPES: Readonly<Partial<Record<Status, string>>> = {
   429: "rate_limit_error",
 };
 
+/** Codes by which clients of OpenAI decide what to do: shorten the conversation, wait, or tell the user. */
+const OPENAI_CODES: Readonly<Record<string, string>> = {
+  "context-too-long": "context_length_exceeded",
+  "model-overflow": "context_length_exceeded",
+  "model-rate-limit": "rate_limit_exceeded",
+  "model-billing": "insufficient_quota",
+};
+
 export function openAiProblem(problem: GatewayProblem): JsonObject {
   return { error: openAiError(problem) };
 }
 
 function openAiError({ status, code, message, hint, param }: GatewayProblem): JsonObject {
   const type = OPENAI_TYPES[status] ?? (status < 500 ? "invalid_request_error" : "server_error");
-  return { message: sentences(message, hint), type, param: param ?? null, code };
+  return { message: sentences(message, hint), type, param: param ?? null, code: OPENAI_CODES[code] ?? code };
 }
 
 const ANTHROPIC_TYPES: Readonly<Record<Status, string>> = {
@@ -39,9 +47,13 @@ const ANTHROPIC_TYPES: Readonly<Record<Status, string>> = {
   504: "timeout_error",
 };
 
+const TOO_LONG = "prompt is too long";
+
 /** Anthropic has no field for the name of a wrong field, so the message begins with it, as theirs do. Our code is in `details`. */
 export function anthropicProblem({ status, code, message, hint, param }: GatewayProblem): JsonObject {
-  const text = sentences(message, hint);
+  const isTooLong = OPENAI_CODES[code] === "context_length_exceeded" && !message.includes(TOO_LONG);
+  // Claude Code and others compact the conversation when they read these words.
+  const text = (isTooLong ? `${TOO_LONG}: ` : "") + sentences(message, hint);
   const error = withoutUndefined({
     type: ANTHROPIC_TYPES[status],
     message: param === undefined ? text : `${param}: ${text}`,

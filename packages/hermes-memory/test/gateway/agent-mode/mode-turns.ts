@@ -58,6 +58,8 @@ export type Question = {
   readonly tools?: readonly ToolDefinition[];
   readonly system?: string;
   readonly model?: string;
+  readonly maxOutputTokens?: number;
+  readonly temperature?: number;
   readonly chatId?: string;
   readonly session?: Partial<SessionRef>;
   readonly user?: UserRef;
@@ -81,8 +83,8 @@ export function turnOf(gateway: Gateway, memory: Memory, question: Question): Mo
       messages,
       tools: question.tools ?? [],
       toolChoice: "auto",
-      maxOutputTokens: undefined,
-      temperature: undefined,
+      maxOutputTokens: question.maxOutputTokens,
+      temperature: question.temperature,
       includeUsage: true,
       ids: {},
       unsupported: question.unsupported ?? [],

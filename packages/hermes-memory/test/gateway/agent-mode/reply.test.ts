@@ -106,7 +106,7 @@ describe("the end of a turn", () => {
       error: "Why.",
       hint: "What.",
     };
-    expect(problemOf(failed)).toEqual({ status, code, message: "Why.", hint: "What." });
+    expect(problemOf(failed)).toMatchObject({ status, code, message: "Why.", hint: "What." });
   });
 
   it("with a text that broke off is a reply", () => {

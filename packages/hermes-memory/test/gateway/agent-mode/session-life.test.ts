@@ -188,6 +188,29 @@ describe("the watcher", () => {
     expect((await home.index.listLiveSessions())[0]?.finalized_at).not.toBeNull();
   });
 
+  it("removes old traces of recall once a day", async () => {
+    const home = await recordedHome(0, { config: { gateway: { recall_trace_days: 3 } } });
+    const store = await home.memory.owner.layers.sessions({ mode: "write", create: true });
+    await store.createSession("s", { source: "api" });
+    const recalled = async (ageDays: number) => {
+      const at = home.clock.atMs / 1000 - ageDays * 86_400;
+      const about = { session_id: "s", query: "q", injected: "", found: "[]", duration_ms: 1 };
+      await store.addRecall({ ...about, at, mode: "agent" });
+    };
+    const kept = async () => (await store.listRecalls()).length;
+    await recalled(4);
+    await recalled(1);
+    await home.mode.sweep();
+    expect(await kept()).toBe(1);
+    await recalled(4);
+    home.clock.atMs += DAY_MS - 1_000;
+    await home.mode.sweep();
+    expect(await kept()).toBe(2);
+    home.clock.atMs += 2_000;
+    await home.mode.sweep();
+    expect(await kept()).toBe(1);
+  });
+
   it("looks 60 seconds after the start, and then every 5 minutes", async () => {
     const waits: number[] = [];
     const due: (() => void)[] = [];

@@ -60,6 +60,20 @@ describe("the memory block", () => {
       user,
     ]);
     expect(messages([])).toEqual([{ role: "system", content: BLOCK }]);
+    const empty = inserted(
+      "chat",
+      {
+        messages: [
+          { role: "system", content: [] },
+          { role: "user", content: [] },
+        ],
+      },
+      { block: BLOCK, recalls: [{ index: 1, text: RECALL }] },
+    );
+    expect(empty.messages).toEqual([
+      { role: "system", content: [{ type: "text", text: BLOCK }] },
+      { role: "user", content: [{ type: "text", text: RECALL }] },
+    ]);
   });
 
   it("is appended to the instructions of the Responses API, and a developer message for Codex", () => {
@@ -184,11 +198,11 @@ function bodyText(
     wire === "chat" || system === null ? {} : { [wire === "messages" ? "system" : "instructions"]: system };
   // A number that no double holds, and one that is written differently.
   const text = JSON.stringify(
-    { ...before, big: "BIG", one: "ONE", ...top, [key]: list, ...after },
+    { ...before, big: "a BIG number", one: "a NUMBER", ...top, [key]: list, ...after },
     undefined,
     space,
   );
-  return text.replace('"BIG"', "12345678901234567890123").replace('"ONE"', "1.0e2");
+  return text.replace('"a BIG number"', "12345678901234567890123").replace('"a NUMBER"', "1.0e2");
 }
 
 function isSubsequence(part: string, whole: string): boolean {

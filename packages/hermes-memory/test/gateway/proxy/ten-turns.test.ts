@@ -1,5 +1,5 @@
 // Ten turns of a client that keeps its own list: what the model's server is sent grows only at its end, so that its prefix cache works.
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { RecordedRequest, Step } from "../../../../agent/test/fakes/wires/script.ts";
 import { startWire } from "../../../../agent/test/fakes/wires/wire-in-test.ts";
 import { prefixMarks } from "../../../src/gateway/proxy/chain.ts";
@@ -33,6 +33,8 @@ describe.each(["chat", "messages", "responses"] as const)("ten turns on %s", (wi
         };
       });
       const home = await ProxyHome.open({ wire, url: server.url, door: withDoor });
+      const count = vi.spyOn(home.gateway.metrics, "count");
+      const observe = vi.spyOn(home.gateway.metrics, "observe");
       const list: unknown[] = [];
       for (let turn = 1; turn <= TURNS; turn += 1) {
         list.push({ role: "user", content: `Question ${turn}` });
@@ -69,6 +71,8 @@ describe.each(["chat", "messages", "responses"] as const)("ten turns on %s", (wi
       expect(stored.filter((line) => line.startsWith("tool: "))).toHaveLength(TURNS / 2);
       const store = await home.memory.layers.sessions({ mode: "read" });
       expect(await store?.listRecalls()).toHaveLength(TURNS);
+      expect(count.mock.calls.filter(([name]) => name === "turns_stored_total")).toHaveLength(TURNS);
+      expect(observe.mock.calls.filter(([name]) => name === "recall_seconds")).toHaveLength(TURNS);
       // Without any id, the next request would find this session by its list.
       const next = bodyOf(wire, [...list, { role: "user", content: "Question 11" }]);
       const found = await store?.findMark(prefixMarks(wire, next));
