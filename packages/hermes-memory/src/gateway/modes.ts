@@ -47,8 +47,10 @@ async function open(gateway: Gateway): Promise<Parts> {
     { id, text, toolCalls, sessionId }: StoredReply,
   ): Promise<void> => {
     const told = newMessage({ role: "assistant", content: text, toolCalls });
+    const marks = replyMarks(turn, told, [id]);
+    if (marks.length === 0) return;
     const store = await turn.memory.layers.sessions({ mode: "write", create: true });
-    await store.saveMarks(sessionId, replyMarks(turn.wire.name, turn.body, told, [id]));
+    await store.saveMarks(sessionId, marks);
   };
   const [agent, proxy] = [createAgentMode(gateway, { onStored }), createProxyMode(gateway)];
   return {

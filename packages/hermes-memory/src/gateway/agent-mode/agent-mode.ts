@@ -273,7 +273,7 @@ class LiveMode implements AgentMode {
       return { finish, calls: earlier.calls, sessionId: agent.sessionId };
     }
     if (session.history === "client")
-      await followClient(turn, asked.earlier, {
+      await followClient(turn, asked, {
         hiddenTools: agent.toolNames,
         source: sourceOf(turn.identity),
       });

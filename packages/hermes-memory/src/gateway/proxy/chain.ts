@@ -3,7 +3,7 @@
 import { isRecord, sha256 } from "@hermes-memory/core/internal/lib";
 import { type Message, textOf, toolCallsOf } from "@hermes-memory/core/internal/message";
 import { isClientSummary, strippedUserText, typedText } from "@hermes-memory/core/internal/security";
-import type { JsonObject } from "../types.ts";
+import type { JsonObject, ModelTurn } from "../types.ts";
 import type { WireName } from "../wires/wire.ts";
 
 /** The list of messages: `messages`, or `input` of the Responses API, where a text is one message of the user. */
@@ -59,16 +59,20 @@ export function prefixMarks(wire: WireName, body: JsonObject): readonly string[]
   return [...new Set(chain.toReversed().map(markOf))];
 }
 
-/** The marks of a reply that was just stored: where a later request goes on, and the ids of responses and of their items that it may name. */
+/**
+ * The marks of a reply that was just stored: where a later request goes on, if nothing else names the conversation, and on the Responses API
+ * the ids of responses and items that it may name.
+ */
 export function replyMarks(
-  wire: WireName,
-  body: JsonObject,
+  { wire, body, identity }: Pick<ModelTurn, "wire" | "body" | "identity">,
   told: Message,
   responseIds: readonly string[],
 ): readonly string[] {
-  const before = chainOf(wire, body, { withSystem: false }).at(-1);
+  const { kind } = identity.session;
+  const isNamed = kind !== "prefix" && kind !== "previous-response";
+  const before = isNamed ? undefined : chainOf(wire.name, body, { withSystem: false }).at(-1);
   const prefixes = before === undefined ? [] : [markOf(before), markOf(withReply(before, told))];
-  return [...prefixes, ...responseIds.map(responseMark)];
+  return [...prefixes, ...(wire.name === "responses" ? responseIds.map(responseMark) : [])];
 }
 
 export function responseMark(id: string): string {

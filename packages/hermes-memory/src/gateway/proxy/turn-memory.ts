@@ -87,7 +87,8 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
     const source = sourceOf(identity);
     const chat = await memory.openChat(chatId, { source, sessionId, parentChatId });
     const store = await memory.layers.sessions({ mode: "write", create: true });
-    await store.saveMarks(chat.sessionId, turn.requestMarks ?? []);
+    const { requestMarks = [] } = turn;
+    if (requestMarks.length > 0) await store.saveMarks(chat.sessionId, requestMarks);
     return { chat, store };
   });
   if (opened === undefined)
@@ -266,15 +267,17 @@ async function recallFor(
 
 /** Marks, by which the next request finds this session, and the rounds that it will bring without knowing them. */
 async function saveTraces(
-  { wire, body }: ModelTurn,
+  turn: ModelTurn,
   store: SessionStore,
   sessionId: string,
   { hidden, last, shownText, handedBack, rounds, responseIds, itemIds = [] }: ToldReply,
 ): Promise<void> {
+  const { wire, body } = turn;
   const newest = last ?? hidden.findLast(({ role }) => role === "assistant"); // a mixed batch is among the hidden ones
   const calls = newest === undefined ? [] : toolCallsOf(newest).filter(({ id }) => handedBack.includes(id));
   const told = newMessage({ role: "assistant", content: shownText, toolCalls: calls });
-  await store.saveMarks(sessionId, replyMarks(wire.name, body, told, [...responseIds, ...itemIds]));
+  const marks = replyMarks(turn, told, [...responseIds, ...itemIds]);
+  if (marks.length > 0) await store.saveMarks(sessionId, marks);
   if (rounds === undefined) return;
   const hash = chainOf(wire.name, body, { withSystem: false }).at(-1) ?? "";
   const mark = stretchMark(hash, shownText, handedBack);

@@ -164,3 +164,48 @@ export async function all<T>(stream: AsyncIterable<T>): Promise<T[]> {
   for await (const event of stream) seen.push(event);
   return seen;
 }
+
+export const QUESTION = "What is the password of the kiln?";
+export const KINDS = ["chat", "responses", "anthropic"] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** How the conversation is named: not at all, by us, by the client. */
+export const NAMED: readonly Readonly<Record<string, string>>[] = [
+  {},
+  { "x-hermes-session-id": "mine" },
+  { "x-openwebui-chat-id": "mine" },
+];
+
+/** Asks it; the text of the reply, streamed or whole. */
+export async function ask(
+  home: ClientHome,
+  kind: Kind,
+  options: ClientOptions,
+  isStream = false,
+): Promise<string> {
+  const messages = [{ role: "user" as const, content: QUESTION }];
+  switch (kind) {
+    case "chat": {
+      const { completions } = home.openai(options).chat;
+      const body = { model: MODEL, messages };
+      const done = isStream
+        ? await completions.stream(body).finalChatCompletion()
+        : await completions.create(body);
+      return done.choices[0]?.message.content ?? "";
+    }
+    case "responses": {
+      const { responses } = home.openai(options);
+      const body = { model: MODEL, input: QUESTION };
+      return (isStream ? await responses.stream(body).finalResponse() : await responses.create(body))
+        .output_text;
+    }
+    case "anthropic": {
+      const api = home.anthropic(options).messages;
+      const body = { model: MODEL, max_tokens: 100, messages };
+      const done = isStream ? await api.stream(body).finalMessage() : await api.create(body);
+      return done.content.map((block) => (block.type === "text" ? block.text : "")).join("");
+    }
+    default:
+      return kind satisfies never;
+  }
+}

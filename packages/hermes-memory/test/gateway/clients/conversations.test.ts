@@ -54,22 +54,28 @@ describe.each(MODES)("in %s mode", (mode) => {
 
   it("an edited message takes everything behind it back, also when it is the first", async () => {
     const home = await clientHome("chat", numbered);
+    await chat(home, webui, [user("Zero")]);
     await chat(home, webui, [user("One")]);
-    await chat(home, webui, [user("One"), assistant("Reply 1"), user("Two")]);
-    await chat(home, webui, [user("One"), assistant("Reply 1"), user("Other")]);
+    expect(await home.lines(CHAT)).toEqual(["user: One", "assistant: Reply 2"]);
+    await chat(home, webui, [user("One"), assistant("Reply 2"), user("Two")]);
+    const list = [user("One"), assistant("Reply 2"), user("Other")];
+    const { session } = await chat(home, webui, list);
     expect(await home.lines(CHAT)).toEqual([
       "user: One",
-      "assistant: Reply 1",
+      "assistant: Reply 2",
       "user: Other",
-      "assistant: Reply 3",
+      "assistant: Reply 4",
     ]);
-    const { session } = await chat(home, webui, [user("Begin anew")]);
-    expect(await home.lines(CHAT)).toEqual(["user: Begin anew", "assistant: Reply 4"]);
     const inactive = await home.inactive(session);
-    for (const text of ["Two", "Reply 2", "One", "Other", "Reply 3"])
+    for (const text of ["Zero", "Reply 1", "Two", "Reply 3"])
       expect(inactive.some((line) => line.endsWith(`: ${text}`))).toBe(true);
     // The model is not told what was taken back.
-    expect(told(home.asked[3] as RecordedRequest)).toEqual(["user: Begin anew"]);
+    expect(told(home.asked[1] as RecordedRequest)).toEqual(["user: One"]);
+    expect(told(home.asked[3] as RecordedRequest)).toEqual([
+      "user: One",
+      "assistant: Reply 2",
+      "user: Other",
+    ]);
   });
 
   it("a branch that the client goes back to is followed again", async () => {
