@@ -5,30 +5,50 @@ import type { Logger } from "../lib/logger.ts";
 import type { MemoryManager } from "../providers/index.ts";
 import type { Person } from "./types.ts";
 
+/** Of one person, and of all persons of a home: a server may see any number of them. */
 const MOST_ACTIVE = 16;
+const MOST_IN_HOME = 256;
+
+type Starting = Promise<MemoryManager | undefined>;
+
+/** How to stop each provider that runs in a home, the least recently used first. */
+const inHomes = new WeakMap<Person["memory"], Map<Starting, () => void>>();
 
 export class ChatProviders {
   readonly #person: Person;
   readonly #log: Logger;
   /** By session, the least recently used first. */
-  readonly #active = new Map<string, Promise<MemoryManager | undefined>>();
+  readonly #active = new Map<string, Starting>();
+  readonly #inHome: Map<Starting, () => void>;
 
   constructor(person: Person, log: Logger) {
     this.#person = person;
     this.#log = log;
+    this.#inHome = inHomes.get(person.memory) ?? new Map();
+    inHomes.set(person.memory, this.#inHome);
   }
 
   /** Undefined if no provider is active or it cannot be used, which is logged. Never rejects. */
-  of(sessionId: string, chatId: string): Promise<MemoryManager | undefined> {
+  of(sessionId: string, chatId: string): Starting {
     const manager = this.#active.get(sessionId) ?? this.#start(sessionId, chatId);
     this.#active.delete(sessionId);
     this.#active.set(sessionId, manager);
-    for (const [oldest, old] of this.#active) {
+    for (const old of this.#active.values()) {
       if (this.#active.size <= MOST_ACTIVE) break;
-      this.#active.delete(oldest);
-      void this.#stop(old);
+      this.#drop(old);
+    }
+    this.#inHome.delete(manager);
+    this.#inHome.set(manager, () => this.#drop(manager));
+    for (const stop of this.#inHome.values()) {
+      if (this.#inHome.size <= MOST_IN_HOME) break;
+      stop();
     }
     return manager;
+  }
+
+  #drop(manager: Starting): void {
+    for (const [sessionId, each] of this.#active) if (each === manager) this.#active.delete(sessionId);
+    void this.#stop(manager);
   }
 
   /** The chat goes on in another session. */
@@ -72,7 +92,8 @@ export class ChatProviders {
     return undefined;
   }
 
-  async #stop(manager: Promise<MemoryManager | undefined>): Promise<void> {
+  async #stop(manager: Starting): Promise<void> {
+    this.#inHome.delete(manager);
     const active = await manager;
     if (active !== undefined) await this.#person.provider.deactivate(active);
   }

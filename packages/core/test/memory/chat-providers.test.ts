@@ -5,7 +5,10 @@ import { ChatProviders } from "../../src/memory/chat-providers.ts";
 import type { Person } from "../../src/memory/types.ts";
 
 /** A person whose provider notes what happens to it. `starts` decides about each start. */
-function person(starts: (sessionId: string) => "active" | "unavailable" | Error = () => "active") {
+function person(
+  starts: (sessionId: string) => "active" | "unavailable" | Error = () => "active",
+  home: object = {},
+) {
   const events: string[] = [];
   const provider = {
     async activate({ sessionId }: { readonly sessionId: string }) {
@@ -17,7 +20,7 @@ function person(starts: (sessionId: string) => "active" | "unavailable" | Error 
     },
     deactivate: async ({ name }: { readonly name: string }) => void events.push(`stop ${name}`),
   };
-  return { events, person: { provider, memory: {} } as unknown as Person };
+  return { events, person: { provider, memory: home } as unknown as Person };
 }
 
 it("starts the provider once for each chat, and stops the one that rested longest", async () => {
@@ -30,6 +33,20 @@ it("starts the provider once for each chat, and stops the one that rested longes
   await providers.ended([]);
   expect(events.filter((event) => event.startsWith("stop"))).toEqual(["stop s1"]);
   expect(events.filter((event) => event === "start s0")).toHaveLength(1);
+});
+
+it("stops the providers of persons who rested longest, when a home has many", async () => {
+  const home = {};
+  const people = Array.from({ length: 300 }, () => person(undefined, home));
+  const chats = people.map(({ person: each }) => new ChatProviders(each, silentLogger));
+  for (const [at, providers] of chats.entries()) {
+    await providers.of(`s${at}`, "c");
+    await chats[0]?.of("s0", "c"); // the first one talks all the time
+  }
+  const stopped = people.flatMap(({ events }) => events.filter((event) => event.startsWith("stop")));
+  expect(stopped).toEqual(Array.from({ length: 44 }, (_, at) => `stop s${at + 1}`));
+  await chats[1]?.of("s1", "c"); // and starts again when it is needed
+  expect(people[1]?.events).toEqual(["start s1", "stop s1", "start s1"]);
 });
 
 it("moves along when a compaction continues the chat, and ends with the chat", async () => {

@@ -1,22 +1,18 @@
 // kill -9 of a real `hermes serve` under load, again and again, on all wires and in both modes: clients repeat the request that got no whole
 // answer, as SDKs do, and in the end every conversation has exactly what was acknowledged, in order. SIGTERM lets running streams finish.
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { modelSection } from "../../../agent/test/agent/agent-home.ts";
 import { startWire, type Wire } from "../../../agent/test/fakes/wires/wire-in-test.ts";
-import { NODE_COMPILE_CACHE } from "../../../core/test/fakes/compile-cache.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { WireName } from "../../src/gateway/wires/wire.ts";
 import { eventsIn, FAKES, replyItems } from "./proxy/proxy-home.ts";
+import { type Server, serve } from "./served-process.ts";
 
-const CLI = join(import.meta.dirname, "../../src/cli/main.ts");
 const WIRES = ["chat", "messages", "responses"] as const;
 const MODES = ["agent", "proxy"] as const;
 const PATHS = { chat: "/chat/completions", messages: "/messages", responses: "/responses" };
@@ -25,22 +21,6 @@ const KILLS = 8;
 const MOST_WAIT_MS = 20_000;
 
 // ---- The server ----
-
-type Server = { readonly url: string; readonly child: ChildProcess; readonly exit: Promise<unknown[]> };
-
-async function serve(home: string): Promise<Server> {
-  const env = { ...process.env, HOME: home, HERMES_HOME: home, NODE_COMPILE_CACHE };
-  const child = spawn(process.execPath, [CLI, "serve", "--json"], { env, stdio: ["ignore", "pipe", "pipe"] });
-  onTestFinished(() => void child.kill("SIGKILL"));
-  const problems: string[] = [];
-  child.stderr.on("data", (chunk: Buffer) => problems.push(chunk.toString()));
-  const exit = once(child, "exit");
-  const lines = createInterface({ input: child.stdout });
-  const ended = exit.then(() => Promise.reject(new Error(`The server ended: ${problems.join("")}`)));
-  ended.catch(() => {});
-  const [line] = (await Promise.race([once(lines, "line"), ended])) as [string];
-  return { url: (JSON.parse(line) as { url: string }).url.replace(/\/$/, ""), child, exit };
-}
 
 /** Its replies are never the same twice, so that one which is stored in the place of another shows. */
 function model(kind: WireName, pieceDelayMs: number): Promise<Wire> {

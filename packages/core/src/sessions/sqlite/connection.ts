@@ -3,7 +3,7 @@
 // happens between attempts, with the event loop free.
 import { statSync } from "node:fs";
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
-import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import { readScope, type Scope, USER_PLATFORM } from "../identity.ts";
@@ -59,6 +59,7 @@ type FindRemedy = (cause: unknown) => Remedy | undefined;
 export class Connection {
   // Per process, not per connection: a loop that opens, reads and closes must yield as well.
   static #lastYield = performance.now();
+  static readonly #waiting: (() => void)[] = [];
   readonly db: DatabaseSync;
   readonly path: string;
   readonly address: string;
@@ -240,8 +241,17 @@ export class Connection {
 
   async #yieldToEventLoop(): Promise<void> {
     if (performance.now() - Connection.#lastYield < YIELD_AFTER_MS) return;
-    await nextTurn();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    Connection.#waiting.push(resolve);
+    if (Connection.#waiting.length === 1) setImmediate(Connection.#goOn);
+    await promise;
+  }
+
+  /** One of those that wait, in each turn of the event loop: a hundred at once would block it a hundred times as long. */
+  static #goOn(this: void): void {
     Connection.#lastYield = performance.now();
+    Connection.#waiting.shift()?.();
+    if (Connection.#waiting.length > 0) setImmediate(Connection.#goOn);
   }
 
   #checkpointLongLog(): void {

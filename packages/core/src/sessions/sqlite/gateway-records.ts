@@ -51,8 +51,8 @@ const LIST_RECALLS = `
   SELECT ${RECALL_FIELDS} ${RECALL} AND (:session IS NULL OR r.session_id = :session) AND (:since IS NULL OR r.at >= :since)
   ORDER BY r.at DESC, r.id DESC LIMIT :limit OFFSET :offset
 `;
-const FIND_RECALL = `
-  SELECT r.mark, r.injected ${RECALL} AND r.session_id = :session AND r.mark = :mark ORDER BY r.id DESC LIMIT 1
+const FIND_RECALLS = `
+  SELECT r.mark, r.injected ${RECALL} AND r.session_id = :session AND r.mark IN (SELECT value FROM json_each(:marks)) ORDER BY r.id
 `;
 const RECALL_TEXTS = `SELECT r.id, r.query, r.injected, r.found ${RECALL} ORDER BY r.id`;
 const PRUNE_RECALLS = `DELETE FROM ${RECALLS.name} WHERE at < :before`;
@@ -60,9 +60,9 @@ const REMOVE_RECALL = `DELETE FROM ${RECALLS.name} WHERE id = CAST(:recall AS IN
 
 const REMOVE_ROUND = `DELETE FROM ${ROUNDS.name} WHERE session_id = :session_id AND mark = :mark AND wire = :wire`;
 const PUT_ROUND = putting(ROUNDS);
-const FIND_ROUND = `
+const FIND_ROUNDS = `
   SELECT r.mark, r.items FROM ${ROUNDS.name} r JOIN sessions s ON s.id = r.session_id
-  WHERE r.session_id = :session AND r.mark = :mark AND r.wire = :wire AND ${isVisible("s")}
+  WHERE r.session_id = :session AND r.mark IN (SELECT value FROM json_each(:marks)) AND r.wire = :wire AND ${isVisible("s")}
 `;
 
 function putting({ name, columns }: Table, without: readonly string[] = []): string {
@@ -177,16 +177,9 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
       }),
     findRecalls: (session, marks, scope) =>
       connection.read(() => {
-        const visible = visibleTo(scope);
-        return keeps(RECALLS)
-          ? [...new Set(marks)].flatMap((mark) => {
-              const row = connection.get<{ mark: string; injected: string }>(FIND_RECALL, {
-                ...{ session, mark },
-                ...visible,
-              });
-              return row === undefined ? [] : [{ ...row }];
-            })
-          : [];
+        const values = { session, marks: JSON.stringify(marks), ...visibleTo(scope) };
+        if (!keeps(RECALLS)) return [];
+        return inOrderOf(marks, connection.all<{ mark: string; injected: string }>(FIND_RECALLS, values));
       }),
     pruneRecalls: (olderThanDays) => {
       // A negative age would remove every trace.
@@ -226,16 +219,20 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
       }),
     findRounds: (session, marks, wire, scope) =>
       connection.read(() => {
-        const visible = visibleTo(scope);
-        return keeps(ROUNDS)
-          ? [...new Set(marks)].flatMap((mark) => {
-              const values = { session, mark, wire, ...visible };
-              const row = connection.get<{ mark: string; items: string }>(FIND_ROUND, values);
-              return row === undefined ? [] : [{ ...row }];
-            })
-          : [];
+        const values = { session, marks: JSON.stringify(marks), wire, ...visibleTo(scope) };
+        if (!keeps(ROUNDS)) return [];
+        return inOrderOf(marks, connection.all<{ mark: string; items: string }>(FIND_ROUNDS, values));
       }),
   };
+}
+
+/** One row for each mark, the last one. */
+function inOrderOf<Row extends { readonly mark: string }>(
+  marks: readonly string[],
+  rows: readonly Row[],
+): Row[] {
+  const byMark = new Map(rows.map((row) => [row.mark, { ...row }]));
+  return [...new Set(marks)].flatMap((mark) => byMark.get(mark) ?? []);
 }
 
 /** Inside a transaction: whose session it is, as a text. "" is the owner of the home. */

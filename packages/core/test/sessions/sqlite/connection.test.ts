@@ -43,3 +43,28 @@ describe("a write", () => {
     connection.close();
   });
 });
+
+describe("many calls at once", () => {
+  it("let the event loop run between them", async () => {
+    const { connection } = opened("WAL");
+    const work = (): void => {
+      const until = performance.now() + 5;
+      while (performance.now() < until);
+    };
+    const chain = async (): Promise<void> => {
+      for (let step = 0; step < 4; step += 1) await connection.read(work);
+    };
+    const gaps: number[] = [];
+    let last = performance.now();
+    const timer = setInterval(() => {
+      gaps.push(performance.now() - last);
+      last = performance.now();
+    }, 1);
+    await Promise.all(Array.from({ length: 30 }, chain)); // 600 ms of work
+    clearInterval(timer);
+    // Up to 15 ms of work, and the step with which they are over. Without turns it is 20 ms for each of the 30.
+    expect(gaps.toSorted((a, b) => a - b).at(Math.floor(gaps.length / 2))).toBeLessThan(100);
+    expect(gaps.length).toBeGreaterThan(10);
+    connection.close();
+  });
+});

@@ -52,6 +52,7 @@ export interface ProxyMode {
 
 /** So often a model may be asked again after calls of our tools. */
 const MOST_ROUNDS = 8;
+const MOST_WITHOUT_TOOLS = 1_000;
 
 type Proxy = {
   readonly connections: UpstreamConnections;
@@ -85,7 +86,10 @@ async function answerAsProxy(proxy: Proxy, turn: ModelTurn): Promise<Response> {
   const hiddenTools = tools?.names ?? [];
   const memory = await openTurnMemory(turn, { config, hiddenTools });
   const forwarding = new Forwarding(proxy, turn, { upstream, memory, tools });
-  return forwarding.answer(() => proxy.withoutTools.add(key));
+  return forwarding.answer(() => {
+    if (proxy.withoutTools.size >= MOST_WITHOUT_TOOLS) proxy.withoutTools.clear(); // clients choose the names
+    proxy.withoutTools.add(key);
+  });
 }
 
 async function answerAuxiliary(proxy: Proxy, turn: ModelTurn): Promise<Response> {
