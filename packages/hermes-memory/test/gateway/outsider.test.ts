@@ -403,4 +403,46 @@ describe("one user", () => {
       expect((await ask("mallory", goOn(fields))).status, fields).toBe(400);
     expect(wire.requests).toHaveLength(3);
   });
+
+  it("can refer to their own items, and not to those of others", async () => {
+    const wire = await startWire("responses", () => ({ text: "Fine." }));
+    const model = { default: "m", base_url: wire.url, api_key: "k", api_mode: "responses" };
+    const { call } = await runningGateway({ config: JSON.stringify({ model }) });
+    const ask = async (user: string, input: unknown): Promise<Response> => {
+      const headers = { "content-type": "application/json", "x-hermes-user-id": user };
+      return call("/proxy/v1/responses", {
+        method: "POST",
+        headers,
+        body: JSON.stringify({ model: "m", input }),
+      });
+    };
+    const itemOf = async (answer: Response): Promise<string> =>
+      ((await answer.json()) as { output: { id: string }[] }).output[0]?.id ?? "";
+    const theirs = await itemOf(await ask("alice", "Hi"));
+    const question = { role: "user", content: "And?" };
+    for (const reference of [{ type: "item_reference", id: theirs }, { id: theirs }])
+      expect((await ask("mallory", [reference, question])).status).toBe(404);
+    expect((await ask("alice", [{ type: "item_reference", id: theirs }, question])).status).toBe(200);
+    expect(wire.requests).toHaveLength(2);
+  });
+
+  it("learn nothing about the model's server when it fails; the owner does", async () => {
+    const wire = await startWire("chat", () => ({ status: 401 }));
+    const model = { default: "m", base_url: wire.url, api_key: "k", api_mode: "chat_completions" };
+    const { call, home, logged } = await runningGateway({ config: JSON.stringify({ model }) });
+    const tokens = openTokens({ home, clock: systemClock, log: silentLogger });
+    const [token, owner] = [await made(tokens, USER), await made(tokens, { kind: "owner" })];
+    const ask = async (key: string, stream: boolean): Promise<string> => {
+      const headers = { "content-type": "application/json", authorization: `Bearer ${key}` };
+      const body = JSON.stringify({ model: "m", stream, messages: [{ role: "user", content: "Hello" }] });
+      return (await call("/agent/v1/chat/completions", { method: "POST", headers, body })).text();
+    };
+    for (const stream of [false, true]) {
+      const shown = await ask(token, stream);
+      expect(shown).toContain("The model could not answer this request.");
+      expect(shown).not.toMatch(/127\.0\.0\.1|config\.yaml|hermes /);
+    }
+    expect(await ask(owner, false)).not.toContain("Whoever runs this server");
+    expect(JSON.stringify(logged)).toContain("model-auth");
+  });
 });
