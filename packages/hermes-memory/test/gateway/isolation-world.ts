@@ -26,7 +26,7 @@ export type Sender = {
 };
 
 /** Ids and keys that the victim used. Another person may guess or overhear them, so they open nothing. */
-export type Handles = {
+type Handles = {
   readonly sessionIds: readonly string[];
   readonly responseIds: readonly string[];
   readonly changeIds: readonly string[];
@@ -57,15 +57,15 @@ export const SHARED = {
   retry: "retry-shared",
 };
 
-export const MODEL_KEY = "sk-planted-model-key-0123456789abcdef";
+const MODEL_KEY = "sk-planted-model-key-0123456789abcdef";
 const FAKES = { chat: "chat", responses: "responses", messages: "anthropic" } as const;
 const API_MODES = {
   chat: "chat_completions",
   responses: "responses",
   messages: "anthropic_messages",
 } as const;
-export const WIRE_NAMES = ["chat", "responses", "messages"] as const;
-export const PATHS = {
+const WIRE_NAMES = ["chat", "responses", "messages"] as const;
+const PATHS = {
   chat: "/v1/chat/completions",
   responses: "/v1/responses",
   messages: "/v1/messages",
@@ -430,10 +430,4 @@ async function settled(read: () => Promise<string>): Promise<void> {
 
 async function until(isTrue: () => Promise<boolean>): Promise<void> {
   while (!(await isTrue())) await new Promise((resolve) => setTimeout(resolve, 20));
-}
-
-export function parsed(text: string): Json {
-  const value: unknown = JSON.parse(text);
-  if (!isRecord(value)) throw new Error("not an object");
-  return { ...value };
 }
