@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { isRecord, sha256, systemClock } from "@hermes-memory/core/internal/lib";
+import { sha256, systemClock } from "@hermes-memory/core/internal/lib";
 import { silentLogger } from "@hermes-memory/core/internal/logger";
 import type { Memory } from "@hermes-memory/core/internal/memory";
 import type { RecordedRequest, Step } from "../../../agent/test/fakes/wires/script.ts";
