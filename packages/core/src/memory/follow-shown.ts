@@ -51,9 +51,6 @@ export function planShown(stored: readonly Message[], given: ShownList, rules: S
   // An older state of the chat: a reply is made anew, or messages were deleted.
   if (whole.listEnd === list.length) return replaceFrom(whole);
   const part = anchored(chat, 0, walk);
-  // Nothing in common: the first message was edited. But of a longer chat some clients send only the newest message, and whole turns that
-  // nobody took back must not vanish because of it.
-  if (part === undefined && whole.listEnd === 0 && chat.filter(isUser).length > 1) return addFrom(0);
   if (part === undefined || part.listEnd <= whole.listEnd) return replaceFrom(whole);
   return part.chatEnd === chat.length ? addFrom(part.listEnd) : replaceFrom(part);
 }

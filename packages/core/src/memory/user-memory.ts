@@ -267,7 +267,7 @@ export type RememberOptions = {
    *
    * `shown`: the list is the chat as a client shows it. Calls of `hiddenTools`, which the client does not see, stay stored. A list that
    * is only the newest part of the chat, or that begins with the client's own summary of what came before, takes back nothing before
-   * it; so does a list that has nothing in common with a chat of several turns. Text that client programs put into messages of the user, such as reminders and recall, is neither compared nor stored.
+   * it. A list that has nothing in common with the chat is an edit of its first message. Text that client programs put into messages of the user, such as reminders and recall, is neither compared nor stored.
    */
   readonly follow?: boolean | "shown";
   /** With `follow: "shown"`: names of tools whose calls and results the client does not see. */

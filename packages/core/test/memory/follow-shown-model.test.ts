@@ -112,13 +112,11 @@ class Client {
         const users = this.items.flatMap(({ shown }, at) => (shown.role === "user" ? [at] : []));
         const at = users[next.at % Math.max(1, users.length)];
         if (at === undefined) return;
-        // One message alone, in a chat of several turns: it cannot be told whether it is an edit of the first one, so nothing is taken back.
-        if (next.kind === "edit" && at === 0 && users.length > 1) return this.say([]);
         this.items = this.items.slice(0, next.kind === "edit" ? at : at + 1);
         return next.kind === "edit" ? this.say(this.list) : this.send(this.list);
       }
       case "window":
-        // Without a common message the list cannot be told from an edit of the only one.
+        // Without a common message the list cannot be told from an edit of the first one.
         return this.say(this.list.slice(-1 - next.size));
       case "summary":
         return this.items.length === 0

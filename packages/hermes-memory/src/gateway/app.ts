@@ -21,6 +21,7 @@ import {
 } from "./guard.ts";
 import { credentialOf, isAdministrator, type PersonRef, personOf } from "./identity.ts";
 import { hashedUser, type Span, type Tracer } from "./otel.ts";
+import { forUsers } from "./problem.ts";
 import type { Tokens } from "./tokens.ts";
 import {
   type Caller,
@@ -352,7 +353,18 @@ class Visit {
   }
 
   #problemOf(cause: unknown): GatewayProblem {
-    if (cause instanceof ProblemError) return cause.problem;
+    if (cause instanceof ProblemError) {
+      const { problem } = cause;
+      if (isTrusted(this.#caller)) return problem;
+      const shown = forUsers(problem);
+      if (shown !== problem)
+        this.#gateway.log.warn(problem.message, {
+          id: this.#id,
+          route: this.#route.path,
+          code: problem.code,
+        });
+      return shown;
+    }
     if (cause instanceof HermesError) {
       const status = statusOf(cause.code);
       const { code, message, hint } = cause;

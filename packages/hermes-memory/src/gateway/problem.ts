@@ -46,4 +46,22 @@ export class ProblemError extends Error {
   }
 }
 
+const ABOUT_THE_SERVER = /^(?:no-model|model-|upstream-|config$|turn-failed$)/;
+
+const IN_SHORT: Readonly<Record<string, string>> = {
+  "no-model": "This server has no model that could answer.",
+  "model-rate-limit": "The model takes no more requests at the moment.",
+  "model-timeout": "The model did not answer in time.",
+};
+
+/** For users of the server: without addresses, names of settings and other facts about it, which its owner reads in the log. */
+export function forUsers(problem: GatewayProblem): GatewayProblem {
+  if (!ABOUT_THE_SERVER.test(problem.code)) return problem;
+  return {
+    ...problem,
+    message: IN_SHORT[problem.code] ?? "The model could not answer this request.",
+    hint: "Whoever runs this server finds the reason in its log.",
+  };
+}
+
 export type Problem<T> = Result<T, GatewayProblem>;

@@ -101,13 +101,4 @@ describe.each(["agent", "proxy"])("the conversation of a request in %s mode", (m
     expect(rows()).toEqual(before);
     expect(requests.at(-1)).not.toContain("memory-context");
   });
-
-  it("keeps its turns when a client sends the newest message alone", async () => {
-    const { ask, rows } = await opened();
-    const chat = { "x-openwebui-chat-id": "c-1" };
-    await ask([user("One")], chat);
-    await ask([user("One"), assistant, user("Two")], chat);
-    await ask([user("Three")], chat);
-    expect(rows().map(({ content }) => content)).toEqual(["One", REPLY, "Two", REPLY, "Three", REPLY]);
-  });
 });

@@ -6,11 +6,9 @@ import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startWire } from "../../../agent/test/fakes/wires/wire-in-test.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { createMetrics } from "../../src/gateway/metrics.ts";
-import { openRoutes } from "../../src/gateway/routes.ts";
 import { openTokens } from "../../src/gateway/tokens.ts";
 import type { Route } from "../../src/gateway/types.ts";
-import { runningGateway, type TestGateway } from "./running-gateway.ts";
+import { allRoutes, runningGateway, type TestGateway } from "./running-gateway.ts";
 
 const SEED = Number(process.env.FUZZ_SEED ?? 7391);
 const REQUESTS = 10_000;
@@ -254,12 +252,8 @@ describe("a server that is sent anything", () => {
   it(`answers ${REQUESTS} fuzzed requests in HTTP and in the shape of the route, and lives on`, async () => {
     const caught = uncaught();
     const { gateway, token } = await served();
-    const metrics = createMetrics();
-    const opened = openRoutes(gateway.gateway, { metrics });
-    await opened.close();
-    metrics.close();
     // Choosing a provider or erasing everything would leave less to try.
-    const routes = opened.routes.filter(({ path }) => path !== "/api/memory/provider");
+    const routes = (await allRoutes(gateway)).filter(({ path }) => path !== "/api/memory/provider");
     const dice = new Dice(SEED);
     const host = `localhost:${gateway.port}`;
     const wrong = new Map<string, string>();

@@ -1,10 +1,8 @@
 // Runs the cases as one attacker, and looks after each of them for secrets in answers, in requests to models, in rows and files.
 import { expect } from "vitest";
-import { createMetrics } from "../../src/gateway/metrics.ts";
-import { openRoutes } from "../../src/gateway/routes.ts";
 import { type Attack, type Breadth, CASES } from "./isolation-cases.ts";
 import type { Got, Sender, Victim, World } from "./isolation-world.ts";
-import { runningGateway } from "./running-gateway.ts";
+import { allRoutes, runningGateway } from "./running-gateway.ts";
 
 export const ATTACKERS = [
   "a user's token",
@@ -38,11 +36,19 @@ async function senderOf(world: World, name: (typeof ATTACKERS)[number]): Promise
         },
       };
     case "the same id on another platform":
-      return { name, headers: await bearer({ kind: "user", user: { platform: "chat", id: "alice" } }) };
+      return {
+        name,
+        ownId: "alice",
+        headers: await bearer({ kind: "user", user: { platform: "chat", id: "alice" } }),
+      };
     case "the owner's token":
       return { name, headers: await bearer({ kind: "owner" }) };
     case "a user of a profile":
-      return { name, headers: await bearer({ kind: "user", user: { platform: "web", id: "carol" } }) };
+      return {
+        name,
+        ownId: "carol",
+        headers: await bearer({ kind: "user", user: { platform: "web", id: "carol" } }),
+      };
     case "a local caller":
       return { name, headers: { "x-hermes-user-id": "bob" } };
     default:
@@ -51,16 +57,18 @@ async function senderOf(world: World, name: (typeof ATTACKERS)[number]): Promise
 }
 
 export async function routeKeys(): Promise<readonly string[]> {
-  const { gateway } = await runningGateway();
-  const metrics = createMetrics();
-  const served = openRoutes(gateway, { metrics });
-  try {
-    return served.routes.map(({ method, path }) => `${method} ${path}`);
-  } finally {
-    await served.close();
-    metrics.close();
-  }
+  const routes = await allRoutes(await runningGateway());
+  return routes.map(({ method, path }) => `${method} ${path}`);
 }
+
+/** Here the right answer to everything that is tried is a refusal. */
+const ALL_REFUSED: ReadonlySet<string> = new Set([
+  "PUT /api/memory/provider",
+  "GET /api/sessions/:id",
+  "PATCH /api/entries/:id",
+  "DELETE /api/entries/:id",
+  "POST /api/undo",
+]);
 
 export type Tally = { requests: number; cases: number; answered: number; leaks: string[] };
 
@@ -74,9 +82,12 @@ export async function attackEverything(world: World, sender: Sender, breadth: Br
   const order = Object.entries(CASES).toSorted(([one], [other]) => rank(one) - rank(other));
   let before = await others.kept();
   for (const [key, run] of order) {
+    const answered = tally.answered;
     await run(others.attack(key), breadth).catch((cause: unknown) => {
       tally.leaks.push(`${key}: ${String(cause)}`);
     });
+    if (tally.answered === answered && !ALL_REFUSED.has(key) && sender.name !== "a local caller")
+      tally.leaks.push(`${key}: nothing was answered, so nothing was tried`);
     const isRead = key.startsWith("GET ") && breadth === "some"; // what reads change is seen after the next write
     if (!isRead) before = await others.check(key, before);
     tally.cases += 1;
@@ -88,9 +99,6 @@ export async function attackEverything(world: World, sender: Sender, breadth: Br
     if (logged.includes(secret)) tally.leaks.push(`log: ${near(logged, secret)}`);
   // One of each kind is enough to see what is wrong.
   expect([...new Map(tally.leaks.map((each) => [each.slice(0, 60), each])).values()]).toEqual([]);
-  expect(tally.answered, "some requests must succeed, or nothing was tried").toBeGreaterThan(
-    tally.requests / 4,
-  );
   return tally;
 }
 

@@ -18,7 +18,12 @@ import { runningGateway, type TestGateway } from "./running-gateway.ts";
 export type Json = Record<string, unknown>;
 
 /** Who sends a request: the headers that say so. */
-export type Sender = { readonly name: string; readonly headers: Readonly<Record<string, string>> };
+export type Sender = {
+  readonly name: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** A token may name its own user. */
+  readonly ownId?: string;
+};
 
 /** Ids and keys that the victim used. Another person may guess or overhear them, so they open nothing. */
 export type Handles = {
@@ -129,7 +134,7 @@ export async function isolationWorld(
     const type = body === undefined ? {} : { "content-type": "application/json" };
     const answer = await gateway.call(path, {
       method,
-      headers: { ...type, ...headers },
+      headers: { accept: "application/json, text/event-stream", ...type, ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     return { status: answer.status, headers: answer.headers, text: await answer.text() };

@@ -6,11 +6,9 @@ import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startWire } from "../../../agent/test/fakes/wires/wire-in-test.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { createMetrics } from "../../src/gateway/metrics.ts";
-import { openRoutes } from "../../src/gateway/routes.ts";
 import { openTokens, type Tokens } from "../../src/gateway/tokens.ts";
 import type { Route, TokenRights } from "../../src/gateway/types.ts";
-import { runningGateway, type TestGateway } from "./running-gateway.ts";
+import { allRoutes, runningGateway, type TestGateway } from "./running-gateway.ts";
 
 const USER: TokenRights = { kind: "user", user: { platform: "web", id: "bob" } };
 
@@ -48,14 +46,6 @@ async function made(tokens: Tokens, rights: TokenRights, expiresAt?: Date): Prom
   const token = await tokens.create({ rights, expiresAt });
   if (!token.ok) throw new Error(token.error.message);
   return token.value.token;
-}
-
-async function routesOf({ gateway }: Pick<TestGateway, "gateway">): Promise<readonly Route[]> {
-  const metrics = createMetrics();
-  const served = openRoutes(gateway, { metrics });
-  await served.close();
-  metrics.close();
-  return served.routes;
 }
 
 const addressOf = ({ path }: Route): string => path.replace(":id{.+}", "x").replace(":id", "x");
@@ -110,7 +100,7 @@ describe("the name by which the server is called", () => {
     const gateway = await runningGateway();
     const { port } = gateway;
     const foreign = [`evil.example:${port}`, "evil.example", `localhost.evil.example:${port}`, "localhost:1"];
-    for (const route of await routesOf(gateway)) {
+    for (const route of await allRoutes(gateway)) {
       const [host = ""] = foreign;
       const answer = await raw(gateway, get(addressOf(route), { Host: host }).replace("GET", route.method));
       expect(statuses(answer), `${route.method} ${route.path}`).toEqual([403]);
@@ -143,7 +133,7 @@ describe("pages of other origins", () => {
   it("may call no route, get no permission by asking, and cannot use cookies", async () => {
     const { gateway, token } = await withTokens();
     const authorization = `Bearer ${token}`;
-    for (const route of await routesOf(gateway))
+    for (const route of await allRoutes(gateway))
       for (const method of [route.method, "OPTIONS"]) {
         const headers = {
           authorization,
@@ -370,5 +360,89 @@ describe("tokens", () => {
     await tokens.revoke(tokens.list().find(({ rights }) => rights.kind === "user")?.id ?? "");
     const late = new Promise((resolve) => setTimeout(() => resolve("still open"), 5_000).unref());
     expect(await Promise.race([ended.then(() => "ended"), late])).toBe("ended");
+  });
+});
+
+describe("one user", () => {
+  it("cannot switch off our tools for the others by a request that the vendor refuses", async () => {
+    const wire = await startWire("chat", ({ raw: body }) =>
+      body.includes("poison") ? { status: 400, message: "The tool is wrong." } : { text: "Fine." },
+    );
+    const model = { default: "m", base_url: wire.url, api_key: "k", api_mode: "chat_completions" };
+    const { call } = await runningGateway({ config: JSON.stringify({ model }) });
+    const ask = async (user: string, content: string): Promise<number> => {
+      const headers = { "content-type": "application/json", "x-hermes-user-id": user };
+      const body = JSON.stringify({ model: "m", messages: [{ role: "user", content }] });
+      return (await call("/proxy/v1/chat/completions", { method: "POST", headers, body })).status;
+    };
+    expect(await ask("mallory", "poison")).toBe(400);
+    expect(await ask("alice", "Hello")).toBe(200);
+    expect(wire.requests.at(-1)?.tools).toContain("session_search");
+  });
+
+  it("cannot hide a response of others behind one of their own in the same body", async () => {
+    const wire = await startWire("responses", () => ({ text: "Fine." }));
+    const model = { default: "m", base_url: wire.url, api_key: "k", api_mode: "responses" };
+    const { call } = await runningGateway({ config: JSON.stringify({ model }) });
+    const ask = async (user: string, body: string): Promise<Response> => {
+      const headers = { "content-type": "application/json", "x-hermes-user-id": user };
+      return call("/proxy/v1/responses", { method: "POST", headers, body });
+    };
+    const idOf = async (answer: Response): Promise<string> => ((await answer.json()) as { id: string }).id;
+    const mine = await idOf(await ask("mallory", '{"model":"m","input":"Hi"}'));
+    const theirs = await idOf(await ask("alice", '{"model":"m","input":"Hi"}'));
+    const goOn = (fields: string): string => `{"model":"m","input":"And?",${fields}}`;
+    const named = (id: string, key = "previous_response_id"): string => `"${key}":"${id}"`;
+    expect((await ask("mallory", goOn(named(mine)))).status).toBe(200);
+    expect((await ask("mallory", goOn(named(theirs)))).status).toBe(404);
+    for (const fields of [
+      `${named(theirs)},${named(mine)}`,
+      `${named(mine)},${named(theirs)}`,
+      `${named(theirs, "previous\\u005fresponse_id")},${named(mine)}`,
+    ])
+      expect((await ask("mallory", goOn(fields))).status, fields).toBe(400);
+    expect(wire.requests).toHaveLength(3);
+  });
+
+  it("can refer to their own items, and not to those of others", async () => {
+    const wire = await startWire("responses", () => ({ text: "Fine." }));
+    const model = { default: "m", base_url: wire.url, api_key: "k", api_mode: "responses" };
+    const { call } = await runningGateway({ config: JSON.stringify({ model }) });
+    const ask = async (user: string, input: unknown): Promise<Response> => {
+      const headers = { "content-type": "application/json", "x-hermes-user-id": user };
+      return call("/proxy/v1/responses", {
+        method: "POST",
+        headers,
+        body: JSON.stringify({ model: "m", input }),
+      });
+    };
+    const itemOf = async (answer: Response): Promise<string> =>
+      ((await answer.json()) as { output: { id: string }[] }).output[0]?.id ?? "";
+    const theirs = await itemOf(await ask("alice", "Hi"));
+    const question = { role: "user", content: "And?" };
+    for (const reference of [{ type: "item_reference", id: theirs }, { id: theirs }])
+      expect((await ask("mallory", [reference, question])).status).toBe(404);
+    expect((await ask("alice", [{ type: "item_reference", id: theirs }, question])).status).toBe(200);
+    expect(wire.requests).toHaveLength(2);
+  });
+
+  it("learn nothing about the model's server when it fails; the owner does", async () => {
+    const wire = await startWire("chat", () => ({ status: 401 }));
+    const model = { default: "m", base_url: wire.url, api_key: "k", api_mode: "chat_completions" };
+    const { call, home, logged } = await runningGateway({ config: JSON.stringify({ model }) });
+    const tokens = openTokens({ home, clock: systemClock, log: silentLogger });
+    const [token, owner] = [await made(tokens, USER), await made(tokens, { kind: "owner" })];
+    const ask = async (key: string, stream: boolean): Promise<string> => {
+      const headers = { "content-type": "application/json", authorization: `Bearer ${key}` };
+      const body = JSON.stringify({ model: "m", stream, messages: [{ role: "user", content: "Hello" }] });
+      return (await call("/agent/v1/chat/completions", { method: "POST", headers, body })).text();
+    };
+    for (const stream of [false, true]) {
+      const shown = await ask(token, stream);
+      expect(shown).toContain("The model could not answer this request.");
+      expect(shown).not.toMatch(/127\.0\.0\.1|config\.yaml|hermes /);
+    }
+    expect(await ask(owner, false)).not.toContain("Whoever runs this server");
+    expect(JSON.stringify(logged)).toContain("model-auth");
   });
 });

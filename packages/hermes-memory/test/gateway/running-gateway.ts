@@ -4,6 +4,8 @@ import { join } from "node:path";
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import { onTestFinished } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { createMetrics } from "../../src/gateway/metrics.ts";
+import { openRoutes, opsRoutes } from "../../src/gateway/routes.ts";
 import { type RunningGateway, type StartOptions, startGateway } from "../../src/gateway/serve.ts";
 import type { Route } from "../../src/gateway/types.ts";
 
@@ -51,4 +53,13 @@ export function route(
   rest: Partial<Omit<Route, "path" | "handle">> = {},
 ): Route {
   return { method: "POST", access: "user", shape: "api", summary: "A test's.", path, handle, ...rest };
+}
+
+/** The whole table, as a server of this gateway would serve it. */
+export async function allRoutes({ gateway }: Pick<RunningGateway, "gateway">): Promise<readonly Route[]> {
+  const metrics = createMetrics();
+  const served = await openRoutes(gateway);
+  await served.close();
+  metrics.close();
+  return [...opsRoutes({ metrics }), ...served.routes];
 }

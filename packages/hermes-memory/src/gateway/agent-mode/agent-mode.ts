@@ -14,6 +14,7 @@ import type { Home } from "@hermes-memory/core/internal/memory";
 import { type Content, textOf } from "@hermes-memory/core/internal/message";
 import { type LiveSession, newSessionId } from "@hermes-memory/core/internal/sessions";
 import { sourceOf } from "../identity.ts";
+import { forUsers } from "../problem.ts";
 import { isOwnModelName } from "../proxy/upstream.ts";
 import { type Answer, type Gateway, type GatewayEvent, type ModelTurn, ProblemError } from "../types.ts";
 import { usageFacts } from "../usage-facts.ts";
@@ -208,7 +209,7 @@ class LiveMode implements AgentMode {
         const { usage } = work.reply;
         stream.write({ type: "end", finish, usage, metadata: work.reply.metadata(sessionId) });
       },
-      (cause: unknown) => stream.write({ type: "problem", problem: this.#problemOf(cause) }),
+      (cause: unknown) => stream.write({ type: "problem", problem: this.#problemOf(cause, work.turn) }),
     );
     return stream.response(this.#start(work), work.agent?.sessionId ?? "", { onGone, pingMs });
   }
@@ -222,9 +223,14 @@ class LiveMode implements AgentMode {
     return stoppedProblem(this.#gateway.isStopping || this.#closing.signal.aborted);
   }
 
-  #problemOf(cause: unknown): ProblemError["problem"] {
+  #problemOf(cause: unknown, { identity }: ModelTurn): ProblemError["problem"] {
     const known = asProblem(cause);
-    if (known instanceof ProblemError) return known.problem;
+    if (known instanceof ProblemError) {
+      const shown = identity.user === undefined ? known.problem : forUsers(known.problem);
+      if (shown !== known.problem)
+        this.#gateway.log.warn(known.problem.message, { code: known.problem.code });
+      return shown;
+    }
     this.#gateway.log.error("A turn of the gateway failed", { cause });
     return { status: 500, code: "internal", message: "The turn failed for a reason that is in the log." };
   }
@@ -491,7 +497,8 @@ class LiveMode implements AgentMode {
         ...(model === undefined ? {} : { selection: { model } }),
         // As `hermes chat`: the owner has every toolset that config does not disable, reviews and titles.
         ...(isOwner ? { toolsets: null, review: true, titles: true } : {}),
-        config,
+        // The owner's MCP servers act with the owner's credentials.
+        config: isOwner ? config : { ...config, mcpServers: [] },
         env,
         clock,
         log,

@@ -73,17 +73,10 @@ export async function openNamedChat({ memory, chatId, identity }: ModelTurn, sou
  */
 export async function followClient(
   { memory, chatId, identity }: Pick<ModelTurn, "memory" | "chatId" | "identity">,
-  { earlier, now }: Asked,
+  { earlier }: Asked,
   { hiddenTools, source }: { readonly hiddenTools: readonly string[]; readonly source: string },
 ): Promise<void> {
-  if (earlier.length === 0) {
-    const page = await memory.transcript(chatId, { limit: Number.POSITIVE_INFINITY, format: "hermes" });
-    const [first, ...others] = page?.messages.filter(({ role }) => role === "user") ?? [];
-    if (first === undefined) return;
-    // One message alone, in a chat of several turns: the client may just not send the others. Only the first one again is meant anew.
-    const isAgain = now.kind === "message" && textOf(now.content).trim() === textOf(first.content).trim();
-    if (others.length > 0 && !isAgain) return;
-  }
+  if (earlier.length === 0 && (await memory.chat(chatId)) === undefined) return;
   const { sessionId } = identity.session;
   await memory.remember(chatId, earlier.map(asStored), { follow: "shown", hiddenTools, source, sessionId });
 }

@@ -6,12 +6,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { openModel } from "@hermes-memory/agent/internal/models";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { isRecord, parseOutsideJson } from "@hermes-memory/core/internal/lib";
+import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { type Message, newMessage, textOf, withMeta } from "@hermes-memory/core/internal/message";
 import { estimatedTokens } from "../count-tokens.ts";
 import { type Answer, type Gateway, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
 import { usageFacts } from "../usage-facts.ts";
+import { isOwnReplyId } from "../wires/responses.ts";
 import { SseEvents, sseEvent } from "../wires/sse.ts";
 import type { ReplyReader, WireName } from "../wires/wire.ts";
+import { responseMark } from "./chain.ts";
 import {
   type HiddenCall,
   mergedReply,
@@ -130,7 +133,7 @@ function upstreamOf(turn: ModelTurn, config: HermesConfig): Upstream {
  * to nobody else.
  */
 async function refuseOthersState(turn: ModelTurn, { isClientsKey }: Upstream): Promise<void> {
-  const { wire, body, memory, identity } = turn;
+  const { wire, body, memory, identity, gateway } = turn;
   if (wire.name !== "responses" || isClientsKey) return;
   const { previous_response_id: previous, conversation } = body;
   const twice = repeatedKey(bodyText(turn), ["previous_response_id", "conversation"]);
@@ -151,18 +154,55 @@ async function refuseOthersState(turn: ModelTurn, { isClientsKey }: Upstream): P
       hint: "Send the whole conversation in 'input', or name it in X-Hermes-Session-Id.",
       param: "conversation",
     });
-  if (typeof previous !== "string") return;
-  const marks = [`response:${previous}`];
-  const isIn = async (person: typeof memory.layers): Promise<boolean> =>
-    Boolean(await (await person.sessions({ mode: "read" }))?.findMark(marks));
-  if (await isIn(memory.layers)) return;
-  if (isOwner && !(await isIn(memory.layers.memory.administrator))) return;
-  throw new ProblemError({
-    status: 404,
-    code: "previous_response_not_found",
-    message: "This gateway gave this user no response with the id in 'previous_response_id'.",
-    hint: "Send the whole conversation in 'input', or the id of a response that this user got from this gateway.",
-    param: "previous_response_id",
+  const isIn = async (person: typeof memory.layers, id: string): Promise<boolean> =>
+    Boolean(await (await person.sessions({ mode: "read" }))?.findMark([responseMark(id)]));
+  const isOpenTo = async (id: string): Promise<boolean> => {
+    if (await isIn(memory.layers, id)) return true;
+    // An id that this gateway made up means nothing to the vendor.
+    if (!isOwner || isOwnReplyId(id)) return false;
+    const known = await Promise.all((await everybodyIn(gateway)).map((person) => isIn(person, id)));
+    return !known.includes(true);
+  };
+  if (typeof previous === "string" && !(await isOpenTo(previous)))
+    throw new ProblemError({
+      status: 404,
+      code: "previous_response_not_found",
+      message: "This gateway gave this user no response with the id in 'previous_response_id'.",
+      hint: "Send the whole conversation in 'input', or the id of a response that this user got from this gateway.",
+      param: "previous_response_id",
+    });
+  for (const id of referencedItems(body))
+    if (!(await isOpenTo(id)))
+      throw new ProblemError({
+        status: 404,
+        code: "item_not_found",
+        message:
+          "An 'item_reference' of the input names an item that this gateway did not give to this user.",
+        hint: "Send the items themselves in 'input'.",
+        param: "input",
+      });
+}
+
+function referencedItems({ input }: JsonObject): ReadonlySet<string> {
+  const items = Array.isArray(input) ? input.filter(isRecord) : [];
+  // Vendors take an item that has an id and nothing else for a reference.
+  const isReference = (item: JsonObject): boolean =>
+    item.type === "item_reference" || (item.type === undefined && item.role === undefined);
+  return new Set(
+    items.flatMap((item) => (isReference(item) && typeof item.id === "string" ? [item.id] : [])),
+  );
+}
+
+/** All persons of the served home, and of the profiles that users are mapped to. */
+async function everybodyIn(gateway: Gateway): Promise<readonly UserMemory["layers"][]> {
+  const { identityProfiles } = (await gateway.config()).gateway;
+  const profiles = Object.values(identityProfiles).filter((name) => typeof name === "string");
+  return [undefined, ...new Set(profiles)].flatMap((profile) => {
+    try {
+      return [gateway.memory(profile).administration.administrator];
+    } catch {
+      return []; // there is no such profile, so nobody uses it
+    }
   });
 }
 

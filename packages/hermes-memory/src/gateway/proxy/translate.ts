@@ -10,6 +10,7 @@ import {
 } from "@hermes-memory/agent/internal/models";
 import type { Result } from "@hermes-memory/core/internal/lib";
 import { type Message, newMessage, partsOf, textOf } from "@hermes-memory/core/internal/message";
+import { forUsers } from "../problem.ts";
 import { type GatewayProblem, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
 import type { Finish, ReplyEvent, ReplyMetadata } from "../wires/wire.ts";
 import { partsOf as bodyParts, listOf } from "./chain.ts";
@@ -89,7 +90,11 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
       const ended = await outcome;
       if (!ended.ok) {
         await storeOnce(interrupted(partial));
-        yield writer.write({ type: "problem", problem: problemOf(ended.error) });
+        const problem = problemOf(ended.error);
+        yield writer.write({
+          type: "problem",
+          problem: turn.identity.user === undefined ? problem : forUsers(problem),
+        });
         return;
       }
       const { message, usage, finishReason } = ended.value;

@@ -63,6 +63,11 @@ export const responsesWire: Wire = {
 const OWN = "hm";
 const OWN_ITEM = /^[a-z]+_(hm[0-9a-f]{32})_\d+$/;
 
+/** Made by `newReplyId`, so no vendor knows it. */
+export function isOwnReplyId(id: string): boolean {
+  return /^resp_hm[0-9a-f]{32}$/.test(id);
+}
+
 function ownReply(itemId: string): string | undefined {
   const [, reply] = OWN_ITEM.exec(itemId) ?? [];
   return reply === undefined ? undefined : `resp_${reply}`;

@@ -383,7 +383,8 @@ describe.each(ALL)("our tools on %s", (wire) => {
           ? { role: "user", content: [{ type: "tool_result", tool_use_id: "theirs-1", content: "hot" }] }
           : { type: "function_call_output", call_id: "theirs-1", output: "hot" },
     );
-    const second = await (await home.send(bodyOf(wire, list, { stream, tools }))).text();
+    const session = { kind: "prefix" as const };
+    const second = await (await home.send(bodyOf(wire, list, { stream, tools }), { session })).text();
     list.push(...replyItems(wire, second, stream), { role: "user", content: "And now, kiln?" });
     await (await home.send(bodyOf(wire, list, { stream, tools }))).text();
     const [, joined, later] = server.requests;

@@ -38,7 +38,7 @@ describe.each(["chat", "messages", "responses"] as const)("ten turns on %s", (wi
       const list: unknown[] = [];
       for (let turn = 1; turn <= TURNS; turn += 1) {
         list.push({ role: "user", content: `Question ${turn}` });
-        const response = await home.send(bodyOf(wire, list, { stream }));
+        const response = await home.send(bodyOf(wire, list, { stream }), { session: { kind: "prefix" } });
         const text = await response.text();
         expect(response.status).toBe(200);
         expect(text).not.toContain("memory_history");
