@@ -2,7 +2,7 @@
 // a `hermes serve` process to a fake model server in another process. Between two turns of a conversation its user thinks for `--think` (2000)
 // milliseconds on average; a reply comes in 20 pieces with `--pause` (100) milliseconds between them. Checked: no request fails, and each
 // user's marker is only in their own streams and rows. The floor, measured in the same run before and after: the same requests straight
-// to the fake model. `--profile FILE` writes a CPU profile of the second half. Loopback only, bounded, no network.
+// to the fake model. `--count` counts SQL statements, `--profile FILE` writes a CPU profile of the second half. Loopback only, bounded, no network.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -37,7 +37,10 @@ export async function run(flags: Readonly<Record<string, string>>): Promise<Reco
     const config = `model:\n  default: fake\n  base_url: ${model}/v1\n  context_length: 256000\ngateway:\n  port: 0\n  requests_per_minute: 0\n`;
     writeFileSync(join(home, "config.yaml"), config);
     gateway = spawn(process.execPath, ["--expose-gc", "--import", PROBE, CLI, "serve", "--json"], {
-      env: { ...process.env, HOME: folder, HERMES_HOME: home },
+      env: {
+        ...process.env,
+        ...{ HOME: folder, HERMES_HOME: home, HERMES_BENCH_COUNT: flags.count === undefined ? "0" : "1" },
+      },
       stdio: ["ignore", "pipe", "inherit", "ipc"],
     });
     const { url } = JSON.parse(await firstLine(gateway)) as { url: string };
@@ -97,8 +100,10 @@ export async function run(flags: Readonly<Record<string, string>>): Promise<Reco
         p95: round(quantile(loaded.firstByteMs, 0.95) - quantile(floorFirstMs, 0.95)),
       },
       cpu_ms_per_turn: perTurn("cpuMs"),
-      statements_per_turn: perTurn("statements"),
-      transactions_per_turn: perTurn("transactions"),
+      ...(flags.count !== undefined && {
+        statements_per_turn: perTurn("statements"),
+        transactions_per_turn: perTurn("transactions"),
+      }),
       event_loop_delay_ms: rounded(after.loopDelayMs),
       memory: { before: memoryOf(before), after: memoryOf(after), after_rest_and_gc: memoryOf(rested) },
       database_mb: round(statSync(join(home, "state.db")).size / 1e6),

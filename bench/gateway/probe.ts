@@ -20,20 +20,11 @@ export type Measured = {
 /** `gc`: after collecting garbage. */
 export type Question = { readonly gc?: boolean; readonly profile?: "start" | { readonly path: string } };
 
-const RESOLUTION_MS = 1;
+const RESOLUTION_MS = 5;
 const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
 loop.enable();
 const counted = { statements: 0, transactions: 0 };
-for (const name of ["run", "get", "all", "iterate"] as const) {
-  const plain = StatementSync.prototype[name] as (...given: unknown[]) => unknown;
-  Object.assign(StatementSync.prototype, {
-    [name](this: StatementSync, ...given: unknown[]) {
-      counted.statements += 1;
-      if (this.sourceSQL === "COMMIT") counted.transactions += 1;
-      return plain.apply(this, given);
-    },
-  });
-}
+if (process.env.HERMES_BENCH_COUNT === "1") countStatements();
 
 let session: Session | undefined;
 
@@ -64,4 +55,18 @@ async function answer({ gc, profile }: Question): Promise<void> {
   };
   loop.reset();
   process.send?.(measured);
+}
+
+/** Costs some percent of the time that is measured. */
+function countStatements(): void {
+  for (const name of ["run", "get", "all", "iterate"] as const) {
+    const plain = StatementSync.prototype[name] as (...given: unknown[]) => unknown;
+    Object.assign(StatementSync.prototype, {
+      [name](this: StatementSync, ...given: unknown[]) {
+        counted.statements += 1;
+        if (this.sourceSQL === "COMMIT") counted.transactions += 1;
+        return plain.apply(this, given);
+      },
+    });
+  }
 }

@@ -66,6 +66,7 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   const { gateway, memory, chatId, identity } = turn;
   const { session } = identity;
   const notices: string[] = [];
+  const isNewest = noteNewest(turn);
 
   /** Undefined if it failed. */
   const tried = async <T>(what: string, work: () => Promise<T>): Promise<T | undefined> => {
@@ -131,7 +132,8 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
       const said = last === undefined ? [] : [last];
       // The marks first: the write of the reply waits for the disk, and for everything before it.
       await tried("The reply is stored without marks", () => saveTraces(turn, store, sessionId, reply));
-      if (hidden.length + said.length === 0) return;
+      // A client that hung up and asked again has another reply, or will have.
+      if (hidden.length + said.length === 0 || (turn.signal.aborted && !isNewest())) return;
       const stored = await tried("The reply was not stored", () =>
         // The client never saw the end of a reply that an earlier try got. A reply that broke off may be older than the stored one.
         remember([...told, ...hidden, ...said], { replace: last?.meta.finishReason !== "interrupted" }),
@@ -139,6 +141,24 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
       if (stored !== undefined) gateway.metrics.count("turns_stored_total", { mode: "proxy" });
     },
   };
+}
+
+const MOST_NOTED = 256;
+/** The newest request of each chat, in this process. */
+const newest = new WeakMap<ModelTurn["memory"], Map<string, symbol>>();
+
+/** Says later whether no other request of the chat has begun since. */
+function noteNewest({ memory, chatId }: ModelTurn): () => boolean {
+  const mine = Symbol(chatId);
+  const chats = newest.get(memory) ?? new Map<string, symbol>();
+  newest.set(memory, chats);
+  chats.delete(chatId);
+  chats.set(chatId, mine);
+  for (const oldest of chats.keys()) {
+    if (chats.size <= MOST_NOTED) break;
+    chats.delete(oldest);
+  }
+  return () => chats.get(chatId) === mine;
 }
 
 /**
