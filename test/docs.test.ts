@@ -3,6 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { commandReference } from "../scripts/command-reference.ts";
 import { withConfigTable } from "../scripts/config-reference.ts";
+import { withRouteTable } from "../scripts/route-reference.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const pages = [
@@ -24,6 +25,11 @@ describe("the documentation", () => {
   it("lists the config keys as they are (npm run docs writes the table)", () => {
     const page = readFileSync(join(root, "docs", "config.md"), "utf8");
     expect(page).toBe(withConfigTable(page));
+  });
+
+  it("lists the routes of the gateway as they are (npm run docs writes the table)", () => {
+    const page = readFileSync(join(root, "docs", "gateway.md"), "utf8");
+    expect(page).toBe(withRouteTable(page));
   });
 
   /** Those that the packages contain (FOR_MAINTAINERS in scripts/build.ts). */
