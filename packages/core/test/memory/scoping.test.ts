@@ -1,6 +1,6 @@
 // Generated from the type of the door: every member of one person's memory is called with everything that belongs to another person
 // (ids of chats, sessions, entries and changes, titles, texts and words) and must do what it does for things that are not there. A
-// member without a case fails the type check and the first test. The same for the session store: sessions/scoping.test.ts.
+// member without a case fails the type check and the first test. The same for the session store: sessions/scoping.slow.test.ts.
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

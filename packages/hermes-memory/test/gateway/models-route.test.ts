@@ -45,7 +45,8 @@ async function serve(yaml: string, env: Record<string, string> = {}) {
         gateway,
       ),
     );
-  const server = createServer(getRequestListener(app.fetch));
+  // `Response` stays the one of Node, also for the tests that run after these.
+  const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   cleanups.push(
     () => server.closeAllConnections(),

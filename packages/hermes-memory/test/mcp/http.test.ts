@@ -9,6 +9,8 @@ import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { answerMcp } from "../../src/mcp/index.ts";
 
 const QUIET = { info() {}, warn() {}, error() {} };
+/** Otherwise `Response` of the whole process would be another one, also for the tests that run after these. */
+const OWN_RESPONSES = { overrideGlobalObjects: false };
 const NO_PROVIDER = { push() {}, drained: async () => {} };
 
 /** Each user has an address: /ana, /bo. */
@@ -25,7 +27,7 @@ async function listening(home: string): Promise<{ readonly url: string } & Async
         client: "gateway",
         mirror: NO_PROVIDER,
       });
-    }),
+    }, OWN_RESPONSES),
   );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
