@@ -208,7 +208,14 @@ export function parseUserRef(text: string, name: string): Problem<UserRef> {
 
 // ---- Who ----
 
-type Named = { readonly by: string; readonly id: string; readonly isOpenWebUi: boolean };
+type Named = {
+  readonly by: string;
+  readonly id: string;
+  readonly isOpenWebUi: boolean;
+  readonly isSigned: boolean;
+};
+
+const OPEN_WEBUI = "open-webui";
 
 function userOf(
   { caller, settings, env, now }: Asked,
@@ -225,10 +232,17 @@ function userOf(
     return other === undefined ? ok(own) : err(notYours(other.by));
   }
   const names = [...named.value];
+  // A secret for Open WebUI's users would protect nothing if its token could name them in other ways.
+  const isSignedOnly =
+    rights.kind === "names-users" && rights.platform === OPEN_WEBUI && settings.jwtSecret.trim() !== "";
+  if (isSignedOnly && (bodyUser !== undefined || names.some(({ isSigned }) => !isSigned))) {
+    if (names.some(({ isSigned }) => !isSigned) || names.length === 0) return err(UNSIGNED);
+    return ok({ platform: rights.platform, id: names[0]?.id ?? "" });
+  }
   if (bodyUser !== undefined) {
     const id = checkId(bodyUser, "user");
     if (!id.ok) return id;
-    names.push({ by: "the field 'user'", id: id.value, isOpenWebUi: false });
+    names.push({ by: "the field 'user'", id: id.value, isOpenWebUi: false, isSigned: false });
   }
   const [first, ...others] = names;
   const other = others.find(({ id }) => id !== first?.id);
@@ -252,7 +266,7 @@ function platformOf(
   { isOpenWebUi }: Named,
 ): string {
   if (rights.kind === "names-users") return rights.platform;
-  return isOpenWebUi ? "open-webui" : "api";
+  return isOpenWebUi ? OPEN_WEBUI : "api";
 }
 
 /** In the order in which they count. */
@@ -281,7 +295,8 @@ function namesInHeaders(
     if (!believed.ok) return believed;
     const id = checkId(believed.value, header);
     if (!id.ok) return id;
-    names.push({ by: `the header '${header}'`, id: id.value, isOpenWebUi });
+    const isSigned = header === "x-openwebui-user-jwt";
+    names.push({ by: `the header '${header}'`, id: id.value, isOpenWebUi, isSigned });
   }
   return ok(names);
 }
@@ -289,7 +304,7 @@ function namesInHeaders(
 const UNSIGNED: GatewayProblem = {
   status: 403,
   code: "unsigned-user",
-  message: "The header 'x-openwebui-user-id' is not signed, and gateway.jwt_secret demands signed users.",
+  message: "The user that this request names is not signed, and gateway.jwt_secret demands signed users.",
   hint: "Set FORWARD_USER_INFO_HEADER_JWT_SECRET of Open WebUI to the secret of gateway.jwt_secret.",
 };
 

@@ -76,7 +76,7 @@ export class ReplySoFar {
           this.noteCompaction(event.oldSessionId, event.sessionId);
         return;
       case "notice":
-        this.note(event.text);
+        if (event.cause !== "caught-up") this.note(event.text); // mostly rows that followed the client's own list
         return;
       default:
         return;

@@ -222,7 +222,9 @@ const TABLE = [
     answer: schemas.session,
     async run({ params, ...call }) {
       const store = await sessionsOf(call);
-      const row = await store?.getSession(params.id ?? "");
+      const id = params.id ?? "";
+      // As the other routes, by the name of the chat too.
+      const row = await store?.getSession((await call.me.chat(id))?.sessionId ?? id);
       if (!row) throw unknownSession();
       const [listed] = (await store?.searchSessionsById(row.id, { limit: 1, includeArchived: true })) ?? [];
       const rest = listed?.id === row.id ? listed : { ...row, last_active: row.started_at, preview: "" };

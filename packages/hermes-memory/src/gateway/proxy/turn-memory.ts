@@ -108,10 +108,11 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
     findEarlier(turn, store, sessionId),
   );
   const told = toldMessages(turn, found?.rounds ?? []);
-  const [, block] = await Promise.all([
+  const [asked, block] = await Promise.all([
     tried("The user's message was not stored", () => remember(told)),
     tried("The memory block was left out", () => memory.block(chatId)),
   ]);
+  const isRepeated = asked !== undefined && asked.known === told.length;
   const fresh =
     found !== undefined && options.config.gateway.recall
       ? await tried("Recall was left out", () => recallFor(turn, store, sessionId, found.answered))
@@ -135,8 +136,11 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
       // A client that hung up and asked again has another reply, or will have.
       if (hidden.length + said.length === 0 || (turn.signal.aborted && !isNewest())) return;
       const stored = await tried("The reply was not stored", () =>
-        // The client never saw the end of a reply that an earlier try got. A reply that broke off may be older than the stored one.
-        remember([...told, ...hidden, ...said], { replace: last?.meta.finishReason !== "interrupted" }),
+        // The client never saw the end of a reply that an earlier try got. A reply that broke off may be older than the stored one, and
+        // behind a new question a reply to another one may stand, which was asked at the same time.
+        remember([...told, ...hidden, ...said], {
+          replace: isRepeated && last?.meta.finishReason !== "interrupted",
+        }),
       );
       if (stored !== undefined) gateway.metrics.count("turns_stored_total", { mode: "proxy" });
     },
