@@ -211,6 +211,22 @@ describe("Open WebUI's signed user", () => {
     });
   });
 
+  it("is the only one that Open WebUI's own token may name", () => {
+    const caller = holder({ kind: "names-users", platform: "open-webui" });
+    const signed: Header[] = [["x-openwebui-user-jwt", CAROL]];
+    expect(identityOf({ caller, headers: signed, settings }).user?.id).toBe("carol");
+    expect(identityOf({ caller, headers: signed, ids: { user: "someone" }, settings }).user?.id).toBe(
+      "carol",
+    );
+    const unsigned = { status: 403, code: "unsigned-user" };
+    for (const name of ["x-hermes-user-id", "x-sm-user-id"]) {
+      expect(refusal({ caller, headers: [[name, "carol"]], settings })).toEqual(unsigned);
+      expect(refusal({ caller, headers: [...signed, [name, "carol"]], settings })).toEqual(unsigned);
+    }
+    expect(refusal({ caller, ids: { user: "carol" }, settings })).toEqual(unsigned);
+    expect(identityOf({ caller: WEB_UI, ids: { user: "carol" }, settings }).user?.id).toBe("carol");
+  });
+
   it("makes the unsigned header worthless, also while the secret's variable is missing", () => {
     const headers: Header[] = [["x-openwebui-user-id", "carol"]];
     expect(refusal({ headers, settings })).toEqual({ status: 403, code: "unsigned-user" });

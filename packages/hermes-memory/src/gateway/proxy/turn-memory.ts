@@ -142,6 +142,11 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
           replace: isRepeated && last?.meta.finishReason !== "interrupted",
         }),
       );
+      // Another request of the chat was answered in between, and its reply stands behind this question.
+      if (!isWhole && !isRepeated && stored?.stored === 0)
+        await tried("The reply was not stored", () =>
+          memory.remember(chatId, [...hidden, ...said], { id: `${id}:reply` }),
+        );
       if (stored !== undefined) gateway.metrics.count("turns_stored_total", { mode: "proxy" });
     },
   };

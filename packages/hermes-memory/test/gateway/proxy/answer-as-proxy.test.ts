@@ -261,6 +261,24 @@ describe.each(ALL)("a reply on %s", (wire) => {
     expect(await home.stored()).toHaveLength(4);
   });
 
+  it("to each of two requests at the same time is kept, where the request does not have the conversation", async () => {
+    const model = await startWire(FAKES[wire], ({ raw }) => ({
+      text: raw.includes("Ask A") ? "For A." : "For B.",
+    }));
+    const home = await ProxyHome.open({ wire, url: model.url, gateway: OFF });
+    const ask = async (text: string): Promise<void> => {
+      const body = bodyOf(wire, [{ role: "user", content: text }], { stream: true });
+      await (await home.send(body, { session: { history: "server" } })).text();
+    };
+    await Promise.all([ask("Ask A"), ask("Ask B")]);
+    expect((await home.stored()).toSorted()).toEqual([
+      "assistant: For A.",
+      "assistant: For B.",
+      "user: Ask A",
+      "user: Ask B",
+    ]);
+  });
+
   it("to a request that is sent again is stored once, and an edited question takes the old reply back", async () => {
     const server = await startWire(FAKES[wire], ({ index }) => ({ text: `Reply ${index}` }));
     const home = await ProxyHome.open({ wire, url: server.url, door: withDoor });
