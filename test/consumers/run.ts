@@ -69,7 +69,7 @@ async function buildAndPack(): Promise<string> {
 /** What they depend on is here already, in the versions of the lockfile; npm complains if a range of ours does not allow those. */
 async function installOurs(): Promise<string> {
   const tarballs = globSync(join(work, "tarballs", "*.tgz"));
-  npm(["install", "--no-save", "--no-package-lock", "--prefer-offline", ...tarballs], here);
+  npm(["install", "--no-save", "--prefer-offline", ...tarballs], here);
   return `${tarballs.length} packages`;
 }
 
