@@ -1,7 +1,6 @@
 // A home that version 0.1.0 wrote is opened, written to by every layer, and loses nothing.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { createAgent } from "@hermes-memory/agent/internal/agent";
 import { ENTRY_DELIMITER } from "@hermes-memory/core/internal/curated";
 import { openHome } from "@hermes-memory/core/internal/memory";
@@ -10,47 +9,10 @@ import { filesOf, fixtureHome } from "../../../test/fixtures/fixture-home.ts";
 import { startWire } from "../../agent/test/fakes/wires/wire-in-test.ts";
 import { keepsGatewayRecords } from "../../core/test/fakes/gateway-records.ts";
 import { runHermes } from "./cli/run.ts";
+import { expectNothingLost, rowsOf } from "./kept-home.ts";
 
 const SESSIONS = 24;
 const MESSAGES = 382;
-
-/** Files that only grow: what was in them stays at their beginning. */
-const APPENDED = /(^|\/)(\.history|\.archive)\/[^/]+\.jsonl$/;
-/** Files that a write of these tests changes on purpose. */
-const CHANGED =
-  /(^|\/)(MEMORY\.md|USER\.md|state\.db.*|memory_store\.db.*|\.pins\.json|\.usage\.json|\.skills_prompt_snapshot\.json|[^/]+\.lock)$|^provider-health\/|^pending\//;
-
-function expectNothingLost(home: string, before: ReadonlyMap<string, string>): void {
-  const after = filesOf(home);
-  for (const [path, text] of before) {
-    if (CHANGED.test(path)) continue;
-    const now = after.get(path) ?? "(gone)";
-    if (APPENDED.test(path)) expect(now.startsWith(text), `${path} keeps its lines`).toBe(true);
-    else expect(now, path).toBe(text);
-  }
-}
-
-function rowsOf(home: string): { sessions: unknown[]; messages: unknown[]; schema: string[] } {
-  const db = new DatabaseSync(join(home, "state.db"), { readOnly: true });
-  try {
-    return {
-      sessions: db
-        .prepare("SELECT id, source, user_id, title, parent_session_id FROM sessions ORDER BY id")
-        .all(),
-      messages: db
-        .prepare("SELECT id, session_id, role, content, tool_calls, timestamp FROM messages ORDER BY id")
-        .all(),
-      schema: db
-        .prepare(
-          "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'hermes_memory%' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'messages_fts%' ORDER BY name",
-        )
-        .all()
-        .map(({ name }) => String(name)),
-    };
-  } finally {
-    db.close();
-  }
-}
 
 describe("a home of version 0.1.0", () => {
   it("is read whole: entries, history, archive, pins, staged writes, conversations", async () => {
