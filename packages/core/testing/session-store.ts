@@ -4,6 +4,7 @@ import { handoffContract, leasesContract, locksContract } from "./session-store/
 import { deletionContract, erasingContract, keptResultsContract } from "./session-store/deletion.ts";
 import { exportImportContract } from "./session-store/export-import.ts";
 import {
+  asksContract,
   liveSessionsContract,
   marksContract,
   recallsContract,
@@ -59,6 +60,7 @@ const GROUPS = {
   maintenance: maintenanceContract,
   // GatewayRecords
   "live sessions": liveSessionsContract,
+  asks: asksContract,
   marks: marksContract,
   "recall traces": recallsContract,
   "hidden tool rounds": roundsContract,

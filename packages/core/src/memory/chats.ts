@@ -1,14 +1,16 @@
 // The chats of a person. `context` gives what to send to a model: the memory block as it was when the chat began, the stored history
 // as far as it fits, and recall. `remember` stores what the chat does not have yet.
+import { setImmediate } from "node:timers/promises";
 import { estimateRequest, repairPairs } from "../context/index.ts";
 import { MEMORY_TARGETS } from "../curated/index.ts";
 import { sessionFiles } from "../home.ts";
-import { describeCause, HermesError, pyStrip } from "../lib/index.ts";
+import { describeCause, HermesError, pyStrip, randomHex } from "../lib/index.ts";
 import { type Logger, silentLogger } from "../lib/logger.ts";
 import { type Content, type Message, newMessage, textOf } from "../message/index.ts";
 import { injectRecall } from "../providers/index.ts";
 import { INTERNAL_SOURCES, type SessionRow, type SessionStore } from "../sessions/index.ts";
 import { inTurns } from "./align.ts";
+import { planAnswer, planAsk } from "./ask.ts";
 import { fitTurns, forModel, isTold, withRecall } from "./chat-history.ts";
 import { chatIdOf, chatSessionId, findChat } from "./chat-id.ts";
 import { inFormat, isSpoken, lastUserText, readGiven, withoutRecall } from "./chat-messages.ts";
@@ -28,14 +30,17 @@ import {
   openKnownChat,
 } from "./chat-session.ts";
 import { badNumber, checkLimit, formatOf, isPositive } from "./options.ts";
-import { alignChat, asNew, planChange, type RememberArguments } from "./remember.ts";
+import { alignChat, asNew, type Change, planChange, type RememberArguments } from "./remember.ts";
 import type { Person } from "./types.ts";
 import type {
+  Asked,
+  AskOptions,
   Chat,
   ChatContext,
   Compacted,
   CompactOptions,
   ContextOptions,
+  GivenMessage,
   MessageFormat,
   OpenChatOptions,
   OpenedChat,
@@ -53,6 +58,8 @@ type Members = Pick<
   | "block"
   | "recall"
   | "context"
+  | "ask"
+  | "answer"
   | "transcript"
   | "chats"
   | "chat"
@@ -72,6 +79,18 @@ const BLOCK_ROUNDS = 3;
 /** Recall of a turn is kept for so many turns and so long; a turn with many steps ends before. */
 const MOST_RECALLS = 200;
 const RECALL_MS = 10 * 60_000;
+
+/** How often a write is planned again because another program wrote in between. */
+const MOST_ROUNDS = 5;
+
+type WritePlan = {
+  readonly change: Change;
+  /** The id of the exchange, and which of the new messages carries it. */
+  readonly id?: string | undefined;
+  readonly idAt: number;
+  readonly isShown?: boolean;
+  readonly ask?: NonNullable<Parameters<SessionStore["appendMany"]>[2]>["ask"];
+};
 
 export class Chats implements Members {
   readonly #person: Person;
@@ -265,32 +284,94 @@ export class Chats implements Members {
 
   async remember(chatId: string, asked: RememberArguments): Promise<Remembered> {
     const { given, options } = asked;
-    const { signal, source, sessionId } = options;
+    const { id, signal, source, sessionId } = options;
     const work = async (chat: HeldChat): Promise<Remembered> => {
-      const { store, row, holder } = chat;
-      const { stored, change } = await this.#plan(chat, asked);
-      const { takeBackFrom, known, takenBack } = change;
-      if (takeBackFrom !== undefined || change.add.length > 0) await reopen(chat);
-      const add = asNew(change.add, stored, options.id, this.#person.memory.clock.now(), change.storedAgain);
-      const ids = await store.appendMany(row.id, add, { leaseHolder: holder, takeBackFrom });
-      const messages =
-        takeBackFrom === undefined
-          ? await this.#loaded.append(store, row.id, stored, ids)
-          : await this.#loaded.loadAgain(store, row.id);
-      if (change.isNew) this.#tellProvider(chatId, row.id, messages, change.add);
-      return { chatId, sessionId: row.id, stored: given.length - known, known, takenBack, messages };
+      const done = await this.#write(chat, chatId, async (stored) => {
+        const change = await planChange(chat, stored, asked);
+        return { change, idAt: change.storedAgain ?? 0, id };
+      });
+      const { known, takenBack } = done.change;
+      const { messages } = done;
+      return { chatId, sessionId: chat.row.id, stored: given.length - known, known, takenBack, messages };
     };
     return this.#turns.alone(chatId, work, { signal, create: { source, sessionId } });
   }
 
+  async ask(chatId: string, messages: readonly GivenMessage[], options: AskOptions): Promise<Asked> {
+    const { request, key, hiddenTools = [], signal, source, sessionId } = options;
+    const given = readGiven(messages, "messages").filter(isTold);
+    const token = randomHex(6);
+    const work = async (chat: HeldChat): Promise<Asked> => {
+      // The client of a request that waited, or whose process was stopped, may have hung up and asked elsewhere.
+      await setImmediate();
+      signal?.throwIfAborted();
+      const newest = await chat.store.getAsk(chat.row.id);
+      const { change, ids } = await this.#write(chat, chatId, async (stored) => {
+        const plan = await planAsk(chat, stored, given, options, newest);
+        const ask = { token, request, ...(plan.rowId === undefined ? {} : { rowId: plan.rowId }) };
+        return { change: plan, idAt: plan.add.length - 1, id: key, ask };
+      });
+      const rowId = change.rowId ?? ids.at(-1) ?? -1;
+      return { chatId, sessionId: chat.row.id, rowId, token, hiddenTools };
+    };
+    return this.#turns.alone(chatId, work, { signal, create: { source, sessionId } });
+  }
+
+  async answer(asked: Asked, reply: readonly GivenMessage[]): Promise<{ readonly isShown: boolean }> {
+    const { chatId, rowId, token, hiddenTools } = asked;
+    const add = readGiven(reply, "messages").filter(isTold);
+    const work = async (chat: HeldChat): Promise<{ readonly isShown: boolean }> => {
+      const newest = await chat.store.getAsk(chat.row.id);
+      const { isShown } = await this.#write(chat, chatId, async (stored) => {
+        const plan = planAnswer(stored, add, { rowId, isNewest: newest?.token === token, hiddenTools });
+        const change = { known: 0, takenBack: 0, add, isNew: plan.isShown, isAppend: false };
+        return { change: { ...change, takeBackFrom: plan.takeBackFrom }, idAt: 0, isShown: plan.isShown };
+      });
+      return { isShown };
+    };
+    return this.#turns.alone(chatId, work, { isKnown: true });
+  }
+
+  /** Plans on the rows as they are and writes; plans again if another program, which takes no lease, wrote in between. */
+  async #write<Plan extends WritePlan>(
+    chat: HeldChat,
+    chatId: string,
+    plan: (stored: readonly Message[]) => Promise<Plan>,
+  ): Promise<Plan & { readonly ids: readonly number[]; readonly messages: readonly Message[] }> {
+    const { store, row, holder: leaseHolder } = chat;
+    for (let round = 1; ; round += 1) {
+      const ifLast = (await store.getSessionMark(row.id))?.last_message_id ?? null;
+      const { stored, planned } = await this.#plan(chat, plan);
+      const { change, id, idAt, isShown = true, ask } = planned;
+      const { takeBackFrom } = change;
+      if (takeBackFrom !== undefined || change.add.length > 0) await reopen(chat);
+      const add = asNew(change.add, stored, id, this.#person.memory.clock.now(), idAt);
+      try {
+        const ids = await store.appendMany(row.id, add, { leaseHolder, takeBackFrom, isShown, ifLast, ask });
+        const messages = !isShown
+          ? stored
+          : takeBackFrom === undefined
+            ? await this.#loaded.append(store, row.id, stored, ids)
+            : await this.#loaded.loadAgain(store, row.id);
+        if (change.isNew) this.#tellProvider(chatId, row.id, messages, change.add);
+        return { ...planned, ids, messages };
+      } catch (cause) {
+        const isChanged = cause instanceof HermesError && cause.code === "session-changed";
+        if (!isChanged || round === MOST_ROUNDS) throw cause;
+      }
+    }
+  }
+
   /** A chat that was read before may show that nothing differs. Anything else is decided on the rows as they are now. */
-  async #plan(chat: HeldChat, asked: RememberArguments) {
-    const { store, row } = chat;
+  async #plan<Plan extends WritePlan>(
+    { store, row }: HeldChat,
+    plan: (stored: readonly Message[]) => Promise<Plan>,
+  ): Promise<{ readonly stored: readonly Message[]; readonly planned: Plan }> {
     const { messages, isFresh } = await this.#loaded.load(store, row.id);
-    const change = await planChange(chat, messages, asked);
-    if (isFresh || change.isAppend) return { stored: messages, change };
+    const planned = await plan(messages);
+    if (isFresh || planned.change.isAppend) return { stored: messages, planned };
     const stored = await this.#loaded.loadAgain(store, row.id);
-    return { stored, change: await planChange(chat, stored, asked) };
+    return { stored, planned: await plan(stored) };
   }
 
   /** In the background: the provider's queue keeps the order, and closing the home waits for it. */

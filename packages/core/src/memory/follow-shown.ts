@@ -1,6 +1,6 @@
 // How a stored chat follows the list that a client shows: the whole chat as the client has it, without the tool rounds that we ran
 // ourselves, sometimes only its newest part, sometimes behind the client's own summary of what came before. Pure. What two equal
-// messages are: same-message.ts. What is taken back, in whole turns: remember.ts.
+// messages are: same-message.ts. Which rows are taken back: remember.ts.
 import { type Message, type Part, partsOf, textOf, toolCallsOf } from "../message/index.ts";
 import { asksForClientSummary, isClientSummary, strippedUserText, typedText } from "../security/index.ts";
 import { asShown } from "./chat-messages.ts";
@@ -18,6 +18,8 @@ export type ShownPlan = {
   readonly add: readonly Message[];
   /** Stored messages from this index on are no longer part of the chat. Undefined: all stay. */
   readonly takeBack?: number;
+  /** Index behind the last stored message that is in the list. */
+  readonly end: number;
   /** The list goes along with the whole chat. */
   readonly isAppend: boolean;
 };
@@ -27,13 +29,16 @@ export function planShown(stored: readonly Message[], given: ShownList, rules: S
   const chat = seenBy(stored, rules.hiddenTools);
   const list = seenBy(given.messages, rules.hiddenTools);
   const walk = (from: number, at: number) => walkAlong(chat, from, list, at, rules);
+  const endOf = (chatEnd: number): number => chat[chatEnd - 1]?.end ?? 0;
   const addFrom = (at: number, isAppend = false): ShownPlan => ({
     add: withoutStoredRounds(stored, chat, given.messages, list, at),
+    end: endOf(chat.length),
     isAppend,
   });
   const replaceFrom = ({ chatEnd, listEnd }: Run): ShownPlan => ({
     add: given.messages.slice(list[listEnd]?.start ?? given.messages.length),
     takeBack: chat[chatEnd]?.start ?? stored.length,
+    end: endOf(chatEnd),
     isAppend: false,
   });
 
@@ -41,7 +46,7 @@ export function planShown(stored: readonly Message[], given: ShownList, rules: S
   if (whole.chatEnd === chat.length) return addFrom(whole.listEnd, true);
   const behind = list.findIndex(({ start }) => start >= given.behindSummary);
   if (given.behindSummary > 0) {
-    if (behind < 0) return { add: [], isAppend: false };
+    if (behind < 0) return { add: [], end: endOf(chat.length), isAppend: false };
     const run = anchored(chat, behind, walk);
     if (run === undefined) return addFrom(behind);
     // Only the newest reply may have been made anew: what the summary stands for, and what came before it, stays.

@@ -17,6 +17,8 @@ export type {
 } from "./types.ts";
 export type {
   AddOptions,
+  Asked,
+  AskOptions,
   Chat,
   ChatContext,
   ChatMessage,

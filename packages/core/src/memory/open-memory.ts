@@ -106,6 +106,10 @@ class PersonMemory implements UserMemory {
       const read = await (isAwaited ? step(() => readArguments(args)) : readArguments(args));
       return (await this.#openChats()).remember(chatId, read);
     });
+  readonly ask: UserMemory["ask"] = (...args) =>
+    this.#pass(async () => (await this.#openChats()).ask(...args));
+  readonly answer: UserMemory["answer"] = (...args) =>
+    this.#pass(async () => (await this.#openChats()).answer(...args));
   readonly transcript: UserMemory["transcript"] = (chatId, options) =>
     this.#pass(async () => (await this.#openChats()).transcript(chatId, options));
   readonly chats: UserMemory["chats"] = (...args) =>

@@ -48,7 +48,7 @@ function readOptions(value: unknown): RememberOptions {
     throw new HermesError("bad-option", "The options of remember were not passed as an object.", {
       hint: "Pass (chatId, text, reply, { id }) or (chatId, messages, { id }).",
     });
-  const { id, replace, follow, signal, hiddenTools, source, sessionId } = value as RememberOptions;
+  const { id, follow, signal, hiddenTools, keepsUnrelated, source, sessionId } = value as RememberOptions;
   if (id !== undefined && (typeof id !== "string" || id === ""))
     throw new HermesError("bad-option", "The id of an exchange must be a text that is not empty.", {
       hint: "Leave it out, or pass the id of the request.",
@@ -64,33 +64,35 @@ function readOptions(value: unknown): RememberOptions {
     throw new HermesError("bad-option", "'hiddenTools' is not a list of names.", {
       hint: "Pass the names of the tools whose calls the client does not see.",
     });
-  return { id, replace, follow, signal, hiddenTools, source, sessionId };
+  return { id, follow, signal, hiddenTools, keepsUnrelated, source, sessionId };
 }
 
 // ---- What changes ----
 
-type Change = {
+export type Change = {
   readonly known: number;
   readonly takenBack: number;
   readonly add: readonly Message[];
   readonly isNew: boolean;
   /** A row: it and everything after it is taken back. */
   readonly takeBackFrom?: number | undefined;
-  /** Messages at the beginning of `add` that are stored again because their turn is taken back. */
+  /** Messages at the beginning of `add` that are stored again because they stand behind one that is taken back. */
   readonly storedAgain?: number;
   /** The list goes along with everything that is stored: only what comes behind it is new. */
   readonly isAppend: boolean;
 };
 
+const NO_CHANGE: Change = { known: 0, takenBack: 0, add: [], isNew: false, isAppend: false };
+
 /** What to do with the list. Changes nothing. */
-export function planChange(
+export async function planChange(
   chat: HeldChat,
   stored: readonly Message[],
   { given, isExchange, options }: RememberArguments,
 ): Promise<Change> {
   switch (options.follow) {
     case "shown":
-      return followingShown(chat, stored, given, options.hiddenTools ?? []);
+      return (await followingShown(chat, stored, given, options))?.change ?? NO_CHANGE;
     case true:
       return following(chat, stored, given);
     default:
@@ -98,51 +100,24 @@ export function planChange(
   }
 }
 
-async function appending(
+export async function appending(
   { store, row }: HeldChat,
   stored: readonly Message[],
   given: readonly Message[],
   isExchange: boolean,
-  { id, replace = false }: Pick<RememberOptions, "id" | "replace"> = {},
+  { id, isNew = id !== undefined }: { readonly id?: string | undefined; readonly isNew?: boolean } = {},
 ): Promise<Change> {
   const found = id === undefined ? undefined : await findExchange(store, row.id, stored, id);
-  const replaced =
-    found && replace ? replacing(await comparedList({ store, row }, stored, []), found, given) : undefined;
-  if (replaced !== undefined) return replaced;
   const { fresh, late, isAnchored } =
     found === undefined
-      ? await alignChat(store, row.id, stored, given, { isExchange, isNew: id !== undefined })
+      ? await alignChat(store, row.id, stored, given, { isExchange, isNew })
       : restOf(found, given);
   const add = [...late, ...given.slice(fresh)];
   const isAppend = isExchange || (late.length === 0 && isAnchored);
   return { known: given.length - add.length, takenBack: 0, add, isNew: add.length > 0, isAppend };
 }
 
-/** Another reply to the newest exchange takes the place of the stored one. Undefined: there is none, or it cannot be taken back. */
-function replacing(
-  compared: Compared,
-  found: readonly Message[],
-  given: readonly Message[],
-): Change | undefined {
-  const [first] = found;
-  const from = given.findLastIndex((message) => isSame(first, message, asShown));
-  const wanted = from < 0 ? [] : given.slice(from);
-  const common = commonStart(found, wanted, asShown);
-  const gone = found.slice(common);
-  const isOther = common > 0 && gone.length > 0 && common < wanted.length;
-  if (!isOther || gone.some(({ role }) => role === "user")) return undefined;
-  const { list, isChangeable } = compared;
-  const at = list.findIndex(({ meta }) => meta.rowId === first?.meta.rowId);
-  const turn = at < 0 ? at : turnAt(compared, at);
-  const takeBackFrom = list[turn]?.meta.rowId;
-  if (takeBackFrom === undefined || turn > at || !gone.every(isChangeable)) return undefined;
-  const again = list.slice(turn, at);
-  const known = given.length - wanted.length + common;
-  const rest = { isNew: true, takeBackFrom, storedAgain: again.length, isAppend: false };
-  return { known, takenBack: gone.length, add: [...again, ...wanted], ...rest };
-}
-
-/** The list is the whole chat: rows after the last common message are taken back, in whole turns. */
+/** The list is the whole chat: rows after the last common message are taken back. */
 async function following(
   chat: HeldChat,
   stored: readonly Message[],
@@ -150,43 +125,57 @@ async function following(
 ): Promise<Change> {
   const given = inCallOrder(asGiven);
   const compared = await comparedList(chat, stored, given);
-  const { list, isChangeable } = compared;
-  const common = commonStart(list, given, asShown);
-  if (common < list.length && isSummarised(compared, common)) return appendingOnce(chat, stored, asGiven);
-  const takenBack = list.slice(common).filter(isChangeable).length;
-  const isAppend = common === list.length;
-  if (takenBack === 0)
-    return { known: common, takenBack, add: given.slice(common), isNew: common < given.length, isAppend };
-  const from = turnAt(compared, common);
-  const takeBackFrom = list[from]?.meta.rowId;
-  // Only a message of the user can be gone back to: what is still valid of its turn is stored again.
-  const add = given.slice(takeBackFrom === undefined ? common : Math.min(from, common));
-  return { known: common, takenBack, add, isNew: common < given.length, takeBackFrom, isAppend };
+  const common = commonStart(compared.list, given, asShown);
+  if (isSummarised(compared, common)) return appendingOnce(chat, stored, asGiven);
+  const fresh = given.slice(common);
+  return {
+    known: common,
+    isAppend: common === compared.list.length,
+    ...replacedFrom(compared, common, fresh),
+  };
 }
 
-/** The same for a list as a client shows it. What stays of a turn is stored again as it is stored, hidden calls included. */
-async function followingShown(
+type Followed = {
+  readonly change: Change;
+  /** What the list was compared with, and the index in it behind the last message that both have. */
+  readonly list: readonly Message[];
+  readonly end: number;
+};
+
+/** The same for a list as a client shows it. Undefined: with `keepsUnrelated`, if it has nothing in common with the chat. */
+export async function followingShown(
   chat: HeldChat,
   stored: readonly Message[],
   asGiven: readonly Message[],
-  hiddenTools: readonly string[],
-): Promise<Change> {
+  { hiddenTools = [], keepsUnrelated }: Pick<RememberOptions, "hiddenTools" | "keepsUnrelated">,
+): Promise<Followed | undefined> {
   const shown = readShown(asGiven);
   const given = { ...shown, messages: inCallOrder(shown.messages) };
   const compared = await comparedList(chat, stored, given.messages);
-  const { list, isChangeable } = compared;
+  const { list } = compared;
   const rules = { hiddenTools: new Set(hiddenTools), isImported: isTranscriptRow(chat.row) };
-  const { add: fresh, takeBack: keep = list.length, isAppend } = planShown(list, given, rules);
+  const { add: fresh, takeBack: keep = list.length, end, isAppend } = planShown(list, given, rules);
+  if (keepsUnrelated && end === 0 && list.length > 0) return undefined;
+  if (isSummarised(compared, keep))
+    return { change: await appendingOnce(chat, stored, given.messages), list, end: 0 };
   const known = asGiven.length - fresh.length;
+  return { change: { known, isAppend, ...replacedFrom(compared, keep, fresh) }, list, end };
+}
+
+/** From this index of the list on, what is stored is taken back, and `fresh` is stored instead. */
+function replacedFrom(
+  { list, isChangeable }: Compared,
+  keep: number,
+  fresh: readonly Message[],
+): Pick<Change, "takenBack" | "takeBackFrom" | "add" | "storedAgain" | "isNew"> {
+  const gone = list.slice(keep).filter(isChangeable);
   const isNew = fresh.length > 0;
-  if (keep < list.length && isSummarised(compared, keep)) return appendingOnce(chat, stored, given.messages);
-  const gone = list.slice(keep).filter(isChangeable).length;
-  const from = gone === 0 ? keep : turnAt(compared, keep);
-  const takeBackFrom = gone === 0 ? undefined : list[from]?.meta.rowId;
-  const again = takeBackFrom === undefined ? [] : list.slice(from, keep);
-  const takenBack = takeBackFrom === undefined ? 0 : gone;
+  if (gone.length === 0) return { takenBack: 0, add: fresh, isNew };
+  const takeBackFrom = Math.min(...gone.flatMap(({ meta }) => meta.rowId ?? []));
+  // Results of one message's calls may be stored in another order than that of the list.
+  const again = list.slice(0, keep).filter(({ meta }) => (meta.rowId ?? -1) >= takeBackFrom);
   const add = [...again, ...fresh];
-  return { known, takenBack, add, isNew, takeBackFrom, storedAgain: again.length, isAppend };
+  return { takenBack: gone.length, takeBackFrom, add, storedAgain: again.length, isNew };
 }
 
 type Compared = {
@@ -218,17 +207,10 @@ async function comparedList(
   return { list, isWhole: whole !== undefined, isChangeable: ({ meta }) => changeable.has(meta.rowId ?? -1) };
 }
 
-/** Whether the turn of the message at `at` was summarised by a compaction, so that it cannot be taken back. */
+/** Whether the message at `at` was summarised by a compaction, so that it cannot be taken back. */
 function isSummarised({ list, isWhole, isChangeable }: Compared, at: number): boolean {
-  const turn = list.slice(0, at + 1).findLast(({ role }) => role === "user");
-  return isWhole && (turn === undefined || !isChangeable(turn));
-}
-
-/** The message of the user with which the turn at `at` begins. */
-function turnAt({ list, isChangeable }: Compared, at: number): number {
-  const isTurn = (message: Message): boolean => message.role === "user" && isChangeable(message);
-  const before = list.slice(0, at + 1).findLastIndex(isTurn);
-  return before >= 0 ? before : list.findIndex(isTurn);
+  const message = list[at];
+  return isWhole && message !== undefined && !isChangeable(message);
 }
 
 /** The session was imported, at least in part. */
@@ -253,7 +235,7 @@ async function appendingOnce(
  * The stored messages from the first one of the exchange on; undefined if there is none. Also looked for in the sessions before a
  * compaction, where a late retry may belong.
  */
-async function findExchange(
+export async function findExchange(
   store: SessionStore,
   sessionId: string,
   stored: readonly Message[],
@@ -306,13 +288,13 @@ export async function alignChat(
   return end.isAnchored && end.fresh >= whole.fresh ? end : whole;
 }
 
-/** The first new message carries the id of the exchange. Rows of other sessions and times of the past are not taken over. */
+/** The new message at `idAt` carries the id of the exchange. Rows of other sessions and times of the past are not taken over. */
 export function asNew(
   messages: readonly Message[],
   stored: readonly Message[],
   id: string | undefined,
   now: Date,
-  storedAgain = 0,
+  idAt = 0,
 ): readonly Message[] {
   let latest = stored.reduce((time, { meta }) => Math.max(time, meta.atSeconds), 0);
   return messages.map((message, index) => {
@@ -323,7 +305,7 @@ export function asNew(
       rowId: undefined,
       originId: undefined,
       atSeconds: isLater ? atSeconds : 0,
-      platformMessageId: id !== undefined && index === storedAgain ? exchangeId(id) : platformMessageId,
+      platformMessageId: id !== undefined && index === idAt ? exchangeId(id) : platformMessageId,
     });
   });
 }

@@ -65,6 +65,17 @@ export interface UserMemory {
   /** Stores messages: only the new ones, or the whole list of the chat each time. */
   remember(chatId: string, messages: readonly GivenMessage[], options?: RememberOptions): Promise<Remembered>;
   /**
+   * For a server between a client and a model: a request of the client, which shows the chat as it has it. The stored chat becomes the
+   * same, and ends with what is asked. A request that is sent again adds nothing. Store the reply with `answer`. Nothing is stored if
+   * `signal` was aborted before.
+   */
+  ask(chatId: string, messages: readonly GivenMessage[], options: AskOptions): Promise<Asked>;
+  /**
+   * Stores the reply to a request, behind what it asked. An earlier reply to it is taken back if no newer request came. If the chat went
+   * on meanwhile, the reply is kept and not shown, and takes back nothing.
+   */
+  answer(asked: Asked, reply: readonly GivenMessage[]): Promise<{ readonly isShown: boolean }>;
+  /**
    * What was said, for people: since the chat began, also before compactions, without their summaries, each message once. Creates
    * nothing. Undefined: there is no such chat.
    */
@@ -257,11 +268,6 @@ export type RememberOptions = {
    */
   readonly id?: string;
   /**
-   * With `id`: if nothing was said since, the exchange becomes what is given here, and another reply that was stored for it is taken back. For
-   * a request that was answered twice, because the caller never got the first answer.
-   */
-  readonly replace?: boolean;
-  /**
    * The list is the whole chat, and the stored one follows it: rows that it no longer has are taken back. What a compaction has
    * summarised cannot be: a change there counts as said now.
    *
@@ -272,11 +278,46 @@ export type RememberOptions = {
   readonly follow?: boolean | "shown";
   /** With `follow: "shown"`: names of tools whose calls and results the client does not see. */
   readonly hiddenTools?: readonly string[];
+  /** With `follow: "shown"`: a list that has nothing in common with the chat changes nothing, and nothing of it is stored. */
+  readonly keepsUnrelated?: boolean;
   /** For a new chat, as in `openChat`. */
   readonly source?: string;
   /** For a new chat, as in `openChat`. */
   readonly sessionId?: string;
   readonly signal?: AbortSignal;
+};
+
+/** How the list of a request belongs to the chat. */
+export type AskOptions = {
+  /**
+   * `whole`: as `follow: "shown"` of `remember`. `newest`: only what is new; the same messages again are a repetition as long as the
+   * client has not got the reply. `either`: a list with earlier messages is the whole one, unless it has nothing in common with the chat.
+   */
+  readonly list: "whole" | "newest" | "either";
+  /** Names the request: the same text when it is sent again, such as a hash of its body. */
+  readonly request: string;
+  /** An idempotency key: a request with the same one is the same for good. */
+  readonly key?: string;
+  /** The client says that it sends the request again. */
+  readonly isRetry?: boolean;
+  /** Names of tools whose calls and results the client does not see. */
+  readonly hiddenTools?: readonly string[];
+  /** For a new chat, as in `openChat`. */
+  readonly source?: string;
+  /** For a new chat, as in `openChat`. */
+  readonly sessionId?: string;
+  readonly signal?: AbortSignal;
+};
+
+/** A stored request, for `answer`. */
+export type Asked = {
+  readonly chatId: string;
+  readonly sessionId: string;
+  /** The row of the message that was asked. */
+  readonly rowId: number;
+  /** Of this request alone: `saveDelivered` of the session store takes it when the client has got the reply. */
+  readonly token: string;
+  readonly hiddenTools: readonly string[];
 };
 
 /** What a call of `remember` stored, and the whole chat after it. */

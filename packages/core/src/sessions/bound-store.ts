@@ -276,6 +276,9 @@ function storeMaintenance(bound: Binding): StoreMaintenance {
 function gatewayRecords(bound: Binding): GatewayRecords {
   const { store } = bound;
   return {
+    saveAsk: (id, ask) => bound.own(id, (seen) => store.saveAsk(seen, ask)),
+    getAsk: async (id, scope) => store.getAsk(id, bound.scoped(scope)),
+    saveDelivered: (id, token) => bound.own(id, (seen) => store.saveDelivered(seen, token)),
     saveLiveSession: (live) =>
       bound.own(live.session_id, (seen) => store.saveLiveSession({ ...live, session_id: seen })),
     getLiveSession: async (key, scope) => store.getLiveSession(key, bound.scoped(scope)),

@@ -20,6 +20,7 @@ export type SessionErrorCode =
   | "title-taken"
   | "lock-lost"
   | "lease-lost" // another process now works on the session
+  | "session-changed" // another program wrote to it after the caller read it
   | "session-busy" // another process runs a turn in it or compacts it, so it cannot be changed now
   | "session-closed" // a compaction closed it: new messages belong to its continuation
   | "already-continued"

@@ -85,6 +85,7 @@ export {
 } from "./session-files.ts";
 export type { RepairOptions, RepairReport } from "./sqlite/repair.ts";
 export type {
+  Ask,
   AutoMaintenance,
   BetterSummary,
   BranchOptions,

@@ -196,8 +196,14 @@ export interface MessageRecords {
     options?: {
       /** Rejects with `lease-lost`, and stores nothing, when another holder now has the session's lease. */
       readonly leaseHolder?: string;
-      /** A message of the user: it and what comes after it are taken back first, as by `rewindToMessage`, in the same transaction. */
+      /** An active message: it and what comes after it are taken back first, as by `rewindToMessage`, in the same transaction. */
       readonly takeBackFrom?: number;
+      /** False: the messages are kept as ones that were taken back. Default: they are part of the conversation. */
+      readonly isShown?: boolean;
+      /** The newest active message, null for none. Rejects with `session-changed`, and stores nothing, when it is another one now. */
+      readonly ifLast?: number | null;
+      /** Becomes the session's newest ask. Without `rowId`, the last of `messages` is what was asked. */
+      readonly ask?: Pick<Ask, "token" | "request"> & { readonly rowId?: number };
     },
   ): Promise<number[]>;
   /**
@@ -832,7 +838,26 @@ type HiddenRound = {
   readonly items: string;
 };
 
+/** The newest request of a conversation: what it asked, and whether its reply arrived. */
+export type Ask = {
+  /** Of this request alone. */
+  readonly token: string;
+  /** The same for a request that is sent again. */
+  readonly request: string;
+  /** The message that was asked; null if it was stored in another way. */
+  readonly row_id: number | null;
+  /** The client got the whole reply. */
+  readonly delivered: boolean;
+};
+
 export interface GatewayRecords {
+  // What was asked (`appendMany` saves it with the messages)
+  /** Becomes the session's newest ask. */
+  saveAsk(sessionId: string, ask: Pick<Ask, "token" | "request">): Promise<void>;
+  getAsk(sessionId: string, scope?: Scope): Promise<Ask | null>;
+  /** Does nothing if the session has a newer ask. */
+  saveDelivered(sessionId: string, token: string): Promise<void>;
+
   // Live sessions
   /** Replaces the record of this person with this key. */
   saveLiveSession(live: LiveSession): Promise<void>;

@@ -80,6 +80,7 @@ export const READS = {
   stats: (store) => store.stats(),
   getHandoffState: (store, { session }) => store.getHandoffState(session),
   listPendingHandoffs: (store) => store.listPendingHandoffs(),
+  getAsk: (store, { session }) => store.getAsk(session),
   getLiveSession: (store) => store.getLiveSession("agent:main"),
   listLiveSessions: (store) => store.listLiveSessions(),
   findMark: (store, { session }) => store.findMark([`mark of ${session}`]),
@@ -161,6 +162,8 @@ export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>>
   addRecall: (store, { session }) => store.addRecall(traceOf(session)),
   pruneRecalls: (store) => store.pruneRecalls(30),
   forgetRecalls: (store, { session }) => store.forgetRecalls(`recall of ${session}`),
+  saveAsk: (store, { session }) => store.saveAsk(session, { token: "t9", request: "r9" }),
+  saveDelivered: (store, { session }) => store.saveDelivered(session, `token of ${session}`),
   saveRound: (store, { session }) =>
     store.saveRound({ session_id: session, mark: "prefix:9", wire: "chat", items: "[]" }),
 };

@@ -609,44 +609,6 @@ describe("a list that comes back", () => {
     expect(texts(messages)).toEqual(["q", "the real reply"]);
   });
 
-  it("replaces the reply to the newest exchange when it was answered again", async () => {
-    await using memory = await open();
-    const me = memory.user(ANA);
-    const again = { id: "r2", replace: true };
-    await me.remember("c", "hello", "hi", { id: "r1" });
-    await me.remember("c", "q", "the reply that nobody got", { id: "r2" });
-    expect(await me.remember("c", [user("q")], again)).toMatchObject({ stored: 0, takenBack: 0 });
-    const { messages, takenBack } = await me.remember("c", [user("q"), assistant("the other reply")], again);
-    expect(texts(messages)).toEqual(["hello", "hi", "q", "the other reply"]);
-    expect(takenBack).toBe(1);
-    expect(await me.remember("c", [user("q"), assistant("the other reply")], again)).toMatchObject({
-      stored: 0,
-      takenBack: 0,
-    });
-    // A late repetition of an exchange after which the chat went on.
-    await me.remember("c", "more", "yes", { id: "r3" });
-    expect(await me.remember("c", [user("q"), assistant("a third")], again)).toMatchObject({ stored: 0 });
-    expect(texts((await me.transcript("c"))?.messages ?? [])).toEqual([
-      ...["hello", "hi", "q", "the other reply", "more", "yes"],
-    ]);
-  });
-
-  it("replaces the reply to results of tools, and keeps the rest of the turn", async () => {
-    await using memory = await open();
-    const me = memory.user(ANA);
-    const call = {
-      role: "assistant" as const,
-      content: "I look.",
-      tool_calls: [{ id: "c1", type: "function" as const, function: { name: "weather", arguments: "{}" } }],
-    };
-    const result = { role: "tool" as const, tool_call_id: "c1", content: "rain" };
-    await me.remember("c", [user("Weather?"), call], { id: "r1" });
-    await me.remember("c", [result, assistant("It rains.")], { id: "r2" });
-    const again = await me.remember("c", [result, assistant("Rain!")], { id: "r2", replace: true });
-    expect(texts(again.messages)).toEqual(["Weather?", "I look.", "rain", "Rain!"]);
-    expect(await me.remember("c", [result], { id: "r2" })).toMatchObject({ stored: 0 });
-  });
-
   it("does not store later turns again when an earlier one was edited", async () => {
     await using memory = await open();
     const me = memory.user(ANA);

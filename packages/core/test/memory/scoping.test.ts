@@ -5,7 +5,13 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Memory, openMemory, type RecallAnswer, type UserMemory } from "../../src/memory/index.ts";
+import {
+  type Asked,
+  type Memory,
+  openMemory,
+  type RecallAnswer,
+  type UserMemory,
+} from "../../src/memory/index.ts";
 import { exportAll, ManualClock } from "../../testing/session-store/support.ts";
 import { fillPerson } from "../fakes/filled-person.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
@@ -76,6 +82,23 @@ const CASES: Readonly<Record<keyof UserMemory, readonly Case[]>> = {
     (me, { other }) => me.context(other),
     (me, { word, text }, own) => me.context(own.chat, { query: `${text} ${word}` }),
     (me, { word }) => me.context("main", { messages: [{ role: "user", content: word }] }),
+  ],
+  ask: [
+    async (me, { session, text }) =>
+      withoutToken(me.ask(session, [{ role: "user", content: text }], { list: "either", request: "r" })),
+    async (me, { chat }) =>
+      withoutToken(me.ask(chat, [{ role: "user", content: "hello" }], { list: "whole", request: "r" })),
+    async (me, { text }, own) =>
+      withoutToken(me.ask(own.chat, [{ role: "user", content: text }], { list: "newest", request: "r" })),
+  ],
+  answer: [
+    async (me, { session }, own) => {
+      const asked = await me.ask(own.chat, [{ role: "user", content: "hi" }], {
+        list: "whole",
+        request: "r",
+      });
+      return me.answer({ ...asked, sessionId: session, rowId: 1 }, [{ role: "assistant", content: "hi" }]);
+    },
   ],
   remember: [
     (me, { chat }) => me.remember(chat, "hello", "hi"),
@@ -153,6 +176,8 @@ const CASES: Readonly<Record<keyof UserMemory, readonly Case[]>> = {
   ],
   erase: [(me) => me.erase({ dryRun: true }), (me) => me.erase()],
 };
+const withoutToken = async (asked: Promise<Asked>) => ({ ...(await asked), token: "" });
+
 const ALL = Object.entries(CASES).flatMap(([name, ways]) => ways.map((call, at) => ({ name, at, call })));
 
 /** Members that change nothing, also for things that are not there. */

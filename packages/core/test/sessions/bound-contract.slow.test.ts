@@ -118,6 +118,7 @@ const GROUPS: Readonly<Record<Exclude<SessionStoreGroup, "erasing a user" | "use
     "live sessions": true,
     marks: true,
     "recall traces": true,
+    asks: true,
     "hidden tool rounds": true,
   }; // all groups but those where every test creates sessions of several users or imports, which the owner of the home does
 

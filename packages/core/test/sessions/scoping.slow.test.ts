@@ -330,6 +330,7 @@ async function settle(home: SessionStore, name: Name): Promise<void> {
   await store.saveMarks(id, [`mark of ${id}`, "prefix:of all"]);
   const mark = `mark of ${id}`;
   await store.addRecall(traceOf(id, { mark, query: `recall of ${id}`, injected: `the secret of ${name}` }));
+  await store.saveAsk(id, { token: `token of ${id}`, request: `secret of ${name}` });
   await store.saveRound({ session_id: id, mark, wire: "chat", items: `["secret of ${name}"]` });
   const summary = `the secret of ${name}, lantern ${word}`;
   await store.insertSummaryNodes([
@@ -420,6 +421,7 @@ async function stateOf(home: SessionStore, name: Name): Promise<object> {
     live: await store.listLiveSessions(),
     marks: await Promise.all(ids.map((id) => store.findMark([`mark of ${id}`]))),
     recalls: await store.listRecalls(),
+    asks: await Promise.all(ids.map((id) => store.getAsk(id))),
     rounds: await Promise.all(ids.map((id) => store.findRounds(id, [`mark of ${id}`], "chat"))),
     handoffs: await Promise.all(ids.map((id) => store.getHandoffState(id))),
   };

@@ -107,6 +107,36 @@ export function liveSessionsContract({ it, expect }: Suite, { open, reopen }: Ha
   });
 }
 
+export function asksContract({ it, expect }: Suite, { open }: Harness): void {
+  it("keeps the newest ask of a session, with the message that was stored with it", async () => {
+    await using store = await open();
+    await sessions(store, "a");
+    expect(await store.getAsk("a")).toBeNull();
+    const said = [{ role: "user", content: "one" }];
+    const [first] = await store.appendMany("a", said, { ask: { token: "1", request: "r" } });
+    expect(await store.getAsk("a")).toEqual({ token: "1", request: "r", row_id: first, delivered: false });
+    await store.saveDelivered("a", "1");
+    expect(await store.getAsk("a")).toMatchObject({ token: "1", delivered: true });
+    await store.appendMany("a", [], { ask: { token: "2", request: "r", rowId: first } });
+    await store.saveDelivered("a", "1");
+    expect(await store.getAsk("a")).toEqual({ token: "2", request: "r", row_id: first, delivered: false });
+    await store.saveAsk("a", { token: "3", request: "s" });
+    expect(await store.getAsk("a")).toEqual({ token: "3", request: "s", row_id: null, delivered: false });
+  });
+
+  it("is not changed by a write that fails, and goes with its session", async () => {
+    await using store = await open();
+    await sessions(store, "a");
+    await store.saveAsk("a", { token: "1", request: "r" });
+    const ask = { token: "2", request: "s" };
+    await expectCode(store.appendMany("a", [], { ask, ifLast: 99 }), "session-changed");
+    expect(await store.getAsk("a")).toMatchObject({ token: "1" });
+    await store.deleteSession("a");
+    expect(await store.getAsk("a")).toBeNull();
+    await expectCode(store.saveAsk("a", ask), "unknown-session");
+  });
+}
+
 export function marksContract({ it, expect }: Suite, { open }: Harness): void {
   it("a session is found by its marks, the first known one of the list", async () => {
     await using store = await open();

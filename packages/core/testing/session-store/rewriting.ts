@@ -268,10 +268,18 @@ export function rewindContract({ it, expect }: Suite, { open }: Harness): void {
     const before = await contents(store, "s1");
     const other = { role: "user", content: "another two" };
     await expect(store.appendMany("s1", [other, UNREADABLE], { takeBackFrom: third })).rejects.toThrow();
-    await expectCode(store.appendMany("s1", [other], { takeBackFrom: nth(ids, 1) }), "not-a-user-message");
+    await expectCode(
+      store.appendMany("s1", [other], { takeBackFrom: third, ifLast: third }),
+      "session-changed",
+    );
     expect(await contents(store, "s1")).toEqual(before);
-    await store.appendMany("s1", [other], { takeBackFrom: third });
+    await store.appendMany("s1", [other], { takeBackFrom: third, ifLast: nth(ids, -1) });
     expect(await contents(store, "s1")).toEqual(["one", "1", "another two"]);
+    await store.appendMany("s1", [{ role: "assistant", content: "beside" }], { isShown: false });
+    await store.appendMany("s1", [{ role: "assistant", content: "1, again" }], { takeBackFrom: nth(ids, 1) });
+    expect(await contents(store, "s1")).toEqual(["one", "1, again"]);
+    const all = await store.getMessages("s1", { includeInactive: true });
+    expect(all.map(({ content }) => content)).toContain("beside");
     await store.appendMany("s1", [], { takeBackFrom: nth(ids, 0) });
     expect(await contents(store, "s1")).toEqual([]);
   });

@@ -46,6 +46,7 @@ type Special =
 const NO_WINDOW = { window: [], messages_before: 0, messages_after: 0 };
 
 const READS: Readonly<Record<Exclude<Scoped, Walk | Special>, readonly Way[]>> = {
+  getAsk: [way((store, { id }, scope) => store.getAsk(id, scope), null)],
   getLiveSession: [way((store, _target, scope) => store.getLiveSession("agent:main", scope), null)],
   listLiveSessions: [way((store, _target, scope) => store.listLiveSessions(scope), [])],
   findMark: [way((store, _target, scope) => store.findMark(["prefix:1"], scope), null)],
@@ -630,6 +631,7 @@ async function owned(store: SessionStore, userId: string | null): Promise<Target
   await store.saveLiveSession(liveOf(id));
   await store.saveMarks(id, ["prefix:1"]);
   await store.addRecall(traceOf(id, { injected: "a secret" }));
+  await store.saveAsk(id, { token: "1", request: "secret" });
   await store.saveRound({ session_id: id, mark: "prefix:1", wire: "chat", items: "[]" });
   const [message = -1] = await talk(store, id, ["a secret 秘密", "kept"]);
   await store.createSession("run", {

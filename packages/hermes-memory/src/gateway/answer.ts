@@ -2,10 +2,11 @@
 // then let the agent, the proxy or, for a request that is no part of a conversation, the model alone answer it.
 import { describeCause, randomHex, sha256 } from "@hermes-memory/core/internal/lib";
 import type { UserMemory } from "@hermes-memory/core/internal/memory";
-import { textOf } from "@hermes-memory/core/internal/message";
+import { contentText, textOf } from "@hermes-memory/core/internal/message";
+import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { credentialOf, identify } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
-import { prefixMarks, responseMark } from "./proxy/chain.ts";
+import { prefixMarks, questionMark, responseMark } from "./proxy/chain.ts";
 import {
   type Answer,
   type Gateway,
@@ -159,6 +160,7 @@ async function readTurn(
     signal,
     gateway,
     annotate: request.annotate,
+    onSent: request.onSent,
     chatId: "",
   };
 }
@@ -212,11 +214,35 @@ async function lookUp(turn: ModelTurn, mode: Mode): Promise<FoundChat> {
     const found = await store?.findMark(prefixMarks(turn.wire.name, turn.body));
     if (found) return { chatId: found.session_id };
   }
-  // The session of a request that is repeated. Clients do not always say so: then it is one if nobody has answered it.
-  const requestMarks = requestMarksOf(turn);
-  const repeated = await store?.findMark(requestMarks);
-  if (repeated && (repeated.is_newest || turn.retryKey !== undefined)) return { chatId: repeated.session_id };
-  return { chatId: newChat(), requestMarks };
+  const again = store && (await repeatedChat(turn, store));
+  if (again !== undefined) return { chatId: again };
+  return {
+    chatId: newChat(),
+    requestMarks: [...requestMarksOf(turn), questionMark(turn.wire.name, turn.body)],
+  };
+}
+
+/**
+ * The session of a request that is repeated, or whose first reply was stopped. Clients do not always say so: then it is one as long as the
+ * client has not got the whole reply.
+ */
+async function repeatedChat(turn: ModelTurn, store: SessionStore): Promise<string | undefined> {
+  const isOpen = async (session: string): Promise<boolean> =>
+    (await store.getAsk(session))?.delivered === false;
+  const repeated = await store.findMark(requestMarksOf(turn));
+  if (repeated) {
+    const { session_id: id, is_newest } = repeated;
+    return is_newest || turn.retryKey !== undefined || (await isOpen(id)) ? id : undefined;
+  }
+  const reply = turn.request.messages.find(({ role }) => role === "assistant");
+  const asked = reply && (await store.findMark([questionMark(turn.wire.name, turn.body)]));
+  if (!asked || !(await isOpen(asked.session_id))) return undefined;
+  const seen = spaceless(textOf(reply.content));
+  const rows = await store.getMessages(asked.session_id, { includeInactive: true });
+  const isSeen = rows.some(
+    ({ role, content }) => role === "assistant" && spaceless(contentText(content)).startsWith(seen),
+  );
+  return isSeen ? asked.session_id : undefined;
 }
 
 function requestMarksOf({ retryKey, rawBody }: ModelTurn): readonly string[] {

@@ -167,6 +167,7 @@ class Visit {
   /** Of every reply, also a refusal. */
   #answerHeaders: Readonly<Record<string, string>> = answerHeaders({ kind: "none" });
   readonly #atEnd: (() => void)[] = [];
+  readonly #onSent: (() => void)[] = [];
 
   constructor(gateway: Gateway, options: AppOptions, request: Request, info: RequestInfo) {
     this.#gateway = gateway;
@@ -303,6 +304,7 @@ class Visit {
         return { memory: user === undefined ? memory.owner : memory.user(user), user, profile };
       },
       annotate: (facts) => this.annotate(facts),
+      onSent: (listener) => void this.#onSent.push(listener),
     };
   }
 
@@ -425,6 +427,7 @@ class Visit {
       if (isClosed) return;
       isClosed = true;
       for (const end of this.#atEnd) end();
+      if (isComplete) for (const sent of this.#onSent) sent();
       this.#record(reply.status, isComplete);
     };
     if (this.#info.onClosed === undefined) close(true);

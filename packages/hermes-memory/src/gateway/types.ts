@@ -130,6 +130,8 @@ export type ModelTurn = {
   readonly gateway: Gateway;
   /** `RouteRequest.annotate`. */
   annotate?(facts: RequestFacts): void;
+  /** `RouteRequest.onSent`. */
+  onSent?(listener: () => void): void;
 };
 
 /** Answers one model request: `answerAsAgent`, `answerAsProxy`, `answerAuxiliary`. Throws `ProblemError`. */
@@ -239,5 +241,7 @@ export type RouteRequest = {
   json(): Promise<JsonObject>;
   /** May be called several times, until the reply has been sent; tokens add up. */
   annotate?(facts: RequestFacts): void;
+  /** Called when the whole reply has been sent; not if the client left before. */
+  onSent?(listener: () => void): void;
   readonly signal: AbortSignal;
 };

@@ -1,14 +1,14 @@
-// What a gateway keeps about conversations besides their messages: which of them are live, the marks by which a request finds its
+// What a gateway keeps about conversations besides their messages: what was asked last, which of them are live, the marks by which a request finds its
 // session, what was recalled, and tool rounds that the client never sees. Every row belongs to a session, is visible to those who see
 // the session, and is deleted with it (by triggers, schema.ts). In a file where another program uses the name of one of the tables,
 // nothing is kept there, with one warning.
 import { pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
-import type { GatewayRecords, LiveSession, RecallTrace } from "../store.ts";
+import type { Ask, GatewayRecords, LiveSession, RecallTrace } from "../store.ts";
 import { type Connection, count, finite, isVisible, seconds, userPlatform, visibleTo } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { overwriting, rewriteFile } from "./erase-sessions.ts";
-import { hasOwnTable, LIVE_SESSIONS, MARKS, RECALLS, ROUNDS, readableFields } from "./schema.ts";
+import { ASKS, hasOwnTable, LIVE_SESSIONS, MARKS, RECALLS, ROUNDS, readableFields } from "./schema.ts";
 
 type Table = typeof LIVE_SESSIONS;
 
@@ -18,6 +18,14 @@ const DAY_SECONDS = 86_400;
 const MOST_LISTED = 100;
 
 const OWNER = `SELECT s.user_id AS user, ${userPlatform("s")} AS platform FROM sessions s WHERE s.id = :id`;
+
+const REMOVE_ASK = `DELETE FROM ${ASKS.name} WHERE session_id = :session_id`;
+const PUT_ASK = putting(ASKS);
+const GET_ASK = `
+  SELECT ${readableFields(ASKS.columns, "a.")} FROM ${ASKS.name} a JOIN sessions s ON s.id = a.session_id
+  WHERE a.session_id = :session AND ${isVisible("s")}
+`;
+const NOTE_DELIVERED = `UPDATE ${ASKS.name} SET delivered = 1 WHERE session_id = :session AND token = :token`;
 
 const LIVE_FIELDS = readableFields(
   LIVE_SESSIONS.columns.filter(({ name }) => name !== "person"),
@@ -65,6 +73,17 @@ const FIND_ROUNDS = `
   WHERE r.session_id = :session AND r.mark IN (SELECT value FROM json_each(:marks)) AND r.wire = :wire AND ${isVisible("s")}
 `;
 
+/** Inside a transaction. */
+export function putAsk(
+  connection: Connection,
+  session_id: string,
+  { token, request, row_id }: Pick<Ask, "token" | "request" | "row_id">,
+): void {
+  if (!hasOwnTable(connection, ASKS)) return;
+  connection.run(REMOVE_ASK, { session_id });
+  connection.run(PUT_ASK, { session_id, token, request, row_id, delivered: 0 });
+}
+
 function putting({ name, columns }: Table, without: readonly string[] = []): string {
   const names = columns.map((column) => column.name).filter((column) => !without.includes(column));
   return `INSERT INTO ${name} (${names.join(", ")}) VALUES (${names.map((column) => `:${column}`).join(", ")})`;
@@ -93,6 +112,24 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
   };
 
   return {
+    saveAsk: (session, ask) =>
+      put(ASKS, session, undefined, () => putAsk(connection, session, { ...ask, row_id: null })),
+    getAsk: (session, scope) =>
+      connection.read(() => {
+        const values = { session, ...visibleTo(scope) };
+        if (!keeps(ASKS)) return null;
+        const row = connection.get<Omit<Ask, "delivered"> & { delivered: number }>(GET_ASK, values);
+        if (row === undefined) return null;
+        const { token, request, row_id, delivered } = row;
+        return { token, request, row_id, delivered: delivered === 1 };
+      }),
+    saveDelivered: async (session, token) => {
+      await connection.write(
+        () => keeps(ASKS) && connection.run(NOTE_DELIVERED, { session, token }),
+        UNSYNCED,
+      );
+    },
+
     saveLiveSession: (live) =>
       put(LIVE_SESSIONS, live.session_id, undefined, () => {
         const { key, session_id, source, started_at, last_active_at, last_prompt_tokens } = live;

@@ -33,8 +33,9 @@ import {
 } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
+import { putAsk } from "./gateway-records.ts";
 import { ancestorsOf, tipOf } from "./lineage-sql.ts";
-import { forgetRewound, rewind } from "./rewind.ts";
+import { forgetRewound, takeBack } from "./rewind.ts";
 import {
   clampInteger,
   LATER_MESSAGE_COLUMNS,
@@ -109,6 +110,7 @@ const END_OF = "SELECT ended_at, end_reason FROM sessions WHERE id = :id";
 const OWN_CONTINUATION = `
   SELECT 1 FROM sessions c WHERE c.parent_session_id = :id AND ${mark("c", "_compressed_from")} = :id
 `;
+const LAST_ACTIVE = "SELECT MAX(id) AS last FROM messages WHERE session_id = :session AND active = 1";
 const LATEST_TIME = "SELECT MAX(timestamp) AS latest FROM messages WHERE session_id = :session";
 export const INSERT_ORIGIN = `
   INSERT INTO hermes_memory_origin (message_id, origin_id)
@@ -157,18 +159,25 @@ export function messageOperations({ connection, clock, warn }: StoreContext) {
   const appendAll = (
     sessionId: string,
     messages: readonly MessageInput[],
-    { leaseHolder, takeBackFrom }: Parameters<MessageRecords["appendMany"]>[2] = {},
+    options: Parameters<MessageRecords["appendMany"]>[2] = {},
   ) => {
+    const { leaseHolder, takeBackFrom, isShown = true, ifLast, ask } = options;
     const now = seconds(clock);
     const columns = messages.map((message) => toAppend(message, sessionId, now));
     return connection.write(() => {
       if (leaseHolder !== undefined) requireLease(connection, sessionId, leaseHolder, now);
       refuseIfClosed(connection, sessionId);
+      if (ifLast !== undefined) refuseIfChanged(connection, sessionId, ifLast);
       if (takeBackFrom !== undefined) {
         refuseIfBusy(connection, sessionId, { leaseHolder }, now);
-        rewind(connection, sessionId, takeBackFrom, warn);
+        takeBack(connection, sessionId, takeBackFrom);
       }
-      return appendColumns(connection, sessionId, columns);
+      const ids = appendColumns(connection, sessionId, columns, { active: isShown ? 1 : 0 });
+      if (ask !== undefined) {
+        const { token, request, rowId = ids.at(-1) ?? null } = ask;
+        putAsk(connection, sessionId, { token, request, row_id: rowId });
+      }
+      return ids;
     });
   };
   return {
@@ -177,7 +186,8 @@ export function messageOperations({ connection, clock, warn }: StoreContext) {
       return id as number;
     },
     async appendMany(sessionId, messages, options = {}) {
-      if (messages.length === 0 && options.takeBackFrom === undefined) return [];
+      const isNothing = messages.length === 0 && options.takeBackFrom === undefined;
+      if (isNothing && options.ask === undefined) return [];
       return appendAll(sessionId, messages, options);
     },
     async setFinishReason(sessionId, messageIds, finishReason, options = {}) {
@@ -324,12 +334,13 @@ export function appendColumns(
   connection: Connection,
   session: string,
   messages: readonly MessageColumns[],
+  flags: { readonly active?: 0 | 1 } = {},
 ): number[] {
   if (messages.length === 0) return [];
   const found = connection.get<{ latest: unknown }>(LATEST_TIME, { session })?.latest;
   const times = timesOf(messages, typeof found === "number" ? found : 0); // other programs may have stored text
   const ids = withOriginals(connection, session, messages).map((message, at) =>
-    insertMessage(connection, session, { ...message, timestamp: times[at] ?? message.timestamp }),
+    insertMessage(connection, session, { ...message, timestamp: times[at] ?? message.timestamp }, flags),
   );
   const calls = messages.reduce((sum, { toolCallCount }) => sum + toolCallCount, 0);
   const latest = times.reduce((later, time) => Math.max(later, time));
@@ -369,6 +380,17 @@ function refuseIfClosed(connection: Connection, id: string): void {
     "session-closed",
     `Session '${id}' was closed by a compaction and ${where}. Nothing was stored.`,
     { hint },
+  );
+}
+
+/** Inside a write transaction: what was decided on the rows before must still hold. */
+function refuseIfChanged(connection: Connection, session: string, last: number | null): void {
+  const now = connection.get<{ last: number | null }>(LAST_ACTIVE, { session })?.last ?? null;
+  if (now === last) return;
+  throw sessionError(
+    "session-changed",
+    `Another program wrote to session '${session}' meanwhile. Nothing was stored.`,
+    { hint: "Read the session again, and decide anew." },
   );
 }
 

@@ -97,7 +97,7 @@ function restore(connection: Connection, session: string, id: number): number {
 }
 
 /** Inside a transaction. */
-export function rewind(
+function rewind(
   connection: Connection,
   session: string,
   id: number,
@@ -114,6 +114,13 @@ export function rewind(
     });
   }
   refuseArchived(connection, session, target);
+  const changes = takeBack(connection, session, id);
+  const head = connection.get<{ head: number | null }>(HEAD, { session })?.head ?? null;
+  return { rewound_count: changes, target_message: toMessageRow(target, warn), new_head_id: head };
+}
+
+/** Inside a transaction: this message and what comes after it are no part of the conversation any more. Returns how many. */
+export function takeBack(connection: Connection, session: string, id: number): number {
   const isKept = hasOwnTable(connection, REWOUND);
   if (isKept) connection.run(`${NOTE} ${TO_TAKE(connection)}`, { session, id });
   const { changes } = connection.run(`UPDATE messages AS m SET active = 0 WHERE ${TO_TAKE(connection)}`, {
@@ -121,8 +128,7 @@ export function rewind(
     id,
   });
   connection.run(COUNT_REWIND, { session });
-  const head = connection.get<{ head: number | null }>(HEAD, { session })?.head ?? null;
-  return { rewound_count: changes, target_message: toMessageRow(target, warn), new_head_id: head };
+  return changes;
 }
 
 const HINT = "listRecentUserMessages names the messages one can go back to.";

@@ -249,6 +249,14 @@ export const OWN_PROMPTS = ofSessions("hermes_memory_prompts", [
   { name: "created_at", declaration: "REAL NOT NULL" },
 ]);
 
+/** The newest request of each session of a gateway (`Ask`). */
+export const ASKS = ofSessions("hermes_memory_asks", [
+  { name: "token", declaration: "TEXT NOT NULL" },
+  { name: "request", declaration: "TEXT NOT NULL" },
+  { name: "row_id", declaration: "INTEGER" },
+  { name: "delivered", declaration: "INTEGER NOT NULL" },
+]);
+
 /** Up to which message facts were extracted from a session. */
 export const EXTRACTED = ofSessions("hermes_memory_extracted", [
   { name: "message_id", declaration: "INTEGER NOT NULL" },
@@ -374,6 +382,7 @@ export const OWN_TABLES: readonly OwnTable[] = [
   SESSION_LEASES,
   OWN_PROMPTS,
   EXTRACTED,
+  ASKS,
   TITLES,
   REWOUND,
   PROVENANCE,

@@ -26,6 +26,7 @@ import {
   openNamedChat,
   readAsked,
   requestId,
+  showsChat,
   takeBack,
 } from "./follow.ts";
 import { LiveAgents } from "./live-agents.ts";
@@ -241,6 +242,7 @@ class LiveMode implements AgentMode {
     const ended = await this.#runUntilItIsThere(work);
     const { turn, replyId: id, reply } = work;
     const { calls: toolCalls, finish, sessionId } = ended;
+    turn.onSent?.(() => void this.#saveDelivered(work, sessionId));
     try {
       await this.#deps.onStored?.(turn, { id, text: reply.text, toolCalls, finish, sessionId });
     } catch (cause) {
@@ -278,8 +280,9 @@ class LiveMode implements AgentMode {
       const finish = earlier.calls.length > 0 ? "tool_calls" : earlier.isWhole ? "stop" : "length";
       return { finish, calls: earlier.calls, sessionId: agent.sessionId };
     }
-    if (session.history === "client")
+    if (showsChat(turn.identity, asked))
       await followClient(turn, asked, {
+        chatId: conversation.sessionId === undefined ? turn.chatId : agent.sessionId,
         hiddenTools: agent.toolNames,
         source: sourceOf(turn.identity),
       });
@@ -460,14 +463,24 @@ class LiveMode implements AgentMode {
     }
   }
 
-  async #saveRequest({ turn }: Work, sessionId: string): Promise<void> {
+  /** By which a repetition of the request is known. */
+  async #saveRequest({ turn, replyId: token }: Work, sessionId: string): Promise<void> {
     const { requestMarks = [], memory } = turn;
-    if (requestMarks.length === 0) return;
     try {
       const store = await memory.layers.sessions({ mode: "write", create: true });
       await store.saveMarks(sessionId, requestMarks);
+      await store.saveAsk(sessionId, { token, request: requestId(turn) });
     } catch (cause) {
-      this.#gateway.log.warn(`A repetition of a request would not find its session: ${describeCause(cause)}`);
+      this.#gateway.log.warn(`A repetition of a request would not be known as one: ${describeCause(cause)}`);
+    }
+  }
+
+  async #saveDelivered({ turn, replyId: token }: Work, sessionId: string): Promise<void> {
+    try {
+      const store = await turn.memory.layers.sessions({ mode: "write", create: true });
+      await store.saveDelivered(sessionId, token);
+    } catch (cause) {
+      this.#gateway.log.warn(`A reply that arrived was not noted: ${describeCause(cause)}`, { sessionId });
     }
   }
 

@@ -67,19 +67,36 @@ export async function openNamedChat({ memory, chatId, identity }: ModelTurn, sou
   await memory.openChat(chatId, { source, sessionId, parentChatId });
 }
 
+/** The list has more than what is new. Of a conversation that is kept here, results alone are new. */
+export function showsChat({ session }: ModelTurn["identity"], { earlier }: Asked): boolean {
+  if (session.history === "client") return true;
+  const isRest = session.previousResponseId !== undefined || session.kind === "conversation";
+  return !isRest && earlier.some(({ role }) => role !== "tool");
+}
+
 /**
  * The stored conversation becomes what the client has: rows that its list no longer has are taken back, and those of rounds with the
  * agent's own tools, which the client never saw, stay. The live agent reads the rows again when its turn begins.
  */
 export async function followClient(
-  { memory, chatId, identity }: Pick<ModelTurn, "memory" | "chatId" | "identity">,
+  { memory, identity, signal }: Pick<ModelTurn, "memory" | "identity" | "signal">,
   { earlier }: Asked,
-  { hiddenTools, source }: { readonly hiddenTools: readonly string[]; readonly source: string },
+  { chatId, hiddenTools, source }: FollowOptions,
 ): Promise<void> {
   if (earlier.length === 0 && (await memory.chat(chatId)) === undefined) return;
-  const { sessionId } = identity.session;
-  await memory.remember(chatId, earlier.map(asStored), { follow: "shown", hiddenTools, source, sessionId });
+  const { history, sessionId } = identity.session;
+  await memory.remember(chatId, earlier.map(asStored), {
+    follow: "shown",
+    keepsUnrelated: history === "server",
+    ...{ hiddenTools, source, sessionId, signal },
+  });
 }
+
+type FollowOptions = {
+  readonly chatId: string;
+  readonly hiddenTools: readonly string[];
+  readonly source: string;
+};
 
 /** As the agent stores it: a client has the real arguments of its calls. Ids of the client's messages are not ours to compare. */
 function asStored(message: Message): Message {
@@ -109,18 +126,23 @@ export type Earlier =
   /** Its message is stored, and no whole reply to it. */
   | { readonly kind: "unanswered"; readonly isNewest: boolean };
 
-/** Undefined: the request is new. A client that does not say that it tries again does so if its request got no reply at all. */
+/** Undefined: the request is new. A client that does not say that it tries again does so as long as it has not got the whole reply. */
 export async function findEarlier(
-  agent: Agent,
+  { store, sessionId, toolNames }: Agent,
   turn: Pick<ModelTurn, "retryKey" | "rawBody">,
 ): Promise<Earlier | undefined> {
   // The first request may not have said that it can be repeated.
   const ids = new Set([requestId(turn), bodyId(turn.rawBody)]);
-  const rows = (await agent.store?.getMessages(agent.sessionId)) ?? [];
+  const rows = (await store?.getMessages(sessionId)) ?? [];
   const messages = rows.map(fromRow).filter((message) => message !== undefined);
-  const isLast = ids.has(messages.at(-1)?.meta.platformMessageId ?? "");
-  if (turn.retryKey === undefined && !isLast) return undefined;
-  return earlierAnswer(messages, ids, new Set(agent.toolNames));
+  const isOurs = ({ meta }: Message): boolean => ids.has(meta.platformMessageId ?? "");
+  const ask = await store?.getAsk(sessionId);
+  const isOpen = ask != null && ids.has(ask.request) && !ask.delivered;
+  if (turn.retryKey !== undefined || isOpen || messages.slice(-1).some(isOurs))
+    return earlierAnswer(messages, ids, new Set(toolNames));
+  // Of a chat that is one question, the list of one message shows all but the reply, which is made anew.
+  const asked = messages.filter(({ role }) => role === "user");
+  return asked.length === 1 && asked.every(isOurs) ? { kind: "unanswered", isNewest: true } : undefined;
 }
 
 /** Pure. */

@@ -11,9 +11,10 @@ import { type Message, newMessage, textOf, withMeta } from "@hermes-memory/core/
 import { estimatedTokens } from "../count-tokens.ts";
 import { type Answer, type Gateway, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
 import { usageFacts } from "../usage-facts.ts";
+import { hermesField } from "../wires/fields.ts";
 import { isOwnReplyId } from "../wires/responses.ts";
 import { SseEvents, sseEvent } from "../wires/sse.ts";
-import type { ReplyReader, WireName } from "../wires/wire.ts";
+import type { ReplyMetadata, ReplyReader, WireName } from "../wires/wire.ts";
 import { responseMark } from "./chain.ts";
 import {
   type HiddenCall,
@@ -247,6 +248,8 @@ class Forwarding {
   readonly #responseIds: string[] = [];
   readonly #itemIds: string[] = [];
   #shownText = "";
+  /** Notices that went out with the headers. */
+  #noticesSent = 0;
 
   constructor(proxy: Proxy, turn: ModelTurn, { upstream, memory, tools }: Parts) {
     this.#proxy = proxy;
@@ -274,11 +277,10 @@ class Forwarding {
     const isStream = /\btext\/event-stream\b/i.test(reply.headers.get("content-type") ?? "");
     const { status } = reply;
     const headers = this.#headers(reply);
-    if (this.#tools === undefined)
-      return new Response(this.#stream(this.#relay(reply, isStream)), { status, headers });
-    if (isStream)
-      return new Response(this.#stream(this.#relayRounds(reply, this.#tools)), { status, headers });
-    return this.#wholeRounds(reply, this.#tools);
+    if (!isStream)
+      return this.#tools === undefined ? this.#whole(reply) : this.#wholeRounds(reply, this.#tools);
+    const pieces = this.#tools === undefined ? this.#relay(reply) : this.#relayRounds(reply, this.#tools);
+    return new Response(this.#stream(pieces), { status, headers });
   }
 
   async #ask(): Promise<UpstreamReply> {
@@ -306,10 +308,18 @@ class Forwarding {
 
   #ownHeaders(): Readonly<Record<string, string>> {
     const { sessionId, notices = [] } = this.#memory ?? {};
+    this.#noticesSent = notices.length;
     return {
       ...(sessionId === undefined ? {} : { "x-hermes-session-id": headerText(sessionId) }),
       ...(notices.length === 0 ? {} : { "x-hermes-notice": headerText(notices.join(" ")) }),
     };
+  }
+
+  /** What could not be stored after the headers had gone, as an event that clients read over. */
+  #lateNotices(): readonly Uint8Array[] {
+    const { sessionId = "", notices = [] } = this.#memory ?? {};
+    const late = notices.slice(this.#noticesSent);
+    return late.length === 0 ? [] : [noticeEvent(this.#turn.wire.name, { sessionId, notices: late })];
   }
 
   /** Read as fast as the client reads. If it stops, so does the model. */
@@ -335,9 +345,19 @@ class Forwarding {
 
   // ---- Without our tools: the bytes as they are ----
 
-  async *#relay(reply: UpstreamReply, isStream: boolean): AsyncGenerator<Uint8Array, void> {
-    const reader = this.#turn.wire.reader(isStream);
+  async #whole(reply: UpstreamReply): Promise<Response> {
+    const reader = this.#turn.wire.reader(false);
+    const bytes = await wholeBody(reply, Number.POSITIVE_INFINITY);
+    reader.push(bytes);
+    const read = reader.end();
+    await this.#store(read, undefined, read === undefined ? "" : textOf(read.message.content));
+    return new Response(bytes, { status: reply.status, headers: this.#headers(reply) });
+  }
+
+  async *#relay(reply: UpstreamReply): AsyncGenerator<Uint8Array, void> {
+    const reader = this.#turn.wire.reader(true);
     const held: Uint8Array[] = [];
+    let sent: Uint8Array = new Uint8Array();
     let isStored = false;
     const store = async (): Promise<void> => {
       if (isStored) return;
@@ -349,7 +369,10 @@ class Forwarding {
       for await (const chunk of untilEnd(reply.body, () => reader.isEnding)) {
         reader.push(chunk);
         if (reader.isEnding) held.push(chunk);
-        else yield chunk;
+        else {
+          sent = chunk;
+          yield chunk;
+        }
       }
     } catch (cause) {
       await store();
@@ -357,7 +380,7 @@ class Forwarding {
     } finally {
       await store();
     }
-    yield* held;
+    yield* betweenEvents(sent, held, this.#lateNotices());
   }
 
   // ---- With our tools ----
@@ -389,6 +412,7 @@ class Forwarding {
         const results = isLast ? [] : await this.#run(round.hidden, tools);
         if (isLast || round.handedBack.length > 0) {
           await store(round, results);
+          yield* this.#lateNotices();
           yield* merged.ending(isLast && round.hidden.length > 0);
           return;
         }
@@ -421,9 +445,8 @@ class Forwarding {
       reader.push(bytes);
       const parsed = parseOutsideJson(bytes.toString("utf8"), { maxChars: MOST_REPLY_BYTES });
       const { status } = reply;
-      const headers = this.#headers(reply);
       if (status !== 200 || !parsed.ok || !isRecord(parsed.value))
-        return new Response(bytes, { status, headers });
+        return new Response(bytes, { status, headers: this.#headers(reply) });
       merged.whole(parsed.value);
       const round = merged.round();
       const isLast = round.hidden.length === 0 || round.isFailed || count === MOST_ROUNDS;
@@ -432,6 +455,7 @@ class Forwarding {
         this.#shownText += round.text;
         if (round.responseId !== undefined) this.#responseIds.push(round.responseId);
         await this.#store(reader.end(), { round, results }, this.#shownText);
+        const headers = this.#headers(reply);
         if (count === 1 && round.hidden.length === 0) return new Response(bytes, { status, headers });
         return new Response(JSON.stringify(merged.merged(isLast && round.hidden.length > 0)), {
           status,
@@ -614,6 +638,37 @@ function errorEvent(wire: WireName, refusal: Buffer): Uint8Array {
   const error = isRecord(body.error) ? body.error : {};
   const data = wire === "responses" ? { type: "error", code: null, param: null, ...error } : body;
   return Buffer.from(sseEvent(data, wire === "chat" ? undefined : "error"));
+}
+
+/** In a shape that clients of the wire take and do not show. */
+function noticeEvent(wire: WireName, metadata: ReplyMetadata): Uint8Array {
+  const about = hermesField(metadata);
+  switch (wire) {
+    case "chat":
+      return Buffer.from(sseEvent({ object: "chat.completion.chunk", choices: [], ...about }));
+    case "responses":
+      return Buffer.from(sseEvent({ type: "hermes.notice", ...about }, "hermes.notice"));
+    case "messages":
+      return Buffer.from(sseEvent({ type: "ping", ...about }, "ping"));
+    default:
+      return wire satisfies never;
+  }
+}
+
+/** `held` with these events before it, or behind its first event if that one began in the bytes before. */
+function* betweenEvents(
+  sent: Uint8Array,
+  held: readonly Uint8Array[],
+  events: readonly Uint8Array[],
+): Generator<Uint8Array, void> {
+  if (events.length === 0) return yield* held;
+  const rest = Buffer.concat(held);
+  const end = /\n\r?\n/.exec(rest.toString("latin1"));
+  const isBetween = sent.length === 0 || /\n\r?\n$/.test(Buffer.from(sent.slice(-3)).toString("latin1"));
+  const at = isBetween || end === null ? 0 : end.index + end[0].length;
+  yield rest.subarray(0, at);
+  yield* events;
+  yield rest.subarray(at);
 }
 
 function brokenOff(cause: unknown, signal: AbortSignal): unknown {

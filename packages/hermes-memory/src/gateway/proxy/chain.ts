@@ -59,6 +59,13 @@ export function prefixMarks(wire: WireName, body: JsonObject): readonly string[]
   return [...new Set(chain.toReversed().map(markOf))];
 }
 
+/** The mark of what was asked before the first reply. */
+export function questionMark(wire: WireName, body: JsonObject): string {
+  const replied = listOf(wire, body).findIndex(isReply);
+  const chain = chainOf(wire, body, { withSystem: false });
+  return `question:${(replied < 0 ? chain : chain.slice(0, replied)).at(-1) ?? ""}`;
+}
+
 /**
  * The marks of a reply that was just stored: where a later request goes on, if nothing else names the conversation, and on the Responses API
  * the ids of responses and items that it may name.

@@ -139,7 +139,9 @@ async function messagesFor(turn: ModelTurn, memory: TurnMemory | undefined): Pro
   const stored = isRest
     ? await turn.memory.transcript(chatId, { format: "hermes", limit: Infinity })
     : undefined;
-  const told = stored === undefined || stored.messages.length === 0 ? request.messages : stored.messages;
+  // A reply that this request asks for again is not part of it.
+  const last = (stored?.messages ?? []).findLastIndex(({ role }) => role !== "assistant");
+  const told = stored === undefined || last < 0 ? request.messages : stored.messages.slice(0, last + 1);
   const list = withRecalls(told, listOf(turn.wire.name, turn.body), recalls);
   return system === "" ? list : [newMessage({ role: "system", content: system }), ...list];
 }

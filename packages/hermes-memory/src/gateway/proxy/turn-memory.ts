@@ -6,9 +6,9 @@ import {
   HermesError,
   isRecord,
   outsideJsonOr,
-  randomHex,
   sha256,
 } from "@hermes-memory/core/internal/lib";
+import type { Asked, AskOptions } from "@hermes-memory/core/internal/memory";
 import { type Message, newMessage, toolCallsOf } from "@hermes-memory/core/internal/message";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { sourceOf } from "../identity.ts";
@@ -48,7 +48,7 @@ export interface TurnMemory {
   /** Undefined: the chat could not be opened. */
   readonly sessionId: string | undefined;
   readonly insertions: Insertions;
-  /** For the reply: what could not be done, in words. */
+  /** For the reply: what could not be done, in words. `storeReply` may add some. */
   readonly notices: readonly string[];
   storeReply(reply: ToldReply): Promise<void>;
 }
@@ -66,12 +66,11 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   const { gateway, memory, chatId, identity } = turn;
   const { session } = identity;
   const notices: string[] = [];
-  const isNewest = noteNewest(turn);
 
-  /** Undefined if it failed. */
-  const tried = async <T>(what: string, work: () => Promise<T>): Promise<T | undefined> => {
+  /** Undefined if it failed. `late` is aborted when nobody waits for it any more. */
+  const tried = async <T>(what: string, work: (late: AbortSignal) => Promise<T>): Promise<T | undefined> => {
     try {
-      return await inTime(work());
+      return await inTime(work);
     } catch (cause) {
       if (isAboutIdentity(cause)) throw cause;
       turn.signal.throwIfAborted();
@@ -97,22 +96,22 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   const { store, chat } = opened;
   const { sessionId } = chat;
 
-  const isWhole = session.history === "client";
-  // Names the exchange where the list does not: a retry adds nothing, and the reply is added to its question.
-  const id = isWhole ? "" : await exchangeId(turn);
-  const rule = isWhole ? { follow: "shown" as const, hiddenTools: options.hiddenTools } : { id };
-  const remember = (messages: readonly Message[], { replace = false } = {}) =>
-    memory.remember(chatId, messages, { ...rule, replace });
-
+  await tried("An earlier reply of this chat is still not stored", () => storeKept(memory, chatId));
   const found = await tried("Earlier recall and tool rounds were left out", () =>
     findEarlier(turn, store, sessionId),
   );
   const told = toldMessages(turn, found?.rounds ?? []);
-  const [asked, block] = await Promise.all([
-    tried("The user's message was not stored", () => remember(told)),
+  const rule = await askRule(turn, store, sessionId, options.hiddenTools);
+  const isNewOnly = told.length === 1 && rule.list !== "whole";
+  let asked: Asked | undefined;
+  const ask = async (late?: AbortSignal): Promise<void> => {
+    const signal = late === undefined ? turn.signal : AbortSignal.any([turn.signal, late]);
+    asked ??= await memory.ask(chatId, told, { ...rule, signal });
+  };
+  const [, block] = await Promise.all([
+    tried("The user's message was not stored", ask),
     tried("The memory block was left out", () => memory.block(chatId)),
   ]);
-  const isRepeated = asked !== undefined && asked.known === told.length;
   const fresh =
     found !== undefined && options.config.gateway.recall
       ? await tried("Recall was left out", () => recallFor(turn, store, sessionId, found.answered))
@@ -130,59 +129,80 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
     },
     async storeReply(reply) {
       const { hidden, last } = reply;
-      const said = last === undefined ? [] : [last];
+      const said = [...hidden, ...(last === undefined ? [] : [last])];
       // The marks first: the write of the reply waits for the disk, and for everything before it.
       await tried("The reply is stored without marks", () => saveTraces(turn, store, sessionId, reply));
-      // A client that hung up and asked again has another reply, or will have.
-      if (hidden.length + said.length === 0 || (turn.signal.aborted && !isNewest())) return;
-      const stored = await tried("The reply was not stored", () =>
-        // The client never saw the end of a reply that an earlier try got. A reply that broke off may be older than the stored one, and
-        // behind a new question a reply to another one may stand, which was asked at the same time.
-        remember([...told, ...hidden, ...said], {
-          replace: isRepeated && last?.meta.finishReason !== "interrupted",
-        }),
-      );
-      // Another request of the chat was answered in between, and its reply stands behind this question.
-      if (!isWhole && !isRepeated && stored?.stored === 0)
-        await tried("The reply was not stored", () =>
-          memory.remember(chatId, [...hidden, ...said], { id: `${id}:reply` }),
-        );
-      if (stored !== undefined) gateway.metrics.count("turns_stored_total", { mode: "proxy" });
+      if (said.length === 0) return;
+      const storeSaid = async (): Promise<void> => {
+        // Only a request that takes nothing back may be stored this late; the next list of the client has the others.
+        if (asked === undefined && isNewOnly) await ask();
+        if (asked === undefined) throw new HermesError("not-asked", "The user's message is not stored.");
+        await memory.answer(asked, said);
+      };
+      const isStored = await tried(NOT_STORED, () => storeSaid().then(() => true));
+      if (isStored === undefined) {
+        if (asked !== undefined || isNewOnly) keep(memory, { chatId, store: storeSaid });
+        return;
+      }
+      gateway.metrics.count("turns_stored_total", { mode: "proxy" });
+      if (last?.meta.finishReason === "interrupted") return;
+      turn.onSent?.(() => noteDelivered(turn, store, asked));
     },
   };
 }
 
-const MOST_NOTED = 256;
-/** The newest request of each chat, in this process. */
-const newest = new WeakMap<ModelTurn["memory"], Map<string, symbol>>();
+const NOT_STORED =
+  "The reply was not stored. It is stored with the next request of this chat, unless the server stops before";
 
-/** Says later whether no other request of the chat has begun since. */
-function noteNewest({ memory, chatId }: ModelTurn): () => boolean {
-  const mine = Symbol(chatId);
-  const chats = newest.get(memory) ?? new Map<string, symbol>();
-  newest.set(memory, chats);
-  chats.delete(chatId);
-  chats.set(chatId, mine);
-  for (const oldest of chats.keys()) {
-    if (chats.size <= MOST_NOTED) break;
-    chats.delete(oldest);
-  }
-  return () => chats.get(chatId) === mine;
+/** How the list of the request belongs to the chat. */
+async function askRule(
+  { identity, retryKey, rawBody }: ModelTurn,
+  store: SessionStore,
+  sessionId: string,
+  hiddenTools: readonly string[],
+): Promise<AskOptions> {
+  const { history, kind, previousResponseId } = identity.session;
+  const request = `body:${sha256(rawBody)}`;
+  const isBehind = previousResponseId !== undefined;
+  const list = history === "client" ? "whole" : isBehind || kind === "conversation" ? "newest" : "either";
+  const isKey = retryKey?.startsWith("key:") === true;
+  // Another message would name a newer response.
+  const isSameAgain = isBehind && (await store.getAsk(sessionId))?.request === request;
+  const isRetry = (retryKey !== undefined && !isKey) || isSameAgain;
+  return { list, request, isRetry, hiddenTools, ...(isKey && { key: retryKey }) };
 }
 
-/**
- * A retry has the id of the request that it repeats, if that was the newest one of the chat. Clients do not always say that they try again:
- * then it is a retry while nothing was answered. Another request with the same words has an id of its own.
- */
-async function exchangeId({ retryKey, rawBody, memory, chatId }: ModelTurn): Promise<string> {
-  if (retryKey?.startsWith("key:")) return retryKey;
-  const ofBody = `body:${sha256(rawBody)}:`;
-  const page = await memory.transcript(chatId, { limit: 1, format: "hermes" }).catch(() => undefined);
-  const asked = page?.messages.findLast(({ role }) => role === "user");
-  const isAnswered = page?.messages.at(-1) !== asked;
-  const newest = asked?.meta.platformMessageId ?? "";
-  const at = newest.indexOf(ofBody);
-  return at >= 0 && (retryKey !== undefined || !isAnswered) ? newest.slice(at) : ofBody + randomHex(6);
+function noteDelivered({ gateway }: ModelTurn, store: SessionStore, asked: Asked | undefined): void {
+  if (asked === undefined) return;
+  store.saveDelivered(asked.sessionId, asked.token).catch((cause: unknown) => {
+    gateway.log.warn(`A reply that arrived was not noted: ${describeCause(cause)}`);
+  });
+}
+
+// ---- Replies that could not be stored ----
+
+type Kept = { readonly chatId: string; readonly store: () => Promise<void> };
+const MOST_KEPT = 64;
+const kept = new WeakMap<ModelTurn["memory"], Kept[]>();
+
+function keep(memory: ModelTurn["memory"], reply: Kept): void {
+  kept.set(memory, [...(kept.get(memory) ?? []), reply].slice(-MOST_KEPT));
+}
+
+/** In the order in which they came. One that still cannot be stored waits on, unless its chat is gone. */
+async function storeKept(memory: ModelTurn["memory"], chatId: string): Promise<void> {
+  const { ours = [], others = [] } = Object.groupBy(kept.get(memory) ?? [], (each) =>
+    each.chatId === chatId ? "ours" : "others",
+  );
+  kept.set(memory, others);
+  for (const [at, each] of ours.entries())
+    try {
+      await each.store();
+    } catch (cause) {
+      if (codeOf(cause).startsWith("session-db-"))
+        for (const waiting of ours.slice(at)) keep(memory, waiting);
+      throw cause;
+    }
 }
 
 // ---- What earlier requests had ----
@@ -334,13 +354,18 @@ function codeOf(cause: unknown): string {
   return cause instanceof HermesError ? cause.code : "internal error";
 }
 
-async function inTime<T>(work: Promise<T>): Promise<T> {
+async function inTime<T>(work: (late: AbortSignal) => Promise<T>): Promise<T> {
+  const late = new AbortController();
   const { promise, reject } = Promise.withResolvers<never>();
-  const late = () => reject(new HermesError("memory-slow", `It took longer than ${PATIENCE_MS / 1000} s.`));
-  const timer = setTimeout(late, PATIENCE_MS);
-  work.catch(() => {}); // if it fails later, nobody waits any more
+  const timer = setTimeout(() => {
+    const slow = new HermesError("memory-slow", `It took longer than ${PATIENCE_MS / 1000} s.`);
+    reject(slow);
+    late.abort(slow);
+  }, PATIENCE_MS);
+  const working = work(late.signal);
+  working.catch(() => {}); // if it fails later, nobody waits any more
   try {
-    return await Promise.race([work, promise]);
+    return await Promise.race([working, promise]);
   } finally {
     clearTimeout(timer);
   }

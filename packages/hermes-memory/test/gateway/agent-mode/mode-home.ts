@@ -80,8 +80,10 @@ export async function modeHome(script: Script, setting: ModeSetting = {}): Promi
       return mode;
     },
     async ask(question) {
-      const response = await mode.answer(turn(question));
+      const sent: (() => void)[] = [];
+      const response = await mode.answer({ ...turn(question), onSent: (each) => void sent.push(each) });
       const reply = (await response.json()) as Reply;
+      for (const each of sent) each();
       return { response, reply, sessionId: response.headers.get("x-hermes-session-id") };
     },
     async stream(question) {

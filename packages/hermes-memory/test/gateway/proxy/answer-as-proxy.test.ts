@@ -155,14 +155,12 @@ describe.each(ALL)("a reply on %s", (wire) => {
     const stored = gate();
     const server = await startWire(FAKES[wire], [{ text: "abcdefgh", pauseAt: { chars: 4, until: half } }]);
     const door = (memory: UserMemory): UserMemory => {
-      const given = withDoor(memory) as UserMemory & {
-        remember: (...args: readonly unknown[]) => Promise<unknown>;
-      };
-      const { remember } = given;
+      const given = withDoor(memory);
+      const { answer } = given;
       return Object.assign(given, {
-        remember: async (chatId: string, list: readonly unknown[], rule: unknown) => {
-          if (list.length > 1) await stored.opened;
-          return remember(chatId, list, rule);
+        answer: async (...args: Parameters<typeof answer>) => {
+          await stored.opened;
+          return answer(...args);
         },
       });
     };
@@ -261,7 +259,7 @@ describe.each(ALL)("a reply on %s", (wire) => {
     expect(await home.stored()).toHaveLength(4);
   });
 
-  it("to each of two requests at the same time is kept, where the request does not have the conversation", async () => {
+  it("to each of two requests at the same time is kept, and the one to the newer question is shown", async () => {
     const model = await startWire(FAKES[wire], ({ raw }) => ({
       text: raw.includes("Ask A") ? "For A." : "For B.",
     }));
@@ -271,12 +269,15 @@ describe.each(ALL)("a reply on %s", (wire) => {
       await (await home.send(body, { session: { history: "server" } })).text();
     };
     await Promise.all([ask("Ask A"), ask("Ask B")]);
-    expect((await home.stored()).toSorted()).toEqual([
-      "assistant: For A.",
-      "assistant: For B.",
-      "user: Ask A",
-      "user: Ask B",
+    const shown = await home.stored();
+    expect(shown.map((line) => line.replace(/[AB]\b/, "?"))).toEqual([
+      ...["user: Ask ?", "user: Ask ?", "assistant: For ?."],
     ]);
+    expect(shown[2]?.at(-2)).toBe(shown[1]?.at(-1));
+    const store = await home.memory.layers.sessions({ mode: "write", create: true });
+    const all = await store.getMessages("chat.chat-1", { includeInactive: true });
+    const texts = all.map(({ content }) => String(content)).toSorted();
+    expect(texts).toEqual(["Ask A", "Ask B", "For A.", "For B."]);
   });
 
   it("to a request that is sent again is stored once, and an edited question takes the old reply back", async () => {
@@ -347,11 +348,11 @@ describe("memory that fails", () => {
       wire: "chat",
       url: server.url,
       gateway: OFF,
-      door: broken(["recall", "block", "remember"]),
+      door: broken(["recall", "block", "ask"]),
     });
     const other = await two.send(bodyOf("chat", HELLO));
     expect(await other.text()).toContain("Hi");
-    expect(other.headers.get("x-hermes-notice")).toMatch(/not stored.*block.*Recall/);
+    expect(other.headers.get("x-hermes-notice")).toMatch(/block.*not stored.*Recall/);
     expect(server.requests[1]?.body).toEqual(bodyOf("chat", HELLO));
   });
 
