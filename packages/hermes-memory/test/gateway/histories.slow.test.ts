@@ -1,0 +1,108 @@
+// Histories with gateways that are killed and stopped. `npm run soak:histories` runs more of them.
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { Chat, expectNoViolation, homeWithModel, type Op, violationOf, type World } from "./histories.ts";
+import { type Server, serve } from "./served-process.ts";
+
+const setting = (name: string, usual: number): number => Number(process.env[`HERMES_${name}`] ?? usual);
+const kills = setting("KILLS", 10);
+const histories = setting("PROCESS_HISTORIES", 20);
+const seed = setting("SEED", Date.now() % 2 ** 31);
+/** Longer than a lease (60 s), and an agent's chat goes on at the other gateway. */
+const stoppedMs = setting("STOPPED_MS", 2_000);
+
+type Served = World & Required<Pick<World, "processes">>;
+
+async function served(count: number, pieceDelayMs?: number): Promise<Served> {
+  const world = await homeWithModel(pieceDelayMs);
+  const servers: Promise<Server>[] = [];
+  for (let number = 0; number < count; number += 1) {
+    servers.push(serve(world.home));
+    await servers[number];
+  }
+  const server = (number: number): Promise<Server> => servers[number % count] as Promise<Server>;
+  const kill = async (number: number): Promise<void> => {
+    const { child, exit } = await server(number);
+    child.kill("SIGKILL");
+    await exit;
+    servers[number % count] = serve(world.home);
+  };
+  const signal = async (number: number, name: NodeJS.Signals): Promise<void> =>
+    void (await server(number)).child.kill(name);
+  const url = async (number: number): Promise<string> => (await server(number)).url;
+  return { ...world, url, processes: { kill, signal, stoppedMs } };
+}
+
+const timeout = 300_000 + histories * (20_000 + 4 * stoppedMs);
+it("a chat is what its client shows, with kills and stops of two gateways", { timeout }, async () => {
+  await expectNoViolation(await served(2), { seed, histories, most: 10 });
+});
+
+// ---- Many clients, many kills ----
+
+const CLIENTS = (["proxy", "agent"] as const).flatMap((mode) =>
+  (["session", "client", "none"] as const).map((naming) => ({ mode, naming })),
+);
+const TURNS_OF_A_CHAT = 10;
+
+function upTo(most: number): number {
+  return Math.floor(Math.random() * (most + 1));
+}
+
+/** Clients without keys send the same list again until they have the answer. */
+async function talkAndKill(world: Served, gateways: number): Promise<readonly Chat[]> {
+  const chats: Chat[] = [];
+  let isOver = false;
+  const talk = async (of: (typeof CLIENTS)[number]): Promise<void> => {
+    while (!isOver) {
+      const chat = new Chat(world, { ...of, wire: "chat", isStream: true, hasKeys: false });
+      chats.push(chat);
+      for (let turn = 0; turn < TURNS_OF_A_CHAT && !isOver; turn += 1) {
+        const how: Op["how"] = upTo(6) === 0 ? "hang-up" : "whole";
+        const at = (["start", "middle", "end"] as const)[upTo(2)] ?? "end";
+        const where = { at, gateways: [upTo(1), upTo(1)] as [number, number] };
+        await chat.play({ what: "send", how, next: "resend", ...where, pick: upTo(63) });
+      }
+    }
+  };
+  const talking = Promise.all(CLIENTS.map(talk));
+  const killing = async (): Promise<void> => {
+    for (let killed = 0; killed < kills; killed += 1) {
+      // A server that has just started answers its first request after a second or two; then kills hit every phase of the others.
+      for (let answers = upTo(4); answers > 0; answers -= 1) {
+        const almostWhole = Promise.withResolvers<void>();
+        world.onAlmostWhole = almostWhole.resolve;
+        await Promise.race([almostWhole.promise, sleep(2_000)]);
+      }
+      await sleep(upTo(killed % 2 === 0 ? 20 : 200));
+      const number = upTo(gateways - 1);
+      await world.processes.kill(number);
+      if (gateways === 1) await world.url(number); // else the other one answers while it starts
+    }
+  };
+  await Promise.race([killing(), talking]);
+  isOver = true;
+  await talking;
+  await sleep(500); // for what comes late
+  return chats;
+}
+
+describe.each([1, 2])("%i of the gateways of one home, killed while they answer", (gateways) => {
+  it("store what was acknowledged, once and in order", { timeout: 120_000 + kills * 15_000 }, async () => {
+    const chats = await talkAndKill(await served(gateways, 15), gateways);
+    const found = chats.flatMap((chat) => {
+      const violation = violationOf(chat);
+      return violation === undefined ? [] : [{ ...violation, of: chat.variant, trace: chat.trace }];
+    });
+    const sum = (of: (chat: Chat) => number): number => chats.reduce((total, chat) => total + of(chat), 0);
+    const count = (wanted: string): number => found.filter(({ kind }) => kind === wanted).length;
+    const report = {
+      ...{ gateways, kills, chats: chats.length },
+      ...{ acknowledged: sum(({ answered }) => answered), hang_ups: sum(({ hangUps }) => hangUps) },
+      ...{ lost: count("lost"), doubled: count("doubled"), out_of_order: count("out-of-order") },
+      ...{ stray: count("stray"), second_session: count("second-session") },
+    };
+    console.log(JSON.stringify(report));
+    expect(found).toEqual([]);
+  });
+});
