@@ -1,5 +1,6 @@
 // Proxy mode against fake model servers: what they are sent, what the client gets, and what is stored.
 import { setTimeout as sleep } from "node:timers/promises";
+import { HermesError } from "@hermes-memory/core/internal/lib";
 import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { describe, expect, it } from "vitest";
 import { badKey, gate, overflow, rateLimited } from "../../../../agent/test/fakes/wires/script.ts";
@@ -355,6 +356,38 @@ describe("memory that fails", () => {
     expect(other.headers.get("x-hermes-notice")).toMatch(/block.*not stored.*Recall/);
     expect(server.requests[1]?.body).toEqual(bodyOf("chat", HELLO));
   });
+
+  it.each(ALL.flatMap((wire) => [true, false].map((stream) => ({ wire, stream }))))(
+    "says in the reply that it was not stored, and stores it with the next request: $wire, stream $stream",
+    async ({ wire, stream }) => {
+      const server = await startWire(FAKES[wire], ({ index }) => ({ text: `Reply ${index}` }));
+      let isFull = false;
+      const door = (memory: UserMemory): UserMemory => {
+        const given = withDoor(memory);
+        const { answer } = given;
+        const full = () => Promise.reject(new HermesError("session-db-full", "No space."));
+        return Object.assign(given, {
+          answer: (...args: Parameters<typeof answer>) => (isFull ? full() : answer(...args)),
+        });
+      };
+      const home = await ProxyHome.open({ wire, url: server.url, gateway: OFF, door });
+      const session = { kind: "hermes-session-id" as const, history: "server" as const };
+      const send = async (content: string) => {
+        const response = await home.send(bodyOf(wire, [{ role: "user", content }], { stream }), { session });
+        const text = await response.text();
+        return `${response.headers.get("x-hermes-notice") ?? ""}${text}`;
+      };
+      expect(await send("One")).not.toContain("not stored");
+      isFull = true;
+      expect(await send("Two")).toMatch(/The reply was not stored\..*session-db-full/);
+      expect(await home.stored()).toEqual(["user: One", "assistant: Reply 0", "user: Two"]);
+      isFull = false;
+      expect(await send("Three")).not.toContain("not stored");
+      expect(await home.stored()).toEqual(
+        ["One", "Two", "Three"].flatMap((text, at) => [`user: ${text}`, `assistant: Reply ${at}`]),
+      );
+    },
+  );
 
   it("refuses when it is about whose memory it is", async () => {
     const server = await startWire("chat", []);
