@@ -211,11 +211,14 @@ async function lookUp(turn: ModelTurn, mode: Mode): Promise<FoundChat> {
     // In proxy mode the vendor may know a response that we do not: the conversation goes on in a new chat here.
     if (mode === "agent") throw new ProblemError(UNKNOWN_RESPONSE);
   } else {
-    const found = await store?.findMark(prefixMarks(turn.wire.name, turn.body));
-    if (found) return { chatId: found.session_id };
+    const marks = prefixMarks(turn.wire.name, turn.body);
+    const found = await store?.findMark(marks.map(({ mark }) => mark));
+    const again = found?.session_id ?? (store && (await repeatedChat(turn, store)));
+    // Replies that were stopped are in no mark yet: a later request may go back to one.
+    const unknown = marks.slice(0, found ? marks.findIndex(({ mark }) => mark === found.mark) : marks.length);
+    const requestMarks = unknown.flatMap(({ mark, isReply }) => (isReply ? [mark] : []));
+    if (again !== undefined) return { chatId: again, requestMarks };
   }
-  const again = store && (await repeatedChat(turn, store));
-  if (again !== undefined) return { chatId: again };
   return {
     chatId: newChat(),
     requestMarks: [...requestMarksOf(turn), questionMark(turn.wire.name, turn.body)],
@@ -239,10 +242,9 @@ async function repeatedChat(turn: ModelTurn, store: SessionStore): Promise<strin
   if (!asked || !(await isOpen(asked.session_id))) return undefined;
   const seen = spaceless(textOf(reply.content));
   const rows = await store.getMessages(asked.session_id, { includeInactive: true });
-  const isSeen = rows.some(
-    ({ role, content }) => role === "assistant" && spaceless(contentText(content)).startsWith(seen),
-  );
-  return isSeen ? asked.session_id : undefined;
+  const replies = rows.filter(({ role }) => role === "assistant");
+  const isSeen = replies.some(({ content }) => spaceless(contentText(content)).startsWith(seen));
+  return isSeen || replies.length === 0 ? asked.session_id : undefined;
 }
 
 function requestMarksOf({ retryKey, rawBody }: ModelTurn): readonly string[] {

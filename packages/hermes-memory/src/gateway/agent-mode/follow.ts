@@ -131,8 +131,9 @@ export async function findEarlier(
   { store, sessionId, toolNames }: Agent,
   turn: Pick<ModelTurn, "retryKey" | "rawBody">,
 ): Promise<Earlier | undefined> {
-  // The first request may not have said that it can be repeated.
-  const ids = new Set([requestId(turn), bodyId(turn.rawBody)]);
+  // The first request may not have said that it can be repeated. A key is exact.
+  const isKey = turn.retryKey?.startsWith("key:") === true;
+  const ids = new Set([requestId(turn), ...(isKey ? [] : [bodyId(turn.rawBody)])]);
   const rows = (await store?.getMessages(sessionId)) ?? [];
   const messages = rows.map(fromRow).filter((message) => message !== undefined);
   const isOurs = ({ meta }: Message): boolean => ids.has(meta.platformMessageId ?? "");

@@ -51,12 +51,18 @@ function withReply(hash: string, reply: Message): string {
  * The marks by which a request without any id finds its session, the longest first. Only prefixes that end with a reply count: first
  * messages such as "hi" are the same in many conversations. Instructions do not count: clients put the time and other changing things there.
  */
-export function prefixMarks(wire: WireName, body: JsonObject): readonly string[] {
+export function prefixMarks(
+  wire: WireName,
+  body: JsonObject,
+): readonly { readonly mark: string; readonly isReply: boolean }[] {
   const list = listOf(wire, body);
   const firstReply = list.findIndex(isReply);
   if (firstReply < 0) return [];
-  const chain = chainOf(wire, body, { withSystem: false }).slice(firstReply);
-  return [...new Set(chain.toReversed().map(markOf))];
+  const chain = chainOf(wire, body, { withSystem: false });
+  return list
+    .map((message, at) => ({ mark: markOf(chain[at] ?? ""), isReply: isReply(message) }))
+    .slice(firstReply)
+    .reverse();
 }
 
 /** The mark of what was asked before the first reply. */

@@ -75,7 +75,7 @@ describe.each(["chat", "messages", "responses"] as const)("ten turns on %s", (wi
       expect(observe.mock.calls.filter(([name]) => name === "recall_seconds")).toHaveLength(TURNS);
       // Without any id, the next request would find this session by its list.
       const next = bodyOf(wire, [...list, { role: "user", content: "Question 11" }]);
-      const found = await store?.findMark(prefixMarks(wire, next));
+      const found = await store?.findMark(prefixMarks(wire, next).map(({ mark }) => mark));
       expect(found?.session_id).toBe((await home.memory.chat("chat-1"))?.sessionId);
     },
   );
