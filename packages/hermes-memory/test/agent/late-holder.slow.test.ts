@@ -29,12 +29,15 @@ async function setUp() {
   process.env.STOP_FILE = stopFile;
   onTestFinished(() => void delete process.env.STOP_FILE);
   const isStopped = (pid: number) => / T /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  const untilStopped = (pid: number) =>
+    vi.waitFor(() => expect([existsSync(stopFile), isStopped(pid)]).toEqual([false, true]), 20_000);
   return {
     home,
+    untilStopped,
     stopNext: () => writeFileSync(stopFile, ""),
     /** When the process has stopped: its lease is taken over, the words are stored, the lease is given back; then it goes on. */
     async overtake(pid: number, words = "meanwhile", by: "this version" | "0.3.0" = "this version") {
-      await vi.waitFor(() => expect([existsSync(stopFile), isStopped(pid)]).toEqual([false, true]), 20_000);
+      await untilStopped(pid);
       const later = Date.now() / 1000 + 120;
       const path = join(home, "state.db");
       const db = new DatabaseSync(path, { timeout: 5_000 });
@@ -82,6 +85,26 @@ it.each(["this version", "0.3.0"] as const)(
     expect(await answer("c\tcompact")).toEqual({ kind: "compacted" });
   },
 );
+
+it("remember waits once for a database that another program locks while it has the lease", async () => {
+  const { home, stopNext, untilStopped } = await setUp();
+  const child = startScript("remembering-process.ts", [home], PRELOAD);
+  expect(await child.nextLine()).toBe("ready");
+  child.say("c\tfirst\tanswer");
+  await child.nextLine();
+  stopNext();
+  child.say("c\tlate\tnever");
+  await untilStopped(child.pid);
+  using db = new DatabaseSync(join(home, "state.db"), { timeout: 5_000 });
+  db.exec("BEGIN IMMEDIATE");
+  process.kill(child.pid, "SIGCONT");
+  const start = performance.now();
+  expect(JSON.parse((await child.nextLine()) ?? "null")).toEqual({ code: "session-db-locked" });
+  const waited = performance.now() - start;
+  child.say("c\tagain\tnever"); // waits for the lock from the beginning
+  expect(JSON.parse((await child.nextLine()) ?? "null")).toEqual({ code: "session-db-locked" });
+  expect(waited).toBeLessThan((performance.now() - start) * 0.6);
+});
 
 /** Answers `answer to <question>`; the ones to a question with `slow` when `held` opens. */
 async function model() {
