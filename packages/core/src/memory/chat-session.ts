@@ -2,7 +2,7 @@
 // chat; between processes the session's lease decides.
 import { setTimeout as sleep } from "node:timers/promises";
 import { isHandoff, isTaskList, withoutHandoff } from "../context/index.ts";
-import { HermesError } from "../lib/index.ts";
+import { errnoCode, HermesError } from "../lib/index.ts";
 import { fromRow, type Message, textOf } from "../message/index.ts";
 import {
   checkSessionId,
@@ -459,12 +459,18 @@ export class ChatTurns {
           : await openChat(this.#person, chatId, create);
         const lease = await store.acquireSessionLease(row.id, holder, { ttl: LEASE_SECONDS });
         if (lease.acquired) {
+          let isLocked = false;
           try {
             // A compaction may have continued the chat in another session before the lease was ours.
             const now = await currentSession(store, row.id, create);
             if (now?.id === row.id) return await work({ store, row: now, holder });
+          } catch (cause) {
+            isLocked = errnoCode(cause) === "session-db-locked";
+            throw cause;
           } finally {
-            await store.releaseSessionLease(row.id, holder);
+            // A lease that cannot be given back runs out by itself: what was stored is stored. Nobody waits for a lock twice.
+            const released = store.releaseSessionLease(row.id, holder).catch(() => undefined);
+            if (!isLocked) await released;
           }
           continue;
         }

@@ -76,6 +76,7 @@ export class SessionDatabase implements AsyncDisposable {
       path: this.#path,
       readOnly: mode === "read",
       clock: this.#clock,
+      onWarning: (message) => this.#warn(message),
     });
     this.#opened.set(mode, opening);
     opening.catch(() => this.#opened.delete(mode));

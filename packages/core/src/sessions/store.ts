@@ -194,7 +194,7 @@ export interface MessageRecords {
     sessionId: string,
     messages: readonly MessageInput[],
     options?: {
-      /** Rejects with `lease-lost`, and stores nothing, when another holder now has the session's lease. */
+      /** Rejects with `lease-lost`, and stores nothing, unless this holder took the session's lease and nobody has had it since. */
       readonly leaseHolder?: string;
       /** An active message: it and what comes after it are taken back first, as by `rewindToMessage`, in the same transaction. */
       readonly takeBackFrom?: number;
@@ -427,7 +427,10 @@ export type HeldLease = {
 
 type LeaseOutcome = { readonly acquired: true } | ({ readonly acquired: false } & HeldLease);
 
-/** The lease holder that makes the change. A turn of any other holder blocks it. */
+/**
+ * The lease holder that makes the change. A turn of any other holder blocks it, and it rejects with `lease-lost` if another one has
+ * had the session's lease since.
+ */
 export type EditOptions = { readonly leaseHolder?: string };
 
 export interface SessionClaims {

@@ -14,5 +14,6 @@ console.log(
     messages: await store.messageCount(),
     health: (await store.checkHealth()).ok,
     write: await outcomeOf(store.createSession("new")),
+    hint: await store.createSession("new").catch((cause: { readonly hint?: string }) => cause.hint),
   }),
 );

@@ -214,18 +214,59 @@ export function leasesContract({ it, expect }: Suite, { open, reopen }: Harness)
     expect(outcomes.filter(({ acquired }) => acquired)).toHaveLength(1);
   });
 
-  it("keeps the messages of a process that lost it out of the session", async () => {
-    await using store = await open();
+  it("admits only what its holder writes, also late, until another has had it", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
     await store.createSession("s1");
+    const say = (leaseHolder: string) =>
+      store.appendMany("s1", [{ role: "user", content: leaseHolder }], { leaseHolder });
+    await expectCode(say("h1"), "lease-lost"); // never taken
     await store.acquireSessionLease("s1", "h1");
-    const said = [{ role: "user", content: "mine" }];
-    expect(await store.appendMany("s1", said, { leaseHolder: "h1" })).toHaveLength(1);
-    await expect(store.appendMany("s1", said, { leaseHolder: "h2" })).rejects.toMatchObject({
-      code: "lease-lost",
-    });
-    await store.releaseSessionLease("s1", "h1");
-    expect(await store.appendMany("s1", said, { leaseHolder: "h2" })).toHaveLength(1);
-    expect(await store.messageCount("s1")).toBe(2);
+    await say("h1");
+    await expectCode(say("h2"), "lease-lost");
+    clock.advance(3600);
+    await say("h1"); // it has run out, and nobody wanted it
+    await store.acquireSessionLease("s1", "h2");
+    await expectCode(say("h1"), "lease-lost");
+    await say("h2");
+    await store.releaseSessionLease("s1", "h2");
+    for (const late of ["h1", "h2"]) await expectCode(say(late), "lease-lost");
+    await store.acquireSessionLease("s1", "h1");
+    await say("h1");
+    await store.deleteSession("s1");
+    await expectCode(say("h1"), "unknown-session");
+  });
+
+  it("that another has had and given back since refuses every kind of late write", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await store.createSession("s1");
+    const lease = { leaseHolder: "h1" };
+    await store.acquireSessionLease("s1", "h1");
+    const [id = 0] = await store.appendMany("s1", [{ role: "user", content: "mine" }], lease);
+    await store.tryAcquireCompressionLock("s1", "h1");
+    clock.advance(61);
+    await store.acquireSessionLease("s1", "h2");
+    await store.appendMany("s1", [{ role: "user", content: "theirs" }], { leaseHolder: "h2" });
+    await store.releaseSessionLease("s1", "h2");
+    const late: Record<string, () => Promise<unknown>> = {
+      append: () => store.appendMany("s1", [{ role: "user", content: "late" }], lease),
+      takeBack: () => store.appendMany("s1", [], { ...lease, takeBackFrom: id }),
+      finishReason: () => store.setFinishReason("s1", [id], "stop", lease),
+      replace: () => store.replaceMessages("s1", [], lease),
+      clear: () => store.clearMessages("s1", lease),
+      rewind: () => store.rewindToMessage("s1", id, lease),
+      restore: () => store.restoreRewound("s1", id, lease),
+      undo: () => store.undoTurns("s1", 1, lease),
+      compact: () => store.continueSession("s1", { ...lease, lockHolder: "h1" }),
+      continue: () => store.continueSession("s1", lease),
+      delete: () => store.deleteSessions(["s1"], lease),
+    };
+    for (const write of Object.values(late)) await expectCode(write(), "lease-lost");
+    expect(await store.getMessages("s1")).toMatchObject([{ content: "mine" }, { content: "theirs" }]);
+    expect(await row(store, "s1")).toMatchObject({ ended_at: null, rewind_count: 0 });
+    await store.acquireSessionLease("s1", "h1");
+    expect(await store.deleteSessions(["s1"], lease)).toBe(1);
   });
 }
 

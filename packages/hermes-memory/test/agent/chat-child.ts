@@ -27,10 +27,15 @@ export type ChatChild = {
 
 const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 
-export function startChat(home: string, args: readonly string[] = []): ChatChild {
+/** `flags`: for Node. */
+export function startChat(
+  home: string,
+  args: readonly string[] = [],
+  flags: readonly string[] = [],
+): ChatChild {
   const env = { HERMES_HOME: home, HERMES_SESSION_SOURCE: "cli" };
   // In the home: the AGENTS.md of this repository would be part of the prompt.
-  const child = startChild(process.execPath, [MAIN, "chat", "--json", ...args], env, home);
+  const child = startChild(process.execPath, [...flags, MAIN, "chat", "--json", ...args], env, home);
   if (args.includes("-q")) child.closeInput(); // what is piped in would belong to the question
   const event: ChatChild["event"] = async (type, fits = () => true) => {
     for (let line = await child.nextLine(); line !== undefined; line = await child.nextLine()) {

@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   utimesSync,
   writeFileSync,
@@ -15,6 +16,7 @@ import { lookAtPending, staleClaims } from "@hermes-memory/core/internal/curated
 import { tryWithFileLocks } from "@hermes-memory/core/internal/lib";
 import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
+import { startScript } from "../../../core/test/fakes/child.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { Finding } from "../../src/cli/doctor/finding.ts";
 import { runHermes } from "./run.ts";
@@ -64,6 +66,28 @@ function photograph(directory: string): unknown[] {
 }
 
 describe("hermes doctor about the session database", () => {
+  it.skipIf(process.platform !== "linux")("finds a log that was deleted under an open database", async () => {
+    const { home } = freshHome();
+    const path = join(home, "state.db");
+    const store = await openSessionStore({ path });
+    await store.createSession("a");
+    await store.close();
+    const child = startScript("append-and-stay.ts", [path, "a", "hello"]);
+    expect(await child.nextLine()).toBe("stored");
+    rmSync(`${path}-wal`);
+    const { findings } = await examine(home);
+    expect(findings.find(({ check }) => check === "sessions")).toMatchObject({
+      status: "fail",
+      message: expect.stringMatching(new RegExp(`-wal was deleted .* in process ${child.pid}\\.`)),
+    });
+    child.say("end");
+    await child.rest();
+    expect(statuses((await examine(home)).findings, "sessions")).toEqual(["ok"]);
+    const after = await openSessionStore({ path });
+    expect(await after.messageCount("a")).toBe(1);
+    await after.close();
+  });
+
   it("recognizes a sound file, one that other users can read, and one that is no database", async () => {
     const { home } = freshHome();
     const path = join(home, "state.db");

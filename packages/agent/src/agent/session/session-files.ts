@@ -66,9 +66,9 @@ function storedCount(path: string): number {
 
 /** Every session that compactions made of the conversation, and their files. Its branches, and the session it is a branch of, stay. */
 export async function deleteConversation(session: Session, home: string): Promise<void> {
-  const { store, id, holder } = session;
+  const { store, id } = session;
   const files = sessionFiles(home);
-  await store?.deleteSessions(await continuationsOf(store, id), { ...files, leaseHolder: holder });
+  await store?.deleteSessions(await continuationsOf(store, id), files);
   const snapshot = snapshotName(id); // also of a session that never got a row
   if (snapshot === basename(snapshot)) await rm(join(files.sessionsDir, snapshot), { force: true });
   // Without a database only the list names the files of kept results.

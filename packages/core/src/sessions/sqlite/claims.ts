@@ -126,40 +126,54 @@ export function leaseOperations({ connection, clock, warn }: StoreContext) {
 }
 
 /**
- * Inside a write transaction. An expired lease that no other process has taken still belongs to its last holder. Throws
+ * Inside a write transaction. The row of a lease is its fence: it stays after the lease has expired, until its holder gives it
+ * back or another one takes the lease. So a writer whose row is gone comes too late, even if nobody has the lease now. Throws
  * `lease-lost`.
  */
 export function requireLease(connection: Connection, id: string, holder: string, now: number): void {
-  const held = hasOwnTable(connection, SESSION_LEASES)
-    ? connection.get<HeldLease>(GET_LEASE, { id })
-    : undefined;
-  const isOthers = held !== undefined && held.holder !== holder && held.expires_at >= now;
-  const other = isOthers ? held : othersTurn(connection, id, holder, now);
-  if (other === undefined) return;
-  throw sessionError(
-    "lease-lost",
-    `Session '${id}' is being worked on by another process (${other.holder}).`,
-    {
-      hint: "Read the session again before writing to it.",
-    },
-  );
+  const turn = othersTurn(connection, id, holder, now);
+  if (turn !== undefined) throw leaseLost(id, turn.holder);
+  if (!hasOwnTable(connection, SESSION_LEASES)) return;
+  const held = connection.get<HeldLease>(GET_LEASE, { id });
+  if (held?.holder === holder) return;
+  // The lease of a deleted session is gone with it; the write itself then says that there is no such session.
+  if (held !== undefined || findSession(connection, id) !== null) throw leaseLost(id, held?.holder);
+}
+
+/** The same for a change of all sessions of a conversation: the lease is that of one of them. */
+export function requireLeaseOfAny(connection: Connection, ids: readonly string[], holder: string): void {
+  if (!hasOwnTable(connection, SESSION_LEASES)) return;
+  const held = connection.all<{ id: string }>(LEASES_OF_HOLDER, { holder });
+  if (held.some(({ id }) => ids.includes(id))) return;
+  const [id] = ids.filter((each) => findSession(connection, each) !== null);
+  if (id !== undefined) throw leaseLost(id, undefined);
+}
+
+function leaseLost(id: string, by: string | undefined) {
+  const text =
+    by === undefined
+      ? `The lease of session '${id}' is no longer this process's: another one may have worked on the session since.`
+      : `Session '${id}' is being worked on by another process (${by}).`;
+  return sessionError("lease-lost", `${text} Nothing was changed.`, {
+    hint: "Read the session again before writing to it.",
+  });
 }
 
 /**
  * Inside a write transaction, before rows are changed that other processes may be using: refuses while another process runs a
- * turn in the conversation or compacts it. Throws `session-busy`.
+ * turn in the conversation or compacts it. Throws `session-busy`, and `lease-lost` if a holder is given that lost its lease.
  */
 export function refuseIfBusy(
   connection: Connection,
   id: string,
-  { leaseHolder = "" }: EditOptions,
+  { leaseHolder }: EditOptions,
   now: number,
 ): void {
-  refuseDuringTurn(connection, id, leaseHolder, now);
-  if (!featuresOf(connection).isSchema17) return;
-  const lock = heldLock(connection, id, now);
+  refuseDuringTurn(connection, id, leaseHolder ?? "", now);
+  const lock = featuresOf(connection).isSchema17 ? heldLock(connection, id, now) : undefined;
   if (lock !== undefined && lock.holder !== leaseHolder && !isDeadHere(lock.holder))
     throw busy(id, "is being compacted by", lock);
+  if (leaseHolder !== undefined) requireLease(connection, id, leaseHolder, now);
 }
 
 /** Checks only turns, not compactions. */

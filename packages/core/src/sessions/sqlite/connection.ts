@@ -68,6 +68,7 @@ export class Connection {
   readonly waitLimitMs: number;
   readonly #statements = new Map<string, StatementSync>();
   readonly #file: string | undefined;
+  onWarning: ((message: string) => void) | undefined;
   /** Called after every transaction that wrote. */
   onWrite: (() => void) | undefined;
   /** For failures with a known remedy: what to do before the second and last attempt. */
@@ -75,6 +76,8 @@ export class Connection {
   #isClosed = false;
   #isSynced = true;
   #hasLog: boolean | undefined;
+  /** The log that this connection has open. */
+  #log: string | undefined;
   #writes = 0;
 
   constructor(options: ConnectionOptions) {
@@ -173,6 +176,7 @@ export class Connection {
     try {
       const value = work();
       this.run("COMMIT");
+      if (this.#mayWrite) this.#log ??= fileAt(this.#logPath);
       return value;
     } catch (cause) {
       // When the disk is full, SQLite rolls back by itself.
@@ -214,6 +218,7 @@ export class Connection {
       }
       this.#refuseIfReplaced();
       try {
+        this.#rescueLog();
         return work();
       } catch (cause) {
         const waited = performance.now() - start;
@@ -233,6 +238,50 @@ export class Connection {
     throw sessionError("session-db-unavailable", `${this.path} was replaced or removed while it was open.`, {
       hint: "Close this store and open it again. Nothing of this step was stored.",
     });
+  }
+
+  /**
+   * Somebody deleted the log while it was open. What is in it would be gone with the last connection, and a program that opens the
+   * file now makes another log, which the connections that are open do not see. This one still has the old log and moves it into the
+   * file. If no other connection is left, it makes a new log and goes on; otherwise nothing more is written.
+   */
+  #rescueLog(): void {
+    if (this.#log === undefined || fileAt(this.#logPath) === this.#log) return;
+    const isFollowed = (statSync(this.#logPath, { throwIfNoEntry: false })?.size ?? 0) > 0;
+    // The mode can be changed only by the one connection that is left, and then the log is written into the file first.
+    if (!isFollowed && this.#setMode("DELETE")) {
+      this.#setMode("WAL");
+      this.#log = undefined;
+      this.#hasLog = undefined;
+      this.onWarning?.(`${this.#logPath} was deleted while it was open. Everything in it was saved.`);
+      return;
+    }
+    const saved = isFollowed ? undefined : this.#checkpoint("PASSIVE");
+    const isSaved = saved !== undefined && saved.log === saved.checkpointed;
+    throw sessionError(
+      "session-db-unavailable",
+      `${this.#logPath} was deleted while ${this.path} was open. ${isSaved ? "What was stored before is saved" : "Some of what was stored before may be lost"}; nothing of this step was stored.`,
+      { hint: "End all programs that use this database, start them again, and never delete this file." },
+    );
+  }
+
+  #setMode(mode: "DELETE" | "WAL"): boolean {
+    try {
+      return (
+        this.get<{ journal_mode: string }>(`PRAGMA journal_mode = ${mode}`)?.journal_mode ===
+        mode.toLowerCase()
+      );
+    } catch {
+      return false; // another connection has the file open
+    }
+  }
+
+  get #mayWrite(): boolean {
+    return this.readOnlyBecause === undefined && !this.isInMemory;
+  }
+
+  get #logPath(): string {
+    return `${this.path}-wal`;
   }
 
   #isReplaced(): boolean {

@@ -5,7 +5,7 @@ import type { Scope } from "../identity.ts";
 import type { SessionRow } from "../rows.ts";
 import { removeKeptResults, removeTranscripts } from "../session-files.ts";
 import type { EditOptions, StoreMaintenance } from "../store.ts";
-import { refuseDuringTurn, turnOf } from "./claims.ts";
+import { refuseDuringTurn, requireLeaseOfAny, turnOf } from "./claims.ts";
 import {
   byFile,
   type Connection,
@@ -79,8 +79,8 @@ export function deletionOperations(context: StoreContext) {
   const remove = (ids: readonly string[], options: SessionFiles & EditOptions): Promise<number> =>
     withFiles(context, options, async (gone) => {
       let asked = 0;
-      const { leaseHolder = "" } = options;
-      const refuse = (id: string) => refuseDuringTurn(connection, id, leaseHolder, seconds(clock));
+      const { leaseHolder } = options;
+      const refuse = (id: string) => refuseDuringTurn(connection, id, leaseHolder ?? "", seconds(clock));
       // Checked for all ids before anything is deleted, so that a busy session does not leave the work half done; checked again
       // per transaction.
       const edges = await connection.read(() => {
@@ -91,6 +91,8 @@ export function deletionOperations(context: StoreContext) {
       for (let start = 0; start < ids.length; start += SESSIONS_AT_ONCE) {
         const some = ids.slice(start, start + SESSIONS_AT_ONCE);
         const done = await connection.write(() => {
+          // The first of them take the lease with them.
+          if (leaseHolder !== undefined && start === 0) requireLeaseOfAny(connection, ids, leaseHolder);
           // Counted before deleting, because a delegate of another session may be among them, or may be deleted already.
           const known = some.filter((id) => gone.sessions.has(id) || exists(connection, id));
           return {

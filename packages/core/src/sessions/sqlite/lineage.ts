@@ -5,7 +5,7 @@ import { checkSessionId, MARK_KEYS, newSessionId, withoutMarks } from "../identi
 import type { SessionRow } from "../rows.ts";
 import type { BranchOptions, ContinueOptions, Lineage, NewLineageSession } from "../store.ts";
 import { sanitizeTitle } from "../titles.ts";
-import { lockHolder, refuseDuringTurn, refuseIfBusy } from "./claims.ts";
+import { lockHolder, refuseDuringTurn, refuseIfBusy, requireLease } from "./claims.ts";
 import type { Connection } from "./connection.ts";
 import { byFile, featuresOf, isPossibleId, isVisible, mark, seconds, visibleTo } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
@@ -91,8 +91,10 @@ export function lineageOperations(context: StoreContext): Lineage {
         const parent = requireSession(connection, parentId);
         if (options.lockHolder === undefined) refuseIfBusy(connection, parentId, options, at);
         else {
-          refuseDuringTurn(connection, parentId, options.leaseHolder ?? options.lockHolder, at);
-          requireLock(connection, parentId, options.lockHolder, at);
+          const { leaseHolder, lockHolder } = options;
+          refuseDuringTurn(connection, parentId, leaseHolder ?? lockHolder, at);
+          requireLock(connection, parentId, lockHolder, at);
+          if (leaseHolder !== undefined) requireLease(connection, parentId, leaseHolder, at);
         }
         refuseSecondContinuation(connection, parent);
         connection.run(END_COMPRESSED, { id: parentId, now: at });

@@ -137,8 +137,8 @@ async function openAndPrepare(options: OpenOptions): Promise<OpenedDatabase> {
   const { path } = options;
   createFile(path);
   if (!isWritableFile(path)) {
-    const reason = "the file or its folder is read-only";
-    return openReadOnly(options, reason, [`${path} is open for reading only: ${reason}.`]);
+    const reason = "the file or its folder is read-only for this process";
+    return openReadOnly(options, reason, [`${path} is open for reading only: ${reason}.`], MAKE_WRITABLE);
   }
   const warnings: string[] = [];
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
@@ -179,6 +179,8 @@ async function openAndPrepare(options: OpenOptions): Promise<OpenedDatabase> {
   }
 }
 
+const MAKE_WRITABLE =
+  "Allow this user to write to both, on a file system that is mounted for writing, or use a copy.";
 const UPDATE = "Update hermes-memory, or remove the trigger.";
 /** 64 MB, for the index pages that every search reads. */
 const CACHE = "PRAGMA cache_size = -65536";

@@ -34,6 +34,7 @@ import { windowOperations } from "./windows.ts";
 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SessionStore> {
   const { connection, warnings } = await openDatabase(options);
+  connection.onWarning = options.onWarning;
   const index = new SearchIndex(connection);
   const context: StoreContext = {
     connection,

@@ -123,6 +123,11 @@ describe.skipIf(whyNoMounts !== undefined)("a file system that is read-only", ()
       messages: MESSAGES,
       health: true,
       write: "session-db-read-only",
+      // Whoever did not ask for it cannot leave it out.
+      hint:
+        mode === "read-only"
+          ? expect.stringContaining("`readOnly`")
+          : expect.stringMatching(/mounted for writing/),
     });
     expect(readdirSync(folder)).toEqual(names);
   });

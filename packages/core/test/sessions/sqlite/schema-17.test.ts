@@ -417,6 +417,7 @@ describe("turn leases of the original", () => {
       await expect(store.continueSession(id)).rejects.toMatchObject({ code: "session-busy" });
       expect(await store.getSession(id)).toMatchObject({ end_reason: null });
     }
+    await store.acquireSessionLease("leased", "host=elsewhere:turn=1");
     const { id } = await store.continueSession("leased", { leaseHolder: "host=elsewhere:turn=1" });
     expect(await store.getCompressionTip("leased")).toBe(id);
   });

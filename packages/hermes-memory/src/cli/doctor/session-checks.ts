@@ -1,5 +1,5 @@
 // The session database: whether it opens, whether its pages and its search index are sound, and files without a session.
-import { statSync } from "node:fs";
+import { readdirSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { REVIEW_COUNTS_KEY, readReviewCounts } from "@hermes-memory/agent/internal/agent";
 import { sessionDatabasePath, sessionFiles } from "@hermes-memory/core/internal/home";
 import { describeCause, HermesError } from "@hermes-memory/core/internal/lib";
@@ -16,6 +16,13 @@ const OTHERS_MAY_READ = 0o077;
 
 export async function checkSessions({ home, memory }: CheckedHome): Promise<Finding[]> {
   const path = sessionDatabasePath(home);
+  const without = withoutLog(path);
+  if (without.length > 0) {
+    const text = `${path}-wal was deleted while the database is open in process ${without.join(", ")}. What that stores may be lost.`;
+    return [
+      fail("sessions", text, "End it without force, so that it saves what it has, and start it again."),
+    ];
+  }
   try {
     const store = await memory.administrator.sessions({ mode: "read" });
     if (store === undefined) return [fine("sessions", "There is no session database yet.")];
@@ -41,6 +48,26 @@ export async function checkSessions({ home, memory }: CheckedHome): Promise<Find
     const hint = cause instanceof HermesError ? cause.hint : undefined;
     return [fail("sessions", describeCause(cause), hint ?? "Run 'hermes sessions repair'.")];
   }
+}
+
+/** Processes that have a log open which is deleted. Only Linux tells. Opening the database would make a log that they do not see. */
+function withoutLog(path: string): string[] {
+  const links = (folder: string): string[] => {
+    try {
+      return readdirSync(folder).map((name) => `${folder}/${name}`);
+    } catch {
+      return []; // another system, a process that has ended, or one of another user
+    }
+  };
+  const isGone = (link: string): boolean => {
+    try {
+      return readlinkSync(link) === `${realpathSync(path)}-wal (deleted)`;
+    } catch {
+      return false;
+    }
+  };
+  const pids = links("/proc").flatMap((folder) => /\d+$/.exec(folder)?.[0] ?? []);
+  return pids.filter((pid) => links(`/proc/${pid}/fd`).some(isGone));
 }
 
 function damaged(path: string, problems: readonly string[]): Finding[] {

@@ -183,9 +183,18 @@ function shownText(texts: readonly string[]): string {
 
 export const BETWEEN_REPLIES = "\n\n";
 
+/** For clients of the API, which have no commands. */
+export const SEND_AGAIN = "Send the request again when the other request of this conversation has ended.";
+
 /** The message of a repeated request is taken back, and sent again: it is stored once. */
 export async function takeBack(agent: Agent): Promise<void> {
   const undone = await agent.undo(1);
   if (!undone.ok && undone.error.kind !== "nothing")
-    throw new HermesError("chat-busy", undone.error.message, { hint: "Send the request again." });
+    throw new HermesError(
+      "chat-busy",
+      "Another process works on this conversation, or has gone on with it.",
+      {
+        hint: SEND_AGAIN,
+      },
+    );
 }

@@ -5,7 +5,7 @@ import { addUsage, type Usage } from "@hermes-memory/agent/internal/models";
 import { HermesError } from "@hermes-memory/core/internal/lib";
 import { type GatewayProblem, type ModelTurn, ProblemError } from "../types.ts";
 import type { Finish, Reply, ReplyEvent, ReplyMetadata } from "../wires/wire.ts";
-import { BETWEEN_REPLIES } from "./follow.ts";
+import { BETWEEN_REPLIES, SEND_AGAIN } from "./follow.ts";
 
 // ---- While the turn runs ----
 
@@ -124,17 +124,19 @@ export function problemOf(result: TurnResult): GatewayProblem | undefined {
   return {
     ...statusOf(exit, error_kind),
     message: error ?? "The turn failed.",
-    ...(hint === null ? {} : { hint }),
+    ...(exit === "session_busy" ? { hint: SEND_AGAIN } : hint === null ? {} : { hint }),
     ...(retry_after_seconds === null ? {} : { retryAfterSeconds: Math.ceil(retry_after_seconds) }),
   };
 }
 
-type Status = Pick<GatewayProblem, "status" | "code" | "isLasting">;
+type Status = Pick<GatewayProblem, "status" | "code" | "isLasting" | "retryAfterSeconds">;
+
+const BUSY: Status = { status: 409, code: "session-busy", retryAfterSeconds: 5 };
 
 function statusOf(exit: TurnResult["exit"], kind: TurnResult["error_kind"]): Status {
   switch (exit) {
     case "session_busy":
-      return { status: 409, code: "session-busy" };
+      return BUSY;
     case "session_gone":
       return { status: 404, code: "session-gone" };
     case "no_open_calls":
@@ -187,8 +189,8 @@ const CODES: Readonly<Record<string, Status>> = {
   "model-no-key": { status: 404, code: "no-model" },
   "model-unknown-provider": { status: 404, code: "no-model" },
   "model-bad-address": { status: 404, code: "no-model" },
-  "chat-busy": { status: 409, code: "session-busy" },
-  "agent-busy": { status: 409, code: "session-busy" },
+  "chat-busy": BUSY,
+  "agent-busy": BUSY,
   "unknown-session": { status: 404, code: "unknown-session" },
   "bad-tool": { status: 400, code: "bad-tool" },
   "bad-message": { status: 400, code: "bad-message" },

@@ -84,7 +84,6 @@ describe("the end of a turn", () => {
   });
 
   it.each([
-    ["session_busy", null, 409, "session-busy"],
     ["session_gone", null, 404, "session-gone"],
     ["no_open_calls", null, 400, "no-open-calls"],
     ["context_overflow", null, 400, "context-too-long"],
@@ -107,6 +106,17 @@ describe("the end of a turn", () => {
       hint: "What.",
     };
     expect(problemOf(failed)).toMatchObject({ status, code, message: "Why.", hint: "What." });
+  });
+
+  it("in a session that another process works on says when to send the request again, not a command of the chat", () => {
+    const busy = { exit: "session_busy", failed: true, final_response: "", error: "Why." } as const;
+    expect(problemOf({ ...DONE, ...busy, hint: "Begin another session with /new." })).toEqual({
+      status: 409,
+      code: "session-busy",
+      message: "Why.",
+      hint: expect.stringMatching(/^Send the request again when/),
+      retryAfterSeconds: 5,
+    });
   });
 
   it("with a text that broke off is a reply", () => {
