@@ -1,5 +1,5 @@
 // `hermes serve` as a process: start, signals, ports.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { NODE_COMPILE_CACHE } from "../../../core/test/fakes/compile-cache.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { runHermes, runJson } from "./run.ts";
+import { runJson } from "./run.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
@@ -86,19 +86,47 @@ describe("hermes serve", () => {
     expect((await fetch(`${said.url}/healthz`)).status).toBe(200);
   });
 
-  it("does not listen beyond this machine without a token, and names the command", async () => {
+  it("lets nobody in without a token, here and beyond, and makes the local one at the first start", async () => {
     const home = tempDirectory();
-    const { code, stderr, stdout } = await runHermes(["serve", "--host", "0.0.0.0", "--port", "0"], { home });
-    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toContain("there is no token yet");
-    expect(stderr).toContain("hermes token create");
-    const { token } = (await runJson(["token", "create", "--name", "laptop"], { home })) as { token: string };
-    const { said } = await serve(home, "--host", "0.0.0.0", "--port", "0");
-    expect(said.tokens).toBe(1);
-    const local = `http://127.0.0.1:${said.port}/metrics`;
-    expect((await fetch(local)).status).toBe(401);
-    expect((await fetch(local, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
+    const servers = await Promise.all(
+      ["0.0.0.0", "127.0.0.1"].map((host) => serve(home, "--host", host, "--port", "0")),
+    );
+    const { token } = (await runJson(["token", "local"], { home })) as { token: string };
+    for (const { said, stderr } of servers) {
+      const address = `http://127.0.0.1:${said.port}/metrics`;
+      expect((await fetch(address)).status).toBe(401);
+      expect((await fetch(address, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
+      expect(JSON.stringify(said) + stderr()).not.toContain(token);
+    }
   });
+
+  it.skipIf(spawnSync("script", ["--version"]).error !== undefined)(
+    "prints the local token on a terminal, and the command that shows it elsewhere",
+    async () => {
+      const home = tempDirectory();
+      const printed = async (words: readonly [string, ...string[]]): Promise<string> => {
+        const child = spawn(words[0], words.slice(1), {
+          env: { PATH: process.env.PATH, HOME: home, HERMES_HOME: home, NODE_COMPILE_CACHE },
+          stdio: ["ignore", "pipe", "ignore"],
+        });
+        onTestFinished(() => void child.kill("SIGTERM"));
+        let text = "";
+        for await (const chunk of child.stdout) {
+          text += String(chunk);
+          if (text.includes("Ctrl-C stops it")) break;
+        }
+        child.kill("SIGTERM");
+        return text;
+      };
+      const piped = await printed([process.execPath, MAIN, "serve", "--port", "0"]);
+      const token = readFileSync(join(home, "gateway", "local-token"), "utf8").trim();
+      expect(piped).not.toContain(token);
+      expect(piped).toContain("hermes token local");
+      const command = `${process.execPath} ${MAIN} serve --port 0`;
+      expect(await printed(["script", "-qefc", command, "/dev/null"])).toContain(`/${token}/v1`);
+      expect(readFileSync(join(home, "logs", "hermes-memory.log"), "utf8")).not.toContain(token);
+    },
+  );
 
   it("prints the same for people, with commands as they are typed in a checkout", async () => {
     const home = tempDirectory();
@@ -141,7 +169,7 @@ describe("hermes serve", () => {
       const terminal = { untilInterrupted: (work) => work(new AbortController().signal) };
       await untilStopped(terminal, async (signal) => {
         const gateway = await startGateway({ home: process.env.HERMES_HOME, port: 0, routes: [slow] });
-        console.log(JSON.stringify({ url: gateway.url }));
+        console.log(JSON.stringify({ url: gateway.url + "/" + gateway.localToken }));
         await new Promise((resolve) => signal.addEventListener("abort", resolve));
         await gateway.close();
       });`;
