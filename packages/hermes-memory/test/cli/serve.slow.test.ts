@@ -1,5 +1,5 @@
 // `hermes serve` as a process: start, signals, ports.
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -10,6 +10,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { NODE_COMPILE_CACHE } from "../../../core/test/fakes/compile-cache.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { runJson } from "./run.ts";
+import { hasPty, inTerminal } from "./sessions-pty.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
@@ -100,33 +101,15 @@ describe("hermes serve", () => {
     }
   });
 
-  it.skipIf(spawnSync("script", ["--version"]).error !== undefined)(
-    "prints the local token on a terminal, and the command that shows it elsewhere",
-    async () => {
-      const home = tempDirectory();
-      const printed = async (words: readonly [string, ...string[]]): Promise<string> => {
-        const child = spawn(words[0], words.slice(1), {
-          env: { PATH: process.env.PATH, HOME: home, HERMES_HOME: home, NODE_COMPILE_CACHE },
-          stdio: ["ignore", "pipe", "ignore"],
-        });
-        onTestFinished(() => void child.kill("SIGTERM"));
-        let text = "";
-        for await (const chunk of child.stdout) {
-          text += String(chunk);
-          if (text.includes("Ctrl-C stops it")) break;
-        }
-        child.kill("SIGTERM");
-        return text;
-      };
-      const piped = await printed([process.execPath, MAIN, "serve", "--port", "0"]);
-      const token = readFileSync(join(home, "gateway", "local-token"), "utf8").trim();
-      expect(piped).not.toContain(token);
-      expect(piped).toContain("hermes token local");
-      const command = `${process.execPath} ${MAIN} serve --port 0`;
-      expect(await printed(["script", "-qefc", command, "/dev/null"])).toContain(`/${token}/v1`);
-      expect(readFileSync(join(home, "logs", "hermes-memory.log"), "utf8")).not.toContain(token);
-    },
-  );
+  it.skipIf(!hasPty())("prints the local token on a terminal, and not into its log", async () => {
+    const home = tempDirectory();
+    const steps = [{ until: "Ctrl-C stops it", send: "\u0003" }];
+    const { output, code } = await inTerminal(["serve", "--port", "0"], { home, steps, env: { HOME: home } });
+    expect(code).toBe(0);
+    const token = readFileSync(join(home, "gateway", "local-token"), "utf8").trim();
+    expect(output).toContain(`/${token}/v1`);
+    expect(readFileSync(join(home, "logs", "hermes-memory.log"), "utf8")).not.toContain(token);
+  });
 
   it("prints the same for people, with commands as they are typed in a checkout", async () => {
     const home = tempDirectory();
@@ -150,6 +133,8 @@ describe("hermes serve", () => {
     expect(text).toContain("No model is chosen.");
     expect(text).toContain("\n  npm run -s hermes -- setup\n");
     expect(text).toMatch(/OpenAI +http:\/\/127\.0\.0\.1:\d+\/v1 /);
+    expect(text).toContain("npm run -s hermes -- token local  prints it");
+    expect(text).not.toContain("hm_");
   });
 
   it("finishes a running request at SIGTERM; a second signal ends at once", async () => {

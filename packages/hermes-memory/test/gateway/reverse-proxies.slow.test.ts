@@ -12,7 +12,7 @@ import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { openTokens } from "../../src/gateway/tokens.ts";
 import { runningGateway } from "./running-gateway.ts";
 
-/** `config`: everything that is not needed to run in the foreground as this user is what the proxy's own introduction shows. */
+/** Besides what each needs to run in the foreground as this user, `config` is what the proxy's own introduction shows. */
 type ReverseProxy = {
   readonly name: string;
   readonly program: string;
@@ -123,9 +123,6 @@ describe("a reverse proxy with default settings", () => {
       async () => {
         const port = await freePort();
         const home = tempDirectory();
-        const tokens = openTokens({ home, clock: systemClock, log: silentLogger });
-        const user = await tokens.create({ rights: { kind: "user", user: { platform: "web", id: "bob" } } });
-        const bob = user.ok ? user.value.token : "";
         const config = proxy.keepsHost ? `gateway:\n  allowed_hosts: ["127.0.0.1:${port}"]\n` : "";
         const gateway = await runningGateway({ home, config });
         await gateway.gateway.memory(undefined).owner.add("The safe opens with 4711");
@@ -138,7 +135,13 @@ describe("a reverse proxy with default settings", () => {
           );
           return `${answer.status}${(await answer.text()).includes("4711") ? " the owner's entry" : ""}`;
         };
+        const before = await asked("/api/entries");
+        const tokens = openTokens({ home, clock: systemClock, log: silentLogger });
+        const user = await tokens.create({ rights: { kind: "user", user: { platform: "web", id: "bob" } } });
+        const bob = user.ok ? user.value.token : "";
+        await expect.poll(() => asked("/api/entries", bob)).toBe("200");
         const table = {
+          "no token, and none made": before,
           "no token": await asked("/api/entries"),
           "a wrong token": await asked("/api/entries", `${local}x`),
           "the local token": await asked("/api/entries", local),
@@ -147,6 +150,7 @@ describe("a reverse proxy with default settings", () => {
           "a user's token in the path": await asked(`/${bob}/api/entries`),
         };
         expect(table).toEqual({
+          "no token, and none made": "401",
           "no token": "401",
           "a wrong token": "401",
           "the local token": "200 the owner's entry",
