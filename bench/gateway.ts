@@ -5,7 +5,7 @@
 // to the fake model. `--count` counts SQL statements, `--profile FILE` writes a CPU profile of the second half. Loopback only, bounded, no network.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -44,7 +44,8 @@ export async function run(flags: Readonly<Record<string, string>>): Promise<Reco
       stdio: ["ignore", "pipe", "inherit", "ipc"],
     });
     const { url } = JSON.parse(await firstLine(gateway)) as { url: string };
-    const target = `${url.replace(/\/$/, "")}/${mode}/v1/chat/completions`;
+    const token = readFileSync(join(home, "gateway", "local-token"), "utf8").trim();
+    const target = `${url}/${token}/${mode}/v1/chat/completions`;
     const bare = `${model}/v1/chat/completions`;
     const floorSeconds = Math.min(seconds, FLOOR_SECONDS);
     const measure = (question: Question = {}) => ask(gateway, question);

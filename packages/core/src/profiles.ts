@@ -172,6 +172,7 @@ function isHistory(path: string): boolean {
   const name = path.slice(path.lastIndexOf("/") + 1);
   const isNested = path.includes("/");
   if (name.endsWith(".sqlite.lock")) return true; // locks of this library, in any directory
+  if (path === "gateway/local-token") return true; // each home makes its own: replacing one must shut out its old holders
   if (isNested && !path.startsWith("memories/")) return false; // `uv.lock` of a skill belongs to the skill
   if (/\.(lock|tmp|pid)$/.test(name)) return true;
   if (isNested) return name === ".history";

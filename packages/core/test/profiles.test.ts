@@ -122,6 +122,7 @@ describe("creating a profile", () => {
       "skills/.skills.sqlite.lock",
       "memories/.mem_1.tmp",
       "gateway.pid",
+      "gateway/local-token",
       "profiles/other/config.yaml",
       "active_profile",
     ];

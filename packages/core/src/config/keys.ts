@@ -400,7 +400,7 @@ const compression = section({
 
 const gateway = section({
   host: ours(
-    text("127.0.0.1", "Address that `hermes serve` binds to; beyond loopback every caller needs a token."),
+    text("127.0.0.1", "Address that `hermes serve` binds to. Every caller needs a token, here and beyond."),
   ),
   port: ours(
     whole(

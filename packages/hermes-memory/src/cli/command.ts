@@ -80,6 +80,8 @@ export type CommandContext = {
 export type Terminal = {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isInteractive: boolean;
+  /** stdout is a terminal, and no file, pipe or log. */
+  readonly isOutTerminal: boolean;
   readonly paint: Paint;
   /** Columns of the terminal that stderr is; undefined when it is none. */
   readonly noteColumns: number | undefined;

@@ -172,6 +172,7 @@ export function memoryCommandsIn(home: string): MemoryCommands {
 const NO_TERMINAL: Terminal = {
   env: {},
   isInteractive: false,
+  isOutTerminal: false,
   paint: (_style, text) => text,
   noteColumns: undefined,
   screen: undefined,

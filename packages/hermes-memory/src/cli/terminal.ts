@@ -32,6 +32,7 @@ export function systemTerminal(): Terminal & {
   return {
     env,
     isInteractive,
+    isOutTerminal: Boolean(stdout.isTTY),
     paint: painter(wantsColour(env, Boolean(stdout.isTTY))),
     noteColumns: stderr.isTTY ? stderr.columns : undefined,
     screen: isInteractive && env.TERM !== "dumb" ? lazyScreen : undefined,

@@ -13,7 +13,6 @@ import {
   checkLength,
   checkOrigin,
   type GuardRequest,
-  isLocal,
   type Limits,
   limitKey,
   preflight,
@@ -45,7 +44,7 @@ export type AppOptions = {
   /** Loaded when another path is asked for first. */
   readonly laterRoutes?: () => Promise<readonly Route[]>;
   /** Where the server listens. */
-  readonly address: () => Pick<GuardRequest, "isLoopbackBound" | "boundHost" | "port">;
+  readonly address: () => Pick<GuardRequest, "boundHost" | "port">;
   readonly tracer?: Tracer;
   readonly accessLog?: Pick<AccessLog, "write">;
   /** How long a client may take for a body. */
@@ -87,8 +86,10 @@ function revokedReason(): DOMException {
 type RequestInfo = {
   readonly rawHeaders: readonly string[];
   readonly remoteAddress: string | undefined;
-  /** As sent, before `..` and the like are resolved. */
+  /** As sent, before `..` and the like are resolved, without `pathToken`. */
   readonly target?: string;
+  /** A token of ours that was the first segment of the path. */
+  readonly pathToken?: string;
   /** Called once, when the reply was sent completely or the connection is gone. */
   onClosed?(listener: (isComplete: boolean) => void): void;
 };
@@ -247,8 +248,9 @@ class Visit {
 
   #authenticate(settings: GatewaySettings): Caller {
     const { tokens, limits } = this.#options;
-    const { token } = unwrap(credentialOf(this.#headers, this.#seen.rawHeaders));
-    const where = { isLoopback: isLocal(this.#seen) };
+    const { pathToken } = this.#info;
+    const { token } = unwrap(credentialOf(this.#headers, this.#seen.rawHeaders, pathToken));
+    const where = { isInPath: pathToken !== undefined };
     const caller = tokens.authenticate(token, where);
     if ("status" in caller) throw new ProblemError(limits.failed(this.#seen.remoteAddress) ?? caller);
     this.#caller = caller;

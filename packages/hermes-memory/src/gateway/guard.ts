@@ -19,8 +19,6 @@ export type GuardRequest = {
   readonly rawHeaders: readonly string[];
   /** Of the socket. */
   readonly remoteAddress: string | undefined;
-  /** The server listens on a loopback address only. */
-  readonly isLoopbackBound: boolean;
   /** The address that the server was told to listen on: `127.0.0.1`, `0.0.0.0`, `mybox.lan`. */
   readonly boundHost: string;
   readonly port: number;
@@ -164,24 +162,10 @@ export function isLoopbackName(name: string): boolean {
   return isIPv4(mapped) && mapped.startsWith("127.");
 }
 
-/** Headers with which a server says that it passes on a request of somebody else. */
-const PASSED_ON = [
-  "forwarded",
-  "x-forwarded-for",
-  "x-forwarded-host",
-  "x-real-ip",
-  "via",
-  "cf-connecting-ip",
-];
-
-/** For `Tokens.authenticate`: sent by a program on this machine, and not passed on by a server on it. */
-export function isLocal(request: GuardRequest): boolean {
-  return (
-    request.isLoopbackBound &&
-    request.remoteAddress !== undefined &&
-    isLoopbackName(request.remoteAddress) &&
-    PASSED_ON.every((name) => valuesOf(request, name).length === 0)
-  );
+/** A server that listens on every address is shown by the one that always works here. */
+export function urlHost(host: string): string {
+  const shown = { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
+  return shown.includes(":") && !shown.startsWith("[") ? `[${shown}]` : shown;
 }
 
 // ---- Origin ----
@@ -403,11 +387,14 @@ export function createLimits({ clock }: { readonly clock: Clock }): Limits {
     failed(address) {
       const bucket = bucketOf(addresses, address ?? "unknown", FAILURES, 1 / FAILURE_SECONDS);
       if (bucket.tokens < 1)
-        return busy(
-          "too-many-failures",
-          "Too many requests from this address had a wrong token.",
-          FAILURE_SECONDS,
-        );
+        return {
+          ...busy(
+            "too-many-failures",
+            "Too many requests from this address had no token of this server, or a wrong one.",
+            FAILURE_SECONDS,
+          ),
+          hint: "A right token is never slowed down: 'hermes token local' on the server's machine prints one.",
+        };
       bucket.tokens -= 1;
       return undefined;
     },

@@ -66,7 +66,7 @@ export function personOf(asked: Asked & { readonly query: URLSearchParams }): Pr
   return profile.ok ? ok({ user: chosen.value, profile: profile.value }) : profile;
 }
 
-/** An admin token, or a process on this machine while no token exists. */
+/** An admin token, or the local one. */
 export function isAdministrator(caller: Caller): boolean {
   return caller.kind === "local" || caller.rights.kind === "admin";
 }
@@ -635,10 +635,17 @@ export type Credentials = {
 
 const CREDENTIAL_HEADERS = ["x-hermes-token", "authorization", "x-api-key"] as const;
 
-/** Which of the headers is our token. A text with our prefix never counts as the client's own, so that it is not sent to a vendor. */
-export function credentialOf(headers: Headers, rawHeaders: readonly string[]): Problem<Credentials> {
+/**
+ * Which of the headers is our token. A text with our prefix never counts as the client's own, so that it is not sent to a vendor.
+ * `pathToken`: the one in the address, which must be the same.
+ */
+export function credentialOf(
+  headers: Headers,
+  rawHeaders: readonly string[],
+  pathToken?: string,
+): Problem<Credentials> {
   const pairs = pairsOf(headers, rawHeaders);
-  const tokens = new Set<string>();
+  const tokens = new Set(pathToken === undefined ? [] : [pathToken]);
   let client: Credentials["client"];
   for (const header of CREDENTIAL_HEADERS) {
     const values = pairs.filter(([name]) => name === header).map(([, value]) => value.trim());

@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { App } from "./app.ts";
+import { TOKEN_PREFIX } from "./identity.ts";
 
 export type AdapterOptions = Partial<AdapterLimits> & {
   /** A reply ended before it was complete, and not because the client left. */
@@ -32,11 +33,13 @@ export function nodeListener(
       if (!outgoing.writableFinished) left.abort(new DOMException("The client disconnected.", "AbortError"));
     });
     outgoing.once("finish", () => discardRest(incoming, lingerMs));
+    const pathToken = takePathToken(incoming);
     try {
       const response = await app(toRequest(incoming, left.signal), {
         rawHeaders: incoming.rawHeaders,
         remoteAddress: incoming.socket.remoteAddress,
         target: incoming.url ?? "",
+        pathToken,
         onClosed: (listener) => {
           if (outgoing.destroyed) listener(outgoing.writableFinished);
           else outgoing.once("close", () => listener(outgoing.writableFinished));
@@ -52,6 +55,15 @@ export function nodeListener(
       else outgoing.destroy();
     }
   };
+}
+
+const PATH_TOKEN = new RegExp(`^/(${TOKEN_PREFIX}[^/?]*)/?`);
+
+/** For clients in which only the base URL can be changed: `/hm_.../v1/models`. Nothing behind this line sees it in an address. */
+function takePathToken(incoming: IncomingMessage): string | undefined {
+  const [whole = "", token] = PATH_TOKEN.exec(incoming.url ?? "") ?? [];
+  if (token !== undefined) incoming.url = `/${incoming.url?.slice(whole.length)}`;
+  return token;
 }
 
 function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request {

@@ -83,6 +83,7 @@ const WELCOME = `This is the gateway of hermes-memory.
 
 OpenAI clients:     base URL  {url}/v1
 Anthropic clients:  base URL  {url}
+API key:            the token that 'hermes token local' prints on this server's machine
 
 {url}/healthz  is it up    {url}/readyz  can it answer    {url}/metrics  figures
 `;

@@ -10,7 +10,7 @@ import { VERSION } from "@hermes-memory/core/internal/version";
 import { accessLogPath, openAccessLog } from "./access-log.ts";
 import { type App, createApp, RunningRequests } from "./app.ts";
 import { openGateway } from "./gateway.ts";
-import { createLimits, isLoopbackName } from "./guard.ts";
+import { createLimits, isLoopbackName, urlHost } from "./guard.ts";
 import { createMemoryMonitor } from "./memory-monitor.ts";
 import { createMetrics } from "./metrics.ts";
 import { type AdapterLimits, nodeListener } from "./node-adapter.ts";
@@ -42,7 +42,9 @@ export type RunningGateway = {
   readonly portTaken: number | undefined;
   /** Reachable from this machine only. */
   readonly isLoopback: boolean;
-  /** Number of tokens when it started. */
+  /** Undefined if its file cannot be used. */
+  readonly localToken: string | undefined;
+  /** Number of tokens when it started, without the local one. */
   readonly tokens: number;
   readonly gateway: Gateway;
   readonly requestsRunning: number;
@@ -92,10 +94,13 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   );
   const config = await gateway.config();
   const { host, port } = config.gateway;
-  const isLoopbackBound = isLoopbackName(host.toLowerCase().replace(/^\[|\]$/g, ""));
   const tokens = openTokens({ home, clock, log });
   const tokenCount = tokens.list().length;
-  refuseOpenNetwork(host, isLoopbackBound, tokenCount);
+  // Without it, other tokens still work.
+  const localToken = await tokens.local().catch((cause: unknown) => {
+    log.error("There is no usable local token.", { cause });
+    return undefined;
+  });
   const ops = [...opsRoutes({ metrics }), ...(options.routes ?? [])];
   let opening: Promise<ServedRoutes> | undefined;
   const open = (): Promise<ServedRoutes> => {
@@ -112,7 +117,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   const app = createApp(gateway, {
     tokens,
     limits: createLimits({ clock }),
-    address: () => ({ isLoopbackBound, boundHost: host, port: listening }),
+    address: () => ({ boundHost: host, port: listening }),
     routes: ops,
     laterRoutes: async () => (await open()).routes,
     tracer,
@@ -154,7 +159,8 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     host,
     port: listening,
     portTaken: listening === port || port === 0 ? undefined : port,
-    isLoopback: isLoopbackBound,
+    isLoopback: isLoopbackName(host.toLowerCase().replace(/^\[|\]$/g, "")),
+    localToken,
     tokens: tokenCount,
     gateway,
     get requestsRunning() {
@@ -165,16 +171,6 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
       return closing;
     },
   };
-}
-
-/** Beyond loopback nobody may come in without a token, so there has to be one. */
-function refuseOpenNetwork(host: string, isLoopback: boolean, tokenCount: number): void {
-  if (isLoopback || tokenCount > 0) return;
-  throw new HermesError(
-    "gateway-token-required",
-    `The gateway does not listen on ${host}, because other machines could reach it and there is no token yet.`,
-    { hint: "Make one first: hermes token create --name laptop" },
-  );
 }
 
 type ListeningServer = {
@@ -298,12 +294,6 @@ function cannotListen(host: string, port: number, cause: Error): HermesError {
       cause,
     },
   );
-}
-
-/** A server that listens on every address is shown by the one that always works here. */
-function urlHost(host: string): string {
-  const shown = { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
-  return shown.includes(":") && !shown.startsWith("[") ? `[${shown}]` : shown;
 }
 
 function definedOnly<T extends object>(value: T): Partial<T> {

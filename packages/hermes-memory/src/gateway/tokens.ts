@@ -1,7 +1,9 @@
 // The tokens of the gateway: `<home>/gateway/tokens.json` (0600) has the hash of each, and `hermes token` makes and revokes them while
-// a server runs. A file that exists but cannot be read lets nobody in: only a missing one means that no token exists.
+// a server runs. A file that exists but cannot be read lets nobody in. Programs of the owner use the local token, in plain text in
+// `local-token` (0600): who can read the owner's files has the owner's rights. Nobody is let in without a token: a request says nothing
+// that would prove that it comes from this machine and was not passed on by a reverse proxy on it.
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import {
   type Clock,
@@ -57,13 +59,12 @@ export interface Tokens {
   list(): readonly TokenSummary[];
   /** By id or name. A running server refuses it within a second. Throws as `create`. */
   revoke(idOrName: string): Promise<Result<TokenSummary, TokenFailure>>;
-  /**
-   * `credential`: the text of the token, if the request has one. `isLoopback`: the server can only be reached from this machine, and
-   * the request was not passed on by another server (`isLocal` of guard.ts).
-   */
+  /** The local token, made if there is none. `isNew`: replaces it, also in a running server, within a second. Throws when the file is damaged. */
+  local(options?: { readonly isNew?: boolean }): Promise<string>;
+  /** `credential`: the text of the token, if the request has one. `isInPath`: it is in the address, where only the local token counts. */
   authenticate(
     credential: string | undefined,
-    where: { readonly isLoopback: boolean },
+    where?: { readonly isInPath: boolean },
   ): Caller | GatewayProblem;
 }
 
@@ -91,45 +92,54 @@ export function openTokens(deps: {
   const path = join(home, "gateway", "tokens.json");
   const usePath = join(home, "gateway", "token-use.json");
   const lock = `${path}.lock`;
-  let known: { readonly version: string; readonly loaded: Loaded } | undefined;
-  let checkedAtMs = Number.NEGATIVE_INFINITY;
   /** When this process last wrote down that a token was used. */
   const noted = new Map<string, number>();
 
-  /** The file as it is; read again only when it has changed, and looked at no more than twice a second. */
-  function current(): Loaded {
-    const nowMs = clock.now().getTime();
-    if (known !== undefined && Math.abs(nowMs - checkedAtMs) < RECHECK_MS) return known.loaded;
-    checkedAtMs = nowMs;
-    const version = versionOf(path);
-    if (known?.version === version) return known.loaded;
+  const entriesFile = watched(path, clock, () => {
     const loaded = load(path);
     if ("problem" in loaded)
       log.error("The gateway's tokens cannot be read; every request is refused.", {
         path,
         reason: loaded.problem,
       });
-    known = { version, loaded };
     return loaded;
-  }
+  });
+  const localFile = watched(localTokenPath(home), clock, () => {
+    const read = readLocalToken(home);
+    const { problem, isExposed } = read;
+    if (problem !== undefined)
+      log.error("The local token cannot be used; nobody is let in by it.", { path: read.path, problem });
+    if (isExposed) {
+      closeToOthers(read.path);
+      log.warn(`The local token could be read by other users of this machine. ${REPLACE}`, {
+        path: read.path,
+      });
+    }
+    return read;
+  });
 
-  async function change<T>(
-    work: (entries: readonly Entry[]) => Result<{ entries: readonly Entry[]; value: T }, TokenFailure>,
-  ): Promise<Result<T, TokenFailure>> {
+  async function locked<T>(work: () => T): Promise<T> {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    const done = await withFileLocks([lock], { timeoutMs: LOCK_WAIT_MS }, () => {
-      const changed = work(usable(load(path), path));
-      if (!changed.ok) return changed;
-      writeFileAtomic(path, fileOf(changed.value.entries), { forceMode: 0o600 });
-      return ok(changed.value.value);
-    });
-    checkedAtMs = Number.NEGATIVE_INFINITY;
+    const done = await withFileLocks([lock], { timeoutMs: LOCK_WAIT_MS }, work);
+    entriesFile.checkNow();
+    localFile.checkNow();
     if (done.ok) return done.value;
     throw new HermesError(
       "locked",
       `Another process has kept ${path} locked for ${done.error.waitedMs} ms.`,
       { hint: "Try again when it has ended." },
     );
+  }
+
+  function change<T>(
+    work: (entries: readonly Entry[]) => Result<{ entries: readonly Entry[]; value: T }, TokenFailure>,
+  ): Promise<Result<T, TokenFailure>> {
+    return locked(() => {
+      const changed = work(usable(load(path), path));
+      if (!changed.ok) return changed;
+      writeFileAtomic(path, fileOf(changed.value.entries), { forceMode: 0o600 });
+      return ok(changed.value.value);
+    });
   }
 
   /** Later and without waiting: if another process has the lock, the next use is noted instead. */
@@ -141,7 +151,7 @@ export function openTokens(deps: {
       try {
         const written = tryWithFileLocks([`${usePath}.lock`], () => {
           const uses = { ...readUses(usePath), [id]: new Date(nowMs).toISOString() };
-          const loaded = current();
+          const loaded = entriesFile.current();
           const ids = "entries" in loaded ? new Set(loaded.entries.map((entry) => entry.id)) : undefined;
           const kept = Object.entries(uses).filter(([each]) => ids?.has(each) ?? true);
           writeFileAtomic(usePath, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`, {
@@ -163,7 +173,7 @@ export function openTokens(deps: {
         if (problem !== undefined) return err(problem);
         let id = randomHex(4);
         while (entries.some((entry) => entry.id === id)) id = randomHex(4);
-        const token = TOKEN_PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
+        const token = newSecret();
         const entry: Entry = {
           id,
           name: name ?? `token-${id}`,
@@ -191,13 +201,30 @@ export function openTokens(deps: {
         return ok({ entries: entries.filter((entry) => entry !== found), value: summary });
       }),
 
-    authenticate(credential, { isLoopback }) {
-      const loaded = current();
+    async local({ isNew = false } = {}) {
+      const { token: known } = readLocalToken(home);
+      if (known !== undefined && !isNew) return known;
+      // Under the lock, so that two servers that start at the same time agree.
+      return locked(() => {
+        const { token, problem, path: file } = readLocalToken(home);
+        if (token !== undefined && !isNew) return token;
+        if (problem !== undefined && !isNew)
+          throw new HermesError("tokens-unreadable", `${file} cannot be used: ${problem}.`, {
+            hint: REPLACE,
+          });
+        const made = newSecret();
+        writeFileAtomic(file, `${made}\n`, { forceMode: 0o600 });
+        return made;
+      });
+    },
+
+    authenticate(credential, { isInPath } = { isInPath: false }) {
+      const loaded = entriesFile.current();
       if ("problem" in loaded) return UNREADABLE;
-      if (credential === undefined) {
-        // An expired token counts too: it must not open the server.
-        return isLoopback && loaded.entries.length === 0 ? { kind: "local" } : TOKEN_REQUIRED;
-      }
+      if (credential === undefined) return TOKEN_REQUIRED;
+      const { token: local } = localFile.current();
+      if (local !== undefined && timingSafeEqual(hashOf(local), hashOf(credential))) return { kind: "local" };
+      if (isInPath) return NOT_LOCAL;
       const found = matching(loaded.entries, credential);
       if (found === undefined) return BAD_TOKEN;
       if (found.expiresAt !== undefined && clock.now().getTime() >= Date.parse(found.expiresAt))
@@ -220,23 +247,70 @@ function hashOf(token: string): Buffer {
   return createHash("sha256").update(token).digest();
 }
 
-// ---- Problems ----
+function newSecret(): string {
+  return TOKEN_PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
+}
 
-const HOW_TO_SEND =
-  "Send it as 'Authorization: Bearer hm_...', as 'x-api-key', or, beside a key of a model's vendor, as 'X-Hermes-Token'.";
+// ---- The local token ----
+
+const REPLACE = "Make a new one with 'hermes token local --new'; programs that have the old one need it.";
+
+type LocalToken = {
+  readonly path: string;
+  /** Undefined: there is none, or `problem`. */
+  readonly token?: string;
+  readonly problem?: string;
+  /** Other users of this machine can read the file. */
+  readonly isExposed: boolean;
+};
+
+function localTokenPath(home: string): string {
+  return join(home, "gateway", "local-token");
+}
+
+export function readLocalToken(home: string): LocalToken {
+  const path = localTokenPath(home);
+  try {
+    const token = readFileSync(path, "utf8").replace(/\r?\n$/, "");
+    const isExposed = process.platform !== "win32" && (statSync(path).mode & 0o077) !== 0;
+    return TOKEN.test(token)
+      ? { path, token, isExposed }
+      : { path, problem: "it is not one line with a token", isExposed };
+  } catch (cause) {
+    const problem = errnoCode(cause) === "ENOENT" ? undefined : describeCause(cause);
+    return { path, problem, isExposed: false };
+  }
+}
+
+function closeToOthers(path: string): void {
+  try {
+    chmodSync(path, 0o600);
+  } catch {
+    // Not every file system has modes; the warning says what to do.
+  }
+}
+
+// ---- Problems ----
 
 const TOKEN_REQUIRED: GatewayProblem = {
   status: 401,
   code: "token-required",
-  message: "This server needs a token, and the request has none.",
-  hint: `Make one on the server with 'hermes token create'. ${HOW_TO_SEND}`,
+  message: "This hermes-memory server needs one of its tokens, also from programs on its own machine.",
+  hint: "Run 'hermes token local' on the server's machine and use the token that it prints (hm_...) as the API key, or put it into the base URL behind the port: http://127.0.0.1:8642/hm_.../v1. For other people, make tokens with 'hermes token create'.",
+};
+
+const NOT_LOCAL: GatewayProblem = {
+  status: 401,
+  code: "bad-token",
+  message: "The token in the address is not the local token of this server.",
+  hint: "Run 'hermes token local' on the server's machine: it prints the base URLs. Other tokens do not count in an address; send them as API key, or, beside a key of a model's vendor, as 'X-Hermes-Token'.",
 };
 
 const BAD_TOKEN: GatewayProblem = {
   status: 401,
   code: "bad-token",
   message: "This server does not know the token. It was revoked, or it belongs to another home.",
-  hint: "See 'hermes token list' on the server, or make another one with 'hermes token create'.",
+  hint: "See 'hermes token local' and 'hermes token list' on the server, or make another one with 'hermes token create'.",
 };
 
 const UNREADABLE: GatewayProblem = {
@@ -288,6 +362,25 @@ function rightsProblem(rights: TokenRights): TokenFailure | undefined {
 
 // ---- The file ----
 
+/** What was read of a file; read again only when it has changed, and looked at no more than twice a second. */
+function watched<T>(path: string, clock: Clock, read: () => T): { current(): T; checkNow(): void } {
+  let known: { readonly version: string; readonly value: T } | undefined;
+  let checkedAtMs = Number.NEGATIVE_INFINITY;
+  return {
+    current() {
+      const nowMs = clock.now().getTime();
+      if (known !== undefined && Math.abs(nowMs - checkedAtMs) < RECHECK_MS) return known.value;
+      checkedAtMs = nowMs;
+      const version = versionOf(path);
+      if (known?.version !== version) known = { version, value: read() };
+      return known.value;
+    },
+    checkNow() {
+      checkedAtMs = Number.NEGATIVE_INFINITY;
+    },
+  };
+}
+
 function versionOf(path: string): string {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
@@ -311,7 +404,6 @@ function load(path: string): Loaded {
   const entries: Entry[] = [];
   for (const [index, value] of parsed.value.tokens.entries()) {
     const entry = entryOf(value);
-    // Leaving out one entry could leave none, and then every caller would be let in.
     if (entry === undefined) return { problem: `token ${index + 1} in it is damaged` };
     entries.push(entry);
   }

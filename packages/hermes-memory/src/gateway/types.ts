@@ -14,7 +14,7 @@ export type UserRef = { readonly platform: string; readonly id: string };
 
 /** Who sent the request, by its token. Made by tokens.ts only. */
 export type Caller =
-  /** A process on this machine, while no token exists: has the owner's rights and may name users. */
+  /** Has the local token: the owner's rights, and may name users. */
   { readonly kind: "local" } | { readonly kind: "token"; readonly id: string; readonly rights: TokenRights };
 
 export type TokenRights =

@@ -154,6 +154,8 @@ describe("hermes doctor", () => {
       JSON.stringify({ id: "0123abcd", payload: { action: "add" } }),
     );
     writeFileSync(join(pending, "notes.json"), "{}");
+    mkdirSync(join(home, "gateway"));
+    writeFileSync(join(home, "gateway", "local-token"), "x");
     writeFileSync(join(home, ".env"), "API_KEY=abc-123\nnot an assignment\n");
     chmodSync(join(home, ".env"), 0o644);
     chmodSync(memories, 0o755);
@@ -170,6 +172,7 @@ describe("hermes doctor", () => {
     expect(statuses(findings, "env-file")).toEqual(["warn", "warn"]);
     expect(statuses(findings, "journal")).toEqual(["ok", "warn"]);
     expect(statuses(findings, "pins")).toEqual(["fail"]);
+    expect(statuses(findings, "gateway")).toEqual(["fail"]);
     expect(statuses(findings, "pending")).toEqual(["ok", "warn"]);
     expect(statuses(findings, "temp-files")).toEqual(["warn"]);
     expect(statuses(findings, "rescue")).toEqual(["warn"]);

@@ -78,6 +78,7 @@ export async function runHere(
   const terminal = {
     env,
     isInteractive: options.answers !== undefined || options.typed !== undefined,
+    isOutTerminal: false,
     paint: painter(false),
     noteColumns: options.noteColumns,
     screen: options.screen,

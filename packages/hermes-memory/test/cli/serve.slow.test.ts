@@ -9,7 +9,8 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { NODE_COMPILE_CACHE } from "../../../core/test/fakes/compile-cache.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { runHermes, runJson } from "./run.ts";
+import { runJson } from "./run.ts";
+import { hasPty, inTerminal } from "./sessions-pty.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
@@ -86,18 +87,28 @@ describe("hermes serve", () => {
     expect((await fetch(`${said.url}/healthz`)).status).toBe(200);
   });
 
-  it("does not listen beyond this machine without a token, and names the command", async () => {
+  it("lets nobody in without a token, here and beyond, and makes the local one at the first start", async () => {
     const home = tempDirectory();
-    const { code, stderr, stdout } = await runHermes(["serve", "--host", "0.0.0.0", "--port", "0"], { home });
-    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toContain("there is no token yet");
-    expect(stderr).toContain("hermes token create");
-    const { token } = (await runJson(["token", "create", "--name", "laptop"], { home })) as { token: string };
-    const { said } = await serve(home, "--host", "0.0.0.0", "--port", "0");
-    expect(said.tokens).toBe(1);
-    const local = `http://127.0.0.1:${said.port}/metrics`;
-    expect((await fetch(local)).status).toBe(401);
-    expect((await fetch(local, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
+    const servers = await Promise.all(
+      ["0.0.0.0", "127.0.0.1"].map((host) => serve(home, "--host", host, "--port", "0")),
+    );
+    const { token } = (await runJson(["token", "local"], { home })) as { token: string };
+    for (const { said, stderr } of servers) {
+      const address = `http://127.0.0.1:${said.port}/metrics`;
+      expect((await fetch(address)).status).toBe(401);
+      expect((await fetch(address, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
+      expect(JSON.stringify(said) + stderr()).not.toContain(token);
+    }
+  });
+
+  it.skipIf(!hasPty())("prints the local token on a terminal, and not into its log", async () => {
+    const home = tempDirectory();
+    const steps = [{ until: "Ctrl-C stops it", send: "\u0003" }];
+    const { output, code } = await inTerminal(["serve", "--port", "0"], { home, steps, env: { HOME: home } });
+    expect(code).toBe(0);
+    const token = readFileSync(join(home, "gateway", "local-token"), "utf8").trim();
+    expect(output).toContain(`/${token}/v1`);
+    expect(readFileSync(join(home, "logs", "hermes-memory.log"), "utf8")).not.toContain(token);
   });
 
   it("prints the same for people, with commands as they are typed in a checkout", async () => {
@@ -122,6 +133,8 @@ describe("hermes serve", () => {
     expect(text).toContain("No model is chosen.");
     expect(text).toContain("\n  npm run -s hermes -- setup\n");
     expect(text).toMatch(/OpenAI +http:\/\/127\.0\.0\.1:\d+\/v1 /);
+    expect(text).toContain("npm run -s hermes -- token local  prints it");
+    expect(text).not.toContain("hm_");
   });
 
   it("finishes a running request at SIGTERM; a second signal ends at once", async () => {
@@ -141,7 +154,7 @@ describe("hermes serve", () => {
       const terminal = { untilInterrupted: (work) => work(new AbortController().signal) };
       await untilStopped(terminal, async (signal) => {
         const gateway = await startGateway({ home: process.env.HERMES_HOME, port: 0, routes: [slow] });
-        console.log(JSON.stringify({ url: gateway.url }));
+        console.log(JSON.stringify({ url: gateway.url + "/" + gateway.localToken }));
         await new Promise((resolve) => signal.addEventListener("abort", resolve));
         await gateway.close();
       });`;

@@ -7,8 +7,6 @@ import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { openTokens } from "../../src/gateway/tokens.ts";
 import { runHermes } from "./run.ts";
 
-const LOOPBACK = { isLoopback: true };
-
 describe("hermes token in several processes at once", () => {
   it("loses no token and brings none back", async () => {
     const home = tempDirectory();
@@ -24,7 +22,7 @@ describe("hermes token in several processes at once", () => {
     expect(outcomes.map(({ code }) => code)).toEqual(Array.from({ length: 11 }, () => 0));
     expect(tokens.list()).toHaveLength(8);
     const made = outcomes.slice(0, 8).map(({ stdout }) => stdout.trim());
-    const callers = made.map((token) => tokens.authenticate(token, LOOPBACK));
+    const callers = made.map((token) => tokens.authenticate(token));
     expect(callers.every((caller) => "kind" in caller && caller.kind === "token")).toBe(true);
   }, 60_000);
 
@@ -34,9 +32,9 @@ describe("hermes token in several processes at once", () => {
     await tokens.create({ name: "other", rights: { kind: "owner" } });
     const made = await tokens.create({ name: "laptop", rights: { kind: "owner" } });
     const token = made.ok ? made.value.token : "";
-    expect(tokens.authenticate(token, LOOPBACK)).toMatchObject({ kind: "token" });
+    expect(tokens.authenticate(token)).toMatchObject({ kind: "token" });
     expect((await runHermes(["token", "revoke", "laptop", "--yes"], { home })).code).toBe(0);
     await sleep(1_000);
-    expect(tokens.authenticate(token, LOOPBACK)).toMatchObject({ code: "bad-token" });
+    expect(tokens.authenticate(token)).toMatchObject({ code: "bad-token" });
   }, 60_000);
 });

@@ -16,9 +16,7 @@ async function json(home: string, line: string): Promise<Record<string, unknown>
 }
 
 function rightsFor(home: string, token: string) {
-  const caller = openTokens({ home, clock: systemClock, log: silentLogger }).authenticate(token, {
-    isLoopback: true,
-  });
+  const caller = openTokens({ home, clock: systemClock, log: silentLogger }).authenticate(token);
   return "status" in caller ? caller.code : caller.kind === "local" ? "local" : caller.rights;
 }
 
@@ -30,7 +28,6 @@ describe("hermes token", () => {
     expect(stdout).toMatch(/^hm_[A-Za-z0-9_-]{43}\n$/);
     expect(stderr).toContain("Token 'laptop'");
     expect(stderr).toContain("X-Hermes-Token");
-    expect(stderr).toContain("first token");
     expect(stderr).not.toContain(stdout.trim());
     expect(rightsFor(home, stdout.trim())).toEqual({ kind: "owner" });
     const listed = await hermes(home, "list");
@@ -96,10 +93,34 @@ describe("hermes token", () => {
   it("says what it means that there are none", async () => {
     const { stdout, stderr, code } = await hermes(tempDirectory(), "list");
     expect({ code, stdout }).toEqual({ code: 0, stdout: "" });
-    expect(stderr).toContain("every program on this machine");
+    expect(stderr).toContain("hermes token local");
   });
 
-  it("asks before it revokes one, and warns before the last", async () => {
+  it("prints the local token alone on stdout, makes it once and anew with --new", async () => {
+    const home = tempDirectory();
+    writeFileSync(join(home, "config.yaml"), "gateway:\n  host: 0.0.0.0\n  port: 9001\n");
+    const { stdout, stderr, code } = await hermes(home, "local");
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^hm_[\w-]{43}\n$/) });
+    const token = stdout.trim();
+    expect(stderr).toContain(`http://127.0.0.1:9001/${token}/v1`);
+    expect(rightsFor(home, token)).toBe("local");
+    expect(await json(home, "local")).toEqual({
+      token,
+      path: join(home, "gateway", "local-token"),
+      base_urls: {
+        openai: `http://127.0.0.1:9001/${token}/v1`,
+        anthropic: `http://127.0.0.1:9001/${token}`,
+        mcp: `http://127.0.0.1:9001/${token}/mcp`,
+      },
+    });
+    const next = (await hermes(home, "local --new")).stdout.trim();
+    expect([token, next].map((each) => rightsFor(home, each))).toEqual(["bad-token", "local"]);
+    writeFileSync(join(home, "gateway", "local-token"), "x");
+    expect((await hermes(home, "local")).stderr).toContain("hermes token local --new");
+    expect((await hermes(home, "list")).stderr).toContain("lets nobody in");
+  });
+
+  it("asks before it revokes one", async () => {
     const home = tempDirectory();
     const { token, id } = await json(home, "create --name laptop");
     const unasked = await hermes(home, "revoke laptop");
@@ -107,7 +128,6 @@ describe("hermes token", () => {
     expect(unasked.stderr).toContain("Pass --yes");
     const kept = await hermes(home, "revoke laptop", { answers: [false] });
     expect(kept.stdout).toContain("Cancelled");
-    expect(kept.stderr).toContain("last token");
     expect(rightsFor(home, String(token))).toEqual({ kind: "owner" });
     const gone = await hermes(home, `revoke ${id}`, { answers: [true] });
     expect(gone).toMatchObject({ code: 0, stdout: `Revoked 'laptop' (${id}).\n` });

@@ -330,22 +330,61 @@ describe("every reply", () => {
 });
 
 describe("callers", () => {
-  it("are local without a token, until there is one", async () => {
-    const { call, home } = await runningGateway({ routes: [whoami] });
+  it("are local with the local token, whatever other tokens there are", async () => {
+    const { call, home, url, localToken = "" } = await runningGateway({ routes: [whoami] });
     expect(await (await call("/test/whoami")).json()).toEqual({ user: null, entries: ["note of owner"] });
+    expect((await fetch(`${url}/test/whoami`)).status).toBe(401);
     const named = await call("/test/whoami", { headers: { "x-hermes-user-id": "alice" } });
     expect(await named.json()).toEqual({
       user: { platform: "api", id: "alice" },
       entries: ["note of alice"],
     });
     const bob = await token(home, { kind: "user", user: { platform: "api", id: "bob" } });
-    await expect.poll(async () => (await call("/test/whoami")).status, { timeout: 3_000 }).toBe(401);
-    const refused = await call("/test/whoami");
-    expect(refused.headers.get("www-authenticate")).toContain("Bearer");
-    const asBob = await call("/test/whoami", { headers: { authorization: `Bearer ${bob}` } });
-    expect(await asBob.json()).toEqual({ user: { platform: "api", id: "bob" }, entries: ["note of bob"] });
+    const asBob = (): Promise<Response> =>
+      call("/test/whoami", { headers: { authorization: `Bearer ${bob}` } });
+    await expect.poll(async () => (await asBob()).status, { timeout: 3_000 }).toBe(200);
+    expect(await (await asBob()).json()).toEqual({
+      user: { platform: "api", id: "bob" },
+      entries: ["note of bob"],
+    });
     const posing = { authorization: `Bearer ${bob}`, "x-hermes-user-id": "alice" };
     expect((await call("/test/whoami", { headers: posing })).status).toBe(403);
+    const forwarded = { "x-api-key": localToken, "x-forwarded-for": "10.0.0.1" };
+    expect(await (await call("/test/whoami", { headers: forwarded })).json()).toMatchObject({ user: null });
+  });
+
+  it("may have the local token in the address instead, and no other there", async () => {
+    const { home, url, localToken = "" } = await runningGateway({ routes: [whoami] });
+    const owner = await token(home, { kind: "owner" });
+    const status = async (path: string, headers: Record<string, string> = {}) =>
+      (await fetch(`${url}${path}`, { headers })).status;
+    await expect.poll(() => status("/test/whoami", { "x-api-key": owner })).toBe(200);
+    const theirs = { authorization: "Bearer sk-of-a-vendor", "x-hermes-user-id": "alice" };
+    const named = await fetch(`${url}/${localToken}/test/whoami?q=1`, { headers: theirs });
+    expect(await named.json()).toMatchObject({ user: { platform: "api", id: "alice" } });
+    expect(await status(`/${localToken}/test/whoami`, { "x-hermes-token": localToken })).toBe(200);
+    expect(await status(`/${localToken}/test/whoami`, { "x-hermes-token": owner })).toBe(400);
+    for (const wrong of [owner, "hm_", `${localToken}x`, localToken.slice(0, -1), `${localToken}%20`])
+      expect(await status(`/${wrong}/test/whoami`), wrong).toBe(401);
+    expect(await status(`/${owner}/test/whoami`, { "x-hermes-token": owner })).toBe(401);
+    for (const elsewhere of [`/test/${localToken}/whoami`, `//${localToken}/test/whoami`, `/x/${localToken}`])
+      expect([400, 404], elsewhere).toContain(await status(elsewhere));
+    expect(await status(`/test/whoami?token=${localToken}`)).toBe(401);
+    expect([await status(`/${localToken}`), await status(`/${localToken}/healthz`)]).toEqual([200, 200]);
+    // Wrong ones are counted as wrong headers are.
+    for (let count = 0; count < 20; count += 1) await status(`/hm_${count}/test/whoami`);
+    expect(await status("/hm_wrong/test/whoami")).toBe(429);
+  });
+
+  it("without a token are told what to do, as their clients show it", async () => {
+    const { url } = await runningGateway();
+    for (const path of ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/entries", "/mcp"]) {
+      const answer = await fetch(url + path, { method: "POST", body: "{}", headers: JSON_TYPE });
+      expect(answer.status).toBe(401);
+      expect(answer.headers.get("www-authenticate")).toContain("Bearer");
+      const { error } = (await answer.json()) as { error: { message: string; hint?: string } };
+      expect(`${error.message} ${error.hint}`, path).toMatch(/hermes token local.*API key.*base URL/);
+    }
   });
 
   it("need an admin token for routes of administrators, and none for open ones", async () => {
@@ -356,8 +395,8 @@ describe("callers", () => {
     expect(await post()).toBe(200);
     const owner = await token(home, { kind: "owner" });
     const boss = await token(home, { kind: "admin" });
-    await expect.poll(() => post(), { timeout: 3_000 }).toBe(401);
-    expect(await post({ authorization: `Bearer ${owner}` })).toBe(403);
+    await expect.poll(() => post({ authorization: `Bearer ${owner}` }), { timeout: 3_000 }).toBe(403);
+    expect(await post()).toBe(401);
     expect(await post({ "x-hermes-token": boss })).toBe(200);
     expect((await call("/healthz")).status).toBe(200);
     expect((await call("/metrics")).status).toBe(401);

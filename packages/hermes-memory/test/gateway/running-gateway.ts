@@ -1,5 +1,5 @@
 // A gateway on a free port of this machine, in a home of its own, gone after the test.
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import { onTestFinished } from "vitest";
@@ -14,7 +14,7 @@ type LogLine = { readonly level: string; readonly message: string; readonly fiel
 export type TestGateway = RunningGateway & {
   readonly home: string;
   readonly logged: readonly LogLine[];
-  /** `fetch` of a path. */
+  /** `fetch` of a path, with the local token unless the request has one or the test made others. */
   call(path: string, init?: RequestInit): Promise<Response>;
 };
 
@@ -39,7 +39,13 @@ export async function runningGateway({
   const system = { env: {}, platform: process.platform, userHome: home };
   const running = await startGateway({ port: 0, env: {}, log, system, ...options, home });
   onTestFinished(() => running.close());
-  const call = (path: string, init?: RequestInit): Promise<Response> => fetch(`${running.url}${path}`, init);
+  const call = (path: string, init?: RequestInit): Promise<Response> => {
+    const headers = new Headers(init?.headers);
+    const hasToken = [...headers.values()].some((value) => /\bhm_/.test(value));
+    if (!hasToken && !headers.has("x-hermes-token") && !existsSync(join(home, "gateway", "tokens.json")))
+      headers.set("x-hermes-token", running.localToken ?? "");
+    return fetch(`${running.url}${path}`, { ...init, headers });
+  };
   return Object.defineProperties(
     { home, logged, call } as unknown as TestGateway,
     Object.getOwnPropertyDescriptors(running),

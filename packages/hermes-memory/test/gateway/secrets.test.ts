@@ -150,6 +150,42 @@ describe.each(WIRES)("secrets on %s", (wire) => {
   });
 });
 
+describe.each(WIRES)("the local token in an address, on %s", (wire) => {
+  it("is in no answer, log, metric, file but its own, and not sent to the model's server", async () => {
+    const { gateway, upstream } = await served(wire, ({ raw }) =>
+      raw.includes("Please fail") ? { status: 401, kind: "bad_key", message: "No." } : { text: "Fine." },
+    );
+    const { url, localToken = "" } = gateway;
+    let all = "";
+    const call = async (path: string, body?: object): Promise<void> => {
+      const headers = { "content-type": "application/json", "x-api-key": PLANTED.vendor };
+      const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+      const answer = await fetch(`${url}/${path}`, { ...init, headers });
+      all += `${answer.status} ${JSON.stringify([...answer.headers])}\n${await answer.text()}\n`;
+    };
+    for (const key of [localToken, `${localToken}x`])
+      for (const [prefix, text] of [
+        ["/agent", "Hello"],
+        ["/proxy", "Hello"],
+        ["/proxy", "Please fail"],
+      ]) {
+        const list = [{ role: "user", content: text }];
+        const content = wire === "responses" ? { input: list } : { messages: list, max_tokens: 100 };
+        await call(`${key}${prefix}${PATHS[wire]}`, { model: "fake-model", ...content });
+      }
+    for (const path of ["/metrics", "/nothing", "/api/openapi.json", "", "/v1/models/x", "//a", "/%00"])
+      await call(`${localToken}${path}`);
+    expect(all.match(/^\d{3} /gm)?.join("")).toBe("200 200 401 401 401 401 200 404 200 200 404 400 400 ");
+    const sent = upstream.requests.map(sentText).join("\n");
+    await gateway.close();
+    const secret = localToken.slice(3);
+    expect(all).not.toContain(secret);
+    expect(sent).not.toContain(secret);
+    expect(JSON.stringify(gateway.logged, errors)).not.toContain(secret);
+    expect(allFiles(gateway.home).split(secret)).toHaveLength(2);
+  });
+});
+
 describe("our own token", () => {
   it("is not forwarded in place of a vendor's key, however it is written", async () => {
     const { ask, upstream, token } = await served("chat", () => ({ text: "Fine." }), {}, { api_key: "" });

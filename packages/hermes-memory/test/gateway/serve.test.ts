@@ -74,22 +74,8 @@ describe("the port", () => {
     expect((await gateway.config()).gateway.mode).toBe("agent");
   });
 
-  it("is not opened beyond loopback while there is no token, and the command that makes one is named", async () => {
-    const refused = runningGateway({ host: "0.0.0.0" });
-    await expect(refused).rejects.toMatchObject({
-      code: "gateway-token-required",
-      hint: expect.stringContaining("hermes token create"),
-    });
-  });
-
   it("is refused with the reason when the address is not this machine's", async () => {
-    const home = tempDirectory();
-    mkdirSync(join(home, "gateway"));
-    const { openTokens } = await import("../../src/gateway/tokens.ts");
-    const { systemClock } = await import("@hermes-memory/core/internal/lib");
-    const { silentLogger } = await import("@hermes-memory/core/internal/logger");
-    await openTokens({ home, clock: systemClock, log: silentLogger }).create({ rights: { kind: "owner" } });
-    await expect(runningGateway({ home, host: "192.0.2.1" })).rejects.toMatchObject({
+    await expect(runningGateway({ host: "192.0.2.1" })).rejects.toMatchObject({
       code: "gateway-cannot-listen",
       message: expect.stringContaining("192.0.2.1"),
     });
@@ -202,7 +188,7 @@ describe("slow and greedy clients", () => {
   it("that drip a body get 408 in the shape of the route", async () => {
     const echo = route("/test/echo", async (request) => Response.json(await request.json()));
     const gateway = await runningGateway({ limits, routes: [echo] });
-    const head = `POST /test/echo HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nContent-Length: 100000\r\n\r\n{`;
+    const head = `POST /test/echo HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nX-Api-Key: ${gateway.localToken}\r\nContent-Length: 100000\r\n\r\n{`;
     const answer = await bytes(gateway, head, " ");
     expect(answer).toMatch(/^HTTP\/1.1 408 /);
     expect(answer).toContain("body-too-slow");
@@ -228,7 +214,9 @@ describe("slow and greedy clients", () => {
     const socket = connect(gateway.port, "127.0.0.1");
     socket.on("error", () => {});
     socket.pause();
-    socket.write(`POST /test/flood HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nContent-Length: 0\r\n\r\n`);
+    socket.write(
+      `POST /${gateway.localToken}/test/flood HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nContent-Length: 0\r\n\r\n`,
+    );
     await expect.poll(() => isCancelled, { timeout: 5_000 }).toBe(true);
     socket.destroy();
   });
@@ -381,7 +369,7 @@ describe("spans of requests", () => {
       routes: [turn],
       env: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` },
     });
-    await gateway.call("/test/turn/secret-chat?q=hidden", {
+    await gateway.call(`/${gateway.localToken}/test/turn/secret-chat?q=hidden`, {
       method: "POST",
       body: '{"text":"the crane is blue"}',
       headers: {
@@ -401,7 +389,7 @@ describe("spans of requests", () => {
       "0af7651916cd43dd8448eb211c80319c",
     ])
       expect(text).toContain(part);
-    expect(text).not.toMatch(/alice|crane|secret-chat|hidden/);
+    expect(text).not.toMatch(/alice|crane|secret-chat|hidden|hm_/);
     expect(forwarded).toMatch(/^00-0af7651916cd43dd8448eb211c80319c-(?!b7ad6b7169203331)[0-9a-f]{16}-01$/);
   });
 });

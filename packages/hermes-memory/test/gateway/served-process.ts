@@ -1,6 +1,7 @@
 // `hermes serve` as a process of its own, killed when the test is over.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { onTestFinished } from "vitest";
@@ -9,6 +10,7 @@ import { NODE_COMPILE_CACHE } from "../../../core/test/fakes/compile-cache.ts";
 const CLI = join(import.meta.dirname, "../../src/cli/main.ts");
 
 export type Server = {
+  /** With the local token, for clients that set no header. */
   readonly url: string;
   readonly child: ChildProcess;
   readonly exit: Promise<unknown[]>;
@@ -30,5 +32,7 @@ export async function serve(home: string, flags: readonly string[] = []): Promis
   const ended = exit.then(() => Promise.reject(new Error(`The server ended: ${problems.join("")}`)));
   ended.catch(() => {});
   const [line] = (await Promise.race([once(lines, "line"), ended])) as [string];
-  return { url: (JSON.parse(line) as { url: string }).url.replace(/\/$/, ""), child, exit };
+  const { url } = JSON.parse(line) as { url: string };
+  const token = readFileSync(join(home, "gateway", "local-token"), "utf8").trim();
+  return { url: `${url}/${token}`, child, exit };
 }

@@ -1,13 +1,10 @@
 import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { openTokens } from "../../src/gateway/tokens.ts";
+import { openTokens, readLocalToken } from "../../src/gateway/tokens.ts";
 import type { Caller, GatewayProblem, TokenRights } from "../../src/gateway/types.ts";
-
-const LOOPBACK = { isLoopback: true };
-const BEYOND = { isLoopback: false };
 
 function newHome() {
   const home = tempDirectory();
@@ -33,12 +30,10 @@ function codeOf(answer: Caller | GatewayProblem): string {
 }
 
 describe("the tokens of the gateway", () => {
-  it("are not needed on this machine while there are none, and needed beyond it", () => {
+  it("are always needed, also while none was made", async () => {
     const { tokens } = newHome();
-    expect(tokens.authenticate(undefined, LOOPBACK)).toEqual({ kind: "local" });
-    expect(codeOf(tokens.authenticate(undefined, BEYOND))).toBe("401 token-required");
-    // A program that sends a token expects not to be somebody else.
-    expect(codeOf(tokens.authenticate(`hm_${"a".repeat(43)}`, LOOPBACK))).toBe("401 bad-token");
+    expect(codeOf(tokens.authenticate(undefined))).toBe("401 token-required");
+    expect(codeOf(tokens.authenticate(`hm_${"a".repeat(43)}`))).toBe("401 bad-token");
   });
 
   it("are random, and only their hash is stored, in a file of the owner", async () => {
@@ -61,9 +56,10 @@ describe("the tokens of the gateway", () => {
     const { home, clock, made } = newHome();
     const { token, id } = await made(rights);
     const again = openTokens({ home, clock, log: silentLogger });
-    for (const where of [LOOPBACK, BEYOND])
-      expect(again.authenticate(token, where)).toEqual({ kind: "token", id, rights });
-    expect(codeOf(again.authenticate(undefined, LOOPBACK))).toBe("401 token-required");
+    expect(again.authenticate(token)).toEqual({ kind: "token", id, rights });
+    // In an address, only the local token counts.
+    expect(codeOf(again.authenticate(token, { isInPath: true }))).toBe("401 bad-token");
+    expect(codeOf(again.authenticate(undefined))).toBe("401 token-required");
   });
 
   it("are refused when they are nearly right", async () => {
@@ -80,19 +76,19 @@ describe("the tokens of the gateway", () => {
       `${token} `,
       `${token}\n`,
     ];
-    for (const text of wrong) expect(codeOf(tokens.authenticate(text, LOOPBACK)), text).toBe("401 bad-token");
+    for (const text of wrong) expect(codeOf(tokens.authenticate(text)), text).toBe("401 bad-token");
   });
 
   it("stop working within a second after another process revoked them, and new ones work", async () => {
     const { home, clock, tokens, made, wait } = newHome();
     const first = await made({ kind: "owner" }, { name: "laptop" });
-    expect(codeOf(tokens.authenticate(first.token, LOOPBACK))).toBe("token");
+    expect(codeOf(tokens.authenticate(first.token))).toBe("token");
     const other = openTokens({ home, clock, log: silentLogger });
     const second = await other.create({ rights: { kind: "admin" } });
     expect(await other.revoke("laptop")).toMatchObject({ ok: true, value: { id: first.id } });
     wait(1_000);
-    expect(codeOf(tokens.authenticate(first.token, LOOPBACK))).toBe("401 bad-token");
-    expect(codeOf(tokens.authenticate(second.ok ? second.value.token : "", LOOPBACK))).toBe("token");
+    expect(codeOf(tokens.authenticate(first.token))).toBe("401 bad-token");
+    expect(codeOf(tokens.authenticate(second.ok ? second.value.token : ""))).toBe("token");
   });
 
   it("say that they have expired, and still keep the server closed", async () => {
@@ -101,12 +97,12 @@ describe("the tokens of the gateway", () => {
       { kind: "owner" },
       { name: "short", expiresAt: new Date(clock.now().getTime() + 60_000) },
     );
-    expect(codeOf(tokens.authenticate(token, LOOPBACK))).toBe("token");
+    expect(codeOf(tokens.authenticate(token))).toBe("token");
     wait(60_000);
-    const answer = tokens.authenticate(token, LOOPBACK);
+    const answer = tokens.authenticate(token);
     expect(codeOf(answer)).toBe("401 token-expired");
     expect("message" in answer && answer.message).toContain("'short' expired on 2026-11-17T12:01:00.000Z");
-    expect(codeOf(tokens.authenticate(undefined, LOOPBACK))).toBe("401 token-required");
+    expect(codeOf(tokens.authenticate(undefined))).toBe("401 token-required");
   });
 
   it.each([
@@ -129,34 +125,34 @@ describe("the tokens of the gateway", () => {
     writeFileSync(tokens.path, text);
     wait(1_000);
     for (const credential of [undefined, token])
-      expect(codeOf(tokens.authenticate(credential, LOOPBACK))).toBe("503 tokens-unreadable");
+      expect(codeOf(tokens.authenticate(credential))).toBe("503 tokens-unreadable");
     expect(() => tokens.list()).toThrow(/cannot be used/);
     await expect(tokens.create({ rights: { kind: "owner" } })).rejects.toThrow(/cannot be used/);
     expect(readFileSync(tokens.path, "utf8")).toBe(text);
     writeFileSync(tokens.path, sound);
     wait(1_000);
-    expect(codeOf(tokens.authenticate(token, LOOPBACK))).toBe("token");
+    expect(codeOf(tokens.authenticate(token))).toBe("token");
   });
 
   it("let nobody in when their file cannot be opened", () => {
     const { home, tokens } = newHome();
     mkdirSync(tokens.path, { recursive: true }); // a folder in its place: also root cannot read it
-    expect(codeOf(tokens.authenticate(undefined, LOOPBACK))).toBe("503 tokens-unreadable");
+    expect(codeOf(tokens.authenticate(undefined))).toBe("503 tokens-unreadable");
     const other = newHome();
     writeFileSync(join(other.home, "gateway"), "");
-    expect(codeOf(other.tokens.authenticate(undefined, LOOPBACK))).toBe("503 tokens-unreadable");
+    expect(codeOf(other.tokens.authenticate(undefined))).toBe("503 tokens-unreadable");
     expect(home).not.toBe(other.home);
   });
 
   it("are read once, not for each request", async () => {
     const { tokens, made, wait } = newHome();
     const { token } = await made();
-    expect(codeOf(tokens.authenticate(token, LOOPBACK))).toBe("token");
+    expect(codeOf(tokens.authenticate(token))).toBe("token");
     rmSync(tokens.path);
     wait(400);
-    expect(codeOf(tokens.authenticate(token, LOOPBACK))).toBe("token");
+    expect(codeOf(tokens.authenticate(token))).toBe("token");
     wait(200);
-    expect(codeOf(tokens.authenticate(token, LOOPBACK))).toBe("401 bad-token");
+    expect(codeOf(tokens.authenticate(token))).toBe("401 bad-token");
   });
 
   it("have names that tell them apart", async () => {
@@ -195,7 +191,7 @@ describe("the tokens of the gateway", () => {
     const { token } = await made();
     const before = readFileSync(tokens.path);
     const use = async () => {
-      tokens.authenticate(token, LOOPBACK);
+      tokens.authenticate(token);
       await new Promise((resolve) => setImmediate(resolve));
       return tokens.list()[0]?.lastUsedAt;
     };
@@ -212,9 +208,87 @@ describe("the tokens of the gateway", () => {
     const { home, tokens, made } = newHome();
     const { token } = await made();
     mkdirSync(join(home, "gateway", "token-use.json"));
-    expect(codeOf(tokens.authenticate(token, LOOPBACK))).toBe("token");
+    expect(codeOf(tokens.authenticate(token))).toBe("token");
     await new Promise((resolve) => setImmediate(resolve));
     expect(tokens.list()).toHaveLength(1);
     chmodSync(tokens.path, 0o600);
+  });
+});
+
+describe("the local token", () => {
+  const isPosix = process.platform !== "win32";
+
+  it("is made once, is the owner's file, and has the owner's rights in a header or an address, beside other tokens", async () => {
+    const { home, tokens, made, clock } = newHome();
+    const other = openTokens({ home, clock, log: silentLogger });
+    const [token, ...same] = await Promise.all([tokens.local(), other.local(), tokens.local()]);
+    expect(token).toMatch(/^hm_[A-Za-z0-9_-]{43}$/);
+    expect(new Set(same)).toEqual(new Set([token]));
+    const { path } = readLocalToken(home);
+    expect(readFileSync(path, "utf8")).toBe(`${token}\n`);
+    if (isPosix)
+      expect([path, dirname(path)].map((each) => statSync(each).mode & 0o777)).toEqual([0o600, 0o700]);
+    await made();
+    expect(tokens.list()).toHaveLength(1);
+    for (const isInPath of [false, true]) {
+      expect(tokens.authenticate(token, { isInPath })).toEqual({ kind: "local" });
+      for (const wrong of [`${token}a`, token.slice(0, -1), "hm_", ""])
+        expect(codeOf(tokens.authenticate(wrong, { isInPath })), wrong).toBe("401 bad-token");
+    }
+  });
+
+  it("is replaced on request, and a running server notices within a second; deleted, it lets nobody in", async () => {
+    const { home, tokens, clock, wait } = newHome();
+    const old = await tokens.local();
+    expect(codeOf(tokens.authenticate(old))).toBe("local");
+    const next = await openTokens({ home, clock, log: silentLogger }).local({ isNew: true });
+    wait(1_000);
+    expect([old, next].map((token) => codeOf(tokens.authenticate(token)))).toEqual([
+      "401 bad-token",
+      "local",
+    ]);
+    rmSync(readLocalToken(home).path);
+    wait(1_000);
+    expect(codeOf(tokens.authenticate(next))).toBe("401 bad-token");
+    expect(codeOf(tokens.authenticate(await tokens.local()))).toBe("local");
+  });
+
+  it.each([
+    ["empty", ""],
+    ["two lines", `hm_${"a".repeat(43)}\nhm_${"b".repeat(43)}\n`],
+    ["too short", "hm_a\n"],
+    ["a folder", undefined],
+  ])("lets nobody in and is not overwritten when its file is damaged: %s", async (_how, text) => {
+    const { home, clock } = newHome();
+    const logged: string[] = [];
+    const log = { ...silentLogger, error: (message: string) => void logged.push(message) };
+    const tokens = openTokens({ home, clock, log });
+    const { path } = readLocalToken(home);
+    if (text === undefined) mkdirSync(path, { recursive: true });
+    else {
+      mkdirSync(dirname(path));
+      writeFileSync(path, text, { mode: 0o600 });
+    }
+    await expect(tokens.local()).rejects.toThrow(/local-token cannot be used/);
+    for (const credential of ["", "hm_a", `hm_${"a".repeat(43)}`, text?.trim() ?? ""])
+      expect(codeOf(tokens.authenticate(credential)), credential).toBe("401 bad-token");
+    expect(logged).toEqual(["The local token cannot be used; nobody is let in by it."]);
+    if (text === undefined) return;
+    expect(readFileSync(path, "utf8")).toBe(text);
+    expect(await tokens.local({ isNew: true })).toMatch(/^hm_/);
+  });
+
+  it.runIf(isPosix)("is closed to other users of the machine, with a warning", async () => {
+    const { home, clock } = newHome();
+    const warned: string[] = [];
+    const log = { ...silentLogger, warn: (message: string) => void warned.push(message) };
+    const tokens = openTokens({ home, clock, log });
+    const token = await tokens.local();
+    const { path } = readLocalToken(home);
+    chmodSync(path, 0o644);
+    expect(codeOf(tokens.authenticate(token))).toBe("local");
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(warned).toEqual([expect.stringContaining("hermes token local --new")]);
+    expect(warned.join()).not.toContain(token);
   });
 });

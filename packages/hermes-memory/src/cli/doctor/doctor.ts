@@ -27,6 +27,7 @@ const ALWAYS: readonly (readonly [name: string, load: () => Promise<Check>])[] =
 const INSIDE_HOME: typeof ALWAYS = [
   ["env-file", async () => (await home()).checkEnvFile],
   ["modes", async () => (await home()).checkModes],
+  ["gateway", async () => (await home()).checkLocalToken],
   ["memory-file", async () => (await files()).checkMemoryFiles],
   ["user-scopes", async () => (await files()).checkUserScopes],
   ["locks", async () => (await files()).checkLocks],

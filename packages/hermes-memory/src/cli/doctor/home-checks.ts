@@ -28,6 +28,7 @@ import {
   unreadableOutboxes,
 } from "@hermes-memory/core/internal/providers";
 import { isFindingId } from "@hermes-memory/core/internal/security";
+import { readLocalToken } from "../../gateway/index.ts";
 import { issueText, unreadKeyText } from "../config/config-values.ts";
 import { isDirectory, statOf } from "../inspect-files.ts";
 import { counted, localTime } from "../printing.ts";
@@ -128,6 +129,16 @@ export function checkModes({ home, env }: CheckedHome): Finding[] {
       `chmod 700 ${quoted(directory)}`,
     );
   });
+}
+
+/** Nobody is let in by a local token that cannot be used, and everybody on this machine by one that others can read. */
+export function checkLocalToken({ home }: CheckedHome): Finding[] {
+  const { path, token, problem, isExposed } = readLocalToken(home);
+  const remedy = "hermes token local --new";
+  if (problem !== undefined)
+    return [fail("gateway", `The gateway's local token ${path} cannot be used: ${problem}.`, remedy)];
+  if (isExposed) return [warn("gateway", `Other users can read the gateway's local token ${path}.`, remedy)];
+  return token === undefined ? [] : [fine("gateway", "Only you can read the gateway's local token.")];
 }
 
 const TIGHT_BYTES = 100 * 1024 ** 2;

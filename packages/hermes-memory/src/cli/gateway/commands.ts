@@ -10,7 +10,7 @@ export const serveCommands: readonly CommandSpec[] = [
       host: {
         kind: "text",
         placeholder: "address",
-        summary: "address to listen on (127.0.0.1); beyond this machine every caller needs a token",
+        summary: "address to listen on (127.0.0.1); every caller needs a token, here and beyond",
       },
       port: {
         kind: "integer",

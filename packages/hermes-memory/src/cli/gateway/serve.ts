@@ -4,6 +4,7 @@ import type { CommandBody, CommandContext, CommandInput, Terminal } from "../com
 import { modelText, type Resolved, resolveModel } from "../model/resolution.ts";
 import { counted, printable } from "../printing.ts";
 import { untilStopped } from "../until-stopped.ts";
+import { baseUrls } from "./token.ts";
 
 /** Ctrl-C is how a server is stopped, so it ends with exit code 0. */
 export const serve: CommandBody = async ({ flags }, context) => {
@@ -69,9 +70,14 @@ async function describe(running: RunningGateway, { home, io }: CommandContext): 
     });
   else if (!model.hasKey)
     missing.push({ what: `${model.problem.message} ${model.problem.hint}`, command: "hermes setup" });
+  if (running.localToken === undefined)
+    missing.push({
+      what: "The local token of your own programs cannot be used; the log says why. To replace it:",
+      command: "hermes token local --new",
+    });
   if (running.tokens === 0)
     missing.push({
-      what: "There is no token: every program on this machine has the owner's rights. For other people, or for Open WebUI's users:",
+      what: "The local token has your rights. For other people, or for Open WebUI's users:",
       command: "hermes token create --name open-webui --names-users --platform open-webui",
     });
   return {
@@ -109,10 +115,13 @@ function toJson({ running, home, mode, model, memoryProvider, missing }: Report)
 }
 
 function toLines({ running, home, mode, model, memoryProvider, missing }: Report, io: Terminal): string[] {
-  const { url, portTaken, tokens, isLoopback } = running;
+  const { url, portTaken, tokens, isLoopback, localToken } = running;
   const taken = portTaken === undefined ? "" : io.paint("dim", `  (port ${portTaken} is taken)`);
   const address = (path: string): string => `${url}${path}`.padEnd(url.length + 7);
   const reach = isLoopback ? "this machine" : "the network";
+  // Never into a file or a service's log.
+  const isShown = localToken !== undefined && io.isOutTerminal;
+  const command = io.paint("bold", asTyped("hermes token local", io.env));
   return [
     `${io.paint("bold", "The gateway answers at")} ${io.paint("cyan", url)}${taken}`,
     row("home", `${printable(home.home)}  ${io.paint("dim", `profile ${home.profile}`)}`),
@@ -122,14 +131,22 @@ function toLines({ running, home, mode, model, memoryProvider, missing }: Report
     ),
     row("model", model === undefined ? io.paint("yellow", "none") : modelText(model.identity)),
     row("memory", memoryProvider === "" ? "built-in" : `built-in and ${printable(memoryProvider)}`),
-    row("access", tokens === 0 ? `${reach}, without a token` : `${reach}, ${counted(tokens, "token")}`),
-    "",
     row(
-      "OpenAI",
-      `${address("/v1")}base URL for OpenAI clients; ${tokens === 0 ? "any key" : "a token as key"}`,
+      "access",
+      `${reach}, with a token: the local one${tokens === 0 ? "" : ` or ${counted(tokens, "other")}`}`,
     ),
+    "",
+    row("OpenAI", `${address("/v1")}base URL for OpenAI clients`),
     row("Anthropic", `${address("")}base URL for Anthropic clients, Claude Code among them`),
     row("MCP", `${address("/mcp")}address for MCP clients`),
+    row("API key", isShown ? localToken : `${command}  prints it`),
+    ...(isShown
+      ? [
+          "",
+          "Where only the base URL can be changed, it carries the key:",
+          `  ${baseUrls(url, localToken).openai}`,
+        ]
+      : []),
     ...missing.flatMap(({ what, command }) => ["", what, `  ${io.paint("bold", command)}`]),
     "",
     io.paint("dim", "Ctrl-C stops it; running replies are finished first."),

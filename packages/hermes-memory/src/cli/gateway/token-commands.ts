@@ -34,6 +34,15 @@ export const tokenCommands: readonly CommandSpec[] = [
     load: async () => (await import("./token.ts")).create,
   },
   {
+    name: "token local",
+    summary: "print the token of your own programs on this machine, and base URLs that contain it",
+    flags: {
+      new: { kind: "boolean", summary: "replace it; a running gateway refuses the old one within a second" },
+    },
+    examples: ["hermes token local", "hermes token local --json", "hermes token local --new"],
+    load: async () => (await import("./token.ts")).local,
+  },
+  {
     name: "token list",
     summary: "list the tokens: rights, when each was made, last used and expires",
     examples: ["hermes token list", "hermes token list --json"],
@@ -49,7 +58,7 @@ export const tokenCommands: readonly CommandSpec[] = [
   },
   {
     name: "token path",
-    summary: "print where the tokens are kept; the file has their hashes only",
+    summary: "print where the tokens are kept; the file has their hashes only, the local token is beside it",
     examples: ["hermes token path"],
     load: async () => (await import("./token.ts")).path,
   },

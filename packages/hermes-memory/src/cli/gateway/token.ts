@@ -1,12 +1,14 @@
-// `hermes token`: who may use the gateway. The token itself is on stdout once; what to do with it goes to stderr.
+// `hermes token`: who may use the gateway. The token itself is alone on stdout; what to do with it goes to stderr.
 import { systemClock } from "@hermes-memory/core/internal/lib";
 import { silentLogger } from "@hermes-memory/core/internal/logger";
 import {
   openTokens,
   parseUserRef,
+  readLocalToken,
   type TokenRights,
   type TokenSummary,
   type Tokens,
+  urlHost,
 } from "../../gateway/index.ts";
 import {
   type CommandBody,
@@ -23,7 +25,6 @@ export const create: CommandBody = async ({ flags }, context) => {
   const rights = rightsOf(flags);
   const expiresAt = flags.expires === undefined ? undefined : timeOf(String(flags.expires), new Date());
   const tokens = tokensOf(context);
-  const isFirst = tokens.list().length === 0;
   const name = flags.name === undefined ? undefined : String(flags.name);
   const made = unwrap(await tokens.create({ name, rights, expiresAt }));
   return {
@@ -40,17 +41,13 @@ export const create: CommandBody = async ({ flags }, context) => {
       `Token '${printable(made.name)}' (${made.id}) acts for ${whom(rights)}${expiresAt === undefined ? "" : ` until ${localTime(expiresAt.toISOString())}`}.`,
       "Copy it now: only its hash is kept. Programs send it as their API key ('Authorization: Bearer', 'x-api-key'),",
       "or, beside a key of their own for a model's vendor, as 'X-Hermes-Token'.",
-      ...(isFirst
-        ? [
-            "It is the first token: from now on the gateway refuses programs on this machine without one, too.",
-          ]
-        : []),
     ],
   };
 };
 
 export const list: CommandBody = (_input, context) => {
   const tokens = tokensOf(context).list();
+  const { path: file, problem } = readLocalToken(context.home.home);
   const now = new Date();
   const rows = tokens.map((token) => [
     token.id,
@@ -69,12 +66,41 @@ export const list: CommandBody = (_input, context) => {
         .join("  ")
         .trimEnd(),
     ),
-    notes:
-      tokens.length === 0
-        ? ["No tokens. While there are none, every program on this machine may use the gateway as you."]
-        : [],
+    notes: [
+      ...(tokens.length === 0 ? ["No tokens, except the local one of your own programs."] : []),
+      problem === undefined
+        ? "'hermes token local' prints the local token."
+        : `The local token lets nobody in: ${printable(file)} cannot be used: ${problem}. Replace it: hermes token local --new`,
+    ],
   };
 };
+
+export const local: CommandBody = async ({ flags }, context) => {
+  const token = await tokensOf(context).local({ isNew: flags.new === true });
+  const { host, port } = (await context.memory.config()).gateway;
+  const urls = baseUrls(`http://${urlHost(host)}:${port}`, token);
+  return {
+    json: { token, path: readLocalToken(context.home.home).path, base_urls: urls },
+    lines: [token],
+    notes: [
+      "The API key of your own programs, with your rights; 'Authorization: Bearer', 'x-api-key' and 'X-Hermes-Token' take it.",
+      "For a client in which only the base URL can be changed:",
+      `  OpenAI    ${urls.openai}`,
+      `  Anthropic ${urls.anthropic}`,
+      `  MCP       ${urls.mcp}`,
+      `Host and port are those of config.yaml; 'hermes serve' prints others if it uses others.`,
+      ...(flags.new === true ? ["The token before it is refused from now on."] : []),
+    ],
+  };
+};
+
+/** With the token in them. */
+export function baseUrls(
+  url: string,
+  token: string,
+): { readonly openai: string; readonly anthropic: string; readonly mcp: string } {
+  return { openai: `${url}/${token}/v1`, anthropic: `${url}/${token}`, mcp: `${url}/${token}/mcp` };
+}
 
 export const revoke: CommandBody = async (input, context) => {
   const tokens = tokensOf(context);
@@ -87,12 +113,9 @@ export const revoke: CommandBody = async (input, context) => {
       message: `There is no token with the id or name '${asked}'. List them with 'hermes token list'.`,
     } as { message: string });
   const token = tokenJson(found, new Date());
-  const isLast = all.length === 1;
-  const warning =
-    "It is the last token: afterwards every program on this machine may use the gateway as you.";
   const left = await declined(
     {
-      list: [`  ${found.id}  ${printable(found.name)}  ${whom(found.rights)}`, ...(isLast ? [warning] : [])],
+      list: [`  ${found.id}  ${printable(found.name)}  ${whom(found.rights)}`],
       question: "Revoke this token? Programs that use it are refused from then on.",
       json: { token },
       isShort: true,
@@ -106,7 +129,6 @@ export const revoke: CommandBody = async (input, context) => {
   return {
     json: { success: true, token, tokens_left: all.length - 1 },
     lines: [`Revoked '${printable(found.name)}' (${found.id}).`],
-    notes: isLast ? ["No token is left: every program on this machine may now use the gateway as you."] : [],
   };
 };
 

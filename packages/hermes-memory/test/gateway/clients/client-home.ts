@@ -93,7 +93,11 @@ export async function clientHome(
   });
   let memory = gateway.gateway.memory(undefined);
   const person = (user?: UserRef): UserMemory => (user === undefined ? memory.owner : memory.user(user));
-  const address = ({ mode = "" }: ClientOptions): string => `${gateway.url}${mode === "" ? "" : `/${mode}`}`;
+  /** With the local token in it, unless the client has another one: the key stays free for the model's vendor. */
+  const address = ({ mode = "", apiKey = "", headers = {} }: ClientOptions): string => {
+    const hasToken = [apiKey, ...Object.values(headers)].some((text) => /\bhm_/.test(text));
+    return `${gateway.url}${hasToken ? "" : `/${gateway.localToken}`}${mode === "" ? "" : `/${mode}`}`;
+  };
   const headersOf = ({ headers = {} }: ClientOptions) => ({ ...headers });
   return {
     server,
