@@ -199,7 +199,7 @@ export class Chat {
     const begin = async (): Promise<ReturnType<Chat["send"]>> => {
       const held = world.hold(asked, at, until).then(() => true);
       const request = this.send(list, number, key);
-      if ((await Promise.race([held, request.done])) === undefined) {
+      if ((await Promise.race([held, request.done, sleep(20_000, true)])) === undefined) {
         await sleep(50); // the turn before is not over, or the gateway starts
         return begin();
       }
@@ -246,17 +246,22 @@ export class Chat {
       const goesOn = next === "go-on" && partial !== "";
       // With a session id, one message alone is the newest one of a client that sends no more.
       if (next === "resend" || (of.naming === "session" && isFirst && !goesOn)) return list;
-      if (next === "leave") this.left = list;
-      if (next === "leave") return undefined;
+      if (next === "leave") {
+        this.left = list;
+        return undefined;
+      }
       return goesOn ? [...list, part, this.#say()] : [...shown, this.#say()];
     })();
     const nextKey = following === list ? key : this.#newKey();
     const answered = following && this.#ask(following, how === "stop" ? 1 - number : other, nextKey);
     // An agent answers one request of a chat after the other.
     const slowMs = how === "stop" ? processes?.stoppedMs : isAgent && how === "slow" ? 200 : 2_000;
-    if (answered !== undefined) await Promise.race([answered, sleep(slowMs)]);
-    until.open();
-    if (how === "stop") await processes?.signal(number, "SIGCONT");
+    try {
+      if (answered !== undefined) await Promise.race([answered, sleep(slowMs)]);
+    } finally {
+      until.open();
+      if (how === "stop") await processes?.signal(number, "SIGCONT");
+    }
     await answered;
     const late = await request.done;
     if (late !== undefined && following === undefined) this.#answer(list, late); // it only had to wait
