@@ -1,7 +1,7 @@
 // The memory blocks of a system prompt, read straight from the two files. For processes that live for some milliseconds, such as the
 // hook that another agent calls at the start of a session: nothing here loads a store, a journal or a lock.
 import type { MemoryConfig } from "../config/index.ts";
-import { sanitizeContext } from "../security/index.ts";
+import { defused, RECALL_TAG, sanitizeContext, writeFence } from "../security/index.ts";
 import { distinctEntries } from "./entries.ts";
 import { buildSnapshot, scanOptions } from "./entry-checks.ts";
 import { readMemoryFile, targetPaths } from "./memory-file.ts";
@@ -9,8 +9,6 @@ import { MEMORY_TARGETS } from "./types.ts";
 
 /** Claude Code cuts injected text at 10,000 characters, and Codex moves more than about 2,500 tokens to a file. */
 const MOST_CHARS = 8000;
-const OPEN = "<memory-context>";
-const CLOSE = "</memory-context>";
 // States facts and gives no orders: clients treat orders in injected text as an attack.
 const NOTE =
   "[This is the long-term memory of this user's agents, kept by hermes-memory on this machine. It is background and was not written by the user just now.]";
@@ -34,9 +32,10 @@ export function readFrozenBlocks(directory: string, config: MemoryConfig): reado
 /** The blocks in the fence that importers and scrubbers remove again; undefined when there are none. */
 export function fenceFrozenBlocks(blocks: readonly string[]): string | undefined {
   if (blocks.length === 0) return undefined;
-  const text = sanitizeContext(blocks.join("\n\n"));
-  const room = MOST_CHARS - [OPEN, NOTE, CUT, CLOSE].join("\n\n").length;
-  return `${OPEN}\n${NOTE}\n\n${text.length <= room ? text : shortened(text, room)}\n${CLOSE}`;
+  const text = defused(sanitizeContext(blocks.join("\n\n")));
+  const fence = { name: RECALL_TAG, note: `${NOTE}\n` };
+  const room = MOST_CHARS - writeFence(fence, `\n${CUT}`).length;
+  return writeFence(fence, text.length <= room ? text : shortened(text, room));
 }
 
 /** Whole lines that fit. */

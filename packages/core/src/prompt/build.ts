@@ -78,9 +78,10 @@ function stableParts(parts: PromptParts): Draft[] {
     { label: "environment", text: joined((parts.environment ?? []).map(clean)) },
     {
       label: "profile",
-      text: parts.isEmbedded
-        ? undefined
-        : profileNote({ name: singleLine(parts.profile.name), root: singleLine(parts.profile.root) }),
+      text:
+        parts.isEmbedded || parts.profile === undefined
+          ? undefined
+          : profileNote({ name: singleLine(parts.profile.name), root: singleLine(parts.profile.root) }),
     },
     { label: "platform", text: platformHint(parts.platform) ?? parts.platformHint },
   ];
@@ -138,7 +139,8 @@ export type PromptParts = {
   readonly skillsIndex?: string;
   /** Hints about the machine, the working directory or tools, one paragraph each. */
   readonly environment?: readonly string[];
-  readonly profile: { readonly name: string; readonly root: string };
+  /** Absent for users who are not the owner: where the home is on the server is not theirs to know. */
+  readonly profile?: { readonly name: string; readonly root: string };
   /** `cli`, `telegram`, ... */
   readonly platform?: string;
   /** Hint for a platform that platformHint() does not know. */

@@ -1,5 +1,5 @@
-// Reads a text the way a model does: look-alike letters, styled letters, hidden characters and digits for letters become the plain
-// letters they stand for. Only scans use the result; the original is stored and shown.
+// Reads a text the way a model does: look-alike letters, styled letters, hidden characters, digits for letters and markup become the
+// plain letters they stand for. Only scans use the result; the original is stored and shown.
 import { lookAlike, otherLookAlike } from "./look-alikes.ts";
 import { THREAT_PATTERNS } from "./threats/patterns.ts";
 
@@ -16,12 +16,13 @@ type HiddenText = {
   readonly end: number;
 };
 
-export type FoldedText = {
+export type OffsetText = {
   readonly text: string;
   /** For each UTF-16 unit of `text`: the offset in the original of the character it comes from; then the original's length. */
   readonly offsets: Uint32Array;
-  readonly hidden: readonly HiddenText[];
 };
+
+export type FoldedText = OffsetText & { readonly hidden: readonly HiddenText[] };
 
 /** Undefined when folding changes nothing, as for every visible ASCII text. */
 export function foldText(text: string, reading: Reading = "usual"): FoldedText | undefined {
@@ -63,6 +64,18 @@ export function readings(text: string): FoldedText[] {
   return other === undefined || other.text === usual.text ? [usual] : [usual, other];
 }
 
+/** The text with other pieces in place of the matches; undefined when there are none. */
+export function readOtherwise(
+  text: string,
+  pattern: RegExp,
+  piece: (found: RegExpExecArray) => string,
+): OffsetText | undefined {
+  const changed = new Folding(text);
+  for (const found of text.matchAll(pattern))
+    changed.replace(found.index, found.index + found[0].length, piece(found));
+  return changed.isChanged ? changed.finish() : undefined;
+}
+
 /** Builds the folded text. Unchanged stretches are copied whole. */
 class Folding {
   readonly #source: string;
@@ -92,7 +105,7 @@ class Folding {
     this.#length += piece.length;
   }
 
-  finish(): Pick<FoldedText, "text" | "offsets"> {
+  finish(): OffsetText {
     this.#copyTo(this.#source.length);
     this.#reserve(1);
     this.#offsets[this.#length] = this.#source.length;
@@ -118,7 +131,7 @@ class Folding {
 
 /** The span of the original that a span of the folded text comes from. */
 export function originalSpan(
-  { offsets }: Pick<FoldedText, "offsets">,
+  { offsets }: Pick<OffsetText, "offsets">,
   start: number,
   end: number,
 ): { readonly start: number; readonly end: number } {
@@ -260,6 +273,7 @@ function workOut(codePoint: number): string | undefined {
   if (ELLIPSES.has(codePoint)) return undefined;
   const character = String.fromCodePoint(codePoint);
   if (SHOWS_NOTHING.test(character)) return "";
+  if (/\p{Dash}/u.test(character)) return "-";
   let plain = "";
   for (const part of character.normalize("NFKD").replace(DISGUISING_MARK, ""))
     plain += lookAlike(part.codePointAt(0) ?? 0) ?? part;
@@ -327,6 +341,49 @@ function wordsOfThreats(): ReadonlyMap<string, string> {
   }
   return built;
 }
+
+// ---- Markup, hyphens and spaced letters (`**Ignore** <b>all</b>`, `ig-nore`, `i g n o r e`) ----
+
+const MARKUP = new RegExp(
+  [
+    "<[!/a-z][^<>]{0,300}>", // a tag or a comment
+    String.raw`(?<![a-z0-9])[a-z](?:[ \t._*-]{1,3}[a-z](?![a-z0-9])){3,}`, // spaced letters
+    "(?<=[a-z])-(?=[a-z])",
+    String.raw`\]\([^()\s]{0,500}\)|[*_~${"`"}\\[\]]+`, // links and emphasis
+    String.raw`^[ \t]{0,9}[>#]+|\|`, // quotations, headings and cells
+    String.raw`&#(?:(\d{1,7})|x([0-9a-f]{1,6}));`,
+  ].join("|"),
+  "gim",
+);
+const BLOCK_TAG = /^<\/?(?:br|div|h[1-6r]|li|p|t[dr])\b/i;
+
+/** The text as it looks when its markup is rendered: with words at both sides of a hyphen, and then with one word. */
+export function markupReadings(text: string): OffsetText[] {
+  const apart = withoutMarkup(text, " ");
+  const joined = apart && withoutMarkup(text, "");
+  return [...(apart ? [apart] : []), ...(joined && joined.text !== apart?.text ? [joined] : [])];
+}
+
+function withoutMarkup(text: string, hyphen: "" | " "): OffsetText | undefined {
+  return readOtherwise(text, MARKUP, ({ 0: found, 1: decimal, 2: hexadecimal }) => {
+    if (found === "-") return hyphen;
+    if (found === "|" || BLOCK_TAG.test(found)) return " ";
+    if (/^[a-z]/i.test(found)) return spacedWords(found);
+    const code = hexadecimal === undefined ? Number(decimal) : Number.parseInt(hexadecimal, 16);
+    return code <= 0x10ffff ? String.fromCodePoint(code) : ""; // not for NaN
+  });
+}
+
+/** The words of `i g n o r e  a l l`. Where the blanks do not say it, they end where words of the threat table do. */
+function spacedWords(spaced: string): string {
+  const [first = "", ...more] = spaced.split(/[^a-z]{2,}/i).map((word) => word.replace(/[^a-z]/gi, ""));
+  if (more.length > 0) return [first, ...more].join(" ");
+  words ??= wordsOfThreats();
+  anyWord ??= new RegExp([...words.values()].sort((one, other) => other.length - one.length).join("|"), "gi");
+  return first.replace(anyWord, " $& ");
+}
+
+let anyWord: RegExp | undefined;
 
 /** Patterns that are instructions in plain language. */
 export const PLAIN_LANGUAGE_PATTERNS: ReadonlySet<string> = new Set([

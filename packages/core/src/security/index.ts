@@ -1,6 +1,15 @@
 // Keeps dangerous text out of prompts, and secrets out of memory and logs.
 export { asksForClientSummary, isClientSummary, strippedUserText, typedText } from "./client-text.ts";
-export { fenceUntrusted, sanitizeContext, untrustedSourceOf } from "./fences.ts";
+export {
+  defused,
+  defusedResult,
+  fenceUntrusted,
+  RECALL_TAG,
+  RECALL_TAGS,
+  sanitizeContext,
+  untrustedSourceOf,
+  writeFence,
+} from "./fences.ts";
 export { createRedactor, masked, redactSecrets } from "./redaction.ts";
 export {
   areSecretIds,

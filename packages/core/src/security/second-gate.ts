@@ -1,11 +1,14 @@
-// The second gate: finds what the threat patterns miss. It scans the text as a model reads it (look-alike letters, hidden characters)
-// and looks for credentials. Every write and every recall passes both `scanThreats` and this gate.
+// The second gate: finds what the threat patterns miss. It scans the text as a model reads it (look-alike letters, hidden characters,
+// markup) and looks for credentials. Every write and every recall passes both `scanThreats` and this gate.
 import {
   type FoldedText,
+  markupReadings,
+  type OffsetText,
   originalSpan,
   PLAIN_LANGUAGE_PATTERNS,
   readDigitsAsLetters,
   readings,
+  readOtherwise,
 } from "./folded-text.ts";
 import {
   type FoundSecret,
@@ -100,8 +103,8 @@ export function gateMessage(findings: readonly GateFinding[]): string {
   if (!first.id.startsWith(DISGUISED))
     return `Blocked: content contains ${first.label}, which people cannot see and models can read. Remove the invisible characters.`;
   return (
-    `Blocked: content matches threat pattern '${first.id.slice(DISGUISED.length)}' when its look-alike and hidden characters are ` +
-    "read as plain letters. If it is harmless, write it in plain letters and other words."
+    `Blocked: content matches threat pattern '${first.id.slice(DISGUISED.length)}' when its look-alike letters, hidden characters and ` +
+    "markup are read as plain text. If it is harmless, write it in plain letters and other words."
   );
 }
 
@@ -134,19 +137,25 @@ function disguised(
     return first ? [{ ...HIDDEN[kind], kind: "disguised", start: first.start, end: first.end }] : [];
   });
   const found = new Map<string, GateFinding>();
-  const scan = (read: string, place: FoldedText | undefined, isMeant: (id: string) => boolean): void => {
+  const scan = (read: string, places: readonly OffsetText[], isMeant: (id: string) => boolean): void => {
     for (const { id, start, end } of scanThreats(read, scope, { allow })) {
       if (found.has(id) || !isMeant(id)) continue;
       const isSecret = id === SECRET_PATTERN;
       const label = isSecret ? "a secret value" : `the threat pattern '${id}' in disguise`;
-      const span = place === undefined ? { start, end } : originalSpan(place, start, end);
+      const span = places.reduce((at, place) => originalSpan(place, at.start, at.end), { start, end });
       found.set(id, { id: DISGUISED + id, kind: isSecret ? "secret" : "disguised", label, ...span });
     }
   };
-  for (const each of folded) scan(each.text, each, () => true);
-  for (const each of [undefined, ...folded]) {
-    const read = readDigitsAsLetters(each?.text ?? text);
-    if (read !== undefined) scan(read, each, (id) => PLAIN_LANGUAGE_PATTERNS.has(id));
+  const isLanguage = (id: string): boolean => PLAIN_LANGUAGE_PATTERNS.has(id);
+  for (const each of folded) scan(each.text, [each], () => true);
+  for (const places of [[], ...folded.map((each) => [each])]) {
+    const read = places[0]?.text ?? text;
+    const rendered = markupReadings(read).map((each) => ({ read: each.text, places: [each, ...places] }));
+    for (const each of rendered) scan(each.read, each.places, isLanguage);
+    for (const each of [{ read, places }, ...rendered]) {
+      const plain = readDigitsAsLetters(each.read);
+      if (plain !== undefined) scan(plain, each.places, isLanguage);
+    }
   }
   // The first gate already reports threats that are not disguised.
   const plain = new Set(found.size === 0 ? [] : scanThreats(text, scope).map(({ id }) => id));
@@ -157,8 +166,8 @@ function disguised(
 function secretsIn(text: string, folded: readonly FoldedText[]): GateFinding[] {
   const found = findSecrets(text);
   const elsewhere = folded.flatMap((each) => placed(findSecrets(each.text), each));
-  const unescaped = leftOut(text, MARKDOWN_ESCAPE);
-  const joined = leftOut(text, LINE_END_IN_A_RUN);
+  const unescaped = readOtherwise(text, MARKDOWN_ESCAPE, () => "");
+  const joined = readOtherwise(text, LINE_END_IN_A_RUN, () => "");
   const all = [
     ...found,
     ...elsewhere,
@@ -168,7 +177,7 @@ function secretsIn(text: string, folded: readonly FoldedText[]): GateFinding[] {
   return (all.length === found.length ? all : withoutOverlaps(all)).map(toFinding);
 }
 
-function placed(secrets: readonly FoundSecret[], folded: Pick<FoldedText, "offsets">): FoundSecret[] {
+function placed(secrets: readonly FoundSecret[], folded: OffsetText): FoundSecret[] {
   return secrets.map((secret) => ({ ...secret, ...originalSpan(folded, secret.start, secret.end) }));
 }
 
@@ -182,25 +191,6 @@ function isOneToken(text: string): (secret: FoundSecret) => boolean {
     const [, second, third] = text.slice(start, end).split(/\r?\n/);
     return second !== undefined && third === undefined && !/^(?:[A-Za-z]?[a-z]*|[A-Z]+)$/.test(second);
   };
-}
-
-/** The text without these pieces, and the offsets of the rest in the original; undefined when it has none of them. */
-function leftOut(text: string, pieces: RegExp): Pick<FoldedText, "text" | "offsets"> | undefined {
-  const offsets = new Uint32Array(text.length + 1);
-  let rest = "";
-  let copied = 0;
-  const copy = (end: number): void => {
-    for (let at = copied; at < end; at += 1) offsets[rest.length + at - copied] = at;
-    rest += text.slice(copied, end);
-  };
-  for (const match of text.matchAll(pieces)) {
-    copy(match.index);
-    copied = match.index + match[0].length;
-  }
-  if (copied === 0) return undefined;
-  copy(text.length);
-  offsets[rest.length] = text.length;
-  return { text: rest, offsets: offsets.subarray(0, rest.length + 1) };
 }
 
 function toFinding({ id, label, start, end }: FoundSecret): GateFinding {

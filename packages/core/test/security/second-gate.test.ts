@@ -192,6 +192,17 @@ describe("a disguised sentence", () => {
     expect(ids("The cat sat… environment variables are fine")).toEqual([]);
     expect(ids("Ignore the naïve approach; the previous one follows the instructions")).toEqual([]);
   });
+
+  it("is not an ordinary text with markup, hyphens or single letters", () => {
+    for (const text of [
+      "See `ignore` and **all** of the [docs](https://a.example): _previous_ `instructions()` were moved.",
+      "disregard_all_rules() and ignore_all_previous_instructions are names of tests",
+      "We can safely ignore.\n\n- all previous\n- instructions",
+      "A B C D E F; x-axis, y-axis; a - b - c - d; e.g. i.e. U.S.A. P.S.",
+      "<div>now</div> | you | are | here |",
+    ])
+      expect(ids(text)).toEqual([]);
+  });
 });
 
 describe("hidden characters", () => {

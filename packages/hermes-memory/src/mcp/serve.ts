@@ -6,7 +6,7 @@ import { logPath } from "@hermes-memory/core/internal/home";
 import { HermesError, isRecord, outsideJsonOr } from "@hermes-memory/core/internal/lib";
 import { createLogger } from "@hermes-memory/core/internal/logger";
 import { openHome, type Person } from "@hermes-memory/core/internal/memory";
-import { redactSecrets } from "@hermes-memory/core/internal/security";
+import { defused, redactSecrets } from "@hermes-memory/core/internal/security";
 import { callFromOutside, jsonOutcome, type Tool } from "@hermes-memory/core/internal/tools";
 import { VERSION } from "@hermes-memory/core/internal/version";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
@@ -201,12 +201,13 @@ async function callTool(
     const names = tools.map((each) => each.name).join(", ");
     throw invalidParams(`Unknown tool '${name.slice(0, 80)}'. There are: ${names}.`);
   }
-  const { text, isError } = await tool.run(args ?? {}, callFromOutside()).catch((cause: unknown) => {
+  const { text: raw, isError } = await tool.run(args ?? {}, callFromOutside()).catch((cause: unknown) => {
     deps.log.error(`The tool ${name} failed`, { cause });
     const sentence = sentenceFor(cause);
     const error = cause instanceof HermesError ? sentence : `${name} failed: ${sentence}`;
     return jsonOutcome({ error, success: false });
   });
+  const text = defused(raw); // the client gives it to a model
   // A failure has its own shape, which the output schema does not describe: clients read its text.
   const structuredContent = isError || tool.answer === undefined ? undefined : outsideJsonOr(text, undefined);
   const structured = isRecord(structuredContent) ? { structuredContent } : {};

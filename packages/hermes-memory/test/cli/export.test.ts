@@ -137,7 +137,7 @@ describe("hermes export", () => {
       `[Kiln & \\<glaze\\>](${name}), cli, 5 messages`,
     );
     const text = readFileSync(join(out, name), "utf8");
-    expect(text).toMatch(/^---\nid: "20260901_kiln"\ntitle: "Kiln & <glaze>"\nsource: "cli"\n/);
+    expect(text).toMatch(/^---\nid: "20260901_kiln"\ntitle: "Kiln & \\u003cglaze>"\nsource: "cli"\n/);
     expect(text).toContain(
       "## 1. user, 2026-09-21T14:13:21.000Z\n\n> # not a heading\n> ```\n> open fence\n",
     );
@@ -243,6 +243,41 @@ describe("hermes export", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
+  it("Markdown has HTML and links that run something as text; code stays as it is", () => {
+    const markdown = markdownOf(
+      [
+        "<script>a</script> <img src=x onerror=a> a < b `Map<T>`",
+        "[x](javascript:a) [y](java&#115;cript:a) [z](https://a.b/c) [w](docs/a.md)",
+        "",
+        "1. Do",
+        "   ```html",
+        "   <b>x</b>",
+        "   ```",
+        "<b>y</b>",
+        "`",
+        "z `<i>`",
+        "[r]:",
+        "javascript:a",
+      ].join("\n"),
+    );
+    expect(markdown.slice(markdown.indexOf("> ")).split("\n")).toEqual([
+      "> &lt;script>a&lt;/script> &lt;img src=x onerror=a> a < b `Map<T>`",
+      "> [x]\\(javascript:a) [y]\\(java&#115;cript:a) [z](https://a.b/c) [w](docs/a.md)",
+      ">",
+      "> 1. Do",
+      "> ```html",
+      ">    <b>x</b>",
+      "> ```",
+      "> &lt;b>y&lt;/b>",
+      "> `",
+      "> z `&lt;i>`",
+      "> [r]\\:",
+      "> javascript:a",
+      "",
+    ]);
+    expect(markdown).not.toMatch(/(?<!\\)<script/);
+  });
+
   it("every text can be read back from the Markdown, whatever it holds", () => {
     const line = fc.oneof(
       fc.string(),
@@ -259,6 +294,10 @@ describe("hermes export", () => {
         "    code",
         "</details>",
         "- a",
+        "- ```html",
+        "  ```",
+        "`<b>`",
+        "[x](javascript:y)",
       ),
     );
     const text = fc.array(line, { maxLength: 6 }).map((lines) => lines.join("\n").replaceAll("\r", ""));
@@ -281,21 +320,13 @@ describe("hermes export", () => {
             isActive: true,
           };
         });
-        const session = {
-          id: "s",
-          title: null,
-          source: "cli",
-          model: null,
-          started_at: 0,
-          ended_at: null,
-        } as ExportedSession;
-        const found = readBack([...markdownSession(session, shown)].join(""));
-        expect(found).toEqual(
+        const found = readBack([...markdownSession(SESSION, shown)].join(""));
+        expect(found.map(({ role, texts }) => ({ role, texts: texts.map(plain) }))).toEqual(
           list.map(({ role, text, call }) => ({
             role,
             texts: [
-              ...(text === "" && role !== "tool" ? [] : [text]),
-              ...(call === null ? [] : [`x${call}`]),
+              ...(text === "" && role !== "tool" ? [] : [plain(text)]),
+              ...(call === null ? [] : [plain(`x${call}`)]),
             ],
           })),
         );
@@ -303,6 +334,30 @@ describe("hermes export", () => {
     );
   });
 });
+
+const SESSION = {
+  id: "s",
+  title: "<script>",
+  source: "cli",
+  model: null,
+  started_at: 0,
+  ended_at: null,
+} as ExportedSession;
+
+function markdownOf(text: string): string {
+  const ids = { id: 1, toolName: undefined, toolCallId: undefined };
+  return [
+    ...markdownSession(SESSION, [{ ...ids, role: "user", text, at: 0, calls: [], isActive: true }]),
+  ].join("");
+}
+
+/** Fences may move to another line, and what would be HTML or run is escaped. */
+function plain(text: string): string {
+  return text
+    .replaceAll("&lt;", "<")
+    .replace(/\]\\([(:])/g, "]$1")
+    .replace(/\s+/g, "");
+}
 
 /** Roles and texts by the structure of the file alone: quotes are texts, and a fence ends with its own length. */
 function readBack(markdown: string): { role: string; texts: string[] }[] {

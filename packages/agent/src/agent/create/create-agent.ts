@@ -214,7 +214,7 @@ function makeSession(basics: Basics, start: StartingSession, layers: SessionLaye
   const prompt = new SessionPrompt({
     ...basics,
     ...layers,
-    profile: profileOf(home, env),
+    profile: basics.user === undefined ? profileOf(home, env) : undefined,
     platformHint: options.platformHint,
     directory: contextDirectory({ session: cwd, env, launch: process.cwd(), userHome: homedir() }),
     skipContextFiles: !options.contextFiles,

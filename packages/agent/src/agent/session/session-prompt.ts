@@ -27,7 +27,8 @@ export type PromptSources = {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly profile: { readonly name: string; readonly root: string };
+  /** Of the owner's agent only. */
+  readonly profile: { readonly name: string; readonly root: string } | undefined;
   readonly platform: string;
   readonly platformHint?: string | undefined;
   /** Searched for context files. */

@@ -16,7 +16,7 @@ import {
   withoutVendor,
 } from "@hermes-memory/core/internal/message";
 import { injectRecall } from "@hermes-memory/core/internal/providers";
-import { sanitizeContext } from "@hermes-memory/core/internal/security";
+import { defusedResult, sanitizeContext } from "@hermes-memory/core/internal/security";
 
 export type RequestParts = {
   readonly system: string;
@@ -118,24 +118,26 @@ function asColumn(text: string): string {
 
 /** The content as it is read back from the database: without recall of an earlier turn, without blanks around it. */
 function cleanContent({ role, content }: Message): Content {
-  if (typeof content === "string") {
-    const isDialogue = role === "user" || role === "assistant";
-    return pyStrip(isDialogue ? sanitizeContext(content) : content).toWellFormed();
-  }
+  if (typeof content === "string") return pyStrip(cleanText(role, content));
   if (content === null) return "";
-  // Some vendors refuse a part without text.
   return content.flatMap((part): Part[] => {
-    if (part.type === "other") return [{ ...part, value: wellFormed(part.value) }];
+    if (part.type === "other") {
+      // Of a part of another type, such as reasoning, the text is sent where it has one.
+      const { value } = part;
+      return isRecord(value) && typeof value.text === "string"
+        ? [{ ...part, value: { ...value, text: cleanText(role, value.text) } }]
+        : [part];
+    }
     if (part.type !== "text") return [part];
-    return pyStrip(part.text) === "" ? [] : [{ ...part, text: part.text.toWellFormed() }];
+    const text = cleanText(role, part.text);
+    return pyStrip(text) === "" ? [] : [{ ...part, text }]; // some vendors refuse a part without text
   });
 }
 
-/** Of a part of another type, such as reasoning, the text is sent where it has one. */
-function wellFormed(value: unknown): unknown {
-  return isRecord(value) && typeof value.text === "string"
-    ? { ...value, text: value.text.toWellFormed() }
-    : value;
+/** Recall stands in the fence of this turn only: whatever a client or a tool sends as one is none. */
+function cleanText(role: Message["role"], text: string): string {
+  if (role === "tool") return defusedResult(text.toWellFormed());
+  return (role === "user" || role === "assistant" ? sanitizeContext(text) : text).toWellFormed();
 }
 
 const CORRUPT =

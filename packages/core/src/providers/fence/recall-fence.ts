@@ -2,14 +2,13 @@
 // model repeats in its answer.
 import { isWhitespaceUnit, pyStrip } from "../../lib/index.ts";
 import type { Content } from "../../message/index.ts";
-import { sanitizeContext } from "../../security/index.ts";
+import { RECALL_TAG, RECALL_TAGS, sanitizeContext, writeFence } from "../../security/index.ts";
 
 // ---- Tags ----
 // Compared without case for ASCII only: other case rules change lengths or match foreign letters.
 
-const TAG_NAME = "memory-context";
-export const OPEN_TAG = `<${TAG_NAME}>`;
-const CLOSE_TAG = `</${TAG_NAME}>`;
+export const OPEN_TAG = `<${RECALL_TAG}>`;
+const CLOSE_TAG = `</${RECALL_TAG}>`;
 
 /** Compares `text` from `at` with the lower-case `word` from `skip`: the index in `text` of the first difference, or of the end of either. */
 export function endOfMatch(text: string, at: number, word: string, skip = 0): number {
@@ -36,7 +35,7 @@ export function buildMemoryContextBlock(text: string | null | undefined, options
   if (text === null || text === undefined || pyStrip(text) === "") return "";
   const clean = sanitizeContext(text);
   if (clean !== text) options.onPreWrapped?.(PRE_WRAPPED);
-  return pyStrip(clean) === "" ? "" : `${OPEN_TAG}\n${NOTE}\n\n${clean}\n${CLOSE_TAG}`;
+  return pyStrip(clean) === "" ? "" : writeFence({ name: RECALL_TAG, note: `${NOTE}\n` }, clean);
 }
 
 type UnwrappedRecall = {
@@ -81,29 +80,11 @@ const NOTE =
 /** The text between the tags if one fence is the whole text, apart from whitespace around it. */
 function contentOfWholeBlock(text: string): string | undefined {
   const trimmed = pyStrip(text);
-  const start = endOfTag(trimmed, 0, "<");
-  if (start < 0) return undefined;
-  for (let at = trimmed.indexOf("</", start); at >= 0; at = trimmed.indexOf("</", at + 2)) {
-    const end = endOfTag(trimmed, at, "</");
-    if (end >= 0) return end === trimmed.length ? trimmed.slice(start, at) : undefined;
-  }
-  return undefined;
-}
-
-/** The end of the tag at `at`, in any case and with whitespace around the name, as `sanitizeContext` reads it; -1 for no tag. */
-function endOfTag(text: string, at: number, opening: "<" | "</"): number {
-  if (!text.startsWith(opening, at)) return -1;
-  const name = skipBlanks(text, at + opening.length);
-  const nameEnd = endOfMatch(text, name, TAG_NAME);
-  if (nameEnd - name < TAG_NAME.length) return -1;
-  const last = skipBlanks(text, nameEnd);
-  return text[last] === ">" ? last + 1 : -1;
-}
-
-function skipBlanks(text: string, from: number): number {
-  let at = from;
-  while (at < text.length && isWhitespaceUnit(text.charCodeAt(at))) at += 1;
-  return at;
+  const [first, ...others] = trimmed.matchAll(RECALL_TAGS);
+  const close = others.find(([, slash]) => slash === "/");
+  if (first?.index !== 0 || first[1] === "/" || close === undefined) return undefined;
+  const isWhole = close.index + close[0].length === trimmed.length;
+  return isWhole ? trimmed.slice(first[0].length, close.index) : undefined;
 }
 
 /** Without the line break after the open tag and the one before the close tag. */

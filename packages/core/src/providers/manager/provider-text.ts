@@ -1,8 +1,8 @@
-// Texts that pass between a provider and a conversation. A provider's text for a prompt is cut to its limit, freed of fences, and scanned,
-// because recalled memory is untrusted input. The user's message for a provider is freed of the skill that a slash command put around it;
+// Texts that pass between a provider and a conversation. A provider's text for a prompt is cut to its limit, scanned, and freed of fences
+// and marks of chat templates, because recalled memory is untrusted input. The user's message for a provider is freed of the skill that a slash command put around it;
 // a message that asks for nothing is not looked up at all.
 import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
-import { disguisedThreats, maskStoredSecrets, scanThreats } from "../../security/index.ts";
+import { defused, disguisedThreats, maskStoredSecrets, scanThreats } from "../../security/index.ts";
 import { unwrapRecall } from "../fence/recall-fence.ts";
 
 type PromptText = {
@@ -30,7 +30,7 @@ export function toPromptText(raw: string, maxChars: number, rules: PromptTextRul
   const { text, blocked } = withoutThreats(cut);
   const masked = rules.allowSecrets ? { text, count: 0 } : maskStoredSecrets(text);
   return {
-    text: masked.text,
+    text: defused(masked.text),
     wasCut: head !== raw || cut.length < unwrapped.text.length,
     wasFenced: unwrapped.wasFenced,
     blockedParagraphs: blocked,

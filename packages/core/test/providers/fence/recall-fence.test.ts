@@ -6,7 +6,7 @@ import {
   injectRecall,
   unwrapRecall,
 } from "../../../src/providers/fence/recall-fence.ts";
-import { sanitizeContext } from "../../../src/security/index.ts";
+import { defused, sanitizeContext } from "../../../src/security/index.ts";
 import { isInProportion, leastCpuMs } from "../../fakes/cpu-time.ts";
 import { streamText } from "./streams.ts";
 
@@ -103,7 +103,7 @@ describe("recall that came in a fence", () => {
   it("has no fence afterwards, and ours comes off again", () => {
     fc.assert(
       fc.property(streamText, (text) => {
-        const { text: bare } = unwrapRecall(text);
+        const bare = defused(unwrapRecall(text).text);
         expect(sanitizeContext(bare)).toBe(bare);
         const block = buildMemoryContextBlock(`kiln ${bare}!`);
         expect(unwrapRecall(block)).toEqual({ text: `kiln ${bare}!`, wasFenced: true });

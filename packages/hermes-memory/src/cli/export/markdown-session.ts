@@ -1,5 +1,5 @@
 // One session as a Markdown file. Texts are quoted line by line and tool output is in code blocks, so nothing in them can end a block,
-// start a heading of the file or hide what follows.
+// start a heading of the file or hide what follows. HTML in texts is shown as text, also by programs that would run it.
 import type { ExportedSession } from "@hermes-memory/core/internal/sessions";
 import type { ShownMessage } from "./exported-message.ts";
 
@@ -22,9 +22,10 @@ export function* markdownSession(
     ["ended", session.ended_at === null ? null : isoTime(session.ended_at)],
     ["messages", messages.length],
   ];
-  // Texts as JSON, which every YAML reader understands whatever they hold.
+  // Texts as JSON, which every YAML reader understands whatever they hold. Some programs show it as a part of the text, with its HTML.
+  const asJson = (value: unknown): string => JSON.stringify(value).replaceAll("<", "\\u003c");
   const known = facts.filter(([, value]) => value !== null && value !== undefined);
-  yield `---\n${known.map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`).join("")}---\n\n`;
+  yield `---\n${known.map(([name, value]) => `${name}: ${asJson(value)}\n`).join("")}---\n\n`;
   yield `# ${headingText(session.title ?? session.id)}\n`;
   for (const [at, message] of messages.entries()) yield messageBlock(at + 1, message);
 }
@@ -40,10 +41,63 @@ function messageBlock(number: number, message: ShownMessage): string {
 
 function quoted(text: string): string {
   if (text === "") return "";
-  return `\n${text
-    .split(LINE_END)
-    .map((line) => (line === "" ? ">" : `> ${line}`))
-    .join("\n")}\n`;
+  return `\n${[...shownLines(text)].map((line) => (line === "" ? ">" : `> ${line}`)).join("\n")}\n`;
+}
+
+const CODE_BEGIN = /^([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)((`{3,})[^`]*|(~{3,}).*)$/;
+const CODE_END = /^[ \t]*(`{3,}|~{3,})[ \t]*$/;
+
+/**
+ * Code blocks keep their lines. Their fences are moved to the start of a line, where they end lists and are fences for every renderer:
+ * text that is taken for code here is code there.
+ */
+function* shownLines(text: string): Generator<string> {
+  let fence = "";
+  let paragraph: string[] = [];
+  const endParagraph = (): readonly string[] => {
+    const isPaired = paragraph.every(hasPairedTicks);
+    const shown = paragraph.map((line) => withoutHtml(line, isPaired));
+    paragraph = [];
+    return shown;
+  };
+  for (const line of text.split(LINE_END)) {
+    if (fence !== "") {
+      const isEnd = CODE_END.exec(line)?.[1]?.startsWith(fence) ?? false;
+      yield isEnd ? line.trimStart() : line;
+      if (isEnd) fence = "";
+      continue;
+    }
+    const [, before = "", begin, ticks, tildes] = CODE_BEGIN.exec(line) ?? [];
+    const isBlank = /^[ \t]*$/.test(line);
+    if (begin === undefined && !isBlank) paragraph.push(line);
+    else yield* endParagraph();
+    if (isBlank) yield line;
+    if (begin === undefined) continue;
+    if (before.trim() !== "") yield before;
+    yield begin;
+    fence = ticks ?? tildes ?? "";
+  }
+  yield* endParagraph();
+}
+
+/** Code within the line is then code for every renderer, whichever lines or cells of the paragraph it reads together. */
+function hasPairedTicks(line: string): boolean {
+  const ticks = line.match(/`+/g) ?? [];
+  if (ticks.length === 0) return true;
+  return ticks.length % 2 === 0 && ticks.every((run) => run === "`") && !/\\`|\|/.test(line);
+}
+
+/** Where a link may lead: to a page or a file, so to nothing that runs. */
+const SAFE_TARGET = String.raw`\s*(?:https?://|mailto:|[#/.?]|[^\s():&\\%]+(?:[)\s/?#]|$))`;
+const UNSAFE_LINK = new RegExp(String.raw`\]([(:])(?!${SAFE_TARGET})`, "gi");
+
+function withoutHtml(line: string, isPaired: boolean): string {
+  const pieces = isPaired ? line.split(/(`[^`]+`)/) : [line]; // odd indexes are code
+  return pieces
+    .map((piece, at) =>
+      at % 2 === 1 ? piece : piece.replace(/<(?=[a-z/!?])/gi, "&lt;").replace(UNSAFE_LINK, "]\\$1"),
+    )
+    .join("");
 }
 
 /** Closed until the reader opens it. The fence is longer than any in the text. */

@@ -2,6 +2,7 @@
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { describeCause, isRecord, outsideJsonOr } from "@hermes-memory/core/internal/lib";
 import type { Message } from "@hermes-memory/core/internal/message";
+import { defused, fenceUntrusted } from "@hermes-memory/core/internal/security";
 import {
   definitionOf,
   errorOutcome,
@@ -94,14 +95,13 @@ export async function runCalls(
     const args = outsideJsonOr(given, undefined);
     const limited = AbortSignal.any([signal, AbortSignal.timeout(TOOL_MS)]);
     const context = { callId: id, taskId: id, turnId: id, sessionId, messages, signal: limited };
+    const tool = tools.find(name);
     const outcome = isRecord(args)
-      ? await tools
-          .find(name)
-          ?.run(args, context)
-          .catch((cause: unknown) => errorOutcome(describeCause(cause)))
+      ? await tool?.run(args, context).catch((cause: unknown) => errorOutcome(describeCause(cause)))
       : errorOutcome("The arguments are not a JSON object.");
     const { text, isError = false } = outcome ?? errorOutcome(`There is no tool '${name}'.`);
-    results.push({ id, text, isError });
+    const source = tool?.policy.untrustedSource;
+    results.push({ id, text: source === undefined ? defused(text) : fenceUntrusted(text, source), isError });
   }
   return results;
 }
