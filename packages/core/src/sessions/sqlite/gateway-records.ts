@@ -8,6 +8,7 @@ import type { Ask, GatewayRecords, LiveSession, RecallTrace } from "../store.ts"
 import { type Connection, count, finite, isVisible, seconds, userPlatform, visibleTo } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { overwriting, rewriteFile } from "./erase-sessions.ts";
+import { putAsk } from "./messages.ts";
 import { ASKS, hasOwnTable, LIVE_SESSIONS, MARKS, RECALLS, ROUNDS, readableFields } from "./schema.ts";
 
 type Table = typeof LIVE_SESSIONS;
@@ -19,8 +20,6 @@ const MOST_LISTED = 100;
 
 const OWNER = `SELECT s.user_id AS user, ${userPlatform("s")} AS platform FROM sessions s WHERE s.id = :id`;
 
-const REMOVE_ASK = `DELETE FROM ${ASKS.name} WHERE session_id = :session_id`;
-const PUT_ASK = putting(ASKS);
 const GET_ASK = `
   SELECT ${readableFields(ASKS.columns, "a.")} FROM ${ASKS.name} a JOIN sessions s ON s.id = a.session_id
   WHERE a.session_id = :session AND ${isVisible("s")}
@@ -72,17 +71,6 @@ const FIND_ROUNDS = `
   SELECT r.mark, r.items FROM ${ROUNDS.name} r JOIN sessions s ON s.id = r.session_id
   WHERE r.session_id = :session AND r.mark IN (SELECT value FROM json_each(:marks)) AND r.wire = :wire AND ${isVisible("s")}
 `;
-
-/** Inside a transaction. */
-export function putAsk(
-  connection: Connection,
-  session_id: string,
-  { token, request, row_id }: Pick<Ask, "token" | "request" | "row_id">,
-): void {
-  if (!hasOwnTable(connection, ASKS)) return;
-  connection.run(REMOVE_ASK, { session_id });
-  connection.run(PUT_ASK, { session_id, token, request, row_id, delivered: 0 });
-}
 
 function putting({ name, columns }: Table, without: readonly string[] = []): string {
   const names = columns.map((column) => column.name).filter((column) => !without.includes(column));

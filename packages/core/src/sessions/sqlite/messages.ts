@@ -14,7 +14,7 @@ import { joinLineage } from "../conversation.ts";
 import { sessionError } from "../errors.ts";
 import { readMarks, type Scope } from "../identity.ts";
 import type { MessageKey } from "../rows.ts";
-import type { MessageRecords, SessionMark } from "../store.ts";
+import type { Ask, MessageRecords, SessionMark } from "../store.ts";
 import { userMessagePreview } from "../titles.ts";
 import { refuseIfBusy, requireLease } from "./claims.ts";
 import {
@@ -33,11 +33,12 @@ import {
 } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
-import { putAsk } from "./gateway-records.ts";
 import { ancestorsOf, tipOf } from "./lineage-sql.ts";
 import { forgetRewound, takeBack } from "./rewind.ts";
 import {
+  ASKS,
   clampInteger,
+  hasOwnTable,
   LATER_MESSAGE_COLUMNS,
   MESSAGE_SOURCE,
   messageColumns,
@@ -109,6 +110,10 @@ const BY_IDS = byFile(
 const END_OF = "SELECT ended_at, end_reason FROM sessions WHERE id = :id";
 const OWN_CONTINUATION = `
   SELECT 1 FROM sessions c WHERE c.parent_session_id = :id AND ${mark("c", "_compressed_from")} = :id
+`;
+const REMOVE_ASK = `DELETE FROM ${ASKS.name} WHERE session_id = :session`;
+const PUT_ASK = `
+  INSERT INTO ${ASKS.name} (session_id, token, request, row_id, delivered) VALUES (:session, :token, :request, :row_id, 0)
 `;
 const LAST_ACTIVE = "SELECT MAX(id) AS last FROM messages WHERE session_id = :session AND active = 1";
 const LATEST_TIME = "SELECT MAX(timestamp) AS latest FROM messages WHERE session_id = :session";
@@ -381,6 +386,17 @@ function refuseIfClosed(connection: Connection, id: string): void {
     `Session '${id}' was closed by a compaction and ${where}. Nothing was stored.`,
     { hint },
   );
+}
+
+/** Inside a write transaction. */
+export function putAsk(
+  connection: Connection,
+  session: string,
+  ask: Pick<Ask, "token" | "request" | "row_id">,
+): void {
+  if (!hasOwnTable(connection, ASKS)) return;
+  connection.run(REMOVE_ASK, { session });
+  connection.run(PUT_ASK, { session, ...ask });
 }
 
 /** Inside a write transaction: what was decided on the rows before must still hold. */
