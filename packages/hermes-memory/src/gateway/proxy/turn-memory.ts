@@ -136,7 +136,7 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
       const storeSaid = async (): Promise<void> => {
         // Only a request that takes nothing back may be stored this late; the next list of the client has the others.
         if (asked === undefined && isNewOnly) await ask();
-        if (asked === undefined) throw new HermesError("not-asked", "The user's message is not stored.");
+        if (asked === undefined) throw new Error("The user's message is not stored.");
         await memory.answer(asked, said);
       };
       const isStored = await tried(NOT_STORED, () => storeSaid().then(() => true));
