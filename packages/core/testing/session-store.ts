@@ -8,6 +8,7 @@ import {
   marksContract,
   recallsContract,
   roundsContract,
+  spendContract,
 } from "./session-store/gateway-records.ts";
 import { lineageContract, splittingContract } from "./session-store/lineage.ts";
 import { flagsContract, listingContract, titlesContract } from "./session-store/listing.ts";
@@ -62,6 +63,7 @@ const GROUPS = {
   marks: marksContract,
   "recall traces": recallsContract,
   "hidden tool rounds": roundsContract,
+  spend: spendContract,
   // Every group
   users: scopingContract,
 };

@@ -7,6 +7,7 @@ export { describeLoss, type SessionErrorCode, sessionDatabaseUnavailable } from 
 export {
   checkSessionId,
   newSessionId,
+  personKey,
   readMarks,
   readScope,
   type Scope,
@@ -106,6 +107,7 @@ export type {
   SessionFilter,
   SessionMark,
   SessionStore,
+  Spend,
   StoredTranscript,
   StoreStats,
   TokenUpdate,
