@@ -3,6 +3,7 @@
 import { describeCause, randomHex, sha256 } from "@hermes-memory/core/internal/lib";
 import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { textOf } from "@hermes-memory/core/internal/message";
+import { admitUser } from "./allowance.ts";
 import { credentialOf, identify } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
 import { prefixMarks, responseMark } from "./proxy/chain.ts";
@@ -144,6 +145,7 @@ async function readTurn(
   const credentials = credentialOf(headers, rawHeaders);
   if (!credentials.ok) throw new ProblemError(credentials.error);
   const identity = identified.value;
+  await admitUser(gateway, caller, identity);
   const memory = memoryOf(gateway, identity);
   return {
     wire,
@@ -153,6 +155,7 @@ async function readTurn(
     query: request.url.search,
     headers,
     identity,
+    caller,
     memory,
     clientCredential: credentials.value.client,
     retryKey: retryKeyOf(headers, rawBody),
