@@ -472,7 +472,7 @@ const gateway = section({
   ),
   user_tokens_per_day: ours(whole(0, { min: 0 }, "Tokens of one user per day (UTC); 0 for no limit.")),
   user_cost_per_day: ours(number(0, { min: 0 }, "US dollars of one user per day (UTC); 0 for no limit.")),
-  max_users_per_token: ours(
+  max_users: ours(
     whole(
       1_000,
       { min: 0 },

@@ -160,7 +160,7 @@ export async function admitUser(
   { user, profile }: PersonRef,
 ): Promise<void> {
   if (user === undefined || caller.kind !== "token" || caller.rights.kind !== "names-users") return;
-  const { max_users: members = (await gateway.config()).gateway.maxUsersPerToken } = limitsOf(caller);
+  const { max_users: members = (await gateway.config()).gateway.maxUsers } = limitsOf(caller);
   const home = gateway.memory(profile);
   const row = { kind: `users:${caller.id}`, key: personKey(user.platform, user.id) };
   const known = joined.get(home) ?? new Set();
@@ -180,6 +180,6 @@ export async function admitUser(
     status: 403,
     code: "too-many-users",
     message: `This token has named ${members} users, and may name no more.`,
-    hint: "Whoever runs the server can make a token with a higher --max-users, raise gateway.max_users_per_token, or erase users.",
+    hint: "Whoever runs the server can make a token with a higher --max-users, raise gateway.max_users, or erase users.",
   });
 }

@@ -27,7 +27,7 @@ export type TokenLimits = {
   readonly requests_per_day?: number;
   readonly tokens_per_day?: number;
   readonly cost_per_day?: number;
-  /** Users that a `names-users` token may name; 0 for any number. Absent: `gateway.max_users_per_token`. */
+  /** Users that a `names-users` token may name; 0 for any number. Absent: `gateway.max_users`. */
   readonly max_users?: number;
 };
 

@@ -95,7 +95,7 @@ describe("hermes serve", () => {
     const { token } = (await runJson(["token", "create", "--name", "laptop"], { home })) as { token: string };
     const { said } = await serve(home, "--host", "0.0.0.0", "--port", "0");
     expect(said.tokens).toBe(1);
-    const local = `http://127.0.0.1:${said.port}/metrics`;
+    const local = `http://127.0.0.1:${said.port}/v1/models`;
     expect((await fetch(local)).status).toBe(401);
     expect((await fetch(local, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
   });

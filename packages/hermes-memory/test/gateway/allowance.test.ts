@@ -177,7 +177,7 @@ describe("a budget of a day", () => {
 
 describe("a token that names users", () => {
   it("names no more than its ceiling, by any route, and goes on with those it has", async () => {
-    const { first, made, ask, send } = await limited({ gateway: { max_users_per_token: 3 } });
+    const { first, made, ask, send } = await limited({ gateway: { max_users: 3 } });
     const usual = await made();
     const path = "/proxy/v1/chat/completions";
     for (const user of ["a", "b", "c"]) expect((await ask(usual, {}, path, user)).status).toBe(200);

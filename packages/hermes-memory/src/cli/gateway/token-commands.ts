@@ -39,7 +39,7 @@ export const tokenCommands: readonly CommandSpec[] = [
       "max-users": {
         kind: "integer",
         minimum: 0,
-        summary: "most users that it may name, 0 for any number (default: gateway.max_users_per_token)",
+        summary: "most users that it may name, 0 for any number (default: gateway.max_users)",
       },
     },
     examples: [
