@@ -529,6 +529,27 @@ describe("one user", () => {
     },
   );
 
+  it("that leaves stops the model, and keeps what came", async () => {
+    const wire = await startWire("chat", [{ text: "The kiln is cold, and", stallAfterChars: 16 }]);
+    const model = { default: "m", base_url: wire.url, api_key: "k", api_mode: "chat_completions" };
+    const { call, gateway } = await runningGateway({ config: JSON.stringify({ model }) });
+    const leave = new AbortController();
+    const turn = await call("/proxy/v1/chat/completions", {
+      method: "POST",
+      signal: leave.signal,
+      headers: { "content-type": "application/json", "x-hermes-user-id": "bob", "x-hermes-session-id": "c" },
+      body: JSON.stringify({ model: "m", stream: true, messages: [{ role: "user", content: "Hi" }] }),
+    });
+    const reader = turn.body?.getReader();
+    let text = "";
+    while (!text.includes("cold")) text += Buffer.from((await reader?.read())?.value ?? []).toString("utf8");
+    leave.abort();
+    await wire.waitForAbort(0);
+    const bob = gateway.memory(undefined).user({ platform: "api", id: "bob" });
+    const said = async () => (await bob.transcript("c", { format: "openai" }))?.messages.at(-1)?.content;
+    await expect.poll(said, { timeout: 5_000 }).toBe("The kiln is cold");
+  });
+
   it("learn nothing about the model's server when it fails; the owner does", async () => {
     const wire = await startWire("chat", () => ({ status: 401 }));
     const model = { default: "m", base_url: wire.url, api_key: "k", api_mode: "chat_completions" };

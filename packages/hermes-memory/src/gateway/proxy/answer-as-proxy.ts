@@ -1,7 +1,7 @@
 // Proxy mode, the story of one request: choose the model's server, let memory say what to insert, forward the client's own body with these
 // insertions, and relay the answer as it comes. The reply is read along and stored before the bytes that end it are sent. A model that
 // speaks another protocol is asked by translation.
-import { Readable } from "node:stream";
+import { pipeline, Readable, Transform } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { classifyFailure, openModel } from "@hermes-memory/agent/internal/models";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
@@ -283,7 +283,7 @@ class Forwarding {
       if (reply.status >= 200 && reply.status <= 299) onRefusedTools();
     }
     if (reply.status < 200 || reply.status > 299) return relayedAsIs(reply, this.#ownHeaders());
-    const isStream = /\btext\/event-stream\b/i.test(reply.headers.get("content-type") ?? "");
+    const isStream = isEventStream(reply.headers);
     const { status } = reply;
     const headers = this.#headers(reply);
     if (this.#tools === undefined)
@@ -551,6 +551,10 @@ function hasTools({ tools, functions }: JsonObject): boolean {
 
 // ---- Bytes ----
 
+function isEventStream(headers: Headers): boolean {
+  return /\btext\/event-stream\b/i.test(headers.get("content-type") ?? "");
+}
+
 const MOST_ERROR_BYTES = 1024 * 1024;
 const MOST_REPLY_BYTES = 64 * 1024 * 1024;
 /** Servers send usage after the end, and close the connection. One that does not is not waited for. */
@@ -609,7 +613,11 @@ async function shownReply(reply: UpstreamReply, turn: ModelTurn, upstream: Upstr
   const headers = new Headers();
   for (const [name, value] of reply.headers)
     if (!isUsers || SHOWN_HEADERS.test(name)) headers.append(name, keyless(value));
-  if (isReply) return { status, headers, body: Readable.from(withoutErrors(reply)) };
+  if (isReply) {
+    // Either end closes the other one.
+    const body = pipeline(reply.body, withoutErrors(isEventStream(headers)), () => {});
+    return { status, headers, body };
+  }
   const said = keyless((await wholeBody(reply, MOST_ERROR_BYTES)).toString("utf8"));
   if (!isUsers) return { status, headers, body: Readable.from([Buffer.from(said)]) };
   const [responseBody, responseHeaders] = [withoutAccount(said), Object.fromEntries(reply.headers)];
@@ -624,28 +632,35 @@ async function shownReply(reply: UpstreamReply, turn: ModelTurn, upstream: Upstr
   return { status: problem.status, headers, body: Readable.from([body]) };
 }
 
-/** Errors inside of a reply. A body that is no stream is one long event without a name. */
-async function* withoutErrors(reply: UpstreamReply): AsyncGenerator<Uint8Array, void> {
+/** For errors inside of a reply. A body that is no stream of events is held back until it is complete. */
+function withoutErrors(isStream: boolean): Transform {
+  const events = new SseEvents();
+  const pieces: Uint8Array[] = [];
   const clean = (text: string): JsonObject | undefined => {
     const parsed = text.includes("error")
       ? parseOutsideJson(text, { maxChars: MOST_REPLY_BYTES })
       : undefined;
     return parsed?.ok && isRecord(parsed.value) ? withoutErrorText(parsed.value) : undefined;
   };
-  if (!/\btext\/event-stream\b/i.test(reply.headers.get("content-type") ?? "")) {
-    const bytes = await wholeBody(reply, MOST_REPLY_BYTES);
-    const body = clean(bytes.toString("utf8"));
-    yield body === undefined ? bytes : Buffer.from(JSON.stringify(body));
-    return;
-  }
   const shown = ({ bytes, name, data = "" }: SseEvent): Uint8Array => {
     const event = clean(data);
     return event === undefined ? bytes : Buffer.from(sseEvent(event, name === "" ? undefined : name));
   };
-  const events = new SseEvents();
-  for await (const chunk of reply.body as AsyncIterable<Uint8Array>) yield* events.push(chunk).map(shown);
-  const rest = events.end();
-  if (rest !== undefined) yield shown(rest);
+  return new Transform({
+    transform(chunk: Uint8Array, _encoding, done) {
+      if (isStream) for (const event of events.push(chunk)) this.push(shown(event));
+      else pieces.push(chunk);
+      done();
+    },
+    flush(done) {
+      const rest = events.end();
+      const whole = Buffer.concat(pieces);
+      const body = clean(whole.toString("utf8"));
+      if (rest !== undefined) this.push(shown(rest));
+      if (whole.length > 0) this.push(body === undefined ? whole : JSON.stringify(body));
+      done();
+    },
+  });
 }
 
 /** An answer that is no reply: an error of the vendor, in the vendor's words. */
