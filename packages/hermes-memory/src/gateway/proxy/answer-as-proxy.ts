@@ -25,7 +25,6 @@ import {
   resultMessages,
 } from "./hidden-tools.ts";
 import { type Insertions, insert, NOTHING } from "./insert.ts";
-import { repeatedKey } from "./json-text.ts";
 import { type OwnTools, offeredTools, runCalls } from "./own-tools.ts";
 import { problemOf, translate } from "./translate.ts";
 import { openTurnMemory, type ToldReply, type TurnMemory } from "./turn-memory.ts";
@@ -144,21 +143,13 @@ function upstreamOf(turn: ModelTurn, config: HermesConfig): Upstream {
  * to nobody else. What belongs to the account otherwise is the owner's alone (users-may.ts).
  */
 async function refuseOthersState(turn: ModelTurn, upstream: Upstream): Promise<void> {
-  const { wire, body, memory, identity, gateway, rawBody } = turn;
+  const { wire, body, memory, identity, gateway } = turn;
   if (upstream.isClientsKey) return;
   const isForwarded = upstream.url !== undefined;
   const { userFields: more } = (await gateway.config()).gateway;
   if (isUsersRequest(turn, upstream)) refuseForUsers(wire.name, body, { isForwarded, more });
   if (wire.name !== "responses") return;
   const { previous_response_id: previous, conversation } = body;
-  const twice = repeatedKey(new TextDecoder().decode(rawBody), ["previous_response_id", "conversation"]);
-  if (twice !== undefined)
-    throw new ProblemError({
-      status: 400,
-      code: "bad-json",
-      message: `The body has the field '${twice}' more than once.`,
-      param: twice,
-    });
   const isOwner = identity.user === undefined;
   const named = isRecord(conversation) ? conversation.id : conversation;
   if (!isOwner && typeof named === "string" && named.startsWith("conv_"))
@@ -224,9 +215,12 @@ async function configOf({ gateway, identity, memory }: ModelTurn): Promise<Herme
   return { ...(await memory.layers.memory.config()), gateway: served.gateway };
 }
 
-/** A user's is written anew: what was checked is what is sent, without keys that occur twice. */
+/** Where something in it was checked, it is written anew: what was checked is what is sent, without keys that occur twice. */
 function bodyText(turn: ModelTurn, upstream: Upstream): string {
-  return isUsersRequest(turn, upstream) ? JSON.stringify(turn.body) : new TextDecoder().decode(turn.rawBody);
+  const { body, rawBody } = turn;
+  const isChecked =
+    "previous_response_id" in body || "conversation" in body || isUsersRequest(turn, upstream);
+  return isChecked && !upstream.isClientsKey ? JSON.stringify(body) : new TextDecoder().decode(rawBody);
 }
 
 function otherName({ request }: ModelTurn, { chosen }: Upstream): string | undefined {
