@@ -9,6 +9,7 @@ import {
   marksContract,
   recallsContract,
   roundsContract,
+  spendContract,
 } from "./session-store/gateway-records.ts";
 import { lineageContract, splittingContract } from "./session-store/lineage.ts";
 import { flagsContract, listingContract, titlesContract } from "./session-store/listing.ts";
@@ -64,6 +65,7 @@ const GROUPS = {
   marks: marksContract,
   "recall traces": recallsContract,
   "hidden tool rounds": roundsContract,
+  spend: spendContract,
   // Every group
   users: scopingContract,
 };

@@ -453,6 +453,32 @@ const gateway = section({
   jwt_secret: ours(
     secret("Secret of Open WebUI's signed user headers; `$NAME` reads an environment variable."),
   ),
+  jwt_audience: ours(text("", "Audience (`aud`) that signed user headers must have. Open WebUI sets none.")),
+  jwt_max_age_hours: ours(
+    whole(
+      24,
+      { min: 0 },
+      "Longest lifetime of a signed user header, in hours; 0 for any. Open WebUI's: 5 minutes.",
+    ),
+  ),
+  user_fields: ours(
+    list(
+      { of: "names", example: "image_generation" },
+      "More body fields and types of tools that users may send with the server's key.",
+    ),
+  ),
+  user_requests_per_day: ours(
+    whole(0, { min: 0 }, "Model requests of one user per day (UTC); 0 for no limit."),
+  ),
+  user_tokens_per_day: ours(whole(0, { min: 0 }, "Tokens of one user per day (UTC); 0 for no limit.")),
+  user_cost_per_day: ours(number(0, { min: 0 }, "US dollars of one user per day (UTC); 0 for no limit.")),
+  max_users: ours(
+    whole(
+      1_000,
+      { min: 0 },
+      "Users that a token may name, unless it has its own `--max-users`; 0 for any number.",
+    ),
+  ),
   identity_profiles: ours(
     profilesByIdentity(
       "Profile of an identity: `open-webui:alice: work`; `*` for all others of a platform: `api:*: shared`.",

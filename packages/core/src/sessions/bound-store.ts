@@ -295,6 +295,7 @@ function gatewayRecords(bound: Binding): GatewayRecords {
     saveRound: (round) =>
       bound.own(round.session_id, (seen) => store.saveRound({ ...round, session_id: seen })),
     findRounds: async (id, marks, wire, scope) => store.findRounds(id, marks, wire, bound.scoped(scope)),
+    addSpend: notForOneUser("addSpend"),
   };
 }
 

@@ -1,6 +1,13 @@
 // The identity of a session: its id, the user it belongs to, and the marks in `model_config` that say which session it comes from.
 import { isDistinctName } from "../home.ts";
-import { codePointLength, hasLoneSurrogate, isRecord, outsideJsonOr, randomHex } from "../lib/index.ts";
+import {
+  codePointLength,
+  hasLoneSurrogate,
+  isRecord,
+  outsideJsonOr,
+  randomHex,
+  sha256,
+} from "../lib/index.ts";
 import { sessionError } from "./errors.ts";
 import type { SessionRow } from "./rows.ts";
 
@@ -75,6 +82,11 @@ export type SessionUser = { readonly platform: string; readonly userId: string }
 /** Undefined stands for administration, which sees all sessions. The owner of the home: `WITHOUT_USER`. */
 export function scopeOfUser(user: SessionUser | undefined): Scope {
   return user === undefined ? {} : { userId: user.userId, userPlatform: user.platform };
+}
+
+/** Stands for a user where the name is not needed: rows of `addSpend` and `joinGroup`. */
+export function personKey(platform: string, userId: string): string {
+  return sha256(JSON.stringify([platform, userId]));
 }
 
 /** Checks the scope in an options object. Throws `bad-user-id`. */

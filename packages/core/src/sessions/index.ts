@@ -7,6 +7,7 @@ export { describeLoss, type SessionErrorCode, sessionDatabaseUnavailable } from 
 export {
   checkSessionId,
   newSessionId,
+  personKey,
   readMarks,
   readScope,
   type Scope,
@@ -107,6 +108,7 @@ export type {
   SessionFilter,
   SessionMark,
   SessionStore,
+  Spend,
   StoredTranscript,
   StoreStats,
   TokenUpdate,

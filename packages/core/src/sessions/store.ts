@@ -853,6 +853,14 @@ export type Ask = {
   readonly delivered: boolean;
 };
 
+/** What was used of a gateway's models. */
+export type Spend = {
+  readonly requests: number;
+  readonly tokens: number;
+  /** In US dollars. */
+  readonly cost: number;
+};
+
 export interface GatewayRecords {
   // What was asked (`appendMany` saves it with the messages)
   /** Becomes the session's newest ask. */
@@ -917,4 +925,15 @@ export interface GatewayRecords {
     wire: string,
     scope?: Scope,
   ): Promise<{ readonly mark: string; readonly items: string }[]>;
+
+  /**
+   * Adds to what a token or a user has used on a day (UTC; rows of earlier days are deleted), or makes a user a member of a group (no day).
+   * If an amount of `most` has been reached, nothing is added, and its name is returned. `key`: the id of a token, or `personKey` of a
+   * user, whose rows `eraseSessions` deletes.
+   */
+  addSpend(
+    row: { readonly day?: string; readonly kind: string; readonly key: string },
+    spend: Partial<Spend>,
+    most?: Partial<Spend & { readonly members: number }>,
+  ): Promise<keyof Spend | "members" | undefined>;
 }

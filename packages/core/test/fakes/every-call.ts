@@ -166,6 +166,7 @@ export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>>
   saveDelivered: (store, { session }) => store.saveDelivered(session, `token of ${session}`),
   saveRound: (store, { session }) =>
     store.saveRound({ session_id: session, mark: "prefix:9", wire: "chat", items: "[]" }),
+  addSpend: (store) => store.addSpend({ day: "2026-01-31", kind: "token", key: "1" }, { requests: 1 }),
 };
 
 /** Members that a store bound to one user refuses, because they concern everybody. */
@@ -194,6 +195,7 @@ export const NOT_FOR_ONE_USER: Readonly<Partial<Record<keyof SessionStore, strin
   listNotedTranscripts: "the owner of the home imports",
   listProvenance: "names files of the owner of the home",
   pruneRecalls: "deletes everybody's",
+  addSpend: "the gateway counts",
 };
 
 /** What became of a call: its value, the code of its error, or the error itself where it has none. */

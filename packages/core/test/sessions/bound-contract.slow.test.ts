@@ -120,6 +120,7 @@ const GROUPS: Readonly<Record<Exclude<SessionStoreGroup, "erasing a user" | "use
     "recall traces": true,
     asks: true,
     "hidden tool rounds": true,
+    spend: true,
   }; // all groups but those where every test creates sessions of several users or imports, which the owner of the home does
 
 sessionStoreContract(

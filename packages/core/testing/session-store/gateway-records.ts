@@ -1,4 +1,5 @@
 // What a gateway keeps about sessions: live conversations, marks, recall traces, hidden tool rounds.
+import { personKey } from "../../src/sessions/identity.ts";
 import type { LiveSession, NewRecallTrace, SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";
 import { DAY, expectCode, type Harness, ManualClock, NOW } from "./support.ts";
@@ -293,5 +294,46 @@ export function roundsContract({ it, expect }: Suite, { open }: Harness): void {
     await store.deleteSession("a");
     expect(await store.findRounds("a", ["prefix:1"], "chat")).toEqual([]);
     await expectCode(store.saveRound(round), "unknown-session");
+  });
+}
+
+export function spendContract({ it, expect }: Suite, { open, reopen }: Harness): void {
+  const row = (key: string, day = "2026-01-31") => ({ day, kind: "token", key });
+
+  it("adds up over a day until an amount is reached, for each key by itself", async () => {
+    await using store = await open();
+    const most = { requests: 3, tokens: 100, cost: 1 };
+    for (const _ of [1, 2]) expect(await store.addSpend(row("a"), { requests: 1 }, most)).toBeUndefined();
+    await store.addSpend(row("a"), { tokens: 99, cost: 0.5 });
+    expect(await store.addSpend(row("a"), { requests: 1 }, most)).toBeUndefined();
+    expect(await store.addSpend(row("a"), { requests: 1 }, most)).toBe("requests");
+    await store.addSpend(row("a"), { tokens: 1 });
+    expect(await store.addSpend(row("a"), {}, { tokens: 100 })).toBe("tokens");
+    await store.addSpend(row("a"), { cost: 0.5 });
+    expect(await store.addSpend(row("a"), {}, { cost: 1 })).toBe("cost");
+    expect(await store.addSpend(row("b"), { requests: 1 }, most)).toBeUndefined();
+    if (reopen !== undefined) {
+      await using again = await reopen(store);
+      expect(await again.addSpend(row("a"), { requests: 1 }, most)).toBe("requests");
+    }
+    expect(await store.addSpend(row("a", "2026-02-01"), { requests: 1 }, most)).toBeUndefined();
+  });
+
+  it("counts the members of a group, who stay over the days and may come again", async () => {
+    await using store = await open();
+    const join = (key: string) => store.addSpend({ kind: "users:1", key }, {}, { members: 2 });
+    expect([await join("a"), await join("b"), await join("c")]).toEqual([undefined, undefined, "members"]);
+    await store.addSpend(row("a"), { requests: 1 });
+    expect([await join("a"), await join("c")]).toEqual([undefined, "members"]);
+    expect(await store.addSpend({ kind: "users:2", key: "c" }, {}, { members: 2 })).toBeUndefined();
+  });
+
+  it("what a user used is erased with the user, and not with a namesake", async () => {
+    await using store = await open();
+    const most = { requests: 1 };
+    const add = (platform: string) => store.addSpend(row(personKey(platform, "ana")), { requests: 1 }, most);
+    for (const platform of ["web", "telegram"]) expect(await add(platform)).toBeUndefined();
+    await store.eraseSessions({ userId: "ana", userPlatform: "web" });
+    expect([await add("web"), await add("telegram")]).toEqual([undefined, "requests"]);
   });
 }

@@ -4,6 +4,7 @@ import { describeCause, randomHex, sha256 } from "@hermes-memory/core/internal/l
 import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { contentText, textOf } from "@hermes-memory/core/internal/message";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
+import { admitUser } from "./allowance.ts";
 import { credentialOf, identify } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
 import { prefixMarks, questionMark, responseMark } from "./proxy/chain.ts";
@@ -145,6 +146,7 @@ async function readTurn(
   const credentials = credentialOf(headers, rawHeaders);
   if (!credentials.ok) throw new ProblemError(credentials.error);
   const identity = identified.value;
+  await admitUser(gateway, caller, identity);
   const memory = memoryOf(gateway, identity);
   return {
     wire,
@@ -154,6 +156,7 @@ async function readTurn(
     query: request.url.search,
     headers,
     identity,
+    caller,
     memory,
     clientCredential: credentials.value.client,
     retryKey: retryKeyOf(headers, rawBody),

@@ -302,6 +302,7 @@ class Visit {
       person: async () => {
         const { user, profile } = unwrap(this.#person(caller, settings));
         this.annotate({ user });
+        await (await import("./allowance.ts")).admitUser(this.#gateway, caller, { user, profile });
         const memory = this.#gateway.memory(profile);
         return { memory: user === undefined ? memory.owner : memory.user(user), user, profile };
       },

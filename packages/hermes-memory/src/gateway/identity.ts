@@ -17,7 +17,8 @@ import type {
 } from "./types.ts";
 import type { WireRequest } from "./wires/wire.ts";
 
-export type IdentitySettings = Pick<GatewaySettings, "identityProfiles" | "jwtSecret">;
+export type IdentitySettings = Pick<GatewaySettings, "identityProfiles" | "jwtSecret"> &
+  Partial<Pick<GatewaySettings, "jwtAudience" | "jwtMaxAgeHours">>;
 
 type Asked = {
   readonly caller: Caller;
@@ -288,7 +289,7 @@ function namesInHeaders(
     if (!text.ok) return text;
     const believed =
       header === "x-openwebui-user-jwt"
-        ? signedUser(text.value ?? "", settings.jwtSecret, env, now)
+        ? signedUser(text.value ?? "", settings, env, now)
         : header === "x-openwebui-user-id" && settings.jwtSecret.trim() !== ""
           ? err(UNSIGNED)
           : ok(text.value ?? "");
@@ -308,8 +309,8 @@ const UNSIGNED: GatewayProblem = {
   hint: "Set FORWARD_USER_INFO_HEADER_JWT_SECRET of Open WebUI to the secret of gateway.jwt_secret.",
 };
 
-function signedUser(jwt: string, setting: string, env: Asked["env"], now: Date): Problem<string> {
-  const secret = jwtSecretOf(setting, env);
+function signedUser(jwt: string, settings: IdentitySettings, env: Asked["env"], now: Date): Problem<string> {
+  const secret = jwtSecretOf(settings.jwtSecret, env);
   if (secret.kind === "off")
     return err({
       status: 403,
@@ -325,7 +326,11 @@ function signedUser(jwt: string, setting: string, env: Asked["env"], now: Date):
       message: `gateway.jwt_secret names the environment variable ${secret.variable}, which is not set.`,
       hint: `Set ${secret.variable} for the server, or in the .env file of the home, and start it again.`,
     });
-  const subject = verifyUserJwt(jwt, secret.value, now);
+  const subject = verifyUserJwt(jwt, secret.value, {
+    now,
+    audience: settings.jwtAudience,
+    maxAgeHours: settings.jwtMaxAgeHours,
+  });
   if (subject.ok) return subject;
   const message = `The signed user (x-openwebui-user-jwt) was refused, because it ${subject.error.why}.`;
   return err({ status: 401, code: "bad-user-jwt", message });

@@ -1,5 +1,6 @@
 // The header with which Open WebUI (seen with 0.10.2) signs who its user is: `X-OpenWebUI-User-Jwt`, sent instead of the plain user
-// headers when FORWARD_USER_INFO_HEADER_JWT_SECRET is set there. HS256; claims sub, email, name, role, iss "open-webui", iat, exp.
+// headers when FORWARD_USER_INFO_HEADER_JWT_SECRET is set there. HS256; claims sub, email, name, role, iss "open-webui", iat, exp; no aud.
+// It lives 300 seconds (FORWARD_USER_INFO_HEADER_JWT_EXPIRES_SECONDS).
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { err, isRecord, ok, outsideJsonOr, type Result } from "@hermes-memory/core/internal/lib";
 
@@ -33,8 +34,19 @@ export function jwtSecretOf(setting: string, env: Readonly<Record<string, string
   return value === "" ? { kind: "missing", variable: name } : { kind: "secret", value };
 }
 
+export type JwtRules = {
+  /** `aud` must be it, or contain it; "" or absent: no audience is asked for. */
+  readonly audience?: string;
+  /** From `iat` to `exp`; 0 or absent: any. */
+  readonly maxAgeHours?: number;
+};
+
 /** The user's id (`sub`). The signature is compared before anything in the token is believed, its algorithm excepted. */
-export function verifyUserJwt(token: string, secret: string, now: Date): Result<string, JwtFailure> {
+export function verifyUserJwt(
+  token: string,
+  secret: string,
+  { now, ...rules }: JwtRules & { readonly now: Date },
+): Result<string, JwtFailure> {
   if (token.length > MAX_CHARS) return malformed(`has more than ${MAX_CHARS} characters`);
   const parts = token.split(".");
   const [header = "", claims = "", signature = ""] = parts;
@@ -50,16 +62,19 @@ export function verifyUserJwt(token: string, secret: string, now: Date): Result<
   const isSpelledOnce = given.toString("base64url") === signature;
   if (given.length !== expected.length || !timingSafeEqual(given, expected) || !isSpelledOnce)
     return untrusted("is not signed with the secret of gateway.jwt_secret");
-  return subjectOf(jsonOf(claims), now.getTime() / 1000);
+  return subjectOf(jsonOf(claims), now.getTime() / 1000, rules);
 }
 
 function subjectOf(
   claims: Readonly<Record<string, unknown>> | undefined,
   nowSeconds: number,
+  { audience = "", maxAgeHours = 0 }: JwtRules,
 ): Result<string, JwtFailure> {
   if (claims === undefined) return malformed("has claims that are not JSON");
-  const { sub, iss, exp, nbf, iat } = claims;
+  const { sub, iss, exp, nbf, iat, aud } = claims;
   if (iss !== ISSUER) return untrusted(`was not issued by ${ISSUER}`);
+  if (audience !== "" && ![aud].flat().includes(audience))
+    return untrusted("is not for the audience of gateway.jwt_audience");
   if (typeof sub !== "string" || sub === "") return malformed("names no user (sub)");
   if (!isTime(exp)) return malformed("has no time at which it expires (exp)");
   for (const time of [nbf, iat])
@@ -68,6 +83,9 @@ function subjectOf(
   for (const time of [nbf, iat])
     if (isTime(time) && nowSeconds < time - LEEWAY_SECONDS)
       return err({ kind: "early", why: "is dated in the future; compare the clocks of both machines" });
+  const lifetime = exp - (isTime(iat) ? iat : nowSeconds);
+  if (maxAgeHours > 0 && lifetime > maxAgeHours * 3_600 + LEEWAY_SECONDS)
+    return untrusted(`lives longer than the ${maxAgeHours} hours of gateway.jwt_max_age_hours`);
   return ok(sub);
 }
 

@@ -3,6 +3,7 @@ import { chooseModel, knownProviders } from "@hermes-memory/agent/internal/model
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { withoutUndefined } from "@hermes-memory/core/internal/lib";
 import { VERSION } from "@hermes-memory/core/internal/version";
+import { mayAsk } from "./allowance.ts";
 import type { Gateway, GatewayProblem, JsonObject, Route, RouteRequest } from "./types.ts";
 import { anthropicProblem, openAiProblem } from "./wires/problems.ts";
 
@@ -24,7 +25,8 @@ export const modelsRoutes: readonly Route[] = [
       shape: "chat",
       summary:
         "The models that can be asked for; in Anthropic's shape for callers that send `anthropic-version`.",
-      handle: async (request, gateway) => Response.json(renderList(await servedModels(gateway), request)),
+      handle: async (request, gateway) =>
+        Response.json(renderList(await servedModels(request, gateway), request)),
     },
     {
       method: "GET",
@@ -34,7 +36,7 @@ export const modelsRoutes: readonly Route[] = [
       shape: "chat",
       summary: "One of the models.",
       handle: async (request, gateway) => {
-        const model = (await servedModels(gateway)).find(({ id }) => id === request.params.id);
+        const model = (await servedModels(request, gateway)).find(({ id }) => id === request.params.id);
         if (model !== undefined) return Response.json(renderModel(model, request));
         const body = isAnthropic(request) ? anthropicProblem(UNKNOWN) : openAiProblem(UNKNOWN);
         return Response.json(body, { status: UNKNOWN.status });
@@ -59,8 +61,8 @@ const UNKNOWN: GatewayProblem = {
   param: "model",
 };
 
-/** The configured model first, then models of own servers, then suggestions for the vendors whose keys are there. */
-async function servedModels(gateway: Gateway): Promise<readonly ServedModel[]> {
+/** The configured model first, then models of own servers, then suggestions for the vendors whose keys are there. Of these, the token's. */
+async function servedModels({ caller }: RouteRequest, gateway: Gateway): Promise<readonly ServedModel[]> {
   const config = await gateway.config();
   const { env } = gateway;
   const own = config.models.customProviders.flatMap(({ name, models }) =>
@@ -78,12 +80,14 @@ async function servedModels(gateway: Gateway): Promise<readonly ServedModel[]> {
   const served = new Map<string, ServedModel>();
   const usual = chooseModel({ env, config });
   if (usual.ok) {
-    const { model: id, provider } = usual.value;
-    served.set(id, { id, provider, contextLength: config.model.contextLength });
+    const { model, provider } = usual.value;
+    if (mayAsk(caller, usual.value, true))
+      served.set(model, { id: model, provider, contextLength: config.model.contextLength });
   }
   for (const { provider, model, contextLength } of [...own, ...suggested]) {
     const id = nameThatChooses({ provider, model }, { env, config });
-    if (id !== undefined && !served.has(id)) served.set(id, { id, provider, contextLength });
+    if (id !== undefined && !served.has(id) && mayAsk(caller, { provider, model }, false))
+      served.set(id, { id, provider, contextLength });
   }
   return [...served.values()];
 }
@@ -136,7 +140,7 @@ async function capabilities({ caller }: RouteRequest, gateway: Gateway): Promise
     object: "hermes.api_server.capabilities",
     platform: "hermes-agent",
     server: { name: "hermes-memory", version: VERSION },
-    model: usual.ok ? usual.value.model : null,
+    model: usual.ok && mayAsk(caller, usual.value, true) ? usual.value.model : null,
     auth: { type: "bearer", required: caller.kind === "token" },
     runtime: {
       mode: config.gateway.mode === "agent" ? "server_agent" : "proxy",

@@ -68,7 +68,7 @@ export function opsRoutes({ metrics }: OpsParts): readonly Route[] {
     {
       method: "GET",
       path: "/metrics",
-      access: "any-caller",
+      access: "admin",
       shape: "plain",
       summary: "Figures for Prometheus.",
       handle: async () =>

@@ -12,6 +12,7 @@ import {
   errnoCode,
   HermesError,
   isRecord,
+  isStringList,
   ok,
   parseOutsideJson,
   type Result,
@@ -22,13 +23,12 @@ import {
 } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import { checkId, TOKEN_PREFIX } from "./identity.ts";
-import type { Caller, GatewayProblem, TokenRights } from "./types.ts";
+import type { Caller, GatewayProblem, TokenLimits, TokenPowers, TokenRights } from "./types.ts";
 
 /** A token without its secret. */
-export type TokenSummary = {
+export type TokenSummary = TokenPowers & {
   readonly id: string;
   readonly name: string;
-  readonly rights: TokenRights;
   /** ISO 8601, as the others. */
   readonly createdAt: string;
   readonly expiresAt?: string;
@@ -36,10 +36,9 @@ export type TokenSummary = {
   readonly lastUsedAt?: string;
 };
 
-type NewToken = {
+type NewToken = TokenPowers & {
   /** Default: `token-<id>`. No two tokens have the same. */
   readonly name?: string;
-  readonly rights: TokenRights;
   readonly expiresAt?: Date;
 };
 
@@ -167,7 +166,7 @@ export function openTokens(deps: {
 
   return {
     path,
-    create: ({ name, rights, expiresAt }) =>
+    create: ({ name, rights, limits, expiresAt }) =>
       change((entries) => {
         const problem = nameProblem(name, entries) ?? rightsProblem(rights);
         if (problem !== undefined) return err(problem);
@@ -178,9 +177,10 @@ export function openTokens(deps: {
           id,
           name: name ?? `token-${id}`,
           rights,
+          limits,
           createdAt: clock.now().toISOString(),
           ...(expiresAt !== undefined && { expiresAt: expiresAt.toISOString() }),
-          sha256: hashOf(token).toString("hex"),
+          sha256: hashOf(token, limits).toString("hex"),
         };
         return ok({ entries: [...entries, entry], value: { id, name: entry.name, token } });
       }),
@@ -230,21 +230,24 @@ export function openTokens(deps: {
       if (found.expiresAt !== undefined && clock.now().getTime() >= Date.parse(found.expiresAt))
         return expired(found);
       noteUse(found.id);
-      return { kind: "token", id: found.id, rights: found.rights };
+      return { kind: "token", id: found.id, rights: found.rights, limits: found.limits };
     },
   };
 }
 
 /** Compares with every entry, so that the time tells nothing about which one was nearly right. */
 function matching(entries: readonly Entry[], credential: string): Entry | undefined {
-  const given = hashOf(credential);
   let found: Entry | undefined;
-  for (const entry of entries) if (timingSafeEqual(Buffer.from(entry.sha256, "hex"), given)) found = entry;
+  for (const entry of entries)
+    if (timingSafeEqual(Buffer.from(entry.sha256, "hex"), hashOf(credential, entry.limits))) found = entry;
   return TOKEN.test(credential) ? found : undefined;
 }
 
-function hashOf(token: string): Buffer {
-  return createHash("sha256").update(token).digest();
+/** Version 0.3.0 knows no limits, and drops them when it writes the file. A limited token has another hash, so that it is refused then. */
+function hashOf(token: string, limits?: TokenLimits): Buffer {
+  return createHash("sha256")
+    .update(limits === undefined ? token : `limited:${token}`)
+    .digest();
 }
 
 function newSecret(): string {
@@ -418,9 +421,10 @@ function usable(loaded: Loaded, path: string): readonly Entry[] {
 }
 
 function fileOf(entries: readonly Entry[]): string {
-  const tokens = entries.map(({ createdAt, expiresAt, rights, ...entry }) => ({
+  const tokens = entries.map(({ createdAt, expiresAt, rights, limits, ...entry }) => ({
     ...entry,
     rights,
+    limits,
     created_at: createdAt,
     ...(expiresAt !== undefined && { expires_at: expiresAt }),
   }));
@@ -435,7 +439,20 @@ function entryOf(value: unknown): Entry | undefined {
     return undefined;
   if (typeof sha256 !== "string" || !HASH.test(sha256) || !isTime(createdAt)) return undefined;
   if (expiresAt !== undefined && !isTime(expiresAt)) return undefined;
-  return { id, name, sha256, rights, createdAt, ...(expiresAt !== undefined && { expiresAt }) };
+  const limits = value.limits === undefined ? undefined : limitsOf(value.limits);
+  if (value.limits !== undefined && limits === undefined) return undefined;
+  return { id, name, sha256, rights, limits, createdAt, ...(expiresAt !== undefined && { expiresAt }) };
+}
+
+const AMOUNTS = /^(?:requests_per_day|tokens_per_day|cost_per_day|max_users)$/;
+
+/** Undefined: not as we write them. A limit that cannot be read must not become none. */
+function limitsOf(value: unknown): TokenLimits | undefined {
+  const { models = [], ...amounts } = isRecord(value) ? value : { models: null };
+  const isKnown = Object.entries(amounts).every(
+    ([name, amount]) => AMOUNTS.test(name) && typeof amount === "number" && amount >= 0,
+  );
+  return isKnown && isStringList(models) ? (value as TokenLimits) : undefined;
 }
 
 function rightsOf(value: unknown): TokenRights | undefined {

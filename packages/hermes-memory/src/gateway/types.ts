@@ -15,7 +15,21 @@ export type UserRef = { readonly platform: string; readonly id: string };
 /** Who sent the request, by its token. Made by tokens.ts only. */
 export type Caller =
   /** Has the local token: the owner's rights, and may name users. */
-  { readonly kind: "local" } | { readonly kind: "token"; readonly id: string; readonly rights: TokenRights };
+  { readonly kind: "local" } | ({ readonly kind: "token"; readonly id: string } & TokenPowers);
+
+export type TokenPowers = { readonly rights: TokenRights; readonly limits?: TokenLimits };
+
+/** What a token may use of the server's models, as tokens.json has it. Absent: no limit. */
+export type TokenLimits = {
+  /** Names, or beginnings such as `gpt-*`. */
+  readonly models?: readonly string[];
+  /** Per day in UTC, for all users of the token together. The cost is in US dollars. */
+  readonly requests_per_day?: number;
+  readonly tokens_per_day?: number;
+  readonly cost_per_day?: number;
+  /** Users that a `names-users` token may name; 0 for any number. Absent: `gateway.max_users`. */
+  readonly max_users?: number;
+};
 
 export type TokenRights =
   /** The owner's own memory and sessions. */
@@ -113,6 +127,8 @@ export type ModelTurn = {
   readonly query?: string;
   readonly headers: Headers;
   readonly identity: Identity;
+  /** Absent: without limits. */
+  readonly caller?: Caller;
   /** The conversation, looked up: `identity.session` with its chat id. */
   readonly chatId: string;
   /** The memory of `identity.user` in the home of `identity.profile`. */

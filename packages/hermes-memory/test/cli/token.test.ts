@@ -50,8 +50,29 @@ describe("hermes token", () => {
     expect(rightsFor(home, String(token))).toEqual(rights);
   });
 
+  it("makes one with limits, and lists them", async () => {
+    const home = tempDirectory();
+    const flags =
+      "--names-users --platform api --models gpt-5-mini,claude-* --requests-per-day 9 --cost-per-day 0.5 --max-users 3";
+    const limits = {
+      models: ["gpt-5-mini", "claude-*"],
+      requests_per_day: 9,
+      cost_per_day: 0.5,
+      max_users: 3,
+    };
+    expect(await json(home, `create --name class ${flags}`)).toMatchObject({ limits });
+    expect(await json(home, "list")).toMatchObject({ tokens: [{ name: "class", limits }] });
+    expect((await hermes(home, "list")).stdout).toContain("models: gpt-5-mini,claude-*, requests per day: 9");
+    expect(await json(home, "create")).toMatchObject({ limits: null });
+  });
+
   it.each([
     ["create --owner --admin", "Give one of"],
+    ["create --max-users 3", "needs --names-users"],
+    ["create --cost-per-day free", "US dollars"],
+    ["create --models a,,b", "names with commas"],
+    ["create --models *-mini", "names with commas"],
+    ["create --requests-per-day 0", "requests-per-day"],
     ["create --user alice", "platform and an id"],
     ["create --user :alice", "blank"],
     ["create --names-users", "needs --platform"],

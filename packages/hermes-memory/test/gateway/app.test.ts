@@ -400,7 +400,11 @@ describe("callers", () => {
     expect(await post({ "x-hermes-token": boss })).toBe(200);
     expect((await call("/healthz")).status).toBe(200);
     expect((await call("/metrics")).status).toBe(401);
-    expect((await call("/metrics", { headers: { authorization: `Bearer ${owner}` } })).status).toBe(200);
+    for (const [key, status] of [
+      [owner, 403],
+      [boss, 200],
+    ] as const)
+      expect((await call("/metrics", { headers: { authorization: `Bearer ${key}` } })).status).toBe(status);
   });
 
   it("are limited in rate and in running requests, each user for itself", async () => {

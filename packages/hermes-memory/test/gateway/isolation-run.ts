@@ -63,6 +63,7 @@ export async function routeKeys(): Promise<readonly string[]> {
 
 /** Here the right answer to everything that is tried is a refusal. */
 const ALL_REFUSED: ReadonlySet<string> = new Set([
+  "GET /metrics",
   "PUT /api/memory/provider",
   "GET /api/sessions/:id",
   "PATCH /api/entries/:id",

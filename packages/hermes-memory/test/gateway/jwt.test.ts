@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { jwtSecretOf, verifyUserJwt } from "../../src/gateway/jwt.ts";
+import { type JwtRules, jwtSecretOf, verifyUserJwt } from "../../src/gateway/jwt.ts";
 
 const SECRET = "a secret of at least 32 characters.";
 const NOW = new Date("2026-11-17T12:00:00Z");
@@ -30,7 +30,7 @@ function signed(
 }
 
 function outcome(token: string, now = NOW): string {
-  const found = verifyUserJwt(token, SECRET, now);
+  const found = verifyUserJwt(token, SECRET, { now });
   return found.ok ? found.value : found.error.kind;
 }
 
@@ -52,6 +52,34 @@ describe("Open WebUI's signed user header", () => {
     ["no issuer, like Open WebUI's own session tokens", signed({ id: "5b0f", exp: CLAIMS.exp })],
   ])("is not believed with %s", (_how, token) => {
     expect(["untrusted", "malformed"]).toContain(outcome(token));
+  });
+
+  it("has an audience and a lifetime, where config asks for them", () => {
+    const believed = (claims: object, rules: JwtRules): boolean =>
+      verifyUserJwt(signed({ ...CLAIMS, ...claims }), SECRET, { now: NOW, ...rules }).ok;
+    for (const [aud, isFor] of [
+      ["memory", true],
+      [["other", "memory"], true],
+      ["other", false],
+      [["memories"], false],
+      [undefined, false],
+      [null, false],
+    ] as const) {
+      expect(believed({ aud }, { audience: "memory" }), String(aud)).toBe(isFor);
+      expect(believed({ aud }, {})).toBe(true);
+    }
+    const day = 24 * 3_600;
+    const usual = { maxAgeHours: 24 };
+    expect(believed({}, usual)).toBe(true);
+    expect(believed({ exp: SECONDS + day }, usual)).toBe(true);
+    for (const claims of [
+      { exp: SECONDS + day + 120 },
+      { iat: SECONDS - 2 * day, exp: SECONDS + 60 },
+      { iat: undefined, exp: SECONDS + 2 * day },
+    ]) {
+      expect(believed(claims, usual)).toBe(false);
+      expect(believed(claims, { maxAgeHours: 0 })).toBe(true);
+    }
   });
 
   it.each([

@@ -8,6 +8,7 @@ import { startWire } from "../../../agent/test/fakes/wires/wire-in-test.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { openTokens, type Tokens } from "../../src/gateway/tokens.ts";
 import type { Route, TokenRights } from "../../src/gateway/types.ts";
+import { json, rawServer } from "./proxy/raw-server.ts";
 import { allRoutes, runningGateway, type TestGateway } from "./running-gateway.ts";
 
 const USER: TokenRights = { kind: "user", user: { platform: "web", id: "bob" } };
@@ -395,13 +396,14 @@ describe("one user", () => {
     const named = (id: string, key = "previous_response_id"): string => `"${key}":"${id}"`;
     expect((await ask("mallory", goOn(named(mine)))).status).toBe(200);
     expect((await ask("mallory", goOn(named(theirs)))).status).toBe(404);
-    for (const fields of [
-      `${named(theirs)},${named(mine)}`,
-      `${named(mine)},${named(theirs)}`,
-      `${named(theirs, "previous\\u005fresponse_id")},${named(mine)}`,
-    ])
-      expect((await ask("mallory", goOn(fields))).status, fields).toBe(400);
-    expect(wire.requests).toHaveLength(3);
+    for (const [fields, status] of [
+      [`${named(theirs)},${named(mine)}`, 200],
+      [`${named(mine)},${named(theirs)}`, 404],
+      [`${named(theirs, "previous\\u005fresponse_id")},${named(mine)}`, 200],
+    ] as const)
+      expect((await ask("mallory", goOn(fields))).status, fields).toBe(status);
+    expect(wire.requests.filter(({ raw: sent }) => sent.includes(theirs))).toEqual([]);
+    expect(wire.requests).toHaveLength(5);
   });
 
   it("can refer to their own items, and not to those of others", async () => {
@@ -420,10 +422,133 @@ describe("one user", () => {
       ((await answer.json()) as { output: { id: string }[] }).output[0]?.id ?? "";
     const theirs = await itemOf(await ask("alice", "Hi"));
     const question = { role: "user", content: "And?" };
-    for (const reference of [{ type: "item_reference", id: theirs }, { id: theirs }])
-      expect((await ask("mallory", [reference, question])).status).toBe(404);
+    for (const reference of [
+      { type: "item_reference", id: theirs },
+      { id: theirs },
+      { type: null, id: theirs },
+      { type: "reasoning", id: theirs, summary: [] },
+    ])
+      expect((await ask("mallory", [reference, question])).status, JSON.stringify(reference)).toBe(404);
     expect((await ask("alice", [{ type: "item_reference", id: theirs }, question])).status).toBe(200);
     expect(wire.requests).toHaveLength(2);
+  });
+
+  it("names nothing of the account behind the server's key; the owner and a key of one's own may", async () => {
+    const wire = await startWire("responses", () => ({ text: "Fine." }));
+    const model = { default: "m", base_url: wire.url, api_key: "k", api_mode: "responses" };
+    const { call, home } = await runningGateway({ config: JSON.stringify({ model }) });
+    const ask = async (more: object, headers: Record<string, string>, input: unknown = "Hi") =>
+      call("/proxy/v1/responses?project=x", {
+        method: "POST",
+        headers: { "content-type": "application/json", "openai-organization": "org-x", ...headers },
+        body: JSON.stringify({ model: "m", input, ...more }),
+      });
+    const mallory = { "x-hermes-user-id": "mallory" };
+    const file = [{ role: "user", content: [{ type: "input_file", file_id: "file-1" }] }];
+    const states: readonly [object, unknown?][] = [
+      [{ prompt: { id: "pmpt_1" } }],
+      [{ tools: [{ type: "file_search", vector_store_ids: ["vs_1"] }] }],
+      [{ tools: [{ type: "code_interpreter", container: "cntr_1" }] }],
+      [{ tools: [{ type: "mcp", server_label: "x", connector_id: "connector_gmail" }] }],
+      [{}, file],
+    ];
+    for (const [more, input] of states) {
+      const answer = await ask(more, mallory, input);
+      const { error } = (await answer.json()) as { error: { code: string; param: string } };
+      expect([answer.status, error.code], JSON.stringify(more)).toEqual([403, "not-for-users"]);
+    }
+    expect(wire.requests).toHaveLength(0);
+    // What was checked is what is sent, also of a body with a key twice.
+    await ask({}, mallory);
+    const twice = `{"model":"m","prompt":{"id":"pmpt_1"},"prompt":null,"input":"Hi"}`;
+    await call("/proxy/v1/responses", {
+      method: "POST",
+      headers: { ...mallory, "content-type": "application/json" },
+      body: twice,
+    });
+    expect(wire.requests.map(({ raw: sent }) => sent.includes("pmpt_1"))).toEqual([false, false]);
+    expect(wire.requests[0]?.path).not.toContain("project");
+    expect(wire.requests[0]?.headers).not.toHaveProperty("openai-organization");
+    for (const [more, input] of states) expect((await ask(more, {}, input)).status).toBe(200);
+    const keyless = { ...model, api_key: "" };
+    const own = await runningGateway({ config: JSON.stringify({ model: keyless }) });
+    const theirs = await own.call("/proxy/v1/responses", {
+      method: "POST",
+      headers: { ...mallory, "content-type": "application/json", authorization: "Bearer sk-mine" },
+      body: JSON.stringify({ model: "m", input: file }),
+    });
+    expect(theirs.status).toBe(200);
+    expect(home).not.toBe(own.home);
+  });
+
+  it.each(["status", "stream", "body"] as const)(
+    "sees nothing of the account in an error (%s)",
+    async (where) => {
+      const secret = "Incorrect API key provided: sk-OWNER****EF42 of org-abc123";
+      const error = { error: { message: secret, type: "invalid_request_error", code: "invalid_api_key" } };
+      const server = await rawServer((response) => {
+        const account = {
+          "openai-organization": "org-abc123",
+          "x-ratelimit-limit-requests": "9",
+          "x-request-id": "req_vendor",
+        };
+        if (where === "status") return json(response, error, 401, { ...account, "retry-after": "7" });
+        const isStream = where === "stream";
+        response.writeHead(200, {
+          ...account,
+          "content-type": isStream ? "text/event-stream" : "application/json",
+        });
+        response.end(isStream ? `data: ${JSON.stringify(error)}\n\n` : JSON.stringify(error));
+      });
+      const model = { default: "m", base_url: server.url, api_key: "sk-ours", api_mode: "chat_completions" };
+      for (const tools of ["on", "off"]) {
+        const gateway = { proxy_tools: tools, recall: false };
+        const { call, logged } = await runningGateway({ config: JSON.stringify({ model, gateway }) });
+        const ask = async (headers: Record<string, string>) => {
+          const body = JSON.stringify({
+            model: "m",
+            stream: where === "stream",
+            messages: [{ role: "user", content: "Hi" }],
+          });
+          const answer = await call("/proxy/v1/chat/completions", {
+            method: "POST",
+            headers: { "content-type": "application/json", ...headers },
+            body,
+          });
+          return { answer, text: JSON.stringify([...answer.headers]) + (await answer.text()) };
+        };
+        const user = await ask({ "x-hermes-user-id": "bob" });
+        expect(user.text).not.toMatch(/sk-OWNER|org-abc|ratelimit|req_vendor|Incorrect/);
+        expect(user.text).toContain("The model could not answer this request.");
+        expect(user.answer.status).toBe(where === "status" ? 502 : 200);
+        if (where === "status") expect(JSON.stringify(logged)).toContain("model-auth");
+        expect(JSON.stringify(logged)).not.toContain("sk-OWNER");
+        const owner = await ask({});
+        expect(owner.text).toContain("Incorrect API key");
+        expect(owner.text).toContain("openai-organization");
+      }
+    },
+  );
+
+  it("that leaves stops the model, and keeps what came", async () => {
+    const wire = await startWire("chat", [{ text: "The kiln is cold, and", stallAfterChars: 16 }]);
+    const model = { default: "m", base_url: wire.url, api_key: "k", api_mode: "chat_completions" };
+    const { call, gateway } = await runningGateway({ config: JSON.stringify({ model }) });
+    const leave = new AbortController();
+    const turn = await call("/proxy/v1/chat/completions", {
+      method: "POST",
+      signal: leave.signal,
+      headers: { "content-type": "application/json", "x-hermes-user-id": "bob", "x-hermes-session-id": "c" },
+      body: JSON.stringify({ model: "m", stream: true, messages: [{ role: "user", content: "Hi" }] }),
+    });
+    const reader = turn.body?.getReader();
+    let text = "";
+    while (!text.includes("cold")) text += Buffer.from((await reader?.read())?.value ?? []).toString("utf8");
+    leave.abort();
+    await wire.waitForAbort(0);
+    const bob = gateway.memory(undefined).user({ platform: "api", id: "bob" });
+    const said = async () => (await bob.transcript("c", { format: "openai" }))?.messages.at(-1)?.content;
+    await expect.poll(said, { timeout: 5_000 }).toBe("The kiln is cold");
   });
 
   it("learn nothing about the model's server when it fails; the owner does", async () => {

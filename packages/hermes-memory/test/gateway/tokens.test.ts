@@ -47,6 +47,26 @@ describe("the tokens of the gateway", () => {
     expect(JSON.stringify(tokens.list())).not.toMatch(/sha256|[0-9a-f]{64}/);
   });
 
+  it("that are limited lose their rights with their limits, as in a file that 0.3.0 wrote", async () => {
+    const { home, clock, tokens } = newHome();
+    const limits = { models: ["gpt-*"], requests_per_day: 5, cost_per_day: 0.5, max_users: 0 };
+    const made = await tokens.create({ rights: { kind: "owner" }, limits });
+    if (!made.ok) throw new Error(made.error.message);
+    const { token } = made.value;
+    const again = () => openTokens({ home, clock, log: silentLogger }).authenticate(token);
+    expect(again()).toMatchObject({ kind: "token", limits });
+    expect(tokens.list()).toMatchObject([{ limits }]);
+    const file = JSON.parse(readFileSync(tokens.path, "utf8")) as { tokens: Record<string, unknown>[] };
+    const rewrite = (change: Record<string, unknown>): void =>
+      writeFileSync(tokens.path, JSON.stringify({ ...file, tokens: [{ ...file.tokens[0], ...change }] }));
+    rewrite({ limits: undefined });
+    expect(codeOf(again())).toBe("401 bad-token");
+    for (const wrong of [{ models: "gpt" }, { requests_per_day: "5" }, { tokens: 1 }, [], null]) {
+      rewrite({ limits: wrong });
+      expect(codeOf(again()), JSON.stringify(wrong)).toBe("503 tokens-unreadable");
+    }
+  });
+
   it.each([
     { kind: "owner" },
     { kind: "admin" },

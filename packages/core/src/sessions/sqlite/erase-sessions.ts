@@ -8,7 +8,7 @@ import { basename, dirname, join } from "node:path";
 import type { SessionFiles } from "../../home.ts";
 import { describeCause, describeHolder, errnoCode } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
-import { type Scope, USER_PLATFORM } from "../identity.ts";
+import { personKey, type Scope, USER_PLATFORM } from "../identity.ts";
 import { personWord } from "../search/document.ts";
 import { keptFile, listTranscripts } from "../session-files.ts";
 import type { ErasedSessions, HeldLease, StoreMaintenance } from "../store.ts";
@@ -29,7 +29,7 @@ import { deleteOne } from "./deletion.ts";
 import { DOC, SESSION_NUMBERS, WORD_NUMBERS } from "./index/tables.ts";
 import { keptResults, namesOfResults, ownerOfSession, type ResultName } from "./kept-results.ts";
 import { databaseBytes, mergeIndex, vacuumIfUnused } from "./maintenance.ts";
-import { OWN_TABLES, TABLES } from "./schema.ts";
+import { hasOwnTable, OWN_TABLES, SPEND, TABLES } from "./schema.ts";
 
 /** Sessions per transaction; other programs can write between two transactions. */
 const SESSIONS_AT_ONCE = 50;
@@ -275,6 +275,12 @@ async function erase(
       messages += done.messages;
       remaining.push(...done.notes);
     }
+    const { user, platform } = whose;
+    if (user !== null && platform !== null)
+      await connection.write(() => {
+        if (!hasOwnTable(connection, SPEND)) return;
+        connection.run(`DELETE FROM ${SPEND.name} WHERE key = :key`, { key: personKey(platform, user) });
+      });
     if (found.nameless > 0)
       sessions += await connection.write(() => connection.run(`DELETE ${NAMELESS}`).changes);
   });

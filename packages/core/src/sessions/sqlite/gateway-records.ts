@@ -4,12 +4,12 @@
 // nothing is kept there, with one warning.
 import { pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
-import type { Ask, GatewayRecords, LiveSession, RecallTrace } from "../store.ts";
+import type { Ask, GatewayRecords, LiveSession, RecallTrace, Spend } from "../store.ts";
 import { type Connection, count, finite, isVisible, seconds, userPlatform, visibleTo } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { overwriting, rewriteFile } from "./erase-sessions.ts";
 import { putAsk } from "./messages.ts";
-import { ASKS, hasOwnTable, LIVE_SESSIONS, MARKS, RECALLS, ROUNDS, readableFields } from "./schema.ts";
+import { ASKS, hasOwnTable, LIVE_SESSIONS, MARKS, RECALLS, ROUNDS, readableFields, SPEND } from "./schema.ts";
 
 type Table = typeof LIVE_SESSIONS;
 
@@ -71,6 +71,16 @@ const FIND_ROUNDS = `
   SELECT r.mark, r.items FROM ${ROUNDS.name} r JOIN sessions s ON s.id = r.session_id
   WHERE r.session_id = :session AND r.mark IN (SELECT value FROM json_each(:marks)) AND r.wire = :wire AND ${isVisible("s")}
 `;
+
+const SPENT = `SELECT requests, tokens, cost FROM ${SPEND.name} WHERE day = :day AND kind = :kind AND key = :key`;
+const ADD_SPEND = `
+  INSERT INTO ${SPEND.name} (day, kind, key, requests, tokens, cost) VALUES (:day, :kind, :key, :requests, :tokens, :cost)
+  ON CONFLICT (day, kind, key) DO UPDATE
+    SET requests = requests + excluded.requests, tokens = tokens + excluded.tokens, cost = cost + excluded.cost
+`;
+const DROP_SPENT = `DELETE FROM ${SPEND.name} WHERE day > '' AND day < :day`;
+const MEMBERS = `SELECT COUNT(*) AS members FROM ${SPEND.name} WHERE day = :day AND kind = :kind`;
+const AMOUNTS = ["requests", "tokens", "cost", "members"] as const;
 
 function putting({ name, columns }: Table, without: readonly string[] = []): string {
   const names = columns.map((column) => column.name).filter((column) => !without.includes(column));
@@ -248,6 +258,21 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
         if (!keeps(ROUNDS)) return [];
         return inOrderOf(marks, connection.all<{ mark: string; items: string }>(FIND_ROUNDS, values));
       }),
+
+    // Where the table is another program's, nothing is counted, and so nothing is refused.
+    addSpend: ({ day = "", kind, key }, spend, most = {}) =>
+      connection.write(() => {
+        if (!keeps(SPEND)) return undefined;
+        const spent = connection.get<Spend>(SPENT, { day, kind, key });
+        const isNew = spent === undefined && most.members !== undefined;
+        const group = isNew ? connection.get<{ members: number }>(MEMBERS, { day, kind }) : undefined;
+        const all = { requests: 0, tokens: 0, cost: 0, members: -1, ...spent, ...group };
+        const reached = AMOUNTS.find((name) => all[name] >= (most[name] ?? Number.POSITIVE_INFINITY));
+        if (reached !== undefined) return reached;
+        connection.run(DROP_SPENT, { day });
+        connection.run(ADD_SPEND, { day, kind, key, requests: 0, tokens: 0, cost: 0, ...spend });
+        return undefined;
+      }, UNSYNCED),
   };
 }
 

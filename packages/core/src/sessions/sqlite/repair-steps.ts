@@ -44,10 +44,11 @@ const DROP_OWN = `
     AND name NOT GLOB 'hermes_memory_origin*' AND name NOT GLOB 'hermes_memory_rewound*' AND name NOT GLOB 'hermes_memory_leases*'
     AND name NOT GLOB 'hermes_memory_nodes*' AND name NOT GLOB 'hermes_memory_provenance*' AND name <> 'hermes_memory_found'
     AND name NOT GLOB 'hermes_memory_live*' AND name NOT GLOB 'hermes_memory_marks*' AND name NOT GLOB 'hermes_memory_recalls*'
-    AND name NOT GLOB 'hermes_memory_rounds*' AND name NOT GLOB 'hermes_memory_asks*'
+    AND name NOT GLOB 'hermes_memory_rounds*' AND name NOT GLOB 'hermes_memory_spend*' AND name NOT GLOB 'hermes_memory_asks*'
     OR tbl_name GLOB 'hermes_memory_*' AND tbl_name NOT IN ('hermes_memory_prompts', 'hermes_memory_titles', 'hermes_memory_extracted',
       'hermes_memory_origin', 'hermes_memory_rewound', 'hermes_memory_leases', 'hermes_memory_provenance',
-      'hermes_memory_live', 'hermes_memory_marks', 'hermes_memory_recalls', 'hermes_memory_rounds', 'hermes_memory_asks', 'hermes_memory_found')
+      'hermes_memory_live', 'hermes_memory_marks', 'hermes_memory_recalls', 'hermes_memory_rounds', 'hermes_memory_spend', 'hermes_memory_asks',
+      'hermes_memory_found')
 `;
 
 // An index or trigger without its table makes the schema malformed again.

@@ -377,6 +377,28 @@ export const ROUNDS = goingWithSessions(
   { sessionIndex: "session_id, mark, wire" },
 );
 
+const SPEND_TABLE = "hermes_memory_spend";
+const SPEND_COLUMNS: readonly Column[] = [
+  // In UTC: 2026-01-31. "" for a member of a group, which has no day.
+  { name: "day", declaration: "TEXT NOT NULL" },
+  { name: "kind", declaration: "TEXT NOT NULL" },
+  // A user's is a hash (`personKey`), by which erasing the user finds it.
+  { name: "key", declaration: "TEXT NOT NULL" },
+  { name: "requests", declaration: "INTEGER NOT NULL" },
+  { name: "tokens", declaration: "INTEGER NOT NULL" },
+  { name: "cost", declaration: "REAL NOT NULL" },
+];
+
+/** What users and tokens of a gateway have used today, and which users a token has served. Belongs to no session. */
+export const SPEND: OwnTable = {
+  name: SPEND_TABLE,
+  columns: SPEND_COLUMNS,
+  objects: [
+    table(SPEND_TABLE, `${declareInline(SPEND_COLUMNS)}, PRIMARY KEY (day, kind, key)`, " WITHOUT ROWID"),
+    index(`${SPEND_TABLE}_key`, `${SPEND_TABLE}(key)`),
+  ],
+};
+
 export const OWN_TABLES: readonly OwnTable[] = [
   SUMMARY_NODES,
   SESSION_LEASES,
@@ -390,6 +412,7 @@ export const OWN_TABLES: readonly OwnTable[] = [
   MARKS,
   RECALLS,
   ROUNDS,
+  SPEND,
 ];
 
 export function table(name: string, columns: string, suffix = ""): SchemaObject {

@@ -1,10 +1,11 @@
 // `hermes token`: who may use the gateway. The token itself is alone on stdout; what to do with it goes to stderr.
-import { systemClock } from "@hermes-memory/core/internal/lib";
+import { systemClock, withoutUndefined } from "@hermes-memory/core/internal/lib";
 import { silentLogger } from "@hermes-memory/core/internal/logger";
 import {
   openTokens,
   parseUserRef,
   readLocalToken,
+  type TokenLimits,
   type TokenRights,
   type TokenSummary,
   type Tokens,
@@ -23,10 +24,11 @@ import { localTime, printable } from "../printing.ts";
 
 export const create: CommandBody = async ({ flags }, context) => {
   const rights = rightsOf(flags);
+  const limits = limitsOf(flags);
   const expiresAt = flags.expires === undefined ? undefined : timeOf(String(flags.expires), new Date());
   const tokens = tokensOf(context);
   const name = flags.name === undefined ? undefined : String(flags.name);
-  const made = unwrap(await tokens.create({ name, rights, expiresAt }));
+  const made = unwrap(await tokens.create({ name, rights, limits, expiresAt }));
   return {
     json: {
       success: true,
@@ -34,6 +36,7 @@ export const create: CommandBody = async ({ flags }, context) => {
       name: made.name,
       token: made.token,
       rights: rightsJson(rights),
+      limits: limits ?? null,
       expires_at: expiresAt?.toISOString() ?? null,
     },
     lines: [made.token],
@@ -41,6 +44,7 @@ export const create: CommandBody = async ({ flags }, context) => {
       `Token '${printable(made.name)}' (${made.id}) acts for ${whom(rights)}${expiresAt === undefined ? "" : ` until ${localTime(expiresAt.toISOString())}`}.`,
       "Copy it now: only its hash is kept. Programs send it as their API key ('Authorization: Bearer', 'x-api-key'),",
       "or, beside a key of their own for a model's vendor, as 'X-Hermes-Token'.",
+      ...(limits === undefined ? [] : [`It is limited: ${limitsText(limits)}.`]),
     ],
   };
 };
@@ -56,8 +60,9 @@ export const list: CommandBody = (_input, context) => {
     `made ${localTime(token.createdAt)}`,
     token.lastUsedAt === undefined ? "never used" : `used ${localTime(token.lastUsedAt)}`,
     expiry(token, now),
+    limitsText(token.limits),
   ]);
-  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const widths = [0, 1, 2, 3, 4, 5].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return {
     json: { tokens: tokens.map((token) => tokenJson(token, now)) },
     lines: rows.map((row) =>
@@ -171,6 +176,31 @@ function rightsOf(flags: CommandInput["flags"]): TokenRights {
   }
 }
 
+/** Undefined without any: 0.3.0 can use such a token too. */
+function limitsOf(flags: CommandInput["flags"]): TokenLimits | undefined {
+  const { models, "cost-per-day": cost, "max-users": users } = flags;
+  const names = models === undefined ? undefined : String(models).split(",");
+  if (names?.some((name) => !/^(?:\*|[^*\s]+\*?)$/.test(name)))
+    throw usageFailure("--models takes names with commas between them, such as 'gpt-5-mini,claude-*'.");
+  if (cost !== undefined && !(Number(cost) > 0 && Number.isFinite(Number(cost))))
+    throw usageFailure(`--cost-per-day takes an amount in US dollars above 0, not '${String(cost)}'.`);
+  if (users !== undefined && flags["names-users"] !== true)
+    throw usageFailure("--max-users limits the users that a program names, so it needs --names-users.");
+  const limits = withoutUndefined({
+    models: names,
+    requests_per_day: flags["requests-per-day"],
+    tokens_per_day: flags["tokens-per-day"],
+    cost_per_day: cost === undefined ? undefined : Number(cost),
+    max_users: users,
+  }) as TokenLimits;
+  return Object.keys(limits).length === 0 ? undefined : limits;
+}
+
+function limitsText(limits: TokenLimits = {}): string {
+  const all = Object.entries(limits).map(([name, value]) => `${name.replaceAll("_", " ")}: ${String(value)}`);
+  return printable(all.join(", "));
+}
+
 const UNIT_HOURS: Readonly<Record<string, number>> = { h: 1, d: 24, w: 168 };
 /** Ten years. */
 const MAX_HOURS = 87_660;
@@ -219,6 +249,7 @@ function tokenJson(token: TokenSummary, now: Date) {
     id: token.id,
     name: token.name,
     rights: rightsJson(token.rights),
+    limits: token.limits ?? null,
     created_at: token.createdAt,
     last_used_at: token.lastUsedAt ?? null,
     expires_at: token.expiresAt ?? null,

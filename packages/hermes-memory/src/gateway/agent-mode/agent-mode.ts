@@ -11,13 +11,14 @@ import { chooseModel } from "@hermes-memory/agent/internal/models";
 import { environmentOf, type HermesConfig } from "@hermes-memory/core/internal/config";
 import { describeCause, preview } from "@hermes-memory/core/internal/lib";
 import type { Home } from "@hermes-memory/core/internal/memory";
-import { type Content, textOf } from "@hermes-memory/core/internal/message";
+import { type Content, newMessage, textOf } from "@hermes-memory/core/internal/message";
 import { type LiveSession, newSessionId } from "@hermes-memory/core/internal/sessions";
+import { admit, charge, refuseModel } from "../allowance.ts";
 import { sourceOf } from "../identity.ts";
 import { forUsers } from "../problem.ts";
 import { isOwnModelName } from "../proxy/upstream.ts";
+import { refuseForUsers } from "../proxy/users-may.ts";
 import { type Answer, type Gateway, type GatewayEvent, type ModelTurn, ProblemError } from "../types.ts";
-import { usageFacts } from "../usage-facts.ts";
 import type { Reply } from "../wires/wire.ts";
 import {
   type Asked,
@@ -165,6 +166,8 @@ class LiveMode implements AgentMode {
   async #answer(turn: ModelTurn): Promise<Response> {
     if (this.#closing.signal.aborted) throw new ProblemError(stoppedProblem(true));
     refuseLost(turn);
+    if (turn.identity.user !== undefined) refuseForUsers(turn.wire.name, turn.body, { isForwarded: false });
+    await admit(turn);
     const asked = readAsked(turn.request.messages);
     const key = agentKey(turn.memory.layers.memory, liveKey(turn.memory, turn.chatId));
     const end = await this.#agents.begin(key, turn.signal);
@@ -176,10 +179,10 @@ class LiveMode implements AgentMode {
     const replyId = turn.wire.newReplyId();
     const work: Work = { turn, asked, key, signal, reply, replyId, agent: undefined };
     const startedAt = performance.now();
-    const running = this.#run(work).finally(() => {
+    const running = this.#run(work).finally(async () => {
       end();
       this.#running.delete(gone);
-      turn.annotate?.(usageFacts(reply.usage));
+      await this.#charge(work);
       this.#gateway.metrics.observe("agent_turn_seconds", (performance.now() - startedAt) / 1000);
       void this.#tidy();
     });
@@ -484,6 +487,14 @@ class LiveMode implements AgentMode {
     }
   }
 
+  async #charge({ turn, reply, agent }: Work): Promise<void> {
+    const { usage, text } = reply;
+    // A command is answered without a model.
+    if (agent === undefined || (usage === undefined && !turn.signal.aborted)) return;
+    const told = newMessage({ role: "assistant", content: text, toolCalls: [] });
+    await charge(turn, agent.model, { usage, reply: told, isPart: turn.signal.aborted });
+  }
+
   // ---- The agent ----
 
   async #agentFor({ turn, key, reply }: Work, { sessionId }: Conversation): Promise<Agent> {
@@ -495,6 +506,8 @@ class LiveMode implements AgentMode {
     const env = environmentOf(home.home, given);
     const asked = turn.request.model.trim();
     const model = modelFor(asked, config, env);
+    const chosen = chooseModel({ flags: { model }, env, config });
+    if (chosen.ok) refuseModel(turn, chosen.value, model === undefined);
     const isOwner = user === undefined;
     const agent = await this.#agents.get(key, [JSON.stringify(config.raw), model], async () => {
       await openNamedChat(turn, sourceOf(turn.identity));

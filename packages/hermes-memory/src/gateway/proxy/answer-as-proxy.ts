@@ -1,19 +1,20 @@
 // Proxy mode, the story of one request: choose the model's server, let memory say what to insert, forward the client's own body with these
 // insertions, and relay the answer as it comes. The reply is read along and stored before the bytes that end it are sent. A model that
 // speaks another protocol is asked by translation.
-import { Readable } from "node:stream";
+import { pipeline, Readable, Transform } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openModel } from "@hermes-memory/agent/internal/models";
+import { classifyFailure, openModel } from "@hermes-memory/agent/internal/models";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { isRecord, parseOutsideJson } from "@hermes-memory/core/internal/lib";
 import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { type Message, newMessage, textOf, withMeta } from "@hermes-memory/core/internal/message";
+import { admit, charge, MODEL_NOT_ALLOWED, refuseModel } from "../allowance.ts";
 import { estimatedTokens } from "../count-tokens.ts";
+import { forUsers } from "../problem.ts";
 import { type Answer, type Gateway, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
-import { usageFacts } from "../usage-facts.ts";
 import { hermesField } from "../wires/fields.ts";
-import { isOwnReplyId } from "../wires/responses.ts";
-import { SseEvents, sseEvent } from "../wires/sse.ts";
+import { isOwnReplyId, ownReply } from "../wires/responses.ts";
+import { type SseEvent, SseEvents, sseEvent } from "../wires/sse.ts";
 import type { ReplyMetadata, ReplyReader, WireName } from "../wires/wire.ts";
 import { responseMark } from "./chain.ts";
 import {
@@ -25,18 +26,20 @@ import {
   resultMessages,
 } from "./hidden-tools.ts";
 import { type Insertions, insert, NOTHING } from "./insert.ts";
-import { repeatedKey } from "./json-text.ts";
 import { type OwnTools, offeredTools, runCalls } from "./own-tools.ts";
-import { translate } from "./translate.ts";
+import { problemOf, translate } from "./translate.ts";
 import { openTurnMemory, type ToldReply, type TurnMemory } from "./turn-memory.ts";
 import {
   chooseUpstream,
+  isOwnModelName,
+  isUsersRequest,
   requestHeaders,
   responseHeaders,
   type Upstream,
   UpstreamConnections,
   type UpstreamReply,
 } from "./upstream.ts";
+import { isReference, refuseForUsers, SHOWN_HEADERS, withoutAccount, withoutErrorText } from "./users-may.ts";
 
 export type ProxyDeps = {
   /** Opens a model that is asked by translation. */
@@ -78,6 +81,7 @@ async function answerAsProxy(proxy: Proxy, turn: ModelTurn): Promise<Response> {
   const config = await configOf(turn);
   const upstream = upstreamOf(turn, config);
   await refuseOthersState(turn, upstream);
+  if (!upstream.isClientsKey) await admit(turn);
   if (upstream.url === undefined)
     return translate(turn, {
       model: await proxy.open(upstream.chosen, { log: turn.gateway.log }),
@@ -97,6 +101,7 @@ async function answerAsProxy(proxy: Proxy, turn: ModelTurn): Promise<Response> {
 async function answerAuxiliary(proxy: Proxy, turn: ModelTurn): Promise<Response> {
   const upstream = upstreamOf(turn, await configOf(turn));
   await refuseOthersState(turn, upstream);
+  if (!upstream.isClientsKey) await admit(turn);
   if (upstream.url === undefined)
     return translate(turn, { model: await proxy.open(upstream.chosen, { log: turn.gateway.log }) });
   return new Forwarding(proxy, turn, { upstream, memory: undefined, tools: undefined }).answer(() => {});
@@ -108,14 +113,17 @@ async function countTokens(proxy: Proxy, turn: ModelTurn): Promise<Response> {
   try {
     upstream = upstreamOf(turn, config);
   } catch (cause) {
-    if (!(cause instanceof ProblemError)) throw cause; // without a model there is still an estimate
+    // Without a model there is still an estimate.
+    if (!(cause instanceof ProblemError) || cause.problem.code === MODEL_NOT_ALLOWED) throw cause;
   }
   if (upstream?.url !== undefined) {
+    await refuseOthersState(turn, upstream);
     const url = `${upstream.url}/count_tokens`;
     const headers = requestHeaders(turn, upstream);
-    const body = insert(turn.wire.name, bodyText(turn), { ...NOTHING, model: otherName(turn, upstream) });
+    const text = bodyText(turn, upstream);
+    const body = insert(turn.wire.name, text, { ...NOTHING, model: otherName(turn, upstream) });
     const sent = await proxy.connections.send(url, { headers, body, signal: turn.signal });
-    const reply = await withoutKey(sent, upstream);
+    const reply = await shownReply(sent, turn, upstream);
     if (reply.status !== 404 && reply.status !== 405) return relayedAsIs(reply, {});
     reply.body.destroy(); // a compatible server without this path
   }
@@ -125,26 +133,24 @@ async function countTokens(proxy: Proxy, turn: ModelTurn): Promise<Response> {
 function upstreamOf(turn: ModelTurn, config: HermesConfig): Upstream {
   const { wire, request, gateway, clientCredential } = turn;
   const { model } = request;
-  return chooseUpstream({ wire: wire.name, model, config, env: gateway.env, clientCredential });
+  const upstream = chooseUpstream({ wire: wire.name, model, config, env: gateway.env, clientCredential });
+  refuseModel(turn, upstream.chosen, isOwnModelName(model));
+  return upstream;
 }
 
 /**
  * The vendor keeps responses and conversations by key, and under our key those of all persons: whoever knows an id could go on from it and
  * have the model repeat what another one said. So a user may name responses that this gateway gave to them, and the owner any that it gave
- * to nobody else.
+ * to nobody else. What belongs to the account otherwise is the owner's alone (users-may.ts).
  */
-async function refuseOthersState(turn: ModelTurn, { isClientsKey }: Upstream): Promise<void> {
+async function refuseOthersState(turn: ModelTurn, upstream: Upstream): Promise<void> {
   const { wire, body, memory, identity, gateway } = turn;
-  if (wire.name !== "responses" || isClientsKey) return;
+  if (upstream.isClientsKey) return;
+  const isForwarded = upstream.url !== undefined;
+  const { userFields: more } = (await gateway.config()).gateway;
+  if (isUsersRequest(turn, upstream)) refuseForUsers(wire.name, body, { isForwarded, more });
+  if (wire.name !== "responses") return;
   const { previous_response_id: previous, conversation } = body;
-  const twice = repeatedKey(bodyText(turn), ["previous_response_id", "conversation"]);
-  if (twice !== undefined)
-    throw new ProblemError({
-      status: 400,
-      code: "bad-json",
-      message: `The body has the field '${twice}' more than once.`,
-      param: twice,
-    });
   const isOwner = identity.user === undefined;
   const named = isRecord(conversation) ? conversation.id : conversation;
   if (!isOwner && typeof named === "string" && named.startsWith("conv_"))
@@ -159,8 +165,8 @@ async function refuseOthersState(turn: ModelTurn, { isClientsKey }: Upstream): P
     Boolean(await (await person.sessions({ mode: "read" }))?.findMark([responseMark(id)]));
   const isOpenTo = async (id: string): Promise<boolean> => {
     if (await isIn(memory.layers, id)) return true;
-    // An id that this gateway made up means nothing to the vendor.
-    if (!isOwner || isOwnReplyId(id)) return false;
+    // An id that this gateway made up means nothing to the vendor, and the vendor's means nothing to a model of another protocol.
+    if (!isOwner || isOwnReplyId(id) || !isForwarded) return false;
     const known = await Promise.all((await everybodyIn(gateway)).map((person) => isIn(person, id)));
     return !known.includes(true);
   };
@@ -173,12 +179,11 @@ async function refuseOthersState(turn: ModelTurn, { isClientsKey }: Upstream): P
       param: "previous_response_id",
     });
   for (const id of referencedItems(body))
-    if (!(await isOpenTo(id)))
+    if (!(await isOpenTo(ownReply(id) ?? id)))
       throw new ProblemError({
         status: 404,
         code: "item_not_found",
-        message:
-          "An 'item_reference' of the input names an item that this gateway did not give to this user.",
+        message: "The input refers to an item that this gateway did not give to this user.",
         hint: "Send the items themselves in 'input'.",
         param: "input",
       });
@@ -186,9 +191,6 @@ async function refuseOthersState(turn: ModelTurn, { isClientsKey }: Upstream): P
 
 function referencedItems({ input }: JsonObject): ReadonlySet<string> {
   const items = Array.isArray(input) ? input.filter(isRecord) : [];
-  // Vendors take an item that has an id and nothing else for a reference.
-  const isReference = (item: JsonObject): boolean =>
-    item.type === "item_reference" || (item.type === undefined && item.role === undefined);
   return new Set(
     items.flatMap((item) => (isReference(item) && typeof item.id === "string" ? [item.id] : [])),
   );
@@ -214,8 +216,12 @@ async function configOf({ gateway, identity, memory }: ModelTurn): Promise<Herme
   return { ...(await memory.layers.memory.config()), gateway: served.gateway };
 }
 
-function bodyText({ rawBody }: ModelTurn): string {
-  return new TextDecoder().decode(rawBody);
+/** Where something in it was checked, it is written anew: what was checked is what is sent, without keys that occur twice. */
+function bodyText(turn: ModelTurn, upstream: Upstream): string {
+  const { body, rawBody } = turn;
+  const isChecked =
+    "previous_response_id" in body || "conversation" in body || isUsersRequest(turn, upstream);
+  return isChecked && !upstream.isClientsKey ? JSON.stringify(body) : new TextDecoder().decode(rawBody);
 }
 
 function otherName({ request }: ModelTurn, { chosen }: Upstream): string | undefined {
@@ -257,7 +263,7 @@ class Forwarding {
     this.#upstream = upstream;
     this.#memory = memory;
     this.#tools = tools;
-    this.#text = bodyText(turn);
+    this.#text = bodyText(turn, upstream);
     this.#signal = AbortSignal.any([turn.signal, this.#stop.signal]);
   }
 
@@ -274,7 +280,7 @@ class Forwarding {
       if (reply.status >= 200 && reply.status <= 299) onRefusedTools();
     }
     if (reply.status < 200 || reply.status > 299) return relayedAsIs(reply, this.#ownHeaders());
-    const isStream = /\btext\/event-stream\b/i.test(reply.headers.get("content-type") ?? "");
+    const isStream = isEventStream(reply.headers);
     const { status } = reply;
     const headers = this.#headers(reply);
     if (!isStream)
@@ -295,9 +301,11 @@ class Forwarding {
     const body = insert(wire.name, this.#text, insertions, { isBlockMessage });
     const headers = requestHeaders(this.#turn, this.#upstream);
     const { url = "" } = this.#upstream;
-    const address = url + (this.#turn.query ?? "");
+    const { query = "" } = this.#turn;
+    const isShown = !isUsersRequest(this.#turn, this.#upstream) || query === "?beta=true";
+    const address = url + (isShown ? query : "");
     const reply = await this.#proxy.connections.send(address, { headers, body, signal: this.#signal });
-    return withoutKey(reply, this.#upstream);
+    return shownReply(reply, this.#turn, this.#upstream);
   }
 
   #headers(reply: UpstreamReply): Headers {
@@ -416,7 +424,7 @@ class Forwarding {
           yield* merged.ending(isLast && round.hidden.length > 0);
           return;
         }
-        this.#keepRound(round, results, reader);
+        await this.#keepRound(round, results, reader);
         merged.next();
         reader = wire.reader(true);
         reply = await this.#ask();
@@ -462,7 +470,7 @@ class Forwarding {
           headers,
         });
       }
-      this.#keepRound(round, results, reader);
+      await this.#keepRound(round, results, reader);
       merged.next();
       reply = await this.#ask();
     }
@@ -473,16 +481,22 @@ class Forwarding {
     return runCalls(calls, tools, { sessionId, messages: this.#turn.request.messages, signal: this.#signal });
   }
 
-  #keepRound(round: Round, results: readonly RoundResult[], reader: ReplyReader): void {
+  async #keepRound(round: Round, results: readonly RoundResult[], reader: ReplyReader): Promise<void> {
     const { wire } = this.#turn;
     this.#before.push(...round.items, ...resultMessages(wire.name, results));
     this.#shown.push(...round.shown);
     this.#shownText += round.text;
     if (round.responseId !== undefined) this.#responseIds.push(round.responseId);
     const read = reader.end();
-    this.#turn.annotate?.(usageFacts(read?.usage));
+    await this.#charge(read);
     this.#itemIds.push(...(read?.itemIds ?? []));
     if (read !== undefined) this.#hidden.push(read.message, ...toolMessages(round, results));
+  }
+
+  #charge(read: ReturnType<ReplyReader["end"]>): Promise<void> {
+    const { chosen, isClientsKey: isFree } = this.#upstream;
+    const isPart = read?.finish === "interrupted" || read?.usage === undefined;
+    return charge(this.#turn, chosen, { usage: read?.usage, reply: read?.message, isPart, isFree });
   }
 
   /** Never rejects: the reply is the client's, whether it can be stored or not. */
@@ -491,7 +505,7 @@ class Forwarding {
     lastRound: { readonly round: Round; readonly results: readonly RoundResult[] } | undefined,
     shownText: string,
   ): Promise<void> {
-    this.#turn.annotate?.(usageFacts(read?.usage));
+    await this.#charge(read);
     if (this.#memory === undefined) return;
     const { round, results = [] } = lastRound ?? {};
     const hiddenIds = new Set(round?.hidden.map(({ id }) => id));
@@ -555,6 +569,10 @@ function hasTools({ tools, functions }: JsonObject): boolean {
 
 // ---- Bytes ----
 
+function isEventStream(headers: Headers): boolean {
+  return /\btext\/event-stream\b/i.test(headers.get("content-type") ?? "");
+}
+
 const MOST_ERROR_BYTES = 1024 * 1024;
 const MOST_REPLY_BYTES = 64 * 1024 * 1024;
 /** Servers send usage after the end, and close the connection. One that does not is not waited for. */
@@ -599,16 +617,68 @@ async function wholeBody({ body }: UpstreamReply, limit: number): Promise<Buffer
   return Buffer.concat(pieces) as Buffer<ArrayBuffer>;
 }
 
-/** Servers quote the key that they refuse. Ours is no business of the client. */
-async function withoutKey(reply: UpstreamReply, { chosen, isClientsKey }: Upstream): Promise<UpstreamReply> {
-  const isReply = reply.status >= 200 && reply.status <= 299;
-  if (isReply || isClientsKey || chosen.apiKey === "") return reply;
-  const bytes = await wholeBody(reply, MOST_ERROR_BYTES);
-  const isQuoted = bytes.includes(chosen.apiKey);
-  const said = isQuoted ? Buffer.from(bytes.toString("utf8").replaceAll(chosen.apiKey, "***")) : bytes;
+/** Failures that the user's own request has: the vendor's words say what to change. */
+const OF_THE_REQUEST = /^(?:bad_request|overflow|payload_too_large|content_policy|bad_signature|not_found)$/;
+
+/** What may be shown of an answer: to a user nothing about the account, to the owner all but the key, which servers quote. */
+async function shownReply(reply: UpstreamReply, turn: ModelTurn, upstream: Upstream): Promise<UpstreamReply> {
+  const { status } = reply;
+  const { apiKey } = upstream.chosen;
+  const isUsers = isUsersRequest(turn, upstream);
+  const isReply = status >= 200 && status <= 299;
+  if (upstream.isClientsKey || (!isUsers && (isReply || apiKey === ""))) return reply;
+  const keyless = (text: string): string => (apiKey === "" ? text : text.replaceAll(apiKey, "***"));
   const headers = new Headers();
-  for (const [name, value] of reply.headers) headers.append(name, value.replaceAll(chosen.apiKey, "***"));
-  return { status: reply.status, headers, body: Readable.from([said]) };
+  for (const [name, value] of reply.headers)
+    if (!isUsers || SHOWN_HEADERS.test(name)) headers.append(name, keyless(value));
+  if (isReply) {
+    // Either end closes the other one.
+    const body = pipeline(reply.body, withoutErrors(isEventStream(headers)), () => {});
+    return { status, headers, body };
+  }
+  const said = keyless((await wholeBody(reply, MOST_ERROR_BYTES)).toString("utf8"));
+  if (!isUsers) return { status, headers, body: Readable.from([Buffer.from(said)]) };
+  const [responseBody, responseHeaders] = [withoutAccount(said), Object.fromEntries(reply.headers)];
+  const failure = classifyFailure({ statusCode: status, responseBody, responseHeaders }, "");
+  if (OF_THE_REQUEST.test(failure.kind))
+    return { status, headers, body: Readable.from([Buffer.from(responseBody)]) };
+  const problem = problemOf(failure);
+  turn.gateway.log.warn(problem.message, { code: problem.code, status });
+  headers.set("content-type", "application/json");
+  if (problem.isLasting) headers.set("x-should-retry", "false");
+  const body = Buffer.from(JSON.stringify(turn.wire.renderProblem(forUsers(problem))));
+  return { status: problem.status, headers, body: Readable.from([body]) };
+}
+
+/** For errors inside of a reply. A body that is no stream of events is held back until it is complete. */
+function withoutErrors(isStream: boolean): Transform {
+  const events = new SseEvents();
+  const pieces: Uint8Array[] = [];
+  const clean = (text: string): JsonObject | undefined => {
+    const parsed = text.includes("error")
+      ? parseOutsideJson(text, { maxChars: MOST_REPLY_BYTES })
+      : undefined;
+    return parsed?.ok && isRecord(parsed.value) ? withoutErrorText(parsed.value) : undefined;
+  };
+  const shown = ({ bytes, name, data = "" }: SseEvent): Uint8Array => {
+    const event = clean(data);
+    return event === undefined ? bytes : Buffer.from(sseEvent(event, name === "" ? undefined : name));
+  };
+  return new Transform({
+    transform(chunk: Uint8Array, _encoding, done) {
+      if (isStream) for (const event of events.push(chunk)) this.push(shown(event));
+      else pieces.push(chunk);
+      done();
+    },
+    flush(done) {
+      const rest = events.end();
+      const whole = Buffer.concat(pieces);
+      const body = clean(whole.toString("utf8"));
+      if (rest !== undefined) this.push(shown(rest));
+      if (whole.length > 0) this.push(body === undefined ? whole : JSON.stringify(body));
+      done();
+    },
+  });
 }
 
 /** An answer that is no reply: an error of the vendor, in the vendor's words. */

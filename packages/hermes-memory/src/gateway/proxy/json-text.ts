@@ -27,30 +27,20 @@ export function rootOf(text: string): Span {
 }
 
 /** Of an object; no members for another value. A key that occurs twice has its last value, as for `JSON.parse`. */
-export function membersOf(text: string, object: Span): readonly Member[] {
-  return [...new Map(allMembers(text, object).map((member) => [member.key, member])).values()];
-}
-
-/** One of these keys that occurs twice at the top: another program may read the other value. */
-export function repeatedKey(text: string, keys: readonly string[]): string | undefined {
-  const found = allMembers(text, rootOf(text)).filter(({ key }) => keys.includes(key));
-  return found.find(({ key }, index) => found.findIndex((other) => other.key === key) < index)?.key;
-}
-
-function allMembers(text: string, { start }: Span): readonly Member[] {
+export function membersOf(text: string, { start }: Span): readonly Member[] {
+  const members = new Map<string, Member>();
   if (text[start] !== "{") return [];
-  const members: Member[] = [];
   let at = skipSpace(text, start + 1);
   while (text[at] === '"') {
     const keyEnd = valueEnd(text, at);
     const key = JSON.parse(text.slice(at, keyEnd)) as string;
     const from = skipSpace(text, skipSpace(text, keyEnd) + 1); // behind the colon
     const value = { start: from, end: valueEnd(text, from) };
-    members.push({ key, value });
+    members.set(key, { key, value });
     at = skipSpace(text, value.end);
     if (text[at] === ",") at = skipSpace(text, at + 1);
   }
-  return members;
+  return [...members.values()];
 }
 
 export function memberOf(text: string, object: Span, key: string): Span | undefined {

@@ -7,9 +7,11 @@ import {
   type ModelFailure,
   type ModelReply,
   type ModelRequest,
+  type Usage,
 } from "@hermes-memory/agent/internal/models";
 import type { Result } from "@hermes-memory/core/internal/lib";
 import { type Message, newMessage, partsOf, textOf } from "@hermes-memory/core/internal/message";
+import { charge } from "../allowance.ts";
 import { forUsers } from "../problem.ts";
 import { type GatewayProblem, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
 import type { Finish, ReplyEvent, ReplyMetadata } from "../wires/wire.ts";
@@ -54,13 +56,17 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
   const id = wire.newReplyId();
   const createdAtSeconds = Math.floor(gateway.clock.now().getTime() / 1000);
   const metadata: ReplyMetadata = { sessionId: memory?.sessionId ?? "", notices: memory?.notices ?? [] };
-  const store = (message: Message | undefined): Promise<void> => storeReply(memory, message, id);
+  const store = async (message: Message | undefined, usage?: Usage): Promise<void> => {
+    const isAnswered = message !== undefined || turn.signal.aborted;
+    if (isAnswered) await charge(turn, model.identity, { usage, reply: message });
+    await storeReply(memory, message, id);
+  };
   const start = { id, model: request.model === "" ? model.identity.model : request.model, createdAtSeconds };
   const headers = headersFor(metadata);
 
   if (!request.isStream) {
     const reply = await settled(outcome, store, () => partial);
-    await store(reply.message);
+    await store(reply.message, reply.usage);
     const whole = {
       ...start,
       text: textOf(reply.message.content),
@@ -79,10 +85,10 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
   const writer = wire.writer(start, request);
   const pieces = (async function* (): AsyncGenerator<string, void> {
     let isStored = false;
-    const storeOnce = async (message: Message | undefined): Promise<void> => {
+    const storeOnce = async (message: Message | undefined, usage?: Usage): Promise<void> => {
       if (isStored) return;
       isStored = true;
-      await store(message);
+      await store(message, usage);
     };
     try {
       yield writer.open();
@@ -98,7 +104,7 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
         return;
       }
       const { message, usage, finishReason } = ended.value;
-      await storeOnce(message);
+      await storeOnce(message, usage);
       for (const { id: call, name, arguments: given } of message.toolCalls)
         yield writer.write({ type: "tool-call", id: call, name, arguments: given });
       yield writer.write({ type: "end", finish: finishOf(finishReason), usage, metadata });
@@ -306,7 +312,7 @@ const STATUSES: Readonly<Record<ModelFailure["kind"], GatewayProblem["status"]>>
   reply_too_long: 502,
 };
 
-function problemOf({ kind, message, retryAfterMs }: ModelFailure): GatewayProblem {
+export function problemOf({ kind, message, retryAfterMs }: ModelFailure): GatewayProblem {
   const retryAfterSeconds = retryAfterMs === undefined ? undefined : Math.ceil(retryAfterMs / 1000);
   const isLasting = kind === "auth" || kind === "billing";
   const code = `model-${kind.replaceAll("_", "-")}`;

@@ -17,6 +17,7 @@ import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { errnoCode } from "@hermes-memory/core/internal/lib";
 import { type ModelTurn, ProblemError } from "../types.ts";
 import type { WireName } from "../wires/wire.ts";
+import { headerForUsers } from "./users-may.ts";
 
 export type Upstream = {
   readonly chosen: ChosenModel;
@@ -25,6 +26,14 @@ export type Upstream = {
   /** The key is the client's own. */
   readonly isClientsKey: boolean;
 };
+
+/** A user's, with a key that is not theirs: users-may.ts says what they may ask. */
+export function isUsersRequest(
+  { identity }: Pick<ModelTurn, "identity">,
+  { isClientsKey }: Pick<Upstream, "isClientsKey">,
+): boolean {
+  return identity.user !== undefined && !isClientsKey;
+}
 
 const MODES: Readonly<Record<WireName, ApiMode>> = {
   chat: "chat_completions",
@@ -128,13 +137,16 @@ const PASSED =
 const OF_THE_KEY = /^(?:openai-organization|openai-project|chatgpt-account-id)$/;
 
 export function requestHeaders(
-  turn: Pick<ModelTurn, "headers" | "clientCredential">,
+  turn: Pick<ModelTurn, "headers" | "clientCredential" | "identity">,
   upstream: Upstream,
 ): Headers {
   const { chosen, isClientsKey } = upstream;
+  const isForUser = isUsersRequest(turn, upstream);
   const sent = new Headers();
   for (const [name, value] of turn.headers) {
-    if (OF_THE_KEY.test(name) ? isClientsKey : PASSED.test(name)) sent.set(name, value);
+    const passed = isForUser ? headerForUsers(name, value) : value;
+    if (passed !== undefined && (OF_THE_KEY.test(name) ? isClientsKey : PASSED.test(name)))
+      sent.set(name, passed);
   }
   sent.set("content-type", "application/json");
   sent.set("accept-encoding", "identity"); // the reply is read along

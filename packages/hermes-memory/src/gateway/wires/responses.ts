@@ -68,7 +68,8 @@ export function isOwnReplyId(id: string): boolean {
   return /^resp_hm[0-9a-f]{32}$/.test(id);
 }
 
-function ownReply(itemId: string): string | undefined {
+/** The reply that an item of ours belongs to. */
+export function ownReply(itemId: string): string | undefined {
   const [, reply] = OWN_ITEM.exec(itemId) ?? [];
   return reply === undefined ? undefined : `resp_${reply}`;
 }

@@ -97,6 +97,16 @@ describe.each(MODES)("in %s mode", (mode) => {
     ]);
   });
 
+  it("a response that nobody here knows is not found, also by the owner", async () => {
+    const home = await clientHome("anthropic", []);
+    const ask = (more: object): Promise<unknown> =>
+      home.openai({ mode }).responses.create({ model: MODEL, input: "And?", stream: false, ...more });
+    await expect(ask({ previous_response_id: "resp_unknown" })).rejects.toMatchObject({
+      status: 404,
+      code: "previous_response_not_found",
+    });
+  });
+
   it("what would be lost is refused, and nothing is stored or asked", async () => {
     const [toChat, toAnthropic] = [await clientHome("chat", []), await clientHome("anthropic", [])];
     const anthropic = toChat.anthropic({ mode, maxRetries: 2 });
