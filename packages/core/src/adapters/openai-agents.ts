@@ -163,7 +163,7 @@ export function openAiAgentsSession(
         if (kept.length === 0) await me.forgetChat(chatId);
         else if ((await me.remember(chatId, kept, { follow: true })).messages.length !== kept.length)
           throw new HermesError("chat-not-changed", "The newest item of the chat could not be taken back.", {
-            hint: "An item before the first message of the user cannot be taken back. Use clearSession.",
+            hint: "An item that a compaction has summarised cannot be taken back. Use clearSession.",
           });
         return items.at(-1);
       }),
