@@ -9,6 +9,7 @@ import type { Ask } from "../sessions/index.ts";
 import { inCallOrder } from "./align.ts";
 import { asShown, isSpoken } from "./chat-messages.ts";
 import type { HeldChat } from "./chat-session.ts";
+import { isRegenerated } from "./regenerated.ts";
 import { appending, type Change, findExchange, followingShown } from "./remember.ts";
 import { halfOf, isSame } from "./same-message.ts";
 import type { AskOptions } from "./user-memory.ts";
@@ -24,7 +25,7 @@ export async function planAsk(
   stored: readonly Message[],
   given: readonly Message[],
   options: AskOptions,
-  newest: Ask | null,
+  { newest, nowSeconds }: { readonly newest: Ask | null; readonly nowSeconds: number },
 ): Promise<AskChange> {
   const { key, list, hiddenTools = [] } = options;
   const found = key === undefined ? undefined : await findExchange(chat.store, chat.row.id, stored, key);
@@ -45,7 +46,8 @@ export async function planAsk(
   const isAsked = askedIn(spoken, hiddenTools);
   const from = repeatedAt(spoken, given, isAsked);
   const again = from < 0 ? undefined : spoken[from + given.length - 1];
-  if (again !== undefined && isRepeated(spoken, from, given.length, options, newest))
+  const isOnly = list === "either" && from === 0 && isRegenerated(again, nowSeconds);
+  if (again !== undefined && (isOnly || isRepeated(spoken, from + given.length - 1, options, newest)))
     return known(given, again.meta.rowId);
   const change = await appending(chat, stored, given, false, { isNew: true });
   return change.add.length > 0 ? change : { ...change, rowId: spoken.findLast(isAsked)?.meta.rowId };
@@ -78,17 +80,15 @@ function repeatedAt(
 /** A person may say the same words again once they have read the reply to them. */
 function isRepeated(
   spoken: readonly Message[],
-  from: number,
-  count: number,
-  { isRetry = false, list, request }: AskOptions,
+  at: number,
+  { isRetry = false, request }: AskOptions,
   newest: Ask | null,
 ): boolean {
-  // Of a chat that is one question, the list of one message shows all but the reply.
-  if (isRetry || (list === "either" && from === 0)) return true;
-  const asked = spoken[from + count - 1];
+  if (isRetry) return true;
+  const asked = spoken[at];
   const isNewest = newest?.row_id === null ? newest.request === request : isRow(asked, newest?.row_id);
   if (newest !== null && isNewest) return !newest.delivered;
-  const reply = spoken.slice(from + count).at(-1);
+  const reply = spoken.slice(at + 1).at(-1);
   return reply === undefined || BROKEN_OFF.has(reply.meta.finishReason ?? "");
 }
 

@@ -57,6 +57,8 @@ export function planShown(stored: readonly Message[], given: ShownList, rules: S
   if (whole.listEnd === list.length) return replaceFrom(whole);
   const part = anchored(chat, 0, walk);
   if (part === undefined || part.listEnd <= whole.listEnd) return replaceFrom(whole);
+  // One turn that begins with the chat's first words is rather its first reply, made anew, than the end of a chat that repeats itself.
+  if (whole.listEnd > 0 && list.slice(0, part.listEnd).filter(isUser).length < 2) return replaceFrom(whole);
   return part.chatEnd === chat.length ? addFrom(part.listEnd) : replaceFrom(part);
 }
 

@@ -2,6 +2,7 @@
 export { chatSessionId, findChat } from "./chat-id.ts";
 export { ConfigFailure, ifUsable, openHome, usable } from "./open-home.ts";
 export { memoryIn, openMemory } from "./open-memory.ts";
+export { isRegenerated } from "./regenerated.ts";
 export type {
   Administrator,
   CuratedInOptions,

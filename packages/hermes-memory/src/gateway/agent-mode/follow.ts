@@ -2,6 +2,7 @@
 // conversation follows. Below: whether a request was answered before. The only file that changes stored rows for the client's list.
 import { type Agent, type ClientToolResult, withMaskedArguments } from "@hermes-memory/agent/internal/agent";
 import { HermesError, sha256 } from "@hermes-memory/core/internal/lib";
+import { isRegenerated } from "@hermes-memory/core/internal/memory";
 import {
   type Content,
   fromRow,
@@ -130,6 +131,7 @@ export type Earlier =
 export async function findEarlier(
   { store, sessionId, toolNames }: Agent,
   turn: Pick<ModelTurn, "retryKey" | "rawBody">,
+  nowSeconds: number,
 ): Promise<Earlier | undefined> {
   // The first request may not have said that it can be repeated. A key is exact.
   const isKey = turn.retryKey?.startsWith("key:") === true;
@@ -141,9 +143,9 @@ export async function findEarlier(
   const isOpen = ask != null && ids.has(ask.request) && !ask.delivered;
   if (turn.retryKey !== undefined || isOpen || messages.slice(-1).some(isOurs))
     return earlierAnswer(messages, ids, new Set(toolNames));
-  // Of a chat that is one question, the list of one message shows all but the reply, which is made anew.
-  const asked = messages.filter(({ role }) => role === "user");
-  return asked.length === 1 && asked.every(isOurs) ? { kind: "unanswered", isNewest: true } : undefined;
+  const [asked, ...others] = messages.filter(({ role }) => role === "user");
+  const isOnly = asked !== undefined && isOurs(asked) && others.length === 0;
+  return isOnly && isRegenerated(asked, nowSeconds) ? { kind: "unanswered", isNewest: true } : undefined;
 }
 
 /** Pure. */
