@@ -1,7 +1,6 @@
 // Every format that can be imported.
 import { aider } from "./formats/aider.ts";
 import { amp } from "./formats/amp.ts";
-import { antigravity } from "./formats/antigravity.ts";
 import { chatgpt } from "./formats/chatgpt.ts";
 import { claudeAi } from "./formats/claude-ai.ts";
 import { claudeCode } from "./formats/claude-code.ts";
@@ -10,24 +9,17 @@ import { codex } from "./formats/codex.ts";
 import { continueDev } from "./formats/continue.ts";
 import { copilotCli } from "./formats/copilot-cli.ts";
 import { cursor } from "./formats/cursor.ts";
-import { deepseek } from "./formats/deepseek.ts";
-import { devin } from "./formats/devin.ts";
 import { discord } from "./formats/discord.ts";
 import { droid } from "./formats/droid.ts";
 import { gemini } from "./formats/gemini.ts";
 import { goose } from "./formats/goose.ts";
-import { gptme } from "./formats/gptme.ts";
-import { grok } from "./formats/grok.ts";
 import { hermes } from "./formats/hermes.ts";
-import { iflow } from "./formats/iflow.ts";
 import { kilo } from "./formats/kilo.ts";
 import { kimi } from "./formats/kimi.ts";
 import { kiro } from "./formats/kiro.ts";
 import { letta } from "./formats/letta.ts";
 import { librechat } from "./formats/librechat.ts";
-import { omp } from "./formats/omp.ts";
 import { openWebui } from "./formats/open-webui.ts";
-import { openclaude } from "./formats/openclaude.ts";
 import { openclaw } from "./formats/openclaw.ts";
 import { opencode } from "./formats/opencode.ts";
 import { openhands } from "./formats/openhands.ts";
@@ -36,11 +28,8 @@ import { qwenCode } from "./formats/qwen-code.ts";
 import { roo } from "./formats/roo.ts";
 import { slack } from "./formats/slack.ts";
 import { telegram } from "./formats/telegram.ts";
-import { traex } from "./formats/traex.ts";
-import { vibe } from "./formats/vibe.ts";
 import { vscodeChat } from "./formats/vscode-chat.ts";
 import { warp } from "./formats/warp.ts";
-import { windsurf } from "./formats/windsurf.ts";
 import { zed } from "./formats/zed.ts";
 import type { TranscriptReader } from "./reader.ts";
 
@@ -53,8 +42,6 @@ export const READERS: readonly TranscriptReader[] = [
   codex,
   openclaw,
   letta,
-  omp,
-  deepseek,
   pi,
   kilo,
   opencode,
@@ -70,20 +57,11 @@ export const READERS: readonly TranscriptReader[] = [
   vscodeChat,
   zed,
   aider,
-  antigravity,
-  vibe,
-  gptme,
   openhands,
-  grok,
-  openclaude,
-  iflow,
-  traex,
   droid,
   amp,
   warp,
-  windsurf,
   kiro,
-  devin,
   hermes,
   chatgpt,
   claudeAi,

@@ -209,7 +209,7 @@ describe("the fields that a client sends", () => {
       transcriptPath: "/u/.copilot/s/a.jsonl",
       caller: "copilot-cli",
     });
-    expect(payloadOf({ trajectory_id: "t", tool_info: { transcript_path: "/u/t.jsonl" } })).toMatchObject({
+    expect(payloadOf({ session_id: "t", transcript_path: "/u/t.jsonl" })).toMatchObject({
       sessionId: "t",
       transcriptPath: "/u/t.jsonl",
       caller: undefined,

@@ -73,7 +73,7 @@ describe("the hooks in a client's settings", () => {
     expect(removeHooks(before, target(name))).toMatchObject({ value: { action: "absent", text: before } });
   });
 
-  it.each(["codex", "cursor", "copilot-cli", "windsurf", "grok"])(
+  it.each(["codex", "cursor", "copilot-cli", "grok"])(
     "of %s are a file of their own, which goes with them",
     (name) => {
       expect(removed(name, added(name, ""))).toBeUndefined();

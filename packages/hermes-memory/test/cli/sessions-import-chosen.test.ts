@@ -35,7 +35,7 @@ it("finds experimental formats only when asked, also where a product has an olde
   for (const [name, record] of Object.entries({
     ".kimi-code/sessions/wd_shop_0123456789ab/k1/agents/main/wire.jsonl": kimiCode,
     ".kimi/sessions/0123/c1/wire.jsonl": kimiCli,
-    ".windsurf/transcripts/w1.jsonl": { type: "user_input", user_input: { user_response: "ask" } },
+    ".local/share/amp/threads/T-1.json": { id: "T-1", messages: [{ role: "user", content: "ask" }] },
   })) {
     mkdirSync(dirname(join(user, name)), { recursive: true });
     writeFileSync(join(user, name), `${JSON.stringify(record)}\n`);
@@ -48,6 +48,6 @@ it("finds experimental formats only when asked, also where a product has an olde
   expect(JSON.parse((await run()).stdout).sources).toMatchObject([{ ...kimi, files: 1, sessions_added: 1 }]);
   expect(JSON.parse((await run("--experimental")).stdout).sources).toMatchObject([
     { ...kimi, files: 2, sessions_added: 2 },
-    { source: "windsurf", files: 1, sessions_added: 1 },
+    { source: "amp", files: 1, sessions_added: 1 },
   ]);
 });

@@ -19,12 +19,6 @@ it.each([
   ["a long Letta agent file on one line", "one.af", JSON.stringify(agentFile), "letta"],
   ["a file whose first line is long", "one.jsonl", `${JSON.stringify(firstPrompt)}\n{}\n`, "claude-code"],
   [
-    "a step of Antigravity without a number",
-    "one.jsonl",
-    '{"source":"MODEL","created_at":"2026-09-01T10:00:00Z","content":"done"}\n',
-    "antigravity",
-  ],
-  [
     "a log of Kimi CLI under another name",
     "one.jsonl",
     '{"timestamp":1788250000.5,"message":{"type":"TurnBegin","payload":{"user_input":"hi"}}}\n',
@@ -46,7 +40,6 @@ it.each([
   ],
   ["warp", "CREATE TABLE ai_queries (id INTEGER, exchange_id TEXT, conversation_id TEXT, input TEXT)"],
   ["kiro", "CREATE TABLE conversations_v2 (key TEXT, conversation_id TEXT, value TEXT)"],
-  ["devin", "CREATE TABLE message_nodes (row_id INTEGER PRIMARY KEY, session_id TEXT, chat_message TEXT)"],
 ])("recognises a copied database of %s by its tables", async (source, table) => {
   await using folder = await temporaryFolder();
   const path = join(folder.path, "copy.db");

@@ -95,6 +95,35 @@ it("connects a session with the one it goes on from, also when that comes with a
   expect((await store.getSession("claude-code-after"))?.parent_session_id).toBe("claude-code-before");
 });
 
+it("goes on in a home with sessions of a source that this version has no reader for", async () => {
+  await using folder = await temporaryFolder();
+  const home = join(folder.path, "home");
+  await writeClaude(home, "old", linesOf("old", 4));
+  {
+    await using store = await openEmptyStore(folder.path);
+    await importInto(store, { ...reader("claude-code"), source: "vibe" }, home);
+  }
+  await rm(join(home, ".claude"), { recursive: true });
+  await writeClaude(home, "new", linesOf("new", 4));
+  const run = async (...words: string[]) => {
+    const { stdout, code } = await runHere([...words, "--json"], { home: folder.path, env: { HOME: home } });
+    return { code, text: stdout };
+  };
+  const again = await run("sessions", "import", "--from", "auto", "--yes");
+  expect(JSON.parse(again.text)).toMatchObject({ sources: [{ source: "claude-code", sessions_added: 1 }] });
+  for (const words of [
+    ["list", "--source", "vibe"],
+    ["search", "old says"],
+    ["export", "-"],
+  ])
+    expect(await run("sessions", ...words)).toMatchObject({
+      code: 0,
+      text: expect.stringContaining("vibe-old"),
+    });
+  const named = await run("sessions", "import", "--from", "vibe");
+  expect(named).toMatchObject({ code: 2, text: expect.stringContaining("There is no source 'vibe'") });
+});
+
 it("knows where messages stand when other lines were put before them", async () => {
   await withImport(async ({ store, path, run }) => {
     const before = textOfLines([{ type: "summary", summary: "A talk", leafUuid: "s-3" }]);

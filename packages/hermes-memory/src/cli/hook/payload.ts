@@ -63,10 +63,8 @@ export function payloadOf(fields: Readonly<Record<string, unknown>>): Payload {
     names.map((name) => fields[name]).find((value) => typeof value === "string" && value !== "") as
       | string
       | undefined;
-  const tool = isRecord(fields.tool_info) ? fields.tool_info.transcript_path : undefined; // Windsurf
-  const transcriptPath =
-    text("transcript_path", "transcriptPath") ?? (typeof tool === "string" ? tool : undefined);
-  const sessionId = text("conversation_id", "session_id", "sessionId", "trajectory_id");
+  const transcriptPath = text("transcript_path", "transcriptPath");
+  const sessionId = text("conversation_id", "session_id", "sessionId");
   return {
     sessionId: sessionId !== undefined && PLAIN_ID.test(sessionId) ? sessionId : undefined,
     transcriptPath,

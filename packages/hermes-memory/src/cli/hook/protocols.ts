@@ -19,9 +19,9 @@ type HookJob = "inject" | "capture";
 
 /**
  * `nested`: `hookSpecificOutput.additionalContext`. `snake` and `camel`: `additional_context` or `additionalContext` at the top.
- * `text`: the text itself. `none`: the client ignores answers.
+ * `text`: the text itself.
  */
-export type AnswerShape = "nested" | "snake" | "camel" | "text" | "none";
+export type AnswerShape = "nested" | "snake" | "camel" | "text";
 
 type HookPlace = {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -111,15 +111,6 @@ const CLIENTS = {
   },
   "kimi-code": { title: "Kimi Code", ...KIMI, roots: inUserHome(".kimi-code", "KIMI_CODE_HOME") },
   "kimi-cli": { title: "Kimi CLI", ...KIMI, roots: inUserHome(".kimi", "KIMI_SHARE_DIR") },
-  windsurf: {
-    title: "Windsurf",
-    source: "windsurf",
-    // With this event configured, Windsurf also writes the readable transcripts that the importer needs.
-    events: { post_cascade_response_with_transcript: "capture" },
-    answer: "none",
-    roots: inUserHome(".windsurf"),
-    sendsPath: true,
-  },
   grok: {
     title: "Grok Build",
     source: undefined,
@@ -165,8 +156,6 @@ export function answerText(shape: AnswerShape, event: string, text: string): str
       return JSON.stringify({ additionalContext: text });
     case "text":
       return text;
-    case "none":
-      return "";
     default:
       return shape satisfies never;
   }

@@ -22,7 +22,7 @@ const TIMEOUT = 10;
 type JsonForm = {
   readonly layout: JsonHooks["layout"];
   readonly top?: JsonHooks["top"];
-  readonly hook: (command: (shell?: "powershell") => string, platform: string) => Record<string, unknown>;
+  readonly hook: (command: (shell?: "powershell") => string) => Record<string, unknown>;
   readonly matchers?: Readonly<Record<string, string>>;
 };
 
@@ -112,24 +112,12 @@ const SETTINGS: Readonly<Record<SettableClientName, Entry>> = {
     ...KIMI,
     path: (env) => join(env.KIMI_SHARE_DIR || join(userHome(env), ".kimi"), "config.toml"),
   },
-  windsurf: {
-    format: "json",
-    path: (env) => join(userHome(env), ".codeium", "windsurf", "hooks.json"),
-    isForHooksOnly: true,
-    afterwards:
-      "Start Windsurf anew. Its hooks cannot add memory to a session; they only keep its transcripts.",
-    json: {
-      layout: "flat",
-      hook: (command, platform) =>
-        platform === "win32" ? { powershell: command("powershell") } : { command: command() },
-    },
-  },
   grok: {
     format: "json",
     path: (env) => join(userHome(env), ".grok", "hooks", "hermes-memory.json"),
     isForHooksOnly: true,
     afterwards:
-      "Start Grok Build anew. Its hooks only add memory to a session; its transcripts cannot be read.",
+      "Start Grok Build anew. Its hooks only add memory to a session; its transcripts are not imported.",
     json: GROUPS,
   },
 };
@@ -161,7 +149,7 @@ export function setHooks(
         commands.map(({ event, command }) => ({ event, command: command() })),
         (command) => isOwnHook(command, target.name),
       )
-    : setJsonHooks(text, jsonHooks(target, form, commands, platform));
+    : setJsonHooks(text, jsonHooks(target, form, commands));
 }
 
 /** The new text is undefined when the file should be deleted. */
@@ -171,7 +159,7 @@ export function removeHooks(
 ): Result<Omit<ConfigEdit, "text"> & { readonly text: string | undefined }, EditFailure> {
   const form = SETTINGS[target.name].json;
   if (form === undefined) return removeTomlHooks(text, (command) => isOwnHook(command, target.name));
-  const hooks = jsonHooks(target, form, [], "");
+  const hooks = jsonHooks(target, form, []);
   const removed = removeJsonHooks(text, hooks);
   if (!removed.ok || removed.value.action !== "removed" || !target.settings.isForHooksOnly) return removed;
   return holdsNoHooks(removed.value.text, hooks) ? ok({ ...removed.value, text: undefined }) : removed;
@@ -190,14 +178,13 @@ function jsonHooks(
   { name }: HookTarget,
   { layout, top = {}, hook, matchers = {} }: JsonForm,
   commands: readonly EventCommand[],
-  platform: string,
 ): JsonHooks {
   return {
     layout,
     top,
     wanted: commands.map(({ event, command }) => ({
       event,
-      hook: hook(command, platform),
+      hook: hook(command),
       matcher: matchers[event],
     })),
     isOwn: (each) =>

@@ -15,14 +15,14 @@ export const pi: TranscriptReader = {
     for await (const path of filesBelow(root, { file: (name) => name.endsWith(".jsonl") }, walking))
       yield { path };
   },
-  // OpenClaw, omp and Letta Code write the same header; their readers know their own files by the path.
+  // OpenClaw and Letta Code write the same header; their readers know their own files by the path.
   recognises: ({ path, first }) => {
     const header = recordOf(first);
     return (
       header?.type === "session" &&
       typeof header.timestamp === "string" &&
       basename(path) !== "messages.jsonl" &&
-      !/[\\/](?:agents[\\/][^\\/]+[\\/]sessions|\.?omp)[\\/]/.test(path)
+      !/[\\/]agents[\\/][^\\/]+[\\/]sessions[\\/]/.test(path)
     );
   },
   read: (unit, reading) => readPiFile({ path: unit.path, nativeIdOf: (id) => id }, reading),

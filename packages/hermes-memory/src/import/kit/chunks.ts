@@ -9,9 +9,9 @@ export const MAX_UNPACKED_BYTES = 20 * 1024 ** 3;
 
 type Told = Pick<Reading, "signal" | "advanced">;
 
-/** A file that grows meanwhile is read up to its size at the start. Files ending in `.zst` or `.zstd` are unpacked. */
+/** A file that grows meanwhile is read up to its size at the start. Files ending in `.zst` are unpacked. */
 export function fileChunks(path: string, told: Told): AsyncIterable<Uint8Array> {
-  return /\.zstd?$/.test(path) ? zstdChunks(path, told) : plainChunks(path, told);
+  return /\.zst$/.test(path) ? zstdChunks(path, told) : plainChunks(path, told);
 }
 
 async function* plainChunks(path: string, told: Told): AsyncGenerator<Uint8Array> {

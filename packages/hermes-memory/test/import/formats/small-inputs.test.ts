@@ -4,7 +4,6 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, it } from "vitest";
 import { amp } from "../../../src/import/formats/amp.ts";
-import { antigravity } from "../../../src/import/formats/antigravity.ts";
 import { droid } from "../../../src/import/formats/droid.ts";
 import { kimi } from "../../../src/import/formats/kimi.ts";
 import { letta } from "../../../src/import/formats/letta.ts";
@@ -39,16 +38,6 @@ it("amp: a result names its call toolUseID, also where it has the content of the
   const text = JSON.stringify({ id: "T-1", messages: [{ role: "user", messageId: 0, content: [result] }] });
   const { sessions } = await found(amp, { "T-1.json": text });
   expect(sessions[0]?.messages).toMatchObject([{ role: "tool", text: "42 lines", toolCallId: "t1" }]);
-});
-
-it("antigravity: words of the model without a type are its answer", async () => {
-  const log = lines(
-    { source: "USER_EXPLICIT", content: "why?" },
-    { source: "MODEL", content: "because" },
-    { source: "MODEL", type: "VIEW_FILE", content: "a file" },
-  );
-  const { sessions } = await found(antigravity, { "transcript.jsonl": log });
-  expect(sessions[0]?.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
 });
 
 it("droid: the working directory is the only folder that the name of the session's folder can mean", async () => {

@@ -48,8 +48,8 @@ it("stops at the size the file had when it was opened", async () => {
   expect(values).toHaveLength(2);
 });
 
-it("unpacks .zstd with several frames", async () => {
-  const path = join(folder, "a.jsonl.zstd");
+it("unpacks .zst with several frames", async () => {
+  const path = join(folder, "a.jsonl.zst");
   writeFileSync(path, Buffer.concat([zstdCompressSync('{"a":1}\n{"a"'), zstdCompressSync(":2}\n")]));
   expect((await read(path)).values).toEqual([
     [1, { a: 1 }],

@@ -11,25 +11,17 @@ export type PiFile = PiRules & {
   readonly nativeIdOf: (id: string) => string;
   /** Facts from outside the file. */
   readonly facts?: Partial<SessionFacts>;
-  /** Record types that may stand before the header. */
-  readonly mayPrecede?: (type: string) => boolean;
 };
 
 export async function* readPiFile(file: PiFile, reading: Reading): AsyncGenerator<TranscriptEvent> {
   let records: PiRecords | undefined;
-  const before: { readonly value: Json; readonly line: number }[] = [];
   for await (const { value, line } of jsonLines(file.path, reading)) {
     if (records !== undefined) {
       yield* records.take(value, line);
       continue;
     }
     const header = piHeader(value);
-    if (header === undefined) {
-      if (file.mayPrecede?.(textOf(value.type) ?? "") !== true)
-        return reading.malformed(line, "the file does not begin with a session header");
-      before.push({ value, line });
-      continue;
-    }
+    if (header === undefined) return reading.malformed(line, "the file does not begin with a session header");
     const { id = stemOf(file.path), ...facts } = header;
     const nativeId = file.nativeIdOf(id);
     const forkedFrom = await forkedFromOf(value, reading);
@@ -43,7 +35,6 @@ export async function* readPiFile(file: PiFile, reading: Reading): AsyncGenerato
       },
     };
     records = new PiRecords(nativeId, reading, file);
-    for (const entry of before) yield* records.take(entry.value, entry.line);
   }
   if (records !== undefined) yield* records.end();
 }

@@ -12,8 +12,6 @@ export type PiRules = {
   readonly isSilent?: (text: string) => boolean;
   /** The provider of messages that the product wrote itself, which name no model. */
   readonly ownProvider?: string;
-  /** Facts from entries that pi does not have. Undefined: the type is unknown. */
-  readonly factsFrom?: (type: string, entry: Json) => Partial<SessionFacts> | undefined;
 };
 
 /** Known, and nothing to keep: recaps of turns that are still in the file, and notes of extensions. */
@@ -73,11 +71,8 @@ export class PiRecords {
     else if (type === "session_info") yield this.#facts({ title: textOf(entry.name) });
     else if (type === "model_change")
       yield this.#facts({ model: textOf(entry.modelId), provider: textOf(entry.provider) });
-    else if (!SKIPPED_TYPES.has(type) && type !== "reset") {
-      const facts = this.#rules.factsFrom?.(type, entry);
-      if (facts === undefined) this.#reading.unknown(type === "" ? "record without type" : type);
-      else if (Object.keys(facts).length > 0) yield this.#facts(facts);
-    }
+    else if (!SKIPPED_TYPES.has(type) && type !== "reset")
+      this.#reading.unknown(type === "" ? "record without type" : type);
   }
 
   /** What is not on the way to the last entry. */
