@@ -1,5 +1,5 @@
 // The opened home. Importing it loads no layer.
-export { chatSessionId, findChat } from "./chat-id.ts";
+export { chatIdOfSession, chatSessionId, findChat } from "./chat-id.ts";
 export { ConfigFailure, ifUsable, openHome, usable } from "./open-home.ts";
 export { memoryIn, openMemory } from "./open-memory.ts";
 export { isRegenerated } from "./regenerated.ts";

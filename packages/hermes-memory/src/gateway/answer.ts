@@ -1,7 +1,7 @@
 // The story of a model request, on any wire and in any mode: read the body, find out for whom it is and to which conversation it belongs,
 // then let the agent, the proxy or, for a request that is no part of a conversation, the model alone answer it.
 import { describeCause, randomHex, sha256 } from "@hermes-memory/core/internal/lib";
-import type { UserMemory } from "@hermes-memory/core/internal/memory";
+import { chatIdOfSession, type UserMemory } from "@hermes-memory/core/internal/memory";
 import { contentText, textOf } from "@hermes-memory/core/internal/message";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { admitUser } from "./allowance.ts";
@@ -208,19 +208,19 @@ async function findChat(turn: ModelTurn, mode: Mode): Promise<FoundChat> {
 async function lookUp(turn: ModelTurn, mode: Mode): Promise<FoundChat> {
   const { session } = turn.identity;
   const store = await turn.memory.layers.sessions({ mode: "read" });
-  if (session.kind === "previous-response") {
-    const found = await store?.findMark([responseMark(session.previousResponseId ?? "")]);
-    if (found) return { chatId: found.session_id };
-    // In proxy mode the vendor may know a response that we do not: the conversation goes on in a new chat here.
-    if (mode === "agent") throw new ProblemError(UNKNOWN_RESPONSE);
-  } else {
-    const marks = prefixMarks(turn.wire.name, turn.body);
-    const found = await store?.findMark(marks.map(({ mark }) => mark));
-    const again = found?.session_id ?? (store && (await repeatedChat(turn, store)));
+  const isBehind = session.kind === "previous-response";
+  const marks = isBehind
+    ? [{ mark: responseMark(session.previousResponseId ?? ""), isReply: false }]
+    : prefixMarks(turn.wire.name, turn.body);
+  const found = await store?.findMark(marks.map(({ mark }) => mark));
+  // In proxy mode the vendor may know a response that we do not: the conversation goes on in a new chat here.
+  if (!found && isBehind && mode === "agent") throw new ProblemError(UNKNOWN_RESPONSE);
+  const sessionId = found?.session_id ?? (store && (await repeatedChat(turn, store)));
+  if (store && sessionId !== undefined) {
     // Replies that were stopped are in no mark yet: a later request may go back to one.
     const unknown = marks.slice(0, found ? marks.findIndex(({ mark }) => mark === found.mark) : marks.length);
     const requestMarks = unknown.flatMap(({ mark, isReply }) => (isReply ? [mark] : []));
-    if (again !== undefined) return { chatId: again, requestMarks };
+    return { chatId: await chatIdOfSession(store, turn.memory.layers.user, sessionId), requestMarks };
   }
   return {
     chatId: newChat(),
