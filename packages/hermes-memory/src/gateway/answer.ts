@@ -1,11 +1,12 @@
 // The story of a model request, on any wire and in any mode: read the body, find out for whom it is and to which conversation it belongs,
 // then let the agent, the proxy or, for a request that is no part of a conversation, the model alone answer it.
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describeCause, randomHex, sha256 } from "@hermes-memory/core/internal/lib";
 import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { textOf } from "@hermes-memory/core/internal/message";
 import { credentialOf, identify } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
-import { prefixMarks, responseMark } from "./proxy/chain.ts";
+import { hashInSteps, prefixMarks, responseMark } from "./proxy/chain.ts";
 import {
   type Answer,
   type Gateway,
@@ -89,6 +90,8 @@ async function answerModelRequest(
   const { user } = read.identity;
   request.annotate?.({ mode: kind === undefined ? chosen : "auxiliary", client, model, isStream, user });
   if (kind !== undefined) return modes.auxiliary(read);
+  if (isLarge(read.rawBody) && (chosen === "proxy" || read.identity.session.chatId === undefined))
+    await hashInSteps(wire.name, read.body);
   const turn = { ...read, ...(await findChat(read, chosen)) };
   if (await isAboutReply(turn)) {
     gateway.metrics.count("model_requests_quoting_total", { client });
@@ -133,9 +136,16 @@ async function readTurn(
   gateway: Gateway,
   wire: Wire,
 ): Promise<ModelTurn> {
-  const [rawBody, body] = [await request.bytes(), await request.json()];
+  const rawBody = await request.bytes();
+  const letOthers = async (): Promise<void> => void (isLarge(rawBody) && (await nextTurn()));
+  const prepared = await request.work?.();
+  signal.throwIfAborted();
+  await letOthers();
+  const body = await request.json();
+  await letOthers();
   const parsed = wire.parse(body);
   if (!parsed.ok) throw new ProblemError(parsed.error);
+  await letOthers();
   const { gateway: settings } = await gateway.config();
   const { env, clock } = gateway;
   const asked = { caller, headers, rawHeaders, request: parsed.value, settings, env, now: clock.now() };
@@ -158,9 +168,15 @@ async function readTurn(
     retryKey: retryKeyOf(headers, rawBody),
     signal,
     gateway,
+    prepared,
     annotate: request.annotate,
     chatId: "",
   };
+}
+
+/** Each step of work on so many bytes takes some milliseconds: other requests are answered in between. */
+function isLarge(rawBody: Uint8Array): boolean {
+  return rawBody.byteLength > 250_000;
 }
 
 function memoryOf(gateway: Gateway, { profile, user }: Identity): UserMemory {

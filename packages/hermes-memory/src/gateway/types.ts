@@ -128,6 +128,8 @@ export type ModelTurn = {
   /** Aborted when the client disconnects or the server stops. */
   readonly signal: AbortSignal;
   readonly gateway: Gateway;
+  /** Call before waiting for the model: the next request of the user may be worked on. */
+  readonly prepared?: () => void;
   /** `RouteRequest.annotate`. */
   annotate?(facts: RequestFacts): void;
 };
@@ -239,5 +241,7 @@ export type RouteRequest = {
   json(): Promise<JsonObject>;
   /** May be called several times, until the reply has been sent; tokens add up. */
   annotate?(facts: RequestFacts): void;
+  /** Before the work on a model request: resolves to `ModelTurn.prepared`. */
+  work?(): Promise<(() => void) | undefined>;
   readonly signal: AbortSignal;
 };

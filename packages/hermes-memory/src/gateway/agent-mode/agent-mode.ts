@@ -332,6 +332,7 @@ class LiveMode implements AgentMode {
       },
     };
     const { now } = asked;
+    turn.prepared?.();
     const result =
       now.kind === "results"
         ? await agent.continueWith(now.results, options)

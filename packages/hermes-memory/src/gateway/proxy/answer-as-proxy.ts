@@ -294,6 +294,7 @@ class Forwarding {
     const headers = requestHeaders(this.#turn, this.#upstream);
     const { url = "" } = this.#upstream;
     const address = url + (this.#turn.query ?? "");
+    this.#turn.prepared?.();
     const reply = await this.#proxy.connections.send(address, { headers, body, signal: this.#signal });
     return withoutKey(reply, this.#upstream);
   }
