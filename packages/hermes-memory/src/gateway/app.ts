@@ -614,7 +614,10 @@ function statusOf(code: string): GatewayProblem["status"] {
 // ---- Bodies ----
 
 const DECODERS: Readonly<
-  Record<string, (bytes: Uint8Array, options: { readonly maxOutputLength: number }) => Promise<Uint8Array>>
+  Record<
+    string,
+    (bytes: Uint8Array, options: { maxOutputLength: number; chunkSize: number }) => Promise<Uint8Array>
+  >
 > = {
   gzip: promisify(gunzip),
   "x-gzip": promisify(gunzip),
@@ -622,6 +625,8 @@ const DECODERS: Readonly<
   br: promisify(brotliDecompress),
   zstd: promisify(zstdDecompress),
 };
+
+const CHUNK_BYTES = 1_048_576;
 
 /** Routes see the plain body, also in the headers, which the proxy copies. */
 async function decompressed(bytes: Uint8Array, headers: Headers, limit: BodyLimit): Promise<Uint8Array> {
@@ -637,7 +642,8 @@ async function decompressed(bytes: Uint8Array, headers: Headers, limit: BodyLimi
       param: "content-encoding",
     });
   try {
-    const plain = await decode(bytes, { maxOutputLength: limit.bytes });
+    // Node's chunks of 16 kB take a turn of the event loop each: 750 turns for 12 MB.
+    const plain = await decode(bytes, { maxOutputLength: limit.bytes, chunkSize: CHUNK_BYTES });
     headers.delete("content-encoding");
     headers.delete("content-length");
     return plain;

@@ -279,7 +279,7 @@ function tryPort(server: Server, host: string, port: number): Promise<Error | un
       resolve(undefined);
     };
     server.once("error", failed).once("listening", listening);
-    server.listen({ host, port, backlog: LIMITS.maxConnections }); // 511 would make others wait when a client opens 1,000
+    server.listen({ host, port });
   });
 }
 
