@@ -116,7 +116,7 @@ export async function run(flags: Readonly<Record<string, string>>): Promise<Reco
   }
 }
 
-type Load = {
+export type Load = {
   readonly firstByteMs: number[];
   readonly wholeMs: number[];
   readonly errors: string[];
@@ -133,7 +133,10 @@ type LoadOptions = {
 };
 
 /** Each user goes on in one conversation, turn after turn, and sends the whole list each time. They begin one after the other. */
-async function conversations(url: string, { users, seconds, thinkMs, from }: LoadOptions): Promise<Load> {
+export async function conversations(
+  url: string,
+  { users, seconds, thinkMs, from }: LoadOptions,
+): Promise<Load> {
   const load: Load = { firstByteMs: [], wholeMs: [], errors: [], foreign: 0, done: 0 };
   const until = performance.now() + seconds * 1000;
   const talk = async (user: number): Promise<void> => {
@@ -203,11 +206,11 @@ async function request(
 }
 
 /** Rows whose marker is not that of the session's user, and active messages of users. */
-function foreignMarkers(path: string): { readonly foreign: number; readonly messages: number } {
+export function foreignMarkers(path: string): { readonly foreign: number; readonly messages: number } {
   using db = new DatabaseSync(path, { readOnly: true });
   const rows = db
     .prepare(
-      "SELECT m.role, m.content, m.active, s.user_id FROM messages m JOIN sessions s ON s.id = m.session_id",
+      "SELECT m.role, m.content, m.active, s.user_id FROM messages m JOIN sessions s ON s.id = m.session_id WHERE m.content LIKE '%MARK-%'",
     )
     .all() as { role: string; content: string; active: number; user_id: string | null }[];
   const isForeign = ({ content, user_id }: (typeof rows)[number]): boolean =>
@@ -225,7 +228,7 @@ async function ask(child: ChildProcess | undefined, question: Question): Promise
   return measured;
 }
 
-async function firstLine(child: ChildProcess): Promise<string> {
+export async function firstLine(child: ChildProcess): Promise<string> {
   if (child.stdout === null) throw new Error("The process has no output.");
   const lines = createInterface({ input: child.stdout });
   const ended = once(child, "exit").then(() => {

@@ -16,6 +16,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   damage: () => import("./damage.ts"),
   gateway: () => import("./gateway.ts"),
   holographic: () => import("./holographic.ts"),
+  hostile: () => import("./hostile.ts"),
   import: () => import("./import.ts"),
   library: () => import("./library.ts"),
   recall: () => import("./recall.ts"),

@@ -428,8 +428,24 @@ const gateway = section({
       "Web pages of other origins whose scripts may call this server.",
     ),
   ),
-  max_body_bytes: ours(whole(33_554_432, { min: 1_024 }, "Largest request, in bytes.")),
+  max_body_bytes: ours(whole(33_554_432, { min: 1_024 }, "Largest model request, in bytes.")),
+  max_api_body_bytes: ours(
+    whole(2_097_152, { min: 1_024 }, "Largest request to `/api` and `/mcp`, in bytes."),
+  ),
+  max_held_bytes: ours(
+    whole(
+      134_217_728,
+      { min: 1_024 },
+      "Bytes of all running requests; beyond it, users who hold over 1/32 wait.",
+    ),
+  ),
+  max_messages: ours(
+    whole(10_000, { min: 1 }, "Messages, and tools, in one request; 25 times as many values in its JSON."),
+  ),
   requests_per_minute: ours(whole(600, { min: 0 }, "Requests of one user per minute; 0 for no limit.")),
+  megabytes_per_minute: ours(whole(120, { min: 0 }, "Megabytes in them, unpacked; 0 for no limit.")),
+  messages_per_minute: ours(whole(60_000, { min: 0 }, "Messages in them; 0 for no limit.")),
+  token_share: ours(whole(10, { min: 1 }, "All users of one token may use so many times the limits of one.")),
   concurrent_requests: ours(whole(64, { min: 1 }, "Requests of one user that run at the same time.")),
   max_live_agents: ours(
     whole(128, { min: 1 }, "Agents kept in memory; the least recently used one is closed."),

@@ -1,5 +1,14 @@
 // Which texts may become entries, and which stored entries a system prompt may show. Both ask the threat scanner.
-import { err, hasLoneSurrogate, normalizeNewlines, ok, pyStrip, type Result } from "../lib/index.ts";
+import {
+  codePointLength,
+  err,
+  groupThousands,
+  hasLoneSurrogate,
+  normalizeNewlines,
+  ok,
+  pyStrip,
+  type Result,
+} from "../lib/index.ts";
 import {
   findingIds,
   gateMessage,
@@ -25,9 +34,12 @@ export function scanOptions(allow: readonly string[] = [], allowSecrets = false)
 
 // ---- Before a write ----
 
+/** The file that an operation is for. */
+type TargetFile = { readonly entries: readonly string[]; readonly limit: number };
+
 /** Strips the arguments and refuses texts that may not be stored. The order of the checks is part of the tool's interface. */
-export function checkOp(op: MemoryOp, options: ScanOptions): Result<MemoryOp, MemoryError> {
-  const malformed = malformedOp(op);
+export function checkOp(op: MemoryOp, options: ScanOptions, file: TargetFile): Result<MemoryOp, MemoryError> {
+  const malformed = malformedOp(op) ?? overlong(op, file);
   if (malformed) return err(malformed);
   const oldText = op.action === "add" ? undefined : cleanText(op.oldText);
   if (oldText === "") return err({ kind: "empty", message: "old_text cannot be empty." });
@@ -73,6 +85,23 @@ function malformedOp(op: MemoryOp | null | undefined): MemoryError | undefined {
       };
   }
   return undefined;
+}
+
+/** In UTF-16 units. The scan of so much text takes some milliseconds, that of 30 MB takes seconds. */
+const SCANNED_UNITS = 65_536;
+
+/**
+ * A text far longer than its file may be is refused before it is scanned. One that is only somewhat too long is scanned first, because
+ * a threat in it is the better answer.
+ */
+function overlong(op: MemoryOp, { entries, limit }: TargetFile): MemoryError | undefined {
+  const text = [op.action === "add" ? "" : op.oldText, op.action === "remove" ? "" : op.content].find(
+    ({ length }) => length > Math.max(SCANNED_UNITS, 16 * limit),
+  );
+  if (text === undefined) return undefined;
+  const message = `The text has ${groupThousands(codePointLength(text))} characters, and the whole file may have ${groupThousands(limit)}. Nothing was changed. Keep the facts in it as short entries.`;
+  const { used: usedChars } = measure(entries, limit);
+  return { kind: "over_limit", message, currentEntries: entries, usedChars, charLimit: limit };
 }
 
 /** Why a new text may not become an entry; undefined when it may. */

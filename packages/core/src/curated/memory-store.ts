@@ -194,7 +194,7 @@ export class MemoryStore {
     if (ops.length === 0) return err({ kind: "empty", message: "No operations were given." });
     const checked: MemoryOp[] = [];
     for (const [index, op] of ops.entries()) {
-      const outcome = checkOp(op, this.#scan);
+      const outcome = checkOp(op, this.#scan, store);
       if (!outcome.ok) {
         const error = ops.length === 1 ? outcome.error : atStep(outcome.error, index);
         return this.#refuse(store, ops, error, meta, [op]);
@@ -222,7 +222,8 @@ export class MemoryStore {
 
   /** The error that the store would return for this operation, as far as that is known without the file. */
   check(op: MemoryOp): MemoryError | undefined {
-    const outcome = checkOp(op, this.#scan);
+    const [first, second] = [this.#targets.memory, this.#targets.user];
+    const outcome = checkOp(op, this.#scan, first.limit < second.limit ? second : first);
     return outcome.ok ? undefined : outcome.error;
   }
 
@@ -409,7 +410,7 @@ export class MemoryStore {
     const store = found.value;
     const clean: string[] = [];
     for (const content of texts) {
-      const checked = checkOp({ action: "add", content }, this.#scan);
+      const checked = checkOp({ action: "add", content }, this.#scan, store);
       if (!checked.ok) return this.#refuse(store, [{ action: "add", content }], checked.error, meta);
       if (checked.value.action === "add") clean.push(checked.value.content);
     }

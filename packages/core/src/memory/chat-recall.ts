@@ -131,7 +131,7 @@ function excerpt({ snippet }: SearchHit, message: Message): string {
 async function fromArchive({ query, person }: RecallQuestion): Promise<Section> {
   const store = await person.curated();
   if (store === undefined) return { text: "", found: [] };
-  const words = contentWords(query);
+  const words = contentWords(takeCodePoints(query, QUERY_CHARS));
   const least = Math.min(2, words.size);
   const found = store
     .archived()

@@ -19,6 +19,8 @@ type Vector = {
 const file = join(goldenDirectory, "threats.jsonl");
 const vectors = existsSync(file) ? parseLines(readFileSync(file, "utf8")) : [];
 
+const FILE = { entries: [], limit: 2_200 };
+
 describe("golden threat vectors", () => {
   if (vectors.length === 0) it.skip("skipped: the folder that HERMES_GOLDEN names has no threats.jsonl");
 
@@ -31,7 +33,7 @@ describe("golden threat vectors", () => {
       const [written] = scanThreats(pyStrip(vector.text), "strict");
       expect(written !== undefined).toBe(vector.blocked_at_write);
       // A write passes the second gate too, which the reference does not have.
-      const stored = checkOp({ action: "add", content: vector.text }, { allow: [] });
+      const stored = checkOp({ action: "add", content: vector.text }, { allow: [] }, FILE);
       const refusal = !stored.ok && stored.error.kind === "blocked" ? stored.error.ids : [];
       if (vector.blocked_at_write) expect(refusal).toEqual(vector.ids_by_scope.strict);
       else expect(refusal.filter((id) => !/^(?:secret|disguised|hidden)_/.test(id))).toEqual([]);

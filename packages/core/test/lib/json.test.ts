@@ -21,7 +21,7 @@ describe("JSON text from outside", () => {
   it("is read as JSON.parse reads it", () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 6 }), (text) => {
-        expect(parseOutsideJson(text)).toEqual({ ok: true, value: JSON.parse(text) });
+        expect(parseOutsideJson(text)).toMatchObject({ ok: true, value: JSON.parse(text) });
       }),
     );
   });
@@ -39,6 +39,16 @@ describe("JSON text from outside", () => {
   it("may hold any number of brackets in its strings", () => {
     const text = JSON.stringify({ quoted: `${"[{".repeat(5_000)}"\\"` });
     expect(parseOutsideJson(text)).toMatchObject({ ok: true });
+  });
+
+  it("may have so many values, counted before it is parsed", () => {
+    const text = '{"a,[\\",":[1,{},"b"]}'; // the object, the list and its three items, one of them counted as an object too
+    expect(parseOutsideJson(text, { maxValues: 6 })).toMatchObject({ ok: true, values: 6 });
+    for (const many of [text, `[${"{},".repeat(2_000_000)}`, `{${'"":1,'.repeat(2_000_000)}`])
+      expect(parseOutsideJson(many, { maxValues: 5, maxChars: 1e8 })).toEqual({
+        ok: false,
+        error: { kind: "too_many", message: "has more than 5 values" },
+      });
   });
 
   it("is refused for its size before it is looked at", () => {

@@ -1,5 +1,6 @@
 // The story of a model request, on any wire and in any mode: read the body, find out for whom it is and to which conversation it belongs,
 // then let the agent, the proxy or, for a request that is no part of a conversation, the model alone answer it.
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describeCause, randomHex, sha256 } from "@hermes-memory/core/internal/lib";
 import { chatIdOfSession, type UserMemory } from "@hermes-memory/core/internal/memory";
 import { contentText, textOf } from "@hermes-memory/core/internal/message";
@@ -7,7 +8,7 @@ import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { admitUser } from "./allowance.ts";
 import { credentialOf, identify } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
-import { prefixMarks, questionMark, responseMark } from "./proxy/chain.ts";
+import { hashInSteps, prefixMarks, questionMark, responseMark } from "./proxy/chain.ts";
 import {
   type Answer,
   type Gateway,
@@ -91,6 +92,8 @@ async function answerModelRequest(
   const { user } = read.identity;
   request.annotate?.({ mode: kind === undefined ? chosen : "auxiliary", client, model, isStream, user });
   if (kind !== undefined) return modes.auxiliary(read);
+  if (isLarge(read.rawBody) && (chosen === "proxy" || read.identity.session.chatId === undefined))
+    await hashInSteps(wire.name, read.body);
   const turn = { ...read, ...(await findChat(read, chosen)) };
   if (await isAboutReply(turn)) {
     gateway.metrics.count("model_requests_quoting_total", { client });
@@ -135,9 +138,16 @@ async function readTurn(
   gateway: Gateway,
   wire: Wire,
 ): Promise<ModelTurn> {
-  const [rawBody, body] = [await request.bytes(), await request.json()];
+  const rawBody = await request.bytes();
+  const letOthers = async (): Promise<void> => void (isLarge(rawBody) && (await nextTurn()));
+  const prepared = await request.work?.();
+  signal.throwIfAborted();
+  await letOthers();
+  const body = await request.json();
+  await letOthers();
   const parsed = wire.parse(body);
   if (!parsed.ok) throw new ProblemError(parsed.error);
+  await letOthers();
   const { gateway: settings } = await gateway.config();
   const { env, clock } = gateway;
   const asked = { caller, headers, rawHeaders, request: parsed.value, settings, env, now: clock.now() };
@@ -162,10 +172,16 @@ async function readTurn(
     retryKey: retryKeyOf(headers, rawBody),
     signal,
     gateway,
+    prepared,
     annotate: request.annotate,
     onSent: request.onSent,
     chatId: "",
   };
+}
+
+/** Each step of work on so many bytes takes some milliseconds: other requests are answered in between. */
+function isLarge(rawBody: Uint8Array): boolean {
+  return rawBody.byteLength > 250_000;
 }
 
 function memoryOf(gateway: Gateway, { profile, user }: Identity): UserMemory {
@@ -219,7 +235,7 @@ async function lookUp(turn: ModelTurn, mode: Mode): Promise<FoundChat> {
   if (store && sessionId !== undefined) {
     // Replies that were stopped are in no mark yet: a later request may go back to one.
     const unknown = marks.slice(0, found ? marks.findIndex(({ mark }) => mark === found.mark) : marks.length);
-    const requestMarks = unknown.flatMap(({ mark, isReply }) => (isReply ? [mark] : []));
+    const requestMarks = unknown.flatMap(({ mark, isReply }) => (isReply ? [mark] : [])).slice(0, MOST_MARKS);
     return { chatId: await chatIdOfSession(store, turn.memory.layers.user, sessionId), requestMarks };
   }
   return {
@@ -227,6 +243,9 @@ async function lookUp(turn: ModelTurn, mode: Mode): Promise<FoundChat> {
     requestMarks: [...requestMarksOf(turn), questionMark(turn.wire.name, turn.body)],
   };
 }
+
+/** Of the newest replies in a list. */
+const MOST_MARKS = 16;
 
 /**
  * The session of a request that is repeated, or whose first reply was stopped. Clients do not always say so: then it is one as long as the

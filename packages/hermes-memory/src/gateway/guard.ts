@@ -6,8 +6,10 @@ import { type Clock, err, ok } from "@hermes-memory/core/internal/lib";
 import {
   type GatewayProblem,
   type GatewaySettings,
+  type JsonObject,
   type Problem,
   ProblemError,
+  type Route,
   type UserRef,
 } from "./types.ts";
 
@@ -255,19 +257,39 @@ export function answerHeaders(
 
 // ---- Size ----
 
+/** The largest body that a route takes, and the key that raises it. */
+export type BodyLimit = { readonly bytes: number; readonly key: string };
+
+/** Routes in the shape of `/api`, MCP among them, take small JSON; only model requests carry conversations and pictures. */
+export function bodyLimit(
+  shape: Route["shape"],
+  { maxBodyBytes, maxApiBodyBytes }: GatewaySettings,
+): BodyLimit {
+  return shape === "api" && maxApiBodyBytes < maxBodyBytes
+    ? { bytes: maxApiBodyBytes, key: "gateway.max_api_body_bytes" }
+    : { bytes: maxBodyBytes, key: "gateway.max_body_bytes" };
+}
+
+/** What the client says; 0 if it says nothing. */
+export function declaredBytes(request: GuardRequest): number {
+  return Number(valuesOf(request, "content-length")[0] ?? 0);
+}
+
 /** Before a byte of the body is read. */
-export function checkLength(
-  request: GuardRequest,
-  { maxBodyBytes }: Pick<GatewaySettings, "maxBodyBytes">,
-): Checked {
-  const length = Number(valuesOf(request, "content-length")[0] ?? 0);
-  return length > maxBodyBytes ? tooLarge(maxBodyBytes) : undefined;
+export function checkLength(request: GuardRequest, limit: BodyLimit): Checked {
+  return declaredBytes(request) > limit.bytes ? tooLarge(limit) : undefined;
 }
 
 /** A sender that lies about the length, or sends slowly, is stopped while it sends. Throws `ProblemError`: 413, 408, 400. */
 export async function readBody(
   body: ReadableStream<Uint8Array> | null,
-  limits: { readonly maxBodyBytes: number; readonly timeoutMs: number; readonly signal?: AbortSignal },
+  limits: {
+    readonly limit: BodyLimit;
+    readonly timeoutMs: number;
+    readonly signal?: AbortSignal;
+    /** Told of each piece; what it throws ends the reading. */
+    readonly onPiece?: (bytes: number, total: number) => void;
+  },
 ): Promise<Uint8Array> {
   if (body === null) return new Uint8Array();
   const reader = body.getReader();
@@ -287,7 +309,8 @@ export async function readBody(
       const { done, value } = await Promise.race([reader.read(), late]);
       if (done) return Buffer.concat(chunks, bytes);
       bytes += value.byteLength;
-      if (bytes > limits.maxBodyBytes) throw new ProblemError(tooLarge(limits.maxBodyBytes));
+      if (bytes > limits.limit.bytes) throw new ProblemError(tooLarge(limits.limit));
+      limits.onPiece?.(value.byteLength, bytes);
       chunks.push(value);
     }
   } catch (cause) {
@@ -298,12 +321,37 @@ export async function readBody(
   }
 }
 
-function tooLarge(maxBodyBytes: number): GatewayProblem {
+/** `unpacked`: the body had fewer bytes before it was unpacked. */
+export function tooLarge({ bytes, key }: BodyLimit, unpacked = ""): GatewayProblem {
   return {
     status: 413,
     code: "body-too-large",
-    message: `The request has more than ${maxBodyBytes} bytes, which is the most that this server takes.`,
-    hint: "Send less, or raise gateway.max_body_bytes on the server.",
+    message: `The request has more than ${bytes} bytes${unpacked}, which is the most that this server takes here.`,
+    hint: `Send less, or raise ${key} on the server.`,
+  };
+}
+
+/** Each message of a list has some fields and parts. */
+export const VALUES_PER_MESSAGE = 25;
+
+/** After parsing and before anything else is done: lists that would keep the server busy for seconds. */
+export function checkItems(body: JsonObject, maxMessages: number): Problem<number> {
+  let most = 0;
+  for (const [name, list] of Object.entries(body)) {
+    if (!Array.isArray(list)) continue;
+    if (list.length > maxMessages)
+      return err(tooMany(`The list '${name.slice(0, 40)}' has more than ${maxMessages} items`));
+    most = Math.max(most, list.length);
+  }
+  return ok(most);
+}
+
+export function tooMany(what: string): GatewayProblem {
+  return {
+    status: 413,
+    code: "too-many-items",
+    message: `${what}, which is the most that this server takes.`,
+    hint: "Shorten the conversation, or raise gateway.max_messages on the server.",
   };
 }
 
@@ -320,94 +368,206 @@ function brokenOff(): GatewayProblem {
   };
 }
 
-// ---- How often ----
+// ---- How often, and how much ----
 
-type RateSettings = Pick<GatewaySettings, "requestsPerMinute" | "concurrentRequests">;
+type Rates = "requestsPerMinute" | "megabytesPerMinute" | "messagesPerMinute";
+type LimitSettings = Pick<GatewaySettings, Rates | "concurrentRequests" | "tokenShare" | "maxHeldBytes">;
 
 export interface Limits {
-  /** One request of this user begins. Call the returned function when it has been answered; more than once does no harm. */
-  enter(user: string, settings: RateSettings): Problem<() => void>;
+  /** A request begins: it counts for its user, and for its token with all users that the token names. */
+  enter(who: { readonly user: string; readonly token: string }, settings: LimitSettings): Problem<Entered>;
   /** A request from this address had a wrong token: what to answer instead of 401, once it tries too often. Right tokens are never slowed down. */
   failed(address: string | undefined): Checked;
+}
+
+/** A request that was let in. */
+export interface Entered {
+  /** Before work on so many bytes, or messages, of its body. */
+  spend(kind: "bytes" | "messages", amount: number): Checked;
+  /** So many more bytes of its body are in memory, until it leaves. */
+  hold(bytes: number): Checked;
+  /** Waits while several requests of this user are worked on; call the result when it waits for its model. */
+  work(): Promise<() => void>;
+  /** It has been answered. More than once does no harm. */
+  leave(): void;
 }
 
 /** Wrong tokens of one address: so many at once, then one in this time. A token has 256 random bits, so this only keeps the log short. */
 const FAILURES = 20;
 const FAILURE_SECONDS = 3;
-/** Users and addresses that are counted. Beyond it the ones that have been quiet longest start again. */
+/** Users, tokens and addresses that are counted. Beyond it the ones that have been quiet longest start again. */
 const MOST_COUNTED = 20_000;
+/** Requests of one user that are worked on at a time: however many a user sends, others wait for few of them. */
+const AT_WORK = 4;
+/** This share of `max_held_bytes` is open to every user, however much others hold. */
+const OWN_SHARE = 1 / 32;
 
-type Bucket = { tokens: number; atMs: number; running: number };
+type Kind = "requests" | "bytes" | "messages";
+/** `left`: something may be spent as long as at least 1 is left, so the last request may leave a debt. */
+type Account = {
+  readonly left: Partial<Record<Kind, number>>;
+  atMs: number;
+  running: number;
+  held: number;
+  working: number;
+  readonly waiting: (() => void)[];
+};
+/** Per minute, and at once; 0 for no limit. */
+type Budgets = Partial<Record<Kind, { readonly perMinute: number; readonly most: number }>>;
+/** Whose account it is, for messages, and what may be spent of it. */
+type Party = { readonly whose: string; readonly account: Account; readonly budgets: Budgets };
 
 export function createLimits({ clock }: { readonly clock: Clock }): Limits {
-  const users = new Map<string, Bucket>();
-  const addresses = new Map<string, Bucket>();
+  const users = new Map<string, Account>();
+  const tokens = new Map<string, Account>();
+  const addresses = new Map<string, Account>();
+  let held = 0;
 
-  /** Filled up to now, and most recently used. */
-  function bucketOf(all: Map<string, Bucket>, name: string, most: number, perSecond: number): Bucket {
-    const nowMs = clock.now().getTime();
-    const bucket = all.get(name) ?? { tokens: most, atMs: nowMs, running: 0 };
-    const seconds = Math.max(0, nowMs - bucket.atMs) / 1000;
-    bucket.tokens = Math.min(most, bucket.tokens + seconds * perSecond);
-    bucket.atMs = nowMs;
+  /** Most recently used. */
+  function accountOf(all: Map<string, Account>, name: string): Account {
+    const atMs = clock.now().getTime();
+    const account = all.get(name) ?? { left: {}, atMs, running: 0, held: 0, working: 0, waiting: [] };
     all.delete(name);
-    all.set(name, bucket);
+    all.set(name, account);
     if (all.size > MOST_COUNTED) forgetQuiet(all);
-    return bucket;
+    return account;
+  }
+
+  /** From all parties, or from none if one of them has nothing left. */
+  function spend(parties: readonly Party[], kind: Kind, amount: number): Checked {
+    const nowMs = clock.now().getTime();
+    for (const { account, budgets, whose } of parties) {
+      fill(account, budgets, nowMs);
+      const [left = 0, perMinute = 0] = [account.left[kind], budgets[kind]?.perMinute];
+      if (left < 1) return overspent(kind, whose, perMinute, Math.ceil(((1 - left) / perMinute) * 60));
+    }
+    for (const { account } of parties) account.left[kind] = (account.left[kind] ?? 0) - amount;
+    return undefined;
   }
 
   return {
-    enter(user, { requestsPerMinute, concurrentRequests }) {
-      const perSecond = requestsPerMinute / 60;
-      const bucket = bucketOf(users, user, requestsPerMinute, perSecond);
-      if (bucket.running >= concurrentRequests) {
-        const message = `${concurrentRequests} requests of this user are running, which is the most at one time.`;
+    enter(who, settings) {
+      const { concurrentRequests, tokenShare, maxHeldBytes } = settings;
+      const user = {
+        whose: "this user",
+        account: accountOf(users, who.user),
+        budgets: budgetsOf(settings, 1),
+      };
+      const token = {
+        whose: "all users of this token",
+        account: accountOf(tokens, who.token),
+        budgets: budgetsOf(settings, tokenShare),
+      };
+      for (const [{ whose, account }, most] of [
+        [user, concurrentRequests],
+        [token, concurrentRequests * tokenShare],
+      ] as const) {
+        if (account.running < most) continue;
+        const message = `${most} requests of ${whose} are running, which is the most at one time.`;
         return err({
           ...busy("too-many-at-once", message, 1),
           hint: "Wait for one of them, or raise gateway.concurrent_requests.",
         });
       }
-      if (requestsPerMinute > 0 && bucket.tokens < 1) {
-        const message = `This user may send ${requestsPerMinute} requests per minute.`;
-        const waitSeconds = Math.max(1, Math.ceil((1 - bucket.tokens) / perSecond));
-        return err({
-          ...busy("too-many-requests", message, waitSeconds),
-          hint: "Wait, or raise gateway.requests_per_minute.",
-        });
-      }
-      if (requestsPerMinute > 0) bucket.tokens -= 1;
-      bucket.running += 1;
+      const parties = [user, token];
+      const spent = spend(parties, "requests", 1);
+      if (spent !== undefined) return err(spent);
+      for (const { account } of parties) account.running += 1;
+      let own = 0;
       let isOver = false;
-      return ok(() => {
-        if (!isOver) bucket.running -= 1;
-        isOver = true;
+      let isAtWork = false;
+      const release = (): void => {
+        if (!isAtWork) return;
+        isAtWork = false;
+        const next = user.account.waiting.shift();
+        if (next === undefined) user.account.working -= 1;
+        else next();
+      };
+      return ok({
+        spend: (kind, amount) => spend(parties, kind, amount),
+        hold(bytes) {
+          own += bytes;
+          held += bytes;
+          user.account.held += bytes;
+          const isOpen = user.account.held <= maxHeldBytes * OWN_SHARE;
+          return held <= maxHeldBytes || isOpen ? undefined : FULL;
+        },
+        async work() {
+          if (user.account.working < AT_WORK) user.account.working += 1;
+          else await new Promise<void>((resolve) => user.account.waiting.push(resolve));
+          isAtWork = true;
+          if (isOver) release(); // its client left meanwhile
+          return release;
+        },
+        leave() {
+          if (isOver) return;
+          isOver = true;
+          release();
+          held -= own;
+          user.account.held -= own;
+          for (const { account } of parties) account.running -= 1;
+        },
       });
     },
 
     failed(address) {
-      const bucket = bucketOf(addresses, address ?? "unknown", FAILURES, 1 / FAILURE_SECONDS);
-      if (bucket.tokens < 1)
-        return {
-          ...busy(
-            "too-many-failures",
-            "Too many requests from this address had no token of this server, or a wrong one.",
-            FAILURE_SECONDS,
-          ),
-          hint: "A right token is never slowed down: 'hermes token local' on the server's machine prints one.",
-        };
-      bucket.tokens -= 1;
-      return undefined;
+      const budgets = { requests: { perMinute: 60 / FAILURE_SECONDS, most: FAILURES } };
+      const account = accountOf(addresses, address ?? "unknown");
+      if (spend([{ whose: "", account, budgets }], "requests", 1) === undefined) return undefined;
+      const message = "Too many requests from this address had no token of this server, or a wrong one.";
+      return {
+        ...busy("too-many-failures", message, FAILURE_SECONDS),
+        hint: "A right token is never slowed down: 'hermes token local' on the server's machine prints one.",
+      };
     },
   };
 }
 
+/** Half a minute's bytes and messages at once: the largest request takes a quarter of a minute's. */
+function budgetsOf(settings: LimitSettings, share: number): Budgets {
+  const { requestsPerMinute, megabytesPerMinute, messagesPerMinute } = settings;
+  const budget = (perMinute: number, most: number) => ({ perMinute: perMinute * share, most: most * share });
+  return {
+    requests: budget(requestsPerMinute, requestsPerMinute),
+    bytes: budget(megabytesPerMinute * 1e6, megabytesPerMinute * 5e5),
+    messages: budget(messagesPerMinute, messagesPerMinute / 2),
+  };
+}
+
+/** A budget that config did not have until now is full. */
+function fill(account: Account, budgets: Budgets, nowMs: number): void {
+  const minutes = Math.max(0, nowMs - account.atMs) / 60_000;
+  account.atMs = nowMs;
+  for (const kind of ["requests", "bytes", "messages"] as const) {
+    const { most, perMinute } = budgets[kind] ?? { most: 0, perMinute: 0 };
+    const left = Math.min(most, (account.left[kind] ?? most) + minutes * perMinute);
+    account.left[kind] = perMinute === 0 ? Number.POSITIVE_INFINITY : left;
+  }
+}
+
+function overspent(kind: Kind, whose: string, perMinute: number, waitSeconds: number): GatewayProblem {
+  const [amount, unit] = kind === "bytes" ? [perMinute / 1e6, "megabytes"] : [perMinute, kind];
+  return {
+    ...busy(`too-many-${kind}`, `Per minute, ${whose} may send ${amount} ${unit}.`, waitSeconds),
+    hint: `Wait, or raise gateway.${unit}_per_minute on the server.`,
+  };
+}
+
+const FULL: GatewayProblem = {
+  status: 503,
+  code: "server-full",
+  message: "The server is working on as many large requests as it may hold.",
+  hint: "Send it again in some seconds, or raise gateway.max_held_bytes on the server.",
+  retryAfterSeconds: 2,
+};
+
 /** One that is not running, among the first few: those that are go to the end, so that the next call looks at others. */
-function forgetQuiet(all: Map<string, Bucket>): void {
+function forgetQuiet(all: Map<string, Account>): void {
   let looked = 0;
-  for (const [name, bucket] of all) {
+  for (const [name, account] of all) {
     all.delete(name);
-    if (bucket.running === 0) return;
-    all.set(name, bucket);
+    if (account.running === 0) return;
+    all.set(name, account);
     looked += 1;
     if (looked === 8) return;
   }

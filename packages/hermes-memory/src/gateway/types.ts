@@ -144,6 +144,8 @@ export type ModelTurn = {
   /** Aborted when the client disconnects or the server stops. */
   readonly signal: AbortSignal;
   readonly gateway: Gateway;
+  /** Call before waiting for the model: the next request of the user may be worked on. */
+  readonly prepared?: () => void;
   /** `RouteRequest.annotate`. */
   annotate?(facts: RequestFacts): void;
   /** `RouteRequest.onSent`. */
@@ -259,5 +261,7 @@ export type RouteRequest = {
   annotate?(facts: RequestFacts): void;
   /** Called when the whole reply has been sent; not if the client left before. */
   onSent?(listener: () => void): void;
+  /** Before the work on a model request: resolves to `ModelTurn.prepared`. */
+  work?(): Promise<(() => void) | undefined>;
   readonly signal: AbortSignal;
 };

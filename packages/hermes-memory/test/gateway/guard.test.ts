@@ -20,8 +20,8 @@ import { ProblemError } from "../../src/gateway/types.ts";
 const SETTINGS = {
   allowedHosts: ["host.docker.internal", "Box.LAN:9000", "not a host"],
   corsOrigins: ["https://chat.example.org", "app://obsidian.md", "http://localhost:3000/", "*", "null"],
-  maxBodyBytes: 2_048,
 };
+const LIMIT = { bytes: 2_048, key: "gateway.max_body_bytes" };
 
 function requestOf(
   given: Partial<GuardRequest> & { readonly headers?: readonly (readonly [string, string])[] },
@@ -356,7 +356,7 @@ describe("any request", () => {
           const request = requestOf({ headers, url, method });
           checkForm(request);
           checkHost(request, SETTINGS);
-          checkLength(request, SETTINGS);
+          checkLength(request, LIMIT);
           const origin = checkOrigin(request, SETTINGS);
           if (!origin.ok) return;
           const answer = { ...answerHeaders(origin.value), ...preflight(request, origin.value)?.headers };
@@ -377,7 +377,7 @@ describe("a body", () => {
   ) => {
     const body = Readable.toWeb(Readable.from(chunks)) as ReadableStream<Uint8Array>;
     try {
-      return (await readBody(body, { maxBodyBytes: 10, timeoutMs: 5_000, ...more })).byteLength;
+      return (await readBody(body, { limit: { ...LIMIT, bytes: 10 }, timeoutMs: 5_000, ...more })).byteLength;
     } catch (cause) {
       if (cause instanceof ProblemError) return cause.problem.code;
       throw cause;
@@ -387,11 +387,11 @@ describe("a body", () => {
 
   it("is as long as config allows, by what it says and by what it is", async () => {
     const length = (value: string) =>
-      checkLength(requestOf({ headers: [["content-length", value]] }), SETTINGS)?.status;
+      checkLength(requestOf({ headers: [["content-length", value]] }), LIMIT)?.status;
     expect([length("2048"), length("2049"), length("99999999999999")]).toEqual([undefined, 413, 413]);
     expect(await read([bytes(4), bytes(6)])).toBe(10);
     expect(await read([bytes(4), bytes(7)])).toBe("body-too-large");
-    expect(await readBody(null, { maxBodyBytes: 1, timeoutMs: 1 })).toHaveLength(0);
+    expect(await readBody(null, { limit: LIMIT, timeoutMs: 1 })).toHaveLength(0);
   });
 
   it("arrives in time", async () => {
@@ -416,22 +416,31 @@ describe("a body", () => {
 });
 
 describe("how often somebody may call", () => {
+  const NONE = {
+    requestsPerMinute: 0,
+    megabytesPerMinute: 0,
+    messagesPerMinute: 0,
+    concurrentRequests: 1_000,
+    tokenShare: 10,
+    maxHeldBytes: 1e9,
+  };
   const newLimits = () => {
     let now = 0;
     const limits = createLimits({ clock: { now: () => new Date(now) } });
     const wait = (ms: number) => {
       now += ms;
     };
-    return { limits, wait };
+    const enter = (user: string, settings: Partial<typeof NONE>, token = user) =>
+      limits.enter({ user, token }, { ...NONE, ...settings });
+    return { limits, enter, wait };
   };
   const ALICE = limitKey({ platform: "api", id: "alice" }, undefined);
   const BOB = limitKey({ platform: "api", id: "bob" }, undefined);
 
   it("is counted for each user, and comes back with time", () => {
-    const { limits, wait } = newLimits();
-    const settings = { requestsPerMinute: 60, concurrentRequests: 1_000 };
+    const { enter: enterWith, wait } = newLimits();
     const enter = (user: string) => {
-      const entered = limits.enter(user, settings);
+      const entered = enterWith(user, { requestsPerMinute: 60 });
       return entered.ok ? "ok" : entered.error;
     };
     for (let at = 0; at < 60; at += 1) expect(enter(ALICE)).toBe("ok");
@@ -445,23 +454,23 @@ describe("how often somebody may call", () => {
   });
 
   it("has no limit at 0, and one again when config sets it", () => {
-    const { limits, wait } = newLimits();
+    const { enter, wait } = newLimits();
     for (let at = 0; at < 1_000; at += 1)
-      expect(limits.enter(ALICE, { requestsPerMinute: 0, concurrentRequests: 2_000 }).ok).toBe(true);
+      expect(enter(ALICE, { requestsPerMinute: 0, concurrentRequests: 2_000 }).ok).toBe(true);
     wait(60_000);
-    expect(limits.enter(ALICE, { requestsPerMinute: 1, concurrentRequests: 2_000 }).ok).toBe(true);
-    expect(limits.enter(ALICE, { requestsPerMinute: 1, concurrentRequests: 2_000 }).ok).toBe(false);
+    expect(enter(ALICE, { requestsPerMinute: 1, concurrentRequests: 2_000 }).ok).toBe(true);
+    expect(enter(ALICE, { requestsPerMinute: 1, concurrentRequests: 2_000 }).ok).toBe(false);
   });
 
   it("is limited at one time, and a request ends once", () => {
-    const { limits } = newLimits();
-    const settings = { requestsPerMinute: 0, concurrentRequests: 2 };
-    const [first] = [limits.enter(ALICE, settings), limits.enter(ALICE, settings)];
-    expect(limits.enter(ALICE, settings)).toMatchObject({ error: { status: 429, code: "too-many-at-once" } });
-    expect(limits.enter(BOB, settings).ok).toBe(true);
-    if (first?.ok) for (const _ of [1, 2, 3]) first.value();
-    expect(limits.enter(ALICE, settings).ok).toBe(true);
-    expect(limits.enter(ALICE, settings).ok).toBe(false);
+    const { enter } = newLimits();
+    const settings = { concurrentRequests: 2 };
+    const [first] = [enter(ALICE, settings), enter(ALICE, settings)];
+    expect(enter(ALICE, settings)).toMatchObject({ error: { status: 429, code: "too-many-at-once" } });
+    expect(enter(BOB, settings).ok).toBe(true);
+    if (first?.ok) for (const _ of [1, 2, 3]) first.value.leave();
+    expect(enter(ALICE, settings).ok).toBe(true);
+    expect(enter(ALICE, settings).ok).toBe(false);
   });
 
   it("slows an address down that tries wrong tokens", () => {
@@ -475,20 +484,100 @@ describe("how often somebody may call", () => {
   });
 
   it("keeps those who are running when there are too many to count", () => {
-    const { limits } = newLimits();
+    const { limits, enter } = newLimits();
     const settings = { requestsPerMinute: 60, concurrentRequests: 1 };
     const others = Array.from({ length: 30_000 }, (_, at) =>
       limitKey({ platform: "api", id: `${at}` }, undefined),
     );
-    expect(limits.enter(ALICE, settings).ok).toBe(true);
+    expect(enter(ALICE, settings).ok).toBe(true);
     for (const [at, other] of others.entries()) {
-      const entered = limits.enter(other, settings);
-      if (entered.ok && at > 20) entered.value();
+      const entered = enter(other, settings);
+      if (entered.ok && at > 20) entered.value.leave();
       limits.failed(`10.0.0.${at}`);
     }
-    expect(limits.enter(ALICE, settings).ok).toBe(false);
-    for (const other of others.slice(0, 20)) expect(limits.enter(other, settings).ok).toBe(false);
+    expect(enter(ALICE, settings).ok).toBe(false);
+    for (const other of others.slice(0, 20)) expect(enter(other, settings).ok).toBe(false);
     expect(limits.failed("10.0.0.0")).toBeUndefined();
+  });
+
+  it("is counted for a token too, whose users share a multiple of the limits of one", () => {
+    const { enter, wait } = newLimits();
+    const settings = { requestsPerMinute: 60, concurrentRequests: 100, tokenShare: 2 };
+    const named = (id: number) => enter(`user ${id}`, settings, "webui");
+    for (let id = 0; id < 120; id += 1) expect(named(id).ok).toBe(true);
+    expect(named(120)).toMatchObject({
+      error: { code: "too-many-requests", message: expect.stringContaining("all users of this token") },
+    });
+    expect(enter("user 121", settings, "another").ok).toBe(true);
+    wait(1_000);
+    expect(named(122).ok).toBe(true);
+  });
+
+  it("is counted in bytes and messages: the request that takes the last of them is answered, the next one waits", () => {
+    const { enter, wait } = newLimits();
+    const settings = { megabytesPerMinute: 6, messagesPerMinute: 600 };
+    const entered = enter(ALICE, settings);
+    if (!entered.ok) throw new Error("a first request was refused");
+    const { spend } = entered.value;
+    expect([spend("bytes", 2e6), spend("bytes", 5e6)]).toEqual([undefined, undefined]);
+    expect(spend("bytes", 1)).toMatchObject({
+      status: 429,
+      code: "too-many-bytes",
+      retryAfterSeconds: 41,
+      hint: expect.stringContaining("gateway.megabytes_per_minute"),
+    });
+    const bob = enter(BOB, settings);
+    expect(bob.ok && bob.value.spend("bytes", 1)).toBeUndefined();
+    wait(41_000);
+    expect(spend("bytes", 1)).toBeUndefined();
+    expect([spend("messages", 10_000), spend("messages", 1)?.code]).toEqual([undefined, "too-many-messages"]);
+  });
+
+  it("never refuses a coding agent that sends 3 MB and 1,500 messages every two seconds", () => {
+    const { enter, wait } = newLimits();
+    const defaults = { requestsPerMinute: 600, megabytesPerMinute: 120, messagesPerMinute: 60_000 };
+    for (let turn = 0; turn < 300; turn += 1) {
+      const entered = enter(ALICE, defaults);
+      if (!entered.ok) throw new Error(entered.error.message);
+      expect(entered.value.spend("bytes", 3e6) ?? entered.value.spend("messages", 1_500)).toBeUndefined();
+      entered.value.leave();
+      wait(2_000);
+    }
+  });
+
+  it("is worked on four requests at a time, in their order, also when a client leaves", async () => {
+    const { enter } = newLimits();
+    const begun: number[] = [];
+    const [first, second, ...others] = Array.from({ length: 7 }, (_, at) => {
+      const entered = enter(ALICE, {});
+      if (!entered.ok) throw new Error("a request was refused");
+      const working = entered.value.work().then((prepared) => {
+        begun.push(at);
+        return prepared;
+      });
+      return { ...entered.value, working };
+    });
+    const bob = enter(BOB, {});
+    if (bob.ok) await bob.value.work(); // waits for nobody else
+    expect(begun).toEqual([0, 1, 2, 3]);
+    others[2]?.leave(); // while it waits: its turn goes to the next one
+    const prepared = await first?.working;
+    for (const _ of [1, 2]) prepared?.();
+    await expect.poll(() => begun).toEqual([0, 1, 2, 3, 4, 5]);
+    second?.leave();
+    await expect.poll(() => begun).toEqual([0, 1, 2, 3, 4, 5, 6]);
+  });
+
+  it("leaves room for small requests when large ones fill the memory", () => {
+    const { enter } = newLimits();
+    const settings = { maxHeldBytes: 3_200 };
+    const [large, more, small] = [enter(ALICE, settings), enter(ALICE, settings), enter(BOB, settings)];
+    if (!large.ok || !more.ok || !small.ok) throw new Error("a request was refused");
+    expect(large.value.hold(3_200)).toBeUndefined();
+    expect(more.value.hold(1)).toMatchObject({ status: 503, code: "server-full", retryAfterSeconds: 2 });
+    expect([small.value.hold(100), small.value.hold(1)?.status]).toEqual([undefined, 503]);
+    for (const each of [large, more, small]) each.value.leave();
+    expect(more.value.hold(3_200)).toBeUndefined();
   });
 
   it("is counted by profile, platform and id, whatever they contain", () => {
@@ -517,7 +606,7 @@ describe("a server behind the guard, over raw sockets", () => {
       checkForm(request) ??
       checkHost(request, SETTINGS) ??
       (origin.ok ? undefined : origin.error) ??
-      checkLength(request, SETTINGS);
+      checkLength(request, LIMIT);
     if (problem === undefined) reached.push(`${request.method} ${request.url}`);
     outgoing.writeHead(problem?.status ?? 200, { ...answerHeaders({ kind: "none" }), connection: "close" });
     outgoing.end(problem?.code ?? "reached");

@@ -283,6 +283,74 @@ describe("bodies", () => {
     }
   });
 
+  it("with too many messages, parts or tools are refused on every wire, in both modes", async () => {
+    const { call } = await runningGateway({ config: "gateway:\n  max_messages: 100\n" });
+    const many = (count: number, item: object) => Array.from({ length: count }, () => item);
+    const message = { role: "user", content: "x" };
+    const parts = [{ role: "user", content: many(1_000, { type: "text", text: "x" }) }];
+    const lists = { chat: "messages", messages: "messages", count_tokens: "messages", responses: "input" };
+    for (const prefix of ["", "/agent", "/proxy"])
+      for (const path of ["chat/completions", "messages", "messages/count_tokens", "responses"]) {
+        const list = lists[path.split("/").find((part) => part in lists) as keyof typeof lists];
+        for (const body of [
+          { [list]: many(101, message) },
+          { [list]: parts },
+          { [list]: [message], tools: many(101, { type: "function", name: "a" }) },
+        ]) {
+          const packed = new Uint8Array(gzipSync(JSON.stringify({ model: "m", max_tokens: 1, ...body })));
+          const headers = { "content-type": "application/json", "content-encoding": "gzip" };
+          const answer = await call(`${prefix}/v1/${path}`, { method: "POST", headers, body: packed });
+          const said = await answer.text();
+          expect([answer.status, said.includes("gateway.max_messages")], prefix + path + said).toEqual([
+            413,
+            true,
+          ]);
+        }
+      }
+  });
+
+  it("are small on routes that take small JSON", async () => {
+    const { call } = await runningGateway();
+    const text = "x".repeat(2_100_000);
+    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    for (const [path, body] of [
+      ["/api/entries", { text }],
+      ["/mcp", { jsonrpc: "2.0", id: 1, method: "tools/call", params: { arguments: { content: text } } }],
+    ] as const) {
+      const answer = await call(path, { method: "POST", headers, body: JSON.stringify(body) });
+      expect([answer.status, (await answer.text()).includes("gateway.max_api_body_bytes")]).toEqual([
+        413,
+        true,
+      ]);
+    }
+  });
+
+  it("count against the sender's budget, packed or not, and nobody else's", async () => {
+    const { call } = await runningGateway({
+      config: "gateway:\n  megabytes_per_minute: 1\n  messages_per_minute: 100\n",
+    });
+    const post = async (user: string, body: string | Uint8Array<ArrayBuffer>, more = {}) => {
+      const headers = { "content-type": "application/json", "x-hermes-user-id": user, ...more };
+      const answer = await call("/v1/messages/count_tokens", { method: "POST", headers, body });
+      const said = await answer.text();
+      return [answer.status, answer.headers.has("retry-after"), /gateway\.\w+_per_minute/.exec(said)?.[0]];
+    };
+    const turn = (count: number, text: string) =>
+      JSON.stringify({
+        model: "m",
+        messages: Array.from({ length: count }, () => ({ role: "user", content: text })),
+      });
+    const large = turn(1, "x".repeat(1_200_000));
+    const fine = [200, false, undefined];
+    expect(await post("a", large)).toEqual(fine);
+    expect(await post("a", turn(1, "x"))).toEqual([429, true, "gateway.megabytes_per_minute"]);
+    expect(await post("b", new Uint8Array(gzipSync(large)), { "content-encoding": "gzip" })).toEqual(fine);
+    expect(await post("b", turn(1, "x"))).toEqual([429, true, "gateway.megabytes_per_minute"]);
+    expect(await post("c", turn(90, "x"))).toEqual(fine);
+    expect(await post("c", turn(1, "x"))).toEqual([429, true, "gateway.messages_per_minute"]);
+    expect(await post("d", turn(1, "x"))).toEqual(fine);
+  });
+
   it("that are too deep, of no text, or too large say so in the shape of the route", async () => {
     const { call } = await runningGateway({ config: "gateway:\n  max_body_bytes: 1000000\n" });
     const deep = `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`;

@@ -17,6 +17,8 @@ type Table = typeof LIVE_SESSIONS;
 const UNSYNCED = { isUnsynced: true };
 const DAY_SECONDS = 86_400;
 const MOST_LISTED = 100;
+/** Kept of a query: recall looks at less of it. */
+const MOST_QUERY_CHARS = 10_000;
 
 const OWNER = `SELECT s.user_id AS user, ${userPlatform("s")} AS platform FROM sessions s WHERE s.id = :id`;
 
@@ -191,7 +193,8 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
 
     addRecall: (trace) =>
       put(RECALLS, trace.session_id, 0, () => {
-        const { session_id, mark = null, query, injected, found, duration_ms, mode } = trace;
+        const { session_id, mark = null, injected, found, duration_ms, mode } = trace;
+        const query = takeCodePoints(trace.query, MOST_QUERY_CHARS);
         const at = trace.at ?? seconds(clock);
         const row = { session_id, at, mark, query, injected, found, duration_ms, mode };
         return connection.run(PUT_RECALL, row).lastId;

@@ -338,6 +338,7 @@ class LiveMode implements AgentMode {
       },
     };
     const { now } = asked;
+    turn.prepared?.();
     const result =
       now.kind === "results"
         ? await agent.continueWith(now.results, options)

@@ -304,6 +304,7 @@ class Forwarding {
     const { query = "" } = this.#turn;
     const isShown = !isUsersRequest(this.#turn, this.#upstream) || query === "?beta=true";
     const address = url + (isShown ? query : "");
+    this.#turn.prepared?.();
     const reply = await this.#proxy.connections.send(address, { headers, body, signal: this.#signal });
     return shownReply(reply, this.#turn, this.#upstream);
   }

@@ -1,5 +1,6 @@
 // A conversation as a client sends it: its list of messages, a rolling hash over them, which messages are the user's own words, and which
 // are copies of replies. Pure. Works on the parsed body of each wire; what is changed in the text is in insert.ts.
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { isRecord, sha256 } from "@hermes-memory/core/internal/lib";
 import { type Message, textOf, toolCallsOf } from "@hermes-memory/core/internal/message";
 import { isClientSummary, strippedUserText, typedText } from "@hermes-memory/core/internal/security";
@@ -32,13 +33,46 @@ export function chainOf(
   body: JsonObject,
   { withSystem = true }: ChainOptions = {},
 ): readonly string[] {
+  const known = withSystem ? undefined : hashed.get(body);
+  if (known !== undefined) return known;
+  const steps = hashing(wire, body, withSystem);
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  if (!withSystem) hashed.set(body, step.value);
+  return step.value;
+}
+
+/** Chains without instructions: a request needs its own several times. */
+const hashed = new WeakMap<JsonObject, readonly string[]>();
+/** Takes about 15 ms. */
+const UNITS_BETWEEN_TURNS = 2_000_000;
+
+/** For a large body: other requests are answered meanwhile, and `chainOf` has the result at hand. */
+export async function hashInSteps(wire: WireName, body: JsonObject): Promise<void> {
+  const steps = hashing(wire, body, false);
+  let step = steps.next();
+  for (; !step.done; step = steps.next()) await nextTurn();
+  hashed.set(body, step.value);
+}
+
+function* hashing(wire: WireName, body: JsonObject, withSystem: boolean): Generator<void, string[]> {
   let hash = start(wire, body, withSystem);
   let isInFront = true;
-  return listOf(wire, body).map((message) => {
+  let units = 0;
+  const chain: string[] = [];
+  for (const message of listOf(wire, body)) {
     isInFront &&= isInstruction(message);
-    if (!isInFront || withSystem) hash = linked(hash, unitsOf(message));
-    return hash;
-  });
+    for (const unit of isInFront && !withSystem ? [] : unitsOf(message)) {
+      const text = JSON.stringify(unit);
+      hash = sha256(`${hash}\n${text}`);
+      units += text.length;
+    }
+    chain.push(hash);
+    if (units < UNITS_BETWEEN_TURNS) continue;
+    units = 0;
+    yield;
+  }
+  return chain;
 }
 
 /** The hash after a reply has been added, as the client will send it back. */

@@ -47,6 +47,7 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
       events.push({ type: kind, text });
     },
   };
+  turn.prepared?.();
   // The client has its own rules for trying again.
   const outcome = callModel(model, asked, { attempts: 1 });
   outcome.then(
