@@ -824,7 +824,7 @@ export type NewRecallTrace = Omit<RecallTrace, "id" | "at" | "mark"> & {
   readonly mark?: string | null;
 };
 
-type FoundMark = {
+export type FoundMark = {
   readonly mark: string;
   readonly session_id: string;
   /** The session has not gone on since this mark was saved. */

@@ -4,7 +4,7 @@
 // nothing is kept there, with one warning.
 import { pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
-import type { Ask, GatewayRecords, LiveSession, RecallTrace, Spend } from "../store.ts";
+import type { Ask, FoundMark, GatewayRecords, LiveSession, RecallTrace, Spend } from "../store.ts";
 import { type Connection, count, finite, isVisible, seconds, userPlatform, visibleTo } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { overwriting, rewriteFile } from "./erase-sessions.ts";
@@ -47,10 +47,11 @@ const PUT_LIVE = putting(LIVE_SESSIONS);
 const NEXT_CALL = `SELECT COALESCE(MAX(id), 0) + 1 AS next FROM ${MARKS.name}`;
 const REMOVE_MARK = `DELETE FROM ${MARKS.name} WHERE session_id = :session AND mark = :mark`;
 const PUT_MARK = `INSERT INTO ${MARKS.name} (session_id, mark, call) VALUES (:session, :mark, :call)`;
+/** CROSS JOIN: the marks are looked up in the index, however many there are. */
 const FIND_MARK = `
-  SELECT m.session_id, m.call = (SELECT MAX(n.call) FROM ${MARKS.name} n WHERE n.session_id = m.session_id) AS is_newest
-  FROM ${MARKS.name} m JOIN sessions s ON s.id = m.session_id
-  WHERE m.mark = :mark AND ${isVisible("s")} ORDER BY is_newest DESC, m.call DESC LIMIT 1
+  SELECT m.mark, m.session_id, m.call = (SELECT MAX(n.call) FROM ${MARKS.name} n WHERE n.session_id = m.session_id) AS is_newest
+  FROM json_each(:marks) j CROSS JOIN ${MARKS.name} m ON m.mark = j.value JOIN sessions s ON s.id = m.session_id
+  WHERE ${isVisible("s")} ORDER BY j.key, is_newest DESC, m.call DESC LIMIT 1
 `;
 
 const RECALL_FIELDS = readableFields(RECALLS.columns, "r.");
@@ -179,16 +180,10 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
     },
     findMark: (marks, scope) =>
       connection.read(() => {
-        const visible = visibleTo(scope);
+        const values = { marks: JSON.stringify(marks), ...visibleTo(scope) };
         if (!keeps(MARKS)) return null;
-        for (const mark of marks) {
-          const row = connection.get<{ session_id: string; is_newest: number }>(FIND_MARK, {
-            mark,
-            ...visible,
-          });
-          if (row !== undefined) return { mark, session_id: row.session_id, is_newest: row.is_newest === 1 };
-        }
-        return null;
+        const row = connection.get<Omit<FoundMark, "is_newest"> & { is_newest: number }>(FIND_MARK, values);
+        return row === undefined ? null : { ...row, is_newest: row.is_newest === 1 };
       }),
 
     addRecall: (trace) =>

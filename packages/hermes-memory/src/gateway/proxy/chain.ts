@@ -16,53 +16,42 @@ export function listOf(wire: WireName, body: JsonObject): readonly JsonObject[] 
 
 // ---- Hashes ----
 
-export type ChainOptions = {
-  /**
-   * False: without the instructions in front. Inside a session that is known by its id they do not help to recognise a message, and
-   * clients put the date and other changing things there.
-   */
-  readonly withSystem?: boolean;
-};
-
 /**
  * For each message the hash of the conversation up to it. The same conversation in a later request of the client has the same hashes: cache
- * markers, the spelling of a content (text, or one text part), and the reasoning that a client may drop from replies do not count.
+ * markers, the spelling of a content (text, or one text part), and the reasoning that a client may drop from replies do not count. Nor do
+ * the instructions in front: clients put the date and other changing things there.
  */
-export function chainOf(
-  wire: WireName,
-  body: JsonObject,
-  { withSystem = true }: ChainOptions = {},
-): readonly string[] {
-  const known = withSystem ? undefined : hashed.get(body);
+export function chainOf(wire: WireName, body: JsonObject): readonly string[] {
+  const known = hashed.get(body);
   if (known !== undefined) return known;
-  const steps = hashing(wire, body, withSystem);
+  const steps = hashing(wire, body);
   let step = steps.next();
   while (!step.done) step = steps.next();
-  if (!withSystem) hashed.set(body, step.value);
+  hashed.set(body, step.value);
   return step.value;
 }
 
-/** Chains without instructions: a request needs its own several times. */
+/** A request needs its own several times. */
 const hashed = new WeakMap<JsonObject, readonly string[]>();
 /** Takes about 15 ms. */
 const UNITS_BETWEEN_TURNS = 2_000_000;
 
 /** For a large body: other requests are answered meanwhile, and `chainOf` has the result at hand. */
 export async function hashInSteps(wire: WireName, body: JsonObject): Promise<void> {
-  const steps = hashing(wire, body, false);
+  const steps = hashing(wire, body);
   let step = steps.next();
   for (; !step.done; step = steps.next()) await nextTurn();
   hashed.set(body, step.value);
 }
 
-function* hashing(wire: WireName, body: JsonObject, withSystem: boolean): Generator<void, string[]> {
-  let hash = start(wire, body, withSystem);
+function* hashing(wire: WireName, body: JsonObject): Generator<void, string[]> {
+  let hash = start(wire, body);
   let isInFront = true;
   let units = 0;
   const chain: string[] = [];
   for (const message of listOf(wire, body)) {
     isInFront &&= isInstruction(message);
-    for (const unit of isInFront && !withSystem ? [] : unitsOf(message)) {
+    for (const unit of isInFront ? [] : unitsOf(message)) {
       const text = JSON.stringify(unit);
       hash = sha256(`${hash}\n${text}`);
       units += text.length;
@@ -92,7 +81,7 @@ export function prefixMarks(
   const list = listOf(wire, body);
   const firstReply = list.findIndex(isReply);
   if (firstReply < 0) return [];
-  const chain = chainOf(wire, body, { withSystem: false });
+  const chain = chainOf(wire, body);
   return list
     .map((message, at) => ({ mark: markOf(chain[at] ?? ""), isReply: isReply(message) }))
     .slice(firstReply)
@@ -102,7 +91,7 @@ export function prefixMarks(
 /** The mark of what was asked before the first reply. */
 export function questionMark(wire: WireName, body: JsonObject): string {
   const replied = listOf(wire, body).findIndex(isReply);
-  const chain = chainOf(wire, body, { withSystem: false });
+  const chain = chainOf(wire, body);
   return `question:${(replied < 0 ? chain : chain.slice(0, replied)).at(-1) ?? ""}`;
 }
 
@@ -117,7 +106,7 @@ export function replyMarks(
 ): readonly string[] {
   const { kind } = identity.session;
   const isNamed = kind !== "prefix" && kind !== "previous-response";
-  const before = isNamed ? undefined : chainOf(wire.name, body, { withSystem: false }).at(-1);
+  const before = isNamed ? undefined : chainOf(wire.name, body).at(-1);
   const prefixes = before === undefined ? [] : [markOf(before), markOf(withReply(before, told))];
   return [...prefixes, ...(wire.name === "responses" ? responseIds.map(responseMark) : [])];
 }
@@ -131,18 +120,10 @@ export function markOf(hash: string): string {
 }
 
 /** What stands before the first message. Requests that continue a stored response have only the rest of the list. */
-function start(wire: WireName, body: JsonObject, withSystem: boolean): string {
+function start(wire: WireName, body: JsonObject): string {
   const before =
     wire === "responses" ? [body.previous_response_id, body.conversation].filter((id) => id != null) : [];
-  const system = wire === "messages" ? body.system : wire === "responses" ? body.instructions : undefined;
-  const hash = linked("", before.length === 0 ? [] : [["after", canonical(before)]]);
-  if (!withSystem || system == null || system === "") return hash;
-  return linked(hash, [["system", contentOf(system).filter((part) => !isBilling(part))]]);
-}
-
-/** Claude Code's first block counts and signs the request: it is never the same twice. */
-function isBilling(part: unknown): boolean {
-  return Array.isArray(part) && typeof part[1] === "string" && /^x-anthropic-billing-header:/.test(part[1]);
+  return linked("", before.length === 0 ? [] : [["after", canonical(before)]]);
 }
 
 function linked(hash: string, units: readonly unknown[]): string {

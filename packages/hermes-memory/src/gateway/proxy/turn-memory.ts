@@ -218,7 +218,7 @@ type Earlier = {
 async function findEarlier(turn: ModelTurn, store: SessionStore, sessionId: string): Promise<Earlier> {
   const { wire, body } = turn;
   const list = listOf(wire.name, body);
-  const chain = chainOf(wire.name, body, { withSystem: false });
+  const chain = chainOf(wire.name, body);
   const places = list.flatMap((message, index) =>
     saidIn(message) === "" ? [] : [{ index, mark: markOf(chain[index] ?? "") }],
   );
@@ -290,7 +290,7 @@ async function recallFor(
   if (question === undefined || answered.has(question.index)) return [];
   const { index, text: query } = question;
   const { text, found, durationMs } = await memory.recall(chatId, query, { signal: turn.signal });
-  const mark = markOf(chainOf(wire.name, body, { withSystem: false })[index] ?? "");
+  const mark = markOf(chainOf(wire.name, body)[index] ?? "");
   const at = gateway.clock.now().getTime() / 1000;
   const mode = "proxy";
   // Kept before it is sent: what the model has seen once, it has to see at the same place again.
@@ -328,7 +328,7 @@ async function saveTraces(
   const marks = replyMarks(turn, told, [...responseIds, ...itemIds]);
   if (marks.length > 0) await store.saveMarks(sessionId, marks);
   if (rounds === undefined) return;
-  const hash = chainOf(wire.name, body, { withSystem: false }).at(-1) ?? "";
+  const hash = chainOf(wire.name, body).at(-1) ?? "";
   const mark = stretchMark(hash, shownText, handedBack);
   await store.saveRound({ session_id: sessionId, mark, wire: wire.name, items: JSON.stringify(rounds) });
   const next = responseIds.at(-1);

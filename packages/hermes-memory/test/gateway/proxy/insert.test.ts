@@ -270,28 +270,21 @@ describe.each(["chat", "messages", "responses"] as const)("any body of %s", (wir
 
 describe("hashes", () => {
   const user = (content: unknown) => ({ role: "user", content });
-  it("tell conversations with other instructions, orders and ends apart", () => {
+  it("tell conversations with other orders and ends apart", () => {
     const last = (body: JsonObject) => chainOf("messages", body).at(-1);
     const all = [
       { messages: [user("a"), user("b")] },
       { messages: [user("ab")] },
       { messages: [user("b"), user("a")] },
-      { system: "S", messages: [user("a"), user("b")] },
       { messages: [user("a"), { role: "assistant", content: "b" }] },
       { messages: [user([{ type: "image", source: { data: "x" } }])] },
     ];
     expect(new Set(all.map(last)).size).toBe(all.length);
   });
 
-  it("ignore the block with which Claude Code signs each request", () => {
-    const body = (cch: string) => ({
-      system: [
-        { type: "text", text: `x-anthropic-billing-header: cc_version=2.1.80; cch=${cch};` },
-        { type: "text", text: "You are Claude Code" },
-      ],
-      messages: [user("a")],
-    });
-    expect(chainOf("messages", body("1"))).toEqual(chainOf("messages", body("2")));
+  it("ignore the instructions, where clients put the time and signatures", () => {
+    const body = (system: string) => ({ system, messages: [user("a")] });
+    expect(chainOf("messages", body("It is 9:41."))).toEqual(chainOf("messages", body("It is 9:42.")));
   });
 
   it("are no marks before the first reply: many conversations begin alike", () => {
