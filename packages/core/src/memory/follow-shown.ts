@@ -4,7 +4,7 @@
 import { type Message, type Part, partsOf, textOf, toolCallsOf } from "../message/index.ts";
 import { asksForClientSummary, isClientSummary, strippedUserText, typedText } from "../security/index.ts";
 import { asShown } from "./chat-messages.ts";
-import { halfOf, isSame } from "./same-message.ts";
+import { FOLDED_CHARS, halfOf, isSame } from "./same-message.ts";
 
 export type ShownRules = {
   /** Names of tools whose calls and results the client never sees. */
@@ -235,6 +235,9 @@ function walkAlong(
 /** Messages in a row that a transcript has and the request has not, such as commands of the client and its errors. */
 const MOST_SKIPPED = 6;
 
+/** A chat that says the same ten thousand times goes along from everywhere. Then the newest places are looked at. */
+const MOST_STEPS = 200_000;
+
 /**
  * The place in the chat where the list goes along the furthest, from its message `at` on: best to the end of the chat. One message alone
  * says too little, because people repeat themselves, except in the newest turn.
@@ -246,8 +249,10 @@ function anchored(
 ): Run | undefined {
   const newest = chat.findLastIndex(isUser);
   let best: Run | undefined;
-  for (let from = chat.length - 1; from >= 0; from -= 1) {
+  let steps = 0;
+  for (let from = chat.length - 1; from >= 0 && steps < MOST_STEPS; from -= 1) {
     const run = walk(from, at);
+    steps += 1 + run.listEnd - at;
     if (run.listEnd - at < (from >= newest ? 1 : 2)) continue;
     const [isEnd, isBestEnd] = [run, best].map((one) => one?.chatEnd === chat.length);
     if (best === undefined || (isEnd === isBestEnd ? run.listEnd > best.listEnd : isEnd)) best = run;
@@ -317,9 +322,16 @@ function isLike(stored: Message, given: Message): boolean {
 
 const ATTACHMENT = /\[(?:image|file: [^\]]*)\]/g;
 
-/** The words without white space and attachments. */
+const plainTexts = new WeakMap<Message, string>();
+
+/** The words without white space and attachments. Kept: one message of a list is compared with every message of a chat. */
 function plain(message: Message): string {
-  return textOf(message.content).replace(ATTACHMENT, "").replace(/\s+/g, "");
+  const known = plainTexts.get(message);
+  if (known !== undefined) return known;
+  const whole = textOf(message.content);
+  const text = whole.length > FOLDED_CHARS ? whole : whole.replace(ATTACHMENT, "").replace(/\s+/g, "");
+  plainTexts.set(message, text);
+  return text;
 }
 
 function hasMedia({ content }: Message): boolean {

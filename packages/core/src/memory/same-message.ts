@@ -37,11 +37,20 @@ export function halfOf(id: string): string {
 /** In every note that `isCutOf` knows; looked for first, because most messages are whole. */
 const CUT = "characters are left out here";
 
+const cuts = new WeakMap<Message, boolean>();
+
+/** Kept, as `said`. */
+function isCut(message: Message): boolean {
+  const known = cuts.get(message) ?? textOf(message.content).includes(CUT);
+  cuts.set(message, known);
+  return known;
+}
+
 /** `given` is `stored` as `context` shortened it. */
 function isShortened(stored: Message, given: Message): boolean {
   const ids = callIds(stored);
   if (ids !== callIds(given)) return false;
-  if (ids === "" && typeof stored.content === "string" && !textOf(given.content).includes(CUT)) return false;
+  if (ids === "" && typeof stored.content === "string" && !isCut(given)) return false;
   const areCalls = (one: Message): boolean => callsKey(one) === callsKey(given);
   if (!areCalls(stored) && !areCalls(withShortCalls(stored))) return false;
   if (contentKey(stored) === contentKey(given)) return true;
@@ -135,8 +144,11 @@ function sorted(value: unknown): unknown {
   );
 }
 
+/** Longer texts are compared as they are: replacing millions of blanks would stop everybody else for seconds. */
+export const FOLDED_CHARS = 200_000;
+
 function oneSpaced(text: string): string {
-  return pyStrip(text.replace(/\s+/g, " "));
+  return pyStrip(text.length > FOLDED_CHARS ? text : text.replace(/\s+/g, " "));
 }
 
 /** False for a message without text, parts and calls, which is not sent to a model. */
