@@ -9,7 +9,6 @@ import type { Ask } from "../sessions/index.ts";
 import { inCallOrder } from "./align.ts";
 import { asShown, isSpoken } from "./chat-messages.ts";
 import type { HeldChat } from "./chat-session.ts";
-import { isRegenerated } from "./regenerated.ts";
 import { appending, type Change, findExchange, followingShown } from "./remember.ts";
 import { halfOf, isSame } from "./same-message.ts";
 import type { AskOptions } from "./user-memory.ts";
@@ -25,7 +24,7 @@ export async function planAsk(
   stored: readonly Message[],
   given: readonly Message[],
   options: AskOptions,
-  { newest, nowSeconds }: { readonly newest: Ask | null; readonly nowSeconds: number },
+  newest: Ask | null,
 ): Promise<AskChange> {
   const { key, list, hiddenTools = [] } = options;
   const found = key === undefined ? undefined : await findExchange(chat.store, chat.row.id, stored, key);
@@ -46,8 +45,7 @@ export async function planAsk(
   const isAsked = askedIn(spoken, hiddenTools);
   const from = repeatedAt(spoken, given, isAsked);
   const again = from < 0 ? undefined : spoken[from + given.length - 1];
-  const isOnly = list === "either" && from === 0 && isRegenerated(again, nowSeconds);
-  if (again !== undefined && (isOnly || isRepeated(spoken, from + given.length - 1, options, newest)))
+  if (again !== undefined && isRepeated(spoken, from + given.length - 1, options, newest))
     return known(given, again.meta.rowId);
   const change = await appending(chat, stored, given, false, { isNew: true });
   return change.add.length > 0 ? change : { ...change, rowId: spoken.findLast(isAsked)?.meta.rowId };

@@ -306,9 +306,8 @@ export class Chats implements Members {
       await setImmediate();
       signal?.throwIfAborted();
       const newest = await chat.store.getAsk(chat.row.id);
-      const nowSeconds = this.#person.memory.clock.now().getTime() / 1000;
       const { change, ids } = await this.#write(chat, chatId, async (stored) => {
-        const plan = await planAsk(chat, stored, given, options, { newest, nowSeconds });
+        const plan = await planAsk(chat, stored, given, options, newest);
         const ask = { token, request, ...(plan.rowId === undefined ? {} : { rowId: plan.rowId }) };
         return { change: plan, idAt: plan.add.length - 1, id: key, ask };
       });

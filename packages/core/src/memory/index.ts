@@ -2,7 +2,6 @@
 export { chatIdOfSession, chatSessionId, findChat } from "./chat-id.ts";
 export { ConfigFailure, ifUsable, openHome, usable } from "./open-home.ts";
 export { memoryIn, openMemory } from "./open-memory.ts";
-export { isRegenerated } from "./regenerated.ts";
 export type {
   Administrator,
   CuratedInOptions,

@@ -156,11 +156,11 @@ export class Chat {
     const newest = asked.at(-1) ?? -1;
     const isAnswered = left === undefined && shown.at(-1)?.isOptional !== true;
     if (naming === "newest") {
-      const isAgain = what === "again" && asked.length > 1 && isAnswered; // the first message again is a regenerated one
+      const isAgain = what === "again" && isAnswered;
       return [...shown, this.#say(isAgain ? shown[newest]?.text : undefined)];
     }
-    // Without a name, the first message alone begins a new chat; with a session id, another one alone is the newest message.
-    if (what === "regenerate" && newest >= (naming === "none" ? 1 : 0)) return shown.slice(0, newest + 1);
+    // Without a name, the first message alone begins a new chat; with a session id, one alone is the newest message.
+    if (what === "regenerate" && newest >= (naming === "client" ? 0 : 1)) return shown.slice(0, newest + 1);
     const cut = asked[pick % Math.max(1, asked.length)] ?? -1;
     if (what === "edit" && cut >= (naming === "session" ? 1 : 0))
       return [...shown.slice(0, cut), this.#say()];
@@ -244,6 +244,8 @@ export class Chat {
         return undefined;
       }
       const goesOn = next === "go-on" && partial !== "";
+      // An agent ends the slow turn first, and then one message alone is said again.
+      if (of.naming === "session" && isFirst && isAgent && how === "slow" && !goesOn) return undefined;
       // With a session id, one message alone is the newest one of a client that sends no more.
       if (next === "resend" || (of.naming === "session" && isFirst && !goesOn)) return list;
       if (next === "leave") {

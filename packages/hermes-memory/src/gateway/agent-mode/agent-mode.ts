@@ -277,7 +277,7 @@ class LiveMode implements AgentMode {
       return { finish: "stop", calls: [], sessionId: agent.sessionId };
     }
 
-    const earlier = await findEarlier(agent, turn, this.#gateway.clock.now().getTime() / 1000);
+    const earlier = await findEarlier(agent, turn);
     if (earlier?.kind === "answered") {
       reply.fill(earlier.text);
       const finish = earlier.calls.length > 0 ? "tool_calls" : earlier.isWhole ? "stop" : "length";

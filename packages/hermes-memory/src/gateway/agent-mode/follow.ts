@@ -2,7 +2,6 @@
 // conversation follows. Below: whether a request was answered before. The only file that changes stored rows for the client's list.
 import { type Agent, type ClientToolResult, withMaskedArguments } from "@hermes-memory/agent/internal/agent";
 import { HermesError, sha256 } from "@hermes-memory/core/internal/lib";
-import { isRegenerated } from "@hermes-memory/core/internal/memory";
 import {
   type Content,
   fromRow,
@@ -131,21 +130,17 @@ export type Earlier =
 export async function findEarlier(
   { store, sessionId, toolNames }: Agent,
   turn: Pick<ModelTurn, "retryKey" | "rawBody">,
-  nowSeconds: number,
 ): Promise<Earlier | undefined> {
   // The first request may not have said that it can be repeated. A key is exact.
   const isKey = turn.retryKey?.startsWith("key:") === true;
   const ids = new Set([requestId(turn), ...(isKey ? [] : [bodyId(turn.rawBody)])]);
   const rows = (await store?.getMessages(sessionId)) ?? [];
   const messages = rows.map(fromRow).filter((message) => message !== undefined);
-  const isOurs = ({ meta }: Message): boolean => ids.has(meta.platformMessageId ?? "");
+  const isLast = ids.has(messages.at(-1)?.meta.platformMessageId ?? "");
   const ask = await store?.getAsk(sessionId);
   const isOpen = ask != null && ids.has(ask.request) && !ask.delivered;
-  if (turn.retryKey !== undefined || isOpen || messages.slice(-1).some(isOurs))
-    return earlierAnswer(messages, ids, new Set(toolNames));
-  const [asked, ...others] = messages.filter(({ role }) => role === "user");
-  const isOnly = asked !== undefined && isOurs(asked) && others.length === 0;
-  return isOnly && isRegenerated(asked, nowSeconds) ? { kind: "unanswered", isNewest: true } : undefined;
+  const isRepeated = turn.retryKey !== undefined || isOpen || isLast;
+  return isRepeated ? earlierAnswer(messages, ids, new Set(toolNames)) : undefined;
 }
 
 /** Pure. */
