@@ -52,6 +52,8 @@ type ParsedJson =
 /** Checks length, depth and number of values before parsing. */
 export function parseOutsideJson(text: string, limits: Partial<JsonLimits> = {}): ParsedJson {
   const { maxDepth, maxChars, maxValues = Number.POSITIVE_INFINITY } = { ...OUTSIDE_JSON, ...limits };
+  // Columns that another program wrote may hold bytes.
+  if (typeof text !== "string") return { ok: false, error: { kind: "no_json", message: "is not text" } };
   if (text.length > maxChars) return { ok: false, error: tooLarge(maxChars) };
   const values = countValues(text, maxDepth, maxValues);
   if (typeof values !== "number") return { ok: false, error: values };

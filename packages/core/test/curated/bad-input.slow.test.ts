@@ -144,7 +144,7 @@ describe("a text that cannot be stored", () => {
     await addAll(store, ["kept"]);
     const content = "ten megabytes of wool ".repeat(480_000);
     const error = refused(await store.apply("memory", { action: "add", content }), "over_limit");
-    expect(error.message).toContain(`${content.length - 1} chars`);
+    expect(error.message).toContain("10,560,000 characters");
     expect([home.text(), home.filesWith("megabytes of wool")]).toEqual(["kept", []]);
   });
 

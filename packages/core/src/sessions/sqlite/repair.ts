@@ -179,7 +179,9 @@ async function repairDerivedTables(
 ): Promise<Diagnosis & { kind: "sound" | "damaged" }> {
   const isIndexWrong = found.problems.some(({ kind }) => kind === "index");
   const isOurs = found.problems.some(({ text }) => text.includes("hermes_memory_"));
-  if (!isIndexWrong && !isOurs) return found;
+  // A page of two tables may be one of messages: writing to ours would change it, and no copy is kept yet.
+  const isShared = found.problems.some(({ text }) => text.includes("2nd reference to page"));
+  if ((!isIndexWrong && !isOurs) || isShared) return found;
   const cause = found.problems.map(({ text }) => text).join("\n");
   if (!(await retryWhileBusy(() => rebuildDerivedTables(file, { cause, isIndexWrong })))) return found;
   const after = await diagnose(file);

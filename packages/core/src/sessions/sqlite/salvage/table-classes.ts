@@ -30,7 +30,7 @@ const PASSING: ReadonlySet<string> = new Set([
 ]);
 
 const OWN_SIDE =
-  /^hermes_memory_(?:prompts|titles|extracted|origin|rewound|provenance|found|live|marks|recalls|rounds)$/;
+  /^hermes_memory_(?:prompts|titles|extracted|origin|rewound|provenance|found|live|marks|recalls|rounds|asks|spend)$/;
 const STATISTICS = /^sqlite_stat\d$/;
 /** FTS5's tables behind a virtual table. */
 const SHADOW = "(?:_(?:data|idx|content|docsize|config))?";
