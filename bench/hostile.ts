@@ -3,7 +3,7 @@
 // still allow. `--clients plain,deep`: only these of them. `--root DIR` measures the gateway of another checkout. The same users alone come first. Loopback only, bounded, no network.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -40,7 +40,9 @@ export async function run(flags: Readonly<Record<string, string>>): Promise<Reco
       HOME: folder,
       HERMES_HOME: home,
     });
-    const url = (JSON.parse(await firstLine(gateway)) as { url: string }).url.replace(/\/$/, "");
+    const address = (JSON.parse(await firstLine(gateway)) as { url: string }).url.replace(/\/$/, "");
+    const tokenFile = join(home, "gateway", "local-token");
+    const url = existsSync(tokenFile) ? `${address}/${readFileSync(tokenFile, "utf8").trim()}` : address; // 0.3.0 has none
     const target = `${url}/${mode}/v1/chat/completions`;
 
     const warm = await conversations(target, { users: 4, seconds: 3, thinkMs: 0, from: 2 * users });

@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 
 const [url = "", seconds = "10", mode = "proxy", bodies = "h1", wanted = ""] = process.argv.slice(2);
 let until = 0;
-const { host, port } = new URL(url);
+const { host, port, pathname } = new URL(url);
 const MB = 1e6;
 const PAUSE_MS = 100;
 const SLOW_SOCKETS = 50;
@@ -90,7 +90,7 @@ async function slowBody(client: string): Promise<void> {
   socket.on("error", () => {});
   const closed = new Promise((resolve) => socket.once("close", resolve));
   socket.write(
-    `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nX-Hermes-User-Id: ${client}\r\nContent-Length: ${30 * MB}\r\n\r\n`,
+    `POST ${pathname.replace(/\/$/, "")}${path} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nX-Hermes-User-Id: ${client}\r\nContent-Length: ${30 * MB}\r\n\r\n`,
   );
   let isOpen = true;
   void closed.then(() => {
