@@ -304,6 +304,14 @@ export class Agent implements AgentSurface, AsyncDisposable {
     return this.#changeSession("branch", () => branchSession(this.#deps, options.title));
   }
 
+  storeUnsaved(): Promise<boolean> {
+    return this.#exclusive("storeUnsaved", async () => {
+      const { session } = this.#deps;
+      if (session.isAllStored) return true;
+      return session.whileReserved(async ({ kind }) => kind === "ours" && (await session.flush()));
+    });
+  }
+
   undo(turns = 1): Promise<Result<UndoReport, SessionProblem>> {
     return this.#changeSession("undo", () => undoTurns(this.#deps, turns));
   }

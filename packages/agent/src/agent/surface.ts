@@ -186,6 +186,8 @@ export interface AgentSurface {
   /** An id, a unique beginning of one, or a title. */
   resume(target: string): Promise<Result<SessionChange, SessionProblem>>;
   branch(options?: { readonly title?: string }): Promise<Result<SessionChange, SessionProblem>>;
+  /** Stores what could not be stored when its turn ended, before the next turn does. False: it still cannot be. */
+  storeUnsaved(): Promise<boolean>;
   undo(turns?: number): Promise<Result<UndoReport, SessionProblem>>;
   compress(command?: CompressCommand, choices?: CompressChoices): Promise<CompressReport>;
   switchModel(selection: ModelSelection): Promise<Result<ModelIdentity, SessionProblem>>;

@@ -210,7 +210,8 @@ const NUMBER: Kind<number> = {
     `must be a number above ${above}${max === undefined ? "" : ` and at most ${max}`}`,
   allowed: ({ above, max, floor, ceiling, min }) => {
     if (floor !== undefined) return `number from ${floor} to ${ceiling}; beyond counts as the nearer end`;
-    if (min !== undefined) return `number from ${min} to ${max}`;
+    if (min !== undefined)
+      return max === undefined ? `number from ${min} on` : `number from ${min} to ${max}`;
     return `number above ${above}${max === undefined ? "" : `, at most ${max}`}`;
   },
   parse: (value, { above = LEAST, min = LEAST, max = MOST, floor = LEAST, ceiling = MOST }, wrong) =>

@@ -299,7 +299,7 @@ const TOKEN_REQUIRED: GatewayProblem = {
   status: 401,
   code: "token-required",
   message: "This hermes-memory server needs one of its tokens, also from programs on its own machine.",
-  hint: "Run 'hermes token local' on the server's machine and use the token that it prints (hm_...) as the API key, or put it into the base URL behind the port: http://127.0.0.1:8642/hm_.../v1. For other people, make tokens with 'hermes token create'.",
+  hint: "Run 'hermes token local' on the server's machine and use the token that it prints (hm_...) as the API key, or put it into the base URL behind host and port: http://HOST:PORT/hm_.../v1. For other people, make tokens with 'hermes token create'.",
 };
 
 const NOT_LOCAL: GatewayProblem = {

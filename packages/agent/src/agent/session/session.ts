@@ -386,10 +386,12 @@ export class Session {
       this.#deps.events.notice("warn", "session-store-closed", STORE_CLOSED);
       return;
     }
+    this.#deps.log.warn(`The session database cannot be used: ${describeCause(cause)}`);
     this.#deps.events.notice(
       "warn",
       "session-store",
-      `The session database cannot be used right now: ${describeCause(cause)} The conversation goes on, and its messages are stored as soon as the database works again.`,
+      // Without the cause, which names files: users of a gateway read this, too.
+      `The session database cannot be used right now (${cause instanceof HermesError ? cause.code : "unknown error"}; 'hermes doctor' says more). The conversation goes on, and its messages are stored with the next turn, unless the program ends before.`,
     );
   }
 

@@ -147,6 +147,10 @@ class FakeAgent implements AgentSurface {
     return ok({ from, to: copy.id, title: copy.title, messages: copy.messageIds.length });
   }
 
+  async storeUnsaved(): Promise<boolean> {
+    return true;
+  }
+
   async undo(turns = 1): Promise<Result<UndoReport, SessionProblem>> {
     const undone = await this.store?.undoTurns(this.sessionId, turns);
     if (!undone) return problem("nothing", "There is nothing to take back.");

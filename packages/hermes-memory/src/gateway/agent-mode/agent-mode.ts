@@ -272,6 +272,7 @@ class LiveMode implements AgentMode {
     const conversation = await this.#conversation(work, isCommand);
     const agent = await this.#agentFor(work, conversation);
     work.agent = agent;
+    await agent.storeUnsaved(); // before the client's list is compared with what is stored
     if (isCommand) {
       reply.fill("A new session has begun. The one before is stored, and session search finds it.");
       return { finish: "stop", calls: [], sessionId: agent.sessionId };

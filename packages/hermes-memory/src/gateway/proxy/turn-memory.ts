@@ -104,9 +104,15 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   const rule = await askRule(turn, store, sessionId, options.hiddenTools);
   const isNewOnly = told.length === 1 && rule.list !== "whole";
   let asked: Asked | undefined;
+  let whyNot: unknown;
   const ask = async (late?: AbortSignal): Promise<void> => {
     const signal = late === undefined ? turn.signal : AbortSignal.any([turn.signal, late]);
-    asked ??= await memory.ask(chatId, told, { ...rule, signal });
+    try {
+      asked ??= await memory.ask(chatId, told, { ...rule, signal });
+    } catch (cause) {
+      whyNot = cause;
+      throw cause;
+    }
   };
   const [, block] = await Promise.all([
     tried("The user's message was not stored", ask),
@@ -136,7 +142,7 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
       const storeSaid = async (): Promise<void> => {
         // Only a request that takes nothing back may be stored this late; the next list of the client has the others.
         if (asked === undefined && isNewOnly) await ask();
-        if (asked === undefined) throw new Error("The user's message is not stored.");
+        if (asked === undefined) throw whyNot;
         await memory.answer(asked, said);
       };
       const isStored = await tried(NOT_STORED, () => storeSaid().then(() => true));
