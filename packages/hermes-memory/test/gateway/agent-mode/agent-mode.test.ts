@@ -1,5 +1,7 @@
 // Agent mode answers model requests: what the client reads, what is stored, and what happens when something goes wrong.
 import { homedir, hostname } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { call } from "../../../../agent/test/agent/turns.ts";
@@ -310,6 +312,27 @@ describe("a client that keeps the history", () => {
     await ask("Q1 edited");
     expect(await home.lines()).toEqual(["user: Q1 edited", "assistant: B1"]);
     expect(home.server.wireMessages(2).map(({ content }) => content)).toEqual(["Q1 edited"]);
+  });
+
+  it("finds a reply that could not be stored in its turn, once", async () => {
+    const home = await modeHome([{ text: "A1" }, { text: "A2" }, { text: "A3" }]);
+    const ask = (...texts: readonly string[]) => home.ask({ messages: list(...texts), session: CLIENT });
+    await ask("Q1");
+    const change = (sql: string): void => {
+      using db = new DatabaseSync(join(home.home, "state.db"));
+      db.exec(sql);
+    };
+    change(
+      "CREATE TRIGGER full BEFORE INSERT ON messages WHEN new.role = 'assistant' BEGIN SELECT RAISE(ABORT, 'full'); END",
+    );
+    await ask("Q1", "A1", "Q2");
+    expect(await home.lines()).toEqual(["user: Q1", "assistant: A1", "user: Q2"]);
+    change("DROP TRIGGER full");
+    await ask("Q1", "A1", "Q2", "A2", "Q3");
+    const lines = ["Q1", "A1", "Q2", "A2", "Q3", "A3"].map(
+      (text) => `${text.startsWith("Q") ? "user" : "assistant"}: ${text}`,
+    );
+    expect(await home.lines()).toEqual(lines);
   });
 
   it("keeps the rounds of our tools, which it never saw", async () => {
