@@ -62,12 +62,10 @@ export function commonStart(stored: readonly Message[], given: readonly Message[
 /** Results of one message's calls arrive in any order; here they have the order of the calls. */
 export function inCallOrder(messages: readonly Message[]): readonly Message[] {
   const ordered: Message[] = [];
-  let order: readonly string[] = [];
+  let order = new Map<string, number>();
   let run: Message[] = [];
-  const placeOf = (message: Message): number => {
-    const at = message.role === "tool" ? order.indexOf(halfOf(message.toolCallId)) : -1;
-    return at < 0 ? order.length : at;
-  };
+  const placeOf = (message: Message): number =>
+    (message.role === "tool" ? order.get(halfOf(message.toolCallId)) : undefined) ?? order.size;
   const flush = (): void => {
     ordered.push(...run.sort((one, other) => placeOf(one) - placeOf(other)));
     run = [];
@@ -79,7 +77,7 @@ export function inCallOrder(messages: readonly Message[]): readonly Message[] {
     }
     flush();
     ordered.push(message);
-    order = toolCallsOf(message).map(({ id }) => halfOf(id));
+    order = new Map(toolCallsOf(message).map(({ id }, at) => [halfOf(id), at]));
   }
   flush();
   return ordered;

@@ -147,6 +147,7 @@ async function readTurn(
   await letOthers();
   const parsed = wire.parse(body);
   if (!parsed.ok) throw new ProblemError(parsed.error);
+  if (parsed.value.model.length > MODEL_NAME_CHARS) throw new ProblemError(LONG_MODEL_NAME);
   await letOthers();
   const { gateway: settings } = await gateway.config();
   const { env, clock } = gateway;
@@ -183,6 +184,15 @@ async function readTurn(
 function isLarge(rawBody: Uint8Array): boolean {
   return rawBody.byteLength > 250_000;
 }
+
+const MODEL_NAME_CHARS = 512;
+const LONG_MODEL_NAME: GatewayProblem = {
+  status: 400,
+  code: "bad-request",
+  message: `The name of the model has more than ${MODEL_NAME_CHARS} characters.`,
+  hint: "GET /v1/models lists the models of this server.",
+  param: "model",
+};
 
 function memoryOf(gateway: Gateway, { profile, user }: Identity): UserMemory {
   const home = gateway.memory(profile);

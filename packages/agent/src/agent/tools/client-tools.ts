@@ -72,9 +72,15 @@ export function newestCalls(messages: readonly Message[]): NewestCalls | undefin
   const at = messages.findLastIndex(({ role }) => role !== "tool");
   const message = messages[at];
   if (message?.role !== "assistant" || message.toolCalls.length === 0) return undefined;
-  const results = messages.slice(at + 1).filter(isResult);
+  const half = (id: string): string => id.split("|")[0] ?? id;
+  const answered = new Set(
+    messages
+      .slice(at + 1)
+      .filter(isResult)
+      .map(({ toolCallId }) => half(toolCallId)),
+  );
   const isOpen = ({ id, vendor }: ToolCall): boolean =>
-    vendor?.providerExecuted !== true && !results.some(({ toolCallId }) => isSameCall(toolCallId, id));
+    vendor?.providerExecuted !== true && !answered.has(half(id));
   return { message, open: toolCallsOf(message).filter(isOpen) };
 }
 

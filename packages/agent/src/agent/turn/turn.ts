@@ -243,12 +243,15 @@ function answers(turn: Turn, message: Message): void {
 function closeOpenCalls({ session, tools, clock }: TurnDeps): void {
   const open = newestCalls(session.messages)?.open ?? [];
   const atSeconds = clock.now().getTime() / 1000;
-  for (const { id: callId, name } of open) {
+  const isClients = ({ name }: { readonly name: string }): boolean => {
     const tool = tools.get(name);
-    if (tool !== undefined && !isOfClient(tool)) continue;
+    return tool === undefined || isOfClient(tool);
+  };
+  const closed = open.filter(isClients).map(({ id: callId, name }) => {
     const message = toolMessage({ callId, name, text: noResult(name, "new-message") });
-    session.append(withMeta(message, { atSeconds }));
-  }
+    return withMeta(message, { atSeconds });
+  });
+  session.append(...closed); // at once: each call copies the list
 }
 
 /** Results that are stored already are those of a repeated request: the turn goes on from there. */

@@ -377,12 +377,13 @@ class LiveMode implements AgentMode {
     }
   }
 
-  #ended({ reply }: Work, result: TurnResult): Ended {
+  #ended({ turn, reply }: Work, result: TurnResult): Ended {
     if (result.interrupted) throw new ProblemError(this.#stopped());
     const problem = problemOf(result);
     if (problem !== undefined) throw new ProblemError(problem);
     if (result.exit !== "client_tool_calls") reply.fill(result.final_response);
-    if (result.error !== null) reply.note(result.error);
+    if (result.error !== null)
+      reply.note(turn.identity.user === undefined ? result.error : "The model could not finish this reply.");
     return endOf(result);
   }
 

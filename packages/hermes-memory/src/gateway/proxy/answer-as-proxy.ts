@@ -153,7 +153,7 @@ async function refuseOthersState(turn: ModelTurn, upstream: Upstream): Promise<v
   const { previous_response_id: previous, conversation } = body;
   const isOwner = identity.user === undefined;
   const named = isRecord(conversation) ? conversation.id : conversation;
-  if (!isOwner && typeof named === "string" && named.startsWith("conv_"))
+  if (!isOwner && typeof named === "string" && /^\s*(?:conv|thread|resp)_/i.test(named))
     throw new ProblemError({
       status: 404,
       code: "conversation_not_found",
@@ -268,7 +268,10 @@ class Forwarding {
   }
 
   async answer(onRefusedTools: () => void): Promise<Response> {
-    let reply = await this.#ask();
+    let reply = await this.#ask().catch(async (cause: unknown) => {
+      if (this.#signal.aborted) await this.#charge(undefined); // the model has the request
+      throw cause;
+    });
     if (reply.status === 400 && this.#tools !== undefined && !hasTools(this.#turn.body)) {
       const refusal = await wholeBody(reply, MOST_ERROR_BYTES);
       if (!/tool|function/i.test(refusal.toString("utf8")))

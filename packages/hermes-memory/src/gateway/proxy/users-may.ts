@@ -56,16 +56,24 @@ const PARTS: Readonly<Record<WireName, ReadonlySet<unknown>>> = {
 /** Items of the Responses API that say all they mean: an id of theirs is a name and nothing more. */
 const WHOLE_ITEMS =
   /^(?:(?:function|custom_tool|local_shell|shell|apply_patch|computer|tool_search)_call(?:_output)?|tool_search_output)$/;
+/** Where such an item says it. */
+const SAID_IN = ["arguments", "input", "output", "action", "operation", "tools"];
 /** What is in them came from the vendor, and is sealed. */
 const SEALED_ITEMS = /^(?:reasoning|compaction|compaction_summary)$/;
 
 /** The vendor looks the item up by its id. Every item that is not known to be complete counts as one. */
-export function isReference({ type, role, content, id, encrypted_content: sealed }: JsonObject): boolean {
-  if (type === "message" || type === undefined || type === null)
-    return typeof role !== "string" || !(typeof content === "string" || Array.isArray(content));
+export function isReference(item: JsonObject): boolean {
+  const { type, role, content, id, encrypted_content: sealed } = item;
+  if (type === "message" || type === undefined || type === null) {
+    const isSaid = typeof content === "string" || Array.isArray(content);
+    return typeof role !== "string" || !isSaid || (content.length === 0 && id != null);
+  }
   const name = String(type);
-  if (SEALED_ITEMS.test(name)) return typeof sealed !== "string" || sealed === "";
-  return !WHOLE_ITEMS.test(name) && !(name === "web_search_call" && (id ?? undefined) === undefined);
+  if (SEALED_ITEMS.test(name)) return typeof sealed !== "string" || sealed.trim() === "";
+  const isEmpty = SAID_IN.every((field) => item[field] == null);
+  return (
+    !(WHOLE_ITEMS.test(name) && !isEmpty) && !(name === "web_search_call" && (id ?? undefined) === undefined)
+  );
 }
 
 /**
@@ -86,7 +94,10 @@ export function refuseForUsers(
     return TOOLS[wire].test(type) && !isHosted && listOf(tool.tools).every(isTool);
   };
   const isField = ([name, value]: readonly [string, unknown]): boolean =>
-    value === null || FIELDS[wire].has(name) || more.includes(name) || VALUES[name]?.(value) === true;
+    value === null ||
+    FIELDS[wire].has(name) ||
+    more.includes(name) ||
+    (Object.hasOwn(VALUES, name) && VALUES[name]?.(value) === true);
   const list = wire === "responses" ? "input" : "messages";
   const items = listOf(body[list]).map(recordOf);
   const isItem = (item: JsonObject): boolean =>
@@ -114,6 +125,9 @@ export function refuseForUsers(
 
 const OF_THE_ACCOUNT =
   /^(?:file_ids?|container|container_id|vector_store_ids?|connector_id|skill_id|tunnel_id)$/;
+/** Instead of contents: SDKs take such a text for the id of a file. Base64 has no hyphens. */
+const FILE_ID = /^(?:data:[^,]*,)?\s*(?:file|assistant)-/i;
+const CONTENTS = words("url image_url data file_data file_url");
 /** They have texts of the client's own tools, which may have any names. */
 const ARGUMENTS = words("input arguments action parameters input_schema");
 
@@ -126,7 +140,8 @@ function namedIn(wire: WireName, value: unknown, path: string): string | undefin
     const parts = key === "content" || key === "output" ? listOf(inner) : [];
     // Output of a shell is a list without types.
     const isKnown = parts.every((part) => PARTS[wire].has(recordOf(part).type ?? "text"));
-    const found = OF_THE_ACCOUNT.test(key) || !isKnown ? at : namedIn(wire, inner, at);
+    const isFileId = typeof inner === "string" && FILE_ID.test(inner.slice(0, 200)) && CONTENTS.has(key);
+    const found = OF_THE_ACCOUNT.test(key) || isFileId || !isKnown ? at : namedIn(wire, inner, at);
     if (found !== undefined) return found;
   }
   return undefined;
