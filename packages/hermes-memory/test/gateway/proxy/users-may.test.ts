@@ -49,6 +49,12 @@ describe("a user with the server's key", () => {
     ["responses", input(message({ type: "some_future_part" })), "input[0].content"],
     [
       "responses",
+      input(message({ type: "input_image", image_url: "data:image/png;base64,file-1" })),
+      "input[0].content[0].image_url",
+    ],
+    ["responses", { ...HI, ...JSON.parse('{"__proto__": 1}') }, "__proto__"],
+    [
+      "responses",
       input({ type: "function_call_output", call_id: "c", output: [{ type: "input_file", file_id: "f" }] }),
       "input[0].output[0].file_id",
     ],
@@ -268,6 +274,10 @@ describe("an item of the Responses API", () => {
     { type: "web_search_call", id: "ws_1" },
     { type: "image_generation_call", id: "ig_1" },
     { type: "mcp_approval_response", approval_request_id: "mcpr_1" },
+    { type: "function_call_output", id: "fco_1" },
+    { type: "function_call", id: "fc_1", call_id: "c", name: "f" },
+    { type: "message", id: "msg_1", role: "user", content: [] },
+    { type: "reasoning", id: "rs_1", summary: [], encrypted_content: " " },
   ])("is a reference, though it may not look like one: %j", (item) => {
     expect(isReference(item)).toBe(true);
   });
