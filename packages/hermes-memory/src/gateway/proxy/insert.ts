@@ -183,7 +183,7 @@ function inList(
   if (items.length === 0) return [appendItems(text, list, [...inFront, ...added])];
   const view: ListView = { wire, text, list, items };
   return [
-    ...(inFront.length === 0 ? [] : [insertItems(text, list, 0, inFront)]),
+    ...(inFront.length === 0 ? [] : [insertItems(text, list, leadingItems(view), inFront)]),
     ...recalls.flatMap(({ index, text: recall }) => intoMessage(view, index, recall)),
     ...rounds.flatMap(({ from, to, round }) => rejoin(view, { from, to }, round)),
     ...(added.length === 0 ? [] : [appendItems(text, list, added)]),
@@ -196,6 +196,18 @@ type ListView = {
   readonly list: Span;
   readonly items: readonly Span[];
 };
+
+/**
+ * How many items stand in front of the conversation: instructions and lists of tools. They are the same in the next session, and the block
+ * may not be, so it comes behind them. A client only adds to the end of its list, so the place stays the same in a session.
+ */
+function leadingItems({ text, items }: ListView): number {
+  const first = items.findIndex((item) => {
+    const value = valueAt(text, item);
+    return !isRecord(value) || !(isInstruction(value) || value.type === "additional_tools");
+  });
+  return first < 0 ? items.length : first;
+}
 
 function intoMessage({ wire, text, items }: ListView, index: number, recall: string): readonly Edit[] {
   const item = items[index];

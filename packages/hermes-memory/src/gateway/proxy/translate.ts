@@ -11,6 +11,7 @@ import {
 } from "@hermes-memory/agent/internal/models";
 import type { Result } from "@hermes-memory/core/internal/lib";
 import { type Message, newMessage, partsOf, textOf } from "@hermes-memory/core/internal/message";
+import { AnswerScrubber, scrubAnswer } from "@hermes-memory/core/internal/providers";
 import { charge } from "../allowance.ts";
 import { forUsers } from "../problem.ts";
 import { type GatewayProblem, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
@@ -35,6 +36,11 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
   const signal = AbortSignal.any([turn.signal, stop.signal]);
   const events = new EventQueue();
   let partial = "";
+  const scrubber = new AnswerScrubber();
+  const say = (text: string): void => {
+    partial += text;
+    if (text !== "") events.push({ type: "text", text });
+  };
   const asked: ModelRequest = {
     messages: await messagesFor(turn, memory),
     tools: request.tools,
@@ -43,13 +49,15 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
     temperature: request.temperature,
     signal,
     onDelta: ({ kind, text }) => {
-      if (kind === "text") partial += text;
-      events.push({ type: kind, text });
+      if (kind === "text") say(scrubber.feed(text));
+      else events.push({ type: kind, text });
     },
   };
   turn.prepared?.();
   // The client has its own rules for trying again.
-  const outcome = callModel(model, asked, { attempts: 1 });
+  const outcome = callModel(model, asked, { attempts: 1 })
+    .finally(() => say(scrubber.end()))
+    .then(withoutFences);
   outcome.then(
     () => events.end(),
     () => events.end(),
@@ -189,6 +197,14 @@ function bareText({ content }: JsonObject): string {
 
 // ---- The reply ----
 
+function withoutFences(outcome: Outcome): Outcome {
+  if (!outcome.ok)
+    return { ok: false, error: { ...outcome.error, partialText: scrubAnswer(outcome.error.partialText) } };
+  const { message } = outcome.value;
+  const content = typeof message.content === "string" ? scrubAnswer(message.content) : message.content;
+  return { ok: true, value: { ...outcome.value, message: { ...message, content } } };
+}
+
 async function storeReply(
   memory: TurnMemory | undefined,
   message: Message | undefined,
@@ -288,7 +304,7 @@ class EventQueue implements AsyncIterable<ReplyEvent> {
 function wouldBeLost(fields: readonly string[], { identity }: ChatModel): GatewayProblem {
   const names = fields.join(", ");
   return {
-    status: 422,
+    status: 400, // clients such as Codex try again after 422
     code: "would-be-lost",
     message: `The model ${identity.model} speaks another protocol than this request, and these fields would be lost: ${names}.`,
     hint: "Leave them out, ask for a model of this protocol, or send the request in the model's own protocol.",
