@@ -137,9 +137,10 @@ describe("the tool offers search_archive", () => {
   async function offered(home: string): Promise<unknown> {
     await using memory = await openMemory({ home });
     const [tool] = await memory.owner.layers.tools();
-    const { action, query } = tool?.schema.properties as Record<string, { enum: string[] } | undefined>;
+    if (tool === undefined) throw new Error("no memory tool");
+    const { action, query } = tool.schema.properties as Record<string, { enum: string[] } | undefined>;
     expect(query !== undefined).toBe(action?.enum.includes("search_archive"));
-    expect(tool?.description.includes("search_archive")).toBe(query !== undefined);
+    expect(tool.description.includes("search_archive")).toBe(query !== undefined);
     return action?.enum;
   }
 
