@@ -37,6 +37,11 @@ export class AnswerScrubber {
   /** In a hidden fence: what may be the beginning of its end tag. */
   #closing: string | undefined;
 
+  /** Text is held back that may have to be shown. */
+  get isHolding(): boolean {
+    return this.#held !== "" || this.#doubtful !== undefined;
+  }
+
   /** Returns the text that can be shown now. */
   feed(chunk: string): string {
     return this.#lineRule.feed(this.#take(chunk));

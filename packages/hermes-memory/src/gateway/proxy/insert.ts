@@ -1,10 +1,13 @@
 // What a proxied request says besides the client's own words, and where: the frozen memory block, recall at its messages, our tools, and
 // the hidden tool rounds. Pure. The client's text is changed at these places only; everything else stays as it was written, byte for byte.
+
+import { HOOK_NOTE } from "@hermes-memory/core/internal/frozen-blocks";
 import { isRecord } from "@hermes-memory/core/internal/lib";
+import { defused } from "@hermes-memory/core/internal/security";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import type { JsonObject } from "../types.ts";
 import type { WireName } from "../wires/wire.ts";
-import { canonical, isInstruction, partsOf, type Stretch } from "./chain.ts";
+import { canonical, isInstruction, isReply, partsOf, type Stretch } from "./chain.ts";
 import {
   addMember,
   appendItems,
@@ -89,6 +92,22 @@ export function insert(
 type TopLevel = { readonly root: Span; readonly members: ReadonlyMap<string, Span> };
 
 // ---- The memory block ----
+
+/** Whether a hook has put this block into the client's own list. The list only grows, so the answer holds for the session. */
+export function carriesBlock(list: readonly JsonObject[], block: string): boolean {
+  const lines = block.split("\n").filter((line) => line.trim() !== "");
+  if (lines.length === 0) return false;
+  return list.some(
+    (message) =>
+      !isReply(message) &&
+      partsOf(message.content).some(
+        ({ text }) =>
+          typeof text === "string" &&
+          text.includes(HOOK_NOTE) &&
+          lines.every((line) => text.includes(defused(line))),
+      ),
+  );
+}
 
 function intoInstructions(
   wire: WireName,

@@ -22,8 +22,8 @@ import type { TurnMemory } from "./turn-memory.ts";
 
 export type Translation = {
   readonly model: ChatModel;
-  /** Called when nothing would be lost: what is refused is not stored. Absent: an auxiliary request. */
-  readonly openMemory?: () => Promise<TurnMemory>;
+  /** Called when nothing would be lost: what is refused is not stored. */
+  readonly openMemory: () => Promise<TurnMemory>;
 };
 
 type Outcome = Result<ModelReply, ModelFailure>;
@@ -31,7 +31,7 @@ type Outcome = Result<ModelReply, ModelFailure>;
 export async function translate(turn: ModelTurn, { model, openMemory }: Translation): Promise<Response> {
   const { wire, request, gateway } = turn;
   if (request.unsupported.length > 0) throw new ProblemError(wouldBeLost(request.unsupported, model));
-  const memory = await openMemory?.();
+  const memory = await openMemory();
   const stop = new AbortController();
   const signal = AbortSignal.any([turn.signal, stop.signal]);
   const events = new EventQueue();
@@ -64,7 +64,7 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
   );
   const id = wire.newReplyId();
   const createdAtSeconds = Math.floor(gateway.clock.now().getTime() / 1000);
-  const metadata: ReplyMetadata = { sessionId: memory?.sessionId ?? "", notices: memory?.notices ?? [] };
+  const metadata: ReplyMetadata = { sessionId: memory.sessionId ?? "", notices: memory.notices };
   const store = async (message: Message | undefined, usage?: Usage): Promise<void> => {
     const isAnswered = message !== undefined || turn.signal.aborted;
     if (isAnswered) await charge(turn, model.identity, { usage, reply: message });
@@ -145,11 +145,11 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
 
 // ---- The request ----
 
-async function messagesFor(turn: ModelTurn, memory: TurnMemory | undefined): Promise<readonly Message[]> {
+async function messagesFor(turn: ModelTurn, memory: TurnMemory): Promise<readonly Message[]> {
   const { request, identity, chatId } = turn;
-  const { block, recalls } = memory?.insertions ?? { block: "", recalls: [] };
+  const { block, recalls } = memory.insertions;
   const system = [request.system, block].filter((text) => text !== "").join("\n\n");
-  const isRest = identity.session.history === "server" && memory?.sessionId !== undefined;
+  const isRest = identity.session.history === "server" && memory.sessionId !== undefined;
   // The client sends only what is new. The request has been stored, so that the transcript has all of it.
   const stored = isRest
     ? await turn.memory.transcript(chatId, { format: "hermes", limit: Infinity })
@@ -205,12 +205,7 @@ function withoutFences(outcome: Outcome): Outcome {
   return { ok: true, value: { ...outcome.value, message: { ...message, content } } };
 }
 
-async function storeReply(
-  memory: TurnMemory | undefined,
-  message: Message | undefined,
-  id: string,
-): Promise<void> {
-  if (memory === undefined) return;
+async function storeReply(memory: TurnMemory, message: Message | undefined, id: string): Promise<void> {
   const shownText = message === undefined ? "" : textOf(message.content);
   const handedBack = message?.role === "assistant" ? message.toolCalls.map((call) => call.id) : [];
   await memory.storeReply({
