@@ -72,6 +72,7 @@ export {
   MEMORY_TARGETS,
   type MemoryCuration,
   type MemoryError,
+  type MemoryErrorFields,
   type MemoryErrorKind,
   type MemoryOp,
   type MemoryOpOutcome,
