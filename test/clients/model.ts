@@ -146,7 +146,8 @@ function answerTo(body: Json): Answer {
     if (tool) return { tool, args: args.replaceAll('\\"', '"') };
     return { text: `NO TOOL ${name} among ${tools.map((each) => each.name).join(" ")}` };
   }
-  return { text: /\[\[say (.*?)\]\]/s.exec(text)?.[1] ?? "Nothing to say." };
+  // Begins with a word that no prompt has: a client that prints the prompt has not printed the reply.
+  return { text: `Scripted: ${/\[\[say (.*?)\]\]/s.exec(text)?.[1] ?? "nothing"}` };
 }
 
 let ids = 0;

@@ -27,6 +27,8 @@ export type Client = {
   readonly hooks?: string;
   /** How our server gets into its config: by `hermes mcp install`, by `files`, or the reason why it does not. */
   readonly mcp: "install" | "files" | { readonly none: string };
+  /** For a client that calls MCP tools through a tool of its own: that call, with the JSON arguments of ours in it. */
+  mcpCall?(call: string): readonly [string, object];
   /** A call that prints `stool-ok`. */
   readonly tool: readonly [string, object];
   files?(place: Place): Readonly<Record<string, string | object>>;
@@ -81,7 +83,12 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
     hooks: "claude-code",
     mcp: "install",
     tool: ["Bash", { ...SHELL, description: "Say it" }],
-    env: ({ root }) => ({ ANTHROPIC_BASE_URL: root, ANTHROPIC_AUTH_TOKEN: KEY, IS_SANDBOX: "1" }),
+    env: ({ root }) => ({
+      ANTHROPIC_BASE_URL: root,
+      ANTHROPIC_AUTH_TOKEN: KEY,
+      IS_SANDBOX: "1",
+      ENABLE_TOOL_SEARCH: "false",
+    }),
     args: (prompt, turn) => [
       ...(turn === "next" ? ["--continue"] : []),
       ...["--dangerously-skip-permissions", "-p", prompt],
@@ -94,7 +101,8 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
     source: "codex",
     hooks: "codex",
     mcp: "install",
-    tool: ["exec_command", { cmd: SHELL.command }],
+    tool: ["exec", { input: 'text((await tools.exec_command({ cmd: "echo stool-ok" })).output)' }],
+    mcpCall: (call) => ["exec", { input: `text(await tools.mcp__hermes_memory__memory(${call}))` }],
     files: ({ openai, repo }) => ({
       ".codex/config.toml": `model_provider = "hermes"
 [model_providers.hermes]
