@@ -236,9 +236,13 @@ function firstChange(requests: readonly Recorded[]): string | undefined {
   return undefined;
 }
 
-/** Cache marks move to the end with each request, which changes no prefix. */
+/** Cache marks move to the end with each request; Claude Code writes a marked text as a block and the same text unmarked as a string. */
 function withoutMarks(value: Json): string {
-  return JSON.stringify(value, (key, each) => (key === "cache_control" ? undefined : each)) ?? "";
+  const unmarked = (key: string, each: Json): Json => {
+    if (key === "cache_control") return undefined;
+    return key === "content" && typeof each === "string" ? [{ type: "text", text: each }] : each;
+  };
+  return JSON.stringify(value, unmarked) ?? "";
 }
 
 /** `opencode run` and `kilo run` put quotation marks around a prompt with spaces. */

@@ -87,6 +87,16 @@ function unpacked({ headers }: IncomingMessage, raw: Buffer): string {
   return (unpack ? unpack(raw) : raw).toString();
 }
 
+/** Not, if the client quoted the prompt and escaped what is in it. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function parsed(text: string): Json {
   try {
     return JSON.parse(text);
@@ -143,7 +153,7 @@ function answerTo(body: Json): Answer {
     const tool = tools.find(
       (each) => pattern.test(`${each.namespace ?? ""}${each.name}`) || pattern.test(each.name),
     );
-    if (tool) return { tool, args: args.replaceAll('\\"', '"') };
+    if (tool) return { tool, args: isJson(args) ? args : JSON.parse(`"${args}"`) };
     return { text: `NO TOOL ${name} among ${tools.map((each) => each.name).join(" ")}` };
   }
   // Begins with a word that no prompt has: a client that prints the prompt has not printed the reply.
