@@ -319,7 +319,7 @@ describe("memory", () => {
     const last = server.requests.at(-1)?.raw ?? "";
     expect(server.systemOf(-1)).toContain("The kiln is called Berta.");
     expect(last).toContain("memory-context");
-    expect(last).toContain("How hot does glaze 7 have to be fired?");
+    expect(last).toContain("Noted: glaze 7 needs 1240 degrees.");
     expect(home.events.map(({ type }) => type)).toContain("memory-write");
   });
 });
