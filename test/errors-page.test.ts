@@ -44,7 +44,7 @@ it("names every code that is thrown", () => {
 
 it("names every kind of a refused write and of a missing model", () => {
   const types = sources.join("\n");
-  const kinds = /export type MemoryError =([\s\S]*?);\n\n/.exec(types)?.[1] ?? "";
+  const kinds = /export type MemoryErrorFields =([\s\S]*?);\n\n/.exec(types)?.[1] ?? "";
   const memory = [...kinds.matchAll(/"([a-z_]+)"/g)].map(
     ([, kind = ""]) => `memory-${kind.replaceAll("_", "-")}`,
   );
