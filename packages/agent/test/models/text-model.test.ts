@@ -126,6 +126,21 @@ describe("the model of a task", () => {
     });
   });
 
+  it("may be one of the Nous Portal", async () => {
+    const main = await mainAt("http://127.0.0.1:9/v1");
+    const found = await forTask({ provider: "nous", model: "Hermes-4-70B" }, main, {
+      NOUS_API_KEY: "nous-key",
+    });
+    expect(found).toMatchObject({
+      ok: true,
+      value: { chosen: { provider: "nous", model: "Hermes-4-70B", apiKey: "nous-key" } },
+    });
+    expect(await forTask({ provider: "nous", model: "Hermes-4-70B" }, main)).toMatchObject({
+      ok: false,
+      error: { kind: "no_key", message: "No key for Nous Portal was found." },
+    });
+  });
+
   it("may have another address, and does not get the main model's key", async () => {
     const wire = await startWire("chat", [{ text: "ok" }]);
     const main = await mainAt("http://127.0.0.1:9/v1");

@@ -1,6 +1,6 @@
 // Context engines: the two built-in ones, and plugins of kind `context_engine` in the home's plugins folder. Listing reads only
 // text files; the code of a plugin runs when it is loaded.
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import {
   describeCause,
   err,
@@ -63,15 +63,15 @@ const KIND = "context_engine";
 
 /** Lists the built-in engines and the engine plugins of a home, without running their code. */
 export async function listEngines(home: string): Promise<ListedEngines> {
-  const parent = pluginsDirectory(home);
   const warnings: string[] = [];
   const plugins: ListedEngine[] = [];
-  for (const name of pluginFolders(parent, warnings)) {
-    const looked = await readPluginFolder(join(parent, name), name);
-    if (looked === undefined) continue;
-    if ("warning" in looked) warnings.push(looked.warning);
-    else plugins.push(looked.engine);
-  }
+  for (const parent of parentsIn(home))
+    for (const name of pluginFolders(parent, warnings)) {
+      const looked = await readPluginFolder(join(parent, name), name);
+      if (looked === undefined) continue;
+      if ("warning" in looked) warnings.push(looked.warning);
+      else if (!plugins.some((other) => other.name === name)) plugins.push(looked.engine);
+    }
   return { engines: [...BUILT_IN_ENGINES, ...plugins], warnings };
 }
 
@@ -79,8 +79,17 @@ export async function listEngines(home: string): Promise<ListedEngines> {
 export async function findEngine(home: string, name: string): Promise<ListedEngine | undefined> {
   const builtIn = BUILT_IN_ENGINES.find((engine) => engine.name === name);
   if (builtIn || !isProviderName(name)) return builtIn;
-  const looked = await readPluginFolder(join(pluginsDirectory(home), name), name);
-  return looked && "engine" in looked ? looked.engine : undefined;
+  for (const parent of parentsIn(home)) {
+    const looked = await readPluginFolder(join(parent, name), name);
+    if (looked && "engine" in looked) return looked.engine;
+  }
+  return undefined;
+}
+
+/** `plugins/context_engine/` has engines only and comes first; in `plugins/` they are beside other plugins. */
+function parentsIn(home: string): readonly string[] {
+  const all = pluginsDirectory(home);
+  return [join(all, KIND), all].filter((parent) => parent === all || isDirectory(parent));
 }
 
 type Looked = { readonly engine: ListedEngine } | { readonly warning: string };
@@ -88,9 +97,11 @@ type Looked = { readonly engine: ListedEngine } | { readonly warning: string };
 /** Undefined for a folder without an engine plugin. */
 async function readPluginFolder(directory: string, name: string): Promise<Looked | undefined> {
   try {
-    if (!isFile(join(directory, "plugin.yaml"))) return undefined; // only this file tells the kind
+    const isInOwnFolder = basename(dirname(directory)) === KIND && isDirectory(directory);
+    // Elsewhere, only this file tells the kind.
+    if (!isInOwnFolder && !isFile(join(directory, "plugin.yaml"))) return undefined;
     const { manifest } = await readManifest(directory);
-    if (manifest.kind !== KIND) return undefined;
+    if (!isInOwnFolder && manifest.kind !== KIND) return undefined;
     const obstacle = nameProblem(name);
     if (obstacle !== undefined) return { warning: `${directory} is passed over: ${obstacle}` };
     const entry = findEntryFile(directory);

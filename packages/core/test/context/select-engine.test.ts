@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ContextCompressor } from "../../src/context/compressor/compressor.ts";
 import type { ContextEngine } from "../../src/context/engine.ts";
-import { listEngines } from "../../src/context/engine-plugins.ts";
+import { findEngine, listEngines } from "../../src/context/engine-plugins.ts";
 import { type SelectEngineOptions, selectEngine } from "../../src/context/select-engine.ts";
 import {
   engineClass,
@@ -243,6 +243,22 @@ describe("listing context engines", () => {
     writeFileSync(join(home, "plugins", "file"), "");
     symlinkSync(join(home, "nowhere"), join(home, "plugins", "dangling"));
     expect((await listEngines(home)).engines).toHaveLength(2);
+  });
+
+  it("finds engines in plugins/context_engine/, where the folder tells the kind", async () => {
+    const home = tempDirectory();
+    writePlugin(home, "context_engine/tiny", { "index.js": "" });
+    writePlugin(home, "context_engine/twice", { "index.js": "" });
+    writeEngine(home, "twice", "");
+    const { engines, warnings } = await listEngines(home);
+    expect(warnings).toEqual([]);
+    const own = join(home, "plugins", "context_engine");
+    expect(engines.slice(2).map(({ entry }) => entry)).toEqual([
+      join(own, "tiny", "index.js"),
+      join(own, "twice", "index.js"),
+    ]);
+    expect(await findEngine(home, "tiny")).toMatchObject({ source: "plugin" });
+    expect(await findEngine(home, "absent")).toBeUndefined();
   });
 
   it("says why one cannot be used", async () => {

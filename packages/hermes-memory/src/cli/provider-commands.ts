@@ -9,8 +9,8 @@ import {
   isProviderName,
   loadProviderCommands,
 } from "@hermes-memory/core/internal/providers";
-import type { Command } from "commander";
-import { CommandFailure, type Terminal } from "./command.ts";
+import { Command } from "commander";
+import { CommandFailure, type CommandSpec, type FlagSpec, type Terminal } from "./command.ts";
 import { printable } from "./printing.ts";
 
 export type OwnCommands = {
@@ -69,6 +69,34 @@ export async function ownCommandsLine(
   const name = await activeIn(home);
   const own = name === "" ? undefined : await describeProviderCommands(home, name);
   return own && { name: own.name, help: printable(own.help) };
+}
+
+/** For `hermes completion`: the commands of the active provider as those of the program are declared. Empty when it has none. */
+export async function ownCommandSpecs(home: string, io: Terminal): Promise<Omit<CommandSpec, "load">[]> {
+  const asked = await activeIn(home);
+  const program = new Command();
+  const makeCommand = (name: string): Command => program.command(name);
+  if (asked === "" || !(await addOwnCommands({ home, asked, io, makeCommand }))) return [];
+  return program.commands.flatMap((command) => specsOf(command, []));
+}
+
+function specsOf(command: Command, above: readonly string[]): Omit<CommandSpec, "load">[] {
+  const words = [...above, command.name()];
+  const flags = command.options.map((option): [string, FlagSpec] => [
+    (option.long ?? option.short ?? "").replace(/^-+/, ""),
+    {
+      kind: option.isBoolean() ? "boolean" : "text",
+      summary: printable(option.description),
+      ...(option.long && option.short ? { short: option.short.slice(1) } : {}),
+      ...(option.argChoices ? { choices: option.argChoices } : {}),
+    },
+  ]);
+  const spec = {
+    name: words.join(" "),
+    summary: printable(command.description()),
+    flags: Object.fromEntries(flags),
+  };
+  return [spec, ...command.commands.flatMap((child) => specsOf(child, words))];
 }
 
 /** "" when no provider is active, or config.yaml cannot be read. */

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
@@ -52,6 +52,23 @@ describe("hermes completion", () => {
     const specs = (await Promise.all(GROUPS.map((group) => group.load()))).flat();
     for (const { name } of specs.filter(({ isHidden }) => !isHidden)) expect(stdout).toContain(name);
     expect(existsSync(home)).toBe(false);
+  });
+
+  it("offers the commands of the active provider", async () => {
+    const home = tempDirectory();
+    mkdirSync(join(home, "plugins/barn"), { recursive: true });
+    writeFileSync(join(home, "plugins/barn/index.js"), "export default class BarnMemoryProvider {}");
+    writeFileSync(
+      join(home, "plugins/barn/cli.js"),
+      `export function registerCli(command) {
+  command.command("open").description("open the door").option("-w, --wide", "all of it");
+}
+`,
+    );
+    writeFileSync(join(home, "config.yaml"), "memory:\n  provider: barn\n");
+    const { stdout, code } = await runHermes(["completion", "bash"], { home });
+    expect(code).toBe(0);
+    for (const word of ["barn", "barn open", "--wide"]) expect(stdout).toContain(word);
   });
 
   it("says which shells there are", async () => {

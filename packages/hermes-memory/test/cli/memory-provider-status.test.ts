@@ -115,6 +115,32 @@ describe("hermes memory status about providers", () => {
     expect(hasRun()).toBe(false);
   });
 
+  it("names the variables that only the plugin's setup asks for, once it has been run", async () => {
+    const home = homeWith("memory:\n  provider: asking\n");
+    mkdirSync(join(home, "plugins/asking"), { recursive: true });
+    writeFileSync(
+      join(home, "plugins/asking/index.js"),
+      `export default class AskingMemoryProvider {
+  name = "asking";
+  isAvailable() { return false; }
+  initialize() {}
+  getToolSchemas() { return []; }
+  getConfigSchema() {
+    return [
+      { key: "key", description: "", secret: true, env_var: "ASKING_KEY" },
+      { key: "region", description: "", env_var: "ASKING_REGION" },
+    ];
+  }
+}
+`,
+    );
+    expect((await run(home, "memory", "test")).code).toBe(1);
+    expect((await statusOf(home)).provider_status).toMatchObject({
+      variables: [{ variable: "ASKING_KEY", is_set: false, required: true }],
+    });
+    expect((await run(home, "memory", "status")).stdout).toContain("ASKING_KEY is not set");
+  });
+
   it("runs no code of a plugin: neither status nor the list nor doctor", async () => {
     const home = homeWith("memory:\n  provider: tracing\n");
     const { hasRun } = writeTracing(home);

@@ -187,18 +187,25 @@ function decideEndpoint(levels: readonly Level[], sources: Sources): Result<Endp
   const model = levels[at.model]?.model ?? "";
   const isFirst = (one: number, other: number): boolean => one >= 0 && (other < 0 || one < other);
 
+  const isAddressed = at.url >= 0 && at.url <= at.model;
   const front = withProviderInFront(model);
   const named = at.provider < 0 ? undefined : lookUp(levels[at.provider]?.provider ?? "", sources);
   if (front && isFirst(at.model, at.provider)) {
     // Names at a gateway contain slashes: `anthropic/claude-...` at OpenRouter or behind a proxy.
     const isGateway = named?.ok === true && takesSlashes(named.value);
-    const hasAddress = at.provider < 0 && at.url >= 0 && at.url <= at.model;
+    const hasAddress = at.provider < 0 && isAddressed;
     const isRouted = at.provider < 0 && isOnlyRouted(front.provider, sources);
     const isOwnName = front.separator === "/" && (isGateway || hasAddress || isRouted);
     if (!isOwnName) {
       const who = { name: front.provider.name, provider: front.provider, entry: undefined };
       return placed(who, at.model, { levels, sources, model: front.model });
     }
+  }
+  if (front === undefined && at.provider < 0 && !isAddressed) {
+    // `desk/llama`: the model of a server in `custom_providers`.
+    const entry = sources.own.find(({ name }) => name !== "" && startsWithName(model, name));
+    const who = entry && { name: `custom:${entry.name}`, provider: undefined, entry };
+    if (who) return placed(who, at.model, { levels, sources, model: model.slice(entry.name.length + 1) });
   }
   if (isFirst(at.url, at.provider)) return atAddress(levels[at.url]?.baseUrl ?? "", at.url, sources);
   if (named) return named.ok ? placed(named.value, at.provider, { levels, sources }) : named;
@@ -209,6 +216,10 @@ function decideEndpoint(levels: readonly Level[], sources: Sources): Result<Endp
   }
   const guessed = guess(model, sources);
   return guessed.ok ? placed(guessed.value, Math.max(at.model, 0), { levels, sources }) : guessed;
+}
+
+function startsWithName(model: string, name: string): boolean {
+  return model.toLowerCase().startsWith(`${name.toLowerCase()}/`) && model.length > name.length + 1;
 }
 
 /** By name: a known provider, an entry of config `custom_providers`, or `custom`. */

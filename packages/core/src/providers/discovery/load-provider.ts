@@ -11,6 +11,7 @@ import {
   oneLine,
   runForeign,
 } from "../kit/foreign-code.ts";
+import { neededVariables } from "../setup/questions.ts";
 import { BUNDLED_PROVIDERS } from "./bundled.ts";
 import {
   type FoundProvider,
@@ -37,7 +38,12 @@ export type LoadFailure = {
 /** A provider, created and ready for `initialize`. */
 export type LoadedProvider = { readonly found: FoundProvider; readonly provider: MemoryProvider };
 
-export type Availability = { readonly available: boolean; readonly reason?: string };
+export type Availability = {
+  readonly available: boolean;
+  readonly reason?: string;
+  /** Of one that is not available: the variables that its setup asks for. */
+  readonly variables?: readonly string[];
+};
 
 export type LoadOptions = Partial<ForeignRules>;
 
@@ -132,10 +138,12 @@ export async function checkAvailability(
   const answer = await runForeign(rules, () => provider.isAvailable());
   if (!answer.ok) return { available: false, reason: `isAvailable() ${answer.error.message}.` };
   if (answer.value) return { available: true };
+  const needed = neededVariables(provider);
+  const unavailable = { available: false, ...(needed.length === 0 ? {} : { variables: needed }) };
   const reason = await runForeign(rules, () => provider.unavailableReason?.() ?? "");
-  if (!reason.ok) return { available: false, reason: `unavailableReason() ${reason.error.message}.` };
+  if (!reason.ok) return { ...unavailable, reason: `unavailableReason() ${reason.error.message}.` };
   const said = typeof reason.value === "string" ? oneLine(reason.value) : "";
-  return said === "" ? { available: false } : { available: false, reason: `${said}.` };
+  return said === "" ? unavailable : { ...unavailable, reason: `${said}.` };
 }
 
 /** What a backup of this memory needs: absolute paths. Undefined when the provider does not tell. Never rejects. */

@@ -48,6 +48,8 @@ export type ProviderHealth = {
   readonly availability?: {
     readonly available: boolean;
     readonly reason?: string;
+    /** What its setup asks for, if it was not available. */
+    readonly variables?: readonly string[];
     readonly checked_at: string;
     readonly checked_by: "setup" | "test" | "activation";
   };
@@ -154,12 +156,15 @@ function parseLastError(value: unknown): ProviderHealth["last_error"] {
 }
 
 function parseAvailability(value: unknown): ProviderHealth["availability"] {
-  const { available, reason, checked_at, checked_by } = recordOrEmpty(value);
+  const { available, reason, variables, checked_at, checked_by } = recordOrEmpty(value);
   const by = (["setup", "test", "activation"] as const).find((each) => each === checked_by);
   if (typeof available !== "boolean" || typeof checked_at !== "string" || by === undefined) return undefined;
   return {
     available,
     reason: typeof reason === "string" ? reason : undefined,
+    ...(Array.isArray(variables)
+      ? { variables: variables.filter((name): name is string => typeof name === "string") }
+      : {}),
     checked_at,
     checked_by: by,
   };
@@ -222,7 +227,7 @@ export function addToHealthFile(
 export function recordAvailability(
   home: string,
   provider: string,
-  found: { readonly available: boolean; readonly reason?: string },
+  found: Pick<NonNullable<ProviderHealth["availability"]>, "available" | "reason" | "variables">,
   checkedBy: "setup" | "test" | "activation",
   clock: Clock = systemClock,
 ): void {

@@ -45,6 +45,14 @@ export function variableOf(provider: string, field: ConfigField): string | undef
   return /^[0-9]/.test(name) ? `_${name}` : name; // a variable cannot start with a digit
 }
 
+/** The variables without which it cannot work, by its own account. */
+export function neededVariables(provider: MemoryProvider): string[] {
+  const needed = fieldsOf(provider).fields.filter(
+    ({ required, secret }) => required === true || secret === true,
+  );
+  return needed.flatMap((field) => variableOf(provider.name, field) ?? []);
+}
+
 /** How a saved secret is shown. */
 export function maskSecret(value: string): string {
   const length = codePointLength(value);

@@ -1,12 +1,17 @@
-// `hermes completion`: a script for bash, zsh or fish, made from the table of commands. Completing a word starts no process.
+// `hermes completion`: a script for bash, zsh or fish, made from the table of commands and those of the active provider. Completing a word
+// starts no process.
 import type { CommandBody, CommandSpec, FlagSpec, Group } from "../command.ts";
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
-export const completion: CommandBody = async ({ args }, { groups }) => {
+export const completion: CommandBody = async ({ args }, { groups, home, io }) => {
   const shell = args.shell as keyof typeof SCRIPTS; // the parser refuses any other word
   const specs = (await Promise.all(groups.map((group) => group.load()))).flat();
-  const script = SCRIPTS[shell](commandTree(specs, groups));
+  const { ownCommandSpecs } = await import("../provider-commands.ts");
+  const own = await ownCommandSpecs(home.home, io);
+  const isTaken = (name: string): boolean => groups.some((group) => name.split(" ")[0] === group.name);
+  const tree = commandTree([...specs, ...own.filter(({ name }) => !isTaken(name))], groups);
+  const script = SCRIPTS[shell](tree);
   return { json: { shell, script }, lines: [script] };
 };
 
@@ -20,6 +25,8 @@ export type Node = {
   /** The words offered for each argument; empty when any text may be given. */
   readonly argumentChoices: readonly (readonly string[])[];
 };
+
+export type CompletedCommand = Omit<CommandSpec, "load">;
 
 export type Flag = {
   /** As typed: `--target`, `-t`. */
@@ -40,7 +47,7 @@ const PROFILE: Flag = {
 
 /** The top comes first, then every group and command in the order of the table. */
 export function commandTree(
-  specs: readonly CommandSpec[],
+  specs: readonly CompletedCommand[],
   groups: readonly Pick<Group, "name" | "summary">[],
 ): Node[] {
   const visible = specs.filter(({ isHidden }) => !isHidden);

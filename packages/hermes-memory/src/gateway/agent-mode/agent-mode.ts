@@ -9,6 +9,7 @@ import {
 } from "@hermes-memory/agent/internal/agent";
 import { chooseModel } from "@hermes-memory/agent/internal/models";
 import { environmentOf, type HermesConfig } from "@hermes-memory/core/internal/config";
+import { hygieneDecision } from "@hermes-memory/core/internal/context";
 import { describeCause, preview } from "@hermes-memory/core/internal/lib";
 import type { Home } from "@hermes-memory/core/internal/memory";
 import { type Content, newMessage, textOf } from "@hermes-memory/core/internal/message";
@@ -550,13 +551,18 @@ class LiveMode implements AgentMode {
     const { compression } = await this.#gateway.config();
     const stop = (): void => agent.interrupt();
     try {
-      const count = agent.messages.length;
-      if (!compression.enabled || agent.store === undefined || count < LEAST_TO_COMPACT) return;
+      if (agent.store === undefined) return;
       const { tokens: window } = agent.window;
-      const counted = live?.last_prompt_tokens ?? 0;
-      const tokens = counted > 0 ? counted : (await agent.status()).context.used_tokens;
-      const isLong = tokens >= Math.trunc(window * compression.hygieneThreshold);
-      if (!isLong && count < compression.hygieneHardMessageLimit) return;
+      const { fire } = hygieneDecision({
+        enabled: compression.enabled,
+        messages: agent.messages,
+        lastPromptTokens: live?.last_prompt_tokens || (await agent.status()).context.used_tokens,
+        window,
+        threshold: compression.hygieneThreshold,
+        messageLimit: compression.hygieneHardMessageLimit,
+        hasModel: true,
+      });
+      if (!fire) return;
       signal.addEventListener("abort", stop, { once: true });
       const from = agent.sessionId;
       const report = await agent.compress({ kind: "full" }, { showsNotices: true });
@@ -616,7 +622,6 @@ class LiveMode implements AgentMode {
   }
 }
 
-const LEAST_TO_COMPACT = 4;
 /** A conversation that fills this share of the window after a compaction cannot grow any more. */
 const STILL_FULL = 0.95;
 

@@ -121,12 +121,14 @@ export function planProviders(context: PlanContext): PlannedItem[] {
   const kind = "full-providers";
   const { source, deps, request } = context;
   const providers = Object.entries(recordOf(recordOf(source.config.models)?.providers) ?? {});
+  const keys = request.withSecrets ? providerKeys(source).servers : undefined;
   const own = providers.flatMap(([name, entry]) => {
     const base = textOf(recordOf(entry)?.baseUrl);
-    if (base === undefined || KNOWN_SERVERS.includes(name.toLowerCase())) return [];
+    if (base === undefined || isKnownServer(name)) return [];
     const isAnthropic = textOf(recordOf(entry)?.api)?.includes("anthropic") ?? false;
     const mode = isAnthropic ? "anthropic_messages" : "chat_completions";
-    return [{ name, base_url: base, api_key: "", api_mode: mode }];
+    const models = modelsOf(listOf(recordOf(entry)?.models));
+    return [{ name, base_url: base, api_key: keys?.get(name) ?? "", api_mode: mode, ...models }];
   });
   const aliases = recordOf(agentDefaults(context).models) ?? {};
   const archived =
@@ -138,8 +140,12 @@ export function planProviders(context: PlanContext): PlannedItem[] {
   const isConflict = ({ name, base_url: url }: (typeof own)[number]): boolean =>
     sameName(name) !== undefined && sameName(name)?.base_url !== url;
   const conflicting = own.filter(isConflict).map(({ name }) => name);
+  // A server that an earlier run without --migrate-secrets added gets its key now.
+  const isWithoutKey = ({ name, api_key: key }: (typeof own)[number]): boolean =>
+    key !== "" && (textOf(sameName(name)?.api_key) ?? "") === "";
   const added = own.filter(
-    (entry) => sameName(entry.name) === undefined || (isConflict(entry) && request.isOverwriting),
+    (entry) =>
+      sameName(entry.name) === undefined || (isConflict(entry) ? request.isOverwriting : isWithoutKey(entry)),
   );
   const where = { source: source.configPath, destination: configPath(request.home) };
   const isPlain = own.every(({ base_url: url }) => context.redactor.text(url) === url);
@@ -152,6 +158,7 @@ export function planProviders(context: PlanContext): PlannedItem[] {
     ];
   const details = {
     added: added.map(({ name }) => name),
+    with_key: added.filter(({ api_key: key }) => key !== "").map(({ name }) => name),
     conflicting: request.isOverwriting ? [] : conflicting,
   };
   if (added.length === 0) {
@@ -168,6 +175,20 @@ export function planProviders(context: PlanContext): PlannedItem[] {
     { item: itemOf(kind, "migrated", "Would add servers", { ...where, details }), operation },
     ...archived,
   ];
+}
+
+function isKnownServer(name: string): boolean {
+  return KNOWN_SERVERS.includes(name.toLowerCase());
+}
+
+/** The windows of its models, as `custom_providers` has them. */
+function modelsOf(list: readonly unknown[]): { readonly models?: Json } {
+  const models = list.flatMap((entry) => {
+    const id = textOf(recordOf(entry)?.id);
+    const window = numberOf(recordOf(entry)?.contextWindow);
+    return id === undefined ? [] : [[id, window === undefined ? {} : { context_length: window }] as const];
+  });
+  return models.length === 0 ? {} : { models: Object.fromEntries(models) };
 }
 
 function agentDefaults({ source }: PlanContext): Json {
@@ -229,14 +250,16 @@ export function planProviderKeys(context: PlanContext): PlannedItem[] {
 function planKeys(
   { request, source }: PlanContext,
   kind: string,
-  { values, unresolved }: FoundKeys,
+  { values, servers = new Map(), unresolved }: FoundKeys,
   targets: readonly string[],
 ): PlannedItem[] {
   const destination = envFilePath(request.home);
   const where = { source: source.root, destination };
+  const ofServers = [...servers.keys()].filter((name) => !isKnownServer(name));
   if (!request.withSecrets) {
-    const details = { supported_targets: targets, keys_found: values.size };
-    const reason = values.size > 0 ? "Pass --migrate-secrets to import keys" : "No keys found";
+    const found = values.size + ofServers.length;
+    const details = { supported_targets: targets, keys_found: found };
+    const reason = found > 0 ? "Pass --migrate-secrets to import keys" : "No keys found";
     return [{ item: itemOf(kind, "skipped", reason, { ...where, details }) }];
   }
   const elsewhere = unresolved.map(({ name, reason }) => ({
@@ -257,7 +280,9 @@ function planKeys(
   };
   const item = (status: "skipped" | "conflict" | "migrated", reason: string) =>
     itemOf(kind, status, reason, { ...where, details });
-  if (usable.length === 0) return [{ item: item("skipped", "No keys found") }, ...elsewhere];
+  const none =
+    ofServers.length === 0 ? "No keys found" : "The keys of own model servers are in custom_providers";
+  if (usable.length === 0) return [{ item: item("skipped", none) }, ...elsewhere];
   if (added.length > 0) {
     const operation = { action: "set-env" as const, values: new Map(added) };
     return [{ item: item("migrated", "Would set these variables"), operation }, ...elsewhere];

@@ -18,6 +18,7 @@ import { type ArchivedFile, type ImportSessions, itemOf, type PlannedItem } from
 import type { Selection } from "./options.ts";
 import type { Redactor } from "./secrets.ts";
 import { isWithin, realpathOf, type SourceFile } from "./source-files.ts";
+import type { IsGenerated } from "./templates.ts";
 
 type SkillConflict = "skip" | "overwrite" | "rename";
 type MarkdownParser = "compat" | "smart";
@@ -58,6 +59,8 @@ export type PlanContext = {
   readonly entries: { memory: readonly string[]; user: readonly string[] };
   /** Destinations of skills that are planned, with the folder they come from. */
   readonly plannedSkills: Map<string, readonly SourceFile[]>;
+  /** Files that nobody changed since OpenClaw made them are no one's words, and are left out. */
+  readonly isGenerated: IsGenerated;
 };
 
 export const ARCHIVED_REASON = "Hermes has no direct place for it; it is kept for review";
@@ -67,12 +70,13 @@ export const ARCHIVED_REASON = "Hermes has no direct place for it; it is kept fo
 export type FoundFile = { readonly path: string; readonly workspace: Workspace };
 
 /** The file in the first workspace that has it, and those that have it too. */
-export function findFiles({ source }: PlanContext, names: readonly string[]): FoundFile[] {
+export function findFiles({ source, isGenerated }: PlanContext, names: readonly string[]): FoundFile[] {
   const found = source.workspaces.flatMap((workspace) =>
     names.flatMap((name) => {
       const path = join(workspace.path, name);
       const text = source.files.read(path, workspace.path);
-      return text.ok && text.value === undefined ? [] : [{ path, workspace }];
+      const isLeftOut = text.ok && (text.value === undefined || isGenerated(name, text.value));
+      return isLeftOut ? [] : [{ path, workspace }];
     }),
   );
   const seen = new Set<string>();

@@ -32,6 +32,7 @@ import {
   unusedFiles,
 } from "./plan-context.ts";
 import { smartEntries } from "./smart-entries.ts";
+import { withoutTemplate } from "./templates.ts";
 
 const DATE_IN_NAME = /(\d{4}-\d{2}-\d{2})/;
 const PREVIEWED_ENTRIES = 5;
@@ -152,12 +153,11 @@ function planNotes(
 type Notes = { readonly entries: readonly IncomingEntry[] } | PlannedItem;
 
 function readNotes({ source, request }: PlanContext, { path, workspace }: FoundFile): Notes {
-  const text = source.files.readText(path, workspace.path);
-  if (!text.ok) return { item: itemOf("memory", "error", text.error, { source: path }) };
+  const read = source.files.readText(path, workspace.path);
+  if (!read.ok) return { item: itemOf("memory", "error", read.error, { source: path }) };
+  const text = withoutTemplate(read.value ?? "");
   const found =
-    request.parser === "smart"
-      ? smartEntries(text.value ?? "")
-      : markdownEntries(text.value ?? "").map((entry) => ({ text: entry }));
+    request.parser === "smart" ? smartEntries(text) : markdownEntries(text).map((entry) => ({ text: entry }));
   return {
     entries: request.isRebranding ? found.map((entry) => ({ ...entry, text: rebranded(entry.text) })) : found,
   };
@@ -167,15 +167,20 @@ function renamedKind({ item, ...rest }: PlannedItem, kind: string): PlannedItem 
   return { ...rest, item: { ...item, kind } };
 }
 
-/** The compatible parser drops code and tables, so the file itself is kept too. */
+/** The compatible parser drops code and tables, and what looks like a template may be none: then the file itself is kept too. */
 function keptOriginals(context: PlanContext, kind: string, files: readonly FoundFile[]): PlannedItem[] {
-  if (context.request.parser === "smart") return [];
+  const isSmart = context.request.parser === "smart";
   return files.flatMap(({ path, workspace }) => {
     const text = context.source.files.readText(path, workspace.path);
-    if (!text.ok || text.value === undefined || !hasDroppedText(text.value)) return [];
+    if (!text.ok || text.value === undefined) return [];
+    const rest = withoutTemplate(text.value);
+    const isFilledIn = rest !== text.value && markdownEntries(rest).length > 0;
+    if (!isFilledIn && (isSmart || !hasDroppedText(rest))) return [];
     const name = archiveName(context, path);
     const copy = archivedCopy(context, { path, name: basename(path) }, workspace.path, name);
-    const reason = "Its code blocks and tables are no entries; the file is kept for review";
+    const reason = isFilledIn
+      ? "OpenClaw's explanations in it are no entries; the file is kept for review"
+      : "Its code blocks and tables are no entries; the file is kept for review";
     return [archiveItem(context, kind, { source: path, name, files: [copy] }, { reason })];
   });
 }

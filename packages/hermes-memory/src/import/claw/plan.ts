@@ -19,6 +19,7 @@ import { planAgentsFile, planDailyMemory, planMemory, planSoul, planUserProfile 
 import { planSharedSkills, planWorkspaceSkills } from "./plan-skills.ts";
 import { archiveFolders, outputFolder } from "./runs.ts";
 import { type Redactor, redactorFor } from "./secrets.ts";
+import { readGenerated } from "./templates.ts";
 
 export type Plan = {
   readonly request: MigrationRequest;
@@ -66,6 +67,7 @@ export async function planMigration(request: MigrationRequest, deps: MigrationDe
     archives: archiveFolders(request.home, folder),
     entries: { memory: store.readEntries("memory"), user: store.readEntries("user") },
     plannedSkills: new Map(),
+    isGenerated: await readGenerated(source.root),
   };
   const items: PlannedItem[] = source.configProblems.map(({ path, reason }) => ({
     item: itemOf("source", "error", reason, { source: path }),

@@ -21,6 +21,8 @@ export const ENV_ALLOWLIST: readonly string[] = [...PROVIDER_KEYS, "VOICE_TOOLS_
 
 export type FoundKeys = {
   readonly values: ReadonlyMap<string, string>;
+  /** Keys of servers in `models.providers`, by the server's name. They go into `custom_providers` with its address. */
+  readonly servers?: ReadonlyMap<string, string>;
   /** Keys that are kept elsewhere, by the name of the provider, with the reason. Never a value. */
   readonly unresolved: readonly { readonly name: string; readonly reason: string }[];
 };
@@ -44,8 +46,9 @@ export function providerKeys(source: OpenClawSource): FoundKeys {
     if (found !== undefined && "reason" in found) unresolved.push({ name, reason: found.reason });
     return found !== undefined && "value" in found ? found.value : undefined;
   };
+  const servers = new Map<string, string>();
   const places = [
-    fromProviders(source.config, resolve),
+    fromProviders(source.config, resolve, servers),
     fromSpeech(source.config, resolve),
     new Map([...source.env].filter(([name]) => isProviderKey(name))),
     fromConfigEnv(source.config),
@@ -54,17 +57,18 @@ export function providerKeys(source: OpenClawSource): FoundKeys {
   const values = new Map<string, string>();
   for (const place of places)
     for (const [name, value] of place) if (!values.has(name) && value !== "") values.set(name, value);
-  return { values, unresolved };
+  return { values, servers, unresolved };
 }
 
 type Resolve = (name: string, value: unknown) => string | undefined;
 
-function fromProviders(config: Json, resolve: Resolve): Map<string, string> {
+function fromProviders(config: Json, resolve: Resolve, servers: Map<string, string>): Map<string, string> {
   const found = new Map<string, string>();
   for (const [name, entry] of Object.entries(recordOf(recordOf(config.models)?.providers) ?? {})) {
     const provider = recordOf(entry);
     const target = provider && variableOfProvider(name, provider);
     const value = provider?.apiKey === undefined ? undefined : resolve(name, provider.apiKey);
+    if (value !== undefined) servers.set(name, value);
     if (target !== undefined && value !== undefined) found.set(target, value);
   }
   return found;
@@ -143,13 +147,16 @@ function resolvedSecret(value: unknown, { env, config }: OpenClawSource): Resolv
   if (typeof value === "string") {
     const reference = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/.exec(value.trim())?.[1];
     if (reference !== undefined) return variable(reference);
+    // OpenClaw also writes the bare name of a variable.
+    const named = env.get(value.trim()) ?? configEnv(config).get(value.trim());
+    if (named) return { value: named };
     return value.trim() === "" ? undefined : { value };
   }
   const reference = recordOf(value);
   if (reference === undefined) return undefined;
   const id = textOf(reference.id);
   if (reference.source === "env" && id !== undefined) return variable(id);
-  const kind = reference.source === "file" || reference.source === "exec" ? reference.source : "unknown";
+  const kind = ["file", "exec", "store"].find((each) => each === reference.source) ?? "unknown";
   return { reason: `its key comes from a source of kind '${kind}', which is not read` };
 }
 

@@ -65,6 +65,7 @@ async function contextFor(
     archives: [],
     entries: { memory: [], user: [] },
     plannedSkills: new Map(),
+    isGenerated: () => false,
   };
 }
 

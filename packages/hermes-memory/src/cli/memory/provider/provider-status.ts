@@ -58,7 +58,7 @@ type ActiveProvider = {
   readonly availability: KnownAvailability | null;
   /**
    * For an unavailable bundled provider, every variable that setup knows; for an available one, those that are set to something else than
-   * its settings say. For a user's plugin, those that its `plugin.yaml` requires.
+   * its settings say. For a user's plugin, those that its `plugin.yaml` requires or that it asked for when it was last run.
    */
   readonly variables?: readonly Variable[];
   readonly health: ProviderHealth | null;
@@ -120,7 +120,7 @@ async function describeActive(
   const checked: Checked =
     source === "bundled"
       ? await checkBundled(home, name)
-      : { availability: health?.availability ?? null, variables: requiredVariables(home, found) };
+      : { availability: health?.availability ?? null, variables: requiredVariables(home, found, health) };
   return {
     name,
     installed: found !== undefined,
@@ -151,9 +151,17 @@ async function checkBundled(home: string, name: string): Promise<Checked> {
   return { availability, reported, backupPaths, variables };
 }
 
-/** Read from `plugin.yaml`: a status does not run the plugin's code. */
-function requiredVariables(home: string, found: FoundProvider | undefined): Variable[] {
-  return (found?.manifest.requiresEnv ?? []).map(({ name, url }) => ({
+/** From `plugin.yaml`, and from the plugin's last run: a status does not run its code. */
+function requiredVariables(
+  home: string,
+  found: FoundProvider | undefined,
+  health: ProviderHealth | null,
+): Variable[] {
+  const named = found?.manifest.requiresEnv ?? [];
+  const told = (health?.availability?.variables ?? []).filter(
+    (variable) => !named.some(({ name }) => name === variable),
+  );
+  return [...named, ...told.map((name) => ({ name, url: "" }))].map(({ name, url }) => ({
     key: name,
     variable: name,
     is_set: isSet(home, name),

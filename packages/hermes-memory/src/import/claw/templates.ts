@@ -1,0 +1,100 @@
+// What OpenClaw itself put into its workspace files. A file that nobody changed since is known by the hash OpenClaw noted; in a file
+// that was filled in, the rest of the template is known by its form: blank fields, hints in italics, examples, links to its manual.
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+/** Decides whether a file of this name still has the bytes that OpenClaw wrote. */
+export type IsGenerated = (name: string, bytes: Uint8Array) => boolean;
+
+/** OpenClaw notes hashes since it keeps its state in a database; without one nothing counts as generated. */
+export async function readGenerated(root: string): Promise<IsGenerated> {
+  const address = pathToFileURL(join(root, "state", "openclaw.sqlite"));
+  address.searchParams.set("immutable", "1"); // a reader of a WAL file would leave files beside it
+  try {
+    const { DatabaseSync } = await import("node:sqlite");
+    using database = new DatabaseSync(address, { readOnly: true });
+    const rows = database.prepare("SELECT filename, sha256 FROM workspace_generated_bootstrap_hashes").all();
+    const noted = new Set(rows.map(({ filename, sha256 }) => `${filename} ${sha256}`));
+    return (name, bytes) => noted.has(`${name} ${createHash("sha256").update(bytes).digest("hex")}`);
+  } catch {
+    return () => false; // no such file, an older layout, or damage: the form of the text decides alone
+  }
+}
+
+const FENCE = /^\s*(?:`{3,}|~{3,})/;
+const HEADING = /^#{1,6}\s/;
+const BULLET = /^\s*(?:[-*+]|\d+[.)])\s/;
+const RULE = /^\s*(?:-{3,}|\*{3,}|_{3,})\s*$/;
+/** The line above a directive: `<!-- observed: 2026-03-01 | status: active -->`. */
+const MARK = /^\s*<!--\s*observed:\s*(\S+)[^>]*-->\s*$/;
+const DATED = /observed:\s*\d{4}-\d{2}-\d{2}/;
+const FIELD = /^\s*(?:[-*+]\s+)?\*\*[^*]+:\*\*(.*)$/;
+const HINT = /^\s*(?:_[^_].*_|\*[^*\s][^*]*\*|\(.*\))\s*$/;
+const MANUAL_LINK = /^\s*[-*+]\s+\[[^\]]*\]\(\/[^)]*\)\s*$/;
+
+type Line = { readonly text: string; readonly isCode: boolean };
+
+/** The same text where it holds nothing of a template. */
+export function withoutTemplate(markdown: string): string {
+  const lines = linesOf(markdown);
+  const kept = withoutFooter(sectionsOf(lines).flatMap(ofUser), lines);
+  return kept.length === lines.length ? markdown : kept.map(({ text }) => text).join("\n");
+}
+
+function linesOf(markdown: string): Line[] {
+  let isFenced = false;
+  return markdown.split(/\r\n|\n|\r/).map((text) => {
+    const isFence = FENCE.test(text);
+    if (isFence) isFenced = !isFenced;
+    return { text, isCode: isFenced || isFence };
+  });
+}
+
+function sectionsOf(lines: readonly Line[]): Line[][] {
+  const sections: Line[][] = [[]];
+  for (const line of lines) {
+    if (HEADING.test(line.text) && !line.isCode) sections.push([]);
+    sections.at(-1)?.push(line);
+  }
+  return sections;
+}
+
+/**
+ * A section with a mark that has no date explains how directives are written: only fields and dated directives in it are the user's.
+ * In other sections with marks, prose before the first mark is the explanation.
+ */
+function ofUser(section: readonly Line[]): Line[] {
+  const isExplaining = section.some(({ text }) => MARK.test(text) && !DATED.test(text));
+  const hasMarks = section.some(({ text, isCode }) => MARK.test(text) && !isCode);
+  let mark: string | undefined;
+  return section.filter(({ text, isCode }, at) => {
+    if (!isCode && MARK.test(text)) {
+      mark = text;
+      return false;
+    }
+    if (text.trim() === "" || (!isCode && HEADING.test(text))) return true;
+    if (!isCode && isLeftBlank(section, at)) return false;
+    const isField = !isCode && FIELD.test(text);
+    if (mark !== undefined) return DATED.test(mark) && !/status:\s*superseded/.test(mark);
+    return isField || !(isExplaining || (hasMarks && !BULLET.test(text)));
+  });
+}
+
+function isLeftBlank(section: readonly Line[], at: number): boolean {
+  const { text = "" } = section[at] ?? {};
+  if (HINT.test(text) || MANUAL_LINK.test(text)) return true;
+  const value = FIELD.exec(text)?.[1];
+  if (value === undefined || (value.trim() !== "" && !HINT.test(value))) return false;
+  const next = section[at + 1]?.text ?? "";
+  return !/^\s+\S/.test(next) || HINT.test(next); // the value may be on the next line
+}
+
+/** A template ends with a rule and a sentence about the file. */
+function withoutFooter(kept: readonly Line[], lines: readonly Line[]): readonly Line[] {
+  const rule = kept.findLastIndex(({ text, isCode }) => RULE.test(text) && !isCode);
+  if (rule < 1 || kept.length === lines.length) return kept;
+  const rest = kept.slice(rule + 1);
+  const isProse = rest.every(({ text, isCode }) => !isCode && !HEADING.test(text) && !BULLET.test(text));
+  return isProse ? kept.slice(0, rule) : kept;
+}
