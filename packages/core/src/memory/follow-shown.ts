@@ -2,7 +2,7 @@
 // ourselves, sometimes only its newest part, sometimes behind the client's own summary of what came before. Pure. What two equal
 // messages are: same-message.ts. Which rows are taken back: remember.ts.
 import { type Message, type Part, partsOf, textOf, toolCallsOf } from "../message/index.ts";
-import { asksForClientSummary, isClientSummary, strippedUserText, typedText } from "../security/index.ts";
+import { asksForClientSummary, isClientSummary, strippedUserText } from "../security/index.ts";
 import { asShown } from "./chat-messages.ts";
 import { FOLDED_CHARS, halfOf, isSame } from "./same-message.ts";
 
@@ -104,13 +104,13 @@ function partedUser(message: Message): { readonly summary?: Message; readonly ow
   const { content } = message;
   if (content === null || typeof content === "string") {
     if (isSummary(content ?? "")) return { summary: message };
-    const text = wordsOf(content ?? "");
+    const text = strippedUserText(content ?? "");
     return text === content ? { own: message } : text === "" ? {} : { own: { ...message, content: text } };
   }
   const isOfSummary = (part: Part): boolean => part.type === "text" && isSummary(part.text);
   const others = content.filter((part) => !isOfSummary(part));
   const own = others.flatMap((part): Part[] => {
-    const text = part.type === "text" ? wordsOf(part.text) : "";
+    const text = part.type === "text" ? strippedUserText(part.text) : "";
     if (part.type !== "text" || text === part.text) return [part];
     return text === "" ? [] : [{ ...part, text }];
   });
@@ -135,15 +135,6 @@ function isSummary(text: string): boolean {
     isClientSummary(text) || (text.startsWith("<system-reminder>") && isClientSummary(strippedUserText(text)))
   );
 }
-
-/** A text without anything injected stays as it is, white space included. */
-function wordsOf(text: string): string {
-  if (!MAY_BE_INJECTED.test(text)) return text;
-  const typed = typedText(text);
-  return strippedUserText(typed === text.trim() ? text : typed);
-}
-
-const MAY_BE_INJECTED = /<|^\s*(?:\[Request interrupted|Stop hook feedback:)/;
 
 // ---- What the client sees of a list ----
 

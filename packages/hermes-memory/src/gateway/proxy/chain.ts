@@ -3,7 +3,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isRecord, sha256 } from "@hermes-memory/core/internal/lib";
 import { type Message, textOf, toolCallsOf } from "@hermes-memory/core/internal/message";
-import { isClientSummary, strippedUserText, typedText } from "@hermes-memory/core/internal/security";
+import { isClientSummary, strippedUserText } from "@hermes-memory/core/internal/security";
 import type { JsonObject, ModelTurn } from "../types.ts";
 import type { WireName } from "../wires/wire.ts";
 
@@ -250,7 +250,7 @@ export function saidIn(message: JsonObject): string {
   const texts = parts.flatMap(({ type, text }) =>
     (type === "text" || type === "input_text") && typeof text === "string" ? [text] : [],
   );
-  const said = texts.map((text) => typedText(strippedUserText(text)).trim());
+  const said = texts.map((text) => strippedUserText(text).trim());
   return said.filter((text) => text !== "" && !OF_CODEX.test(text) && !isClientSummary(text)).join("\n\n");
 }
 
