@@ -94,6 +94,12 @@ export function readShown(given: readonly Message[]): ShownList {
   return { messages, behindSummary };
 }
 
+/** The message with the user's own words; undefined if all of it is the client's. */
+export function ownWords(message: Message): Message | undefined {
+  const { summary, own } = partedUser(message);
+  return own ?? summary;
+}
+
 /** Gemini CLI and Qwen Code let the model answer so to their summary. */
 function isAcknowledgement(message: Message, isBehindSummary: boolean): boolean {
   return isBehindSummary && textOf(message.content).trim() === "Got it. Thanks for the additional context!";

@@ -1,8 +1,9 @@
-// Whether two messages say the same: row ids, times, vendors' fields, blanks and the spelling of JSON arguments do not count. Pure.
+// Whether two messages say the same: row ids, times, vendors' fields, blanks, the spelling of JSON arguments, and what client programs add
+// to the words of the user do not count. Pure.
 import { isCutOf, isHandoff, withoutMedia, withShortCalls } from "../context/index.ts";
 import { isRecord, outsideJsonOr, pyStrip, sha256 } from "../lib/index.ts";
 import { type Content, type Message, partJson, partsOf, textOf, toolCallsOf } from "../message/index.ts";
-import { sanitizeContext } from "../security/index.ts";
+import { sanitizeContext, strippedUserText } from "../security/index.ts";
 
 /** A stored message as the caller got it, if that is not how it is stored. */
 export type Shown = (stored: Message) => Message | undefined;
@@ -102,6 +103,38 @@ export function said(message: Message): string {
   return text;
 }
 
+/**
+ * Some clients rewrite the ids of calls. A call whose id is not stored gets that of the first stored one with its name and arguments whose
+ * id is not in the list, and so does its result: what is stored behind it belongs to the stored call.
+ */
+export function withStoredIds(stored: readonly Message[], given: readonly Message[]): readonly Message[] {
+  const storedCalls = stored.flatMap(toolCallsOf);
+  const known = new Set(storedCalls.map(({ id }) => halfOf(id)));
+  const shown = new Set(given.flatMap(toolCallsOf).map(({ id }) => halfOf(id)));
+  if ([...shown].every((id) => known.has(id))) return given;
+  const free = Map.groupBy(
+    storedCalls.filter(({ id }) => !shown.has(halfOf(id))),
+    callKey,
+  );
+  const renamed = new Map<string, string>();
+  const idOf = (id: string): string => renamed.get(id) ?? id;
+  return given.map((message) => {
+    if (message.role === "tool") return { ...message, toolCallId: idOf(message.toolCallId) };
+    const calls = toolCallsOf(message);
+    if (message.role !== "assistant" || calls.length === 0) return message;
+    for (const call of calls) {
+      const same = known.has(halfOf(call.id)) ? undefined : free.get(callKey(call))?.shift();
+      if (same === undefined) renamed.delete(call.id);
+      else renamed.set(call.id, same.id);
+    }
+    return { ...message, toolCalls: calls.map((call) => ({ ...call, id: idOf(call.id) })) };
+  });
+}
+
+function callKey({ name, arguments: given }: ReturnType<typeof toolCallsOf>[number]): string {
+  return JSON.stringify([name, canonical(given)]);
+}
+
 function callsKey(message: Message): string {
   return JSON.stringify(
     toolCallsOf(message).map(({ id, name, arguments: given }) => [id, name, canonical(given)]),
@@ -115,7 +148,8 @@ function contentKey({ role, content }: Message): string {
     if (part.type === "text") text += part.text;
     else pieces.push(part.type === "image" ? dataOf(part.url) : (otherKey(part.value) ?? partJson(part)));
   }
-  const plain = role === "tool" ? canonical(text) : oneSpaced(sanitizeContext(text));
+  const own = role === "user" ? strippedUserText(text) : text;
+  const plain = role === "tool" ? canonical(text) : oneSpaced(sanitizeContext(own));
   return JSON.stringify([plain, ...pieces]);
 }
 

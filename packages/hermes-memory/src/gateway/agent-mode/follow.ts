@@ -2,6 +2,7 @@
 // conversation follows. Below: whether a request was answered before. The only file that changes stored rows for the client's list.
 import { type Agent, type ClientToolResult, withMaskedArguments } from "@hermes-memory/agent/internal/agent";
 import { HermesError, sha256 } from "@hermes-memory/core/internal/lib";
+import { ownWords } from "@hermes-memory/core/internal/memory";
 import {
   type Content,
   fromRow,
@@ -20,13 +21,18 @@ export type Asked = {
     | { readonly kind: "results"; readonly results: readonly ClientToolResult[] };
 };
 
-/** Throws 400 for a list that asks for nothing. Pure. */
-export function readAsked(messages: readonly Message[]): Asked {
+/** Throws 400 for a list that asks for nothing. What the client adds to the words of the user is left out. Pure. */
+export function readAsked(given: readonly Message[]): Asked {
+  const end = given.findLastIndex((message) => message.role !== "user" || ownWords(message) !== undefined);
+  // Where nobody asks anything, the client does.
+  const isAsked = end >= 0 && given[end]?.role !== "assistant";
+  const messages = isAsked ? given.slice(0, end + 1) : given;
   const last = messages.at(-1);
   if (last?.role === "user") {
     if (textOf(last.content).trim() === "" && !hasMedia(last.content))
       throw badList("The last message of the request is empty.", "Send a message with a text.");
-    return { earlier: messages.slice(0, -1), now: { kind: "message", content: last.content } };
+    const { content } = ownWords(last) ?? last;
+    return { earlier: messages.slice(0, -1), now: { kind: "message", content } };
   }
   if (last?.role !== "tool")
     throw badList(
