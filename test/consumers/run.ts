@@ -3,16 +3,15 @@
 //
 // A program starts with an empty folder of its own as its first argument (see kit.ts) and may use loopback only. `--no-build` keeps the
 // packages that an earlier run installed. The lockfile here is separate from the root's, so that a plain `npm ci` stays small.
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, dirname, join, resolve } from "node:path";
+import { basename, join } from "node:path";
+import { npm, packProduct } from "./pack.ts";
 
 const here = import.meta.dirname;
-const root = resolve(here, "..", "..");
 const work = join(here, ".work");
-const PACKAGES = ["core", "agent", "hermes-memory"];
 /** A program that hangs must not hold up CI. */
 const LIMIT_MS = 10 * 60_000;
 
@@ -59,11 +58,9 @@ async function installOthers(): Promise<string> {
 }
 
 async function buildAndPack(): Promise<string> {
-  execFileSync(process.execPath, [join(root, "scripts", "build.ts")], { stdio: "pipe" });
-  const tarballs = join(work, "tarballs");
-  mkdirSync(tarballs, { recursive: true });
-  for (const name of PACKAGES) npm(["pack", `./packages/${name}/dist`, "--pack-destination", tarballs], root);
-  return globSync("*.tgz", { cwd: tarballs }).sort().join(", ");
+  return packProduct(join(work, "tarballs"))
+    .map((path) => basename(path))
+    .join(", ");
 }
 
 /** What they depend on is here already, in the versions of the lockfile; npm complains if a range of ours does not allow those. */
@@ -111,21 +108,6 @@ function runProgram(
       end();
       done({ code, output });
     });
-  });
-}
-
-/** The npm that runs this, on the Node that runs this. */
-function npm(args: readonly string[], cwd: string): void {
-  const path = `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ""}`;
-  const script = process.env.npm_execpath;
-  const [command, prefix] = script && existsSync(script) ? [process.execPath, [script]] : ["npm", []];
-  // npm_* of the npm that started us would point this one to the root.
-  const own = Object.entries(process.env).filter(([key]) => !key.startsWith("npm_"));
-  const env = { ...Object.fromEntries(own), PATH: path };
-  execFileSync(command, [...prefix, ...args, "--loglevel=error"], {
-    cwd,
-    env,
-    stdio: ["ignore", "pipe", "inherit"],
   });
 }
 

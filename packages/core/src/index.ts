@@ -19,7 +19,7 @@ export {
   memoryTool,
   memoryToolSchema,
 } from "./curated/index.ts";
-export { HermesError, type Result, type TextModel } from "./lib/index.ts";
+export { err, HermesError, ok, type Result, type TextModel } from "./lib/index.ts";
 export type { Logger } from "./lib/logger.ts";
 export {
   type AddOptions,

@@ -134,7 +134,7 @@ describe("curated memory", () => {
     const [refusal] = toolAnswers(await agent.run("remember"));
     expect(refusal).toMatchObject({ success: false, error: expect.stringMatching(/lock/i) });
     const outcome = agent.memory?.apply("user", { action: "add", content: "x" });
-    refused((await outcome) ?? { ok: false, error: { kind: "empty", message: "" } }, "locked");
+    expect(await outcome).toMatchObject({ ok: false, error: { kind: "locked" } });
   });
 
   it("row 10: atomic write fails: error; old file intact; live entries rolled back", async () => {

@@ -2,6 +2,7 @@
 import type { AuxiliaryModel, HermesConfig } from "@hermes-memory/core/internal/config";
 import { HermesError, ok, type Result, type TextModel } from "@hermes-memory/core/internal/lib";
 import { type Message, newMessage, textOf } from "@hermes-memory/core/internal/message";
+import { scrubAnswer } from "@hermes-memory/core/internal/providers";
 import { type OpenModelOptions, openModel } from "./access/open-model.ts";
 import type { ChatModel, ModelFailure, ModelReply, ModelRequest } from "./chat.ts";
 import { type ChosenModel, chooseModel, type ModelChoiceError } from "./choice/choose-model.ts";
@@ -54,7 +55,7 @@ export function toTextModel(model: ChatModel, options: TextModelOptions = {}): T
       );
       options.onOutcome?.(messages, outcome);
       if (!outcome.ok) throw failed(outcome.error);
-      return textOf(outcome.value.message.content);
+      return scrubAnswer(textOf(outcome.value.message.content));
     },
   };
 }

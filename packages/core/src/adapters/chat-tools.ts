@@ -1,7 +1,7 @@
 // The tools of a person for a model in a chat. The adapters give them the shape of their library. Names, descriptions and schemas are
 // known at once; the layer behind a tool is opened by its first call.
 import { nearest } from "../config/index.ts";
-import { curatedTools, memoryHistoryEntry } from "../curated/index.ts";
+import { curatedTools, hasArchive, memoryHistoryEntry } from "../curated/index.ts";
 import { describeCause, HermesError, isRecord, outsideJsonOr, randomHex } from "../lib/index.ts";
 import type { UserMemory } from "../memory/index.ts";
 import { sessionSearchEntry } from "../sessions/index.ts";
@@ -38,12 +38,13 @@ const DEFAULT_TOOLS: readonly string[] = ["memory", "session_search"];
 
 /** Only their definitions are read. */
 const unused = () => Promise.reject(new Error("not opened"));
-const definitions: readonly ToolDefinition[] = [
-  ...curatedTools(unused),
-  sessionSearchEntry({ summarize: false }, unused),
-  memoryHistoryEntry(unused),
-  ...skillTools(unused),
-].map(definitionOf);
+const definitionsFor = (directory: string): readonly ToolDefinition[] =>
+  [
+    ...curatedTools(unused, hasArchive(directory)),
+    sessionSearchEntry({ summarize: false }, unused),
+    memoryHistoryEntry(unused),
+    ...skillTools(unused),
+  ].map(definitionOf);
 
 /** Throws `unknown-tool` for a name that no tool has. */
 export function chatTools(
@@ -51,6 +52,8 @@ export function chatTools(
   { chatId, tools = DEFAULT_TOOLS }: ChatToolsOptions,
 ): readonly ChatTool[] {
   const wanted = tools === false ? [] : tools;
+  // Config is not read here: with `overflow: archive`, the archive is offered once it holds something.
+  const definitions = definitionsFor(me.layers.directory);
   const names = definitions.map(({ name }) => name);
   const unknown = wanted.find((name) => !names.includes(name));
   if (unknown !== undefined)

@@ -5,7 +5,8 @@ import { scanThreats } from "../security/index.ts";
 import { entryId } from "./entries.ts";
 import type { ScanOptions } from "./entry-checks.ts";
 import { isTime, isToken } from "./journal.ts";
-import type { MemoryTarget, WriteOrigin } from "./types.ts";
+import { targetPaths } from "./memory-file.ts";
+import { MEMORY_TARGETS, type MemoryTarget, type WriteOrigin } from "./types.ts";
 
 /** An entry that left a full file and is still searchable. */
 export type ArchivedEntry = {
@@ -75,6 +76,19 @@ export class Archive {
     this.#archived.delete(id);
     this.#idsByText.get(entry.text)?.delete(id);
   }
+}
+
+/** Whether the memory tool offers to search the archive: entries go there, or some are in it. An unreadable one says so when asked. */
+export function hasArchive(dir: string, overflow?: "refuse" | "archive"): boolean {
+  if (overflow === "archive") return true;
+  return MEMORY_TARGETS.some((target) => {
+    const { archive } = targetPaths(dir, target);
+    try {
+      return new Archive(archive).entries().length > 0;
+    } catch {
+      return true;
+    }
+  });
 }
 
 function readLine(value: unknown): ArchiveLine[] {

@@ -18,7 +18,7 @@ import {
   threatMessage,
 } from "../security/index.ts";
 import { breaksFormat, fileNameOf, formatEntries, formatUsage, measure } from "./entries.ts";
-import type { MemoryError, MemoryOp, MemoryTarget } from "./types.ts";
+import { type MemoryError, type MemoryOp, type MemoryTarget, memoryError } from "./types.ts";
 
 export type ScanOptions = {
   /** Ids of findings that are ignored. */
@@ -42,17 +42,19 @@ export function checkOp(op: MemoryOp, options: ScanOptions, file: TargetFile): R
   const malformed = malformedOp(op) ?? overlong(op, file);
   if (malformed) return err(malformed);
   const oldText = op.action === "add" ? undefined : cleanText(op.oldText);
-  if (oldText === "") return err({ kind: "empty", message: "old_text cannot be empty." });
+  if (oldText === "") return err(memoryError({ kind: "empty", message: "old_text cannot be empty." }));
   if (op.action === "remove") return ok({ ...op, oldText: oldText as string });
   const content = cleanText(op.content);
   if (content === "")
-    return err({
-      kind: "empty",
-      message:
-        op.action === "add"
-          ? "Content cannot be empty."
-          : "new_content cannot be empty. Use 'remove' to delete entries.",
-    });
+    return err(
+      memoryError({
+        kind: "empty",
+        message:
+          op.action === "add"
+            ? "Content cannot be empty."
+            : "new_content cannot be empty. Use 'remove' to delete entries.",
+      }),
+    );
   const problem = newTextProblem(content, options);
   if (problem) return err(problem);
   return ok(
@@ -71,18 +73,21 @@ function malformedOp(op: MemoryOp | null | undefined): MemoryError | undefined {
   const given: Record<string, unknown> = { ...op };
   const needed = NEEDED[String(given.action)];
   if (!needed)
-    return {
+    return memoryError({
       kind: "bad_action",
       message: `Unknown action '${String(given.action)}'. Use: add, replace, remove`,
-    };
+    });
   for (const name of needed) {
     if (given[name] === undefined || given[name] === null)
-      return { kind: "missing_arg", message: `${name} is required for '${given.action}' action.` };
+      return memoryError({
+        kind: "missing_arg",
+        message: `${name} is required for '${given.action}' action.`,
+      });
     if (typeof given[name] !== "string")
-      return {
+      return memoryError({
         kind: "invalid_content",
         message: `${name} must be a string, but is a ${typeof given[name]}.`,
-      };
+      });
   }
   return undefined;
 }
@@ -101,7 +106,7 @@ function overlong(op: MemoryOp, { entries, limit }: TargetFile): MemoryError | u
   if (text === undefined) return undefined;
   const message = `The text has ${groupThousands(codePointLength(text))} characters, and the whole file may have ${groupThousands(limit)}. Nothing was changed. Keep the facts in it as short entries.`;
   const { used: usedChars } = measure(entries, limit);
-  return { kind: "over_limit", message, currentEntries: entries, usedChars, charLimit: limit };
+  return memoryError({ kind: "over_limit", message, currentEntries: entries, usedChars, charLimit: limit });
 }
 
 /** Why a new text may not become an entry; undefined when it may. */
@@ -111,7 +116,7 @@ export function newTextProblem(content: string, options: ScanOptions): MemoryErr
   if (problem) return problem;
   const findings = secondGate(content, options);
   if (findings.length === 0) return undefined;
-  return { kind: "blocked", message: gateMessage(findings), ids: findingIds(findings) };
+  return memoryError({ kind: "blocked", message: gateMessage(findings), ids: findingIds(findings) });
 }
 
 /**
@@ -132,7 +137,7 @@ export function problemComingBack(text: string, { allow }: ScanOptions): MemoryE
   const findings = scanThreats(text, "strict", { allow });
   const first = findings[0];
   if (!first) return undefined;
-  return { kind: "blocked", message: threatMessage(first), ids: findings.map(({ id }) => id) };
+  return memoryError({ kind: "blocked", message: threatMessage(first), ids: findings.map(({ id }) => id) });
 }
 
 /** The text as it will be read back: Python's text mode turns every line end into LF. */
@@ -141,7 +146,7 @@ export function cleanText(text: string): string {
 }
 
 function invalid(why: string): MemoryError {
-  return { kind: "invalid_content", message: `This text cannot be an entry: ${why}` };
+  return memoryError({ kind: "invalid_content", message: `This text cannot be an entry: ${why}` });
 }
 
 // ---- In a system prompt. Exact to the byte: prompt caches depend on it ----

@@ -50,7 +50,7 @@ import {
 import { withPin } from "./pins.ts";
 import { makeNeedle, type Needle, scrubArchive, scrubJournal } from "./scrub.ts";
 import type { TargetStore } from "./target-store.ts";
-import { MEMORY_TARGETS, type MemoryError, type MemoryTarget, type WriteMeta } from "./types.ts";
+import { MEMORY_TARGETS, type MemoryError, type MemoryTarget, memoryError, type WriteMeta } from "./types.ts";
 
 // ---- Forget ----
 
@@ -89,7 +89,7 @@ export async function eraseEverywhere(
   meta: WriteMeta,
 ): Promise<Result<Forgotten, MemoryError>> {
   const needle = makeNeedle(text);
-  if (!needle) return err({ kind: "empty", message: "The text to forget cannot be empty." });
+  if (!needle) return err(memoryError({ kind: "empty", message: "The text to forget cannot be empty." }));
   const sweep: Sweep = { needle, erase: meta };
   // Staged writes first: an approver that has claimed one checks that it is still there once it holds the lock.
   let total = NOTHING;
@@ -135,10 +135,10 @@ function sum(a: Forgotten, b: Forgotten): Forgotten {
 
 function stoppedAt(path: string | undefined, cause: unknown): MemoryError {
   const place = path && errnoCode(cause) === undefined ? ` at ${path}` : "";
-  return {
+  return memoryError({
     kind: "io",
     message: `Forgetting stopped${place}: ${describeCause(cause)}. Places cleaned before that stay clean; fix the problem and forget again.`,
-  };
+  });
 }
 
 /** Staged writes that contain the text: complete, half-written and claimed ones. */
@@ -342,10 +342,10 @@ export function purgeTarget(
 }
 
 function purgeStopped(cause: unknown): MemoryError {
-  return {
+  return memoryError({
     kind: "io",
     message: `The purge stopped: ${describeCause(cause)}. Files deleted before that are gone; fix the problem and purge again.`,
-  };
+  });
 }
 
 function filesOf({ paths }: Pick<TargetStore, "paths">): string[] {

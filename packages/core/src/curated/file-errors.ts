@@ -12,16 +12,17 @@ import {
   writeFileAtomic,
 } from "../lib/index.ts";
 import type { Drift } from "./entries.ts";
-import type { MemoryError } from "./types.ts";
+import { type MemoryError, memoryError } from "./types.ts";
 
 export function ioError(file: string, cause: unknown): MemoryError {
   const failed = `Failed to write memory file ${file}: ${describeCause(cause)}`;
   // An error that carries its own hint knows better what state the file is in.
-  if (cause instanceof HermesError && cause.hint) return { kind: "io", message: `${failed} ${cause.hint}` };
-  return {
+  if (cause instanceof HermesError && cause.hint)
+    return memoryError({ kind: "io", message: `${failed} ${cause.hint}` });
+  return memoryError({
     kind: "io",
     message: `${failed}. Nothing was changed; 'hermes doctor' checks disk and permissions.`,
-  };
+  });
 }
 
 /** A file that exists but cannot be read as text is never overwritten. Its bytes, where we have them, are backed up. */
@@ -31,16 +32,16 @@ export function unreadableError(
   now: Date,
 ): MemoryError {
   const copy = found.bytes ? ` A copy is in ${tryBackUp(file, found.bytes, now)}.` : "";
-  return {
+  return memoryError({
     kind: "io",
     message: `Refusing to write ${basename(file)}: it could not be read (${found.reason}).${copy} Mend or move the file, then retry.`,
-  };
+  });
 }
 
 /** Backs the file up. */
 export function driftError(file: string, bytes: Uint8Array, drift: Drift, now: Date): MemoryError {
   const backup = tryBackUp(file, bytes, now);
-  return {
+  return memoryError({
     kind: "drift",
     message:
       `Refusing to write ${basename(file)}: ${describeDrift(drift)} ` +
@@ -49,7 +50,7 @@ export function driftError(file: string, bytes: Uint8Array, drift: Drift, now: D
     remediation:
       `Open ${backup}, add each note that is missing through the memory tool one by one, ` +
       `then bring ${basename(file)} back to plain entries separated by lines that hold only '§'.`,
-  };
+  });
 }
 
 function describeDrift(drift: Drift): string {
@@ -73,10 +74,10 @@ function describeDrift(drift: Drift): string {
 
 export function lockedError(file: string, busy: LockBusy): MemoryError {
   const seconds = (busy.waitedMs / 1000).toFixed(1);
-  return {
+  return memoryError({
     kind: "locked",
     message: `Cannot write ${basename(file)}: another process kept ${busy.path} locked for ${seconds} s. Nothing was changed; close that process or retry.`,
-  };
+  });
 }
 
 /** Which programs can write at the same time as we do, why, and what the user can do about it. */

@@ -10,7 +10,7 @@ import { MEMORY_TARGETS } from "./types.ts";
 /** Claude Code cuts injected text at 10,000 characters, and Codex moves more than about 2,500 tokens to a file. */
 const MOST_CHARS = 8000;
 // States facts and gives no orders: clients treat orders in injected text as an attack.
-const NOTE =
+export const HOOK_NOTE =
   "[This is the long-term memory of this user's agents, kept by hermes-memory on this machine. It is background and was not written by the user just now.]";
 const CUT = "[The rest of the memory is left out here for its length.]";
 
@@ -33,7 +33,7 @@ export function readFrozenBlocks(directory: string, config: MemoryConfig): reado
 export function fenceFrozenBlocks(blocks: readonly string[]): string | undefined {
   if (blocks.length === 0) return undefined;
   const text = defused(sanitizeContext(blocks.join("\n\n")));
-  const fence = { name: RECALL_TAG, note: `${NOTE}\n` };
+  const fence = { name: RECALL_TAG, note: `${HOOK_NOTE}\n` };
   const room = MOST_CHARS - writeFence(fence, `\n${CUT}`).length;
   return writeFence(fence, text.length <= room ? text : shortened(text, room));
 }

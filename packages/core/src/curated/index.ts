@@ -15,7 +15,7 @@ export {
   rejectPending,
   staleClaims,
 } from "./approval/pending.ts";
-export { type ArchivedEntry, rankByWords, withAllWords } from "./archive.ts";
+export { type ArchivedEntry, hasArchive, rankByWords, withAllWords } from "./archive.ts";
 export {
   type Drift,
   ENTRY_DELIMITER,
@@ -72,6 +72,7 @@ export {
   MEMORY_TARGETS,
   type MemoryCuration,
   type MemoryError,
+  type MemoryErrorFields,
   type MemoryErrorKind,
   type MemoryOp,
   type MemoryOpOutcome,

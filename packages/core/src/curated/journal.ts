@@ -34,7 +34,7 @@ import {
   type Replay,
   Replayer,
 } from "./journal-replay.ts";
-import type { Change, MemoryError, MemoryErrorKind, WriteOrigin } from "./types.ts";
+import type { Change, MemoryErrorFields, MemoryErrorKind, WriteOrigin } from "./types.ts";
 
 type JournalLimits = { readonly maxBytes: number; readonly keepChanges: number };
 
@@ -304,7 +304,7 @@ export function externalRecord(
 export function refusalRecord(
   head: RecordHead,
   action: string,
-  error: MemoryError,
+  error: MemoryErrorFields,
   text: string,
 ): RefusalRecord {
   return {

@@ -8,7 +8,7 @@ import { cleanText, type ScanOptions } from "./entry-checks.ts";
 import type { Replay, ReplayedChange, ReplayedRefusal } from "./journal-replay.ts";
 import { isPinned } from "./pins.ts";
 import type { TargetStore } from "./target-store.ts";
-import type { Change, MemoryError, MemoryTarget, WriteOrigin } from "./types.ts";
+import { type Change, type MemoryError, type MemoryTarget, memoryError, type WriteOrigin } from "./types.ts";
 
 // ---- The list of changes ----
 
@@ -216,11 +216,16 @@ function severalHaveId(
 ): MemoryError {
   const longer = entryIds(target, entries).filter((each) => each.startsWith(id));
   const message = `Several entries have an id that begins with '${id}': ${longer.join(", ")}. Give more of it.`;
-  return { kind: "ambiguous", message, matches: matches.map((text) => preview(text, 80)), entries: matches };
+  return memoryError({
+    kind: "ambiguous",
+    message,
+    matches: matches.map((text) => preview(text, 80)),
+    entries: matches,
+  });
 }
 
 function noMatch(message: string): MemoryError {
-  return { kind: "no_match", message };
+  return memoryError({ kind: "no_match", message });
 }
 
 // ---- Everything about one text ----

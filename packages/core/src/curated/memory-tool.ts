@@ -24,7 +24,7 @@ import {
 import { type ApprovalCallback, askForApproval, stageOperations } from "./approval/approve.ts";
 import { entryId, entryIds, fileNameOf, formatFraction, formatUsage, measure } from "./entries.ts";
 import type { MemoryStore } from "./memory-store.ts";
-import { memoryToolSchema } from "./tool-schema.ts";
+import { memoryToolSchema, memoryToolWithArchive } from "./tool-schema.ts";
 import {
   type EntryName,
   MEMORY_TARGETS,
@@ -60,16 +60,16 @@ export type OpenedMemory = {
   readonly context: Omit<MemoryToolContext, "failedBefore">;
 };
 
-/** The tools of curated memory for the agent's loop and for clients of the MCP server. */
-export function curatedTools(use: UseStore<OpenedMemory>): readonly Tool[] {
-  return [memoryToolEntry(use)];
+/** The tools of curated memory for the agent's loop and for clients of the MCP server. `isArchiving`: `hasArchive` of its directory. */
+export function curatedTools(use: UseStore<OpenedMemory>, isArchiving = false): readonly Tool[] {
+  return [memoryToolEntry(use, isArchiving)];
 }
 
 /** One entry for each agent: it counts the failures of a turn. */
-function memoryToolEntry(use: UseStore<OpenedMemory>): Tool {
+function memoryToolEntry(use: UseStore<OpenedMemory>, isArchiving: boolean): Tool {
   let failures = { turn: "", count: 0 };
   return {
-    ...described(memoryToolSchema),
+    ...described(isArchiving ? memoryToolWithArchive : memoryToolSchema),
     answer: MEMORY_ANSWER,
     owner: { kind: "own" },
     policy: { toolset: "memory", effect: "write", isHousekeeping: true },

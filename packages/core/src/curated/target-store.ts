@@ -60,6 +60,7 @@ import {
   DEFAULT_MEMORY_CHAR_LIMIT,
   DEFAULT_USER_CHAR_LIMIT,
   type MemoryError,
+  type MemoryErrorFields,
   type MemoryOpOutcome,
   type MemoryStoreOptions,
   type MemoryTarget,
@@ -339,7 +340,12 @@ export class TargetStore {
   }
 
   /** Notes a refused write, without its text. Waits at most 250 ms for the lock and never fails. */
-  async recordRefusal(action: string, error: MemoryError, text: string, meta: WriteMeta): Promise<void> {
+  async recordRefusal(
+    action: string,
+    error: MemoryErrorFields,
+    text: string,
+    meta: WriteMeta,
+  ): Promise<void> {
     const record = refusalRecord(this.recordHead(meta), action, error, text);
     const noted = await this.#lock.hold(
       () => {

@@ -134,7 +134,10 @@ export type CommittedWrite = {
 };
 
 /** Why a curated write was refused. `kind` tells the cases apart; `message` is for people and models. */
-export type MemoryError =
+export type MemoryError = Error & MemoryErrorFields;
+
+/** A `MemoryError` before it is one. */
+export type MemoryErrorFields =
   | { readonly kind: "blocked"; readonly message: string; readonly ids: readonly string[] }
   | {
       readonly kind: "drift";
@@ -173,3 +176,8 @@ export type MemoryError =
 
 /** The cases of `MemoryError`. */
 export type MemoryErrorKind = MemoryError["kind"];
+
+/** All fields are enumerable, the message too, so that JSON and copies have them. */
+export function memoryError<Fields extends MemoryErrorFields>(fields: Fields): Error & Fields {
+  return Object.assign(new Error(), fields);
+}

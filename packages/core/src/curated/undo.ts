@@ -6,7 +6,14 @@ import { problemComingBack, type ScanOptions } from "./entry-checks.ts";
 import { listBackups } from "./file-errors.ts";
 import { type ReplayedChange, whyNotUndoable } from "./journal-replay.ts";
 import type { TargetStore } from "./target-store.ts";
-import type { Change, CommittedWrite, MemoryError, MemoryTarget, WriteMeta } from "./types.ts";
+import {
+  type Change,
+  type CommittedWrite,
+  type MemoryError,
+  type MemoryTarget,
+  memoryError,
+  type WriteMeta,
+} from "./types.ts";
 import { applyChange, checkBudget, committedWrites, type Plan, type Planner } from "./write-plan.ts";
 
 // ---- One change ----
@@ -83,10 +90,10 @@ function invert(list: readonly string[], { at, before, after }: Change): Result<
 }
 
 function cannotUndo(change: ReplayedChange, why: string): MemoryError {
-  return {
+  return memoryError({
     kind: "no_match",
     message: `Cannot take back ${change.action} ${change.id}: ${why}. 'hermes memory history' lists the changes.`,
-  };
+  });
 }
 
 function quote(text: string): string {
@@ -117,7 +124,12 @@ export async function undoGroup(
 ): Promise<Result<GroupUndone, MemoryError>> {
   const parts = stores.map((store) => ({ store, changes: effectiveChanges(store, group) }));
   if (parts.every(({ changes }) => changes.length === 0))
-    return err({ kind: "no_match", message: `Nothing of group '${group}' is left to take back in memory.` });
+    return err(
+      memoryError({
+        kind: "no_match",
+        message: `Nothing of group '${group}' is left to take back in memory.`,
+      }),
+    );
   for (const part of parts) {
     const objection = rehearse(part, scan);
     if (objection) return err(objection);

@@ -5,14 +5,15 @@ import { findEntry, formatEntries, formatFraction, isOver, measure, usageWarning
 import { cleanText, newTextProblem, problemComingBack, type ScanOptions } from "./entry-checks.ts";
 import type { ChangeAction } from "./journal-replay.ts";
 import { isPinned, type Pins } from "./pins.ts";
-import type {
-  Change,
-  CommittedWrite,
-  MemoryCuration,
-  MemoryError,
-  MemoryOp,
-  MemoryOpOutcome,
-  MemoryTarget,
+import {
+  type Change,
+  type CommittedWrite,
+  type MemoryCuration,
+  type MemoryError,
+  type MemoryOp,
+  type MemoryOpOutcome,
+  type MemoryTarget,
+  memoryError,
 } from "./types.ts";
 
 /** The state on disk that a planner decides on. */
@@ -73,7 +74,7 @@ export function planOps(
   if (!plan.ok || !context.isReview || !isLosing(input.entries, plan.value)) return plan;
   const message =
     "A review may add entries and correct them, but this would take one away. Nothing was changed. The curator merges and archives.";
-  return err({ kind: "denied", message });
+  return err(memoryError({ kind: "denied", message }));
 }
 
 /** The user does not watch a review, so a merge that drops an entry counts as a loss too, and so does the archive. */
@@ -145,10 +146,8 @@ export function applyChange(entries: readonly string[], { at, after, before }: C
 
 /** Says which of several operations failed. */
 export function atStep<E extends Pick<MemoryError, "message">>(error: E, index: number): E {
-  return {
-    ...error,
-    message: `Operation ${index + 1}: ${error.message} None of the operations was applied.`,
-  };
+  const message = `Operation ${index + 1}: ${error.message} None of the operations was applied.`;
+  return Object.assign(error instanceof Error ? new Error() : {}, { ...error, message });
 }
 
 // ---- The budget ----
@@ -164,13 +163,13 @@ export function checkBudget(
   if (!isOver(total) || next.changes.length === 0) return undefined;
   const current = measure(before, limit);
   if (total.used < current.used) return undefined;
-  return {
+  return memoryError({
     kind: "over_limit",
     message: overLimitMessage(formatFraction(current), formatFraction(total), op),
     currentEntries: before,
     usedChars: current.used,
     charLimit: limit,
-  };
+  });
 }
 
 function overLimitMessage(current: string, total: string, op: MemoryOp | undefined): string {
@@ -280,7 +279,7 @@ export function planCuration(
   const lost = curation.keep?.find((text) => remove.includes(text));
   if (lost !== undefined) return err(outdatedStep(lost, "would have to stay and to go"));
   const text = curation.text === undefined ? undefined : cleanText(curation.text);
-  if (text === "") return err({ kind: "empty", message: "Content cannot be empty." });
+  if (text === "") return err(memoryError({ kind: "empty", message: "Content cannot be empty." }));
   const problem = text === undefined || entries.includes(text) ? undefined : newTextProblem(text, scan);
   if (problem) return err(problem);
   if (text !== undefined && remove.length === 0)
@@ -328,7 +327,10 @@ function curationMessage({ isArchived, text }: MemoryCuration, count: number): s
 }
 
 function outdatedStep(text: string, why: string): MemoryError & { kind: "no_match" } {
-  return { kind: "no_match", message: `The step no longer fits: '${preview(text, 40)}' ${why}.` };
+  return memoryError({
+    kind: "no_match",
+    message: `The step no longer fits: '${preview(text, 40)}' ${why}.`,
+  });
 }
 
 // ---- What a write did ----

@@ -3,7 +3,7 @@
 import { isHandoff } from "../context/index.ts";
 import { codePointLength, describeCause, pyStrip, takeCodePoints } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
-import { fromRow, type Message, textOf } from "../message/index.ts";
+import { fromRow, type Message, textOf, toolCallsOf } from "../message/index.ts";
 import {
   blockedReasons,
   buildMemoryContextBlock,
@@ -11,7 +11,18 @@ import {
   type MemoryManager,
   toPromptText,
 } from "../providers/index.ts";
-import { cleanSnippet, INTERNAL_SOURCES, type SearchHit, type SessionStore } from "../sessions/index.ts";
+import { sanitizeContext, strippedUserText } from "../security/index.ts";
+import {
+  cleanSnippet,
+  INTERNAL_SOURCES,
+  isEarlierSearch,
+  isSearchTool,
+  isStopWord,
+  type SearchHit,
+  type SessionStore,
+  stem,
+  tokenize,
+} from "../sessions/index.ts";
 import type { Person } from "./types.ts";
 import type { RecallAnswer, RecallFinding } from "./user-memory.ts";
 
@@ -32,7 +43,12 @@ export type RecallQuestion = {
 const LIMIT_CHARS = 2_000;
 const ARCHIVE_CHARS = 600;
 const EXCERPT_CHARS = 400;
-const MOST_CHATS = 6;
+const MOST_LINES = 8;
+const MOST_OF_ONE_CHAT = 3;
+/** Enough to choose from when questions and the output of tools are left out. */
+const READ_HITS = 60;
+/** A quotation of so many words is a prompt rather than a phrase to look for. */
+const PROMPT_WORDS = 4;
 /** Longer queries are pasted documents; their beginning says what they are about. */
 const QUERY_CHARS = 2_000;
 
@@ -89,24 +105,17 @@ async function fromProvider({ query, sessionId, manager, turn }: RecallQuestion)
   return { text, found: findingsIn(text) };
 }
 
-async function fromChats({ query, sessionId, store, person }: RecallQuestion): Promise<Section> {
-  const { hits } = await store.search(takeCodePoints(query, QUERY_CHARS), {
-    excludeSessionIds: [sessionId, ...(await store.listLineage(sessionId))],
-    excludeSources: INTERNAL_SOURCES,
-    perLineage: true,
-    limit: MOST_CHATS,
-  });
-  const rows = new Map((await store.getMessagesById(hits.map(({ id }) => id))).map((row) => [row.id, row]));
-  const found = hits.flatMap((hit) => {
-    const row = rows.get(hit.id);
-    const message = row && fromRow(row);
-    return message === undefined ? [] : [{ hit, message }];
-  });
-  // What people and models said comes before what tools printed and summaries repeat.
-  const [said, others] = [found.filter(isConversation), found.filter((each) => !isConversation(each))];
-  const lines = [...said, ...others].map(({ hit, message }): Line => {
+async function fromChats(question: RecallQuestion): Promise<Section> {
+  const { query, person } = question;
+  const asked = takeCodePoints(query, QUERY_CHARS);
+  const phrase = /^\s*"[^"]*"\s*$/.test(asked);
+  let found = phrase ? await foundInChats(question, asked) : [];
+  // Some clients put quotes around every prompt: a long phrase that nobody said is a question.
+  if (!phrase || (found.length === 0 && tokenize(asked).length >= PROMPT_WORDS))
+    found = await foundInChats(question, asWords(asked));
+  const lines = found.map(({ hit, text }): Line => {
     const on = new Date(hit.timestamp * 1000).toISOString().slice(0, 10);
-    return { text: `- ${on}, ${hit.role}: ${excerpt(hit, message)}`, ref: `${hit.session_id}#${hit.id}` };
+    return { text: `- ${on}, ${hit.role}: ${excerpt(hit, text)}`, ref: `${hit.session_id}#${hit.id}` };
   });
   return section(
     "From this person's other chats:",
@@ -115,17 +124,106 @@ async function fromChats({ query, sessionId, store, person }: RecallQuestion): P
   );
 }
 
-type Found = { readonly hit: SearchHit; readonly message: Message };
+/** Quotation marks, stars and capital operators are part of what people write; only `search` has a syntax. */
+function asWords(query: string): string {
+  return query.replace(/["*]/g, " ").replace(/\b(?:AND|OR|NOT)\b/g, (word) => word.toLowerCase());
+}
+
+/** A hit with what people, the model or a tool said in it. */
+type Found = { readonly hit: SearchHit; readonly message: Message; readonly text: string };
+
+async function foundInChats({ sessionId, store, query }: RecallQuestion, search: string): Promise<Found[]> {
+  const options = {
+    excludeSessionIds: [sessionId, ...(await store.listLineage(sessionId))],
+    excludeSources: INTERNAL_SOURCES,
+    limit: READ_HITS,
+  };
+  const { hits } = await store.search(search, options);
+  // One long chat may fill the list: then the best of each chat are looked up as well.
+  const more =
+    hits.length < READ_HITS ? [] : (await store.search(search, { ...options, perLineage: true })).hits;
+  const all = [...new Map([...hits, ...more].map((hit) => [hit.id, hit])).values()];
+  const rows = new Map((await store.getMessagesById(all.map(({ id }) => id))).map((row) => [row.id, row]));
+  const found = all.flatMap((hit): Found[] => {
+    const row = rows.get(hit.id);
+    const message = row && fromRow(row);
+    const text = message && quotable(hit, message);
+    return message === undefined || text === undefined ? [] : [{ hit, message, text }];
+  });
+  // What people and models said comes before questions, what tools printed and what summaries repeat.
+  const ranks = found.map((each) => (isConversation(each) ? likeness(each.text, query) : 1));
+  const sorted = [0, 1].flatMap((rank) => found.filter((_, at) => ranks[at] === rank));
+  const perChat = new Map<string, number>();
+  return sorted
+    .filter(({ hit: { lineage_root } }) => {
+      const count = (perChat.get(lineage_root) ?? 0) + 1;
+      perChat.set(lineage_root, count);
+      return count <= MOST_OF_ONE_CHAT;
+    })
+    .slice(0, MOST_LINES);
+}
+
+/**
+ * Undefined: nothing of it may be quoted. Earlier recalls, the text of client programs, calls and results of memory tools and other
+ * JSON are no conversation, and recalling them again would only repeat the memory's own output.
+ */
+function quotable(hit: SearchHit, message: Message): string | undefined {
+  const whole = textOf(message.content);
+  if (message.role === "tool") return isEarlierSearch(hit) || JSON_START.test(whole) ? undefined : whole;
+  if (pyStrip(whole) === "")
+    return toolCallsOf(message).some(({ name }) => isSearchTool(name)) ? undefined : whole;
+  const said = sanitizeContext(strippedUserText(whole));
+  if (said === whole) return whole;
+  const words = new Set(tokenize(said).map(({ term }) => term));
+  return hit.matched.some((matched) => tokenize(matched).every(({ term }) => words.has(term)))
+    ? said
+    : undefined;
+}
+
+/** Also of JSON that was cut; a log line such as `[info] ...` is text. */
+const JSON_START = /^\s*(?:\{\s*"|\[\s*[[{"])/;
 
 function isConversation({ message }: Found): boolean {
   return (message.role === "user" || message.role === "assistant") && !isHandoff(message);
 }
 
+/** 0: it may state the fact. 1: it only asks something. 2: it asks the same, which answers nothing. */
+function likeness(text: string, query: string): 0 | 1 | 2 {
+  if (ABOUT_QUESTIONS.test(query)) return 0;
+  if (plainWords(text) === plainWords(query)) return 2;
+  if (!sentencesOf(text).every((each) => QUESTION.test(each) || SMALL_TALK.test(each))) return 0;
+  const own = tellingWords(text);
+  return 2 * countShared(own, tellingWords(query)) >= own.size ? 2 : 1;
+}
+
+const QUESTION = /[?\uff1f\u061f]["')\]]*$/;
+/** Who looks for a question finds it in questions. */
+const ABOUT_QUESTIONS = /\b(?:ask|question)/i;
+
+function sentencesOf(text: string): string[] {
+  return text
+    .split(/(?<=[.!?\uff1f\u061f\u3002]["')\]]*)\s+|\n+/)
+    .filter((each) => /[\p{L}\p{N}]/u.test(each));
+}
+
+function plainWords(text: string): string {
+  return tokenize(text)
+    .map(({ term }) => term)
+    .join(" ");
+}
+
+function tellingWords(text: string): ReadonlySet<string> {
+  return new Set(tokenize(text).flatMap(({ term }) => (isStopWord(term) ? [] : [stem(term)])));
+}
+
 /** The whole message if it is short, otherwise the place of the match. */
-function excerpt({ snippet }: SearchHit, message: Message): string {
-  const text = oneLine(textOf(message.content));
+function excerpt({ snippet }: SearchHit, said: string): string {
+  const text = oneLine(said);
   if (text !== "" && codePointLength(text) <= EXCERPT_CHARS) return text;
-  return takeCodePoints(oneLine(cleanSnippet(snippet).replaceAll(/>>>|<<</g, "")), EXCERPT_CHARS);
+  const place = oneLine(cleanSnippet(snippet).replaceAll(/>>>|<<</g, ""));
+  // A place outside of what was said is in a part that is not quoted.
+  const isSaid = text === "" || text.includes(place.replace(/^\.\.\.|\.\.\.$/g, ""));
+  return takeCodePoints(isSaid ? place : text, EXCERPT_CHARS);
 }
 
 async function fromArchive({ query, person }: RecallQuestion): Promise<Section> {

@@ -1,13 +1,13 @@
 // A refused write of curated memory as the error that the door throws: what happened, and the next step with the door's own members.
-import { entryIds, type MemoryError, type MemoryTarget } from "../curated/index.ts";
+import { entryIds, type MemoryErrorFields, type MemoryTarget } from "../curated/index.ts";
 import { codePointLength, groupThousands, HermesError } from "../lib/index.ts";
 import { areSecretIds } from "../security/index.ts";
 
 /** `code`: `memory-` and the kind with dashes, such as `memory-over-limit`. `problem` has the details, typed by its `kind`. */
 export class MemoryFailure extends HermesError {
-  readonly problem: MemoryError;
+  readonly problem: MemoryErrorFields;
 
-  constructor(problem: MemoryError, target?: MemoryTarget) {
+  constructor(problem: MemoryErrorFields, target?: MemoryTarget) {
     super(`memory-${problem.kind.replaceAll("_", "-")}`, messageOf(problem), {
       hint: hintOf(problem, target),
     });
@@ -16,11 +16,11 @@ export class MemoryFailure extends HermesError {
 }
 
 /** `target`: the file that was to be written, so that the hint can name its entries by id. */
-export function memoryFailure(problem: MemoryError, target?: MemoryTarget): MemoryFailure {
+export function memoryFailure(problem: MemoryErrorFields, target?: MemoryTarget): MemoryFailure {
   return new MemoryFailure(problem, target);
 }
 
-function messageOf(problem: MemoryError): string {
+function messageOf(problem: MemoryErrorFields): string {
   switch (problem.kind) {
     case "over_limit": {
       const { usedChars, charLimit, currentEntries } = problem;
@@ -43,7 +43,7 @@ function withoutCommands(message: string): string {
     .replace(/(?<=\.) (?:[A-Z][^.']*)?'hermes [^']+'[^.]*\./g, "");
 }
 
-function hintOf(problem: MemoryError, target: MemoryTarget | undefined): string {
+function hintOf(problem: MemoryErrorFields, target: MemoryTarget | undefined): string {
   switch (problem.kind) {
     case "over_limit":
       return `Remove or shorten one with me.update(id, ...)${longest(problem.currentEntries, target)}, or set memory.overflow: archive in config.yaml.`;

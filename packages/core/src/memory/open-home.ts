@@ -274,7 +274,7 @@ class PersonOfHome implements Person {
     const { memory } = this;
     memory.refuseIfClosed();
     const { toolsOf } = await import("./person-tools.ts");
-    return toolsOf(this, rules).map((tool) => ({
+    return (await toolsOf(this, rules)).map((tool) => ({
       ...tool,
       run: async (args, call) => {
         memory.refuseIfClosed();

@@ -49,6 +49,7 @@ export {
   loadProvider,
 } from "./discovery/load-provider.ts";
 export { type EntryFile, findEntryFile, readManifest } from "./discovery/plugin-files.ts";
+export { AnswerScrubber, scrubAnswer } from "./fence/answer-scrubber.ts";
 export { EchoScrubber } from "./fence/echo-scrubber.ts";
 export { buildMemoryContextBlock, injectRecall, StreamingContextScrubber } from "./fence/recall-fence.ts";
 export { describeForeign, runForeign } from "./kit/foreign-code.ts";

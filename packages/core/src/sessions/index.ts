@@ -46,12 +46,14 @@ export type {
   SearchRow,
   SearchStage,
 } from "./search/types.ts";
+export { isStopWord, stem, tokenize } from "./search/words.ts";
 export {
   cleanSnippet,
   cleanText,
   foldedSearch,
   HIDDEN_SOURCES,
   isEarlierSearch,
+  isSearchTool,
   leftOutField,
   leftOutRemark,
   notSearchedField,

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { claimPending } from "../../src/curated/approval/pending.ts";
 import { approvePending } from "../../src/curated/index.ts";
+import { memoryError } from "../../src/curated/types.ts";
 import { memoryTool } from "../../src/index.ts";
 import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
 
@@ -88,7 +89,7 @@ describe("a staged write that is forgotten while it is being approved", () => {
   it("an approval looks once more, under the lock", async () => {
     const home = new MemoryHome();
     const store = await home.open();
-    const guard = () => ({ kind: "no_match", message: "taken away" }) as const;
+    const guard = () => memoryError({ kind: "no_match", message: "taken away" });
     refused(await store.applyAll("memory", [{ action: "add", content: "x" }], {}, { guard }), "no_match");
     expect(home.text()).toBeUndefined();
   });

@@ -17,8 +17,8 @@ describe("the schema", () => {
     for (const key of ["allOf", "anyOf", "oneOf", "not", "enum"]) expect(parameters).not.toHaveProperty(key);
     expect(parameters.required).toEqual(["target"]);
     const { operations, ...texts } = parameters.properties as Record<string, Record<string, unknown>>;
-    expect(Object.keys(texts)).toEqual(["action", "target", "content", "old_text", "id", "query"]);
-    expect(texts.action?.enum).toEqual(["add", "replace", "remove", "search_archive"]);
+    expect(Object.keys(texts)).toEqual(["action", "target", "content", "old_text", "id"]);
+    expect(texts.action?.enum).toEqual(["add", "replace", "remove"]);
     expect(texts.target?.enum).toEqual(["memory", "user"]);
     for (const property of Object.values(texts)) expect(property.type).toBe("string");
     expect(operations).toMatchObject({

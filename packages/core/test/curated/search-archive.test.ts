@@ -1,9 +1,12 @@
 // The archive as the `memory` tool shows it: found by words, bounded, scanned.
-import { appendFileSync, mkdirSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { memoryToolPreview } from "../../src/curated/index.ts";
 import { memoryTool } from "../../src/index.ts";
+import { openMemory } from "../../src/memory/index.ts";
 import { addAll, MemoryHome } from "../fakes/memory-home.ts";
+import { tempDirectory } from "../fakes/temp-directory.ts";
 
 type Answer = {
   success: boolean;
@@ -127,5 +130,37 @@ describe("search_archive", () => {
     expect(memoryToolPreview({ action: "search_archive", target: "user", query: "kiln" })).toBe(
       '?user: "kiln"',
     );
+  });
+});
+
+describe("the tool offers search_archive", () => {
+  async function offered(home: string): Promise<unknown> {
+    await using memory = await openMemory({ home });
+    const [tool] = await memory.owner.layers.tools();
+    if (tool === undefined) throw new Error("no memory tool");
+    const { action, query } = tool.schema.properties as Record<string, { enum: string[] } | undefined>;
+    expect(query !== undefined).toBe(action?.enum.includes("search_archive"));
+    expect(tool.description.includes("search_archive")).toBe(query !== undefined);
+    return action?.enum;
+  }
+
+  it("only with overflow: archive, or where entries are archived", async () => {
+    const home = tempDirectory();
+    const plain = ["add", "replace", "remove"];
+    expect(await offered(home)).toEqual(plain);
+    expect(existsSync(join(home, "memories"))).toBe(false);
+    writeFileSync(join(home, "config.yaml"), "memory:\n  overflow: archive\n");
+    expect(await offered(home)).toEqual([...plain, "search_archive"]);
+    writeFileSync(join(home, "config.yaml"), "memory:\n  overflow: refuse\n");
+    expect(await offered(home)).toEqual(plain);
+    mkdirSync(join(home, "memories", ".archive"), { recursive: true });
+    const line = {
+      id: "0a1b2c3d",
+      time: "2026-01-01T00:00:00.000Z",
+      text: "The kiln is hot",
+      origin: "tool",
+    };
+    writeFileSync(join(home, "memories", ".archive", "memory.jsonl"), `${JSON.stringify(line)}\n`);
+    expect(await offered(home)).toEqual([...plain, "search_archive"]);
   });
 });

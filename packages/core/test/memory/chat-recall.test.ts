@@ -100,3 +100,97 @@ it("says what it found, what of it is injected, and why the rest is not", async 
     reason: "the source failed",
   });
 });
+
+async function withStool(...later: readonly string[]) {
+  const memory = await openMemory({ home: tempDirectory() });
+  const me = memory.owner;
+  const facts = ["My stool is made of oak.", "Noted."];
+  const list = [...facts, ...later].map((content, at) => ({
+    role: at % 2 === 0 ? ("user" as const) : ("assistant" as const),
+    content,
+  }));
+  await me.remember("A", list);
+  return memory;
+}
+
+it.each([
+  ["a quotation in it", 'Anna said "good morning". What wood is my stool made of?'],
+  ["quotes around it, as some clients send it", '"What wood is my stool made of?"'],
+  ["escaped quotes in quotes", '"Anna said \\"good morning\\". What wood is my stool?"'],
+  ["operators and stars as words", "Is it NOT *important* which wood my stool is made of AND why?"],
+])("finds the fact for a question with %s", async (_name, query) => {
+  await using memory = await withStool();
+  expect(await question(memory.owner, query)).toContain("My stool is made of oak.");
+});
+
+it("looks for a short phrase that is the whole query as a phrase", async () => {
+  await using memory = await withStool();
+  expect(await question(memory.owner, '"made of oak"')).toContain("My stool is made of oak.");
+  expect(await question(memory.owner, '"oak stool"')).toBe("");
+});
+
+it("quotes several messages of one chat, and no earlier question that asks the same", async () => {
+  await using memory = await withStool(
+    "What wood is a stool made of, usually?",
+    "A stool is usually made of beech wood.",
+    "Hello! Which wood is my stool?",
+    "It is the wood that you named.",
+    "Is this stool from Anna? The wood of the table is ash.",
+    "Yes.",
+  );
+  const recall = await question(memory.owner, "Which wood is my stool?");
+  expect(recall).toContain("My stool is made of oak.");
+  expect(recall).toContain("The wood of the table is ash.");
+  expect(recall).not.toContain("usually?");
+  expect(recall).not.toContain("Which wood is my stool");
+  expect(recall.match(/^- /gm)).toHaveLength(3);
+  const asked = await question(memory.owner, "What did I ask about the wood of a stool?");
+  expect(asked).toContain("What wood is a stool made of, usually?");
+});
+
+it("lets no long chat hide the fact in another one", async () => {
+  await using memory = await withStool();
+  const chatter = Array.from({ length: 160 }, (_, at) => ({
+    role: at % 2 === 0 ? ("user" as const) : ("assistant" as const),
+    content: `The stool, made of wood number ${at}, is a stool.`,
+  }));
+  await memory.owner.remember("long", chatter);
+  expect(await question(memory.owner, "What wood is my stool made of?")).toContain("made of oak");
+});
+
+it("recalls neither tool JSON nor searches nor an earlier recall", async () => {
+  await using memory = await openMemory({ home: tempDirectory() });
+  const me = memory.owner;
+  const called = (id: string, name: string, args: object, content: string) => [
+    {
+      role: "assistant" as const,
+      content: null,
+      tool_calls: [{ id, function: { name, arguments: JSON.stringify(args) } }],
+    },
+    { role: "tool" as const, tool_call_id: id, content },
+  ];
+  await me.remember("tools", [
+    { role: "user", content: "look it up" },
+    ...called(
+      "1",
+      "mcp__hermes__session_search",
+      { query: "wood of the stool" },
+      '{"success": true, "results": [{"snippet": "stool wood walnut"',
+    ),
+    ...called("2", "look", {}, JSON.stringify({ success: true, results: [{ snippet: "stool wood teak" }] })),
+    ...called("3", "look", {}, JSON.stringify([{ text: "stool wood pine" }])),
+  ]);
+  const store = await me.layers.sessions({ mode: "write", create: true });
+  await store.createSession("fenced", { source: "cli" });
+  const named = { role: "tool", tool_name: "mcp__hermes__session_search", content: "stool wood: maple" };
+  await store.appendMessage("fenced", named);
+  const recalled = `<memory-context>\n- the stool is of wood: elm ${"word ".repeat(200)}\n</memory-context>`;
+  await store.appendMessage("fenced", { role: "user", content: `${recalled}\n\nHow is the weather?` });
+  await store.appendMessage("fenced", {
+    role: "user",
+    content: `${recalled}\n\nThe stool is of cherry wood.`,
+  });
+  const recall = await question(me, "Which wood is the stool?");
+  expect(recall).toContain("user: The stool is of cherry wood.");
+  expect(recall).not.toMatch(/walnut|teak|maple|pine|elm|weather|query/);
+});

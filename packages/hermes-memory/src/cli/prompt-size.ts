@@ -8,6 +8,7 @@ import { estimateText } from "@hermes-memory/core/internal/context";
 import {
   buildSnapshot,
   curatedTools,
+  hasArchive,
   MEMORY_TARGETS,
   type MemoryTarget,
   scanOptions,
@@ -104,7 +105,7 @@ async function inspectPrompt(opened: Home, settings: PromptSettings): Promise<Pr
   const files = readPromptFiles({ home: opened.home, directory, maxChars: config.contextFileMaxChars });
   const zone = chooseTimeZone({ env: settings.env, configured: config.timezone });
   const memory = inspectMemory(config, opened.administrator.directory);
-  const tools = toolsOf(config);
+  const tools = toolsOf(config, opened.administrator.directory);
   const prompt = buildSystemPrompt({
     identity: files.identity,
     tools: tools.map(({ name }) => name),
@@ -179,11 +180,12 @@ function inspectMemory({ memory }: HermesConfig, directory: string): MemoryRepor
 }
 
 /** The tools every session starts with, without those of providers and engines. */
-function toolsOf({ memory, agent, sessionSearch, delegation }: HermesConfig): ToolDefinition[] {
+function toolsOf(config: HermesConfig, directory: string): ToolDefinition[] {
+  const { memory, agent, sessionSearch, delegation } = config;
   const isOn = (toolset: string): boolean => !agent.disabledToolsets.includes(toolset);
   const hasMemory = (memory.memoryEnabled || memory.userProfileEnabled) && isOn("memory");
   return [
-    ...(hasMemory ? curatedTools(unused).map(definitionOf) : []),
+    ...(hasMemory ? curatedTools(unused, hasArchive(directory, memory.overflow)).map(definitionOf) : []),
     ...(isOn("session_search")
       ? [definitionOf(sessionSearchEntry({ summarize: sessionSearch.summarize !== "off" }, unused))]
       : []),

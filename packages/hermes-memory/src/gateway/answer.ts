@@ -91,6 +91,9 @@ async function answerModelRequest(
   });
   const { user } = read.identity;
   request.annotate?.({ mode: kind === undefined ? chosen : "auxiliary", client, model, isStream, user });
+  // A summary repeats its conversation, so it gets what the conversation had: the vendor has cached that beginning.
+  if (kind === "summary" && chosen === "proxy")
+    return modes.auxiliary({ ...read, ...(await findChat(read, chosen)) });
   if (kind !== undefined) return modes.auxiliary(read);
   if (isLarge(read.rawBody) && (chosen === "proxy" || read.identity.session.chatId === undefined))
     await hashInSteps(wire.name, read.body);
@@ -98,7 +101,7 @@ async function answerModelRequest(
   if (await isAboutReply(turn)) {
     gateway.metrics.count("model_requests_quoting_total", { client });
     request.annotate?.({ mode: "auxiliary" });
-    return modes.auxiliary(turn);
+    return modes.auxiliary(read);
   }
   return chosen === "agent" ? modes.agent(turn) : modes.proxy(turn);
 }

@@ -154,6 +154,9 @@ function routerOf(routes: readonly Route[]): Hono<Env> {
   return router;
 }
 
+/** The same request gets the same answer. Claude Code asks for minutes after a 401 that does not say so. */
+const FINAL: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 413, 415, 422, 501]);
+
 /** One request. */
 class Visit {
   readonly #gateway: Gateway;
@@ -435,7 +438,7 @@ class Visit {
   #render(problem: GatewayProblem): Response {
     const { status, retryAfterSeconds, isLasting = false } = problem;
     const headers = new Headers();
-    if (isLasting) headers.set("x-should-retry", "false"); // the official clients of both vendors read it
+    if (isLasting || FINAL.has(status)) headers.set("x-should-retry", "false"); // the official clients of both vendors read it
     if (status === 401) headers.set("www-authenticate", 'Bearer realm="hermes-memory"');
     if (retryAfterSeconds !== undefined) headers.set("retry-after", String(Math.ceil(retryAfterSeconds)));
     // What the client still sends is not read.

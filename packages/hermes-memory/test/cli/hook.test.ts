@@ -119,6 +119,21 @@ describe("hermes hook at the start of a session", () => {
     expect(await stage.call("claude-code", "SessionStart", { session_id: "s1", source })).toBe("");
   });
 
+  it.each([
+    ["qwen-code", "SessionStart"],
+    ["copilot-cli", "sessionStart"],
+    ["gemini-cli", "SessionStart"],
+  ])("gives the memory again when %s resumes, which does not keep it", async (client, event) => {
+    const stage = await remembering();
+    const call = (source: string) => stage.call(client, event, { session_id: "s1", source });
+    expect(await call("startup")).toContain("staging box");
+    stage.now += 60_000;
+    expect(await call("resume")).toContain("staging box");
+    expect(await call("resume")).toBe(""); // the same start, reported twice
+    stage.now += 60_000;
+    expect(await call("resume")).toContain("staging box");
+  });
+
   it("adds nothing when nothing is remembered, and makes no home", async () => {
     const stage = new Stage();
     expect(await stage.call("claude-code", "SessionStart", { source: "startup" })).toBe("");

@@ -1,5 +1,9 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { checkClients } from "../../src/cli/doctor/client-checks.ts";
 import { SETTABLE_CLIENTS } from "../../src/cli/hook/protocols.ts";
 import { type HookLaunch, hookCommand, isOwnHook } from "../../src/cli/mcp/hook-command.ts";
 import { findHookSettings, type HookTarget, removeHooks, setHooks } from "../../src/cli/mcp/hook-settings.ts";
@@ -71,6 +75,40 @@ describe("the hooks in a client's settings", () => {
     // A required member such as `version` stays: the client needs it.
     expect(removed(name, text)?.replace(/,\n {2}"version": 1/, "")).toBe(before);
     expect(removeHooks(before, target(name))).toMatchObject({ value: { action: "absent", text: before } });
+  });
+
+  it("end a session of Codex within its 3 seconds, also where an earlier version wrote 10", () => {
+    const text = added("codex", "");
+    const hooks = JSON.parse(text).hooks;
+    expect(hooks.SessionEnd[0].hooks[0].timeout).toBe(3);
+    expect(hooks.Stop[0].hooks[0].timeout).toBe(10);
+    expect(added("codex", text.replace('"timeout": 3', '"timeout": 10'))).toBe(text);
+    const chosen = text.replace('"timeout": 3', '"timeout": 2');
+    expect(added("codex", chosen)).toBe(chosen);
+  });
+
+  it("are reported by doctor when the program or the script that they start is gone", () => {
+    const user = tempDirectory();
+    const env = { HOME: user, USERPROFILE: user };
+    const path = target("codex").settings.path(env);
+    mkdirSync(dirname(path), { recursive: true });
+    const script = join(user, "it's here", "hermes.js");
+    mkdirSync(dirname(script));
+    writeFileSync(script, "");
+    const found = (launch: Partial<HookLaunch>) => {
+      writeFileSync(path, added("codex", "", { node: process.execPath, script, flags: [], ...launch }));
+      return checkClients({ env });
+    };
+    expect(found({})).toMatchObject([
+      { status: "ok", message: expect.stringContaining("hooks of 1 client") },
+    ]);
+    for (const [launch, gone] of [
+      [{ node: "/gone/node" }, "/gone/node"],
+      [{ script: "/gone/hermes.js" }, "/gone/hermes.js"],
+    ] as const)
+      expect(found(launch)).toMatchObject([{ status: "warn", message: expect.stringContaining(gone) }]);
+    writeFileSync(path, "{ hermes");
+    expect(checkClients({ env })).toMatchObject([{ status: "warn", message: expect.stringContaining(path) }]);
   });
 
   it.each(["codex", "cursor", "copilot-cli", "grok"])(

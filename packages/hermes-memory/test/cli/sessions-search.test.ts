@@ -60,6 +60,21 @@ describe("hermes sessions search", () => {
     expect(stdout).toContain("\u001b[2m  matched lighthouse");
   });
 
+  it("takes exact words of a tool call as an answer", async () => {
+    const home = await homeWithSessions();
+    const call = {
+      id: "1",
+      type: "function",
+      function: { name: "run", arguments: '{"c":"rsync zebrapath"}' },
+    };
+    await withStore(home, (store) =>
+      store.appendMessage(PLAIN, { role: "assistant", content: null, tool_calls: [call] }),
+    );
+    const { stdout } = await runHere(["sessions", "search", "zebrapath"], { home });
+    expect(stdout).toContain("rsync >>>zebrapath<<<");
+    expect(stdout).not.toContain("Nothing that clearly answers this");
+  });
+
   it("escapes control characters", async () => {
     const home = await homeWithSessions();
     await withStore(home, (store) =>

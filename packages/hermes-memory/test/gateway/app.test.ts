@@ -333,7 +333,9 @@ describe("callers", () => {
   it("are local with the local token, whatever other tokens there are", async () => {
     const { call, home, url, localToken = "" } = await runningGateway({ routes: [whoami] });
     expect(await (await call("/test/whoami")).json()).toEqual({ user: null, entries: ["note of owner"] });
-    expect((await fetch(`${url}/test/whoami`)).status).toBe(401);
+    const refused = await fetch(`${url}/test/whoami`);
+    expect(refused.status).toBe(401);
+    expect(refused.headers.get("x-should-retry")).toBe("false");
     const named = await call("/test/whoami", { headers: { "x-hermes-user-id": "alice" } });
     expect(await named.json()).toEqual({
       user: { platform: "api", id: "alice" },

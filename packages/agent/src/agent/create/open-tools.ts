@@ -3,7 +3,12 @@
 // not mirrored to providers.
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { engineTools, type SelectedEngine } from "@hermes-memory/core/internal/context";
-import { type CommittedWrite, curatedTools, type MemoryStore } from "@hermes-memory/core/internal/curated";
+import {
+  type CommittedWrite,
+  curatedTools,
+  hasArchive,
+  type MemoryStore,
+} from "@hermes-memory/core/internal/curated";
 import { sessionFiles } from "@hermes-memory/core/internal/home";
 import { type Clock, HermesError, type TextModel, withoutUndefined } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
@@ -169,21 +174,23 @@ function ownTools(input: ToolsInput, reviewOf?: string): Tool[] {
   const settings = sessionSearchSettings(config);
   return [
     ...(hasMemory
-      ? curatedTools((work, { taskId, callId }) =>
-          work({
-            store: memory,
-            context: {
-              home,
-              writeApproval: config.memory.writeApproval,
-              approve: isReview ? undefined : options.approve,
-              origin: isReview ? "review" : undefined,
-              sessionId: sessionId(),
-              onCommitted: (write) =>
-                isReview
-                  ? events.emit({ type: "memory-write", action: write.op.action, target: write.target })
-                  : mirrorWrite(input, write, { taskId, toolCallId: callId }),
-            },
-          }),
+      ? curatedTools(
+          (work, { taskId, callId }) =>
+            work({
+              store: memory,
+              context: {
+                home,
+                writeApproval: config.memory.writeApproval,
+                approve: isReview ? undefined : options.approve,
+                origin: isReview ? "review" : undefined,
+                sessionId: sessionId(),
+                onCommitted: (write) =>
+                  isReview
+                    ? events.emit({ type: "memory-write", action: write.op.action, target: write.target })
+                    : mirrorWrite(input, write, { taskId, toolCallId: callId }),
+              },
+            }),
+          memory !== undefined && hasArchive(memory.dir, config.memory.overflow),
         )
       : []),
     sessionSearchEntry({ summarize: settings.summarize !== "off" }, (work) =>

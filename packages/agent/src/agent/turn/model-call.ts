@@ -16,7 +16,7 @@ import {
   withMeta,
   withoutVendor,
 } from "@hermes-memory/core/internal/message";
-import { EchoScrubber, StreamingContextScrubber } from "@hermes-memory/core/internal/providers";
+import { AnswerScrubber, EchoScrubber } from "@hermes-memory/core/internal/providers";
 import type { ToolTable } from "@hermes-memory/core/internal/tools";
 import {
   callModel,
@@ -271,7 +271,7 @@ const GO_ON =
 export class ReplyText {
   /** Runs first, because it knows the recall of the turn. Undefined without recall. */
   readonly #echoes: EchoScrubber | undefined;
-  readonly #scrubber = new StreamingContextScrubber();
+  readonly #scrubber = new AnswerScrubber();
   readonly #emit: (text: string) => void;
   #text = "";
   #heldBlanks = "";
@@ -292,8 +292,7 @@ export class ReplyText {
 
   /** The model has ended. A fence that was never closed is dropped with the text behind it. `feed` may follow for another piece. */
   end(): void {
-    this.#tell(this.#scrubber.feed(this.#echoes?.end() ?? "") + this.#scrubber.flush());
-    this.#scrubber.reset();
+    this.#tell(this.#scrubber.feed(this.#echoes?.end() ?? "") + this.#scrubber.end());
   }
 
   /** Blanks wait until text follows them: those at the end of the reply are cut off. */

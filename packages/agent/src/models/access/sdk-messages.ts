@@ -86,7 +86,11 @@ export function toSdkPrompt(messages: readonly Message[], wire: WireTraits): Lan
     switch (message.role) {
       case "system":
         if (!isKnownRole(message)) return []; // rows of other programs, such as `session_meta`
-        return [index === 0 ? systemMessage(message) : userMessage(message, wire)];
+        return [
+          index === 0 || wire.apiMode === "chat_completions"
+            ? systemMessage(message)
+            : userMessage(message, wire),
+        ];
       case "user":
         return [userMessage(message, wire)];
       case "assistant": {

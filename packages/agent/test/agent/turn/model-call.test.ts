@@ -1,5 +1,5 @@
 import { pyStrip } from "@hermes-memory/core/internal/lib";
-import { StreamingContextScrubber } from "@hermes-memory/core/internal/providers";
+import { scrubAnswer } from "@hermes-memory/core/internal/providers";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { echoStream, RECALL } from "../../../../core/test/providers/fence/echoes.ts";
@@ -33,9 +33,7 @@ describe("the text of a reply", () => {
       fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
         const { streamed, text } = told(pieces);
         expect(streamed).toBe(text);
-        const scrubber = new StreamingContextScrubber();
-        const whole = scrubber.feed(pieces.join("")) + scrubber.flush();
-        expect(text).toBe(pyStrip(whole));
+        expect(text).toBe(pyStrip(scrubAnswer(pieces.join(""))));
       }),
     );
   });
@@ -60,6 +58,10 @@ describe("the text of a reply", () => {
 
   it("drops a fence that is never closed, and what is behind it", () => {
     expect(told(["before\n<memory-", "context>\nthe recall", " goes on"]).text).toBe("before");
+  });
+
+  it("drops a fence that begins in the middle of a line", () => {
+    expect(told(["Sure: <memory-", "context>\n- the recall"]).text).toBe("Sure:");
   });
 
   it("goes on after an end: blanks between two pieces stay", () => {

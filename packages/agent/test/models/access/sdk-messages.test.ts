@@ -146,9 +146,12 @@ describe.each(MODES)("over %s", (apiMode) => {
 });
 
 describe("the prompt", () => {
-  it("has a system message only in front; later ones become the user's", () => {
+  it("keeps a later system message where the wire has a place for it; elsewhere it becomes the user's", () => {
     const messages = ["system", "user", "system"].map((role, index) => ({ role, content: `${index}` }));
-    expect(prompt(messages).map(({ role }) => role)).toEqual(["system", "user", "user"]);
+    const roles = (mode: ApiMode) => prompt(messages, mode).map(({ role }) => role);
+    expect(roles("chat_completions")).toEqual(["system", "user", "system"]);
+    for (const mode of MODES.filter((each) => each !== "chat_completions"))
+      expect(roles(mode), mode).toEqual(["system", "user", "user"]);
   });
 
   it("leaves out unknown roles and answers to nothing", () => {

@@ -2,7 +2,14 @@
 // user approves it.
 import { describeCause, err, ok, pyStrip, type Result, takeCodePoints } from "../../lib/index.ts";
 import type { MemoryStore } from "../memory-store.ts";
-import type { MemoryCuration, MemoryError, MemoryOp, MemoryOpOutcome, MemoryTarget } from "../types.ts";
+import {
+  type MemoryCuration,
+  type MemoryError,
+  type MemoryOp,
+  type MemoryOpOutcome,
+  type MemoryTarget,
+  memoryError,
+} from "../types.ts";
 import { announce, type CommitListener } from "../write-plan.ts";
 import {
   claimPending,
@@ -136,19 +143,21 @@ export async function approvePending(
   const { curation } = record.payload;
   if (!ops && !curation) {
     claim.value.giveBack();
-    return err({
-      kind: "bad_action",
-      message: `Pending write '${id}' holds no usable operation. Reject it.`,
-    });
+    return err(
+      memoryError({
+        kind: "bad_action",
+        message: `Pending write '${id}' holds no usable operation. Reject it.`,
+      }),
+    );
   }
   const target = record.payload.target as MemoryTarget; // the store checks it
   const guard = (): MemoryError | undefined =>
     claim.value.isStillHeld()
       ? undefined
-      : {
+      : memoryError({
           kind: "no_match",
           message: `Pending memory write '${id}' was taken away while it was being approved.`,
-        };
+        });
   const meta = { origin: "approval", reason: `approved ${id}`, group: record.group } as const;
   const outcome = ops
     ? await store.applyAll(target, ops, meta, { guard })

@@ -15,7 +15,7 @@ import {
   randomHex,
   writeFileAtomic,
 } from "../../lib/index.ts";
-import type { MemoryCuration, MemoryError } from "../types.ts";
+import { type MemoryCuration, type MemoryError, memoryError } from "../types.ts";
 
 export type PendingPayload = {
   readonly action: string;
@@ -93,10 +93,12 @@ export function stagePending(
     });
     return ok(record);
   } catch (cause) {
-    return err({
-      kind: "io",
-      message: `The write could not be staged in ${directory}: ${describeCause(cause)}. Nothing was saved.`,
-    });
+    return err(
+      memoryError({
+        kind: "io",
+        message: `The write could not be staged in ${directory}: ${describeCause(cause)}. Nothing was saved.`,
+      }),
+    );
   }
 }
 
@@ -225,7 +227,9 @@ export function claimPending(directory: string, id: string): Result<Claim, Memor
     renameSync(path, claimed);
   } catch (cause) {
     if (errnoCode(cause) === "ENOENT") return err(unknownId(id));
-    return err({ kind: "io", message: `Cannot open pending write '${id}': ${describeCause(cause)}.` });
+    return err(
+      memoryError({ kind: "io", message: `Cannot open pending write '${id}': ${describeCause(cause)}.` }),
+    );
   }
   ownClaims.add(claimed);
   const release = (step: () => void): void => {
@@ -240,7 +244,12 @@ export function claimPending(directory: string, id: string): Result<Claim, Memor
   const record = readRecord(claimed);
   if (!record) {
     giveBack();
-    return err({ kind: "io", message: `Pending write '${id}' is damaged. Look at ${path}, or reject it.` });
+    return err(
+      memoryError({
+        kind: "io",
+        message: `Pending write '${id}' is damaged. Look at ${path}, or reject it.`,
+      }),
+    );
   }
   return ok({
     record,
@@ -259,12 +268,14 @@ export function rejectPending(directory: string, id: string): Result<void, Memor
     return ok(undefined);
   } catch (cause) {
     if (errnoCode(cause) === "ENOENT") return err(unknownId(id));
-    return err({ kind: "io", message: `Cannot delete pending write '${id}': ${describeCause(cause)}.` });
+    return err(
+      memoryError({ kind: "io", message: `Cannot delete pending write '${id}': ${describeCause(cause)}.` }),
+    );
   }
 }
 
 function unknownId(id: string): MemoryError {
-  return { kind: "no_match", message: `No pending memory write with id '${id}'.` };
+  return memoryError({ kind: "no_match", message: `No pending memory write with id '${id}'.` });
 }
 
 const CLAIM = /^([0-9a-f]{8}\.json)\.claim-(\d+)$/;

@@ -8,7 +8,7 @@ import { RECALL_TAG, RECALL_TAGS, sanitizeContext, writeFence } from "../../secu
 // Compared without case for ASCII only: other case rules change lengths or match foreign letters.
 
 export const OPEN_TAG = `<${RECALL_TAG}>`;
-const CLOSE_TAG = `</${RECALL_TAG}>`;
+export const CLOSE_TAG = `</${RECALL_TAG}>`;
 
 /** Compares `text` from `at` with the lower-case `word` from `skip`: the index in `text` of the first difference, or of the end of either. */
 export function endOfMatch(text: string, at: number, word: string, skip = 0): number {

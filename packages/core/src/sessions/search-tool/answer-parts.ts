@@ -208,9 +208,13 @@ export function shownConfidence({ confidence }: SearchAnswer): number | undefine
 /** The tool's name here and, with a server's name in front, in other programs: `mcp__hermes__session_search`. */
 const SEARCH_TOOL = /(?:^|[_.:/-])session_search$/;
 
+export function isSearchTool(name: string): boolean {
+  return SEARCH_TOOL.test(name);
+}
+
 /** True when the row is the output of an earlier search, which copies what was said elsewhere. */
 export function isEarlierSearch({ role, tool_name }: Pick<SearchHit, "role" | "tool_name">): boolean {
-  return role === "tool" && tool_name !== null && SEARCH_TOOL.test(tool_name);
+  return role === "tool" && tool_name !== null && isSearchTool(tool_name);
 }
 
 /** One line that replaces the nested snippets of an earlier search. `text`: as much of the row as the caller has. */
@@ -315,14 +319,33 @@ export function cutterFor(
   limits: Limits,
   reservedChars = 0,
 ): Cut {
-  const most = limits.maxMessageChars > 0 ? limits.maxMessageChars : Number.POSITIVE_INFINITY;
-  const sizes = messages.map((each) => {
+  const most = mostOfOne(limits);
+  const level = levelFor(sizesOf(messages, limits), limits.maxResultChars - reservedChars);
+  return (message, focusAt = 0, mostChars = most) =>
+    cutMessage(message, Math.min(most, mostChars), level, focusAt);
+}
+
+/** True when the limit for all messages together makes none of them shorter. */
+export function fitTogether(
+  messages: readonly (ToolMessage | Sized)[],
+  limits: Limits,
+  reservedChars: number,
+): boolean {
+  return (
+    levelFor(sizesOf(messages, limits), limits.maxResultChars - reservedChars) === Number.POSITIVE_INFINITY
+  );
+}
+
+function sizesOf(messages: readonly (ToolMessage | Sized)[], limits: Limits): number[] {
+  const most = mostOfOne(limits);
+  return messages.map((each) => {
     const { message, mostChars } = "mostChars" in each ? each : { message: each, mostChars: most };
     return Math.min(sizeOf(message.content), most, mostChars) + sizeOf(message.tool_calls);
   });
-  const level = levelFor(sizes, limits.maxResultChars - reservedChars);
-  return (message, focusAt = 0, mostChars = most) =>
-    cutMessage(message, Math.min(most, mostChars), level, focusAt);
+}
+
+function mostOfOne({ maxMessageChars }: Limits): number {
+  return maxMessageChars > 0 ? maxMessageChars : Number.POSITIVE_INFINITY;
 }
 
 /** The length to which the longest texts must be cut so that the sum stays within the budget. */

@@ -9,6 +9,7 @@ import {
   cleanSnippet,
   cutterFor,
   failure,
+  fitTogether,
   foldedSearch,
   HIDDEN_SOURCES,
   hasFilters,
@@ -25,8 +26,14 @@ import {
   when,
 } from "./answer-parts.ts";
 import type { CurrentConversation, DiscoverRequest, Lookup, Reach } from "./request.ts";
+import { DEFAULT_RESULTS } from "./settings.ts";
 
-export async function discover(lookup: Lookup, request: DiscoverRequest): Promise<object> {
+/** `fits`: whether the caller has room for this text. */
+export async function discover(
+  lookup: Lookup,
+  request: DiscoverRequest,
+  fits: (text: string) => boolean = () => true,
+): Promise<object> {
   const bounds = await boundsOf(lookup, request.reach);
   if (!bounds.ok) return failure(bounds.error);
   const head = { success: true, mode: "discover", query: shownQuery(request), detail: request.detail };
@@ -35,16 +42,28 @@ export async function discover(lookup: Lookup, request: DiscoverRequest): Promis
   if (answer.hits.length === 0 && titled === undefined)
     return { ...head, ...emptyAnswer(withReason(answer, request, bounds.value), request) };
   const { places, searched } = await openPlaces(lookup, request, answer.hits, titled);
-  const results = toResults(places, lookup, request);
   const told = titled === undefined ? answer : withCertainty(answer);
-  return {
-    ...head,
-    ...remarksOf(told),
-    results,
-    count: results.length,
-    sessions_searched: searched,
-    stage: told.stage,
+  const withFull = (full: number) => {
+    const { results, isCut } = toResults(places, lookup, full);
+    const { length: count } = results;
+    const found = {
+      ...head,
+      ...remarksOf(told),
+      results,
+      count,
+      sessions_searched: searched,
+      stage: told.stage,
+    };
+    return { found, isCut };
   };
+  if (request.detail === "full") return withFull(places.length).found;
+  // On a database of today's Hermes, only the first result is full, as in its own answers.
+  const isFew = places.length <= DEFAULT_RESULTS && !hasSchema17Rules(lookup);
+  for (let full = isFew ? places.length : 1; full > 1; full -= 1) {
+    const { found, isCut } = withFull(full);
+    if (!isCut && fits(JSON.stringify(found))) return found;
+  }
+  return withFull(1).found;
 }
 
 /** How sure the answer is and what it does not cover. Placed before the results, so that a model reads it first. */
@@ -279,33 +298,36 @@ async function rootOf({ store, scope }: Lookup, session: SessionRow): Promise<st
 const BOOKEND_CHARS = 1200;
 const WINDOW_CHARS = 4000;
 
-function toResults(places: readonly Place[], lookup: Lookup, { detail }: DiscoverRequest): object[] {
-  const drafts = places.map((place, index) => draftOf(place, detail === "full" || index === 0));
+/** The first `full` results in full. `isCut`: the limit for the whole answer made texts shorter. */
+function toResults(places: readonly Place[], lookup: Lookup, full: number) {
+  const drafts = places.map((place, index) => draftOf(place, index < full));
   const all = drafts.flatMap(({ bookendStart, messages, bookendEnd }) => [
     ...messages.map((message) => ({ message, mostChars: WINDOW_CHARS })),
     ...[...bookendStart, ...bookendEnd].map((message) => ({ message, mostChars: BOOKEND_CHARS })),
   ]);
   const snippets = drafts.reduce((sum, { snippet }) => sum + snippet.length, 0);
   const cut = cutterFor(all, lookup.settings, snippets);
-  return drafts.map(({ hit, root, view, isFull, isFolded, snippet, bookendStart, messages, bookendEnd }) =>
-    withoutUndefined({
-      ...originOf(hit, root),
-      matched_role: hit.role,
-      match_message_id: hit.id,
-      snippet,
-      bookend_start: bookendStart.map((message) => cut(message, 0, BOOKEND_CHARS)),
-      messages: messages.map((message) =>
-        cut(message, message.anchor ? matchPosition(snippet, message.content) : 0, WINDOW_CHARS),
-      ),
-      bookend_end: bookendEnd.map((message) => cut(message, 0, BOOKEND_CHARS)),
-      messages_before: view.messages_before,
-      messages_after: view.messages_after,
-      detail: isFull ? "full" : "compact",
-      folded: isFolded ? true : undefined,
-      parent_session_id: hit.lineage_root === hit.session_id ? undefined : hit.lineage_root,
-      link: linkTo(lookup, hit.session_id),
-    }),
+  const results = drafts.map(
+    ({ hit, root, view, isFull, isFolded, snippet, bookendStart, messages, bookendEnd }) =>
+      withoutUndefined({
+        ...originOf(hit, root),
+        matched_role: hit.role,
+        match_message_id: hit.id,
+        snippet,
+        bookend_start: bookendStart.map((message) => cut(message, 0, BOOKEND_CHARS)),
+        messages: messages.map((message) =>
+          cut(message, message.anchor ? matchPosition(snippet, message.content) : 0, WINDOW_CHARS),
+        ),
+        bookend_end: bookendEnd.map((message) => cut(message, 0, BOOKEND_CHARS)),
+        messages_before: view.messages_before,
+        messages_after: view.messages_after,
+        detail: isFull ? "full" : "compact",
+        folded: isFolded ? true : undefined,
+        parent_session_id: hit.lineage_root === hit.session_id ? undefined : hit.lineage_root,
+        link: linkTo(lookup, hit.session_id),
+      }),
   );
+  return { results, isCut: !fitTogether(all, lookup.settings, snippets) };
 }
 
 /** In compact form, only the matching message: a scroll shows the messages around it. */

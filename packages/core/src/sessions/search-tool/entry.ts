@@ -173,7 +173,8 @@ const PROPERTIES = {
   detail: {
     type: "string",
     enum: ["adaptive", "full"],
-    description: "DISCOVERY: adaptive (default) shows the first result whole; full shows all of them whole.",
+    description:
+      "DISCOVERY: adaptive (default) shows up to three results whole, of more only the first; full shows all of them whole.",
   },
   session_id: { type: "string", description: "SCROLL and READ: the session, also as <profile>/<id>." },
   around_message_id: { type: "integer", description: "SCROLL: the message to look around." },

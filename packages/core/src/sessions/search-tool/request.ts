@@ -8,7 +8,10 @@ import type { SessionSearchSettings } from "./settings.ts";
  */
 export type Reach = "others" | "lineage" | "all";
 
-/** `adaptive`: the first result in full, of the others only the matching message. `full`: all results in full. */
+/**
+ * `adaptive`: up to three results in full while they fit; of more, the first in full and of the others only the matching message.
+ * `full`: all results in full.
+ */
 export type Detail = "adaptive" | "full";
 
 /** A session id as the model wrote it. `bare`: without surrounding white space. */

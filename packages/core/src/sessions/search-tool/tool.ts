@@ -160,7 +160,7 @@ async function run(
     case "discover":
       return wantsSummaries(lookup.settings, request)
         ? summarize(lookup, request, { model: context.summarizer, signal: context.signal })
-        : discover(lookup, request);
+        : discover(lookup, request, context.fits);
     default:
       return request satisfies never;
   }

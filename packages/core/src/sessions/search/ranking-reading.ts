@@ -60,6 +60,8 @@ export type Reading = {
   readonly did: readonly number[];
   /** Per term: the word positions in the content where it occurs. */
   readonly places: readonly (readonly number[])[];
+  /** The same in the tool calls. */
+  readonly didPlaces: readonly (readonly number[])[];
   /** True when every term occurs as it was asked for, not in another form. */
   readonly isFull: boolean;
   /** How close together all words of the query are, including function words: 1 when adjacent, 0 when one is missing. */
@@ -160,6 +162,7 @@ export function reader(query: string, terms: readonly RankTerm[]): (row: RankRow
       said: found.counts,
       did: calls?.counts ?? none,
       places: found.places,
+      didPlaces: calls?.places ?? [],
       isFull,
       closeness: found.counts.every((count) => count > 0)
         ? closeness(words, said) * (isFull ? 1 : inOtherForms)

@@ -499,7 +499,7 @@ const CONFIDENCE = {
 /** Skips the first word, which is always capitalised. */
 const CAPITALISED = /(?<=\S\s+["'(\u2018\u201c]?)\p{Lu}[\p{L}\p{M}\p{N}]*/gu;
 
-/** Tool calls and the output of earlier searches do not count: they repeat a question that may have had no answer. */
+/** Earlier searches, calls and output, do not count: they repeat a question that may have had no answer. */
 function confidenceOf(facts: readonly Facts[], question: Question, input: RankInput): Confidence {
   const { name, kind } = question;
   const asked = weightsOf(question, input);
@@ -510,7 +510,10 @@ function confidenceOf(facts: readonly Facts[], question: Question, input: RankIn
   for (const each of facts) {
     if (each.row.isRecall) continue;
     const dated = datesWeight * (each.near > 0 ? 1 : 0);
-    const covered = bestStretch(each.reading, asked);
+    const { said, places, did, didPlaces } = each.reading;
+    const spoken = bestStretch(said, places, asked);
+    const called = callsRecall(each.row) ? [] : bestStretch(did, didPlaces, asked);
+    const covered = weightOf(called, asked) > weightOf(spoken, asked) ? called : spoken;
     const own = dated + weightOf(covered, asked);
     anyone = Math.max(anyone, own);
     if (name !== undefined && !each.isAuthor) continue;
@@ -521,6 +524,17 @@ function confidenceOf(facts: readonly Facts[], question: Question, input: RankIn
   const covered = (1 - share) * single + share * window - others * (anyone - single);
   const score = Math.min(1, Math.max(0, covered / total)) ** exponent[kind];
   return { score, isWeak: score < weakBelow };
+}
+
+/** Tools that show earlier messages; their output repeats them. */
+const RECALL_TOOL = /(?:^|_)(?:session_search|search_sessions|search_messages|memory_search|lcm_\w+|recall)$/;
+
+export function isRecallTool(name: string): boolean {
+  return RECALL_TOOL.test(name);
+}
+
+function callsRecall({ did }: RankRow): boolean {
+  return did.split(/\s+/).some(isRecallTool);
 }
 
 /** Speakers and dates count elsewhere, words that frame the question count half, other names twice. */
@@ -534,7 +548,11 @@ function weightsOf({ isName, isDate, isFrame }: Question, { query, terms }: Rank
 }
 
 /** Per term, 0 to 1, how well the best range of a message covers it. Words scattered over a page are not an answer. */
-function bestStretch({ said, places }: Reading, weights: readonly number[]): number[] {
+function bestStretch(
+  said: readonly number[],
+  places: Reading["places"],
+  weights: readonly number[],
+): number[] {
   const hits = places.flatMap((list, term) => list.map((place) => ({ place, term })));
   hits.sort((a, b) => a.place - b.place);
   const inside = weights.map(() => 0);

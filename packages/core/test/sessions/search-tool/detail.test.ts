@@ -16,12 +16,38 @@ function saying(store: SessionStore, more: Partial<SearchAnswer>): SessionStore 
 }
 
 describe("detail", () => {
-  it("is full for the first result; the others show only the message that matched", async () => {
+  it("is full for up to three results while they fit the caller's budget", async () => {
     const { store, ask } = await openHome();
     for (const id of ["a", "b", "c"]) await talk(store, id, many(30).with(15, "the cobalt glaze"));
-    const adaptive = await ask({ query: "cobalt" });
-    expect(adaptive.detail).toBe("adaptive");
-    expect(column(adaptive.results, "detail")).toEqual(["full", "compact", "compact"]);
+    const three = await ask({ query: "cobalt" });
+    expect(three.detail).toBe("adaptive");
+    for (const result of three.results as Answer[]) {
+      expect(result).toMatchObject({
+        detail: "full",
+        bookend_start: [{}, {}, {}],
+        bookend_end: [{}, {}, {}],
+      });
+      expect(result.messages).toHaveLength(11);
+    }
+    const length = (answer: object): number => JSON.stringify(answer).length;
+    const most = length(three) - 500;
+    const narrow = await sessionSearchTool(
+      store,
+      { query: "cobalt" },
+      { fits: (text) => text.length <= most },
+    );
+    expect(column((narrow as Answer).results, "detail")).toEqual(["full", "full", "compact"]);
+    expect(narrow).not.toHaveProperty("shortened");
+    const settings = { maxResultChars: 250 };
+    const small = await sessionSearchTool(store, { query: "cobalt" }, { settings });
+    expect(column((small as Answer).results, "detail")).toEqual(["full", "compact", "compact"]);
+  });
+
+  it("is full for the first of more results; the others show only the message that matched", async () => {
+    const { store, ask } = await openHome();
+    for (const id of ["a", "b", "c", "d"]) await talk(store, id, many(30).with(15, "the cobalt glaze"));
+    const adaptive = await ask({ query: "cobalt", limit: 4 });
+    expect(column(adaptive.results, "detail")).toEqual(["full", "compact", "compact", "compact"]);
     const [first, second] = adaptive.results as [Answer, Answer];
     expect(first.messages).toHaveLength(11);
     expect(first.bookend_start).toHaveLength(3);

@@ -403,7 +403,14 @@ describe("confidence", () => {
     expect(found(6)).toBeLessThan(1);
   });
 
-  it("does not come from earlier searches or tool calls, which repeat the question", () => {
+  it("comes from the words of a tool call, together rather than scattered", () => {
+    const call = (did: string) => [message(1, "", { role: "assistant", did })];
+    const of = (did: string) => rank(inputOf("submarine colour", call(did))).confidence;
+    expect(of("terminal command paint submarine colour")).toEqual({ score: 1, isWeak: false });
+    expect(of(`write_file submarine ${"word ".repeat(100)} colour`).score).toBeLessThan(1);
+  });
+
+  it("does not come from earlier searches and their calls, which repeat the question", () => {
     const rows = [
       message(1, 'no results for "submarine colour"', { role: "tool", isRecall: true }),
       message(2, "", { role: "assistant", did: "session_search submarine colour" }),

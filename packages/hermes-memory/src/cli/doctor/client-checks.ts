@@ -1,5 +1,6 @@
 // The config files that `hermes mcp install` writes for MCP clients: whether the program that an entry starts still exists.
-import { HermesError } from "@hermes-memory/core/internal/lib";
+import { HermesError, readTextFile } from "@hermes-memory/core/internal/lib";
+import { SETTABLE_CLIENTS } from "../hook/protocols.ts";
 import {
   CLIENT_NAMES,
   type ClientName,
@@ -8,6 +9,8 @@ import {
   replaceClientConfig,
 } from "../mcp/clients.ts";
 import type { EditFailure } from "../mcp/config-edit.ts";
+import { missingFile } from "../mcp/hook-command.ts";
+import { findHookSettings, hookCommands } from "../mcp/hook-settings.ts";
 import { isTemporary, thisProgram } from "../mcp/launch.ts";
 import {
   movedPaths,
@@ -29,7 +32,42 @@ type FixedClient = {
   readonly backup: string | null;
 };
 
-export function checkClients({ env }: Pick<CheckedHome, "env">): Finding[] {
+export function checkClients(checked: Pick<CheckedHome, "env">): Finding[] {
+  // Servers and hooks may be in one file; what is wrong with the whole file is said once.
+  const findings = [...checkServers(checked), ...checkHooks(checked)];
+  return [...new Map(findings.map((finding) => [finding.message, finding])).values()];
+}
+
+/** A client goes on without a hook that cannot start, so nobody notices that memory is neither given nor kept. */
+function checkHooks({ env }: Pick<CheckedHome, "env">): Finding[] {
+  let intact = 0;
+  const findings = SETTABLE_CLIENTS.flatMap((name): Finding[] => {
+    const target = findHookSettings(name);
+    if (target === undefined) return [];
+    const path = target.settings.path(env);
+    const { title } = target.client;
+    const file = readTextFile(path);
+    if (!file.ok)
+      return [
+        warn(CHECK, `${title}: ${path} cannot be read: ${file.error.reason}.`, "Check its owner and mode."),
+      ];
+    const commands = hookCommands(file.value ?? "", target);
+    if (!commands.ok)
+      return unreadFinding({ client: { title }, path, text: file.value ?? "" }, commands.error);
+    const missing = commands.value.map(missingFile).find((each) => each !== undefined);
+    if (missing === undefined) {
+      intact += commands.value.length > 0 ? 1 : 0;
+      return [];
+    }
+    const message = `${title}: the hooks in ${path} start ${missing}, which does not exist, so they do nothing.`;
+    return [warn(CHECK, message, `Run 'hermes mcp install --client ${name} --hooks'.`)];
+  });
+  if (intact === 0) return findings;
+  const text = `The hooks of ${counted(intact, "client start", "clients start")} a program that is there.`;
+  return [fine(CHECK, text), ...findings];
+}
+
+function checkServers({ env }: Pick<CheckedHome, "env">): Finding[] {
   let intact = 0;
   const findings = CLIENT_NAMES.flatMap((name): Finding[] => {
     const own = entriesOf(name, env);
@@ -126,7 +164,10 @@ function entriesOf(name: ClientName, env: CheckedHome["env"]): OwnEntries | Find
 }
 
 /** A file that cannot be parsed is reported only when it mentions hermes. */
-function unreadFinding({ client, path, text }: OwnEntries, failure: EditFailure): Finding[] {
+function unreadFinding(
+  { client, path, text }: Pick<OwnEntries, "path" | "text"> & { readonly client: { readonly title: string } },
+  failure: EditFailure,
+): Finding[] {
   if (!text.includes("hermes")) return [];
   const message = `${client.title}: ${path} cannot be checked: ${reasonOf(failure)}.`;
   return [warn(CHECK, message, "Correct the file, then run 'hermes doctor' again.")];

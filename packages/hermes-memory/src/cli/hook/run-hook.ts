@@ -81,15 +81,15 @@ function callerOf(named: Caller, { caller }: Payload): Caller {
 
 // ---- Injection ----
 
-/** A resumed or forked session has the memory in its history already. */
+/** Where the client keeps the output of its hooks in the history, a resumed or forked session has the memory already. */
 const INHERITING: ReadonlySet<string> = new Set(["resume", "fork"]);
-/** The history was cleared or summarised, and the memory went with it. */
-const RESETTING: ReadonlySet<string> = new Set(["clear", "compact"]);
+/** The memory is not in the list that the session goes on with: it was cleared or summarised, or the client never stored it. */
+const RESETTING: ReadonlySet<string> = new Set(["clear", "compact", ...INHERITING]);
 
 async function memoryFor(client: HookClient, event: string, call: Call): Promise<string> {
   const { payload, home, process } = call;
   const source = payload.source ?? "startup";
-  if (INHERITING.has(source)) return "";
+  if (INHERITING.has(source) && client.keepsMemory) return "";
   const { readMemory } = await import("./read-memory.ts"); // the threat scanner, which a capture does not need
   const text = await readMemory(home.home);
   if (text === undefined) return "";

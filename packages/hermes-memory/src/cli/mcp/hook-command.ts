@@ -1,6 +1,7 @@
 // The command line of a hook as a client's settings hold it. It is constant for one installation, because Codex asks the user again
 // when it changes, and it ends with client and event, by which we recognise our own entries.
-import { resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { isAbsolute, resolve } from "node:path";
 import type { CommandContext } from "../command.ts";
 import { isHermes, type Program, profileFlag } from "./launch.ts";
 
@@ -60,6 +61,17 @@ const WORDS = /'(?:[^']|'\\'')*'|"[^"]*"|\S+/g;
 /** Whether a command of a client's settings is a hook of ours, of this installation or another one. */
 export function isOwnHook(command: unknown, client: string): boolean {
   if (typeof command !== "string") return false;
-  const words = command.match(WORDS)?.map((word) => word.replace(/^(['"])(.*)\1$/, "$2")) ?? [];
+  const words = wordsOf(command);
   return words.at(-2) === client && words.includes("hook") && words.some(isHermes);
+}
+
+/** The program or script of a hook of ours that is no longer there. */
+export function missingFile(command: string): string | undefined {
+  const words = wordsOf(command);
+  return words.slice(0, words.indexOf("hook")).find((word) => isAbsolute(word) && !existsSync(word));
+}
+
+function wordsOf(command: string): string[] {
+  const found = command.match(WORDS) ?? [];
+  return found.map((word) => word.replace(/^(['"])(.*)\1$/, "$2").replaceAll("'\\''", "'"));
 }

@@ -5,8 +5,8 @@ import { findHookClient, type HookClient, type SettableClientName } from "../hoo
 import { type Environment, userHome } from "./clients.ts";
 import type { ConfigEdit, EditFailure } from "./config-edit.ts";
 import { type HookLaunch, hookCommand, isOwnHook, shellOf } from "./hook-command.ts";
-import { holdsNoHooks, type JsonHooks, removeJsonHooks, setJsonHooks } from "./json-hooks.ts";
-import { removeTomlHooks, setTomlHooks } from "./toml-hooks.ts";
+import { holdsNoHooks, type JsonHooks, readJsonHooks, removeJsonHooks, setJsonHooks } from "./json-hooks.ts";
+import { removeTomlHooks, setTomlHooks, tomlHookCommands } from "./toml-hooks.ts";
 
 type HookSettings = {
   readonly format: "json" | "toml";
@@ -24,6 +24,8 @@ type JsonForm = {
   readonly top?: JsonHooks["top"];
   readonly hook: (command: (shell?: "powershell") => string) => Record<string, unknown>;
   readonly matchers?: Readonly<Record<string, string>>;
+  /** Seconds that the client allows where it allows fewer than TIMEOUT, by event. */
+  readonly timeouts?: Readonly<Record<string, number>>;
 };
 
 type Entry = HookSettings & { readonly json?: JsonForm };
@@ -54,7 +56,7 @@ const SETTINGS: Readonly<Record<SettableClientName, Entry>> = {
     path: (env) => join(env.CODEX_HOME || join(userHome(env), ".codex"), "hooks.json"),
     isForHooksOnly: true,
     afterwards: "Start Codex anew; it asks once whether it may run the new hooks.",
-    json: GROUPS,
+    json: { ...GROUPS, timeouts: { SessionEnd: 3 } }, // more is shortened to 3, with a warning at every start
   },
   cursor: {
     format: "json",
@@ -152,6 +154,15 @@ export function setHooks(
     : setJsonHooks(text, jsonHooks(target, form, commands));
 }
 
+/** The commands of our hooks, as the file has them. */
+export function hookCommands(text: string, target: HookTarget): Result<readonly string[], EditFailure> {
+  const isOwn = (command: unknown): command is string => isOwnHook(command, target.name);
+  const form = SETTINGS[target.name].json;
+  if (form === undefined) return tomlHookCommands(text, isOwn);
+  const read = readJsonHooks(text, jsonHooks(target, form, []));
+  return read.ok ? ok(read.value.flatMap((hook) => Object.values(hook).filter(isOwn))) : read;
+}
+
 /** The new text is undefined when the file should be deleted. */
 export function removeHooks(
   text: string,
@@ -176,7 +187,7 @@ function commandsOf({ name, client }: HookTarget, launch: HookLaunch, platform: 
 
 function jsonHooks(
   { name }: HookTarget,
-  { layout, top = {}, hook, matchers = {} }: JsonForm,
+  { layout, top = {}, hook, matchers = {}, timeouts = {} }: JsonForm,
   commands: readonly EventCommand[],
 ): JsonHooks {
   return {
@@ -184,8 +195,9 @@ function jsonHooks(
     top,
     wanted: commands.map(({ event, command }) => ({
       event,
-      hook: hook(command),
+      hook: { ...hook(command), ...(event in timeouts && { timeout: timeouts[event] }) },
       matcher: matchers[event],
+      outdated: event in timeouts ? { timeout: TIMEOUT } : {},
     })),
     isOwn: (each) =>
       [each.command, each.commandWindows, each.bash, each.powershell].some((word) => isOwnHook(word, name)),

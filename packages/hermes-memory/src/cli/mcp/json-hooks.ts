@@ -32,6 +32,8 @@ type WantedHook = {
   readonly hook: Readonly<Record<string, unknown>>;
   /** Only in the layout `groups`. */
   readonly matcher?: string;
+  /** Members that earlier versions wrote and that are replaced; other values are the user's own and stay. */
+  readonly outdated?: Readonly<Record<string, unknown>>;
 };
 
 export function setJsonHooks(text: string, hooks: JsonHooks): Result<ConfigEdit, EditFailure> {
@@ -53,6 +55,15 @@ export function removeJsonHooks(text: string, hooks: JsonHooks): Result<ConfigEd
   if (!opened.ok) return opened;
   if (opened.value.own.length === 0) return ok({ text, action: "absent" });
   return ok({ text: withoutHooks(text, hooks, () => true), action: "removed" });
+}
+
+/** Our hooks, as the file has them. */
+export function readJsonHooks(
+  text: string,
+  hooks: JsonHooks,
+): Result<readonly Readonly<Record<string, unknown>>[], EditFailure> {
+  const found = open(text, hooks);
+  return found.ok ? ok(found.value.own.map(({ node }) => dataOf(text, node)).filter(isRecord)) : found;
 }
 
 /** Whether nothing but required members is left, so that a file with hooks only can be deleted. */
@@ -125,13 +136,16 @@ function ownHooks(
 }
 
 /** A hook that is there already keeps its place and its group, also one of the user's groups. */
-function withHook(text: string, hooks: JsonHooks, { event, hook, matcher }: WantedHook): string {
+function withHook(text: string, hooks: JsonHooks, wanted: WantedHook): string {
+  const { event, hook, matcher, outdated = {} } = wanted;
   const { root, hooks: found, own } = opened(text, hooks);
   const style = styleOf(text, root);
   const present = own.find((each) => each.event === event);
   if (present) {
     const value = dataOf(text, present.node);
-    const next = isRecord(value) ? { ...hook, ...value, ...commandsOf(hook) } : hook;
+    const isKept = ([key, each]: [string, unknown]): boolean => !(key in outdated) || outdated[key] !== each;
+    const kept = isRecord(value) ? Object.fromEntries(Object.entries(value).filter(isKept)) : {};
+    const next = { ...hook, ...kept, ...commandsOf(hook) };
     if (isDeepStrictEqual(value, next)) return text;
     const { start, end } = present.node;
     return splice(text, start, end, render(next, style, indentAt(text, start)));

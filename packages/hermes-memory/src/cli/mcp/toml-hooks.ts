@@ -41,6 +41,15 @@ export function removeTomlHooks(
   return ok({ text: withoutTables(text, opened.value), action: "removed" });
 }
 
+/** The commands of our hooks. */
+export function tomlHookCommands(
+  text: string,
+  isOwn: (command: unknown) => boolean,
+): Result<readonly string[], EditFailure> {
+  const opened = open(text, isOwn);
+  return opened.ok ? ok(opened.value.map(({ command }) => String(command))) : opened;
+}
+
 type OwnTable = {
   readonly event: unknown;
   readonly command: unknown;

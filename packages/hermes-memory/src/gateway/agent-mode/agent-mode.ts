@@ -645,7 +645,7 @@ function refuseLost({ request }: ModelTurn): void {
   const { unsupported } = request;
   if (unsupported.length === 0) return;
   throw new ProblemError({
-    status: 422,
+    status: 400, // clients such as Codex try again after 422
     code: "would-be-lost",
     message: `The agent cannot do what the request asks for with ${unsupported.join(", ")}.`,
     hint: "Leave these fields out, or use the proxy mode of this server (/proxy/v1), which forwards them.",

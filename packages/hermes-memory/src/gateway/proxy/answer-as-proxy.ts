@@ -27,8 +27,9 @@ import {
 } from "./hidden-tools.ts";
 import { type Insertions, insert, NOTHING } from "./insert.ts";
 import { type OwnTools, offeredTools, runCalls } from "./own-tools.ts";
+import { scrubReply } from "./scrub-reply.ts";
 import { problemOf, translate } from "./translate.ts";
-import { openTurnMemory, type ToldReply, type TurnMemory } from "./turn-memory.ts";
+import { openTurnMemory, readTurnMemory, type ToldReply, type TurnMemory } from "./turn-memory.ts";
 import {
   chooseUpstream,
   isOwnModelName,
@@ -48,7 +49,7 @@ export type ProxyDeps = {
 
 export interface ProxyMode {
   readonly answer: Answer;
-  /** Without memory, recall, tools and storage. Also for agent mode. */
+  /** Stores nothing. With what earlier requests of its chat had, if it has one; without tools. Also for agent mode. */
   readonly answerAuxiliary: Answer;
   /** `/v1/messages/count_tokens`: the vendor's number, or an estimate. */
   readonly countTokens: Answer;
@@ -103,8 +104,12 @@ async function answerAuxiliary(proxy: Proxy, turn: ModelTurn): Promise<Response>
   await refuseOthersState(turn, upstream);
   if (!upstream.isClientsKey) await admit(turn);
   if (upstream.url === undefined)
-    return translate(turn, { model: await proxy.open(upstream.chosen, { log: turn.gateway.log }) });
-  return new Forwarding(proxy, turn, { upstream, memory: undefined, tools: undefined }).answer(() => {});
+    return translate(turn, {
+      model: await proxy.open(upstream.chosen, { log: turn.gateway.log }),
+      openMemory: () => readTurnMemory(turn),
+    });
+  const memory = await readTurnMemory(turn);
+  return new Forwarding(proxy, turn, { upstream, memory, tools: undefined }).answer(() => {});
 }
 
 async function countTokens(proxy: Proxy, turn: ModelTurn): Promise<Response> {
@@ -232,8 +237,7 @@ function otherName({ request }: ModelTurn, { chosen }: Upstream): string | undef
 
 type Parts = {
   readonly upstream: Upstream;
-  /** Undefined: an auxiliary request. */
-  readonly memory: TurnMemory | undefined;
+  readonly memory: TurnMemory;
   readonly tools: OwnTools | undefined;
 };
 
@@ -241,7 +245,7 @@ class Forwarding {
   readonly #proxy: Proxy;
   readonly #turn: ModelTurn;
   readonly #upstream: Upstream;
-  readonly #memory: TurnMemory | undefined;
+  readonly #memory: TurnMemory;
   #tools: OwnTools | undefined;
   readonly #text: string;
   /** Stops the model when nobody reads its reply any more. */
@@ -295,7 +299,7 @@ class Forwarding {
   async #ask(): Promise<UpstreamReply> {
     const { wire, identity } = this.#turn;
     const insertions: Insertions = {
-      ...(this.#memory?.insertions ?? NOTHING),
+      ...this.#memory.insertions,
       tools: this.#tools?.definitions ?? [],
       appended: this.#before,
       model: otherName(this.#turn, this.#upstream),
@@ -309,7 +313,9 @@ class Forwarding {
     const address = url + (isShown ? query : "");
     this.#turn.prepared?.();
     const reply = await this.#proxy.connections.send(address, { headers, body, signal: this.#signal });
-    return shownReply(reply, this.#turn, this.#upstream);
+    const shown = await shownReply(reply, this.#turn, this.#upstream);
+    if (shown.status < 200 || shown.status > 299) return shown;
+    return { ...shown, body: pipeline(shown.body, scrubReply(isEventStream(shown.headers)), () => {}) };
   }
 
   #headers(reply: UpstreamReply): Headers {
@@ -319,7 +325,7 @@ class Forwarding {
   }
 
   #ownHeaders(): Readonly<Record<string, string>> {
-    const { sessionId, notices = [] } = this.#memory ?? {};
+    const { sessionId, notices } = this.#memory;
     this.#noticesSent = notices.length;
     return {
       ...(sessionId === undefined ? {} : { "x-hermes-session-id": headerText(sessionId) }),
@@ -329,7 +335,7 @@ class Forwarding {
 
   /** What could not be stored after the headers had gone, as an event that clients read over. */
   #lateNotices(): readonly Uint8Array[] {
-    const { sessionId = "", notices = [] } = this.#memory ?? {};
+    const { sessionId = "", notices } = this.#memory;
     const late = notices.slice(this.#noticesSent);
     return late.length === 0 ? [] : [noticeEvent(this.#turn.wire.name, { sessionId, notices: late })];
   }
@@ -481,7 +487,7 @@ class Forwarding {
   }
 
   #run(calls: readonly HiddenCall[], tools: OwnTools): Promise<readonly RoundResult[]> {
-    const { sessionId = "" } = this.#memory ?? {};
+    const { sessionId = "" } = this.#memory;
     return runCalls(calls, tools, { sessionId, messages: this.#turn.request.messages, signal: this.#signal });
   }
 
@@ -510,7 +516,6 @@ class Forwarding {
     shownText: string,
   ): Promise<void> {
     await this.#charge(read);
-    if (this.#memory === undefined) return;
     const { round, results = [] } = lastRound ?? {};
     const hiddenIds = new Set(round?.hidden.map(({ id }) => id));
     const answered = new Set(results.map(({ id }) => id));

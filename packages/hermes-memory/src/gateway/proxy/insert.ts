@@ -1,10 +1,13 @@
 // What a proxied request says besides the client's own words, and where: the frozen memory block, recall at its messages, our tools, and
 // the hidden tool rounds. Pure. The client's text is changed at these places only; everything else stays as it was written, byte for byte.
+
+import { HOOK_NOTE } from "@hermes-memory/core/internal/frozen-blocks";
 import { isRecord } from "@hermes-memory/core/internal/lib";
+import { defused } from "@hermes-memory/core/internal/security";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import type { JsonObject } from "../types.ts";
 import type { WireName } from "../wires/wire.ts";
-import { canonical, isInstruction, partsOf, type Stretch } from "./chain.ts";
+import { canonical, isInstruction, isReply, partsOf, type Stretch } from "./chain.ts";
 import {
   addMember,
   appendItems,
@@ -89,6 +92,22 @@ export function insert(
 type TopLevel = { readonly root: Span; readonly members: ReadonlyMap<string, Span> };
 
 // ---- The memory block ----
+
+/** Whether a hook has put this block into the client's own list. The list only grows, so the answer holds for the session. */
+export function carriesBlock(list: readonly JsonObject[], block: string): boolean {
+  const lines = block.split("\n").filter((line) => line.trim() !== "");
+  if (lines.length === 0) return false;
+  return list.some(
+    (message) =>
+      !isReply(message) &&
+      partsOf(message.content).some(
+        ({ text }) =>
+          typeof text === "string" &&
+          text.includes(HOOK_NOTE) &&
+          lines.every((line) => text.includes(defused(line))),
+      ),
+  );
+}
 
 function intoInstructions(
   wire: WireName,
@@ -183,7 +202,7 @@ function inList(
   if (items.length === 0) return [appendItems(text, list, [...inFront, ...added])];
   const view: ListView = { wire, text, list, items };
   return [
-    ...(inFront.length === 0 ? [] : [insertItems(text, list, 0, inFront)]),
+    ...(inFront.length === 0 ? [] : [insertItems(text, list, leadingItems(view), inFront)]),
     ...recalls.flatMap(({ index, text: recall }) => intoMessage(view, index, recall)),
     ...rounds.flatMap(({ from, to, round }) => rejoin(view, { from, to }, round)),
     ...(added.length === 0 ? [] : [appendItems(text, list, added)]),
@@ -196,6 +215,18 @@ type ListView = {
   readonly list: Span;
   readonly items: readonly Span[];
 };
+
+/**
+ * How many items stand in front of the conversation: instructions and lists of tools. They are the same in the next session, and the block
+ * may not be, so it comes behind them. A client only adds to the end of its list, so the place stays the same in a session.
+ */
+function leadingItems({ text, items }: ListView): number {
+  const first = items.findIndex((item) => {
+    const value = valueAt(text, item);
+    return !isRecord(value) || !(isInstruction(value) || value.type === "additional_tools");
+  });
+  return first < 0 ? items.length : first;
+}
 
 function intoMessage({ wire, text, items }: ListView, index: number, recall: string): readonly Edit[] {
   const item = items[index];

@@ -11,6 +11,7 @@ import {
 } from "@hermes-memory/agent/internal/models";
 import type { Result } from "@hermes-memory/core/internal/lib";
 import { type Message, newMessage, partsOf, textOf } from "@hermes-memory/core/internal/message";
+import { AnswerScrubber, scrubAnswer } from "@hermes-memory/core/internal/providers";
 import { charge } from "../allowance.ts";
 import { forUsers } from "../problem.ts";
 import { type GatewayProblem, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
@@ -21,8 +22,8 @@ import type { TurnMemory } from "./turn-memory.ts";
 
 export type Translation = {
   readonly model: ChatModel;
-  /** Called when nothing would be lost: what is refused is not stored. Absent: an auxiliary request. */
-  readonly openMemory?: () => Promise<TurnMemory>;
+  /** Called when nothing would be lost: what is refused is not stored. */
+  readonly openMemory: () => Promise<TurnMemory>;
 };
 
 type Outcome = Result<ModelReply, ModelFailure>;
@@ -30,11 +31,16 @@ type Outcome = Result<ModelReply, ModelFailure>;
 export async function translate(turn: ModelTurn, { model, openMemory }: Translation): Promise<Response> {
   const { wire, request, gateway } = turn;
   if (request.unsupported.length > 0) throw new ProblemError(wouldBeLost(request.unsupported, model));
-  const memory = await openMemory?.();
+  const memory = await openMemory();
   const stop = new AbortController();
   const signal = AbortSignal.any([turn.signal, stop.signal]);
   const events = new EventQueue();
   let partial = "";
+  const scrubber = new AnswerScrubber();
+  const say = (text: string): void => {
+    partial += text;
+    if (text !== "") events.push({ type: "text", text });
+  };
   const asked: ModelRequest = {
     messages: await messagesFor(turn, memory),
     tools: request.tools,
@@ -43,20 +49,22 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
     temperature: request.temperature,
     signal,
     onDelta: ({ kind, text }) => {
-      if (kind === "text") partial += text;
-      events.push({ type: kind, text });
+      if (kind === "text") say(scrubber.feed(text));
+      else events.push({ type: kind, text });
     },
   };
   turn.prepared?.();
   // The client has its own rules for trying again.
-  const outcome = callModel(model, asked, { attempts: 1 });
+  const outcome = callModel(model, asked, { attempts: 1 })
+    .finally(() => say(scrubber.end()))
+    .then(withoutFences);
   outcome.then(
     () => events.end(),
     () => events.end(),
   );
   const id = wire.newReplyId();
   const createdAtSeconds = Math.floor(gateway.clock.now().getTime() / 1000);
-  const metadata: ReplyMetadata = { sessionId: memory?.sessionId ?? "", notices: memory?.notices ?? [] };
+  const metadata: ReplyMetadata = { sessionId: memory.sessionId ?? "", notices: memory.notices };
   const store = async (message: Message | undefined, usage?: Usage): Promise<void> => {
     const isAnswered = message !== undefined || turn.signal.aborted;
     if (isAnswered) await charge(turn, model.identity, { usage, reply: message });
@@ -137,11 +145,11 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
 
 // ---- The request ----
 
-async function messagesFor(turn: ModelTurn, memory: TurnMemory | undefined): Promise<readonly Message[]> {
+async function messagesFor(turn: ModelTurn, memory: TurnMemory): Promise<readonly Message[]> {
   const { request, identity, chatId } = turn;
-  const { block, recalls } = memory?.insertions ?? { block: "", recalls: [] };
+  const { block, recalls } = memory.insertions;
   const system = [request.system, block].filter((text) => text !== "").join("\n\n");
-  const isRest = identity.session.history === "server" && memory?.sessionId !== undefined;
+  const isRest = identity.session.history === "server" && memory.sessionId !== undefined;
   // The client sends only what is new. The request has been stored, so that the transcript has all of it.
   const stored = isRest
     ? await turn.memory.transcript(chatId, { format: "hermes", limit: Infinity })
@@ -189,12 +197,15 @@ function bareText({ content }: JsonObject): string {
 
 // ---- The reply ----
 
-async function storeReply(
-  memory: TurnMemory | undefined,
-  message: Message | undefined,
-  id: string,
-): Promise<void> {
-  if (memory === undefined) return;
+function withoutFences(outcome: Outcome): Outcome {
+  if (!outcome.ok)
+    return { ok: false, error: { ...outcome.error, partialText: scrubAnswer(outcome.error.partialText) } };
+  const { message } = outcome.value;
+  const content = typeof message.content === "string" ? scrubAnswer(message.content) : message.content;
+  return { ok: true, value: { ...outcome.value, message: { ...message, content } } };
+}
+
+async function storeReply(memory: TurnMemory, message: Message | undefined, id: string): Promise<void> {
   const shownText = message === undefined ? "" : textOf(message.content);
   const handedBack = message?.role === "assistant" ? message.toolCalls.map((call) => call.id) : [];
   await memory.storeReply({
@@ -288,7 +299,7 @@ class EventQueue implements AsyncIterable<ReplyEvent> {
 function wouldBeLost(fields: readonly string[], { identity }: ChatModel): GatewayProblem {
   const names = fields.join(", ");
   return {
-    status: 422,
+    status: 400, // clients such as Codex try again after 422
     code: "would-be-lost",
     message: `The model ${identity.model} speaks another protocol than this request, and these fields would be lost: ${names}.`,
     hint: "Leave them out, ask for a model of this protocol, or send the request in the model's own protocol.",

@@ -23,7 +23,7 @@ import {
   saidIn,
   stretchesOf,
 } from "./chain.ts";
-import { type HiddenRounds, type Insertions, insert, NOTHING } from "./insert.ts";
+import { carriesBlock, type HiddenRounds, type Insertions, insert, NOTHING } from "./insert.ts";
 
 /** What the client was told, and what it was not: everything of one reply. */
 export type ToldReply = {
@@ -126,7 +126,7 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
     notices,
     insertions: {
       ...NOTHING,
-      block: block ?? "",
+      block: unlessCarried(turn, block ?? ""),
       recalls: [...(found?.recalls ?? []), ...(fresh ?? [])].filter(({ text }) => text !== ""),
       rounds: found?.rounds ?? [],
       previousResponseId: found?.previousResponseId,
@@ -153,6 +153,36 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
       turn.onSent?.(() => noteDelivered(turn, store, asked));
     },
   };
+}
+
+/**
+ * For a request of the client about its whole conversation, such as a summary: what earlier requests of the chat had, so that the vendor
+ * finds the beginning that it knows. Asks for no recall and stores nothing.
+ */
+export async function readTurnMemory(turn: ModelTurn): Promise<TurnMemory> {
+  const { memory, chatId, gateway } = turn;
+  let insertions = NOTHING;
+  try {
+    const store = await memory.layers.sessions({ mode: "read" });
+    const sessionId = chatId === "" ? undefined : (await memory.chat(chatId))?.sessionId;
+    if (store && sessionId !== undefined) {
+      const [found, block] = await inTime(() =>
+        Promise.all([findEarlier(turn, store, sessionId), memory.block(chatId)]),
+      );
+      const { rounds, previousResponseId } = found;
+      const recalls = found.recalls.filter(({ text }) => text !== "");
+      insertions = { ...NOTHING, block: unlessCarried(turn, block), recalls, rounds, previousResponseId };
+    }
+  } catch (cause) {
+    if (isAboutIdentity(cause)) throw cause;
+    gateway.log.warn(`Proxy: a request about a chat goes without its memory: ${describeCause(cause)}`);
+  }
+  return { sessionId: undefined, insertions, notices: [], storeReply: async () => {} };
+}
+
+/** A hook of the same home has told it already. */
+function unlessCarried({ wire, body }: ModelTurn, block: string): string {
+  return carriesBlock(listOf(wire.name, body), block) ? "" : block;
 }
 
 const NOT_STORED =

@@ -437,7 +437,7 @@ describe("a problem", () => {
     expect(await problem(home.ask({ messages: [] }))).toMatchObject({ status: 400, code: "no-message" });
     expect(await problem(home.ask({ messages: [said("assistant", "I")] }))).toMatchObject({ status: 400 });
     expect(await problem(home.ask({ unsupported: ["n", "logprobs"] }))).toMatchObject({
-      status: 422,
+      status: 400,
       code: "would-be-lost",
       param: "n",
     });

@@ -319,7 +319,7 @@ describe("memory", () => {
     const last = server.requests.at(-1)?.raw ?? "";
     expect(server.systemOf(-1)).toContain("The kiln is called Berta.");
     expect(last).toContain("memory-context");
-    expect(last).toContain("How hot does glaze 7 have to be fired?");
+    expect(last).toContain("Noted: glaze 7 needs 1240 degrees.");
     expect(home.events.map(({ type }) => type)).toContain("memory-write");
   });
 });
@@ -632,7 +632,7 @@ describe("a model of another protocol", () => {
     const problem = await problemOf(
       home.send(bodyOf("chat", HELLO, { response_format: { type: "json_object" }, logprobs: true })),
     );
-    expect(problem).toMatchObject({ status: 422, code: "would-be-lost" });
+    expect(problem).toMatchObject({ status: 400, code: "would-be-lost" });
     expect(problem.message).toMatch(/response_format/);
     expect(problem.message).toMatch(/logprobs/);
   });

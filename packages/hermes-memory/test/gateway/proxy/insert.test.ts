@@ -92,6 +92,25 @@ describe("the memory block", () => {
       { role: "user", content: "Hello" },
     ]);
   });
+
+  it("comes behind Codex's own instructions and tools, so that the start of the prompt stays", () => {
+    const tools = { type: "additional_tools", tools: [] };
+    const rules = { type: "message", role: "developer", content: [{ type: "input_text", text: "Rules" }] };
+    const said = { type: "message", role: "user", content: [{ type: "input_text", text: "Hello" }] };
+    const later = { ...rules, content: [{ type: "input_text", text: "Later" }] };
+    const place = (input: readonly object[]): number =>
+      JSON.parse(
+        insert(
+          "responses",
+          JSON.stringify({ input }),
+          { ...NOTHING, block: BLOCK },
+          { isBlockMessage: true },
+        ),
+      ).input.findIndex((item: object) => JSON.stringify(item).includes(JSON.stringify(BLOCK).slice(1, -1)));
+    expect(place([tools, rules, said])).toBe(2);
+    expect(place([tools, rules, said, later, said])).toBe(2);
+    expect(place([rules])).toBe(1);
+  });
 });
 
 describe("recall", () => {

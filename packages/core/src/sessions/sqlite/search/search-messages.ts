@@ -22,7 +22,7 @@ import {
   toMatch,
   withoutStopWords,
 } from "../../search/query.ts";
-import { groupScore, rank } from "../../search/ranking.ts";
+import { groupScore, isRecallTool, rank } from "../../search/ranking.ts";
 import type { ConversationKind } from "../../search/ranking-reading.ts";
 import { shortener, snippetMaker } from "../../search/snippet.ts";
 import type { EmptyReason, SearchAnswer, SearchHit, SearchOptions, SearchStage } from "../../search/types.ts";
@@ -438,11 +438,8 @@ function rankRows(
   return { ranked, kind: ranking.kind, confidence: ranking.confidence, isFull };
 }
 
-/** Tools that show earlier messages; their output repeats them. */
-const RECALL_TOOL = /(?:^|_)(?:session_search|search_sessions|search_messages|memory_search|lcm_\w+|recall)$/;
-
 function isRecall({ role, tool_name }: ReadRow): boolean {
-  return role === "tool" && tool_name !== null && RECALL_TOOL.test(tool_name);
+  return role === "tool" && tool_name !== null && isRecallTool(tool_name);
 }
 
 /** Matches may exist outside the filters. `finds`: whether the same query has an answer with other options. */

@@ -1,0 +1,135 @@
+// A relayed reply without memory that the model repeats in a fence (`AnswerScrubber`). An event that says nothing of it keeps its bytes, and
+// none is added or dropped: the Responses API numbers them.
+import { Transform } from "node:stream";
+import { isRecord, parseOutsideJson } from "@hermes-memory/core/internal/lib";
+import { AnswerScrubber, scrubAnswer } from "@hermes-memory/core/internal/providers";
+import type { JsonObject } from "../types.ts";
+import { type SseEvent, SseEvents, sseEvent } from "../wires/sse.ts";
+
+/** For the body of a reply of any wire, a stream of events or one JSON text. */
+export function scrubReply(isStream: boolean): Transform {
+  const texts = new EventTexts();
+  const events = new SseEvents();
+  const pieces: Uint8Array[] = [];
+  return new Transform({
+    transform(chunk: Uint8Array, _encoding, done) {
+      if (isStream) this.push(Buffer.concat(events.push(chunk).flatMap((event) => texts.take(event))));
+      else pieces.push(chunk);
+      done();
+    },
+    flush(done) {
+      const rest = events.end();
+      this.push(Buffer.concat([...(rest === undefined ? [] : texts.take(rest)), ...texts.end()]));
+      const whole = Buffer.concat(pieces);
+      const body = FENCED.test(whole.toString("utf8")) ? recordIn(whole.toString("utf8")) : undefined;
+      this.push(body === undefined ? whole : JSON.stringify(withoutFences(body)));
+      done();
+    },
+  });
+}
+
+const FENCED = /memory-context/i;
+const MOST_CHARS = 64 * 1024 * 1024;
+
+type Delta = {
+  /** Which text of the reply it belongs to. */
+  readonly key: string;
+  readonly text: string;
+  with(text: string): JsonObject;
+};
+
+class EventTexts {
+  readonly #scrubbers = new Map<string, AnswerScrubber>();
+  /** An event whose text ends with what may be a tag, and events behind it that say nothing. */
+  #waiting: { readonly event: SseEvent; readonly delta: Delta; readonly shown: string } | undefined;
+  #behind: Uint8Array[] = [];
+
+  take(event: SseEvent): readonly Uint8Array[] {
+    const body = event.data === undefined ? undefined : recordIn(event.data);
+    if (this.#waiting !== undefined && (event.data === undefined || body?.type === "ping")) {
+      this.#behind.push(event.bytes);
+      return [];
+    }
+    const delta = body === undefined ? undefined : deltaIn(body);
+    if (delta === undefined) return [...this.end(), body === undefined ? event.bytes : whole(event, body)];
+    const before = this.#waiting?.delta.key === delta.key ? this.#release("") : this.end();
+    const scrubber = this.#scrubbers.get(delta.key) ?? new AnswerScrubber();
+    this.#scrubbers.set(delta.key, scrubber);
+    const shown = scrubber.feed(delta.text);
+    if (!scrubber.isHolding) return [...before, written(event, delta, shown)];
+    this.#waiting = { event, delta, shown };
+    return before;
+  }
+
+  /** Nothing more is said in the text that waits. */
+  end(): readonly Uint8Array[] {
+    if (this.#waiting === undefined) return [];
+    return this.#release(this.#scrubbers.get(this.#waiting.delta.key)?.end() ?? "");
+  }
+
+  #release(rest: string): readonly Uint8Array[] {
+    if (this.#waiting === undefined) return [];
+    const { event, delta, shown } = this.#waiting;
+    const released = [written(event, delta, shown + rest), ...this.#behind];
+    this.#waiting = undefined;
+    this.#behind = [];
+    return released;
+  }
+}
+
+function written(event: SseEvent, delta: Delta, text: string): Uint8Array {
+  return text === delta.text ? event.bytes : eventOf(event, delta.with(text));
+}
+
+function whole(event: SseEvent, body: JsonObject): Uint8Array {
+  return FENCED.test(event.data ?? "") ? eventOf(event, withoutFences(body)) : event.bytes;
+}
+
+function eventOf({ name }: SseEvent, body: JsonObject): Uint8Array {
+  return Buffer.from(sseEvent(body, name === "" ? undefined : name));
+}
+
+function recordIn(text: string): JsonObject | undefined {
+  const parsed = parseOutsideJson(text, { maxChars: MOST_CHARS });
+  return parsed.ok && isRecord(parsed.value) ? parsed.value : undefined;
+}
+
+function deltaIn(body: JsonObject): Delta | undefined {
+  const { type, delta, choices } = body;
+  if (type === "response.output_text.delta" && typeof delta === "string") {
+    const key = `${String(body.output_index)} ${String(body.content_index)}`;
+    return { key, text: delta, with: (text) => ({ ...body, delta: text }) };
+  }
+  if (type === "content_block_delta" && isRecord(delta) && typeof delta.text === "string")
+    return {
+      key: String(body.index),
+      text: delta.text,
+      with: (text) => ({ ...body, delta: { ...delta, text } }),
+    };
+  const [choice, ...others]: readonly unknown[] = Array.isArray(choices) ? choices : [];
+  if (!isRecord(choice) || !isRecord(choice.delta) || typeof choice.delta.content !== "string")
+    return undefined;
+  const said = choice.delta;
+  return {
+    key: `choice ${String(choice.index)}`,
+    text: choice.delta.content,
+    with: (text) => ({ ...body, choices: [{ ...choice, delta: { ...said, content: text } }, ...others] }),
+  };
+}
+
+/** Where replies have their texts. Arguments of calls are not among them. */
+const WAY = ["choices", "message", "content", "output", "item", "part", "response"] as const;
+
+function withoutFences(value: JsonObject): JsonObject {
+  const changed: Record<string, unknown> = { ...value };
+  const isText = /^(?:text|output_text|response\.output_text\.done)$/.test(String(value.type));
+  if (isText && typeof value.text === "string") changed.text = scrubAnswer(value.text);
+  for (const key of WAY) {
+    const inner = value[key];
+    if (key === "content" && typeof inner === "string") changed.content = scrubAnswer(inner);
+    else if (isRecord(inner)) changed[key] = withoutFences(inner);
+    else if (Array.isArray(inner))
+      changed[key] = inner.map((each: unknown) => (isRecord(each) ? withoutFences(each) : each));
+  }
+  return changed;
+}
