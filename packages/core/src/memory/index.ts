@@ -1,6 +1,5 @@
 // The opened home. Importing it loads no layer.
 export { chatIdOfSession, chatSessionId, findChat } from "./chat-id.ts";
-export { ownWords } from "./follow-shown.ts";
 export { ConfigFailure, ifUsable, openHome, usable } from "./open-home.ts";
 export { memoryIn, openMemory } from "./open-memory.ts";
 export type {

@@ -104,35 +104,49 @@ export function said(message: Message): string {
 }
 
 /**
- * Some clients rewrite the ids of calls. A call whose id is not stored gets that of the first stored one with its name and arguments whose
- * id is not in the list, and so does its result: what is stored behind it belongs to the stored call.
+ * Some clients rewrite the ids of calls. A call whose id is not stored, of the same question, name and arguments as a stored one whose id
+ * is not in the list, is that one, unless it has another result. It gets the stored id, and so does its result.
  */
 export function withStoredIds(stored: readonly Message[], given: readonly Message[]): readonly Message[] {
-  const storedCalls = stored.flatMap(toolCallsOf);
-  const known = new Set(storedCalls.map(({ id }) => halfOf(id)));
+  const known = new Set(stored.flatMap(toolCallsOf).map(({ id }) => halfOf(id)));
   const shown = new Set(given.flatMap(toolCallsOf).map(({ id }) => halfOf(id)));
   if ([...shown].every((id) => known.has(id))) return given;
   const free = Map.groupBy(
-    storedCalls.filter(({ id }) => !shown.has(halfOf(id))),
-    callKey,
+    callsIn(stored).filter(({ id }) => !shown.has(halfOf(id))),
+    ({ key }) => key,
   );
   const renamed = new Map<string, string>();
+  for (const { id, key, result } of callsIn(given)) {
+    if (known.has(halfOf(id))) continue;
+    const [same] = free.get(key) ?? [];
+    if (same === undefined || ![undefined, result].includes(same.result)) continue;
+    free.get(key)?.shift();
+    renamed.set(id, same.id);
+  }
   const idOf = (id: string): string => renamed.get(id) ?? id;
   return given.map((message) => {
     if (message.role === "tool") return { ...message, toolCallId: idOf(message.toolCallId) };
     const calls = toolCallsOf(message);
     if (message.role !== "assistant" || calls.length === 0) return message;
-    for (const call of calls) {
-      const same = known.has(halfOf(call.id)) ? undefined : free.get(callKey(call))?.shift();
-      if (same === undefined) renamed.delete(call.id);
-      else renamed.set(call.id, same.id);
-    }
     return { ...message, toolCalls: calls.map((call) => ({ ...call, id: idOf(call.id) })) };
   });
 }
 
-function callKey({ name, arguments: given }: ReturnType<typeof toolCallsOf>[number]): string {
-  return JSON.stringify([name, canonical(given)]);
+type Call = { readonly id: string; readonly key: string; readonly result: string | undefined };
+
+function callsIn(list: readonly Message[]): readonly Call[] {
+  const results = new Map<string, string>();
+  for (const message of list)
+    if (message.role === "tool") results.set(message.toolCallId, contentKey(message));
+  let question = "";
+  return list.flatMap((message) => {
+    if (message.role === "user") question = said(message);
+    return toolCallsOf(message).map(({ id, name, arguments: given }) => ({
+      id,
+      key: JSON.stringify([question, name, canonical(given)]),
+      result: results.get(id),
+    }));
+  });
 }
 
 function callsKey(message: Message): string {

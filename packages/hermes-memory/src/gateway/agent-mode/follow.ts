@@ -2,7 +2,6 @@
 // conversation follows. Below: whether a request was answered before. The only file that changes stored rows for the client's list.
 import { type Agent, type ClientToolResult, withMaskedArguments } from "@hermes-memory/agent/internal/agent";
 import { HermesError, sha256 } from "@hermes-memory/core/internal/lib";
-import { ownWords } from "@hermes-memory/core/internal/memory";
 import {
   type Content,
   fromRow,
@@ -11,6 +10,7 @@ import {
   textOf,
   toolCallsOf,
   withMeta,
+  wordsOf,
 } from "@hermes-memory/core/internal/message";
 import { type ModelTurn, ProblemError } from "../types.ts";
 
@@ -23,7 +23,7 @@ export type Asked = {
 
 /** Throws 400 for a list that asks for nothing. What the client adds to the words of the user is left out. Pure. */
 export function readAsked(given: readonly Message[]): Asked {
-  const end = given.findLastIndex((message) => message.role !== "user" || ownWords(message) !== undefined);
+  const end = given.findLastIndex(isSaid);
   // Where nobody asks anything, the client does.
   const isAsked = end >= 0 && given[end]?.role !== "assistant";
   const messages = isAsked ? given.slice(0, end + 1) : given;
@@ -31,8 +31,12 @@ export function readAsked(given: readonly Message[]): Asked {
   if (last?.role === "user") {
     if (textOf(last.content).trim() === "" && !hasMedia(last.content))
       throw badList("The last message of the request is empty.", "Send a message with a text.");
-    const { content } = ownWords(last) ?? last;
-    return { earlier: messages.slice(0, -1), now: { kind: "message", content } };
+    const { summary, own = summary ?? last } = wordsOf(last);
+    const before = summary === undefined || summary === own ? [] : [summary];
+    return {
+      earlier: [...messages.slice(0, -1), ...before],
+      now: { kind: "message", content: own.content },
+    };
   }
   if (last?.role !== "tool")
     throw badList(
@@ -44,6 +48,11 @@ export function readAsked(given: readonly Message[]): Asked {
   const from = messages.findLastIndex(({ role }) => role !== "tool") + 1;
   const results = messages.slice(from).filter((message): message is ToolMessage => message.role === "tool");
   return { earlier: messages.slice(0, from), now: { kind: "results", results: results.map(toResult) } };
+}
+
+/** By a person or a tool, or a summary in the place of what they said. */
+function isSaid(message: Message): boolean {
+  return message.role !== "user" || Object.keys(wordsOf(message)).length > 0;
 }
 
 function hasMedia(content: Content): boolean {

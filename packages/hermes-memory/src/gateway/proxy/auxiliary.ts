@@ -206,8 +206,7 @@ const RULES: readonly Rule[] = [
   // Qwen Code looks for memories in a copy of the conversation, with tools.
   {
     kind: "other",
-    is: ({ system }) =>
-      /^You are now acting as the managed memory extraction subagent\b/.test(system),
+    is: ({ system }) => /^You are now acting as the managed memory extraction subagent\b/.test(system),
   },
   asked("summary", ["opencode"], /^Provide a detailed prompt for continuing our conversation above\./),
 ];
