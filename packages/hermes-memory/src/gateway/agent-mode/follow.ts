@@ -107,6 +107,27 @@ export async function followClient(
   });
 }
 
+/** Some clients rewrite the ids of calls. Results get the ids of the stored calls that were made of the same tools. */
+export async function answeringStored(
+  { store, sessionId, toolNames }: Agent,
+  { earlier, now }: Asked,
+): Promise<Asked["now"]> {
+  if (now.kind === "message") return now;
+  const rows = (await store?.getMessages(sessionId)) ?? [];
+  const newest = rows.findLast(({ role }) => role === "assistant");
+  const stored = newest && fromRow(newest);
+  const calls = stored ? toolCallsOf(stored).filter(({ name }) => !toolNames.includes(name)) : [];
+  const given = earlier.findLast(({ role }) => role === "assistant");
+  const shown = given ? toolCallsOf(given) : [];
+  const isSame = shown.length === calls.length && shown.every(({ name }, at) => name === calls[at]?.name);
+  if (!isSame) return now;
+  const ids = new Map(shown.map(({ id }, at) => [id, calls[at]?.id ?? id]));
+  return {
+    ...now,
+    results: now.results.map((result) => ({ ...result, id: ids.get(result.id) ?? result.id })),
+  };
+}
+
 type FollowOptions = {
   readonly chatId: string;
   readonly hiddenTools: readonly string[];
