@@ -9,6 +9,7 @@ import type { Ask } from "../sessions/index.ts";
 import { inCallOrder } from "./align.ts";
 import { asShown, isSpoken } from "./chat-messages.ts";
 import type { HeldChat } from "./chat-session.ts";
+import { readShown } from "./follow-shown.ts";
 import { appending, type Change, findExchange, followingShown } from "./remember.ts";
 import { halfOf, isSame } from "./same-message.ts";
 import type { AskOptions } from "./user-memory.ts";
@@ -22,17 +23,18 @@ type AskChange = Change & {
 export async function planAsk(
   chat: HeldChat,
   stored: readonly Message[],
-  given: readonly Message[],
+  asGiven: readonly Message[],
   options: AskOptions,
   newest: Ask | null,
 ): Promise<AskChange> {
+  const given = readShown(asGiven).messages;
   const { key, list, hiddenTools = [] } = options;
   const found = key === undefined ? undefined : await findExchange(chat.store, chat.row.id, stored, key);
   // A key names its request for good, wherever the chat went since.
   if (found !== undefined) return known(given, found[0]?.meta.rowId);
   const isWhole = list === "whole" || (list === "either" && hasHistory(given));
   const rules = { hiddenTools, keepsUnrelated: list === "either" };
-  const followed = isWhole ? await followingShown(chat, stored, given, rules) : undefined;
+  const followed = isWhole ? await followingShown(chat, stored, asGiven, rules) : undefined;
   if (followed !== undefined) {
     const { change, list: rows, end } = followed;
     if (change.add.length > 0) return change;

@@ -1,8 +1,8 @@
 // How a stored chat follows the list that a client shows: the whole chat as the client has it, without the tool rounds that we ran
 // ourselves, sometimes only its newest part, sometimes behind the client's own summary of what came before. Pure. What two equal
 // messages are: same-message.ts. Which rows are taken back: remember.ts.
-import { type Message, type Part, partsOf, textOf, toolCallsOf } from "../message/index.ts";
-import { asksForClientSummary, isClientSummary, strippedUserText, typedText } from "../security/index.ts";
+import { type Message, partsOf, textOf, toolCallsOf, wordsOf } from "../message/index.ts";
+import { asksForClientSummary } from "../security/index.ts";
 import { asShown } from "./chat-messages.ts";
 import { FOLDED_CHARS, halfOf, isSame } from "./same-message.ts";
 
@@ -84,7 +84,7 @@ export function readShown(given: readonly Message[]): ShownList {
       continue;
     }
     isAnswer = messages.length === 0 && asksForClientSummary(textOf(message.content));
-    const { summary, own } = partedUser(message);
+    const { summary, own } = wordsOf(message);
     if (summary !== undefined) {
       messages.push(summary);
       behindSummary = messages.length;
@@ -98,52 +98,6 @@ export function readShown(given: readonly Message[]): ShownList {
 function isAcknowledgement(message: Message, isBehindSummary: boolean): boolean {
   return isBehindSummary && textOf(message.content).trim() === "Got it. Thanks for the additional context!";
 }
-
-/** A client may send its summary and the next prompt as parts of one message. */
-function partedUser(message: Message): { readonly summary?: Message; readonly own?: Message } {
-  const { content } = message;
-  if (content === null || typeof content === "string") {
-    if (isSummary(content ?? "")) return { summary: message };
-    const text = wordsOf(content ?? "");
-    return text === content ? { own: message } : text === "" ? {} : { own: { ...message, content: text } };
-  }
-  const isOfSummary = (part: Part): boolean => part.type === "text" && isSummary(part.text);
-  const others = content.filter((part) => !isOfSummary(part));
-  const own = others.flatMap((part): Part[] => {
-    const text = part.type === "text" ? wordsOf(part.text) : "";
-    if (part.type !== "text" || text === part.text) return [part];
-    return text === "" ? [] : [{ ...part, text }];
-  });
-  const isSameParts = own.length === content.length && own.every((part, at) => part === content[at]);
-  return {
-    ...(others.length < content.length
-      ? { summary: { ...message, content: content.filter(isOfSummary) } }
-      : {}),
-    ...(own.length === 0 ? {} : { own: isSameParts ? message : { ...message, content: asText(own) } }),
-  };
-}
-
-/** One text is a text, as wires read it where nothing was added to it. */
-function asText(parts: readonly Part[]): Message["content"] {
-  const [first] = parts;
-  const isText = parts.length === 1 && first?.type === "text" && Object.keys(first).length === 2;
-  return isText ? first.text : parts;
-}
-
-function isSummary(text: string): boolean {
-  return (
-    isClientSummary(text) || (text.startsWith("<system-reminder>") && isClientSummary(strippedUserText(text)))
-  );
-}
-
-/** A text without anything injected stays as it is, white space included. */
-function wordsOf(text: string): string {
-  if (!MAY_BE_INJECTED.test(text)) return text;
-  const typed = typedText(text);
-  return strippedUserText(typed === text.trim() ? text : typed);
-}
-
-const MAY_BE_INJECTED = /<|^\s*(?:\[Request interrupted|Stop hook feedback:)/;
 
 // ---- What the client sees of a list ----
 

@@ -7,7 +7,7 @@ import { isTold } from "./chat-history.ts";
 import { asShown, isSpoken, readGiven, readReply } from "./chat-messages.ts";
 import { findSummary, type HeldChat, loadChat, loadWholeChat } from "./chat-session.ts";
 import { planShown, readShown } from "./follow-shown.ts";
-import { exchangeId, isSame } from "./same-message.ts";
+import { exchangeId, isSame, withStoredIds } from "./same-message.ts";
 import type { RememberOptions } from "./user-memory.ts";
 
 // ---- The arguments ----
@@ -150,7 +150,7 @@ export async function followingShown(
   { hiddenTools = [], keepsUnrelated }: Pick<RememberOptions, "hiddenTools" | "keepsUnrelated">,
 ): Promise<Followed | undefined> {
   const shown = readShown(asGiven);
-  const given = { ...shown, messages: inCallOrder(shown.messages) };
+  const given = { ...shown, messages: inCallOrder(withStoredIds(stored, shown.messages)) };
   const compared = await comparedList(chat, stored, given.messages);
   const { list } = compared;
   const rules = { hiddenTools: new Set(hiddenTools), isImported: isTranscriptRow(chat.row) };

@@ -1,8 +1,9 @@
-// Whether two messages say the same: row ids, times, vendors' fields, blanks and the spelling of JSON arguments do not count. Pure.
+// Whether two messages say the same: row ids, times, vendors' fields, blanks, the spelling of JSON arguments, and what client programs add
+// to the words of the user do not count. Pure.
 import { isCutOf, isHandoff, withoutMedia, withShortCalls } from "../context/index.ts";
 import { isRecord, outsideJsonOr, pyStrip, sha256 } from "../lib/index.ts";
 import { type Content, type Message, partJson, partsOf, textOf, toolCallsOf } from "../message/index.ts";
-import { sanitizeContext } from "../security/index.ts";
+import { sanitizeContext, strippedUserText } from "../security/index.ts";
 
 /** A stored message as the caller got it, if that is not how it is stored. */
 export type Shown = (stored: Message) => Message | undefined;
@@ -102,6 +103,52 @@ export function said(message: Message): string {
   return text;
 }
 
+/**
+ * Some clients rewrite the ids of calls. A call whose id is not stored, of the same question, name and arguments as a stored one whose id
+ * is not in the list, is that one, unless it has another result. It gets the stored id, and so does its result.
+ */
+export function withStoredIds(stored: readonly Message[], given: readonly Message[]): readonly Message[] {
+  const known = new Set(stored.flatMap(toolCallsOf).map(({ id }) => halfOf(id)));
+  const shown = new Set(given.flatMap(toolCallsOf).map(({ id }) => halfOf(id)));
+  if ([...shown].every((id) => known.has(id))) return given;
+  const free = Map.groupBy(
+    callsIn(stored).filter(({ id }) => !shown.has(halfOf(id))),
+    ({ key }) => key,
+  );
+  const renamed = new Map<string, string>();
+  for (const { id, key, result } of callsIn(given)) {
+    if (known.has(halfOf(id))) continue;
+    const [same] = free.get(key) ?? [];
+    if (same === undefined || ![undefined, result].includes(same.result)) continue;
+    free.get(key)?.shift();
+    renamed.set(id, same.id);
+  }
+  const idOf = (id: string): string => renamed.get(id) ?? id;
+  return given.map((message) => {
+    if (message.role === "tool") return { ...message, toolCallId: idOf(message.toolCallId) };
+    const calls = toolCallsOf(message);
+    if (message.role !== "assistant" || calls.length === 0) return message;
+    return { ...message, toolCalls: calls.map((call) => ({ ...call, id: idOf(call.id) })) };
+  });
+}
+
+type Call = { readonly id: string; readonly key: string; readonly result: string | undefined };
+
+function callsIn(list: readonly Message[]): readonly Call[] {
+  const results = new Map<string, string>();
+  for (const message of list)
+    if (message.role === "tool") results.set(message.toolCallId, contentKey(message));
+  let question = "";
+  return list.flatMap((message) => {
+    if (message.role === "user") question = said(message);
+    return toolCallsOf(message).map(({ id, name, arguments: given }) => ({
+      id,
+      key: JSON.stringify([question, name, canonical(given)]),
+      result: results.get(id),
+    }));
+  });
+}
+
 function callsKey(message: Message): string {
   return JSON.stringify(
     toolCallsOf(message).map(({ id, name, arguments: given }) => [id, name, canonical(given)]),
@@ -115,7 +162,8 @@ function contentKey({ role, content }: Message): string {
     if (part.type === "text") text += part.text;
     else pieces.push(part.type === "image" ? dataOf(part.url) : (otherKey(part.value) ?? partJson(part)));
   }
-  const plain = role === "tool" ? canonical(text) : oneSpaced(sanitizeContext(text));
+  const own = role === "user" ? strippedUserText(text) : text;
+  const plain = role === "tool" ? canonical(text) : oneSpaced(sanitizeContext(own));
   return JSON.stringify([plain, ...pieces]);
 }
 

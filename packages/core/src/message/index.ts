@@ -68,3 +68,4 @@ export {
 } from "./rows.ts";
 export { callText, flattenContent, partJson, partName, type TextOptions, textOf } from "./text.ts";
 export { toAiSdk } from "./to-ai-sdk.ts";
+export { wordsOf } from "./user-words.ts";

@@ -1,8 +1,11 @@
-// Text that other programs (coding agents, chat clients, memory tools) put into messages: memory, reminders, the state of the editor,
-// summaries of a compaction. It is not conversation, and storing what a memory has injected would teach the memory its own output. For
-// the importer of transcripts, and for lists that clients send to a gateway.
+// What client programs (coding agents, chat clients, memory tools) put around or beside the words of the user: memory, reminders, the state
+// of the editor, the time, commands, summaries of a compaction. It is not conversation, and storing what a memory has injected would teach
+// the memory its own output. One table for the gateway, the hooks, the importers and the recall query. People write about these forms too:
+// a rule asks for the client's exact form, and most of them for its place.
 
-/** Removed with what they enclose. A name that ends in `*` stands for all tags that begin so. */
+// ---- The table ----
+
+/** Removed with what they enclose, wherever they stand. A name that ends in `*` stands for all tags that begin so. */
 const REMOVED = [
   "memory-context",
   "system-reminder",
@@ -23,50 +26,112 @@ const REMOVED = [
   "qwen:user-prompt-submit-context",
 ] as const;
 
+/** OpenClaw's block, whose markers have lines of their own. */
+const OPENCLAW_BEGIN = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>";
+const OPENCLAW_END = "\n<<<END_OPENCLAW_INTERNAL_CONTEXT>>>";
+
 /** Removed at the beginning of a text only: people write these words too. */
-const REMOVED_AT_START = ["timestamp", "ide_opened_file", "ide_selection"] as const;
+const REMOVED_AT_START = [
+  "timestamp",
+  "current_datetime", // Copilot CLI
+  "hook_context", // Gemini CLI
+  "ide_opened_file",
+  "ide_selection",
+  "ide_diagnostics",
+  // Claude Code: commands of its shell and of the program itself, and what they print.
+  "bash-input",
+  "bash-stdout",
+  "bash-stderr",
+  "local-command-caveat",
+  "local-command-stdout",
+  "local-command-stderr",
+] as const;
 
 /** Taken off when they enclose the whole text. */
-const UNWRAPPED = ["user_query", "user_message", "USER_REQUEST", "task", "feedback", "answer"] as const;
+const UNWRAPPED = [
+  "user_query",
+  "user_message",
+  "user_input",
+  "USER_REQUEST",
+  "task",
+  "feedback",
+  "answer",
+] as const;
+
+/** A whole text in one of these is the client's: Codex sends them as messages of the user. */
+const MACHINE_TAGS = [
+  "environment_context",
+  "user_instructions",
+  "INSTRUCTIONS",
+  "skill",
+  "turn_aborted",
+  "user_shell_command",
+  "subagent_notification",
+  "goal_context",
+  "recommended_plugins",
+] as const;
+
+/** Whole texts without words of the user. */
+const MACHINE_TEXTS = [
+  /^\[Request interrupted by user(?: for tool use)?\]$/,
+  /^Stop hook feedback:\n/,
+  /^# AGENTS\.md instructions(?: for [^\n]*)?\n/,
+  /^\/(?:clear|compact)$/,
+] as const;
+
+/** Commands that do something to the conversation and say nothing in it. */
+const SILENT_COMMAND = /^\/(?:clear|compact)(?: |$)/;
+
+/** OpenClaw puts the time in front of the words, and a line about itself behind them. */
+const STAMP = /^\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \d{4}-\d\d-\d\d \d\d:\d\d[^\]\n]{0,40}\] /;
+const LAST_LINE = "\n\nRuntime: agent=";
+
+// ---- The words of the user ----
 
 const OPENING = new RegExp(
-  `<(${REMOVED.map((name) => name.replace("*", "[\\w-]{1,64}")).join("|")})(?=[\\s>])[^<>]{0,4096}>`,
+  `<(${REMOVED.map((name) => name.replace("*", "[\\w-]{1,64}")).join("|")})(?=[\\s>])[^<>]{0,4096}>|(?<![^\\n])${OPENCLAW_BEGIN}(?=\\r?\\n)`,
   "g",
 );
 const AT_START = new RegExp(`^<(${REMOVED_AT_START.join("|")})(?=[\\s>])[^<>]{0,4096}>`);
-const WRAPPER = new RegExp(`^<(${UNWRAPPED.join("|")})>`);
+const WRAPPER = new RegExp(`^<(${UNWRAPPED.join("|")})(?: mode="[\\w-]{1,32}")?>`);
+const MACHINE = new RegExp(`^<(${MACHINE_TAGS.join("|")})>`);
 
-/** What the user wrote; empty when everything was injected. Takes linear time. */
+/** What the user wrote; empty when everything is the client's. A text without any of the forms stays as it is. Takes linear time. */
 export function strippedUserText(text: string): string {
-  if (!text.includes("<")) return text;
-  const kept = withoutSpans(text);
-  let rest = (kept === text ? text : kept).trim();
+  let rest = withoutLastLine(withoutSpans(text).trim()).replace(STAMP, "");
   for (;;) {
     const next = unwrapped(withoutStart(rest));
     if (next === rest) break;
     rest = next;
   }
-  // A text without anything injected stays as it is, white space included.
+  rest = slashCommand(rest) ?? rest;
+  if (isMachineText(rest)) return "";
   return rest === text.trim() ? text : rest;
 }
 
+/** A client can send any number of names that begin like one of the table, each of which is looked for to the end. */
+const MOST_UNCLOSED = 32;
+
 function withoutSpans(text: string): string {
+  if (!text.includes("<")) return text;
   let result = "";
   let at = 0;
   const unclosed = new Set<string>();
   const unbalanced = new Set<string>();
   OPENING.lastIndex = 0;
   for (let open = OPENING.exec(text); open !== null; open = OPENING.exec(text)) {
-    const [whole, tag = ""] = open;
+    const [whole, tag = OPENCLAW_BEGIN] = open;
     if (unclosed.has(tag)) continue;
-    const closing = `</${tag}>`;
-    const end = closingOf(text, tag, open.index + whole.length, unbalanced);
+    if (unclosed.size + unbalanced.size > MOST_UNCLOSED) break;
+    const isTag = tag !== OPENCLAW_BEGIN;
+    const from = open.index + whole.length;
+    const end = isTag ? closingOf(text, tag, from, unbalanced) : text.indexOf(OPENCLAW_END, from);
     if (end < 0) {
       unclosed.add(tag);
       continue;
     }
     result += text.slice(at, open.index);
-    at = end + closing.length;
+    at = end + (isTag ? tag.length + 3 : OPENCLAW_END.length);
     OPENING.lastIndex = at;
   }
   return result + text.slice(at);
@@ -95,6 +160,11 @@ function withoutStart(text: string): string {
   return end < 0 ? text : text.slice(end + closing.length).trim();
 }
 
+function withoutLastLine(text: string): string {
+  const at = text.lastIndexOf(LAST_LINE);
+  return at < 0 || text.includes("\n", at + LAST_LINE.length) ? text : text.slice(0, at).trimEnd();
+}
+
 function unwrapped(text: string): string {
   const [whole = "", tag] = WRAPPER.exec(text) ?? [];
   if (tag === undefined) return text;
@@ -102,6 +172,28 @@ function unwrapped(text: string): string {
   const isWhole =
     text.endsWith(closing) && text.indexOf(closing, whole.length) === text.length - closing.length;
   return isWhole ? text.slice(whole.length, -closing.length).trim() : text;
+}
+
+/** `/name arguments`, when the text is nothing but the tags of a slash command of Claude Code. */
+function slashCommand(text: string): string | undefined {
+  if (!/^<command-(?:name|message|args)>/.test(text) || !/<\/command-(?:name|message|args)>$/.test(text))
+    return undefined;
+  const name = between(text, "command-name") ?? between(text, "command-message");
+  if (name === undefined) return undefined;
+  const command = `${name.startsWith("/") ? "" : "/"}${name} ${between(text, "command-args") ?? ""}`.trim();
+  return SILENT_COMMAND.test(command) ? "" : command;
+}
+
+function between(text: string, tag: string): string | undefined {
+  const start = text.indexOf(`<${tag}>`);
+  const end = start < 0 ? -1 : text.lastIndexOf(`</${tag}>`);
+  return end < start + tag.length + 2 ? undefined : text.slice(start + tag.length + 2, end).trim();
+}
+
+function isMachineText(text: string): boolean {
+  const tag = MACHINE.exec(text)?.[1];
+  if (tag !== undefined && text.endsWith(`</${tag}>`)) return true;
+  return MACHINE_TEXTS.some((form) => form.test(text));
 }
 
 // ---- Summaries ----
@@ -129,50 +221,4 @@ export function isClientSummary(userText: string): boolean {
 /** Whether the answer to this message of the user is such a summary. */
 export function asksForClientSummary(userText: string): boolean {
   return userText.trim() === SUMMARY_QUESTION;
-}
-
-// ---- Claude Code ----
-
-/** Blocks in front of a prompt that the product adds. */
-const LEADING_TAGS = ["system-reminder", "ide_opened_file", "ide_selection", "ide_diagnostics"];
-/** Records that begin like this have no words of the user. */
-const MACHINE_TEXTS = [
-  "<local-command-",
-  "[Request interrupted",
-  "Stop hook feedback:",
-  "This session is being continued",
-];
-
-/** The words of the user in a user record of Claude Code, without what the product wraps around them; empty when the user typed none of it. */
-export function typedText(recorded: string): string {
-  const text = withoutLeadingBlocks(recorded);
-  if (MACHINE_TEXTS.some((start) => text.startsWith(start))) return "";
-  return (
-    slashCommand(text) ?? (text.startsWith("<user_query>") ? between(text, "user_query") : undefined) ?? text
-  );
-}
-
-function withoutLeadingBlocks(recorded: string): string {
-  let text = recorded.trim();
-  for (;;) {
-    const tag = LEADING_TAGS.find((one) => text.startsWith(`<${one}>`));
-    const end = tag === undefined ? -1 : text.indexOf(`</${tag}>`);
-    if (tag === undefined || end < 0) return text;
-    text = text.slice(end + tag.length + 3).trimStart();
-  }
-}
-
-/** `/name arguments`, when the text is nothing but the tags of a slash command. */
-function slashCommand(text: string): string | undefined {
-  if (!/^<command-(?:name|message|args)>/.test(text) || !/<\/command-[a-z]+>$/.test(text)) return undefined;
-  const name = between(text, "command-name") ?? between(text, "command-message");
-  if (name === undefined) return undefined;
-  const given = between(text, "command-args") ?? "";
-  return `${name.startsWith("/") ? "" : "/"}${name} ${given}`.trim();
-}
-
-function between(text: string, tag: string): string | undefined {
-  const start = text.indexOf(`<${tag}>`);
-  const end = start < 0 ? -1 : text.lastIndexOf(`</${tag}>`);
-  return end < start + tag.length + 2 ? undefined : text.slice(start + tag.length + 2, end).trim();
 }

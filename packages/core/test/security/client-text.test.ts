@@ -1,29 +1,65 @@
-// What client programs put into messages of the user: Claude Code's wrappers, and summaries of compactions. The tags that are removed:
-// packages/hermes-memory/test/import.
+// What client programs put around and beside the words of the user, and summaries of compactions.
 import { expect, it } from "vitest";
-import {
-  asksForClientSummary,
-  isClientSummary,
-  strippedUserText,
-  typedText,
-} from "../../src/security/index.ts";
+import { asksForClientSummary, isClientSummary, strippedUserText } from "../../src/security/index.ts";
+
+const CLAW = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>\nkept private\n<<<END_OPENCLAW_INTERNAL_CONTEXT>>>";
 
 it.each([
   ["<command-message>x is running</command-message>\n<command-name>/x</command-name>", "/x"],
   ["<command-name>/x</command-name>\n<command-args>a <b>\nc</command-args>", "/x a <b>\nc"],
+  ["<command-name>/clear</command-name>\n<command-args></command-args>", ""],
+  ["<command-name>/compact</command-name>\n<command-args>keep names</command-args>", ""],
+  ["/compact", ""],
+  ["<bash-input>ls</bash-input>", ""],
+  ["<bash-stdout>a.txt</bash-stdout><bash-stderr></bash-stderr>", ""],
+  ["<local-command-caveat>x</local-command-caveat>\nfix it", "fix it"],
+  ["[Request interrupted by user for tool use]", ""],
   ["<ide_selection>lines 1 to 3</ide_selection>", ""],
   ["<system-reminder>a</system-reminder><ide_selection>b</ide_selection> fix it", "fix it"],
-  ["<system-reminder> never closed", "<system-reminder> never closed"],
   ["Stop hook feedback:\n- lint", ""],
-  ["what does <command-name> mean?", "what does <command-name> mean?"],
+  ["<environment_context>\n<cwd>/x</cwd>\n</environment_context>", ""],
+  ["# AGENTS.md instructions for /x\n\n<INSTRUCTIONS>\ny\n</INSTRUCTIONS>", ""],
+  ["<current_datetime>2026-11-17T10:00:00Z</current_datetime>\n\nfix it", "fix it"],
+  ["<hook_context>a</hook_context>\n\n/fix it", "/fix it"],
+  ['<user_input mode="act">fix it</user_input>\n<environment_details>x</environment_details>', "fix it"],
+  ["[Tue 2026-11-17 10:00 UTC] fix it", "fix it"],
+  ["[Tue 2026-11-17 10:00 UTC] fix\n\nit\n\nRuntime: agent=main | host=x", "fix\n\nit"],
+  [CLAW, ""],
+  [`${CLAW}\n\n[Tue 2026-11-17 10:00 GMT+2] fix it`, "fix it"],
 ])("reads the user text %j", (recorded, text) => {
-  expect(typedText(recorded)).toBe(text);
+  expect(strippedUserText(recorded)).toBe(text);
+  expect(strippedUserText(text)).toBe(text);
 });
 
-it("reads a text without anything injected as it is", () => {
-  for (const text of ["", "  two\n", "a < b", "<b>bold</b>", "see <system-reminder>"])
-    expect(strippedUserText(text)).toBe(text);
-  expect(strippedUserText("<system-reminder>x</system-reminder> do it")).toBe("do it");
+it.each([
+  "",
+  "  two\n",
+  "a < b",
+  "<b>bold</b>",
+  "see <system-reminder>",
+  "<system-reminder> never closed",
+  "what does <command-name> mean?",
+  "why <current_datetime>x</current_datetime>?",
+  "I ran <bash-input>ls</bash-input>",
+  "/clear the table, please",
+  "[Request interrupted by user] is what I read. Why?",
+  "# AGENTS.md instructions: are they read?",
+  "[Tue] is a day, [2026-11-17] a date",
+  "at [Tue 2026-11-17 10:00 UTC] it broke",
+  "\n\nRuntime: agent=x\nis a line of its log",
+  "what is <<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>> and <<<END_OPENCLAW_INTERNAL_CONTEXT>>>?",
+  "see <environment_context>x</environment_context>",
+])("leaves %j as it is", (text) => {
+  expect(strippedUserText(text)).toBe(text);
+});
+
+it("takes linear time for any number of names without an end", () => {
+  const text = Array.from({ length: 50_000 }, (_, at) => `<hindsight_${at}> </hindsight_${at + 1}>`).join("");
+  const start = performance.now();
+  strippedUserText(text);
+  strippedUserText(`${"<task>".repeat(100_000)}${"</task>".repeat(100_000)}`);
+  strippedUserText("<bash-input></bash-input>".repeat(100_000));
+  expect(performance.now() - start).toBeLessThan(2000);
 });
 
 it.each([

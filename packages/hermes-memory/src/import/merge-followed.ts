@@ -1,6 +1,6 @@
 // A session that a gateway has stored from the requests of a program, and the transcript that the program wrote of it, become one
 // conversation: which rows are messages of the transcript, and where messages belong that only one of both has seen. Pure.
-import { strippedUserText, typedText } from "@hermes-memory/core/internal/security";
+import { strippedUserText } from "@hermes-memory/core/internal/security";
 import type { MessageRow, TranscriptInput, TranscriptMerge } from "@hermes-memory/core/internal/sessions";
 
 /** `message.isBranch`: on a branch that was left. */
@@ -58,7 +58,7 @@ function outline(
   calls: string,
   answers: string | null,
 ): Outline {
-  const text = plain(role === "user" ? strippedUserText(typedText(content)) : content);
+  const text = plain(role === "user" ? strippedUserText(content) : content);
   const key =
     role === "tool" ? `tool ${answers ?? text}` : calls === "" ? `${role} ${text}` : `calls ${calls}`;
   return { role, native, key, text };

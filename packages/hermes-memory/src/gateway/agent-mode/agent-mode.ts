@@ -23,6 +23,7 @@ import { type Answer, type Gateway, type GatewayEvent, type ModelTurn, ProblemEr
 import type { Reply } from "../wires/wire.ts";
 import {
   type Asked,
+  answeringStored,
   findEarlier,
   followClient,
   openNamedChat,
@@ -339,7 +340,7 @@ class LiveMode implements AgentMode {
         tell("recall");
       },
     };
-    const { now } = asked;
+    const now = await answeringStored(agent, asked);
     turn.prepared?.();
     const result =
       now.kind === "results"

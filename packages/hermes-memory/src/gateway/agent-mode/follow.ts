@@ -10,6 +10,7 @@ import {
   textOf,
   toolCallsOf,
   withMeta,
+  wordsOf,
 } from "@hermes-memory/core/internal/message";
 import { type ModelTurn, ProblemError } from "../types.ts";
 
@@ -20,13 +21,22 @@ export type Asked = {
     | { readonly kind: "results"; readonly results: readonly ClientToolResult[] };
 };
 
-/** Throws 400 for a list that asks for nothing. Pure. */
-export function readAsked(messages: readonly Message[]): Asked {
+/** Throws 400 for a list that asks for nothing. What the client adds to the words of the user is left out. Pure. */
+export function readAsked(given: readonly Message[]): Asked {
+  const end = given.findLastIndex(isSaid);
+  // Where nobody asks anything, the client does.
+  const isAsked = end >= 0 && given[end]?.role !== "assistant";
+  const messages = isAsked ? given.slice(0, end + 1) : given;
   const last = messages.at(-1);
   if (last?.role === "user") {
     if (textOf(last.content).trim() === "" && !hasMedia(last.content))
       throw badList("The last message of the request is empty.", "Send a message with a text.");
-    return { earlier: messages.slice(0, -1), now: { kind: "message", content: last.content } };
+    const { summary, own = summary ?? last } = wordsOf(last);
+    const before = summary === undefined || summary === own ? [] : [summary];
+    return {
+      earlier: [...messages.slice(0, -1), ...before],
+      now: { kind: "message", content: own.content },
+    };
   }
   if (last?.role !== "tool")
     throw badList(
@@ -38,6 +48,11 @@ export function readAsked(messages: readonly Message[]): Asked {
   const from = messages.findLastIndex(({ role }) => role !== "tool") + 1;
   const results = messages.slice(from).filter((message): message is ToolMessage => message.role === "tool");
   return { earlier: messages.slice(0, from), now: { kind: "results", results: results.map(toResult) } };
+}
+
+/** By a person or a tool, or a summary in the place of what they said. */
+function isSaid(message: Message): boolean {
+  return message.role !== "user" || Object.keys(wordsOf(message)).length > 0;
 }
 
 function hasMedia(content: Content): boolean {
@@ -90,6 +105,27 @@ export async function followClient(
     keepsUnrelated: history === "server",
     ...{ hiddenTools, source, sessionId, signal },
   });
+}
+
+/** Some clients rewrite the ids of calls. Results get the ids of the stored calls that were made of the same tools. */
+export async function answeringStored(
+  { store, sessionId, toolNames }: Agent,
+  { earlier, now }: Asked,
+): Promise<Asked["now"]> {
+  if (now.kind === "message") return now;
+  const rows = (await store?.getMessages(sessionId)) ?? [];
+  const newest = rows.findLast(({ role }) => role === "assistant");
+  const stored = newest && fromRow(newest);
+  const calls = stored ? toolCallsOf(stored).filter(({ name }) => !toolNames.includes(name)) : [];
+  const given = earlier.findLast(({ role }) => role === "assistant");
+  const shown = given ? toolCallsOf(given) : [];
+  const isSame = shown.length === calls.length && shown.every(({ name }, at) => name === calls[at]?.name);
+  if (!isSame) return now;
+  const ids = new Map(shown.map(({ id }, at) => [id, calls[at]?.id ?? id]));
+  return {
+    ...now,
+    results: now.results.map((result) => ({ ...result, id: ids.get(result.id) ?? result.id })),
+  };
 }
 
 type FollowOptions = {

@@ -2,7 +2,7 @@
 // Pure. A user's own message taken for one of them loses its memory, which is worse than one that is missed: a rule therefore asks for the
 // beginning of the client's own prompt and for the form of the request around it, never for a word somewhere in the text. Samples:
 // test/gateway/samples.
-import { isRecord } from "@hermes-memory/core/internal/lib";
+import { isRecord, outsideJsonOr } from "@hermes-memory/core/internal/lib";
 import { textOf } from "@hermes-memory/core/internal/message";
 import type { AuxiliaryKind, ClientName, JsonObject } from "../types.ts";
 import type { WireRequest } from "../wires/wire.ts";
@@ -16,13 +16,13 @@ export function auxiliaryKind(
   headers: Headers,
   body: JsonObject = {},
 ): AuxiliaryKind | undefined {
-  const named = namedTask(headers, body);
+  const named = namedTask(headers, body) ?? codexTask(headers);
   if (named !== undefined) return named;
   const view = viewOf(client, request, headers);
-  return RULES.find((rule) => rule.clients.includes(view.client) && rule.is(view))?.kind;
+  return RULES.find((rule) => (rule.clients?.includes(view.client) ?? true) && rule.is(view))?.kind;
 }
 
-// ---- Open WebUI says it ----
+// ---- Open WebUI and Codex say it ----
 
 const TASKS: Readonly<Record<string, AuxiliaryKind>> = {
   title_generation: "title",
@@ -42,6 +42,14 @@ function namedTask(headers: Headers, body: JsonObject): AuxiliaryKind | undefine
   return typeof name === "string" && Object.hasOwn(TASKS, name) ? TASKS[name] : undefined;
 }
 
+/** What a turn of Codex is for. Threads of its users have other sources. */
+function codexTask(headers: Headers): AuxiliaryKind | undefined {
+  const turn = outsideJsonOr(headers.get("x-codex-turn-metadata") ?? "", undefined);
+  if (!isRecord(turn)) return undefined;
+  if (turn.thread_source === "thread_title") return "title";
+  return turn.request_kind === "compaction" ? "summary" : undefined;
+}
+
 // ---- The others are recognised by their prompts ----
 
 type View = {
@@ -58,7 +66,8 @@ type View = {
 
 type Rule = {
   readonly kind: AuxiliaryKind;
-  readonly clients: readonly ClientName[];
+  /** Undefined: the prompt is distinctive enough without the name of the client. */
+  readonly clients?: readonly ClientName[];
   is(view: View): boolean;
 };
 
@@ -194,5 +203,10 @@ const RULES: readonly Rule[] = [
     ["opencode", "unknown"],
     /^You are a title generator\. You output ONLY a thread title\./,
   ),
+  // Qwen Code looks for memories in a copy of the conversation, with tools.
+  {
+    kind: "other",
+    is: ({ system }) => /^You are now acting as the managed memory extraction subagent\b/.test(system),
+  },
   asked("summary", ["opencode"], /^Provide a detailed prompt for continuing our conversation above\./),
 ];

@@ -3,7 +3,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isRecord, sha256 } from "@hermes-memory/core/internal/lib";
 import { type Message, textOf, toolCallsOf } from "@hermes-memory/core/internal/message";
-import { isClientSummary, strippedUserText, typedText } from "@hermes-memory/core/internal/security";
+import { isClientSummary, strippedUserText } from "@hermes-memory/core/internal/security";
 import type { JsonObject, ModelTurn } from "../types.ts";
 import type { WireName } from "../wires/wire.ts";
 
@@ -18,10 +18,21 @@ export function listOf(wire: WireName, body: JsonObject): readonly JsonObject[] 
 
 /**
  * For each message the hash of the conversation up to it. The same conversation in a later request of the client has the same hashes: cache
- * markers, the spelling of a content (text, or one text part), and the reasoning that a client may drop from replies do not count. Nor do
- * the instructions in front: clients put the date and other changing things there.
+ * markers, the spelling of a content (text, or one text part), ids of calls, and the reasoning that a client may drop from replies do not
+ * count. Nor does what the client adds to the words of the user, and the instructions in front: it puts the date and other changing
+ * things there.
  */
 export function chainOf(wire: WireName, body: JsonObject): readonly string[] {
+  return chainsOf(wire, body).chain;
+}
+
+type Chains = {
+  readonly chain: readonly string[];
+  /** As 0.3.0 and before hashed, with what clients add and ids of results: their marks are still found. */
+  readonly former: readonly string[];
+};
+
+function chainsOf(wire: WireName, body: JsonObject): Chains {
   const known = hashed.get(body);
   if (known !== undefined) return known;
   const steps = hashing(wire, body);
@@ -32,7 +43,7 @@ export function chainOf(wire: WireName, body: JsonObject): readonly string[] {
 }
 
 /** A request needs its own several times. */
-const hashed = new WeakMap<JsonObject, readonly string[]>();
+const hashed = new WeakMap<JsonObject, Chains>();
 /** Takes about 15 ms. */
 const UNITS_BETWEEN_TURNS = 2_000_000;
 
@@ -44,30 +55,40 @@ export async function hashInSteps(wire: WireName, body: JsonObject): Promise<voi
   hashed.set(body, step.value);
 }
 
-function* hashing(wire: WireName, body: JsonObject): Generator<void, string[]> {
+function* hashing(wire: WireName, body: JsonObject): Generator<void, Chains> {
   let hash = start(wire, body);
+  let formerHash = hash;
   let isInFront = true;
   let units = 0;
   const chain: string[] = [];
+  const former: string[] = [];
   for (const message of listOf(wire, body)) {
     isInFront &&= isInstruction(message);
-    for (const unit of isInFront ? [] : unitsOf(message)) {
-      const text = JSON.stringify(unit);
-      hash = sha256(`${hash}\n${text}`);
-      units += text.length;
+    if (!isInFront) {
+      const texts = unitsOf(message).map((unit) => JSON.stringify(unit));
+      const before = isReply(message) ? texts : formerUnits(message).map((unit) => JSON.stringify(unit));
+      const isSame = formerHash === hash && before.join("\n") === texts.join("\n");
+      hash = linked(hash, texts);
+      formerHash = isSame ? hash : linked(formerHash, before);
+      for (const text of texts) units += text.length;
     }
     chain.push(hash);
+    former.push(formerHash);
     if (units < UNITS_BETWEEN_TURNS) continue;
     units = 0;
     yield;
   }
-  return chain;
+  return { chain, former };
 }
 
 /** The hash after a reply has been added, as the client will send it back. */
 function withReply(hash: string, reply: Message): string {
   const calls = toolCallsOf(reply).map(({ name, arguments: given }) => callUnit(name, given));
-  return linked(hash, [...textUnits("assistant", textOf(reply.content)), ...calls]);
+  const units = [...textUnits("assistant", textOf(reply.content)), ...calls];
+  return linked(
+    hash,
+    units.map((unit) => JSON.stringify(unit)),
+  );
 }
 
 /**
@@ -81,11 +102,18 @@ export function prefixMarks(
   const list = listOf(wire, body);
   const firstReply = list.findIndex(isReply);
   if (firstReply < 0) return [];
-  const chain = chainOf(wire, body);
-  return list
-    .map((message, at) => ({ mark: markOf(chain[at] ?? ""), isReply: isReply(message) }))
-    .slice(firstReply)
-    .reverse();
+  const { chain, former } = chainsOf(wire, body);
+  const marks = list.map((message, at) => ({ mark: markOf(chain[at] ?? ""), isReply: isReply(message) }));
+  const earlier = former.flatMap((hash, at) =>
+    hash === chain[at] ? [] : [{ at, mark: markOf(hash), isReply: false }],
+  );
+  return [...marks.slice(firstReply).reverse(), ...earlier.filter(({ at }) => at >= firstReply).reverse()];
+}
+
+/** Under which the recall of a message is kept. The first one is for new ones. */
+export function placeMarks(wire: WireName, body: JsonObject, index: number): readonly string[] {
+  const { chain, former } = chainsOf(wire, body);
+  return [...new Set([chain[index] ?? "", former[index] ?? ""])].map(markOf);
 }
 
 /** The mark of what was asked before the first reply. */
@@ -123,31 +151,54 @@ export function markOf(hash: string): string {
 function start(wire: WireName, body: JsonObject): string {
   const before =
     wire === "responses" ? [body.previous_response_id, body.conversation].filter((id) => id != null) : [];
-  return linked("", before.length === 0 ? [] : [["after", canonical(before)]]);
+  return linked("", before.length === 0 ? [] : [JSON.stringify(["after", canonical(before)])]);
 }
 
-function linked(hash: string, units: readonly unknown[]): string {
-  return units.reduce<string>((before, unit) => sha256(`${before}\n${JSON.stringify(unit)}`), hash);
+function linked(hash: string, units: readonly string[]): string {
+  return units.reduce((before, unit) => sha256(`${before}\n${unit}`), hash);
 }
 
 /** What counts of a message. A reply is its text and its calls, each on its own: one wire has them in one message, another in several items. */
 function unitsOf(message: JsonObject): readonly unknown[] {
   const { type, content } = message;
+  if (isReply(message)) return replyUnits(message);
   const role = roleOf(message);
-  if (type === "reasoning") return [];
-  if (isCall(message)) return [callUnit(message.name, message.arguments ?? message.input)];
+  if (type !== undefined && type !== "message")
+    return [
+      ["item", canonical(role === "tool" ? { ...message, id: undefined, call_id: undefined } : message)],
+    ];
+  if (role !== "user") return [[role, contentOf(content)]];
+  const own = contentOf(withoutResultIds(content), strippedUserText);
+  return own.length === 0 && contentOf(content).length > 0 ? [] : [[role, own]];
+}
+
+function withoutResultIds(content: unknown): unknown {
+  if (!Array.isArray(content)) return content;
+  return content.map((part) =>
+    isRecord(part) && part.type === "tool_result" ? { ...part, tool_use_id: undefined } : part,
+  );
+}
+
+function formerUnits(message: JsonObject): readonly unknown[] {
+  const { type, content, tool_call_id: answers } = message;
   if (type !== undefined && type !== "message") return [["item", canonical(message)]];
-  if (role !== "assistant") {
-    const { tool_call_id: answers } = message;
-    return [[role, ...(answers === undefined ? [] : [answers]), contentOf(content)]];
-  }
-  const calls = [
-    ...(Array.isArray(message.tool_calls) ? message.tool_calls : [])
-      .filter(isRecord)
-      .map((call) => (isRecord(call.function) ? call.function : call)),
-    ...partsOf(content).filter(({ type: kind }) => kind === "tool_use"),
-  ].map((call) => callUnit(call.name, call.arguments ?? call.input));
-  return [...textUnits("assistant", replyText(message)), ...calls];
+  return [[roleOf(message), ...(answers === undefined ? [] : [answers]), contentOf(content)]];
+}
+
+function replyUnits(message: JsonObject): readonly unknown[] {
+  const { type } = message;
+  if (type === "reasoning") return [];
+  if (!isCall(message) && type !== undefined && type !== "message") return [["item", canonical(message)]];
+  return [...textUnits("assistant", replyText(message)), ...callsOf(message)];
+}
+
+function callsOf(message: JsonObject): readonly unknown[] {
+  if (isCall(message)) return [callUnit(message.name, message.arguments ?? message.input)];
+  const calls = Array.isArray(message.tool_calls) ? message.tool_calls.filter(isRecord) : [];
+  const uses = partsOf(message.content).filter(({ type }) => type === "tool_use");
+  return [...calls.map((call) => (isRecord(call.function) ? call.function : call)), ...uses].map((call) =>
+    callUnit(call.name, call.arguments ?? call.input),
+  );
 }
 
 function textUnits(role: string, text: string): readonly unknown[] {
@@ -167,13 +218,19 @@ function parsedOr(text: string): unknown {
   }
 }
 
-function contentOf(content: unknown): readonly unknown[] {
-  if (typeof content === "string") return content === "" ? [] : [["text", content]];
+/** `read`: what counts of a text. */
+function contentOf(content: unknown, read = (text: string): string => text): readonly unknown[] {
+  if (typeof content === "string") return textParts(read(content));
   if (!Array.isArray(content)) return content == null ? [] : [canonical(content)];
-  return content.map((part) => {
+  return content.flatMap((part) => {
     const text = isRecord(part) ? plainText(part) : undefined;
-    return text === undefined ? canonical(part) : ["text", text];
+    if (text === undefined) return [canonical(part)];
+    return text === "" ? [["text", ""]] : textParts(read(text));
   });
+}
+
+function textParts(text: string): readonly unknown[] {
+  return text === "" ? [] : [["text", text]];
 }
 
 /** Undefined for a part that has more than text. */
@@ -226,22 +283,6 @@ function replyText({ content }: JsonObject): string {
 
 // ---- The user's own words ----
 
-/** Codex sends these as messages of the user. Its importer leaves the same ones out. */
-const OF_CODEX =
-  /^(?:<(environment_context|user_instructions|INSTRUCTIONS|skill|turn_aborted|user_shell_command|subagent_notification|goal_context|recommended_plugins)>[\s\S]*<\/\1>$|# AGENTS\.md instructions)/;
-
-/** Without what Codex says as if the user had said it. */
-export function withoutCodexContext(messages: readonly Message[]): readonly Message[] {
-  return messages.flatMap((message): readonly Message[] => {
-    const { role, content } = message;
-    if (role !== "user" || content === null) return [message];
-    if (typeof content === "string") return OF_CODEX.test(content.trim()) ? [] : [message];
-    const own = content.filter((part) => part.type !== "text" || !OF_CODEX.test(part.text.trim()));
-    if (own.length === content.length) return [message];
-    return own.length === 0 ? [] : [{ ...message, content: own }];
-  });
-}
-
 /** The text that the user typed; "" if the message is a tool's result, or something that the client adds by itself. */
 export function saidIn(message: JsonObject): string {
   if (roleOf(message) !== "user" || (message.type !== undefined && message.type !== "message")) return "";
@@ -250,15 +291,18 @@ export function saidIn(message: JsonObject): string {
   const texts = parts.flatMap(({ type, text }) =>
     (type === "text" || type === "input_text") && typeof text === "string" ? [text] : [],
   );
-  const said = texts.map((text) => typedText(strippedUserText(text)).trim());
-  return said.filter((text) => text !== "" && !OF_CODEX.test(text) && !isClientSummary(text)).join("\n\n");
+  const said = texts.map((text) => strippedUserText(text).trim());
+  return said.filter((text) => text !== "" && !isClientSummary(text)).join("\n\n");
 }
 
-/** The message that asks for this reply: the newest one, if it is the user's. Undefined while a model works with tools. */
+/**
+ * The message that asks for this reply: the newest one, if it is the user's. Undefined while a model works with tools. A client may put
+ * messages of its own behind it.
+ */
 export function questionOf(
   list: readonly JsonObject[],
 ): { readonly index: number; readonly text: string } | undefined {
-  const index = list.findLastIndex((message) => !isInstruction(message));
+  const index = list.findLastIndex((message) => !isInstruction(message) && unitsOf(message).length > 0);
   const message = list[index];
   const text = message === undefined ? "" : saidIn(message);
   return text === "" ? undefined : { index, text };
@@ -271,31 +315,39 @@ export type Stretch = {
   readonly from: number;
   /** Behind the last one. */
   readonly to: number;
-  /** Under which hidden tool rounds of this reply are kept. */
-  readonly mark: string;
+  /** Under which hidden tool rounds of this reply are kept; the second one by 0.3.0 and before. */
+  readonly marks: readonly string[];
 };
 
-export function stretchesOf(
-  wire: WireName,
-  list: readonly JsonObject[],
-  chain: readonly string[],
-): readonly Stretch[] {
+export function stretchesOf(wire: WireName, body: JsonObject): readonly Stretch[] {
+  const list = listOf(wire, body);
+  const { chain, former } = chainsOf(wire, body);
   const stretches: Stretch[] = [];
   for (let from = 0; from < list.length; from += 1) {
     if (!isReply(list[from] ?? {})) continue;
     let to = from + 1;
     while (wire === "responses" && to < list.length && isReply(list[to] ?? {})) to += 1;
     const items = list.slice(from, to);
-    const mark = stretchMark(chain[from - 1] ?? "", items.map(replyText).join(""), items.flatMap(callIds));
-    stretches.push({ from, to, mark });
+    const text = items.map(replyText).join("");
+    const marks = [
+      stretchMark(chain[from - 1] ?? "", text, items.flatMap(callsOf)),
+      stretchMark(former[from - 1] ?? "", text, items.flatMap(callIds)),
+    ];
+    stretches.push({ from, to, marks });
     from = to - 1;
   }
   return stretches;
 }
 
 /** `before`: the hash up to the message that was answered. White space does not count, because clients join and trim texts. */
-export function stretchMark(before: string, text: string, calls: readonly string[]): string {
+function stretchMark(before: string, text: string, calls: readonly unknown[]): string {
   return `round:${sha256(JSON.stringify([before, text.replace(/\s+/g, ""), calls]))}`;
+}
+
+/** The mark for the hidden rounds of a reply that was just told: behind the request, as the client will send it back. */
+export function roundMark(wire: WireName, body: JsonObject, told: Message): string {
+  const calls = toolCallsOf(told).map(({ name, arguments: given }) => callUnit(name, given));
+  return stretchMark(chainOf(wire, body).at(-1) ?? "", textOf(told.content), calls);
 }
 
 function callIds(message: JsonObject): readonly string[] {

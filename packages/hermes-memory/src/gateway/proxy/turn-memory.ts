@@ -14,16 +14,14 @@ import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { sourceOf } from "../identity.ts";
 import { type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
 import {
-  chainOf,
   listOf,
-  markOf,
+  placeMarks,
   questionOf,
   replyMarks,
   responseMark,
+  roundMark,
   saidIn,
   stretchesOf,
-  stretchMark,
-  withoutCodexContext,
 } from "./chain.ts";
 import { carriesBlock, type HiddenRounds, type Insertions, insert, NOTHING } from "./insert.ts";
 
@@ -254,29 +252,32 @@ type Earlier = {
 async function findEarlier(turn: ModelTurn, store: SessionStore, sessionId: string): Promise<Earlier> {
   const { wire, body } = turn;
   const list = listOf(wire.name, body);
-  const chain = chainOf(wire.name, body);
   const places = list.flatMap((message, index) =>
-    saidIn(message) === "" ? [] : [{ index, mark: markOf(chain[index] ?? "") }],
+    saidIn(message) === "" ? [] : [{ index, marks: placeMarks(wire.name, body, index) }],
   );
   const traces = await store.findRecalls(
     sessionId,
-    places.map(({ mark }) => mark),
+    places.flatMap(({ marks }) => marks),
   );
   const injected = new Map(traces.map((trace) => [trace.mark, trace.injected]));
-  const known = places.filter(({ mark }) => injected.has(mark));
-  const stretches = stretchesOf(wire.name, list, chain);
+  const known = places.flatMap(({ index, marks }) => {
+    const mark = marks.find((one) => injected.has(one));
+    return mark === undefined ? [] : [{ index, text: injected.get(mark) ?? "" }];
+  });
+  const stretches = stretchesOf(wire.name, body);
   const previous = typeof body.previous_response_id === "string" ? body.previous_response_id : undefined;
   const saved = await store.findRounds(
     sessionId,
-    [...stretches.map(({ mark }) => mark), ...(previous === undefined ? [] : [responseMark(previous)])],
+    [...stretches.flatMap(({ marks }) => marks), ...(previous === undefined ? [] : [responseMark(previous)])],
     wire.name,
   );
   const byMark = new Map(saved.map((round) => [round.mark, outsideJsonOr(round.items, undefined)]));
   const next = previous === undefined ? undefined : byMark.get(responseMark(previous));
   return {
-    recalls: known.map(({ index, mark }) => ({ index, text: injected.get(mark) ?? "" })),
+    recalls: known,
     rounds: stretches.flatMap((stretch) => {
-      const round = readRounds(byMark.get(stretch.mark));
+      const mark = stretch.marks.find((one) => byMark.has(one));
+      const round = readRounds(mark === undefined ? undefined : byMark.get(mark));
       return round === undefined ? [] : [{ ...stretch, round }];
     }),
     previousResponseId: isRecord(next) && typeof next.next === "string" ? next.next : undefined,
@@ -288,12 +289,7 @@ async function findEarlier(turn: ModelTurn, store: SessionStore, sessionId: stri
  * The conversation as it was: with the hidden rounds, and without their texts in the reply that the client was shown. Mixed batches stay as
  * the client shows them: the stored chat knows which of their calls are hidden.
  */
-function toldMessages(turn: ModelTurn, rounds: Insertions["rounds"]): readonly Message[] {
-  const messages = shownMessages(turn, rounds);
-  return turn.identity.client === "codex" ? withoutCodexContext(messages) : messages;
-}
-
-function shownMessages(
+function toldMessages(
   { wire, request, rawBody }: ModelTurn,
   rounds: Insertions["rounds"],
 ): readonly Message[] {
@@ -326,7 +322,7 @@ async function recallFor(
   if (question === undefined || answered.has(question.index)) return [];
   const { index, text: query } = question;
   const { text, found, durationMs } = await memory.recall(chatId, query, { signal: turn.signal });
-  const mark = markOf(chainOf(wire.name, body)[index] ?? "");
+  const [mark = ""] = placeMarks(wire.name, body, index);
   const at = gateway.clock.now().getTime() / 1000;
   const mode = "proxy";
   // Kept before it is sent: what the model has seen once, it has to see at the same place again.
@@ -364,8 +360,7 @@ async function saveTraces(
   const marks = replyMarks(turn, told, [...responseIds, ...itemIds]);
   if (marks.length > 0) await store.saveMarks(sessionId, marks);
   if (rounds === undefined) return;
-  const hash = chainOf(wire.name, body).at(-1) ?? "";
-  const mark = stretchMark(hash, shownText, handedBack);
+  const mark = roundMark(wire.name, body, told);
   await store.saveRound({ session_id: sessionId, mark, wire: wire.name, items: JSON.stringify(rounds) });
   const next = responseIds.at(-1);
   // A client may go on from the response that it was told first; the conversation continues in the last one.

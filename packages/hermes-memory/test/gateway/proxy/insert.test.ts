@@ -321,7 +321,7 @@ describe("hidden rounds", () => {
   const put = (wire: WireName, list: readonly JsonObject[], round: Partial<HiddenRounds>) => {
     const whole = { before: [], shown: [], calls: [], results: [], ...round };
     const body = wire === "responses" ? { input: list } : { messages: list };
-    const [stretch] = stretchesOf(wire, list, chainOf(wire, body));
+    const [stretch] = stretchesOf(wire, body);
     if (stretch === undefined) throw new Error("no reply");
     return listOf(wire, inserted(wire, body, { rounds: [{ ...stretch, round: whole }] }));
   };

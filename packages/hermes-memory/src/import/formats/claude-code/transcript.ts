@@ -1,6 +1,6 @@
 // From the records of one Claude Code file to sessions and messages.
 import { basename, dirname, join } from "node:path";
-import { strippedUserText, typedText } from "@hermes-memory/core/internal/security";
+import { isClientSummary, strippedUserText } from "@hermes-memory/core/internal/security";
 import { blocksOf } from "../../kit/blocks.ts";
 import { type Json, recordOf, textOf, timeOf } from "../../kit/values.ts";
 import type { Reading, SessionFacts, TranscriptEvent, TranscriptMessage, Usage } from "../../reader.ts";
@@ -133,7 +133,7 @@ export class Transcript {
       this.main.titles.custom = textOf(record.customTitle) ?? this.main.titles.custom;
     else if (type === "ai-title") this.main.titles.ai = textOf(record.aiTitle) ?? this.main.titles.ai;
     else if (type === "summary") this.#summary(record);
-    else if (type === "system") this.#renamed(typedText(textOf(record.content) ?? ""));
+    else if (type === "system") this.#renamed(strippedUserText(textOf(record.content) ?? ""));
     else if (!SILENT_TYPES.has(type)) this.#reading.unknown(type === "" ? "record without type" : type);
   }
 
@@ -262,8 +262,8 @@ export class Transcript {
         call: call?.record ?? textOf(record.sourceToolAssistantUUID),
       });
     }
-    const text = typedText(recorded);
-    if (text === "") return;
+    const text = strippedUserText(recorded).trim();
+    if (text === "" || isClientSummary(text)) return;
     this.#prompt(session, { id: uuid, role: "user", text, at, line }, record);
   }
 
@@ -271,7 +271,7 @@ export class Transcript {
   #queued(session: Session, record: Json, line: number): void {
     const attachment = recordOf(record.attachment);
     if (attachment?.type !== "queued_command") return;
-    const text = typedText(blocksOf(attachment.prompt, this.#reading.unknown).text);
+    const text = strippedUserText(blocksOf(attachment.prompt, this.#reading.unknown).text).trim();
     if (text === "") return;
     const time = textOf(record.timestamp) ?? "";
     this.#lastQueued = { at: time, count: this.#lastQueued.at === time ? this.#lastQueued.count + 1 : 1 };
@@ -285,7 +285,7 @@ export class Transcript {
     const original = textOf(recordOf(record.forkedFrom)?.messageUuid) ?? message.id;
     if (!this.#give(session, { message, original, records: uuid === undefined ? [] : [uuid] })) return;
     const kind = /^\/\S/.test(message.text) ? "command" : "prompt";
-    session.titles[kind] ??= titleFrom(strippedUserText(message.text));
+    session.titles[kind] ??= titleFrom(message.text);
     this.#renamed(message.text);
   }
 
