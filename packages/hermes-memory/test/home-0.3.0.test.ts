@@ -21,7 +21,7 @@ const RESPONSES: Readonly<Record<string, string>> = {
   "Ada proxy": "resp_hm700cea75b7be4f58aa7c8b914f4d06ac",
   "Bo proxy": "resp_hm26ad879007af4f43b17e3159c65596f9",
 };
-/** Of one conversation in opencode, stored by the gateway and by an import. A later version may make one session of the two. */
+/** Of one conversation in opencode, which 0.3.0 stored twice, from the gateway and from an import. */
 const isOpencode = ({ session_id }: Readonly<Record<string, unknown>>): boolean =>
   String(session_id).includes("opencode-ses_");
 
@@ -152,8 +152,15 @@ describe("a home of version 0.3.0", () => {
     const texts = (rows: typeof before) => rows.messages.filter(isOpencode).map(({ content }) => content);
     expect(texts(before)).toHaveLength(20);
     expect(new Set(texts(after))).toEqual(new Set(texts(before)));
-    expect(texts(after).length).toBeLessThanOrEqual(20);
+    // 0.3.0 made two sessions of it: the import merges the second into the one that the gateway goes on with.
+    const ids = after.messages.filter(isOpencode).map(({ session_id }) => session_id);
+    expect(new Set(ids)).toEqual(new Set(["chat.opencode-ses_5d1c0f3a2ffeMillGaugeAda01"]));
+    expect(ids).toHaveLength(10);
     expectNothingLost(home, files);
+    await using memory = await openMemory({ home });
+    const sessionId = "opencode-ses_5d1c0f3a2ffeMillGaugeAda01";
+    const chat = await memory.owner.openChat(sessionId, { source: "opencode", sessionId });
+    expect(chat).toMatchObject({ sessionId: `chat.${sessionId}` });
   });
 
   it("takes back an import of notes, a change of an entry and a run of the curator", async () => {

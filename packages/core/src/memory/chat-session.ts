@@ -14,6 +14,7 @@ import {
   newHolder,
   type SessionRow,
   type SessionStore,
+  transcriptMark,
 } from "../sessions/index.ts";
 import { chatSessionId, findChat } from "./chat-id.ts";
 import type { Person } from "./types.ts";
@@ -48,11 +49,8 @@ export async function openChat(
   const known =
     options.sessionId === undefined
       ? await findChat(store, person, chatId)
-      : ((await currentSession(store, id, options)) ?? undefined);
-  if (known !== undefined) {
-    await noteFollowed(store, options);
-    return { store, row: known, isNew: false };
-  }
+      : await followedChat(store, person, chatId, options.sessionId);
+  if (known !== undefined) return { store, row: known, isNew: false };
   const { parentChatId } = options;
   if (parentChatId === undefined) await store.createSession(id, { source });
   else {
@@ -65,7 +63,7 @@ export async function openChat(
       modelConfig: { _delegate_from: parent.id },
     });
   }
-  await noteFollowed(store, options);
+  if (options.sessionId !== undefined) await noteFollowed(store, id, options.sessionId);
   const row = await store.getSession(id);
   if (row === null) throw new Error(`The session ${id} is gone right after it was created.`);
   return { store, row, isNew: true };
@@ -75,21 +73,32 @@ export async function openChat(
  * The session in which this one goes on. A session that is named by its id goes on in itself, although an import may have found that the
  * program continued it in another one of its own.
  */
-async function currentSession(
-  store: SessionStore,
-  id: string,
-  { sessionId }: NewChat = {},
-): Promise<SessionRow | null> {
+async function currentSession(store: SessionStore, id: string, isNamed: boolean): Promise<SessionRow | null> {
   const tip = await store.getNewestSession(id);
   const isOfProgram = tip?.id !== id && tip?.model_config?.includes('"_import"') === true;
-  return sessionId === id && isOfProgram ? store.getSession(id) : tip;
+  return isNamed && isOfProgram ? store.getSession(id) : tip;
 }
 
-/** A session that is named by its id is another program's: an import of that program's transcript is merged with it. */
-async function noteFollowed(store: SessionStore, { sessionId }: NewChat): Promise<void> {
-  if (sessionId === undefined || (await store.findMark([`session:${sessionId}`])) !== null) return;
-  if ((await store.getSession(sessionId)) !== null)
-    await store.saveMarks(sessionId, [`session:${sessionId}`]);
+/** Where the conversation of another program goes on: its session has the mark of that id, the chat's own id (until 0.3.0), or that id. */
+async function followedChat(
+  store: SessionStore,
+  person: Person,
+  chatId: string,
+  sessionId: string,
+): Promise<SessionRow | undefined> {
+  const marked = (await store.findMark([transcriptMark(sessionId)]))?.session_id;
+  for (const id of marked === undefined ? [chatSessionId(person.user, chatId), sessionId] : [marked]) {
+    const row = await currentSession(store, id, true);
+    if (row === null) continue;
+    if (marked === undefined) await noteFollowed(store, id, sessionId);
+    return row;
+  }
+  return undefined;
+}
+
+/** An import of the program's transcript is merged with the session. */
+async function noteFollowed(store: SessionStore, id: string, sessionId: string): Promise<void> {
+  await store.saveMarks(id, [transcriptMark(sessionId)]);
 }
 
 /** Throws `bad-chat-id`, `bad-session-id` and `bad-option`. */
@@ -462,7 +471,7 @@ export class ChatTurns {
           let isLocked = false;
           try {
             // A compaction may have continued the chat in another session before the lease was ours.
-            const now = await currentSession(store, row.id, create);
+            const now = await currentSession(store, row.id, create?.sessionId !== undefined);
             if (now?.id === row.id) return await work({ store, row: now, holder });
           } catch (cause) {
             isLocked = errnoCode(cause) === "session-db-locked";

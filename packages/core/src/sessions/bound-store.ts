@@ -219,6 +219,7 @@ function sessionClaims(bound: Binding): SessionClaims {
 function transcriptRecords(): TranscriptRecords {
   return {
     getTranscriptState: notForOneUser("getTranscriptState"),
+    listUnclaimedChats: notForOneUser("listUnclaimedChats"),
     listTranscripts: notForOneUser("listTranscripts"),
     listTranscriptRows: notForOneUser("listTranscriptRows"),
     writeTranscript: notForOneUser("writeTranscript"),

@@ -122,9 +122,11 @@ export type {
   TranscriptRow,
   TranscriptState,
   TranscriptWrite,
+  UnclaimedChat,
   UndoOutcome,
 } from "./store.ts";
 export { sanitizeTitle } from "./titles.ts";
+export { transcriptMark, transcriptSessionId } from "./transcript-id.ts";
 
 /** Loaded when called, like the store itself. */
 export async function repairDatabase(

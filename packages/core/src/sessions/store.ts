@@ -497,8 +497,8 @@ export type TranscriptState =
   | { readonly kind: "own" }
   /** It was imported, and then got messages or lost them here. */
   | { readonly kind: "continued" }
-  /** A gateway stores it too, from the requests of the program that writes the transcript (mark `session:<id>`). Both are merged. */
-  | { readonly kind: "followed"; readonly origin?: TranscriptOrigin }
+  /** A gateway stores it too, from the requests of the program that writes the transcript: in the session with its `transcriptMark`. */
+  | { readonly kind: "followed"; readonly session: string; readonly origin?: TranscriptOrigin }
   | { readonly kind: "imported"; readonly origin: TranscriptOrigin; readonly messages: number };
 
 /** A stored message of a transcript, as far as an import compares it. */
@@ -558,6 +558,8 @@ export type TranscriptWrite = {
   readonly append?: readonly TranscriptInput[];
   /** For a session that is `followed`, instead of the three fields above. */
   readonly merge?: TranscriptMerge;
+  /** An unclaimed chat that is the same conversation: it is `followed` from now on, in the place of what was imported before. */
+  readonly claim?: string | undefined;
   readonly finish?: TranscriptFinish;
 };
 
@@ -590,12 +592,21 @@ export type TranscriptFinish = {
   >;
 };
 
+/** A chat that a gateway stores for the owner, of which no transcript is known. Times are in seconds. */
+export type UnclaimedChat = {
+  readonly id: string;
+  readonly startedAt: number;
+  readonly endedAt: number;
+};
+
 /** A session that goes on from an earlier one, which a compaction closed. */
 export type TranscriptLink = { readonly id: string; readonly parent: string };
 
 export interface TranscriptRecords {
   getTranscriptState(id: string): Promise<TranscriptState>;
   listTranscripts(): Promise<StoredTranscript[]>;
+  /** By the time they began. Chats that a compaction has continued in another session are left out. */
+  listUnclaimedChats(): Promise<UnclaimedChat[]>;
   /** In stored order, after the row `after`. */
   listTranscriptRows(
     id: string,

@@ -249,7 +249,7 @@ export function transcriptsContract({ it, expect }: Suite, { open }: Harness): v
     const [one = 0, two = 0, three = 0] = await talk(store, "other-1", ["one", "two", "three"]);
     expect(await store.getTranscriptState("other-1")).toEqual({ kind: "own" });
     await store.saveMarks("other-1", ["session:other-1"]);
-    expect(await store.getTranscriptState("other-1")).toEqual({ kind: "followed" });
+    expect(await store.getTranscriptState("other-1")).toEqual({ kind: "followed", session: "other-1" });
     expect(await write(store, [said("m9", "appended")])).toBe("followed");
     expect(await texts(store, "other-1")).toEqual(["one", "two", "three"]);
     const merge = {
@@ -279,6 +279,50 @@ export function transcriptsContract({ it, expect }: Suite, { open }: Harness): v
     });
     expect((await store.searchMessages("between")).length).toBe(1);
     expect((await store.searchMessages("three")).length).toBe(1);
+    expect(await store.checkHealth()).toMatchObject({ ok: true });
+  });
+
+  it("a chat that turns out to be the conversation of a transcript takes the place of what was imported", async () => {
+    await using store = await open();
+    await store.createSession("chat.unnamed", { source: "api" });
+    const [one = 0] = await talk(store, "chat.unnamed", ["one"]);
+    await store.createSession("chat.of-bo", { source: "api", userId: "bo" });
+    await write(store, [said("m1", "one"), said("m2", "two")]);
+    await store.writeTranscript({ session: SESSION, finish: FINISH });
+    await store.writeTranscript({
+      session: { ...SESSION, id: "other-sub", source: "subagent", delegateFrom: "other-1" },
+      append: [said("s1", "sub")],
+    });
+    await store.linkTranscripts([]);
+    expect((await store.listUnclaimedChats()).map(({ id }) => id)).toEqual(["chat.unnamed"]);
+    const merge = {
+      order: [one, said("m2", "two")],
+      known: [{ id: one, message: said("m1", "one"), isLonger: false }],
+    };
+    const request = { session: SESSION, merge, finish: FINISH };
+    expect(await store.writeTranscript({ ...request, claim: "chat.of-bo" })).toBe("imported");
+    await store.acquireSessionLease("chat.unnamed", "gateway");
+    expect(await store.writeTranscript({ ...request, claim: "chat.unnamed" })).toBe("busy");
+    await store.releaseSessionLease("chat.unnamed", "gateway");
+    expect(await store.writeTranscript({ ...request, claim: "chat.unnamed" })).toBe("followed");
+    expect(await store.getSession("other-1")).toBeNull();
+    expect(await texts(store, "chat.unnamed")).toEqual(["one", "two"]);
+    expect(await store.getSession("chat.unnamed")).toMatchObject({
+      source: "other",
+      title: "Harbour cranes",
+    });
+    expect(await store.getSession("other-sub")).toMatchObject({ parent_session_id: "chat.unnamed" });
+    expect(await store.listUnclaimedChats()).toEqual([]);
+    // From now on the transcript's id leads to the chat, for rows, parents and the next import.
+    expect(await store.getTranscriptState("other-1")).toMatchObject({
+      ...{ kind: "followed", session: "chat.unnamed", origin: SESSION.origin },
+    });
+    expect(await store.listTranscriptRows("other-1", { after: 0, limit: 9 })).toHaveLength(2);
+    await store.writeTranscript({
+      session: { ...SESSION, id: "other-sub-2", source: "subagent", delegateFrom: "other-1" },
+    });
+    await store.linkTranscripts([]);
+    expect(await store.getSession("other-sub-2")).toMatchObject({ parent_session_id: "chat.unnamed" });
     expect(await store.checkHealth()).toMatchObject({ ok: true });
   });
 

@@ -3,6 +3,7 @@
 // folded or decoded twice, and an id that cannot be told apart from another one is refused.
 import { parseProfileName } from "@hermes-memory/core/internal/home";
 import { err, isRecord, ok, outsideJsonOr, sha256 } from "@hermes-memory/core/internal/lib";
+import { transcriptSessionId } from "@hermes-memory/core/internal/sessions";
 import { jwtSecretOf, verifyUserJwt } from "./jwt.ts";
 import type {
   Caller,
@@ -409,6 +410,7 @@ function clientOf(read: Read, request: WireRequest | undefined): ClientName {
   )
     return "codex";
   if (read.has("x-opencode-session") || /^opencode\//i.test(agent)) return "opencode";
+  if (/^kilo-code\//i.test(agent)) return "kilo";
   if (OPEN_WEBUI_HEADERS.some((name) => read.has(name)) || title === "open webui") return "open-webui";
   if (/librechat/i.test(agent) || title === "librechat") return "librechat";
   if (/lobe-?(?:chat|hub)/i.test(agent) || /^lobe ?(?:chat|hub)$/.test(title)) return "lobechat";
@@ -467,8 +469,9 @@ function byHermesId(read: Read): Problem<Found | undefined> {
 }
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** As the importer accepts it in a session's id. */
 const AGENT_ID = /^[A-Za-z0-9._-]{1,64}$/;
+/** Of opencode, and of Kilo Code, which is made from it. */
+const SES_ID = /^ses_[0-9A-Za-z]{1,64}$/;
 
 function byClaudeCode(
   read: Read,
@@ -503,7 +506,8 @@ function claudeChat(
   const isImported = UUID.test(session) && (agent === undefined || AGENT_ID.test(agent));
   if (!isImported)
     return { id: `claude-code-~${sha256(JSON.stringify([session, agent ?? null]))}`, isImported };
-  return { id: `claude-code-${session}${agent === undefined ? "" : `-agent-${agent}`}`, isImported };
+  const own = agent === undefined ? session : `${session}-agent-${agent}`;
+  return { id: transcriptSessionId("claude-code", own), isImported };
 }
 
 /**
@@ -543,32 +547,35 @@ function byCodex(
     kind: "codex",
     chatId: chatIdOf("codex-", id),
     history: "client",
-    ...(isOwner && UUID.test(id) && { sessionId: chatIdOf("codex-", id) }),
+    ...(isOwner && UUID.test(id) && { sessionId: transcriptSessionId("codex", id) }),
     ...(parent !== id && { parentChatId: chatIdOf("codex-", parent) }),
     platformChatId: id,
   });
 }
 
-/** OpenCode sends `x-opencode-session` to its own service and `x-session-affinity` to the others. */
+/** OpenCode sends `x-opencode-session` to its own service and `x-session-affinity` to the others, as Kilo does. */
 function byOpencode(
   read: Read,
   _request: WireRequest | undefined,
-  { client }: Place,
+  { client, isOwner }: Place,
 ): Problem<Found | undefined> {
   const own = read.id("x-opencode-session");
   if (!own.ok) return own;
-  const affinity = client === "opencode" ? read.id("x-session-affinity") : ok(undefined);
+  const isOne = client === "opencode" || client === "kilo";
+  const affinity = isOne ? read.id("x-session-affinity") : ok(undefined);
   if (!affinity.ok) return affinity;
   const id = own.value ?? affinity.value;
   if (id === undefined) return ok(undefined);
   const parent = read.id("x-parent-session-id");
   if (!parent.ok) return parent;
+  const source = client === "kilo" ? "kilo" : "opencode";
   return ok({
     kind: "opencode",
-    chatId: chatIdOf("opencode-", id),
+    chatId: chatIdOf(`${source}-`, id),
     history: "client",
+    ...(isOwner && SES_ID.test(id) && { sessionId: transcriptSessionId(source, id) }),
     ...(parent.value !== undefined &&
-      parent.value !== id && { parentChatId: chatIdOf("opencode-", parent.value) }),
+      parent.value !== id && { parentChatId: chatIdOf(`${source}-`, parent.value) }),
     platformChatId: id,
   });
 }

@@ -46,6 +46,7 @@ export type ClientName =
   | "claude-code"
   | "codex"
   | "opencode"
+  | "kilo"
   | "open-webui"
   | "librechat"
   | "lobechat"

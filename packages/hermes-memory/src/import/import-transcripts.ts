@@ -3,6 +3,7 @@
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { describeCause, HermesError } from "@hermes-memory/core/internal/lib";
+import { transcriptSessionId } from "@hermes-memory/core/internal/sessions";
 import { KnownTranscripts } from "./known-transcripts.ts";
 import {
   type Continuation,
@@ -16,7 +17,7 @@ import {
   writeLinks,
   writeNote,
 } from "./ledger.ts";
-import { type PrepareOptions, sessionIdOf } from "./prepare.ts";
+import type { PrepareOptions } from "./prepare.ts";
 import type { Place, Reading, SessionFacts, TranscriptReader, Unit } from "./reader.ts";
 import { OPTED_OUT, type SessionOutcome, SessionWriter } from "./session-writer.ts";
 import type { ImportTarget } from "./target.ts";
@@ -320,7 +321,7 @@ class ImportRun {
 
   #reading({ reader, unit }: Work): Reading {
     const { signal, prepare, place } = this.#deps;
-    const idOf = (nativeId: string): string => sessionIdOf(reader.source, nativeId);
+    const idOf = (nativeId: string): string => transcriptSessionId(reader.source, nativeId);
     const told = newFindings();
     this.#told = told;
     this.#isOptedOut = false;

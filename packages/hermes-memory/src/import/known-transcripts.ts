@@ -1,11 +1,18 @@
 // The imported sessions of the database, for what a reader asks while it reads: unchanged sessions, copies, the same conversation in two
 // products.
-import type { StoredTranscript, TranscriptOrigin } from "@hermes-memory/core/internal/sessions";
+import {
+  type StoredTranscript,
+  type TranscriptOrigin,
+  transcriptSessionId,
+  type UnclaimedChat,
+} from "@hermes-memory/core/internal/sessions";
+import type { ImportTarget } from "./target.ts";
 
 export class KnownTranscripts {
   readonly #byId = new Map<string, TranscriptOrigin>();
   readonly #byFirst = new Map<string, Set<string>>();
   readonly #byFingerprint = new Map<string, string>();
+  #unclaimed: readonly UnclaimedChat[] | undefined;
 
   constructor(stored: readonly StoredTranscript[]) {
     for (const { id, origin } of stored) this.remember(id, origin);
@@ -13,6 +20,8 @@ export class KnownTranscripts {
 
   remember(id: string, origin: TranscriptOrigin): void {
     this.#byId.set(id, origin);
+    // A gateway's session may hold it under another id.
+    this.#byId.set(transcriptSessionId(origin.source, origin.native_id), origin);
     if (typeof origin.first === "string") {
       const key = firstKey(origin.source, origin.first);
       const ids = this.#byFirst.get(key) ?? new Set();
@@ -20,6 +29,16 @@ export class KnownTranscripts {
     }
     if (typeof origin.fingerprint === "string" && !this.#byFingerprint.has(origin.fingerprint))
       this.#byFingerprint.set(origin.fingerprint, id);
+  }
+
+  async unclaimed(target: Pick<ImportTarget, "listUnclaimedChats">): Promise<readonly UnclaimedChat[]> {
+    this.#unclaimed ??= await target.listUnclaimedChats();
+    return this.#unclaimed;
+  }
+
+  /** The chat is the conversation of a transcript from now on. */
+  claim(chat: string): void {
+    this.#unclaimed = this.#unclaimed?.filter(({ id }) => id !== chat);
   }
 
   forget(id: string): void {

@@ -12,12 +12,17 @@ export function mergeFollowed(rows: readonly MessageRow[], messages: readonly Gi
   const given = messages.map(outlineOfMessage);
   // What is still part of the conversation is compared first: a turn that was taken back may be stored a second time.
   const isActive = (at: number): boolean => rows[at]?.active !== 0;
-  const pairs = aligned(
-    given,
-    stored.flatMap((row, at) => (isActive(at) ? [{ row, at }] : [])),
-  );
+  const active = stored.flatMap((row, at) => (isActive(at) ? [{ row, at }] : []));
+  const pairs = aligned(given, active);
   const joined = joinedTo(given, stored, pairs, isActive);
   const taken = new Set(pairs.values());
+  // Both have it once, at different places: the stored one stays where it is.
+  for (const [at, place] of onceInBoth(given, active)) {
+    const row = active[place]?.at ?? -1;
+    if (pairs.has(at) || joined.has(at) || taken.has(row)) continue;
+    pairs.set(at, row);
+    taken.add(row);
+  }
   for (const [at, one] of given.entries()) {
     if (pairs.has(at) || joined.has(at)) continue;
     const row = stored.findIndex(
@@ -28,6 +33,34 @@ export function mergeFollowed(rows: readonly MessageRow[], messages: readonly Gi
     pairs.set(at, row);
   }
   return { order: orderOf(rows, messages, pairs, joined, isActive), known: knownOf(rows, messages, pairs) };
+}
+
+/**
+ * Seconds between the moments at which both noted the same words, where they are nearest. Infinite for another conversation: the chat has
+ * a question that the transcript does not have at that place, or answers of which the transcript has none.
+ */
+export function distanceOf(
+  rows: readonly MessageRow[],
+  messages: readonly (Given & { readonly isTimed: boolean })[],
+): number {
+  const given = messages.map(outlineOfMessage);
+  let [next, nearest, asked, answers, same] = [0, Number.POSITIVE_INFINITY, 0, 0, 0];
+  for (const row of rows) {
+    const { role, text } = outlineOfRow(row);
+    if (text === "" || (role !== "user" && role !== "assistant")) continue;
+    const at = given.findIndex((one, index) => index >= next && one.role === role && one.text === text);
+    if (at < 0 && role === "user") return Number.POSITIVE_INFINITY;
+    if (role === "user") asked += 1;
+    else answers += 1;
+    const message = messages[at];
+    if (message === undefined) continue;
+    next = at + 1;
+    if (role === "assistant") same += 1;
+    if (message.isTimed) nearest = Math.min(nearest, Math.abs(message.timestamp - row.timestamp));
+  }
+  if (asked === 0 || (answers > 0 && same === 0)) return Number.POSITIVE_INFINITY;
+  const isTimed = messages.some((message) => message.isTimed);
+  return isTimed || same === 0 ? nearest : 0;
 }
 
 // ---- What is compared ----
@@ -106,11 +139,8 @@ function aligned(given: readonly Outline[], rows: readonly Placed[]): Map<number
   return pairs;
 }
 
-/** Messages that each side has once, in the longest order that both share. */
-function anchorsOf(
-  given: readonly Outline[],
-  rows: readonly Placed[],
-): readonly (readonly [number, number])[] {
+/** Messages that each side has once. */
+function onceInBoth(given: readonly Outline[], rows: readonly Placed[]): ReadonlyMap<number, number> {
   const candidates: (readonly [number, number])[] = [];
   for (const name of [({ native }: Outline) => native, ({ key }: Outline) => key]) {
     const once = <T>(items: readonly T[], of: (item: T) => string | null): ReadonlyMap<string, number> => {
@@ -127,8 +157,15 @@ function anchorsOf(
       if (at >= 0 && row >= 0 && given[at]?.role === rows[row]?.row.role) candidates.push([at, row]);
     }
   }
-  const byMessage = new Map(candidates.toReversed());
-  return longestAscending([...byMessage].sort(([one], [other]) => one - other));
+  return new Map(candidates.toReversed());
+}
+
+/** In the longest order that both share. */
+function anchorsOf(
+  given: readonly Outline[],
+  rows: readonly Placed[],
+): readonly (readonly [number, number])[] {
+  return longestAscending([...onceInBoth(given, rows)].sort(([one], [other]) => one - other));
 }
 
 /** The longest part in which the second numbers ascend. */

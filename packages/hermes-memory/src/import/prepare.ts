@@ -193,13 +193,3 @@ export function soundId(id: string): string {
   if (id.length <= MAX_MESSAGE_ID) return soundText(id);
   return `h${createHash("sha256").update(id).digest("hex").slice(0, 32)}`;
 }
-
-const SAFE_ID = /^[A-Za-z0-9._-]+$/;
-const MAX_ID = 128;
-
-/** The id of the session in the database. */
-export function sessionIdOf(source: string, nativeId: string): string {
-  const plain = `${source}-${nativeId}`;
-  if (SAFE_ID.test(nativeId) && plain.length <= MAX_ID) return plain;
-  return `${source}-h${createHash("sha256").update(nativeId).digest("hex").slice(0, 32)}`;
-}

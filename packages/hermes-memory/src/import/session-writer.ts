@@ -3,19 +3,21 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { chatSessionId } from "@hermes-memory/core/internal/memory";
 import { strippedUserText } from "@hermes-memory/core/internal/security";
-import type {
-  TranscriptFinish,
-  TranscriptInput,
-  TranscriptOrigin,
-  TranscriptPlace,
-  TranscriptRow,
-  TranscriptWrite,
+import {
+  type TranscriptFinish,
+  type TranscriptInput,
+  type TranscriptOrigin,
+  type TranscriptPlace,
+  type TranscriptRow,
+  type TranscriptWrite,
+  transcriptSessionId,
 } from "@hermes-memory/core/internal/sessions";
 import { isOfMemoryTool, isOptedOut } from "./injected.ts";
 import type { KnownTranscripts } from "./known-transcripts.ts";
-import { mergeFollowed } from "./merge-followed.ts";
-import { madeId, type PrepareOptions, prepared, sessionIdOf, soundId } from "./prepare.ts";
+import { distanceOf, mergeFollowed } from "./merge-followed.ts";
+import { madeId, type PrepareOptions, prepared, soundId } from "./prepare.ts";
 import type { SessionFacts, TranscriptMessage, TranscriptReader, Usage } from "./reader.ts";
 import type { ImportTarget } from "./target.ts";
 
@@ -31,6 +33,10 @@ const FINGERPRINT_MESSAGES = 3;
 /** A request of the program is being stored; that takes milliseconds. */
 const MOST_ATTEMPTS = 20;
 const BUSY_PAUSE_MS = 100;
+/** Chats of programs that name no session in their requests. */
+const UNNAMED = "chat.conversation-";
+/** In seconds, between the moments at which a program and a gateway note the same words. */
+const MOST_APART = 120;
 /** Why a session was skipped that holds the tag against being indexed. */
 export const OPTED_OUT = "opted out";
 
@@ -80,7 +86,9 @@ export class SessionWriter {
   #facts: SessionFacts;
   #buffer: Prepared[] = [];
   #bufferChars = 0;
-  #mode: "undecided" | "compare" | "append" | "count" | "merge" = "undecided";
+  #mode: "undecided" | "later" | "compare" | "append" | "count" | "merge" = "undecided";
+  /** The session that the transcript is merged with, and whether it is not yet known as the one of this conversation. */
+  #merged: { readonly session: string; readonly isClaimed: boolean } | undefined;
   #skipped: string | undefined;
   #isCreated = false;
   #isWithdrawn = false;
@@ -121,12 +129,12 @@ export class SessionWriter {
   }
 
   get id(): string {
-    return this.#facts.id ?? sessionIdOf(this.#deps.reader.source, this.#facts.nativeId);
+    return this.#facts.id ?? transcriptSessionId(this.#deps.reader.source, this.#facts.nativeId);
   }
 
   /** The full id of a related session. */
   idOf(nativeId: string): string {
-    return this.#facts.id === undefined ? sessionIdOf(this.#deps.reader.source, nativeId) : nativeId;
+    return this.#facts.id === undefined ? transcriptSessionId(this.#deps.reader.source, nativeId) : nativeId;
   }
 
   get facts(): SessionFacts {
@@ -304,11 +312,24 @@ export class SessionWriter {
     if (state.kind === "continued") return this.skip("continued here");
     if (state.kind === "followed") {
       this.#before = state.origin;
+      this.#merged = { session: state.session, isClaimed: false };
+      this.#mode = "merge";
+      return;
+    }
+    if (state.kind === "none" && (await wasStored(id))) return this.skip("deleted here");
+    const chats = await this.#gatewayChats(isWhole);
+    if (chats.length > 0 && !isWhole) {
+      this.#mode = "later";
+      return;
+    }
+    const chat = await this.#sameChat(chats);
+    if (chat !== undefined) {
+      known.claim(chat);
+      this.#merged = { session: chat, isClaimed: true };
       this.#mode = "merge";
       return;
     }
     if (state.kind === "none") {
-      if (await wasStored(id)) return this.skip("deleted here");
       const fingerprint = this.#fingerprint(isWhole);
       if (fingerprint !== undefined && known.twinOf(id, reader.source, fingerprint) !== undefined)
         return this.skip("imported from another product");
@@ -324,9 +345,36 @@ export class SessionWriter {
     if (this.#mode === "compare") this.#stored = new StoredRows(target, id);
   }
 
+  /**
+   * Chats that a gateway stored without knowing whose transcript it is, and that may be this one: 0.3.0 gave it another id, or the program
+   * names no session in its requests.
+   */
+  async #gatewayChats(isWhole: boolean): Promise<readonly string[]> {
+    const { known, target, fileTime } = this.#deps;
+    const first = (this.#firstTime ?? fileTime) - MOST_APART;
+    const end = this.#isTimeless ? fileTime : this.#lastTime;
+    const last = isWhole ? Math.max(end, this.#lastTime) + MOST_APART : Number.POSITIVE_INFINITY;
+    const named = chatSessionId(undefined, this.id);
+    const chats = await known.unclaimed(target);
+    if (chats.some(({ id }) => id === named)) return [named];
+    return chats
+      .filter(({ id, startedAt, endedAt }) => id.startsWith(UNNAMED) && endedAt > first && startedAt < last)
+      .map(({ id }) => id);
+  }
+
+  async #sameChat(chats: readonly string[]): Promise<string | undefined> {
+    let best: { readonly id: string; readonly apart: number } | undefined;
+    for (const id of chats) {
+      const rows = await this.#deps.target.getMessages(id);
+      const apart = id.startsWith(UNNAMED) ? distanceOf(rows, this.#buffer) : 0;
+      if (apart <= MOST_APART && apart < (best?.apart ?? Number.POSITIVE_INFINITY)) best = { id, apart };
+    }
+    return best?.id;
+  }
+
   async #flush(isLast = false): Promise<void> {
-    if (this.#mode === "undecided") await this.#decide(isLast);
-    if (this.#skipped !== undefined) return;
+    if (this.#mode === "undecided" || (this.#mode === "later" && isLast)) await this.#decide(isLast);
+    if (this.#skipped !== undefined || this.#mode === "later") return;
     if (this.#mode === "merge") return isLast ? this.#merge() : undefined;
     const batch = this.#buffer;
     this.#buffer = [];
@@ -354,15 +402,17 @@ export class SessionWriter {
   /** A gateway stores the session too, from the requests of the program: the whole transcript is compared with its rows. */
   async #merge(): Promise<void> {
     const { target } = this.#deps;
+    const { session: into = this.id, isClaimed = false } = this.#merged ?? {};
     const messages = this.#buffer.map((message) => this.#inOrder(message));
     const finish = this.#finishing();
     const session = this.#session(finish);
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
-      const merge = mergeFollowed(await target.getMessages(this.id, { includeInactive: true }), messages);
+      const merge = mergeFollowed(await target.getMessages(into, { includeInactive: true }), messages);
       const added = merge.order.filter((item) => typeof item !== "number").length;
       const isSame = added === 0 && merge.known.length === 0;
       if (isSame && this.#before?.digest === session.origin.digest) return;
-      const found = await target.writeTranscript({ session, merge, finish });
+      const claim = isClaimed ? into : undefined;
+      const found = await target.writeTranscript({ session, merge, claim, finish });
       if (found === "followed") {
         this.#added += added;
         this.#changed += merge.known.length;

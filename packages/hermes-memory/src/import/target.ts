@@ -9,6 +9,7 @@ import type {
 export type ImportTarget = Pick<
   SessionStore,
   | "getTranscriptState"
+  | "listUnclaimedChats"
   | "listTranscripts"
   | "listTranscriptRows"
   | "writeTranscript"
@@ -41,7 +42,10 @@ const PLANNED_FROM = 2 ** 52;
 export function dryTarget(store: SessionStore | undefined): ImportTarget {
   // What a real import would have stored by now: the same session may come from a second file, and another may copy its messages.
   const planned = new Map<string, Planned>();
+  const claims = new Map<string, string>();
   const stateOf = async (id: string): Promise<TranscriptState> => {
+    const claim = claims.get(id);
+    if (claim !== undefined) return { kind: "followed", session: claim };
     const state = (await store?.getTranscriptState(id)) ?? { kind: "none" };
     const own = planned.get(id);
     if (own === undefined || state.kind === "own" || state.kind === "continued" || state.kind === "followed")
@@ -51,12 +55,14 @@ export function dryTarget(store: SessionStore | undefined): ImportTarget {
   const empty: ImportTarget = {
     getTranscriptState: stateOf,
     listTranscripts: async () => [],
+    listUnclaimedChats: async () => [],
     listTranscriptRows: async () => [],
     findTranscriptMessage: async () => undefined,
     listNotedTranscripts: async () => [],
     getMessages: async () => [],
     getMeta: async () => null,
-    writeTranscript: async ({ session, append = [] }) => {
+    writeTranscript: async ({ session, append = [], claim }) => {
+      if (claim !== undefined) claims.set(session.id, claim);
       const state = await stateOf(session.id);
       const before = state.kind === "imported" ? state.messages : 0;
       const ids = append.map(({ platformMessageId }) => `${platformMessageId}\u0000`).join("");
@@ -71,11 +77,18 @@ export function dryTarget(store: SessionStore | undefined): ImportTarget {
     setMeta: async () => {},
     discard: async (id) => void planned.delete(id),
   };
-  const { listTranscripts, findTranscriptMessage, listNotedTranscripts, getMeta, getMessages } =
-    store ?? empty;
+  const { listTranscripts, listUnclaimedChats, findTranscriptMessage, listNotedTranscripts } = store ?? empty;
+  const { getMeta, getMessages } = store ?? empty;
   return {
     ...empty,
-    ...{ listTranscripts, findTranscriptMessage, listNotedTranscripts, getMeta, getMessages },
+    ...{
+      listTranscripts,
+      listUnclaimedChats,
+      findTranscriptMessage,
+      listNotedTranscripts,
+      getMeta,
+      getMessages,
+    },
     listTranscriptRows: async (id, page) => {
       const rows = (await store?.listTranscriptRows(id, page)) ?? [];
       return rows.length > 0 ? rows : plannedRows(planned.get(id), page);

@@ -1,13 +1,15 @@
 // A session of Claude Code that the gateway stores from its requests and that is imported from its transcript, in either order: one
 // session, nothing doubled, nothing lost that only one of both has seen.
-import { appendFile } from "node:fs/promises";
+import { appendFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openMemory, type UserMemory } from "@hermes-memory/core/internal/memory";
 import type { MessageRow, SessionStore } from "@hermes-memory/core/internal/sessions";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { claudeCode } from "../../src/import/formats/claude-code.ts";
+import { pi } from "../../src/import/formats/pi.ts";
 import { mergeFollowed } from "../../src/import/merge-followed.ts";
+import { dryTarget } from "../../src/import/target.ts";
 import { runJson } from "../cli/run.ts";
 import { line, linesOf, textOfLines, writeClaude } from "./claude-lines.ts";
 import { makeFixtureHome } from "./fixture-home.ts";
@@ -248,6 +250,107 @@ describe("a transcript that goes on while the gateway stores the session", () =>
     });
     expect(await store.messageCount("claude-code-s")).toBe(0);
   });
+});
+
+describe("a program that names no session in its requests", () => {
+  /** As pi writes it: `said` by the user and the model in turns, a second apart. */
+  function transcriptOf(id: string, said: readonly string[], startedAt: number): string {
+    const at = (seconds: number) => new Date(startedAt + seconds * 1000).toISOString();
+    const lines = said.map((text, index) => ({
+      ...{ type: "message", id: `${id}-${index}`, parentId: index === 0 ? null : `${id}-${index - 1}` },
+      timestamp: at(index),
+      message: { role: index % 2 === 0 ? "user" : "assistant", content: [{ type: "text", text }] },
+    }));
+    const head = { type: "session", version: 3, id, timestamp: at(0), cwd: "/home/ana/shop" };
+    return [head, ...lines].map((each) => `${JSON.stringify(each)}\n`).join("");
+  }
+
+  const listOf = (said: readonly string[]): Row[] =>
+    said.map((text, index) => (index % 2 === 0 ? user(text) : reply(text)));
+
+  async function withChats(
+    use: (given: {
+      readonly me: UserMemory;
+      readonly store: SessionStore;
+      readonly path: (id: string) => string;
+      readonly run: (isDry?: boolean) => ReturnType<typeof importInto>;
+    }) => Promise<void>,
+  ): Promise<void> {
+    await using folder = await temporaryFolder();
+    const home = join(folder.path, "home");
+    const sessions = join(home, ".pi", "agent", "sessions", "--home-ana-shop--");
+    await mkdir(sessions, { recursive: true });
+    await using memory = await openMemory({ home: join(folder.path, "hermes") });
+    const store = await memory.administration.administrator.sessions({ mode: "write", create: true });
+    await use({
+      me: memory.owner,
+      store,
+      path: (id) => join(sessions, `2026-11-18T00-00-00-000Z_${id}.jsonl`),
+      run: (isDry) =>
+        importInto(store, pi, home, { now: Date.now, ...(isDry && { target: dryTarget(store) }) }),
+    });
+  }
+
+  it("has one session of the gateway's chat and its transcript, whichever is first", () =>
+    withChats(async ({ me, store, path, run }) => {
+      const said = ["Where is the kiln?", "Behind the barn.", "And the glaze?", "In the loft."];
+      const now = Date.now();
+      const follow = (chat: string, list: readonly string[]) =>
+        me.remember(chat, listOf(list), { follow: "shown", source: "api" });
+      // The gateway stores first.
+      await follow("conversation-a", said.slice(0, 2));
+      await writeFile(path("a"), transcriptOf("a", said.slice(0, 2), now));
+      const planned = await run(true);
+      expect(await run()).toMatchObject({ sessionsUpdated: 1, messagesAdded: 0 });
+      expect(planned).toMatchObject({ sessionsUpdated: 1, messagesAdded: 0 });
+      await follow("conversation-a", said);
+      await writeFile(path("a"), transcriptOf("a", said, now));
+      await run();
+      // The transcript is first, and the gateway gets the whole list later.
+      await writeFile(path("b"), transcriptOf("b", ["Hello", "Good day."], now - 3_600_000));
+      await run();
+      expect(await store.setSessionTitle("pi-b", "The hour")).toBe(true);
+      await follow("conversation-b", ["Hello", "Good day.", "Is it late?", "Not yet."]);
+      const late = transcriptOf("b", ["Hello", "Good day."], now - 3_600_000);
+      const more = transcriptOf("b", ["", "", "Is it late?", "Not yet."], now)
+        .split("\n")
+        .slice(3)
+        .join("\n");
+      await writeFile(path("b"), late + more);
+      await run();
+      expect(await store.getSession("pi-b")).toBeNull();
+      const texts = async (id: string) => (await store.getMessages(id)).map(({ content }) => content);
+      expect(await texts("chat.conversation-a")).toEqual(said);
+      expect(await texts("chat.conversation-b")).toEqual(["Hello", "Good day.", "Is it late?", "Not yet."]);
+      expect(await store.sessionCount()).toBe(2);
+      expect(await store.getSession("chat.conversation-b")).toMatchObject({ title: "The hour" });
+      expect(await run()).toMatchObject({ sessionsUpdated: 0, sessionsAdded: 0 });
+      expect(await store.getSession("chat.conversation-a")).toMatchObject({
+        source: "pi",
+        cwd: "/home/ana/shop",
+      });
+      await follow("conversation-a", [...said, "Thanks."]);
+      expect(await texts("chat.conversation-a")).toEqual([...said, "Thanks."]);
+    }));
+
+  it("keeps apart chats that are not the same conversation", () =>
+    withChats(async ({ me, store, path, run }) => {
+      const now = Date.now();
+      const chats: readonly (readonly [string, readonly string[]])[] = [
+        ["other-answer", ["Hi", "Who is there?"]],
+        ["more-questions", ["Hi", "Good day.", "Unknown to the transcript"]],
+        ["same", ["Hi", "Good day."]],
+      ];
+      for (const [name, said] of chats)
+        await me.remember(`conversation-${name}`, listOf(said), { follow: "shown", source: "api" });
+      await me.remember("own-name", listOf(["Hi", "Good day."]), { follow: "shown", source: "api" });
+      await writeFile(path("near"), transcriptOf("near", ["Hi", "Good day."], now));
+      await writeFile(path("far"), transcriptOf("far", ["Hi", "Good day."], now - 7_200_000));
+      expect(await run()).toMatchObject({ sessionsAdded: 1, sessionsUpdated: 1, messagesAdded: 2 });
+      expect(await store.getTranscriptState("pi-near")).toMatchObject({ session: "chat.conversation-same" });
+      expect(await store.getSession("pi-far")).not.toBeNull();
+      expect(await store.sessionCount()).toBe(5);
+    }));
 });
 
 describe("merging", () => {

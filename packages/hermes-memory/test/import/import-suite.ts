@@ -21,6 +21,7 @@ export type ImportOptions = Filters & {
   /** Instead of the store itself. */
   readonly target?: ImportTarget;
   readonly signal?: AbortSignal;
+  readonly now?: () => number;
 };
 
 /** A folder that is removed at the end of the block. */
@@ -38,6 +39,7 @@ export async function importInto(
     prepare = {},
     target = storeTarget(store),
     signal = new AbortController().signal,
+    now = () => Date.parse("2026-10-01T00:00:00Z"),
     ...filters
   }: ImportOptions = {},
 ): Promise<SourceReport> {
@@ -48,7 +50,7 @@ export async function importInto(
       target,
       place: { home, env: {}, platform: "linux", cwd: home },
       signal,
-      now: () => Date.parse("2026-10-01T00:00:00Z"),
+      now,
       prepare: { ...DEFAULT_PREPARE, ...prepare },
     },
   );

@@ -13,8 +13,10 @@ import type {
   TranscriptRow,
   TranscriptState,
   TranscriptWrite,
+  UnclaimedChat,
 } from "../store.ts";
 import { fittingTitle } from "../titles.ts";
+import { transcriptMark } from "../transcript-id.ts";
 import { workOn } from "./claims.ts";
 import { byFile, type Connection, featuresOf, isChangeable, mark, seconds } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
@@ -49,8 +51,31 @@ const STATE = `
 `;
 /** A gateway that stores the conversation of another program marks its session so. It belongs to the owner of the home. */
 const FOLLOWED = `
-  SELECT 1 FROM ${MARKS.name} k JOIN sessions s ON s.id = k.session_id
-  WHERE k.session_id = :id AND k.mark = 'session:' || :id AND s.user_id IS NULL
+  SELECT s.id, CASE WHEN ${isTranscript("s")} THEN json_extract(s.model_config, '$.${IMPORT}') END AS origin
+  FROM ${MARKS.name} k JOIN sessions s ON s.id = k.session_id
+  WHERE k.mark = :mark AND s.user_id IS NULL ORDER BY k.call DESC LIMIT 1
+`;
+/** Sessions that are made for chats have such ids. */
+const UNCLAIMED = `
+  FROM sessions s WHERE s.id >= 'chat.' AND s.id < 'chat/' AND s.user_id IS NULL AND s.parent_session_id IS NULL
+    AND NOT EXISTS (SELECT 1 FROM ${MARKS.name} k WHERE k.session_id = s.id AND k.mark GLOB '${transcriptMark("*")}')
+    AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_session_id = s.id AND c.source = s.source)
+`;
+const LIST_UNCLAIMED = `
+  SELECT s.id, s.started_at AS startedAt,
+    COALESCE((SELECT MAX(m.timestamp) FROM messages m WHERE m.session_id = s.id), s.started_at) AS endedAt
+  ${UNCLAIMED} ORDER BY s.started_at, s.id
+`;
+const CLAIM = `
+  INSERT INTO ${MARKS.name} (session_id, mark, call)
+  SELECT s.id, :mark, (SELECT COALESCE(MAX(id), 0) + 1 FROM ${MARKS.name}) ${UNCLAIMED} AND s.id = :id
+`;
+/** What else is known of an imported session goes to the one that takes its place. */
+const GIVE_CHILDREN = "UPDATE sessions SET parent_session_id = :to WHERE parent_session_id = :id";
+const DROP_SESSION = ["DELETE FROM messages WHERE session_id = :id", "DELETE FROM sessions WHERE id = :id"];
+const TAKE_ORIGIN = `
+  UPDATE sessions SET model_config = json_set(CASE WHEN json_valid(model_config) AND json_type(model_config) = 'object'
+    THEN model_config ELSE '{}' END, '$.${IMPORT}', json(:origin)) WHERE id = :id
 `;
 const COUNT = "SELECT COUNT(*) AS number FROM messages WHERE session_id = :id";
 const LIST = `
@@ -135,6 +160,7 @@ const FINISH_FOLLOWED = byFile((file) => {
   const more = (column: string, value: string) => `${column} = MAX(COALESCE(${column}, 0), ${value})`;
   return `
     UPDATE sessions SET model = COALESCE(:model, model), cwd = COALESCE(:cwd, cwd), started_at = MIN(started_at, :started),
+      source = CASE WHEN source = 'api' THEN :source ELSE source END,
       model_config = json_set(CASE WHEN json_valid(model_config) AND json_type(model_config) = 'object' THEN model_config ELSE '{}' END,
         '$.${IMPORT}', json(:origin)),
       message_count = (SELECT COUNT(*) FROM messages m WHERE m.session_id = :id AND m.active = 1),
@@ -164,10 +190,11 @@ const MOVE_NOTES = [
   `UPDATE ${EXTRACTED.name} SET message_id = :to WHERE message_id = :from`,
 ];
 const DELETE_ROW = "DELETE FROM messages WHERE id = :id";
-const LINK_DELEGATES = `
-  UPDATE sessions AS s SET parent_session_id = ${mark("s", MARK_KEYS.delegateFrom)}
-  WHERE s.parent_session_id IS NULL AND ${isTranscript("s")} AND ${mark("s", MARK_KEYS.delegateFrom)} <> s.id
-    AND ${mark("s", MARK_KEYS.delegateFrom)} IN (SELECT id FROM sessions)
+const SENDER = mark("s", MARK_KEYS.delegateFrom);
+const FOLLOWED_SENDER = `COALESCE((SELECT k.session_id FROM ${MARKS.name} k WHERE k.mark = '${transcriptMark("")}' || ${SENDER}), ${SENDER})`;
+const linkDelegates = (sender: string): string => `
+  UPDATE sessions AS s SET parent_session_id = ${sender}
+  WHERE s.parent_session_id IS NULL AND ${isTranscript("s")} AND ${sender} <> s.id AND ${sender} IN (SELECT id FROM sessions)
 `;
 /** A parent that ended after the child began was not closed by the compaction. */
 const LINK_CONTINUATION = `
@@ -211,12 +238,22 @@ export function transcriptOperations({ connection, clock }: StoreContext) {
             return origin === undefined ? [] : [{ id: row.id, source: row.source, origin }];
           }),
       ),
+    listUnclaimedChats: () =>
+      connection.read(() =>
+        hasOwnTable(connection, MARKS)
+          ? connection.all<UnclaimedChat>(LIST_UNCLAIMED).map((row) => ({ ...row }))
+          : [],
+      ),
     listTranscriptRows: (id, page) =>
-      connection.read(() => connection.all<TranscriptRow>(ROWS, { id, ...page }).map((row) => ({ ...row }))),
+      connection.read(() => {
+        const session = followedAs(connection, id)?.id ?? id;
+        return connection.all<TranscriptRow>(ROWS, { id: session, ...page }).map((row) => ({ ...row }));
+      }),
     writeTranscript: (write) => connection.write(() => writeOne(connection, write, seconds(clock))),
     linkTranscripts: (continuations) =>
       connection.write(() => {
-        const delegates = connection.run(LINK_DELEGATES).changes;
+        const sender = hasOwnTable(connection, MARKS) ? FOLLOWED_SENDER : SENDER;
+        const delegates = connection.run(linkDelegates(sender)).changes;
         return continuations.reduce((sum, link) => sum + linkContinuation(connection, link), delegates);
       }),
     findTranscriptMessage: (ids, platformMessageId) =>
@@ -252,14 +289,25 @@ type Found =
 
 /** Without the count of messages: a long session is written in many steps, and each would count all before it. */
 function foundFor(connection: Connection, id: string): Found {
+  const followed = followedAs(connection, id);
+  if (followed !== undefined) {
+    const origin = originIn(followed.origin);
+    return { kind: "followed", session: followed.id, ...(origin === undefined ? {} : { origin }) };
+  }
   const row = connection.get<{ origin: string | null; isLastImported: number | null }>(STATE, { id });
   if (row === undefined) return { kind: "none" };
   const origin = originIn(row.origin);
-  if (hasOwnTable(connection, MARKS) && connection.get(FOLLOWED, { id }) !== undefined)
-    return { kind: "followed", ...(origin === undefined ? {} : { origin }) };
   if (origin === undefined) return { kind: "own" };
   if (row.isLastImported === 0) return { kind: "continued" };
   return { kind: "imported", origin };
+}
+
+function followedAs(
+  connection: Connection,
+  id: string,
+): { readonly id: string; readonly origin: string | null } | undefined {
+  if (!hasOwnTable(connection, MARKS)) return undefined;
+  return connection.get<{ id: string; origin: string | null }>(FOLLOWED, { mark: transcriptMark(id) });
 }
 
 function originIn(text: string | null): TranscriptOrigin | undefined {
@@ -280,16 +328,21 @@ function writeOne(
   write: TranscriptWrite,
   now: number,
 ): TranscriptState["kind"] | "busy" {
-  const { session, removeAfter, update = [], moved = [], append = [], merge, finish } = write;
+  const { session, removeAfter, update = [], moved = [], append = [], merge, claim, finish } = write;
   const { id } = session;
-  const found = foundFor(connection, id).kind;
+  const before = foundFor(connection, id);
+  if (claim !== undefined && [id, claim].some((one) => workOn(connection, one, now) !== undefined))
+    return "busy";
+  const state = claim === undefined ? before : claimed(connection, id, claim, before);
+  const found = state.kind;
   if (found === "own" || found === "continued") return found;
-  if (found === "followed") {
-    if (merge === undefined) return found;
-    if (workOn(connection, id, now) !== undefined) return "busy"; // its rows would change their ids in the middle of a turn
-    mergeOne(connection, id, merge, now);
-    if (finish !== undefined) finishOne(connection, session, finish, FINISH_FOLLOWED);
-    return found;
+  if (state.kind === "followed") {
+    const { session: into } = state;
+    if (merge === undefined) return state.kind;
+    if (workOn(connection, into, now) !== undefined) return "busy"; // its rows would change their ids in the middle of a turn
+    mergeOne(connection, into, merge, now);
+    if (finish !== undefined) finishOne(connection, { ...session, id: into }, finish, FINISH_FOLLOWED);
+    return state.kind;
   }
   if (found === "none")
     connection.run(INSERT_SESSION(connection), {
@@ -310,6 +363,20 @@ function writeOne(
   for (const message of append) appendOne(connection, id, message, now);
   if (finish !== undefined) finishOne(connection, session, finish, FINISH);
   return found;
+}
+
+/** The chat holds the conversation from now on. What was imported of it before is in the transcript that is merged now. */
+function claimed(connection: Connection, id: string, chat: string, before: Found): Found {
+  const isFree = before.kind === "none" || before.kind === "imported";
+  if (!isFree || connection.run(CLAIM, { mark: transcriptMark(id), id: chat }).changes === 0) return before;
+  if (before.kind === "imported") {
+    const title = findSession(connection, id)?.title;
+    connection.run(GIVE_CHILDREN, { id, to: chat });
+    for (const sql of DROP_SESSION) connection.run(sql, { id });
+    connection.run(TAKE_ORIGIN, { id: chat, origin: JSON.stringify(before.origin) });
+    if (title && !findSession(connection, chat)?.title) writeTitle(connection, chat, title, "derived");
+  }
+  return foundFor(connection, id);
 }
 
 function updateOne(
@@ -396,7 +463,7 @@ function columnsOf(message: TranscriptInput, now: number) {
 
 function finishOne(
   connection: Connection,
-  { id, origin }: TranscriptWrite["session"],
+  { id, source, origin }: TranscriptWrite["session"],
   finish: TranscriptFinish,
   statement: (connection: Connection) => string,
 ): void {
@@ -411,7 +478,7 @@ function finishOne(
     model: finish.model,
     cwd: finish.cwd,
     started: finish.startedAt,
-    ...(statement === FINISH ? { ended: finish.endedAt } : {}),
+    ...(statement === FINISH ? { ended: finish.endedAt } : { source }),
     origin: JSON.stringify({ ...origin, ...title }),
     input: usage.inputTokens ?? 0,
     output: usage.outputTokens ?? 0,
@@ -425,8 +492,7 @@ function finishOne(
 /** Sets the title unless someone has renamed the session here. Returns the title that the import has set, for the next time. */
 function importedTitle(connection: Connection, id: string, finish: TranscriptFinish): { title?: string } {
   const current = findSession(connection, id)?.title ?? null;
-  const state = foundFor(connection, id);
-  const before = state.kind === "imported" || state.kind === "followed" ? state.origin?.title : undefined;
+  const before = originIn(connection.get<{ origin: string | null }>(STATE, { id })?.origin ?? null)?.title;
   const kept = typeof before === "string" ? { title: before } : {};
   if (current !== null && current !== before) return kept;
   const wanted = [finish.title, finish.otherTitle]
@@ -437,7 +503,9 @@ function importedTitle(connection: Connection, id: string, finish: TranscriptFin
   return { title: wanted };
 }
 
-function linkContinuation(connection: Connection, { id, parent }: TranscriptLink): number {
+function linkContinuation(connection: Connection, link: TranscriptLink): number {
+  const stored = (id: string): string => followedAs(connection, id)?.id ?? id;
+  const [id, parent] = [stored(link.id), stored(link.parent)];
   const { changes } = connection.run(LINK_CONTINUATION, { id, parent });
   if (changes > 0) connection.run(CLOSE_PARENT, { parent });
   return changes;

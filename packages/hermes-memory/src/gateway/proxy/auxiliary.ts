@@ -200,7 +200,7 @@ const RULES: readonly Rule[] = [
 
   instructed(
     "title",
-    ["opencode", "unknown"],
+    ["opencode", "kilo", "unknown"],
     /^You are a title generator\. You output ONLY a thread title\./,
   ),
   // Qwen Code looks for memories in a copy of the conversation, with tools.
@@ -208,5 +208,9 @@ const RULES: readonly Rule[] = [
     kind: "other",
     is: ({ system }) => /^You are now acting as the managed memory extraction subagent\b/.test(system),
   },
-  asked("summary", ["opencode"], /^Provide a detailed prompt for continuing our conversation above\./),
+  asked(
+    "summary",
+    ["opencode", "kilo"],
+    /^Provide a detailed prompt for continuing our conversation above\./,
+  ),
 ];

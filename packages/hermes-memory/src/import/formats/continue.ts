@@ -34,7 +34,7 @@ export const continueDev: TranscriptReader = {
   source: "continue",
   title: "Continue",
   evidence: "S",
-  version: 1,
+  version: 2,
   roots: ({ home, env }) => [join(textOf(env.CONTINUE_GLOBAL_DIR) ?? join(home, ".continue"), "sessions")],
   units,
   recognises: ({ first }) => {

@@ -14,7 +14,7 @@ export const copilotCli: TranscriptReader = {
   source: "copilot-cli",
   title: "GitHub Copilot CLI",
   evidence: "S",
-  version: 1,
+  version: 2,
   roots: ({ home, env }) => [join(textOf(env.COPILOT_HOME) ?? join(home, ".copilot"), "session-state")],
   units: async function* (root, walking) {
     const folder = (path: string): boolean => !OTHER_FOLDERS.has(basename(path));

@@ -30,7 +30,7 @@ export const droid: TranscriptReader = {
   title: "Droid",
   evidence: "P",
   isExperimental: true,
-  version: 1,
+  version: 2,
   roots: ({ home, env }: Place) => [join(textOf(env.FACTORY_DIR) ?? join(home, ".factory"), "sessions")],
   units,
   recognises,

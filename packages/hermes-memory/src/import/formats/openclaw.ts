@@ -18,7 +18,7 @@ export const openclaw: TranscriptReader = {
   source: "openclaw",
   title: "OpenClaw",
   evidence: "S",
-  version: 1,
+  version: 2,
   roots: stateFolders,
   units: async function* (root, walking) {
     const agents = join(root, "agents");

@@ -58,7 +58,7 @@ export function readerOf(product: Product): TranscriptReader {
     source: product.source,
     title: product.title,
     evidence: "S",
-    version: 1,
+    version: 2,
     roots: (place) => rootsOf(product, place),
     units: (root, walking) => units(product, root, walking),
     recognises: ({ path, head, first }) => {

@@ -9,7 +9,7 @@ export const pi: TranscriptReader = {
   source: "pi",
   title: "pi",
   evidence: "S",
-  version: 1,
+  version: 2,
   roots: ({ home, env }) => [join(env.PI_CODING_AGENT_DIR || join(home, ".pi", "agent"), "sessions")],
   units: async function* (root, walking) {
     for await (const path of filesBelow(root, { file: (name) => name.endsWith(".jsonl") }, walking))

@@ -47,7 +47,7 @@ export const qwenCode: TranscriptReader = {
   source: "qwen-code",
   title: "Qwen Code",
   evidence: "S",
-  version: 1,
+  version: 2,
   roots: ({ home, env }) => [
     join(textOf(env.QWEN_RUNTIME_DIR) ?? textOf(env.QWEN_HOME) ?? join(home, ".qwen"), "projects"),
   ],
