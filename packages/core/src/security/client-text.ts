@@ -24,6 +24,7 @@ const REMOVED = [
   "ADDITIONAL_METADATA",
   "USER_SETTINGS_CHANGE",
   "qwen:user-prompt-submit-context",
+  "hook_context", // Gemini CLI, before and behind the prompt
 ] as const;
 
 /** OpenClaw's block, whose markers have lines of their own. */
@@ -34,7 +35,7 @@ const OPENCLAW_END = "\n<<<END_OPENCLAW_INTERNAL_CONTEXT>>>";
 const REMOVED_AT_START = [
   "timestamp",
   "current_datetime", // Copilot CLI
-  "hook_context", // Gemini CLI
+  "session_context", // Gemini CLI
   "ide_opened_file",
   "ide_selection",
   "ide_diagnostics",
@@ -69,6 +70,8 @@ const MACHINE_TAGS = [
   "subagent_notification",
   "goal_context",
   "recommended_plugins",
+  "codex_internal_context",
+  "external_*",
 ] as const;
 
 /** Whole texts without words of the user. */
@@ -77,6 +80,8 @@ const MACHINE_TEXTS = [
   /^Stop hook feedback:\n/,
   /^# AGENTS\.md instructions(?: for [^\n]*)?\n/,
   /^\/(?:clear|compact)$/,
+  // Notices of older releases of Codex. Users paste other warnings, so the first words of each notice are needed.
+  /^Warning: (?:apply_patch was requested via |The maximum number of unified exec processes|Your account was flagged)/,
 ] as const;
 
 /** Commands that do something to the conversation and say nothing in it. */
@@ -89,12 +94,16 @@ const LAST_LINE = "\n\nRuntime: agent=";
 // ---- The words of the user ----
 
 const OPENING = new RegExp(
-  `<(${REMOVED.map((name) => name.replace("*", "[\\w-]{1,64}")).join("|")})(?=[\\s>])[^<>]{0,4096}>|(?<![^\\n])${OPENCLAW_BEGIN}(?=\\r?\\n)`,
+  `<(${oneOf(REMOVED)})(?=[\\s>])[^<>]{0,4096}>|(?<![^\\n])${OPENCLAW_BEGIN}(?=\\r?\\n)`,
   "g",
 );
 const AT_START = new RegExp(`^<(${REMOVED_AT_START.join("|")})(?=[\\s>])[^<>]{0,4096}>`);
 const WRAPPER = new RegExp(`^<(${UNWRAPPED.join("|")})(?: mode="[\\w-]{1,32}")?>`);
-const MACHINE = new RegExp(`^<(${MACHINE_TAGS.join("|")})>`);
+const MACHINE = new RegExp(`^<(${oneOf(MACHINE_TAGS)})(?=[\\s>])[^<>]{0,4096}>`);
+
+function oneOf(names: readonly string[]): string {
+  return names.join("|").replaceAll("*", "[\\w-]{1,64}");
+}
 
 /** What the user wrote; empty when everything is the client's. A text without any of the forms stays as it is. Takes linear time. */
 export function strippedUserText(text: string): string {

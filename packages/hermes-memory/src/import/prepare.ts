@@ -1,6 +1,11 @@
 // A message of a transcript as it is stored: without data that is not text, secrets in tool results masked, long tool texts cut. Pure.
 import { createHash } from "node:crypto";
-import { masked, redactSecrets, strippedUserText } from "@hermes-memory/core/internal/security";
+import {
+  isClientSummary,
+  masked,
+  redactSecrets,
+  strippedUserText,
+} from "@hermes-memory/core/internal/security";
 import type { TranscriptInput } from "@hermes-memory/core/internal/sessions";
 import { jsonOf, recordOf } from "./kit/values.ts";
 import type { ReadOptions, ToolCall, TranscriptMessage } from "./reader.ts";
@@ -31,6 +36,7 @@ export function prepared(
   const { role } = message;
   if (role === "system" && !options.includeSystem) return undefined;
   if (role === "tool" && options.tools === "none") return undefined;
+  if (role === "user" && isClientSummary(message.text)) return undefined;
   const text = role === "tool" ? toolResult(message.text, options) : plainText(message, options);
   const toolCalls = (message.toolCalls ?? []).map((call) => storedCall(call, options));
   const reasoning =

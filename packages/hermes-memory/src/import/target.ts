@@ -61,11 +61,15 @@ export function dryTarget(store: SessionStore | undefined): ImportTarget {
     listNotedTranscripts: async () => [],
     getMessages: async () => [],
     getMeta: async () => null,
-    writeTranscript: async ({ session, append = [], claim }) => {
+    writeTranscript: async ({ session, append = [], merge, claim }) => {
       if (claim !== undefined) claims.set(session.id, claim);
       const state = await stateOf(session.id);
       const before = state.kind === "imported" ? state.messages : 0;
-      const ids = append.map(({ platformMessageId }) => `${platformMessageId}\u0000`).join("");
+      const merged = merge?.order.filter((item) => typeof item !== "number") ?? [];
+      const known = merge?.known.map(({ message }) => message) ?? [];
+      const ids = [...append, ...merged, ...known]
+        .map(({ platformMessageId }) => `${platformMessageId}\u0000`)
+        .join("");
       planned.set(session.id, {
         origin: session.origin,
         messages: before + append.length,

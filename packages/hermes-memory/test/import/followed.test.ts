@@ -8,8 +8,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { claudeCode } from "../../src/import/formats/claude-code.ts";
 import { pi } from "../../src/import/formats/pi.ts";
+import { dryTarget } from "../../src/import/index.ts";
 import { mergeFollowed } from "../../src/import/merge-followed.ts";
-import { dryTarget } from "../../src/import/target.ts";
 import { runJson } from "../cli/run.ts";
 import { line, linesOf, textOfLines, writeClaude } from "./claude-lines.ts";
 import { makeFixtureHome } from "./fixture-home.ts";
@@ -351,6 +351,28 @@ describe("a program that names no session in its requests", () => {
       expect(await store.getSession("pi-far")).not.toBeNull();
       expect(await store.sessionCount()).toBe(5);
     }));
+});
+
+it("and its fork are counted alike by a dry run and by the import", async () => {
+  await using folder = await temporaryFolder();
+  const home = join(folder.path, "home");
+  const lines = linesOf("s", 8);
+  await writeClaude(home, "s", lines);
+  const copies = lines.map((one) => ({ ...one, sessionId: "t" }));
+  await writeClaude(home, "t", [...copies, line("t", 8, "t says 8"), line("t", 9, "t says 9")]);
+  await using memory = await openMemory({ home: join(folder.path, "hermes") });
+  const store = await memory.administration.administrator.sessions({ mode: "write", create: true });
+  await send(memory.owner, "s", [user("s says 0"), reply("s says 1"), user("s says 2"), reply("s says 3")]);
+  await send(memory.owner, "t", [
+    user("s says 0"),
+    reply("s says 1"),
+    user("s says 2"),
+    reply("s says 3"),
+    user("t says 8"),
+  ]);
+  const dry = await importInto(store, claudeCode, home, { target: dryTarget(store) });
+  expect(dry).toMatchObject({ sessionsUpdated: 2, messagesAdded: 5, messagesUpdated: 5 });
+  expect(await importInto(store, claudeCode, home)).toEqual(dry);
 });
 
 describe("merging", () => {

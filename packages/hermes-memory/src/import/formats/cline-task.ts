@@ -243,7 +243,7 @@ function* userMessages(
       toolName,
     };
   }
-  const text = withoutEnvironment(blocks.text).replace(TASK, "$1");
+  const text = withoutEnvironment(blocks.text);
   const result = TEXT_RESULT.exec(text);
   const isMachineText = MACHINE_TEXT.test(text);
   if (result !== null || isMachineText) {
@@ -257,7 +257,7 @@ function* userMessages(
         text: rest,
         toolName: result[1],
       };
-  } else said.push(text);
+  } else said.push(text.replace(TASK, "$1"));
   const all = joined(said);
   if (all !== "") yield { ...source, role: "user", text: all };
 }

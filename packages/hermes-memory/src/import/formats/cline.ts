@@ -27,7 +27,7 @@ export const cline: TranscriptReader = {
   source: "cline",
   title: "Cline",
   evidence: "S",
-  version: 1,
+  version: 2,
   roots,
   units,
   recognises: (sample) =>

@@ -19,7 +19,7 @@ export const codex: TranscriptReader = {
   source: "codex",
   title: "Codex CLI",
   evidence: "S",
-  version: 1,
+  version: 2,
   roots: ({ home, env }) => [env.CODEX_HOME || join(home, ".codex")],
   units: async function* (root, walking) {
     const found = FOLDERS.map((folder) => join(root, folder));

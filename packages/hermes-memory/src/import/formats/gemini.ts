@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
+import { isClientSummary } from "@hermes-memory/core/internal/security";
 import { type Parts, partsOf } from "../kit/gemini-parts.ts";
 import { wholeJson } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
@@ -20,19 +21,25 @@ import { filesBelow } from "../kit/walk.ts";
 import type { Reading, ToolCall, TranscriptMessage, TranscriptReader, Unit, Usage } from "../reader.ts";
 
 /** The place of one message in the session, and where its newest version stands in the file. */
-type Slot = { readonly id: string | undefined; at: string; isActive: boolean; message?: Json; line?: number };
+type Slot = {
+  readonly id: string | undefined;
+  /** Of the first version: a replaced one may have the time of its writing. */
+  readonly time: number | undefined;
+  at: string;
+  isActive: boolean;
+  message?: Json;
+  line?: number;
+};
 type Layout = { readonly metadata: Json; readonly slots: readonly Slot[] };
 type Located = { readonly line: number; readonly at: string; readonly message: Json };
 
 const SILENT_TYPES: ReadonlySet<string> = new Set(["info", "warning", "error"]);
-/** Commands to the program and context that the program wrote itself. */
-const NO_PROMPT = /^(?:[/?]|<session_context>|<hook_context>)/;
 
 export const gemini: TranscriptReader = {
   source: "gemini-cli",
   title: "Gemini CLI",
   evidence: "S",
-  version: 1,
+  version: 2,
   roots: ({ home, env }) => [join(textOf(env.GEMINI_CLI_HOME) ?? home, ".gemini", "tmp")],
   units,
   recognises: ({ first }) => {
@@ -104,26 +111,39 @@ async function layoutOf(path: string, reading: Reading): Promise<Layout> {
   let slots: Slot[] = [];
   const byId = new Map<string, Slot>();
   const dropped = new Set<Slot>();
-  const add = (message: Json, at: string): void => {
+  /** What the record before took back, if that was a list. */
+  let left: Slot[] = [];
+  const add = (message: Json, at: string, isRepeated = false): void => {
+    if (!isRepeated) left = [];
     const id = textOf(message.id);
     const known = id === undefined ? undefined : byId.get(id);
     if (known?.isActive) {
-      known.at = at;
+      if (!isRepeated) known.at = at;
       return;
     }
     if (known !== undefined) dropped.add(known);
-    const slot = { id, at, isActive: true };
+    const slot = { id, at, isActive: true, time: known?.time ?? timeOf(message.timestamp) };
     slots.push(slot);
     if (id !== undefined) byId.set(id, slot);
   };
+  /**
+   * A list takes back what is behind its last message, unless it has a summary in the place of messages. A resume writes a list of the first message, then
+   * one of all: without some prompts, and with answers that have lost their model and the results of their calls.
+   */
   const replaceAll = (messages: readonly unknown[], line: number): void => {
+    for (const slot of left) slot.isActive = true;
     const active = slots.filter((slot) => slot.isActive);
-    const ids = messages.map((message) => textOf(recordOf(message)?.id));
-    const same = ids.findIndex((id, index) => id === undefined || active[index]?.id !== id);
-    for (const slot of active.slice(same === -1 ? ids.length : same)) slot.isActive = false;
+    const ids = new Set(messages.map((message) => textOf(recordOf(message)?.id)));
+    const isCompaction = messages.some((message) =>
+      isClientSummary(partsOf(recordOf(message)?.content, () => {}).text),
+    );
+    left = isCompaction
+      ? []
+      : active.slice(active.findLastIndex(({ id }) => id !== undefined && ids.has(id)) + 1);
+    for (const slot of left) slot.isActive = false;
     for (const [index, message] of messages.entries()) {
       const one = recordOf(message);
-      if (one !== undefined) add(one, place(line, index));
+      if (one !== undefined) add(one, place(line, index), true);
     }
   };
   for await (const { line, value } of recordsIn(path, reading)) {
@@ -135,6 +155,7 @@ async function layoutOf(path: string, reading: Reading): Promise<Layout> {
     } else if (value.$rewindTo !== undefined) {
       const from = slots.findIndex((slot) => slot.isActive && slot.id === value.$rewindTo);
       for (const slot of slots.slice(Math.max(from, 0))) slot.isActive = false;
+      left = [];
     } else if (value.type !== undefined) add(value, place(line, 0));
     else reading.unknown(`record ${Object.keys(value).slice(0, 3).join(",")}`);
   }
@@ -174,7 +195,7 @@ function quietly(reading: Reading): Reading {
 type Calls = { readonly results: Set<string>; readonly names: Map<string, string> };
 
 function* messagesOf(
-  { message = {}, line, isActive, id }: Slot,
+  { message = {}, line, isActive, id, time }: Slot,
   calls: Calls,
   reading: Reading,
 ): Generator<TranscriptMessage> {
@@ -182,12 +203,12 @@ function* messagesOf(
   if (SILENT_TYPES.has(type)) return;
   if (type !== "user" && type !== "gemini") return reading.unknown(`message ${type || "without type"}`);
   const parts = partsOf(message.content, reading.unknown);
-  const shared = { at: timeOf(message.timestamp), line, ...(isActive ? {} : { isActive }) };
+  const shared = { at: time, line, ...(isActive ? {} : { isActive }) };
   if (type === "user") {
     yield* results(parts.toolResults);
     const shown = partsOf(message.displayContent, reading.unknown).text;
     const text = shown === "" ? parts.text : shown;
-    if (text.trim() !== "" && !NO_PROMPT.test(text.trimStart())) yield { ...shared, id, role: "user", text };
+    if (text.trim() !== "") yield { ...shared, id, role: "user", text };
     return;
   }
   const executed = listOf(message.toolCalls)

@@ -15,6 +15,7 @@ const current: TranscriptReader = readerOf({
 /** Tasks first: those that Kilo has moved into its database have the same ids there, and the longer version is kept. */
 export const kilo: TranscriptReader = {
   ...current,
+  version: 2,
   roots: (place) => [
     ...vscodeUserFolders(place).map((user) => join(user, "globalStorage", KILO, "tasks")),
     ...current.roots(place),

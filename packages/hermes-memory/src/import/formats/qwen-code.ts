@@ -41,7 +41,6 @@ const NOT_TYPED: ReadonlySet<string> = new Set([
   "background_task_completed",
 ]);
 const TYPES: ReadonlySet<string> = new Set(["user", "assistant", "tool_result", "system"]);
-const HOOK_CONTEXT = "<qwen:user-prompt-submit-context>";
 
 export const qwenCode: TranscriptReader = {
   source: "qwen-code",
@@ -191,10 +190,7 @@ function* messagesOf(
       if (!NOT_TYPED.has(subtype)) reading.unknown(`user ${subtype}`);
       return;
     }
-    const typed = content.filter(
-      (part) => !textOf(recordOf(part)?.text)?.trimStart().startsWith(HOOK_CONTEXT),
-    );
-    const text = textOf(recordOf(value.systemPayload)?.displayText) ?? partsOf(typed, reading.unknown).text;
+    const text = textOf(recordOf(value.systemPayload)?.displayText) ?? partsOf(content, reading.unknown).text;
     if (text.trim() !== "") yield { id: uuid, role: "user", text, at };
     return;
   }

@@ -8,7 +8,7 @@ export const roo: TranscriptReader = {
   source: "roo",
   title: "Roo Code",
   evidence: "S",
-  version: 1,
+  version: 2,
   roots: (place) => vscodeUserFolders(place).map((user) => join(user, "globalStorage", ROO, "tasks")),
   units: (root, walking) => taskUnits(root, walking),
   recognises: (sample) => isTaskFile(sample, ROO),

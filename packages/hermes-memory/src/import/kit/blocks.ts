@@ -1,4 +1,5 @@
 // Content in the shape of Anthropic's API: text, or a list of typed blocks. Many agents store it.
+import { isRecord } from "@hermes-memory/core/internal/lib";
 import type { ToolCall } from "../reader.ts";
 import { type Json, joined, jsonText, listOf, recordOf, textOf } from "./values.ts";
 
@@ -34,7 +35,7 @@ export function blocksOf(content: unknown, unknown: (type: string) => void): Blo
     else if (type === "tool_result")
       toolResults.push({
         callId: textOf(block.tool_use_id) ?? "",
-        text: blocksOf(block.content, unknown).text,
+        text: resultText(block.content, unknown),
         isError: block.is_error === true,
       });
     else if (attachment(type, block) !== undefined) texts.push(attachment(type, block) ?? "");
@@ -42,6 +43,13 @@ export function blocksOf(content: unknown, unknown: (type: string) => void): Blo
   }
   const reasoning = joined(thoughts);
   return { text: joined(texts), reasoning: reasoning === "" ? undefined : reasoning, toolCalls, toolResults };
+}
+
+/** Cline keeps what a tool returned as it is: records that are no blocks. */
+function resultText(content: unknown, unknown: (type: string) => void): string {
+  const items = Array.isArray(content) ? content : [content];
+  const isData = items.some((item) => isRecord(item) && item.type === undefined);
+  return isData ? JSON.stringify(content) : blocksOf(content, unknown).text;
 }
 
 const TEXT_TYPES: ReadonlySet<string> = new Set(["text", "input_text", "output_text"]);

@@ -249,6 +249,26 @@ it.each([
   expect((await read()).sessions[0]?.facts.title).toBe("Fix the build");
 });
 
+it("gives commands of the program neither as rows nor as the title", async () => {
+  const command = (name: string, args: string) =>
+    `<command-name>/${name}</command-name>\n  <command-message>${name}</command-message>\n  <command-args>${args}</command-args>`;
+  const texts = [
+    command("clear", ""),
+    "<local-command-stdout></local-command-stdout>",
+    "<bash-input>ls</bash-input>",
+    "<bash-stdout>a.txt</bash-stdout><bash-stderr></bash-stderr>",
+    command("compact", "keep the names"),
+    "Fresh start, please",
+  ];
+  await write(
+    "s",
+    texts.map((text, at) => user(`u${at}`, at === 0 ? null : `u${at - 1}`, text)),
+  );
+  const [session] = (await read()).sessions;
+  expect(session?.messages.map(({ text }) => text)).toEqual(["Fresh start, please"]);
+  expect(session?.facts.title).toBe("Fresh start, please");
+});
+
 it("gives thoughts only when they are asked for", async () => {
   const thought = { type: "thinking", thinking: "hm" };
   await write("s", [user("u1", null, "one"), answer("a1", "u1", "m1", [thought])]);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { cline } from "../../../src/import/formats/cline.ts";
 import { roo } from "../../../src/import/formats/roo.ts";
+import { DEFAULT_PREPARE, prepared } from "../../../src/import/prepare.ts";
 import { importInto, openEmptyStore } from "../import-suite.ts";
 import { readHome } from "../read-fixture.ts";
 import { eventsOf, textsOf } from "./reading.ts";
@@ -59,6 +60,34 @@ it("keeps reasoning that stands in a block of its own", async () => {
   const { sessions, unknown } = await readHome(roo, folder, { path: folder });
   expect(sessions[0]?.messages[0]).toMatchObject({ text: "Done.", reasoning: "The client has no timeout." });
   expect(unknown).toEqual({});
+});
+
+it("keeps what a tool returned as records, and takes the mode off the prompt", async () => {
+  const session = join(folder, "1788255000000_c");
+  await mkdir(session);
+  const [query, unknown]: [object, string[]] = [{ query: "echo ok", result: "ok", success: true }, []];
+  const messages = [
+    {
+      id: "m1",
+      role: "user",
+      content: [{ type: "text", text: '<user_input mode="act">run it</user_input>' }],
+    },
+    { id: "m2", role: "user", content: [{ type: "tool_result", tool_use_id: "c1", content: [query] }] },
+  ];
+  await writeFile(join(session, "1788255000000_c.messages.json"), JSON.stringify({ messages }));
+  const events = await eventsOf(cline, folder, { unknown: (type) => void unknown.push(type) });
+  const rows = events.flatMap((event) => (event.kind === "message" ? [event.message] : []));
+  expect(rows.map((row) => prepared(row, DEFAULT_PREPARE)?.content)).toEqual([
+    "run it",
+    JSON.stringify([query]),
+  ]);
+  expect(unknown).toEqual([]);
+});
+
+it("keeps a task that begins like a text of the extension", async () => {
+  const content = "<task>\n[ERROR] no such file: what is wrong?\n</task>";
+  await writeFile(join(folder, "api_conversation_history.json"), JSON.stringify([{ role: "user", content }]));
+  expect(textsOf(await eventsOf(roo, folder))).toEqual(["[ERROR] no such file: what is wrong?"]);
 });
 
 it("imports a fork that has a subagent", async () => {

@@ -165,6 +165,40 @@ describe("Codex transcripts", () => {
     ]);
   });
 
+  it("leave out the summary of a compaction, and only that", async () => {
+    const recap = { message: "Words of Codex.\nWalnut it is.", replacement_history: [] };
+    const usage = record("token_usage_record", {}) + record("event_msg", { type: "token_count" });
+    await save(
+      THREAD,
+      record("session_meta", { id: THREAD }) +
+        message("user", "one") +
+        message("assistant", "two") +
+        record("compacted", recap) +
+        message("assistant", "Walnut it is.\n") +
+        usage +
+        record("compacted", recap) +
+        message("user", "three") +
+        message("assistant", "Walnut it is."),
+    );
+    const [session] = (await readHome(codex, home)).sessions;
+    expect(session?.messages.map(({ text }) => text)).toEqual(["one", "two", "three", "Walnut it is."]);
+  });
+
+  it("keep words that begin like a text of Codex", async () => {
+    const texts = [
+      "# AGENTS.md instructions: are they read?",
+      "<skill> is what?",
+      "Warning: Your account was",
+    ];
+    const own = [
+      '<codex_internal_context source="x">y</codex_internal_context>',
+      "<external_a>b</external_a>",
+    ];
+    const lines = [...own, ...texts].map((text) => message("user", text));
+    await save(THREAD, record("session_meta", { id: THREAD }) + lines.join(""));
+    expect((await readHome(codex, home)).sessions[0]?.messages.map(({ text }) => text)).toEqual(texts);
+  });
+
   it("roll back no more turns than there are", async () => {
     await save(
       THREAD,

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { copilotCli } from "../../../src/import/formats/copilot-cli.ts";
+import { DEFAULT_PREPARE, prepared } from "../../../src/import/prepare.ts";
 import { readHome } from "../read-fixture.ts";
 
 let home = "";
@@ -42,6 +43,13 @@ it("gives the chunks that came when the user asks the next question", async () =
   const question = (id: string) => event(id, "user.message", { content: id });
   await writeFile(log, question("e1") + event("e2", "assistant.message", chunk) + question("e3"));
   expect(await ids()).toEqual(["e1", "e2", "e3"]);
+});
+
+it("gives prompts that are stored without the time before them", async () => {
+  const content = "<current_datetime>2026-09-01T10:00:00Z</current_datetime>\n\ncount to three";
+  await writeFile(log, event("e1", "user.message", { content }));
+  const [prompt] = (await readHome(copilotCli, home)).sessions[0]?.messages ?? [];
+  expect(prompt && prepared(prompt, DEFAULT_PREPARE)?.content).toBe("count to three");
 });
 
 it("a rewind whose events were removed from the file changes nothing", async () => {

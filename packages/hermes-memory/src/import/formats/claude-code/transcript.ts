@@ -12,7 +12,8 @@ import { persistedOutput, sessionWithRecord } from "./neighbours.ts";
 /** Records without words of the conversation. */
 export const SILENT_TYPES: ReadonlySet<string> = new Set(
   `progress queue-operation file-history-snapshot last-prompt tag agent-name agent-color agent-setting mode permission-mode
-  worktree-state pr-link bridge-session attribution-snapshot`.split(/\s+/),
+  worktree-state pr-link bridge-session attribution-snapshot atis-latch cost-state api-request api-request-shape
+  api-request-blob`.split(/\s+/),
 );
 
 export function isSubagentFile(path: string): boolean {

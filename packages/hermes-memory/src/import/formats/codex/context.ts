@@ -1,26 +1,8 @@
 // Text that Codex puts into user messages and that no user wrote.
+import { strippedUserText } from "@hermes-memory/core/internal/security";
 import { attachment } from "../../kit/blocks.ts";
 import { joined, listOf, recordOf, textOf } from "../../kit/values.ts";
 
-const INJECTED_STARTS = [
-  "# AGENTS.md instructions",
-  "<user_instructions>",
-  "<environment_context>",
-  "<INSTRUCTIONS>",
-  "<skill>",
-  "<user_shell_command>",
-  "<turn_aborted>",
-  "<subagent_notification>",
-  "<codex_internal_context",
-  "<goal_context>",
-  "<recommended_plugins>",
-  "<hook_prompt",
-  "<external_",
-  // Notices of older releases. Users paste other warnings, so the first words of each notice are needed.
-  "Warning: apply_patch was requested via ",
-  "Warning: The maximum number of unified exec processes",
-  "Warning: Your account was flagged",
-] as const;
 /** Editors put open files before the prompt, and this line between them. */
 const REQUEST_MARK = /^## My request for Codex:[ \t]*\n?/m;
 /** Codex writes these around an image that the user attached. */
@@ -35,7 +17,7 @@ export function userText(content: unknown, unknown: (type: string) => void): str
     const block = recordOf(item);
     const type = textOf(block?.type) ?? "";
     const text = textOf(block?.text);
-    if (text !== undefined) parts.push(isInjected(text) ? "" : requestOf(text));
+    if (text !== undefined) parts.push(IMAGE_TAG.test(text) ? "" : requestOf(strippedUserText(text)));
     else if (type !== "input_text" && type !== "text")
       parts.push((block && attachment(type, block)) ?? unknownBlock(type, unknown));
   }
@@ -52,11 +34,6 @@ export function contextFolder(content: unknown): string | undefined {
     )?.trim();
   }
   return undefined;
-}
-
-function isInjected(text: string): boolean {
-  const start = text.trimStart();
-  return INJECTED_STARTS.some((mark) => start.startsWith(mark)) || IMAGE_TAG.test(text);
 }
 
 function requestOf(text: string): string {

@@ -8,6 +8,7 @@ type Row = TranscriptMessage & { readonly id: string };
 
 /** Encrypted, or a recap of turns that are still in the file. `other` is what Codex writes for items that it does not know itself. */
 const SKIPPED_TYPES: ReadonlySet<string> = new Set([
+  "additional_tools",
   "compaction",
   "compaction_summary",
   "compaction_trigger",

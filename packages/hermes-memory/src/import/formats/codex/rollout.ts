@@ -14,14 +14,18 @@ export type RolloutPlace = {
   readonly turnIdsOf: (threadId: string) => Promise<ReadonlySet<string>>;
 };
 
-/** Known, and nothing to keep. `compacted` recaps turns that are still in the file. */
-const SKIPPED_TYPES =
-  /^(?:compacted|inter_agent_communication.*|world_state|security_risk_score|token_usage_record)$/;
+/** Known, and nothing to keep. */
+const SKIPPED_TYPES = /^(?:inter_agent_communication.*|world_state|security_risk_score|token_usage_record)$/;
 /** Codex ends sessions with this message that it took over from another agent. */
 const EXTERNAL_MARK = "<EXTERNAL SESSION IMPORTED>";
 const MACHINE_RUNS: ReadonlySet<unknown> = new Set(["compact", "memory_consolidation"]);
 
-/** Keeps ids of turns and messages, no texts. */
+type Answer = TranscriptEvent & { readonly kind: "message" };
+function isAnswer(event: TranscriptEvent): event is Answer {
+  return event.kind === "message" && event.message.role === "assistant" && !event.message.toolCalls;
+}
+
+/** Keeps ids of turns and messages, and of texts only the last answer. */
 export class CodexRollout {
   readonly #place: RolloutPlace;
   readonly #reading: Reading;
@@ -35,6 +39,8 @@ export class CodexRollout {
   #model: string | undefined;
   #usage: Usage | undefined;
   #isMemoryDisabled = false;
+  /** The last answer, until it is known not to be the summary of a compaction. */
+  #answer: Answer | undefined;
   /** Set while the file may still repeat turns of this other thread. */
   #copiedFrom: string | undefined;
   /** No copied turns follow: the first own one was there, or the header says where the own records begin. */
@@ -77,7 +83,14 @@ export class CodexRollout {
       yield* this.#cwdFrom(textOf(payload.cwd));
     } else if (type === "response_item") {
       const id = textOf(payload.id) ?? (ordinal === undefined ? `l${line}` : `o${ordinal}`);
-      yield* this.#item(payload, id, line, timeOf(record.timestamp));
+      yield* this.#giveAnswer();
+      for (const event of this.#item(payload, id, line, timeOf(record.timestamp)))
+        if (isAnswer(event)) this.#answer = event;
+        else yield event;
+    } else if (type === "compacted") {
+      // It recaps turns that are still in the file. The model's summary stands before it as an answer, and in it behind Codex's own words.
+      const summary = this.#answer?.message.text.trim();
+      if (summary && textOf(payload.message)?.trimEnd().endsWith(summary)) this.#answer = undefined;
     } else if (type === "event_msg") yield* this.#event(payload);
     else if (type === undefined || !SKIPPED_TYPES.test(type))
       this.#reading.unknown(type ?? "record without type");
@@ -85,10 +98,16 @@ export class CodexRollout {
 
   *end(): Generator<TranscriptEvent> {
     if (this.#nativeId === undefined) return;
+    yield* this.#giveAnswer();
     const facts = { nativeId: this.#nativeId, usage: this.#usage };
     if (this.#usage !== undefined) yield { kind: "session", facts };
     if (this.#isMemoryDisabled && this.#reading.options.includeMemoryDisabled !== true)
       yield this.#skip("memory disabled by the user");
+  }
+
+  *#giveAnswer(): Generator<TranscriptEvent> {
+    if (this.#answer !== undefined) yield this.#answer;
+    this.#answer = undefined;
   }
 
   /** Until September 2025: a header, then bare items, without times. */
