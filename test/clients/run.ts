@@ -110,6 +110,8 @@ async function inside(names: readonly string[]): Promise<void> {
     results[name] = verdicts;
     const cells = CHECKS.map((check) => (verdicts[check] ?? "-").split(":")[0]!.padEnd(11));
     console.log(`${`${name} ${installedVersion(name)}`.padEnd(20)}${cells.join("")}`);
+    const { single } = CLIENTS[name]!;
+    if (single !== undefined) console.log(`    one turn only: ${single}`);
     for (const check of CHECKS)
       if (verdicts[check] !== "pass") console.log(`    ${check} ${verdicts[check]}`);
   }

@@ -1,6 +1,5 @@
 // The clients: what is installed, the files each needs in its HOME, and its command lines. One entry per client; the checks know none.
-import { globSync, statSync } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 
 export type Place = {
   readonly home: string;
@@ -29,6 +28,8 @@ export type Client = {
   readonly mcp: "install" | "files" | { readonly none: string };
   /** For a client that calls MCP tools through a tool of its own: that call, with the JSON arguments of ours in it. */
   mcpCall?(call: string): readonly [string, object];
+  /** Why its chats have one turn only. */
+  readonly single?: string;
   /** A call that prints `stool-ok`. */
   readonly tool: readonly [string, object];
   files?(place: Place): Readonly<Record<string, string | object>>;
@@ -64,14 +65,6 @@ function opencodeConfig({ openai, mcp }: Place): object {
 function mcpServers({ mcp }: Place, more: object = {}): object {
   if (!mcp) return {};
   return { mcpServers: { hermes: { command: mcp[0], args: mcp.slice(1), ...more } } };
-}
-
-/** The name of the newest file or folder that matches, without its ending: the id of the latest session. */
-function newest(pattern: string, cwd: string): string {
-  const paths = globSync(pattern, { cwd }).map((path) => join(cwd, path));
-  const times = new Map(paths.map((path) => [path, statSync(path).mtimeMs]));
-  const [path = "none"] = paths.sort((a, b) => (times.get(b) ?? 0) - (times.get(a) ?? 0));
-  return basename(path).replace(/\.\w+$/, "");
 }
 
 export const CLIENTS: Readonly<Record<string, Client>> = {
@@ -142,6 +135,7 @@ trust_level = "trusted"
     source: "qwen-code",
     hooks: "qwen-code",
     mcp: "files",
+    mcpCall: (call) => ["tool_call", { name: "mcp__hermes__memory", arguments: JSON.parse(call) }],
     tool: ["run_shell_command", { ...SHELL, is_background: false }],
     files: (place) => ({
       ".qwen/settings.json": {
@@ -222,6 +216,7 @@ trust_level = "trusted"
     apiMode: "chat_completions",
     source: "cline",
     mcp: "files",
+    single: "--id asks for a terminal",
     tool: ["run_commands", { commands: [SHELL.command] }],
     files: (place) => ({
       ".cline/data/settings/providers.json": {
@@ -243,10 +238,7 @@ trust_level = "trusted"
       },
       ...(place.mcp ? { ".cline/data/settings/cline_mcp_settings.json": mcpServers(place) } : {}),
     }),
-    args: (prompt, turn, _chat, { home }) => [
-      ...(turn === "next" ? ["--id", newest(".cline/data/sessions/*/", home)] : []),
-      ...["--auto-approve", "true", prompt],
-    ],
+    args: (prompt) => ["--auto-approve", "true", prompt],
   },
   pi: {
     packages: ["@mariozechner/pi-coding-agent@0.73.1"],
@@ -316,7 +308,8 @@ models:
     apiMode: "chat_completions",
     source: "droid",
     hooks: "droid",
-    mcp: "files",
+    mcp: { none: "its tool search shows tools of a server only after a log-in" },
+    single: "-s asks Factory's service for the session",
     tool: [
       "Execute",
       { ...SHELL, summary: "Say it", timeout: 10, riskLevel: "low", riskLevelReason: "echo" },
@@ -337,11 +330,7 @@ models:
       ...(place.mcp ? { ".factory/mcp.json": mcpServers(place, { type: "stdio", disabled: false }) } : {}),
     }),
     env: () => ({ FACTORY_API_KEY: "fk-test" }),
-    args: (prompt, turn, _chat, { home }) => [
-      ...["exec", "--skip-permissions-unsafe", "-m", "custom:Fake-0"],
-      ...(turn === "next" ? ["-s", newest(".factory/sessions/**/*.jsonl", home)] : []),
-      prompt,
-    ],
+    args: (prompt) => ["exec", "--skip-permissions-unsafe", "-m", "custom:Fake-0", prompt],
   },
   gemini: {
     packages: ["@google/gemini-cli@0.61.0"],
