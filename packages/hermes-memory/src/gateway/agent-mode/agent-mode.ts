@@ -124,6 +124,8 @@ class LiveMode implements AgentMode {
   readonly #closing = new AbortController();
   /** Of the turns that run. `AbortSignal.any` with a signal that lives as long as the server would keep each turn. */
   readonly #running = new Set<AbortController>();
+  /** Reviews that have ended and are being charged. */
+  readonly #charging = new Set<Promise<void>>();
 
   constructor(gateway: Gateway, deps: AgentModeDeps) {
     const { clock, log } = gateway;
@@ -161,6 +163,7 @@ class LiveMode implements AgentMode {
     for (const each of this.#running) each.abort(reason);
     await this.#watcher.stop();
     await this.#agents.close();
+    await Promise.all(this.#charging);
   }
 
   // ---- One request ----
@@ -323,7 +326,10 @@ class LiveMode implements AgentMode {
       maxOutputTokens: request.maxOutputTokens,
       temperature: request.temperature,
       onEvent: (event: Parameters<Parameters<Agent["onEvent"]>[0]>[0]) => {
-        reply.listen(event);
+        // The vendor's error is for the owner; of a user's review it is only in the log.
+        const isOwners = event.type === "notice" && event.cause === "review-failed";
+        if (!isOwners || identity.user === undefined) reply.listen(event);
+        if (event.type === "review-start") this.#chargeReview(turn, agent);
         if (event.type === "turn-start") {
           saving.push(this.#saveLive(work, conversation, { session_id: event.sessionId }));
           saving.push(this.#saveRequest(work, event.sessionId));
@@ -500,6 +506,18 @@ class LiveMode implements AgentMode {
     await charge(turn, agent.model, { usage, reply: told, isPart: turn.signal.aborted });
   }
 
+  /** Charges a review to the budgets of the turn that started it. The listener must not keep the turn, whose body may be large. */
+  #chargeReview({ gateway, caller, identity }: ModelTurn, agent: Agent): void {
+    const stop = agent.onEvent((event) => {
+      if (event.type !== "review-end") return;
+      stop();
+      const { usage } = event;
+      const charging = charge({ gateway, caller, identity }, agent.model, { usage });
+      this.#charging.add(charging);
+      void charging.finally(() => this.#charging.delete(charging));
+    });
+  }
+
   // ---- The agent ----
 
   async #agentFor({ turn, key, reply }: Work, { sessionId }: Conversation): Promise<Agent> {
@@ -526,8 +544,10 @@ class LiveMode implements AgentMode {
           ...(session.sessionKey === undefined ? {} : { gatewaySessionKey: session.sessionKey }),
         },
         ...(model === undefined ? {} : { selection: { model } }),
-        // As `hermes chat`: the owner has every toolset that config does not disable, reviews and titles.
-        ...(isOwner ? { toolsets: null, review: true, titles: true } : {}),
+        // A user's agent has no skill tools, so its reviews are of the user's memory only.
+        review: true,
+        // As `hermes chat`: the owner has every toolset that config does not disable, and titles.
+        ...(isOwner ? { toolsets: null, titles: true } : {}),
         // The owner's MCP servers act with the owner's credentials.
         config: isOwner ? config : { ...config, mcpServers: [] },
         env,
