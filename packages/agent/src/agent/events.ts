@@ -96,6 +96,8 @@ export type AgentEvent =
       /** A line for the user about what was written; null when nothing was, or `display.memory_notifications` is off. */
       readonly summary: string | null;
       readonly failed: boolean;
+      /** Of all its model calls. */
+      readonly usage: Usage;
     }
   | { readonly type: "turn-end"; readonly result: TurnResult };
 

@@ -156,9 +156,11 @@ async function guarded(
 // The scheduled run, for programs that start or notice that the user is idle
 
 /** Options of a run that starts by itself. */
-export type ScheduledOptions = Omit<CuratorOptions, "mode" | "scope" | "isScheduled"> & {
-  /** How long the agent has not been used; absent when unknown. */
-  readonly idleHours?: number;
+export type ScheduledOptions = Omit<CuratorOptions, "mode" | "scope" | "isScheduled" | "model"> & {
+  /** How long the agent has not been used; absent when unknown. A function is called when the interval is over. */
+  readonly idleHours?: number | (() => Promise<number>);
+  /** A function is called when a run is due. */
+  readonly model?: TextModel | (() => Promise<Result<TextModel, unknown>>) | undefined;
 };
 
 /** Whether a scheduled run happened. */
@@ -170,13 +172,17 @@ export type ScheduledOutcome =
 
 /** Only proposes: its changes wait in `pending/`. Never rejects. Reads a single small file when no run is due. */
 export async function maybeRunCurator(options: ScheduledOptions): Promise<ScheduledOutcome> {
-  const { memory, idleHours, log } = options;
+  const { memory, idleHours, model, log, signal } = options;
   const { home, clock } = memory;
   try {
     const { curator } = await memory.config();
     const state = readState(home);
     if (!state.ok) return notRun(state.error.message);
-    const due = curatorDue(state.value, curator, clock.now(), idleHours);
+    let due = curatorDue(state.value, curator, clock.now());
+    if (due.kind === "due") {
+      const idle = typeof idleHours === "function" ? await idleHours() : idleHours;
+      due = curatorDue(state.value, curator, clock.now(), idle);
+    }
     if (due.kind === "not-due") return { kind: "not-due", due };
     if (due.kind === "first") {
       // If another process has written its time first, that time stays.
@@ -185,14 +191,16 @@ export async function maybeRunCurator(options: ScheduledOptions): Promise<Schedu
       return noted.ok ? { kind: "put-off" } : notRun(noted.error.message);
     }
     const scope = curator.memory ? "all" : "skills";
-    const run = await runCurator({ ...options, mode: "propose", scope, isScheduled: true });
+    const found = typeof model === "function" ? await model() : ok(model);
+    const chosen = { model: found.ok ? found.value : undefined, scope } as const;
+    const run = await runCurator({ ...options, ...chosen, mode: "propose", isScheduled: true });
     return run.ok ? { kind: "ran", run: run.value } : notRun(run.error.message);
   } catch (cause) {
     return notRun(describeCause(cause));
   }
 
   function notRun(message: string): ScheduledOutcome {
-    log?.warn("The scheduled curator run did not happen", { reason: message });
+    if (!signal?.aborted) log?.warn("The scheduled curator run did not happen", { reason: message });
     return { kind: "failed", message };
   }
 }

@@ -44,6 +44,7 @@ export { callModel, type Retry, retryWaitMs } from "./retry.ts";
 export {
   type AuxiliaryTask,
   auxiliaryModel,
+  curatorModel,
   type MainModel,
   type TextModelOptions,
   toTextModel,

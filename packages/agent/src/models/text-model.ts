@@ -134,6 +134,44 @@ function withoutFront(model: string, { provider }: ChosenModel): string {
   return front?.provider.name === provider && provider !== "openrouter" ? front.model : model;
 }
 
+/** The model config names for the curator, or else the one of conversations. Without one the curator works by fixed rules. */
+export async function curatorModel(
+  config: HermesConfig,
+  env: AuxiliarySources["env"],
+): Promise<Result<TextModel, ModelChoiceError>> {
+  const task = curatorTask(config);
+  const isNamed =
+    task.model !== "" || task.baseUrl !== "" || !["", "auto"].includes(task.provider.toLowerCase());
+  const main = chooseModel({ env, config });
+  if (!main.ok && !isNamed) return main;
+  const found = main.ok
+    ? await auxiliaryModel(task, { model: await openModel(main.value), chosen: main.value }, { env, config })
+    : await alone(task, { env, config });
+  const timeoutMs = config.auxiliary.curator.timeout * 1000;
+  return found.ok ? ok(toTextModel(found.value.model, { timeoutMs })) : found;
+}
+
+async function alone(
+  task: AuxiliaryTask,
+  sources: AuxiliarySources,
+): Promise<Result<MainModel, ModelChoiceError>> {
+  const chosen = chooseModel({ flags: task, ...sources });
+  if (!chosen.ok) return chosen;
+  return ok({ model: await openModel(chosen.value, { extraBody: task.extraBody }), chosen: chosen.value });
+}
+
+/** Older config files name the model in `curator.auxiliary`. */
+function curatorTask({ auxiliary, raw }: HermesConfig): AuxiliaryTask {
+  const { curator } = auxiliary;
+  const isSet = curator.model !== "" || !["", "auto"].includes(curator.provider.toLowerCase());
+  const section = raw.curator as { readonly auxiliary?: unknown } | null | undefined;
+  const old = section?.auxiliary as Readonly<Record<string, unknown>> | null | undefined;
+  if (isSet || typeof old !== "object" || old === null) return curator;
+  const { provider, model } = old;
+  if (typeof provider !== "string" || typeof model !== "string" || provider === "auto") return curator;
+  return { ...curator, provider, model };
+}
+
 function failed(failure: ModelFailure): HermesError {
   // Callers look for socket error codes, as other `TextModel`s have them.
   const code = { connection: "ECONNRESET", stalled: "ETIMEDOUT" }[String(failure.kind)];

@@ -1,3 +1,4 @@
+import { err } from "@hermes-memory/core/internal/lib";
 import { describe, expect, it } from "vitest";
 import { changeState, curatorDue, maybeRunCurator, readState } from "../../src/curator/index.ts";
 import { CuratorHome, clockAt } from "./curator-home.ts";
@@ -48,6 +49,31 @@ describe("a scheduled run", () => {
     expect(home.memory).toBe(before);
     expect(await at("2026-01-09T00:00:00Z")).toMatchObject({ kind: "not-due" });
     expect(readState(home.home)).toMatchObject({ ok: true, value: { runCount: 1 } });
+  });
+
+  it("looks for a model and for idle hours only when its time has come", async () => {
+    const home = await CuratorHome.make();
+    home.remember("Uses pnpm", "uses pnpm.");
+    changeState(home.home, () => ({ lastRunAt: "2026-01-01T00:00:00Z" }));
+    const asked: string[] = [];
+    const run = (time: string, idle: number) =>
+      maybeRunCurator({
+        memory: home.opened(clockAt(time)),
+        idleHours: async () => {
+          asked.push("idle");
+          return idle;
+        },
+        model: async () => {
+          asked.push("model");
+          return err("none");
+        },
+      });
+    expect(await run("2026-01-07T00:00:00Z", 9)).toMatchObject({ due: { reason: "too-early" } });
+    expect(asked).toEqual([]);
+    expect(await run("2026-01-09T00:00:00Z", 1)).toMatchObject({ due: { reason: "busy" } });
+    expect(asked).toEqual(["idle"]);
+    expect(await run("2026-01-09T00:00:00Z", 2)).toMatchObject({ kind: "ran", run: { summary: "1 staged" } });
+    expect(asked).toEqual(["idle", "idle", "model"]);
   });
 
   it("leaves memory alone where curator.memory is off", async () => {

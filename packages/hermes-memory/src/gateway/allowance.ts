@@ -59,8 +59,11 @@ type Budget = {
   readonly most: Partial<Spend>;
 };
 
+/** Whose budgets a request uses. */
+type Payer = Pick<ModelTurn, "gateway" | "caller" | "identity">;
+
 /** The token's is counted in the served home, a user's in their own, where erasing the user finds it. */
-async function budgetsOf({ gateway, caller, identity }: ModelTurn): Promise<readonly Budget[]> {
+async function budgetsOf({ gateway, caller, identity }: Payer): Promise<readonly Budget[]> {
   const { user, profile } = identity;
   const config = (await gateway.config()).gateway;
   const limits = limitsOf(caller);
@@ -114,7 +117,11 @@ type Used = {
 };
 
 /** After the model was asked: for `/metrics`, and for the budgets. Never rejects: the reply is the client's. */
-export async function charge(turn: ModelTurn, asked: ModelName, used: Used): Promise<void> {
+export async function charge(
+  turn: Payer & Partial<Pick<ModelTurn, "request" | "annotate">>,
+  asked: ModelName,
+  used: Used,
+): Promise<void> {
   const { usage, reply, isPart = usage === undefined, isFree = false } = used;
   if (usage !== undefined)
     turn.annotate?.({
@@ -127,7 +134,7 @@ export async function charge(turn: ModelTurn, asked: ModelName, used: Used): Pro
   try {
     const budgets = isFree ? [] : await budgetsOf(turn);
     if (budgets.length === 0) return;
-    const known = usage ?? { ...NO_USAGE, input: estimatedTokens(request) };
+    const known = usage ?? { ...NO_USAGE, input: request === undefined ? 0 : estimatedTokens(request) };
     const said = reply === undefined || !isPart ? 0 : estimateMessage(reply);
     const all = { ...known, output: Math.max(known.output, said) };
     const prices = await findPrices({ ...asked, overrides: (await gateway.config()).models.prices });

@@ -15,6 +15,8 @@ type ReviewInput = {
   readonly scope: ReviewScope;
   /** The tools that write, by name; their journal lines have the origin `review`. */
   readonly tools: ReadonlyMap<string, Tool>;
+  /** Whether the session was deleted meanwhile. */
+  readonly isGone: () => Promise<boolean>;
   readonly signal: AbortSignal;
 };
 
@@ -68,7 +70,7 @@ function permission({ hooks: { preToolCall } }: LoopDeps, scope: ReviewScope): A
 }
 
 /** The parent's tool schemas byte for byte, but calls run only within the review's rights. */
-function limited(table: ToolTable, { scope, tools }: ReviewInput): ToolTable {
+function limited(table: ToolTable, { scope, tools, isGone }: ReviewInput): ToolTable {
   return new ToolTable(
     table.tools.map((tool): Tool => {
       const { name } = tool;
@@ -80,6 +82,7 @@ function limited(table: ToolTable, { scope, tools }: ReviewInput): ToolTable {
         run: async (args, call) => {
           const why = refusal(name, args, scope);
           if (why !== undefined) return errorOutcome(why);
+          if (await isGone()) return errorOutcome("The conversation was deleted, so nothing of it is saved.");
           return own === undefined ? errorOutcome(notAllowed(name)) : own.run(args, call);
         },
       };

@@ -65,6 +65,7 @@ export class Reviewer {
     const fork = forkForReview(this.#deps, turn, {
       scope,
       tools: this.#tools(sessionId),
+      isGone: async () => (await session.store?.getSessionMark(sessionId).catch(() => undefined)) === null,
       signal: AbortSignal.any([this.#closing.signal, late]),
     });
     events.emit({ type: "review-start", sessionId, ...scope });
@@ -80,6 +81,7 @@ export class Reviewer {
       sessionId,
       summary: summary ?? null,
       failed: error !== undefined,
+      usage: fork.deps.session.usage.usage,
     });
     if (error !== undefined && error !== BROKEN_OFF) this.#failed(error);
   }

@@ -355,13 +355,11 @@ async function runCuratorWhenDue(
   if (!config.curator.enabled) return;
   try {
     await setTimeout(CURATOR_DELAY_MS, undefined, { signal, ref: false });
-    const { curatorDue, maybeRunCurator, readState } = await import("@hermes-memory/agent/internal/curator");
-    const state = readState(memory.home);
-    // The model is resolved only when there is work for it.
-    const isDue = state.ok && curatorDue(state.value, config.curator, new Date()).kind === "due";
-    const { curatorModel } = await import("../curator/run-curator.ts");
-    const found = isDue ? await curatorModel(config, io.env) : undefined;
-    const model = found?.kind === "model" ? found.model : undefined;
+    const [{ maybeRunCurator }, { curatorModel }] = await Promise.all([
+      import("@hermes-memory/agent/internal/curator"),
+      import("@hermes-memory/agent/internal/models"),
+    ]);
+    const model = () => curatorModel(config, io.env);
     const outcome = await maybeRunCurator({ memory, signal, model });
     if (outcome.kind !== "ran" || signal.aborted) return;
     const staged = outcome.run.decided.filter((each) => each.outcome.kind === "staged").length;

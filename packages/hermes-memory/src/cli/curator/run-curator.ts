@@ -9,17 +9,9 @@ import {
   runCurator,
   type SkillMark,
 } from "@hermes-memory/agent/internal/curator";
-import {
-  type AuxiliaryTask,
-  auxiliaryModel,
-  chooseModel,
-  openModel,
-  toTextModel,
-} from "@hermes-memory/agent/internal/models";
-import type { HermesConfig } from "@hermes-memory/core/internal/config";
-import type { TextModel } from "@hermes-memory/core/internal/lib";
+import { curatorModel } from "@hermes-memory/agent/internal/models";
 import { type CommandBody, CommandFailure, type CommandInput, unwrap } from "../command.ts";
-import { type Environment, modelSources } from "../model/resolution.ts";
+import { modelSources } from "../model/resolution.ts";
 import { counted, indented, oneLine, printable } from "../printing.ts";
 import { curatorFailure } from "./past-runs.ts";
 
@@ -28,14 +20,9 @@ export const run: CommandBody = async (input, context) => {
   const mode = modeOf(input);
   const scope = scopeOf(input);
   const { config, env } = await modelSources(context);
-  const chosen =
-    input.flags["no-model"] === true
-      ? ({ kind: "none", reason: "" } as const)
-      : await curatorModel(config, env);
+  const chosen = input.flags["no-model"] === true ? undefined : await curatorModel(config, env);
   const notes =
-    chosen.kind === "none" && chosen.reason !== ""
-      ? [`No model is used, only fixed rules. ${printable(chosen.reason)}`]
-      : [];
+    chosen?.ok === false ? [`No model is used, only fixed rules. ${printable(chosen.error.message)}`] : [];
   const outcome = await io.untilInterrupted(async (signal) => {
     try {
       return await runCurator({
@@ -43,7 +30,7 @@ export const run: CommandBody = async (input, context) => {
         mode,
         scope,
         signal,
-        model: chosen.kind === "model" ? chosen.model : undefined,
+        model: chosen?.ok ? chosen.value : undefined,
         callTimeoutMs: config.auxiliary.curator.timeout * 1000,
         onProgress: io.isInteractive && !isJson ? (line) => io.note(`${line}\n`) : undefined,
       });
@@ -51,7 +38,7 @@ export const run: CommandBody = async (input, context) => {
       if (signal.aborted) return undefined;
       throw cause;
     } finally {
-      if (chosen.kind === "model") io.endWithoutWaiting();
+      if (chosen?.ok) io.endWithoutWaiting();
     }
   });
   if (outcome === undefined)
@@ -213,43 +200,4 @@ function outcomeJson(outcome: Outcome): object {
   if (outcome.kind === "staged") return { pending_id: outcome.id };
   if (outcome.kind === "applied") return { change_ids: outcome.ids };
   return "reason" in outcome ? { detail: outcome.reason } : {};
-}
-
-export type CuratorModel =
-  | { readonly kind: "model"; readonly model: TextModel; readonly name: string }
-  | { readonly kind: "none"; readonly reason: string };
-
-/** The model config names for the curator, or else the one of conversations. Without one the curator works by fixed rules. */
-export async function curatorModel(config: HermesConfig, env: Environment): Promise<CuratorModel> {
-  const task = taskOf(config);
-  const isNamed =
-    task.model !== "" || task.baseUrl !== "" || !["", "auto"].includes(task.provider.toLowerCase());
-  const main = chooseModel({ env, config });
-  if (!main.ok && !isNamed) return { kind: "none", reason: main.error.message };
-  const found = main.ok
-    ? await auxiliaryModel(task, { model: await openModel(main.value), chosen: main.value }, { env, config })
-    : await alone(task, config, env);
-  if (!found.ok) return { kind: "none", reason: found.error.message };
-  const timeoutMs = config.auxiliary.curator.timeout * 1000;
-  const { model } = found.value;
-  return { kind: "model", model: toTextModel(model, { timeoutMs }), name: model.identity.model };
-}
-
-async function alone(task: AuxiliaryTask, config: HermesConfig, env: Environment) {
-  const chosen = chooseModel({ flags: task, env, config });
-  if (!chosen.ok) return chosen;
-  const model = await openModel(chosen.value, { extraBody: task.extraBody });
-  return { ok: true as const, value: { model, chosen: chosen.value } };
-}
-
-/** Older config files name the model in `curator.auxiliary`. */
-function taskOf({ auxiliary, raw }: HermesConfig): AuxiliaryTask {
-  const { curator } = auxiliary;
-  const isSet = curator.model !== "" || !["", "auto"].includes(curator.provider.toLowerCase());
-  const section = raw.curator as { readonly auxiliary?: unknown } | null | undefined;
-  const old = section?.auxiliary as Readonly<Record<string, unknown>> | null | undefined;
-  if (isSet || typeof old !== "object" || old === null) return curator;
-  const { provider, model } = old;
-  if (typeof provider !== "string" || typeof model !== "string" || provider === "auto") return curator;
-  return { ...curator, provider, model };
 }

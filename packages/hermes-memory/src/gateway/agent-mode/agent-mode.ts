@@ -7,7 +7,7 @@ import {
   type RunOptions,
   type TurnResult,
 } from "@hermes-memory/agent/internal/agent";
-import { chooseModel } from "@hermes-memory/agent/internal/models";
+import { chooseModel, curatorModel } from "@hermes-memory/agent/internal/models";
 import { environmentOf, type HermesConfig } from "@hermes-memory/core/internal/config";
 import { hygieneDecision } from "@hermes-memory/core/internal/context";
 import { describeCause, preview } from "@hermes-memory/core/internal/lib";
@@ -72,7 +72,7 @@ export type StoredReply = Pick<Reply, "id" | "text" | "toolCalls" | "finish"> & 
 
 export interface AgentMode {
   readonly answer: Answer;
-  /** One round of the watcher, now: finalises expired sessions and closes idle agents. Never rejects. */
+  /** One round of the watcher, now: finalises expired sessions, closes idle agents, runs the curator if it is due. Never rejects. */
   sweep(): Promise<void>;
   /** Agents that are kept in memory. */
   readonly size: number;
@@ -122,8 +122,13 @@ class LiveMode implements AgentMode {
   readonly #toldModels = new WeakMap<Agent, string>();
   /** Aborted when the mode is closed. */
   readonly #closing = new AbortController();
-  /** Of the turns that run. `AbortSignal.any` with a signal that lives as long as the server would keep each turn. */
+  /** Of the turns that run, and of the curator. `AbortSignal.any` with a signal that lives as long as the server would keep each turn. */
   readonly #running = new Set<AbortController>();
+  /** Reviews that have ended and are being charged. */
+  readonly #charging = new Set<Promise<void>>();
+  /** The scheduled run of the curator, or the check whether it is due. */
+  #curating: Promise<void> | undefined;
+  #curateAgainAtMs = 0;
 
   constructor(gateway: Gateway, deps: AgentModeDeps) {
     const { clock, log } = gateway;
@@ -137,7 +142,12 @@ class LiveMode implements AgentMode {
       homes: () => this.#watchedHomes(),
       policy: async () => resetPolicy(await gateway.config(), gateway.env),
       whileIdle: (home, key, work) => this.#whileIdle(home, key, work),
-      onRound: () => this.#tidy(),
+      onRound: () => {
+        this.#curating ??= this.#curate().finally(() => {
+          this.#curating = undefined;
+        });
+        return this.#tidy();
+      },
       daily: async (home) => {
         const { recallTraceDays } = (await gateway.config()).gateway;
         await (await home.administrator.sessions({ mode: "write" }))?.pruneRecalls(recallTraceDays);
@@ -151,8 +161,9 @@ class LiveMode implements AgentMode {
     return this.#agents.size;
   }
 
-  sweep(): Promise<void> {
-    return this.#watcher.sweep();
+  async sweep(): Promise<void> {
+    await this.#watcher.sweep();
+    await this.#curating;
   }
 
   async close(): Promise<void> {
@@ -161,6 +172,7 @@ class LiveMode implements AgentMode {
     for (const each of this.#running) each.abort(reason);
     await this.#watcher.stop();
     await this.#agents.close();
+    await Promise.all([...this.#charging, this.#curating]);
   }
 
   // ---- One request ----
@@ -323,7 +335,10 @@ class LiveMode implements AgentMode {
       maxOutputTokens: request.maxOutputTokens,
       temperature: request.temperature,
       onEvent: (event: Parameters<Parameters<Agent["onEvent"]>[0]>[0]) => {
-        reply.listen(event);
+        // The vendor's error is for the owner; of a user's review it is only in the log.
+        const isOwners = event.type === "notice" && event.cause === "review-failed";
+        if (!isOwners || identity.user === undefined) reply.listen(event);
+        if (event.type === "review-start") this.#chargeReview(turn, agent);
         if (event.type === "turn-start") {
           saving.push(this.#saveLive(work, conversation, { session_id: event.sessionId }));
           saving.push(this.#saveRequest(work, event.sessionId));
@@ -500,6 +515,18 @@ class LiveMode implements AgentMode {
     await charge(turn, agent.model, { usage, reply: told, isPart: turn.signal.aborted });
   }
 
+  /** Charges a review to the budgets of the turn that started it. The listener must not keep the turn, whose body may be large. */
+  #chargeReview({ gateway, caller, identity }: ModelTurn, agent: Agent): void {
+    const stop = agent.onEvent((event) => {
+      if (event.type !== "review-end") return;
+      stop();
+      const { usage } = event;
+      const charging = charge({ gateway, caller, identity }, agent.model, { usage });
+      this.#charging.add(charging);
+      void charging.finally(() => this.#charging.delete(charging));
+    });
+  }
+
   // ---- The agent ----
 
   async #agentFor({ turn, key, reply }: Work, { sessionId }: Conversation): Promise<Agent> {
@@ -526,8 +553,10 @@ class LiveMode implements AgentMode {
           ...(session.sessionKey === undefined ? {} : { gatewaySessionKey: session.sessionKey }),
         },
         ...(model === undefined ? {} : { selection: { model } }),
-        // As `hermes chat`: the owner has every toolset that config does not disable, reviews and titles.
-        ...(isOwner ? { toolsets: null, review: true, titles: true } : {}),
+        // A user's agent has no skill tools, so its reviews are of the user's memory only.
+        review: true,
+        // As `hermes chat`: the owner has every toolset that config does not disable, and titles.
+        ...(isOwner ? { toolsets: null, titles: true } : {}),
         // The owner's MCP servers act with the owner's credentials.
         config: isOwner ? config : { ...config, mcpServers: [] },
         env,
@@ -592,6 +621,37 @@ class LiveMode implements AgentMode {
     }
   }
 
+  /**
+   * Runs the curator in the background when it is due, for the owner of the served home. After a run or a failure it waits a day: a
+   * state file that cannot be written must not cost a run, or a line in the log, every 5 minutes.
+   */
+  async #curate(): Promise<void> {
+    const { clock, log, env } = this.#gateway;
+    const nowMs = clock.now().getTime();
+    if (this.#closing.signal.aborted || nowMs < this.#curateAgainAtMs) return;
+    const stop = new AbortController();
+    this.#running.add(stop);
+    try {
+      const config = await this.#gateway.config();
+      if (!chooseModel({ env, config }).ok) return;
+      const { maybeRunCurator } = await import("@hermes-memory/agent/internal/curator");
+      const { administration: memory } = this.#gateway.memory(undefined);
+      const idleHours = async (): Promise<number> => {
+        const [newest] =
+          (await (await memory.owner.sessions({ mode: "read" }))?.searchSessions({ limit: 1 })) ?? [];
+        return (nowMs / 1000 - (newest?.last_active ?? 0)) / 3600;
+      };
+      const model = () => curatorModel(config, env);
+      const { kind } = await maybeRunCurator({ memory, log, signal: stop.signal, idleHours, model });
+      if (kind === "ran" || kind === "failed") this.#curateAgainAtMs = nowMs + DAY_MS;
+    } catch (cause) {
+      this.#curateAgainAtMs = nowMs + DAY_MS;
+      log.warn(`The curator was not started: ${describeCause(cause)}`);
+    } finally {
+      this.#running.delete(stop);
+    }
+  }
+
   /** The served home, and those of the profiles in config, which a server before this one may have used. */
   async #watchedHomes(): Promise<readonly { readonly home: Home; readonly live: LiveIndex }[]> {
     const { gateway } = await this.#gateway.config();
@@ -622,6 +682,8 @@ class LiveMode implements AgentMode {
     return true;
   }
 }
+
+const DAY_MS = 86_400_000;
 
 /** A conversation that fills this share of the window after a compaction cannot grow any more. */
 const STILL_FULL = 0.95;
