@@ -1,9 +1,9 @@
 // Finds the OpenClaw folder of a user and reads what the planner starts from: the config, `.env`, and where the workspaces are.
 import { existsSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
-import { isDirectory, isRecord } from "@hermes-memory/core/internal/lib";
+import { isDirectory, isRecord, outsideJsonProblem } from "@hermes-memory/core/internal/lib";
+import JSON5 from "json5";
 import { type Json, listOf, recordOf, textOf } from "../kit/values.ts";
-import { parseJson5 } from "./json5.ts";
 import { isFolder, isWithin, namesOf, realpathOf, SourceFiles } from "./source-files.ts";
 
 export type Surroundings = {
@@ -105,10 +105,12 @@ function readConfig(
 
 function parsedConfig(text: string): { readonly config: Json } | { readonly reason: string } {
   try {
-    const config = recordOf(parseJson5(text));
+    const config = recordOf(JSON5.parse(text));
+    if (outsideJsonProblem(config) !== undefined) return { reason: "It has too many levels" };
     return config === undefined ? { reason: "It holds no object" } : { config };
   } catch (cause) {
-    return { reason: `It is not JSON5: ${cause instanceof Error ? cause.message : "unknown"}` };
+    const why = cause instanceof Error ? cause.message.replace(/^JSON5: /, "") : "unknown";
+    return { reason: `It is not JSON5: ${why}` };
   }
 }
 

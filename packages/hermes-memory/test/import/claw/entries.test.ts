@@ -3,7 +3,6 @@
 import { parseEntries } from "@hermes-memory/core/internal/curated";
 import { describe, expect, it } from "vitest";
 import { readVectors } from "../../../../core/test/golden/vectors.ts";
-import { parseJson5 } from "../../../src/import/claw/json5.ts";
 import { markdownEntries, mergeEntries, rebranded } from "../../../src/import/claw/markdown-entries.ts";
 import { smartEntries } from "../../../src/import/claw/smart-entries.ts";
 
@@ -175,28 +174,4 @@ describe("the smart parser", () => {
     ]);
     expect(smartEntries("one\n- x\n§\ntwo\n").map(({ text }) => text)).toEqual(["one\n- x", "two"]);
   });
-});
-
-describe("JSON5", () => {
-  it("reads comments, trailing commas, bare keys, single quotes and numbers", () => {
-    const text =
-      "\ufeff// c\n{a: 1, 'b': [1,2,], /* x */ \"c\": 'it\\'s \\u0041\\\n!', d: .5, e: 0x10, f: -Infinity, __proto__: {g: null},}";
-    const value = parseJson5(text);
-    expect(value).toMatchObject({
-      a: 1,
-      b: [1, 2],
-      c: "it's A!",
-      d: 0.5,
-      e: 16,
-      f: Number.NEGATIVE_INFINITY,
-    });
-    expect(Object.keys(value as object)).toContain("__proto__");
-  });
-
-  it.each(["", "{", "{a}", "[1 2]", "'x", '"\\u12"', "{} x", "nil", `${"[".repeat(9000)}`])(
-    "refuses %j with a line",
-    (text) => {
-      expect(() => parseJson5(text)).toThrow(/^line 1: /);
-    },
-  );
 });

@@ -533,13 +533,21 @@ describe("finding things", () => {
     const done = await report(at, ["--yes"], 1);
     expect(ofKind(done, "source")).toMatchObject({
       status: "error",
-      reason: expect.stringContaining("line 1"),
+      reason: "It is not JSON5: invalid character 'o' at 1:11",
     });
     expect(ofKind(done, "user-profile")).toMatchObject({
       status: "error",
       reason: "It is not valid UTF-8 text",
     });
     expect(read(at, "memories/MEMORY.md")).toBe("a fact");
+  });
+
+  it("reads comments and bare keys in a config, and refuses one with thousands of levels", async () => {
+    const deep = (levels: number) => `{ // c\n a: ${"[".repeat(levels)}${"]".repeat(levels)},}`;
+    const done = (levels: number, code: number) =>
+      report(placeWith({ "openclaw.json": deep(levels), "workspace/USER.md": "" }), ["--dry-run"], code);
+    expect((await done(9, 0)).items.map(({ kind }) => kind)).not.toContain("source");
+    expect(ofKind(await done(9000, 1), "source").reason).toBe("It has too many levels");
   });
 
   it("survives settings of wrong types", async () => {
