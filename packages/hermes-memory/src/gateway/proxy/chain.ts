@@ -159,7 +159,7 @@ export function responseMark(id: string): string {
   return `response:${id}`;
 }
 
-export function markOf(hash: string): string {
+function markOf(hash: string): string {
   return `prefix:${hash}`;
 }
 
