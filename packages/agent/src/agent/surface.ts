@@ -33,7 +33,7 @@ export type RunOptions = {
   /**
    * Tools of the caller for this turn. A reply that calls some of them ends the turn with `client_tool_calls`: the agent's own calls of
    * that reply have run, and `continueWith` takes the results of the others. One with the name of a tool of the agent, or a name that
-   * reads like it, is left out with a notice.
+   * reads like it, is left out with a notice. Otherwise the agent leaves out its own `todo` and `delegate_task` beside them.
    */
   readonly clientTools?: readonly ToolDefinition[];
   /** The caller's id of the message, stored with it (`meta.platformMessageId`), so that a repeated request is recognised. */

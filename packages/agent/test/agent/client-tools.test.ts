@@ -260,6 +260,21 @@ describe("names", () => {
     expect(told).toEqual(expect.arrayContaining(["client-tool:memory", "client-tool:Memory"]));
   });
 
+  it("the agent's task list and subagents are left out beside them, but for one of the same name", async () => {
+    const script = [{ text: "One." }, { text: "Two." }, { text: "Three." }];
+    const { agent, wire } = await turnHome(script, { options: { toolsets: null } });
+    await agent.run("With tools.", { clientTools: [{ ...WEATHER, name: "todowrite" }] });
+    await agent.run("With another.", { clientTools: [{ ...WEATHER, name: "todo" }] });
+    await agent.run("Without.");
+    const own = wire.requests.map(({ tools }) => tools.filter((name) => /todo|delegate|^memory$/.test(name)));
+    expect(own).toEqual([
+      ["memory", "todowrite"],
+      ["memory", "todo"],
+      ["delegate_task", "memory", "todo"],
+    ]);
+    expect(wire.requests[2]?.system).toBe(wire.requests[0]?.system);
+  });
+
   it("a tool that no model would take is refused before anything is stored", async () => {
     const { agent } = await turnHome([]);
     const bad = { ...WEATHER, name: "what weather?" };

@@ -27,6 +27,7 @@ export type NewChat = {
   readonly sessionId?: string | undefined;
   /** The chat whose subagent this one is. */
   readonly parentChatId?: string | undefined;
+  readonly forkOf?: readonly string[] | undefined;
 };
 
 /** The session in which the chat goes on, which is a new one for a new chat. Throws `bad-option` for options that no chat can have. */
@@ -51,8 +52,13 @@ export async function openChat(
       ? await findChat(store, person, chatId)
       : await followedChat(store, person, chatId, options.sessionId);
   if (known !== undefined) return { store, row: known, isNew: false };
-  const { parentChatId } = options;
-  if (parentChatId === undefined) await store.createSession(id, { source });
+  const { parentChatId, forkOf = [] } = options;
+  const origin = forkOf.length === 0 ? null : await store.findMark(forkOf);
+  if (origin !== null) {
+    await store.branchSession(origin.session_id, { id, title: null }).catch(async (cause: unknown) => {
+      if ((await store.getSession(id)) === null) throw cause; // otherwise another request of the chat was first
+    });
+  } else if (parentChatId === undefined) await store.createSession(id, { source });
   else {
     const sessionId = options.sessionId === undefined ? undefined : parentChatId;
     const { row: parent } = await openChat(person, parentChatId, { source, sessionId });

@@ -126,13 +126,13 @@ export class Chats implements Members {
   // ---- The chat itself ----
 
   async openChat(chatId: string, options: OpenChatOptions = {}): Promise<OpenedChat> {
-    const { source, sessionId, parentChatId } = options;
+    const { source, sessionId, parentChatId, forkOf } = options;
     for (const [name, value] of Object.entries({ source, sessionId, parentChatId }))
       if (value !== undefined && (typeof value !== "string" || value === ""))
         throw new HermesError("bad-option", `'${name}' is not a text, or is empty.`, {
           hint: "Leave it out, or pass a text.",
         });
-    const { row, isNew } = await openChat(this.#person, chatId, { source, sessionId, parentChatId });
+    const { row, isNew } = await openChat(this.#person, chatId, { source, sessionId, parentChatId, forkOf });
     return { sessionId: row.id, isNew };
   }
 

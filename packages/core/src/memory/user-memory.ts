@@ -170,6 +170,8 @@ export type OpenChatOptions = {
   readonly sessionId?: string;
   /** The chat that started this one as a subagent. It is created if there is none. */
   readonly parentChatId?: string;
+  /** Marks of its replies (`saveMarks`): the chat begins as a branch of the session that has the first known one. */
+  readonly forkOf?: readonly string[];
 };
 
 /** The session that stores a chat now. */

@@ -305,8 +305,8 @@ export type ContinueOptions = EditOptions & {
 /** Where a branch leaves its parent, and what it is called. */
 export type BranchOptions = {
   readonly id?: string;
-  /** Default: the next free title of the parent's lineage. */
-  readonly title?: string;
+  /** Default: the next free title of the parent's lineage. Null: none. */
+  readonly title?: string | null;
   /** Copy up to and including this message. Default: all. */
   readonly untilMessageId?: number;
   /** End the parent with this reason. Default: it stays as it is. */

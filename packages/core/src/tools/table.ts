@@ -50,9 +50,10 @@ export class ToolTable {
     this.#definitions = [...byName.values()].map(definitionOf).sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** A table with more tools, for instance of one request. Those that are here win. */
-  with(more: readonly Tool[]): ToolTable {
-    return new ToolTable([...this.tools, ...more], { refused: this.#refused });
+  /** A table with more tools, for instance of one request, and without the own ones named. Those that are here win. */
+  with(more: readonly Tool[], without: readonly string[] = []): ToolTable {
+    const kept = this.tools.filter(({ name }) => !without.includes(name));
+    return new ToolTable([...kept, ...more], { refused: this.#refused });
   }
 
   get tools(): readonly Tool[] {

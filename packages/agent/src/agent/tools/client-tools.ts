@@ -11,7 +11,9 @@ import {
 import {
   argumentPreview,
   described,
+  foldName,
   foreignFlaw,
+  OWN_TOOLSETS,
   ownerInWords,
   type Tool,
   type ToolDefinition,
@@ -21,13 +23,19 @@ import type { AgentEvents } from "../events.ts";
 
 type ToolDeps = { readonly tools: ToolTable; readonly events: AgentEvents };
 
+/** A client with tools has a task list and subagents of its own, or wants none: a model would mix up two of a kind. */
+const OF_CLIENT: readonly string[] = [...OWN_TOOLSETS.todo, ...OWN_TOOLSETS.delegation];
+
 /** The agent's own tool wins over one of the client with the same name, or a name that reads like it. Throws `bad-tool`. */
 export function withClientTools<Deps extends ToolDeps>(
   deps: Deps,
   definitions: readonly ToolDefinition[] = [],
 ): Deps {
   if (definitions.length === 0) return deps;
-  const tools = deps.tools.with(definitions.map(toEntry));
+  const theirs = new Set(definitions.map(({ name }) => foldName(name)));
+  // A stored call must not change hands: of one name, ours stays.
+  const without = OF_CLIENT.filter((name) => !theirs.has(foldName(name)));
+  const tools = deps.tools.with(definitions.map(toEntry), without);
   for (const { tool, kept } of tools.leftOut)
     if (isOfClient(tool))
       deps.events.notice(

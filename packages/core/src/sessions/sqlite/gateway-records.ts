@@ -5,7 +5,16 @@
 import { pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import type { Ask, FoundMark, GatewayRecords, LiveSession, RecallTrace, Spend } from "../store.ts";
-import { type Connection, count, finite, isVisible, seconds, userPlatform, visibleTo } from "./connection.ts";
+import {
+  type Connection,
+  count,
+  finite,
+  isVisible,
+  mark,
+  seconds,
+  userPlatform,
+  visibleTo,
+} from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { overwriting, rewriteFile } from "./erase-sessions.ts";
 import { putAsk } from "./messages.ts";
@@ -61,8 +70,14 @@ const LIST_RECALLS = `
   SELECT ${RECALL_FIELDS} ${RECALL} AND (:session IS NULL OR r.session_id = :session) AND (:since IS NULL OR r.at >= :since)
   ORDER BY r.at DESC, r.id DESC LIMIT :limit OFFSET :offset
 `;
+/** A branch begins with messages of its origin, which had recalls and rounds there. */
+const WITH_ORIGINS = `(
+  WITH RECURSIVE up(id) AS (
+    SELECT :session UNION SELECT ${mark("b", "_branched_from")} FROM up JOIN sessions b ON b.id = up.id
+  )
+  SELECT id FROM up WHERE id IS NOT NULL)`;
 const FIND_RECALLS = `
-  SELECT r.mark, r.injected ${RECALL} AND r.session_id = :session AND r.mark IN (SELECT value FROM json_each(:marks)) ORDER BY r.id
+  SELECT r.mark, r.injected ${RECALL} AND r.session_id IN ${WITH_ORIGINS} AND r.mark IN (SELECT value FROM json_each(:marks)) ORDER BY r.id
 `;
 const RECALL_TEXTS = `SELECT r.id, r.query, r.injected, r.found ${RECALL} ORDER BY r.id`;
 const PRUNE_RECALLS = `DELETE FROM ${RECALLS.name} WHERE at < :before`;
@@ -72,7 +87,7 @@ const REMOVE_ROUND = `DELETE FROM ${ROUNDS.name} WHERE session_id = :session_id 
 const PUT_ROUND = putting(ROUNDS);
 const FIND_ROUNDS = `
   SELECT r.mark, r.items FROM ${ROUNDS.name} r JOIN sessions s ON s.id = r.session_id
-  WHERE r.session_id = :session AND r.mark IN (SELECT value FROM json_each(:marks)) AND r.wire = :wire AND ${isVisible("s")}
+  WHERE r.session_id IN ${WITH_ORIGINS} AND r.mark IN (SELECT value FROM json_each(:marks)) AND r.wire = :wire AND ${isVisible("s")}
 `;
 
 const SPENT = `SELECT requests, tokens, cost FROM ${SPEND.name} WHERE day = :day AND kind = :kind AND key = :key`;

@@ -113,7 +113,8 @@ export function lineageOperations(context: StoreContext): Lineage {
         if (options.endParent !== undefined) endSession(connection, parentId, options.endParent, at);
         const ownPrompt = options.ownPrompt ?? readOwnPrompt(connection, parentId) ?? undefined;
         insertChild(context, id, parent, { ownPrompt }, { [MARK_KEYS.branchedFrom]: parentId }, at);
-        const title = wanted ?? nextTitleInLineage(connection, parent.title ?? "branch", parentId);
+        const next = wanted ?? nextTitleInLineage(connection, parent.title ?? "branch", parentId);
+        const title = options.title === null ? null : next;
         const ofParent = parent.title === null ? "branch_fallback" : "branch";
         writeTitle(connection, id, title, wanted === null ? ofParent : "user");
         return { id, title, messageIds: copyMessages(connection, parentId, id, options) };

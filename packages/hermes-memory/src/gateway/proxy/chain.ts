@@ -133,10 +133,26 @@ export function replyMarks(
   responseIds: readonly string[],
 ): readonly string[] {
   const { kind } = identity.session;
-  const isNamed = kind !== "prefix" && kind !== "previous-response";
-  const before = isNamed ? undefined : chainOf(wire.name, body).at(-1);
-  const prefixes = before === undefined ? [] : [markOf(before), markOf(withReply(before, told))];
+  const before = chainOf(wire.name, body).at(-1) ?? "";
+  const isUnnamed = kind === "prefix" || kind === "previous-response";
+  const prefixes = isUnnamed ? [markOf(before), markOf(withReply(before, told))] : [];
+  if (mayFork(identity)) prefixes.push(forkMark(markOf(withReply(before, told))));
   return [...prefixes, ...(wire.name === "responses" ? responseIds.map(responseMark) : [])];
+}
+
+/** `claude --fork-session` goes on under another id. The marks of the replies that its list has, the newest first. */
+export function forkMarks({ wire, body, identity }: Pick<ModelTurn, "wire" | "body" | "identity">): string[] {
+  const marks = mayFork(identity) ? prefixMarks(wire.name, body) : [];
+  return marks.flatMap(({ mark, isReply }) => (isReply ? [forkMark(mark)] : []));
+}
+
+function mayFork({ session }: ModelTurn["identity"]): boolean {
+  return session.kind === "claude-code" && session.parentChatId === undefined;
+}
+
+/** Another text than `prefix:`: a client without ids must not go on in a chat that has one. */
+function forkMark(mark: string): string {
+  return `fork:${mark}`;
 }
 
 export function responseMark(id: string): string {

@@ -14,6 +14,7 @@ import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { sourceOf } from "../identity.ts";
 import { type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
 import {
+  forkMarks,
   listOf,
   placeMarks,
   questionOf,
@@ -83,7 +84,7 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
     const { parentChatId } = session;
     const sessionId = identity.user === undefined ? session.sessionId : undefined;
     const source = sourceOf(identity);
-    const chat = await memory.openChat(chatId, { source, sessionId, parentChatId });
+    const chat = await memory.openChat(chatId, { source, sessionId, parentChatId, forkOf: forkMarks(turn) });
     const store = await memory.layers.sessions({ mode: "write", create: true });
     const { requestMarks = [] } = turn;
     if (requestMarks.length > 0) await store.saveMarks(chat.sessionId, requestMarks);

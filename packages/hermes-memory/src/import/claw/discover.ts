@@ -1,9 +1,10 @@
 // Finds the OpenClaw folder of a user and reads what the planner starts from: the config, `.env`, and where the workspaces are.
 import { existsSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
-import { isDirectory, isRecord, outsideJsonProblem } from "@hermes-memory/core/internal/lib";
+import { describeCause, isDirectory, isRecord, outsideJsonProblem } from "@hermes-memory/core/internal/lib";
 import JSON5 from "json5";
-import { type Json, listOf, recordOf, textOf } from "../kit/values.ts";
+import { openSource as openDatabase } from "../kit/sqlite-source.ts";
+import { type Json, jsonOf, listOf, recordOf, textOf } from "../kit/values.ts";
 import { isFolder, isWithin, namesOf, realpathOf, SourceFiles } from "./source-files.ts";
 
 export type Surroundings = {
@@ -25,7 +26,7 @@ export type OpenClawSource = {
   readonly files: SourceFiles;
   readonly config: Json;
   readonly configPath: string | undefined;
-  /** Why a config file could not be used. */
+  /** Why a config file or a database could not be used. */
   readonly configProblems: readonly { readonly path: string; readonly reason: string }[];
   /** Variables of `.env`. Secrets: never printed. */
   readonly env: ReadonlyMap<string, string>;
@@ -33,6 +34,8 @@ export type OpenClawSource = {
   readonly workspaces: readonly Workspace[];
   /** Ids of agents, from the config and from the folder `agents`. */
   readonly agents: readonly string[];
+  /** Keys by name, `vendor:name`, of the agent `main` first. Secrets: never printed. */
+  readonly profiles: readonly (readonly [string, Json])[];
 };
 
 export type Workspace = { readonly path: string; readonly hasFolders: boolean; readonly agent?: string };
@@ -52,25 +55,35 @@ export function stateFolders(surroundings: Surroundings): string[] {
   return STATE_FOLDERS.map((name) => join(openClawHome(surroundings), name)).filter(isDirectory);
 }
 
-export function openSource(
+export async function openSource(
   root: string,
   surroundings: Surroundings,
   options: { readonly agent?: string } = {},
-): OpenClawSource {
+): Promise<OpenClawSource> {
   const files = new SourceFiles(root);
   const { config, configPath, configProblems } = readConfig(root, files, surroundings);
   const envText = files.readCredentials(join(root, ".env"));
   const agents = agentIds(root, config);
+  const { profiles, problems } = await readProfiles(root, files, agents);
   return {
     root,
     files,
     config,
     configPath,
-    configProblems,
+    configProblems: [...configProblems, ...problems],
     env: parseEnv((envText.ok && envText.value) || ""),
     workspaces: workspacesOf({ root, config, agents, userHome: surroundings.userHome, ...options }),
     agents,
+    profiles,
   };
+}
+
+/** Rows of one of OpenClaw's databases; none where there is no such file or, in an older layout, no such table. */
+export async function rowsOf(root: string, path: string, table: string, sql: string): Promise<Json[]> {
+  const real = realpathOf(path);
+  if (real === undefined || !isWithin(realpathOf(root) ?? root, real)) return [];
+  using database = await openDatabase(real, { signal: new AbortController().signal });
+  return database.hasTable(table) ? database.all(sql) : [];
 }
 
 function openClawHome({ env, userHome }: Surroundings): string {
@@ -130,7 +143,41 @@ function parseEnv(text: string): ReadonlyMap<string, string> {
   return values;
 }
 
-// ---- Agents and workspaces ----
+// ---- Agents, their keys and their workspaces ----
+
+/** An agent has profiles of its own, in a database or in the file of older versions, and uses those that all agents share. */
+async function readProfiles(
+  root: string,
+  files: SourceFiles,
+  agents: readonly string[],
+): Promise<Pick<OpenClawSource, "profiles"> & { readonly problems: OpenClawSource["configProblems"] }> {
+  const problems: { path: string; reason: string }[] = [];
+  const profiles: [string, Json][] = [];
+  const add = (text: unknown): void => {
+    const parsed = recordOf(jsonOf(textOf(text)));
+    for (const [name, profile] of Object.entries(recordOf(parsed?.profiles) ?? parsed ?? {}))
+      if (isRecord(profile)) profiles.push([name, profile]);
+  };
+  const addRows = async (path: string, table: string, sql: string): Promise<void> => {
+    try {
+      for (const { json } of await rowsOf(root, path, table, sql)) add(json);
+    } catch (cause) {
+      problems.push({ path, reason: describeCause(cause) });
+    }
+  };
+  const addAgent = async (agent: string): Promise<void> => {
+    const folder = join(root, "agents", agent, "agent");
+    const own = "SELECT store_json AS json FROM auth_profile_store";
+    await addRows(join(folder, "openclaw-agent.sqlite"), "auth_profile_store", own);
+    const text = files.readCredentials(join(folder, "auth-profiles.json"));
+    if (text.ok) add(text.value);
+  };
+  await addAgent("main");
+  const shared = "SELECT value_json AS json FROM config_machine_state WHERE state_key = 'authProfiles.store'";
+  await addRows(join(root, "state", "openclaw.sqlite"), "config_machine_state", shared);
+  for (const agent of agents) if (agent !== "main") await addAgent(agent);
+  return { profiles, problems };
+}
 
 function agentIds(root: string, config: Json): string[] {
   const listed = agentList(config).flatMap(({ id }) => textOf(id) ?? []);
@@ -138,8 +185,11 @@ function agentIds(root: string, config: Json): string[] {
   return [...new Set([...listed, ...folders])];
 }
 
-function agentList(config: Json): Json[] {
-  return listOf(recordOf(config.agents)?.list).filter(isRecord);
+/** From `agents.list`, or from `agents.entries` of newer versions, where the id is the key. */
+export function agentList(config: Json): Json[] {
+  const { list, entries } = recordOf(config.agents) ?? {};
+  const named = Object.entries(recordOf(entries) ?? {});
+  return [...listOf(list), ...named.map(([id, entry]) => ({ ...recordOf(entry), id }))].filter(isRecord);
 }
 
 type Search = Pick<Surroundings, "userHome"> & {
@@ -160,16 +210,15 @@ function workspacesOf(search: Search): Workspace[] {
     const given = textOf(value);
     if (given === undefined) return [];
     const path = resolve(isAbsolute(given) ? given : expanded(given, userHome));
-    const real = realpathOf(path);
-    const isOutside = real !== undefined && !isWithin(realpathOf(root) ?? root, real);
-    return isOutside && isFolder(path) ? [{ path, hasFolders: true, agent: id }] : [];
+    const holdsRoot = isWithin(path, realpathOf(root) ?? root); // not a workspace, and it has the credentials
+    return !holdsRoot && isFolder(path) ? [{ path, hasFolders: true, agent: id }] : [];
   };
   const own = agentList(config).flatMap(({ id, workspace }) => custom(workspace, textOf(id)));
   const standard = recordOf(recordOf(config.agents)?.defaults)?.workspace;
   if (agent !== undefined) {
     const all = [...own, inRoot(`workspace-${agent}`)].filter((each) => each.agent === agent);
     if (agent === "main") all.push(inRoot("workspace"), ...custom(standard));
-    return all.filter(({ path }) => isFolder(path));
+    return distinct(all.filter(({ path }) => isFolder(path)));
   }
   const others = namesOf(root).filter(
     (name) => name.startsWith("workspace-") && !FIRST_WORKSPACES.includes(name) && isFolder(join(root, name)),

@@ -3,10 +3,11 @@ import { isDeepStrictEqual } from "node:util";
 import { configPath, envFilePath, readEnvFile } from "@hermes-memory/core/internal/config";
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import { type Json, listOf, numberOf, recordOf, textOf } from "../kit/values.ts";
+import { agentList } from "./discover.ts";
 import { itemOf, type PlannedItem } from "./operation.ts";
 import { planJson } from "./plan-archive.ts";
 import { archivedJson, type PlanContext } from "./plan-context.ts";
-import { ENV_ALLOWLIST, type FoundKeys, providerKeys, telegramToken } from "./secrets.ts";
+import { ENV_ALLOWLIST, type FoundKeys, isKnownServer, providerKeys, telegramToken } from "./secrets.ts";
 
 type Setting = { readonly key: string; readonly value: unknown };
 
@@ -67,10 +68,10 @@ export function planAgentDefaults(context: PlanContext): PlannedItem[] {
     ["terminal.backend", docker === undefined ? undefined : "docker"],
     ["terminal.docker_image", textOf(docker?.image)],
   ]);
-  const list = recordOf(source.config.agents)?.list;
+  const list = agentList(source.config);
   const bindings = source.config.bindings;
   const archived = [
-    ...(listOf(list).length > 0 ? [archivedJson(context, "agents-list.json", list)] : []),
+    ...(list.length > 0 ? [archivedJson(context, "agents-list.json", list)] : []),
     ...(listOf(bindings).length > 0 ? [archivedJson(context, "bindings.json", bindings)] : []),
   ].map((file) => planJson(context, "agent-config", file));
   if (settings.length === 0 && archived.length === 0)
@@ -114,9 +115,6 @@ function triggersMode(triggers: readonly unknown[]): string | undefined {
   return isDaily ? "daily" : isIdle ? "idle" : undefined;
 }
 
-/** Servers that Hermes knows itself. */
-const KNOWN_SERVERS = ["openrouter", "openai", "anthropic", "deepseek", "google", "groq"];
-
 export function planProviders(context: PlanContext): PlannedItem[] {
   const kind = "full-providers";
   const { source, deps, request } = context;
@@ -158,7 +156,7 @@ export function planProviders(context: PlanContext): PlannedItem[] {
     ];
   const details = {
     added: added.map(({ name }) => name),
-    with_key: added.filter(({ api_key: key }) => key !== "").map(({ name }) => name),
+    keys_of: added.filter(({ api_key: key }) => key !== "").map(({ name }) => name),
     conflicting: request.isOverwriting ? [] : conflicting,
   };
   if (added.length === 0) {
@@ -175,10 +173,6 @@ export function planProviders(context: PlanContext): PlannedItem[] {
     { item: itemOf(kind, "migrated", "Would add servers", { ...where, details }), operation },
     ...archived,
   ];
-}
-
-function isKnownServer(name: string): boolean {
-  return KNOWN_SERVERS.includes(name.toLowerCase());
 }
 
 /** The windows of its models, as `custom_providers` has them. */

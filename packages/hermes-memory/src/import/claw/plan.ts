@@ -54,7 +54,7 @@ const PLANNERS: Partial<Record<OptionId, (context: PlanContext) => PlannedItem[]
   };
 
 export async function planMigration(request: MigrationRequest, deps: MigrationDeps): Promise<Plan> {
-  const source = openSource(request.sourceRoot, deps, { agent: request.agent });
+  const source = await openSource(request.sourceRoot, deps, { agent: request.agent });
   const redactor = redactorFor(source);
   const { folder, isContinued } = outputFolder({ ...request, now: deps.now });
   const { store } = deps;

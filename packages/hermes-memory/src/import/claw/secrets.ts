@@ -1,8 +1,7 @@
 // Credentials in the OpenClaw folder: which of them Hermes can use, and how to keep all of them out of reports and archives.
-import { join } from "node:path";
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import { createRedactor } from "@hermes-memory/core/internal/security";
-import { type Json, jsonOf, recordOf, textOf } from "../kit/values.ts";
+import { type Json, recordOf, textOf } from "../kit/values.ts";
 import type { OpenClawSource } from "./discover.ts";
 
 /** The only variables that are ever written to `.env`. */
@@ -48,7 +47,7 @@ export function providerKeys(source: OpenClawSource): FoundKeys {
   };
   const servers = new Map<string, string>();
   const places = [
-    fromProviders(source.config, resolve, servers),
+    fromProviders(source, resolve, servers),
     fromSpeech(source.config, resolve),
     new Map([...source.env].filter(([name]) => isProviderKey(name))),
     fromConfigEnv(source.config),
@@ -62,23 +61,39 @@ export function providerKeys(source: OpenClawSource): FoundKeys {
 
 type Resolve = (name: string, value: unknown) => string | undefined;
 
-function fromProviders(config: Json, resolve: Resolve, servers: Map<string, string>): Map<string, string> {
+function fromProviders(
+  { config, profiles }: OpenClawSource,
+  resolve: Resolve,
+  servers: Map<string, string>,
+): Map<string, string> {
   const found = new Map<string, string>();
   for (const [name, entry] of Object.entries(recordOf(recordOf(config.models)?.providers) ?? {})) {
     const provider = recordOf(entry);
     const target = provider && variableOfProvider(name, provider);
-    const value = provider?.apiKey === undefined ? undefined : resolve(name, provider.apiKey);
+    const profile = profiles.find(([, each]) => each.provider === name && keyOf(each) !== undefined)?.[1];
+    const given = provider?.apiKey ?? (profile && keyOf(profile));
+    const value = given === undefined ? undefined : resolve(name, given);
     if (value !== undefined) servers.set(name, value);
     if (target !== undefined && value !== undefined) found.set(target, value);
   }
   return found;
 }
 
+/** Servers that Hermes knows itself. */
+const KNOWN_SERVERS = ["openrouter", "openai", "anthropic", "deepseek", "google", "groq"];
+
+export function isKnownServer(name: string): boolean {
+  return KNOWN_SERVERS.includes(name.toLowerCase());
+}
+
 function variableOfProvider(name: string, { baseUrl, api }: Json): string | undefined {
-  const address = (textOf(baseUrl) ?? "").toLowerCase();
-  if (address.includes("openrouter")) return "OPENROUTER_API_KEY";
-  if (address.includes("openai.com")) return "OPENAI_API_KEY";
-  if (address.includes("anthropic") || api === "anthropic-messages") return "ANTHROPIC_API_KEY";
+  const host = /^https?:\/\/([^/:]+)/i.exec(textOf(baseUrl) ?? "")?.[1]?.toLowerCase() ?? "";
+  if (/(?:^|\.)openrouter\.ai$/.test(host)) return "OPENROUTER_API_KEY";
+  if (/(?:^|\.)openai\.com$/.test(host)) return "OPENAI_API_KEY";
+  if (/(?:^|\.)anthropic\.com$/.test(host)) return "ANTHROPIC_API_KEY";
+  // The key of an own server stays with its address: a vendor must not get it.
+  if (host !== "" && !isKnownServer(name)) return undefined;
+  if (api === "anthropic-messages") return "ANTHROPIC_API_KEY";
   if (name.toLowerCase() === "openrouter") return "OPENROUTER_API_KEY";
   return name.toLowerCase().includes("openai") ? "OPENAI_API_KEY" : undefined;
 }
@@ -111,30 +126,24 @@ function configEnv(config: Json): Map<string, string> {
   return new Map([...texts(recordOf(env.vars) ?? {}), ...texts(env)]);
 }
 
-function fromProfiles(source: OpenClawSource, resolve: Resolve): Map<string, string> {
+function fromProfiles({ profiles }: OpenClawSource, resolve: Resolve): Map<string, string> {
   const found = new Map<string, string>();
-  const agents = source.agents.toSorted((a, b) => Number(b === "main") - Number(a === "main"));
-  for (const agent of agents)
-    for (const [name, profile] of profilesOf(source, agent)) {
-      const variable = variableOfProfile(name.toLowerCase());
-      const given = profile.key ?? profile.apiKey;
-      const value = variable === undefined || given === undefined ? undefined : resolve(name, given);
-      if (variable !== undefined && value !== undefined && !found.has(variable)) found.set(variable, value);
-    }
+  for (const [name, profile] of profiles) {
+    const variable = variableOfProfile(name.toLowerCase());
+    const given = keyOf(profile);
+    const value = variable === undefined || given === undefined ? undefined : resolve(name, given);
+    if (variable !== undefined && value !== undefined && !found.has(variable)) found.set(variable, value);
+  }
   return found;
 }
 
-function profilesOf({ root, files }: OpenClawSource, agent: string): [string, Json][] {
-  const text = files.readCredentials(join(root, "agents", agent, "agent", "auth-profiles.json"));
-  const parsed = recordOf(jsonOf(text.ok ? text.value : undefined));
-  const profiles = recordOf(parsed?.profiles) ?? parsed ?? {};
-  return Object.entries(profiles).flatMap(([name, profile]) => (isRecord(profile) ? [[name, profile]] : []));
+function keyOf({ key, keyRef, apiKey }: Json): unknown {
+  return key ?? keyRef ?? apiKey;
 }
 
 function variableOfProfile(name: string): string | undefined {
-  if (name.includes("openrouter")) return "OPENROUTER_API_KEY";
-  if (name.includes("openai")) return "OPENAI_API_KEY";
-  return name.includes("anthropic") ? "ANTHROPIC_API_KEY" : undefined;
+  const vendor = name.replace(/^google\b/, "gemini");
+  return PROVIDER_KEYS.find((key) => vendor.includes(key.slice(0, key.indexOf("_")).toLowerCase()));
 }
 
 function resolvedSecret(value: unknown, { env, config }: OpenClawSource): Resolved {
@@ -282,9 +291,8 @@ function knownSecrets(source: OpenClawSource): string[] {
   for (const [name, value] of configEnv(source.config))
     if (isProviderKey(name) || isSecretKey(name)) add(value);
   collect(source.config, false);
-  for (const agent of source.agents)
-    for (const [, profile] of profilesOf(source, agent))
-      for (const field of ["key", "apiKey", "token", "access", "refresh"]) add(profile[field]);
+  for (const [, profile] of source.profiles)
+    for (const field of ["key", "apiKey", "token", "access", "refresh"]) add(profile[field]);
   return [...found].sort((a, b) => b.length - a.length);
 }
 

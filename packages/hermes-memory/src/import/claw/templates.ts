@@ -2,23 +2,21 @@
 // that was filled in, the rest of the template is known by its form: blank fields, hints in italics, examples, links to its manual.
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { rowsOf } from "./discover.ts";
 
 /** Decides whether a file of this name still has the bytes that OpenClaw wrote. */
 export type IsGenerated = (name: string, bytes: Uint8Array) => boolean;
 
 /** OpenClaw notes hashes since it keeps its state in a database; without one nothing counts as generated. */
 export async function readGenerated(root: string): Promise<IsGenerated> {
-  const address = pathToFileURL(join(root, "state", "openclaw.sqlite"));
-  address.searchParams.set("immutable", "1"); // a reader of a WAL file would leave files beside it
+  const path = join(root, "state", "openclaw.sqlite");
   try {
-    const { DatabaseSync } = await import("node:sqlite");
-    using database = new DatabaseSync(address, { readOnly: true });
-    const rows = database.prepare("SELECT filename, sha256 FROM workspace_generated_bootstrap_hashes").all();
+    const table = "workspace_generated_bootstrap_hashes";
+    const rows = await rowsOf(root, path, table, `SELECT filename, sha256 FROM ${table}`);
     const noted = new Set(rows.map(({ filename, sha256 }) => `${filename} ${sha256}`));
     return (name, bytes) => noted.has(`${name} ${createHash("sha256").update(bytes).digest("hex")}`);
   } catch {
-    return () => false; // no such file, an older layout, or damage: the form of the text decides alone
+    return () => false; // damage, which the profiles' reader reports: the form of the text decides alone
   }
 }
 
@@ -28,6 +26,7 @@ const BULLET = /^\s*(?:[-*+]|\d+[.)])\s/;
 const RULE = /^\s*(?:-{3,}|\*{3,}|_{3,})\s*$/;
 /** The line above a directive: `<!-- observed: 2026-03-01 | status: active -->`. */
 const MARK = /^\s*<!--\s*observed:\s*(\S+)[^>]*-->\s*$/;
+const SUPERSEDED = /status:\s*superseded/;
 const DATED = /observed:\s*\d{4}-\d{2}-\d{2}/;
 const FIELD = /^\s*(?:[-*+]\s+)?\*\*[^*]+:\*\*(.*)$/;
 const HINT = /^\s*(?:_[^_].*_|\*[^*\s][^*]*\*|\(.*\))\s*$/;
@@ -62,21 +61,26 @@ function sectionsOf(lines: readonly Line[]): Line[][] {
 
 /**
  * A section with a mark that has no date explains how directives are written: only fields and dated directives in it are the user's.
- * In other sections with marks, prose before the first mark is the explanation.
+ * In other sections with marks, prose before the first mark is the explanation. A superseded directive ends at the next blank line.
  */
 function ofUser(section: readonly Line[]): Line[] {
   const isExplaining = section.some(({ text }) => MARK.test(text) && !DATED.test(text));
   const hasMarks = section.some(({ text, isCode }) => MARK.test(text) && !isCode);
   let mark: string | undefined;
+  let hasText = false;
   return section.filter(({ text, isCode }, at) => {
     if (!isCode && MARK.test(text)) {
       mark = text;
+      hasText = false;
       return false;
     }
+    if (text.trim() === "" && hasText && SUPERSEDED.test(mark ?? "")) mark = "";
     if (text.trim() === "" || (!isCode && HEADING.test(text))) return true;
     if (!isCode && isLeftBlank(section, at)) return false;
+    hasText = true;
     const isField = !isCode && FIELD.test(text);
-    if (mark !== undefined) return DATED.test(mark) && !/status:\s*superseded/.test(mark);
+    if (mark) return DATED.test(mark) && !SUPERSEDED.test(mark);
+    if (mark === "" && !isExplaining) return true;
     return isField || !(isExplaining || (hasMarks && !BULLET.test(text)));
   });
 }

@@ -194,6 +194,63 @@ describe("Claude Code", () => {
     ]);
   });
 
+  it("that forks a session gets what the session had, and the fork is a branch of it", async () => {
+    const home = await clientHome("anthropic", () => ({ text: "Fine, because of the glaze." }));
+    const say = (session: string, list: readonly Json[]) =>
+      post(home, "/v1/messages", claudeHeaders(session), claudeBody(list));
+    await say(randomUUID(), [
+      { role: "user", content: [cached("The tenmoku jar cracked at 1280 degrees.")] },
+    ]);
+    const [session, fork, again] = [randomUUID(), randomUUID(), randomUUID()] as const;
+    const list: Json[] = [];
+    const ask = async (id: string, text: string) => {
+      list.push({ role: "user", content: [{ type: "text", text }] });
+      await say(id, list);
+      list.push({ role: "assistant", content: [{ type: "text", text: "Fine, because of the glaze." }] });
+    };
+    await ask(session, "What happened to the tenmoku jar?");
+    await ask(session, "And in the kiln?");
+    await ask(fork, "What else of the jar?");
+    list.splice(2); // a fork of a fork, at an earlier message
+    await ask(again, "Which glaze was on the jar?");
+    const [, , whole = "", forked = "", forkedAgain = ""] = home.asked.map(({ raw }) => raw);
+    expect(whole).toContain("<memory-context>");
+    expect(forked.split("And in the kiln?")[0]).toBe(whole.split("And in the kiln?")[0]);
+    const first = (raw: string) => raw.split("Fine, because")[0];
+    expect(first(forkedAgain)).toBe(first(whole));
+    const own = ["user: What happened to the tenmoku jar?", "assistant: Fine, because of the glaze."];
+    const more = ["user: And in the kiln?", "assistant: Fine, because of the glaze."];
+    expect(await home.lines(`claude-code-${session}`)).toEqual([...own, ...more]);
+    expect(await home.lines(`claude-code-${fork}`)).toEqual([
+      ...[...own, ...more, "user: What else of the jar?"],
+      "assistant: Fine, because of the glaze.",
+    ]);
+    expect(await home.lines(`claude-code-${again}`)).toEqual([
+      ...[...own, "user: Which glaze was on the jar?"],
+      "assistant: Fine, because of the glaze.",
+    ]);
+    const store = await home.owner.layers.sessions({ mode: "read" });
+    const keys = await store?.listMessageKeys([`claude-code-${fork}`]);
+    const originals = await store?.listMessageKeys([`claude-code-${session}`]);
+    expect(keys?.slice(0, 4).map((key) => key.origin_id)).toEqual(originals?.map(({ id }) => id));
+    expect(await store?.getSession(`claude-code-${fork}`)).toMatchObject({
+      source: "claude-code",
+      parent_session_id: `claude-code-${session}`,
+    });
+    await importClaude(home, fork, ["What else of the jar?", "Fine, because of the glaze."]);
+    expect(await home.lines(`claude-code-${fork}`)).toHaveLength(6);
+    expect((await store?.getSession(`claude-code-${fork}`))?.title).toBe("What else of the jar?");
+    // Without an id the same list is another conversation.
+    const { "x-claude-code-session-id": _, "user-agent": __, ...unnamed } = claudeHeaders("");
+    await post(
+      home,
+      "/proxy/v1/messages",
+      unnamed,
+      claudeBody([...list, { role: "user", content: "Go on." }]),
+    );
+    expect(await home.lines(`claude-code-${again}`)).toHaveLength(4);
+  });
+
   it("that is proxied and then imported is one session, also its subagents", async () => {
     const home = await clientHome("anthropic", ({ raw }) => ({
       text: raw.includes("Explore") ? "Explored." : "Reply",

@@ -138,7 +138,7 @@ describe("a whole OpenClaw folder", () => {
     expect(now).toEqual(after);
   });
 
-  it("archives the rest, quarantines hostile texts, and shows no secret anywhere but in .env", async () => {
+  it("archives the rest, quarantines hostile texts, and shows no secret anywhere but in .env and custom_providers", async () => {
     const at = place();
     const done = await run(at, ["--yes", "--migrate-secrets"]);
     const [folder = ""] = readdirSync(join(at.home, "migration/openclaw")).filter(
@@ -213,9 +213,11 @@ describe("a whole OpenClaw folder", () => {
       (each) => !each.endsWith("/") && each !== ".env",
     )) {
       const text = read(at, name);
+      const isServers = (key: string): boolean => key === "STUDIO" && name === "config.yaml"; // custom_providers
       for (const [key, secret] of Object.entries(SECRETS))
-        expect(text.includes(secret), `${key} in ${name}`).toBe(false);
+        expect(text.includes(secret), `${key} in ${name}`).toBe(isServers(key));
     }
+    expect(statSync(join(at.home, "config.yaml")).mode & 0o777).toBe(0o600);
   });
 
   it("no credential of a setting or of a JSON file gets into the archive, whatever its name", async () => {

@@ -1,4 +1,5 @@
 // Single planners: settings, keys and skills; and the snapshot of a home.
+import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -17,28 +18,37 @@ import {
   planSessionConfig,
 } from "../../../src/import/claw/plan-config.ts";
 import type { MigrationRequest, PlanContext } from "../../../src/import/claw/plan-context.ts";
+import { planMemory, planUserProfile } from "../../../src/import/claw/plan-memory.ts";
 import { planSharedSkills, planWorkspaceSkills } from "../../../src/import/claw/plan-skills.ts";
 import { redactorFor } from "../../../src/import/claw/secrets.ts";
 import { snapshotHome } from "../../../src/import/claw/snapshot.ts";
+import { readGenerated } from "../../../src/import/claw/templates.ts";
 
 type Files = Readonly<Record<string, string>>;
+type Databases = Readonly<Record<string, (database: DatabaseSync) => void>>;
 
 async function contextFor(
   files: Files,
   {
     home: homeFiles = {},
+    databases = {},
     ...changes
-  }: Partial<Omit<MigrationRequest, "home">> & { readonly home?: Files } = {},
+  }: Partial<Omit<MigrationRequest, "home">> & { readonly home?: Files; readonly databases?: Databases } = {},
 ): Promise<PlanContext> {
   const userHome = tempDirectory();
   const home = join(userHome, ".hermes");
   const root = join(userHome, ".openclaw");
   put(root, files);
+  for (const [name, fill] of Object.entries(databases)) {
+    mkdirSync(join(root, name, ".."), { recursive: true });
+    using database = new DatabaseSync(join(root, name));
+    fill(database);
+  }
   put(home, homeFiles);
   const config = await loadConfig(home);
   const selection = selectOptions({});
   if (!config.ok || !selection.ok) throw new Error("unexpected");
-  const source = openSource(root, { env: {}, userHome });
+  const source = await openSource(root, { env: {}, userHome });
   return {
     request: {
       sourceRoot: root,
@@ -76,6 +86,15 @@ function put(folder: string, files: Files): void {
     writeFileSync(join(folder, name), text);
   }
 }
+
+/** A table with two columns of text, in a file with a write-ahead log as OpenClaw has it. */
+const stored =
+  (table: string, columns: string, rows: readonly (readonly [string, string])[]) =>
+  (database: DatabaseSync): void => {
+    database.exec(`PRAGMA journal_mode = WAL; CREATE TABLE ${table} (${columns})`);
+    const insert = database.prepare(`INSERT INTO ${table} VALUES (?, ?)`);
+    for (const row of rows) insert.run(...row);
+  };
 
 const config = (value: object): Files => ({ "openclaw.json": JSON.stringify(value) });
 const variable = (name: string): string => `\${${name}}`;
@@ -128,6 +147,56 @@ describe("keys", () => {
     ]);
   });
 
+  it("come from OpenClaw's databases, and a server without one in the config has its profile's", async () => {
+    const minimax = { baseUrl: "https://api.minimax.io/anthropic", api: "anthropic-messages" };
+    const context = await contextFor(
+      config({
+        models: { providers: { minimax, desk: { baseUrl: "http://127.0.0.1:1", apiKey: "desk-1" } } },
+      }),
+      {
+        databases: {
+          "state/openclaw.sqlite": stored("config_machine_state", "state_key, value_json", [
+            ["auth.sharedStore", '{"location":"state-db"}'],
+            [
+              "authProfiles.store",
+              JSON.stringify({
+                version: 1,
+                profiles: {
+                  "google:default": { type: "api_key", provider: "google", key: "shared-google-1" },
+                  "minimax:global": { type: "api_key", provider: "minimax", key: "shared-minimax-1" },
+                  "anthropic:default": { provider: "anthropic", keyRef: { source: "env", id: "GONE" } },
+                },
+              }),
+            ],
+          ]),
+          "agents/work/agent/openclaw-agent.sqlite": stored("auth_profile_store", "store_key, store_json", [
+            [
+              "primary",
+              '{"profiles":{"google:work":{"key":"late-google-1"},"openrouter:x":{"key":"own-openrouter-1"}}}',
+            ],
+          ]),
+        },
+      },
+    );
+    const planned = planProviderKeys(context);
+    expect(Object.fromEntries(operation(planned, "set-env").values)).toEqual({
+      GEMINI_API_KEY: "shared-google-1",
+      MINIMAX_API_KEY: "shared-minimax-1",
+      OPENROUTER_API_KEY: "own-openrouter-1",
+    });
+    expect(itemsOf(planned)[1]?.reason).toContain("its variable GONE is not set");
+    expect(operation(planProviders(context), "set-config").changes[0]?.value).toMatchObject([
+      { name: "minimax", api_key: "shared-minimax-1" },
+      { name: "desk", api_key: "desk-1" },
+    ]);
+    expect(context.redactor.text("own-openrouter-1 late-google-1")).not.toMatch(/-1/);
+  });
+
+  it("a database that is damaged is reported", async () => {
+    const { source } = await contextFor({ "state/openclaw.sqlite": "no database" });
+    expect(source.configProblems).toMatchObject([{ reason: expect.stringContaining("not a database") }]);
+  });
+
   it("are compared one by one with .env", async () => {
     const files = { ".env": "OPENAI_API_KEY=a\nZAI_API_KEY=b\n" };
     const same = await contextFor(files, { home: { ".env": "OPENAI_API_KEY=a\nZAI_API_KEY=b\n" } });
@@ -141,6 +210,73 @@ describe("keys", () => {
     const off = await contextFor(files, { withSecrets: false });
     expect(itemsOf(planProviderKeys(off))).toMatchObject([{ status: "skipped", details: { keys_found: 2 } }]);
     expect(JSON.stringify(itemsOf(planProviderKeys(off)))).not.toContain('"a"');
+  });
+});
+
+describe("workspaces", () => {
+  it("of newer versions are named in agents.entries and may be within the first one", async () => {
+    const defaults = { workspace: "~/.openclaw/workspace" };
+    const entries = { lead: { workspace: "~/.openclaw/workspace/lead" }, odd: { workspace: "~/.openclaw" } };
+    const context = await contextFor({
+      ...config({ agents: { defaults, entries } }),
+      "workspace/lead/MEMORY.md": "- The crane is green.\n",
+    });
+    expect(context.source.agents).toEqual(["lead", "odd"]);
+    expect(context.source.workspaces.map(({ agent }) => agent)).toEqual([undefined, "lead"]);
+    expect(operation(planMemory(context), "add-entries").entries).toEqual(["The crane is green."]);
+  });
+});
+
+describe("what OpenClaw put into files", () => {
+  // Of the shape of its templates, in words of our own.
+  const explained = [
+    "# About the user",
+    "",
+    "Write one wish per block.",
+    "",
+    "```md",
+    "<!-- observed: YYYY-MM-DD | status: active -->",
+    "- Prefer tea.",
+    "```",
+    "",
+    "## Wishes",
+    "",
+    "Replace the sample below.",
+    "",
+    "<!-- observed: YYYY-MM-DD | status: active -->",
+    "",
+    "- Prefer ...",
+    "",
+    "## See also",
+    "",
+    "- [Some page](/concepts/page)",
+    "",
+  ].join("\n");
+
+  it("is known by its hash, and where a part was filled in, by its form", async () => {
+    const hash = createHash("sha256").update(explained).digest("hex");
+    const at = async (text: string) => {
+      const databases = {
+        "state/openclaw.sqlite": stored("workspace_generated_bootstrap_hashes", "filename, sha256", [
+          ["USER.md", hash],
+        ]),
+      };
+      const context = await contextFor({ "workspace/USER.md": text }, { databases });
+      return planUserProfile({ ...context, isGenerated: await readGenerated(context.source.root) });
+    };
+    expect(itemsOf(await at(explained))).toMatchObject([
+      { status: "skipped", reason: "Source file not found" },
+    ]);
+    const filled = [
+      explained.slice(0, explained.lastIndexOf("<!--")),
+      "<!-- observed: 2026-10-02 | status: active -->\n\n- Always use metric units.\n",
+      "<!-- observed: 2026-09-02 | status: superseded -->\n\n- Use miles.\n",
+      "Ilse lives in Graz.\n",
+      explained.slice(explained.indexOf("## See")),
+    ].join("\n");
+    const entries = operation(await at(filled), "add-entries").entries;
+    expect(entries.filter((text) => /metric|Graz/.test(text))).toHaveLength(2);
+    expect(entries.filter((text) => /miles|sample|Some page|Prefer/.test(text))).toEqual([]);
   });
 });
 
