@@ -12,8 +12,8 @@ export type HookClient = {
   readonly roots: (place: HookPlace) => readonly string[];
   /** Whether the client sends the path of its transcript. Without it, everything new of the source is imported. */
   readonly sendsPath: boolean;
-  /** Whether the memory that a hook added is in the history of a resumed session. Qwen, Copilot and Gemini do not store it. */
-  readonly keepsMemory: boolean;
+  /** The memory that a hook added is not in the history of a resumed session. */
+  readonly forgetsMemory?: true;
 };
 
 /** `inject`: print the memory. `capture`: import the transcript in the background. */
@@ -47,7 +47,6 @@ const KIMI = {
   events: { UserPromptSubmit: "inject", Stop: "capture", SessionEnd: "capture", PreCompact: "capture" },
   answer: "text",
   sendsPath: false,
-  keepsMemory: true,
 } as const;
 
 const CLIENTS = {
@@ -58,7 +57,6 @@ const CLIENTS = {
     answer: "nested",
     roots: inUserHome(".claude", "CLAUDE_CONFIG_DIR"),
     sendsPath: true,
-    keepsMemory: true,
   },
   codex: {
     title: "Codex",
@@ -67,7 +65,6 @@ const CLIENTS = {
     answer: "nested",
     roots: inUserHome(".codex", "CODEX_HOME"),
     sendsPath: true,
-    keepsMemory: true,
   },
   cursor: {
     title: "Cursor",
@@ -76,7 +73,6 @@ const CLIENTS = {
     answer: "snake",
     roots: inUserHome(".cursor"),
     sendsPath: false,
-    keepsMemory: true,
   },
   "gemini-cli": {
     title: "Gemini CLI",
@@ -90,7 +86,7 @@ const CLIENTS = {
     answer: "nested",
     roots: inUserHome(".gemini"),
     sendsPath: true,
-    keepsMemory: false,
+    forgetsMemory: true,
   },
   "qwen-code": {
     title: "Qwen Code",
@@ -99,7 +95,7 @@ const CLIENTS = {
     answer: "nested",
     roots: ({ env, userHome }) => [env.QWEN_RUNTIME_DIR || env.QWEN_HOME || `${userHome}/.qwen`],
     sendsPath: true,
-    keepsMemory: false,
+    forgetsMemory: true,
   },
   "copilot-cli": {
     title: "Copilot CLI",
@@ -108,7 +104,7 @@ const CLIENTS = {
     answer: "camel",
     roots: inUserHome(".copilot"),
     sendsPath: true,
-    keepsMemory: false,
+    forgetsMemory: true,
   },
   droid: {
     title: "Droid",
@@ -117,7 +113,6 @@ const CLIENTS = {
     answer: "nested",
     roots: inUserHome(".factory"),
     sendsPath: true,
-    keepsMemory: true,
   },
   "kimi-code": { title: "Kimi Code", ...KIMI, roots: inUserHome(".kimi-code", "KIMI_CODE_HOME") },
   "kimi-cli": { title: "Kimi CLI", ...KIMI, roots: inUserHome(".kimi", "KIMI_SHARE_DIR") },
@@ -128,7 +123,6 @@ const CLIENTS = {
     answer: "nested",
     roots: inUserHome(".grok"),
     sendsPath: false,
-    keepsMemory: true,
   },
   // Has no settings of its own here: it runs the hooks of Claude Code's settings.
   vscode: {
@@ -138,7 +132,6 @@ const CLIENTS = {
     answer: "nested",
     roots: () => [],
     sendsPath: false,
-    keepsMemory: true,
   },
 } as const satisfies Record<string, HookClient>;
 

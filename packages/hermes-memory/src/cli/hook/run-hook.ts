@@ -89,7 +89,7 @@ const RESETTING: ReadonlySet<string> = new Set(["clear", "compact", ...INHERITIN
 async function memoryFor(client: HookClient, event: string, call: Call): Promise<string> {
   const { payload, home, process } = call;
   const source = payload.source ?? "startup";
-  if (INHERITING.has(source) && client.keepsMemory) return "";
+  if (INHERITING.has(source) && !client.forgetsMemory) return "";
   const { readMemory } = await import("./read-memory.ts"); // the threat scanner, which a capture does not need
   const text = await readMemory(home.home);
   if (text === undefined) return "";
