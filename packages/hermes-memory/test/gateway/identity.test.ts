@@ -425,6 +425,18 @@ describe("the conversation of a request", () => {
     expect(session({ headers: headers.slice(1) }).kind).toBe("prefix");
   });
 
+  it.each([
+    ["opencode/1.18.33", "ses_1", "opencode-ses_1"],
+    ["Kilo-Code/7.7.7", "ses_1", "kilo-ses_1"],
+    ["Kilo-Code/7.7.7", "title-ses_1", undefined],
+  ])("of %s is that of an import: %s", (agent, id, sessionId) => {
+    const headers: Header[] = [
+      ["user-agent", agent],
+      ["x-session-affinity", id],
+    ];
+    expect(session({ headers }).sessionId).toBe(sessionId);
+  });
+
   it("of a temporary chat of Open WebUI is told by its messages: such chats share an id", () => {
     expect(session({ headers: [["x-openwebui-chat-id", "local:AbC"]] }).kind).toBe("prefix");
   });

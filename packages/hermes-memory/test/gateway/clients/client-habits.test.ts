@@ -1,0 +1,98 @@
+// Coding agents that name no session and rewrite their own lists (hand-written after the real ones): the conversation stays one, in the
+// user's own words.
+import { describe, expect, it } from "vitest";
+import { clientHome, MODES, type Mode } from "./client-home.ts";
+
+type Row = Readonly<Record<string, unknown>>;
+/** Another list for each request of one conversation: a prompt, a call's result, the next prompt. */
+type Client = { readonly name: string; readonly lists: readonly (readonly Row[])[] };
+
+const TOOL = { name: "run", description: "Runs a command", parameters: { type: "object" } };
+const ASKED = "Is the kiln of Berta still warm?";
+const NEXT = "And the one of Bo?";
+const user = (content: unknown): Row => ({ role: "user", content });
+const call = (id: string): Row => ({
+  role: "assistant",
+  content: null,
+  tool_calls: [{ id, type: "function", function: { name: "run", arguments: '{"command":"warm"}' } }],
+});
+const result = (id: string): Row => ({ role: "tool", tool_call_id: id, content: "42 degrees" });
+const reply = (content: string): Row => ({ role: "assistant", content });
+
+const reminder = (text: string): Row => ({
+  type: "text",
+  text: `<system-reminder>${text}</system-reminder>`,
+});
+const words = (text: string): Row => ({ type: "text", text });
+const INTERNAL = `<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>
+Heard in other rooms: the kiln is out of order.
+<<<END_OPENCLAW_INTERNAL_CONTEXT>>>`;
+const stamped = (text: string): string =>
+  `[Tue 2026-11-17 10:04 UTC] ${text}\n\nRuntime: agent=main | host=mill | model=m`;
+
+const CLIENTS: readonly Client[] = [
+  {
+    name: "Qwen Code, whose reminders in old messages change",
+    lists: [
+      [user([reminder("one file"), words(ASKED)])],
+      [user([reminder("two files"), words(ASKED)]), call("call_1"), result("call_1")],
+      [
+        user([reminder("no file"), words(ASKED)]),
+        ...[call("call_1"), result("call_1"), reply("Yes, a little.")],
+        user([reminder("a new one"), words(NEXT)]),
+      ],
+    ],
+  },
+  {
+    name: "OpenClaw, which adds a block for one request and rewrites ids of calls",
+    lists: [
+      [user(stamped(ASKED)), user(INTERNAL)],
+      [user(stamped(ASKED)), call("callmade7x1"), result("callmade7x1"), user(INTERNAL)],
+      [
+        ...[user(ASKED), call("callagain7x2"), result("callagain7x2"), reply("Yes, a little.")],
+        ...[user(stamped(NEXT)), user(INTERNAL)],
+      ],
+    ],
+  },
+  {
+    name: "Copilot CLI, which puts the time before the words",
+    lists: [
+      [user(`<current_datetime>2026-11-17T10:04:00Z</current_datetime>\n\n${ASKED}`)],
+      [
+        user(`<current_datetime>2026-11-17T10:04:00Z</current_datetime>\n\n${ASKED}`),
+        ...[call("call_1"), result("call_1")],
+      ],
+      [
+        ...[user(ASKED), call("call_1"), result("call_1"), reply("Yes, a little.")],
+        user(`<current_datetime>2026-11-17T10:09:00Z</current_datetime>\n\n${NEXT}`),
+      ],
+    ],
+  },
+];
+
+describe.each(MODES)("in %s mode", (mode: Mode) => {
+  it.each(CLIENTS)("one conversation of $name", async ({ lists }) => {
+    const home = await clientHome("chat", [
+      { toolCalls: [{ id: "call_1", name: "run", arguments: { command: "warm" } }] },
+      { text: "Yes, a little." },
+      { text: "No." },
+    ]);
+    const client = home.openai({ mode });
+    for (const list of lists)
+      await client.chat.completions.create({
+        model: "hermes",
+        messages: [{ role: "system", content: "You help." }, ...list] as never,
+        tools: [{ type: "function", function: TOOL }],
+      });
+    const chats = await home.owner.chats();
+    expect(chats).toHaveLength(1);
+    expect(await home.lines(chats[0]?.chatId ?? "")).toEqual([
+      `user: ${ASKED}`,
+      "assistant:  +run",
+      "tool: 42 degrees",
+      "assistant: Yes, a little.",
+      `user: ${NEXT}`,
+      "assistant: No.",
+    ]);
+  });
+});
