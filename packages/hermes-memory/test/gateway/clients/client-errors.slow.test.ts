@@ -224,7 +224,7 @@ describe("a request that the gateway refuses", () => {
         response_format: { type: "json_object" },
       }),
     );
-    expect(formed).toBeInstanceOf(OpenAI.UnprocessableEntityError);
+    expect(formed).toBeInstanceOf(OpenAI.BadRequestError);
     expect((formed as Error).message).toContain("response_format");
     expect(
       await failure(openai.responses.create({ model: MODEL, input: "x", previous_response_id: "resp_1" })),
