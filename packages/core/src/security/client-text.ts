@@ -5,7 +5,7 @@
 
 // ---- The table ----
 
-/** Removed with what they enclose, wherever they stand. A name that ends in `*` stands for all tags that begin so. */
+/** Removed with what they enclose, where they begin a line or stand behind another tag. A name that ends in `*` stands for all tags that begin so. */
 const REMOVED = [
   "memory-context",
   "system-reminder",
@@ -63,25 +63,23 @@ const UNWRAPPED = [
 const MACHINE_TAGS = [
   "environment_context",
   "user_instructions",
-  "INSTRUCTIONS",
-  "skill",
   "turn_aborted",
   "user_shell_command",
   "subagent_notification",
   "goal_context",
   "recommended_plugins",
   "codex_internal_context",
-  "external_*",
 ] as const;
 
 /** Whole texts without words of the user. */
 const MACHINE_TEXTS = [
   /^\[Request interrupted by user(?: for tool use)?\]$/,
   /^Stop hook feedback:\n/,
-  /^# AGENTS\.md instructions(?: for [^\n]*)?\n/,
+  /^# AGENTS\.md instructions(?: for [^\n]*)?\n\s*<INSTRUCTIONS>/,
+  /^<skill>\s*<name>[\s\S]*<\/skill>$/,
   /^\/(?:clear|compact)$/,
   // Notices of older releases of Codex. Users paste other warnings, so the first words of each notice are needed.
-  /^Warning: (?:apply_patch was requested via |The maximum number of unified exec processes|Your account was flagged)/,
+  /^Warning: (?:apply_patch was requested via |The maximum number of unified exec processes|Your account was flagged for potentially )/,
 ] as const;
 
 /** Commands that do something to the conversation and say nothing in it. */
@@ -94,12 +92,12 @@ const LAST_LINE = "\n\nRuntime: agent=";
 // ---- The words of the user ----
 
 const OPENING = new RegExp(
-  `<(${oneOf(REMOVED)})(?=[\\s>])[^<>]{0,4096}>|(?<![^\\n])${OPENCLAW_BEGIN}(?=\\r?\\n)`,
+  `(?<=(?:^|[\\n>])[ \\t]*)<(${oneOf(REMOVED)})(?=[\\s>])[^<>]{0,4096}>|(?<![^\\n])${OPENCLAW_BEGIN}(?=\\r?\\n)`,
   "g",
 );
 const AT_START = new RegExp(`^<(${REMOVED_AT_START.join("|")})(?=[\\s>])[^<>]{0,4096}>`);
 const WRAPPER = new RegExp(`^<(${UNWRAPPED.join("|")})(?: mode="[\\w-]{1,32}")?>`);
-const MACHINE = new RegExp(`^<(${oneOf(MACHINE_TAGS)})(?=[\\s>])[^<>]{0,4096}>`);
+const MACHINE = new RegExp(`^<(${MACHINE_TAGS.join("|")})(?=[\\s>])[^<>]{0,4096}>`);
 
 function oneOf(names: readonly string[]): string {
   return names.join("|").replaceAll("*", "[\\w-]{1,64}");
@@ -200,8 +198,8 @@ function between(text: string, tag: string): string | undefined {
 }
 
 function isMachineText(text: string): boolean {
-  const tag = MACHINE.exec(text)?.[1];
-  if (tag !== undefined && text.endsWith(`</${tag}>`)) return true;
+  const closing = `</${MACHINE.exec(text)?.[1]}>`;
+  if (text.endsWith(closing) && text.indexOf(closing) === text.length - closing.length) return true;
   return MACHINE_TEXTS.some((form) => form.test(text));
 }
 
@@ -212,19 +210,19 @@ function isMachineText(text: string): boolean {
  * OpenClaw, Gemini CLI and Qwen Code.
  */
 const SUMMARY_STARTS = [
-  "This session is being continued from a previous conversation",
+  "This session is being continued from a previous conversation that ran out of context",
   "Another language model started to solve this problem and produced a summary",
   "You were originally given instructions from a user over one or more turns.",
   "The conversation history before this point was compacted into the following summary",
-  "<state_snapshot>",
 ] as const;
+const SNAPSHOT = /^<state_snapshot>[\s\S]*<\/state_snapshot>/;
 /** opencode asks this itself; the summary is the answer. */
 const SUMMARY_QUESTION = "What did we do so far?";
 
 /** Whether a message of the user is the summary with which a client replaced a part of the conversation. */
 export function isClientSummary(userText: string): boolean {
   const text = userText.trimStart();
-  return SUMMARY_STARTS.some((start) => text.startsWith(start));
+  return SUMMARY_STARTS.some((start) => text.startsWith(start)) || SNAPSHOT.test(text);
 }
 
 /** Whether the answer to this message of the user is such a summary. */

@@ -558,8 +558,11 @@ export type TranscriptWrite = {
   readonly append?: readonly TranscriptInput[];
   /** For a session that is `followed`, instead of the three fields above. */
   readonly merge?: TranscriptMerge;
-  /** An unclaimed chat that is the same conversation: it is `followed` from now on, in the place of what was imported before. */
-  readonly claim?: string | undefined;
+  /**
+   * Unclaimed chats that are the same conversation. Unless it is `followed` already, the first one is from now on, in the place of what was
+   * imported before. The others go: all they have is in the transcript.
+   */
+  readonly claim?: readonly string[] | undefined;
   readonly finish?: TranscriptFinish;
 };
 
@@ -900,7 +903,11 @@ export interface GatewayRecords {
   /** The marks of the newest call are the session's newest ones. */
   saveMarks(sessionId: string, marks: readonly string[]): Promise<void>;
   /** The first of `marks` that is known. Of several sessions with it, one whose newest mark it is, then the most recent. */
-  findMark(marks: readonly string[], scope?: Scope): Promise<FoundMark | null>;
+  findMark(
+    marks: readonly string[],
+    /** `calls`: ids of tool calls. Of several sessions with the mark, one that has such a call comes first. */
+    options?: Scope & { readonly calls?: readonly string[] },
+  ): Promise<FoundMark | null>;
 
   // Recall traces
   /** Returns its id. */

@@ -263,7 +263,7 @@ describe("a list that is not the whole chat", () => {
     ],
     "Claude Code with reminders": [
       user(
-        "<system-reminder>x</system-reminder>This session is being continued from a previous conversation ...",
+        "<system-reminder>x</system-reminder>This session is being continued from a previous conversation that ran out of context. ...",
       ),
     ],
     Codex: [

@@ -300,11 +300,11 @@ export function transcriptsContract({ it, expect }: Suite, { open }: Harness): v
       known: [{ id: one, message: said("m1", "one"), isLonger: false }],
     };
     const request = { session: SESSION, merge, finish: FINISH };
-    expect(await store.writeTranscript({ ...request, claim: "chat.of-bo" })).toBe("imported");
+    expect(await store.writeTranscript({ ...request, claim: ["chat.of-bo"] })).toBe("imported");
     await store.acquireSessionLease("chat.unnamed", "gateway");
-    expect(await store.writeTranscript({ ...request, claim: "chat.unnamed" })).toBe("busy");
+    expect(await store.writeTranscript({ ...request, claim: ["chat.unnamed"] })).toBe("busy");
     await store.releaseSessionLease("chat.unnamed", "gateway");
-    expect(await store.writeTranscript({ ...request, claim: "chat.unnamed" })).toBe("followed");
+    expect(await store.writeTranscript({ ...request, claim: ["chat.unnamed"] })).toBe("followed");
     expect(await store.getSession("other-1")).toBeNull();
     expect(await texts(store, "chat.unnamed")).toEqual(["one", "two"]);
     expect(await store.getSession("chat.unnamed")).toMatchObject({

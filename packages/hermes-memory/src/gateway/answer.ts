@@ -3,7 +3,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describeCause, randomHex, sha256 } from "@hermes-memory/core/internal/lib";
 import { chatIdOfSession, type UserMemory } from "@hermes-memory/core/internal/memory";
-import { contentText, textOf } from "@hermes-memory/core/internal/message";
+import { contentText, textOf, toolCallsOf } from "@hermes-memory/core/internal/message";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { admitUser } from "./allowance.ts";
 import { credentialOf, identify } from "./identity.ts";
@@ -241,7 +241,11 @@ async function lookUp(turn: ModelTurn, mode: Mode): Promise<FoundChat> {
   const marks = isBehind
     ? [{ mark: responseMark(session.previousResponseId ?? ""), isReply: false }]
     : prefixMarks(turn.wire.name, turn.body);
-  const found = await store?.findMark(marks.map(({ mark }) => mark));
+  const calls = turn.request.messages.flatMap(toolCallsOf).map(({ id }) => id);
+  const found = await store?.findMark(
+    marks.map(({ mark }) => mark),
+    { calls: calls.slice(-MOST_CALLS) },
+  );
   // In proxy mode the vendor may know a response that we do not: the conversation goes on in a new chat here.
   if (!found && isBehind && mode === "agent") throw new ProblemError(UNKNOWN_RESPONSE);
   const sessionId = found?.session_id ?? (store && (await repeatedChat(turn, store)));
@@ -259,6 +263,7 @@ async function lookUp(turn: ModelTurn, mode: Mode): Promise<FoundChat> {
 
 /** Of the newest replies in a list. */
 const MOST_MARKS = 16;
+const MOST_CALLS = 8;
 
 /**
  * The session of a request that is repeated, or whose first reply was stopped. Clients do not always say so: then it is one as long as the

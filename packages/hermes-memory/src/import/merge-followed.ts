@@ -1,6 +1,6 @@
 // A session that a gateway has stored from the requests of a program, and the transcript that the program wrote of it, become one
 // conversation: which rows are messages of the transcript, and where messages belong that only one of both has seen. Pure.
-import { strippedUserText } from "@hermes-memory/core/internal/security";
+import { isClientSummary, strippedUserText } from "@hermes-memory/core/internal/security";
 import type { MessageRow, TranscriptInput, TranscriptMerge } from "@hermes-memory/core/internal/sessions";
 
 /** `message.isBranch`: on a branch that was left. */
@@ -35,32 +35,53 @@ export function mergeFollowed(rows: readonly MessageRow[], messages: readonly Gi
   return { order: orderOf(rows, messages, pairs, joined, isActive), known: knownOf(rows, messages, pairs) };
 }
 
+export type Likeness = {
+  /** Seconds between the moments at which both noted the same words, where they are nearest. */
+  readonly apart: number;
+  /** How many messages both have. */
+  readonly count: number;
+  /** The chat begins with the client's summary of what came before, and the transcript has all of it. */
+  readonly isRest: boolean;
+};
+
 /**
- * Seconds between the moments at which both noted the same words, where they are nearest. Infinite for another conversation: the chat has
- * a question that the transcript does not have at that place, or answers of which the transcript has none.
+ * Undefined for another conversation: the chat begins neither as the transcript nor with the client's summary, it has a question that the
+ * transcript does not have at that place, or answers of which the transcript has none.
  */
-export function distanceOf(
+export function likenessOf(
   rows: readonly MessageRow[],
   messages: readonly (Given & { readonly isTimed: boolean })[],
-): number {
+): Likeness | undefined {
   const given = messages.map(outlineOfMessage);
-  let [next, nearest, asked, answers, same] = [0, Number.POSITIVE_INFINITY, 0, 0, 0];
-  for (const row of rows) {
+  const own = rows.filter(({ role, content }) => role !== "user" || !isClientSummary(wordsOf(content)));
+  // Commands to the program itself are in no request.
+  const first = given.find(({ role, text }) => role === "user" && !text.startsWith("/"));
+  const begins = own.find(({ role }) => role === "user");
+  if (begins === undefined) return undefined;
+  const hasSummary = own.length < rows.length;
+  if (!hasSummary && outlineOfRow(begins).text !== first?.text) return undefined;
+  let [next, apart, answers, same, count] = [0, Number.POSITIVE_INFINITY, 0, 0, 0];
+  for (const row of own) {
     const { role, text } = outlineOfRow(row);
     if (text === "" || (role !== "user" && role !== "assistant")) continue;
     const at = given.findIndex((one, index) => index >= next && one.role === role && one.text === text);
-    if (at < 0 && role === "user") return Number.POSITIVE_INFINITY;
-    if (role === "user") asked += 1;
-    else answers += 1;
+    if (at < 0 && role === "user") return undefined;
+    if (role === "assistant") answers += 1;
     const message = messages[at];
     if (message === undefined) continue;
     next = at + 1;
+    count += 1;
     if (role === "assistant") same += 1;
-    if (message.isTimed) nearest = Math.min(nearest, Math.abs(message.timestamp - row.timestamp));
+    if (message.isTimed) apart = Math.min(apart, Math.abs(message.timestamp - row.timestamp));
   }
-  if (asked === 0 || (answers > 0 && same === 0)) return Number.POSITIVE_INFINITY;
-  const isTimed = messages.some((message) => message.isTimed);
-  return isTimed || same === 0 ? nearest : 0;
+  if (answers > 0 && same === 0) return undefined;
+  if (same > 0 && !messages.some((message) => message.isTimed)) apart = 0;
+  const pairs = aligned(
+    given,
+    own.map((row, at) => ({ row: outlineOfRow(row), at })),
+  );
+  const isWhole = pairs.size === own.length && rows.every(({ active }) => active !== 0);
+  return { apart, count, isRest: hasSummary && isWhole };
 }
 
 // ---- What is compared ----
@@ -93,7 +114,11 @@ function outline(
 ): Outline {
   const text = plain(role === "user" ? strippedUserText(content) : content);
   const key =
-    role === "tool" ? `tool ${answers ?? text}` : calls === "" ? `${role} ${text}` : `calls ${calls}`;
+    role === "tool"
+      ? `tool ${answers === null ? text : callPart(answers)}`
+      : calls === ""
+        ? `${role} ${text}`
+        : `calls ${calls}`;
   return { role, native, key, text };
 }
 
@@ -117,7 +142,12 @@ function plain(text: string): string {
 
 function callIds(calls: unknown): string {
   if (!Array.isArray(calls)) return "";
-  return calls.map((call: { readonly id?: unknown }) => String(call?.id)).join(" ");
+  return calls.map((call: { readonly id?: unknown }) => callPart(String(call?.id))).join(" ");
+}
+
+/** `call|item`, as pi keeps both ids of a call in the Responses API. */
+function callPart(id: string): string {
+  return id.split("|", 1)[0] ?? id;
 }
 
 // ---- Alignment ----
@@ -209,7 +239,11 @@ function commonSequence(
     pairs.push([start, start]);
     start += 1;
   }
-  const [height, width] = [given.length - start, rows.length - start];
+  let [height, width] = [given.length - start, rows.length - start];
+  while (height > 0 && width > 0 && same(start + height - 1, start + width - 1)) {
+    [height, width] = [height - 1, width - 1];
+    pairs.push([start + height, start + width]);
+  }
   if (height <= 0 || width <= 0 || height * width > MOST_COMPARED) return pairs;
   const lengths = Array.from({ length: height + 1 }, () => new Uint32Array(width + 1));
   const lengthAt = (one: number, other: number): number => lengths[one]?.[other] ?? 0;
@@ -294,7 +328,10 @@ function knownOf(
     const isOwnId = row.platform_message_id === message.platformMessageId;
     // A message that the transcript has completed since. Rows of a request are whole, and results there are not cut.
     const isLonger =
-      isOwnId && message.role !== "tool" && message.content.length > wordsOf(row.content).length;
+      isOwnId &&
+      typeof row.content === "string" &&
+      message.role !== "tool" &&
+      message.content.length > wordsOf(row.content).length;
     return isOwnId && row.timestamp === message.timestamp && !isLonger
       ? []
       : [{ id: row.id, message, isLonger }];

@@ -16,7 +16,7 @@ import {
 } from "@hermes-memory/core/internal/sessions";
 import { isOfMemoryTool, isOptedOut } from "./injected.ts";
 import type { KnownTranscripts } from "./known-transcripts.ts";
-import { distanceOf, mergeFollowed } from "./merge-followed.ts";
+import { type Likeness, likenessOf, mergeFollowed } from "./merge-followed.ts";
 import { madeId, type PrepareOptions, prepared, soundId } from "./prepare.ts";
 import type { SessionFacts, TranscriptMessage, TranscriptReader, Usage } from "./reader.ts";
 import type { ImportTarget } from "./target.ts";
@@ -317,7 +317,9 @@ export class SessionWriter {
       return;
     }
     if (state.kind === "none" && (await wasStored(id))) return this.skip("deleted here");
-    const chats = await this.#gatewayChats(isWhole);
+    // A transcript that became shorter: what was imported of it stays.
+    const isShorter = state.kind === "imported" && isWhole && state.messages > this.#buffer.length;
+    const chats = isShorter ? [] : await this.#gatewayChats(isWhole);
     if (chats.length > 0 && !isWhole) {
       this.#mode = "later";
       return;
@@ -362,14 +364,30 @@ export class SessionWriter {
       .map(({ id }) => id);
   }
 
+  /** The one that has most of it, then the nearest. */
   async #sameChat(chats: readonly string[]): Promise<string | undefined> {
-    let best: { readonly id: string; readonly apart: number } | undefined;
+    const { target } = this.#deps;
+    let best: (Likeness & { readonly id: string }) | undefined;
     for (const id of chats) {
-      const rows = await this.#deps.target.getMessages(id);
-      const apart = id.startsWith(UNNAMED) ? distanceOf(rows, this.#buffer) : 0;
-      if (apart <= MOST_APART && apart < (best?.apart ?? Number.POSITIVE_INFINITY)) best = { id, apart };
+      if (!id.startsWith(UNNAMED)) return id;
+      const found = likenessOf(await target.getMessages(id), this.#buffer);
+      if (found === undefined || found.apart > MOST_APART) continue;
+      const more = found.count - (best?.count ?? 0);
+      if (best === undefined || more > 0 || (more === 0 && found.apart < best.apart)) best = { ...found, id };
     }
     return best?.id;
+  }
+
+  /** Chats that hold what came after a compaction of the program itself. */
+  async #rests(): Promise<readonly string[]> {
+    const { target } = this.#deps;
+    const rests: string[] = [];
+    for (const id of await this.#gatewayChats(true)) {
+      if (!id.startsWith(UNNAMED)) continue;
+      const found = likenessOf(await target.getMessages(id, { includeInactive: true }), this.#buffer);
+      if (found?.isRest && found.apart <= MOST_APART) rests.push(id);
+    }
+    return rests;
   }
 
   async #flush(isLast = false): Promise<void> {
@@ -403,6 +421,8 @@ export class SessionWriter {
   async #merge(): Promise<void> {
     const { target } = this.#deps;
     const { session: into = this.id, isClaimed = false } = this.#merged ?? {};
+    const rests = await this.#rests();
+    const claim = [...(isClaimed ? [into] : []), ...rests];
     const messages = this.#buffer.map((message) => this.#inOrder(message));
     const finish = this.#finishing();
     const session = this.#session(finish);
@@ -410,10 +430,10 @@ export class SessionWriter {
       const merge = mergeFollowed(await target.getMessages(into, { includeInactive: true }), messages);
       const added = merge.order.filter((item) => typeof item !== "number").length;
       const isSame = added === 0 && merge.known.length === 0;
-      if (isSame && this.#before?.digest === session.origin.digest) return;
-      const claim = isClaimed ? into : undefined;
+      if (isSame && claim.length === 0 && this.#before?.digest === session.origin.digest) return;
       const found = await target.writeTranscript({ session, merge, claim, finish });
       if (found === "followed") {
+        for (const rest of rests) this.#deps.known.claim(rest);
         this.#added += added;
         this.#changed += merge.known.length;
         this.#deps.known.remember(this.id, session.origin);

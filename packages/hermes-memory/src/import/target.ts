@@ -62,7 +62,9 @@ export function dryTarget(store: SessionStore | undefined): ImportTarget {
     getMessages: async () => [],
     getMeta: async () => null,
     writeTranscript: async ({ session, append = [], merge, claim }) => {
-      if (claim !== undefined) claims.set(session.id, claim);
+      const [holder] = claim ?? [];
+      if (holder !== undefined && (await stateOf(session.id)).kind !== "followed")
+        claims.set(session.id, holder);
       const state = await stateOf(session.id);
       const before = state.kind === "imported" ? state.messages : 0;
       const merged = merge?.order.filter((item) => typeof item !== "number") ?? [];

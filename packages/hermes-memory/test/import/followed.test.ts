@@ -324,6 +324,7 @@ describe("a program that names no session in its requests", () => {
       expect(await texts("chat.conversation-b")).toEqual(["Hello", "Good day.", "Is it late?", "Not yet."]);
       expect(await store.sessionCount()).toBe(2);
       expect(await store.getSession("chat.conversation-b")).toMatchObject({ title: "The hour" });
+      expect(await store.resolveSessionId("pi-b")).toBe("chat.conversation-b");
       expect(await run()).toMatchObject({ sessionsUpdated: 0, sessionsAdded: 0 });
       expect(await store.getSession("chat.conversation-a")).toMatchObject({
         source: "pi",
@@ -333,23 +334,87 @@ describe("a program that names no session in its requests", () => {
       expect(await texts("chat.conversation-a")).toEqual([...said, "Thanks."]);
     }));
 
+  it("is whole in one session after the program's own compaction, where the gateway goes on too", () =>
+    withChats(async ({ me, store, path, run }) => {
+      const said = ["Where is the kiln?", "Behind the barn.", "And the glaze?", "In the loft."];
+      const more = ["Which colour?", "Green."];
+      const now = Date.now();
+      const follow = (chat: string, list: readonly Row[]) =>
+        me.remember(chat, list, { follow: "shown", source: "api" });
+      await follow("conversation-a", listOf(said));
+      await writeFile(path("a"), transcriptOf("a", said, now));
+      await run();
+      const summary = user(
+        "The conversation history before this point was compacted into the following summary: a kiln",
+      );
+      await follow("conversation-b", [summary, ...listOf([...said.slice(2), ...more])]);
+      await store.saveMarks("chat.conversation-b", ["prefix:b"]);
+      await writeFile(path("a"), transcriptOf("a", [...said, ...more], now));
+      const planned = await run(true);
+      expect(await run()).toEqual(planned);
+      const texts = async () =>
+        (await store.getMessages("chat.conversation-a")).map(({ content }) => content);
+      expect(await texts()).toEqual([...said, ...more]);
+      expect(await store.sessionCount()).toBe(1);
+      expect(await store.findMark(["prefix:b"])).toMatchObject({ session_id: "chat.conversation-a" });
+      await follow("conversation-a", [summary, ...listOf([...said.slice(2), ...more, "Thanks."])]);
+      expect(await texts()).toEqual([...said, ...more, "Thanks."]);
+    }));
+
+  it("has the chat that goes on as its transcript does, of two that began alike", () =>
+    withChats(async ({ me, store, path, run }) => {
+      const now = Date.now();
+      const [short, long] = [
+        ["Hi", "Good day."],
+        ["Hi", "Good day.", "Is it late?", "Not yet."],
+      ];
+      for (const [name, said] of [
+        ["long", long],
+        ["short", short],
+      ] as const) {
+        await me.remember(`conversation-${name}`, listOf(said), { follow: "shown", source: "api" });
+        await writeFile(path(name), transcriptOf(name, said, now + (name === "long" ? 5000 : 0)));
+      }
+      await run();
+      expect(await store.sessionCount()).toBe(2);
+      for (const name of ["long", "short"])
+        expect(await store.getTranscriptState(`pi-${name}`)).toMatchObject({
+          session: `chat.conversation-${name}`,
+        });
+    }));
+
+  it("does not lose what was imported before its file became shorter", () =>
+    withChats(async ({ me, store, path, run }) => {
+      const now = Date.now();
+      await writeFile(path("a"), transcriptOf("a", ["Hi", "Good day.", "Keep this", "Kept."], now));
+      await run();
+      await me.remember("conversation-a", listOf(["Hi", "Good day."]), { follow: "shown", source: "api" });
+      await writeFile(path("a"), transcriptOf("a", ["Hi", "Good day."], now));
+      await run();
+      expect(await store.messageCount("pi-a")).toBe(4);
+    }));
+
   it("keeps apart chats that are not the same conversation", () =>
     withChats(async ({ me, store, path, run }) => {
       const now = Date.now();
       const chats: readonly (readonly [string, readonly string[]])[] = [
         ["other-answer", ["Hi", "Who is there?"]],
         ["more-questions", ["Hi", "Good day.", "Unknown to the transcript"]],
+        ["within", ["Is it late?", "Not yet."]],
         ["same", ["Hi", "Good day."]],
       ];
       for (const [name, said] of chats)
         await me.remember(`conversation-${name}`, listOf(said), { follow: "shown", source: "api" });
       await me.remember("own-name", listOf(["Hi", "Good day."]), { follow: "shown", source: "api" });
-      await writeFile(path("near"), transcriptOf("near", ["Hi", "Good day."], now));
+      await writeFile(
+        path("near"),
+        transcriptOf("near", ["Hi", "Good day.", "Is it late?", "Not yet."], now),
+      );
       await writeFile(path("far"), transcriptOf("far", ["Hi", "Good day."], now - 7_200_000));
-      expect(await run()).toMatchObject({ sessionsAdded: 1, sessionsUpdated: 1, messagesAdded: 2 });
+      expect(await run()).toMatchObject({ sessionsAdded: 1, sessionsUpdated: 1, messagesAdded: 4 });
       expect(await store.getTranscriptState("pi-near")).toMatchObject({ session: "chat.conversation-same" });
       expect(await store.getSession("pi-far")).not.toBeNull();
-      expect(await store.sessionCount()).toBe(5);
+      expect(await store.sessionCount()).toBe(6);
     }));
 });
 
@@ -419,6 +484,29 @@ describe("merging", () => {
         expect(all.filter((text) => texts.includes(text))).toEqual(texts);
       }),
     );
+  });
+
+  it("does not double long chats that repeat themselves, where the transcript has more in front", () => {
+    const rows = Array.from({ length: 1100 }, (_, at) => (at % 2 === 0 ? "u continue" : "a OK"));
+    expect(merged(rows, ["u first", "a well", ...rows])).toHaveLength(1102);
+  });
+
+  it("keeps the image of a row, and knows calls by their own half of an id", () => {
+    const image = [
+      { type: "text", text: "u look" },
+      { type: "image_url", image_url: { url: "x" } },
+    ];
+    const given = { ...messageOf("u look\n\n[image]", 0) };
+    const row = rowOf("u look", 1, { content: image as never, platform_message_id: given.platformMessageId });
+    expect(mergeFollowed([row], [given]).known).toEqual([expect.objectContaining({ isLonger: false })]);
+    const call = (id: string) => [{ id, function: { name: "run", arguments: "{}" } }];
+    const calls = rowOf("", 1, { role: "assistant", tool_calls: call("call_A") as never });
+    const result = rowOf("42", 2, { role: "tool", tool_call_id: "call_A" });
+    const messages = [
+      { ...messageOf("", 0), role: "assistant", toolCalls: JSON.stringify(call("call_A|fc_1")) },
+      { ...messageOf("42", 1), role: "tool", toolCallId: "call_A|fc_1" },
+    ];
+    expect(mergeFollowed([calls, result], messages).order).toEqual([1, 2]);
   });
 
   it("does not double repeated texts", () => {

@@ -62,6 +62,14 @@ const FIND_MARK = `
   FROM json_each(:marks) j CROSS JOIN ${MARKS.name} m ON m.mark = j.value JOIN sessions s ON s.id = m.session_id
   WHERE ${isVisible("s")} ORDER BY j.key, is_newest DESC, m.call DESC LIMIT 1
 `;
+/** Conversations may begin with the same words, calls and results. */
+const FIND_BY_CALLS = `
+  SELECT m.mark, m.session_id, m.call = (SELECT MAX(n.call) FROM ${MARKS.name} n WHERE n.session_id = m.session_id) AS is_newest
+  FROM ${MARKS.name} m JOIN sessions s ON s.id = m.session_id
+  WHERE m.mark = :mark AND ${isVisible("s")} AND EXISTS (
+    SELECT 1 FROM messages x JOIN json_each(:calls) c ON instr(x.tool_calls, c.value) WHERE x.session_id = m.session_id)
+  ORDER BY is_newest DESC, m.call DESC LIMIT 1
+`;
 
 const RECALL_FIELDS = readableFields(RECALLS.columns, "r.");
 const RECALL = `FROM ${RECALLS.name} r JOIN sessions s ON s.id = r.session_id WHERE ${isVisible("s")}`;
@@ -193,12 +201,19 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
         }
       });
     },
-    findMark: (marks, scope) =>
+    findMark: (marks, { calls = [], ...scope } = {}) =>
       connection.read(() => {
-        const values = { marks: JSON.stringify(marks), ...visibleTo(scope) };
         if (!keeps(MARKS)) return null;
-        const row = connection.get<Omit<FoundMark, "is_newest"> & { is_newest: number }>(FIND_MARK, values);
-        return row === undefined ? null : { ...row, is_newest: row.is_newest === 1 };
+        type Row = Omit<FoundMark, "is_newest"> & { readonly is_newest: number };
+        const visible = visibleTo(scope);
+        const found = connection.get<Row>(FIND_MARK, { marks: JSON.stringify(marks), ...visible });
+        if (found === undefined) return null;
+        const ids = JSON.stringify(calls.map((id) => JSON.stringify(id)));
+        const row =
+          (calls.length > 0 &&
+            connection.get<Row>(FIND_BY_CALLS, { mark: found.mark, calls: ids, ...visible })) ||
+          found;
+        return { ...row, is_newest: row.is_newest === 1 };
       }),
 
     addRecall: (trace) =>

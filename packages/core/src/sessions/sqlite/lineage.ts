@@ -5,13 +5,14 @@ import { checkSessionId, MARK_KEYS, newSessionId, withoutMarks } from "../identi
 import type { SessionRow } from "../rows.ts";
 import type { BranchOptions, ContinueOptions, Lineage, NewLineageSession } from "../store.ts";
 import { sanitizeTitle } from "../titles.ts";
+import { transcriptMark } from "../transcript-id.ts";
 import { lockHolder, refuseDuringTurn, refuseIfBusy, requireLease } from "./claims.ts";
 import type { Connection } from "./connection.ts";
 import { byFile, featuresOf, isPossibleId, isVisible, mark, seconds, visibleTo } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { ancestorsOf, continuedBy, isReset, tipOf } from "./lineage-sql.ts";
 import { addToCounters, appendColumns, INSERT_ORIGIN, toAppend } from "./messages.ts";
-import { copiedColumns } from "./schema.ts";
+import { copiedColumns, hasOwnTable, MARKS } from "./schema.ts";
 import { endSession, findSession, insertSession, readOwnPrompt, writeOwnPrompt } from "./sessions.ts";
 import { nextTitleInLineage, writeTitle } from "./titles.ts";
 
@@ -41,6 +42,8 @@ const NEXT_TO_RESUME = byFile((file) => {
 });
 const HAS_MESSAGES = "SELECT 1 FROM messages WHERE session_id = :id LIMIT 1";
 const EXACT = `SELECT id FROM sessions s WHERE id = :text AND ${isVisible("s")}`;
+/** The id of a transcript that is merged with a gateway's chat. */
+const BY_MARK = `SELECT s.id FROM ${MARKS.name} k JOIN sessions s ON s.id = k.session_id WHERE k.mark = :mark AND ${isVisible("s")} LIMIT 1`;
 const BY_PREFIX = `
   SELECT id FROM sessions s WHERE id >= :text AND id < :text || char(0x10ffff) AND ${isVisible("s")} LIMIT 2
 `;
@@ -79,7 +82,11 @@ export function lineageOperations(context: StoreContext): Lineage {
         const values = { text, ...visible };
         if (connection.get(EXACT, values) !== undefined) return text;
         const found = connection.all<{ id: string }>(BY_PREFIX, values);
-        return found.length === 1 && found[0] !== undefined ? found[0].id : null;
+        if (found.length > 0 || !hasOwnTable(connection, MARKS))
+          return found.length === 1 ? (found[0]?.id ?? null) : null;
+        return (
+          connection.get<{ id: string }>(BY_MARK, { mark: transcriptMark(text), ...visible })?.id ?? null
+        );
       });
     },
     async continueSession(parentId, options = {}) {

@@ -27,7 +27,9 @@ import {
   hasOwnTable,
   MARKS,
   PROVENANCE,
+  RECALLS,
   REWOUND,
+  ROUNDS,
   readableField,
 } from "./schema.ts";
 import { findSession } from "./sessions.ts";
@@ -72,6 +74,9 @@ const CLAIM = `
 `;
 /** What else is known of an imported session goes to the one that takes its place. */
 const GIVE_CHILDREN = "UPDATE sessions SET parent_session_id = :to WHERE parent_session_id = :id";
+/** By which later requests find the session, and what was added to them. */
+const GIVEN = [MARKS, RECALLS, ROUNDS];
+const IS_UNCLAIMED = `SELECT 1 ${UNCLAIMED} AND s.id = :id`;
 const DROP_SESSION = ["DELETE FROM messages WHERE session_id = :id", "DELETE FROM sessions WHERE id = :id"];
 const TAKE_ORIGIN = `
   UPDATE sessions SET model_config = json_set(CASE WHEN json_valid(model_config) AND json_type(model_config) = 'object'
@@ -328,12 +333,12 @@ function writeOne(
   write: TranscriptWrite,
   now: number,
 ): TranscriptState["kind"] | "busy" {
-  const { session, removeAfter, update = [], moved = [], append = [], merge, claim, finish } = write;
+  const { session, removeAfter, update = [], moved = [], append = [], merge, claim = [], finish } = write;
   const { id } = session;
   const before = foundFor(connection, id);
-  if (claim !== undefined && [id, claim].some((one) => workOn(connection, one, now) !== undefined))
-    return "busy";
-  const state = claim === undefined ? before : claimed(connection, id, claim, before);
+  const isBusy = (one: string): boolean => workOn(connection, one, now) !== undefined;
+  if (claim.length > 0 && [id, ...claim].some(isBusy)) return "busy";
+  const state = claim.reduce((found, chat) => claimed(connection, id, chat, found), before);
   const found = state.kind;
   if (found === "own" || found === "continued") return found;
   if (state.kind === "followed") {
@@ -365,18 +370,29 @@ function writeOne(
   return found;
 }
 
-/** The chat holds the conversation from now on. What was imported of it before is in the transcript that is merged now. */
+/** The chat holds the conversation from now on, or goes if another one does. What was imported before is in the transcript as well. */
 function claimed(connection: Connection, id: string, chat: string, before: Found): Found {
+  if (before.kind === "followed") {
+    if (connection.get(IS_UNCLAIMED, { id: chat }) !== undefined) replaceBy(connection, chat, before.session);
+    return before;
+  }
   const isFree = before.kind === "none" || before.kind === "imported";
   if (!isFree || connection.run(CLAIM, { mark: transcriptMark(id), id: chat }).changes === 0) return before;
   if (before.kind === "imported") {
     const title = findSession(connection, id)?.title;
-    connection.run(GIVE_CHILDREN, { id, to: chat });
-    for (const sql of DROP_SESSION) connection.run(sql, { id });
+    replaceBy(connection, id, chat);
     connection.run(TAKE_ORIGIN, { id: chat, origin: JSON.stringify(before.origin) });
     if (title && !findSession(connection, chat)?.title) writeTitle(connection, chat, title, "derived");
   }
   return foundFor(connection, id);
+}
+
+function replaceBy(connection: Connection, id: string, to: string): void {
+  connection.run(GIVE_CHILDREN, { id, to });
+  for (const table of GIVEN)
+    if (hasOwnTable(connection, table))
+      connection.run(`UPDATE ${table.name} SET session_id = :to WHERE session_id = :id`, { id, to });
+  for (const sql of DROP_SESSION) connection.run(sql, { id });
 }
 
 function updateOne(

@@ -70,6 +70,34 @@ const CLIENTS: readonly Client[] = [
   },
 ];
 
+it("two runs that begin alike get their own results", async () => {
+  let made = 0;
+  const home = await clientHome("chat", ({ raw }) => {
+    if (raw.includes('"role":"tool"')) return { text: raw.includes("ONE") ? "One failed." : "Two passed." };
+    made += 1;
+    return { toolCalls: [{ id: `call_${made}`, name: "run", arguments: { command: "warm" } }] };
+  });
+  const client = home.openai({ mode: "proxy" });
+  const ask = (messages: readonly Row[], model = "hermes") =>
+    client.chat.completions.create({
+      model,
+      messages: messages as never,
+      tools: [{ type: "function", function: TOOL }],
+    });
+  await ask([user("Run the tests.")]);
+  // Another model: no repetition of the same request.
+  await ask([user("Run the tests.")], "hermes-2");
+  const told = (id: string, content: string): Row => ({ ...result(id), content });
+  await ask([user("Run the tests."), call("call_1"), told("call_1", "ONE failed")]);
+  await ask([user("Run the tests."), call("call_2"), told("call_2", "all passed")], "hermes-2");
+  const chats = await home.owner.chats();
+  const lines = await Promise.all(chats.map(({ chatId }) => home.lines(chatId)));
+  expect(lines.map((each) => each.slice(2)).sort()).toEqual([
+    ["tool: ONE failed", "assistant: One failed."],
+    ["tool: all passed", "assistant: Two passed."],
+  ]);
+});
+
 describe.each(MODES)("in %s mode", (mode: Mode) => {
   it.each(CLIENTS)("one conversation of $name", async ({ lists }) => {
     const home = await clientHome("chat", [

@@ -133,7 +133,13 @@ it("keeps the turns that a compaction sums up, without the summary", async () =>
   const path = await chat(
     { id: "a", timestamp: at(1), type: "user", content: "hello" },
     { id: "b", timestamp: at(2), type: "gemini", content: "hi" },
-    { $set: { messages: [{ id: "s", timestamp: at(9), type: "user", content: "<state_snapshot>x" }] } },
+    {
+      $set: {
+        messages: [
+          { id: "s", timestamp: at(9), type: "user", content: "<state_snapshot>x</state_snapshot>" },
+        ],
+      },
+    },
     { id: "d", timestamp: at(10), type: "user", content: "go on" },
   );
   expect(await rowsOf(path)).toEqual(["1 hello", "2 hi", "10 go on"]);

@@ -5,8 +5,8 @@ import { joined, listOf, recordOf, textOf } from "../../kit/values.ts";
 
 /** Editors put open files before the prompt, and this line between them. */
 const REQUEST_MARK = /^## My request for Codex:[ \t]*\n?/m;
-/** Codex writes these around an image that the user attached. */
-const IMAGE_TAG = /^\s*<\/?(?:image|audio)\b[^>]*>\s*$/;
+/** Codex writes the first around an image that the user attached, the others around what comes from other agents. */
+const OWN_TAG = /^\s*(?:<\/?(?:image|audio)\b[^>]*>\s*$|<external_)/;
 
 /** Empty when every block is injected. */
 export function userText(content: unknown, unknown: (type: string) => void): string {
@@ -17,7 +17,7 @@ export function userText(content: unknown, unknown: (type: string) => void): str
     const block = recordOf(item);
     const type = textOf(block?.type) ?? "";
     const text = textOf(block?.text);
-    if (text !== undefined) parts.push(IMAGE_TAG.test(text) ? "" : requestOf(strippedUserText(text)));
+    if (text !== undefined) parts.push(OWN_TAG.test(text) ? "" : requestOf(strippedUserText(text)));
     else if (type !== "input_text" && type !== "text")
       parts.push((block && attachment(type, block)) ?? unknownBlock(type, unknown));
   }
