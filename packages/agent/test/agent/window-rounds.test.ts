@@ -55,7 +55,7 @@ async function runRounds({ engine, window, rounds, share, refusal, hasUsage }: C
   left = 2;
   await agent.run("Read some logs.");
   left = rounds;
-  const message = prose(Math.trunc(window * share * DENSITY) - fixed, 9);
+  const message = prose(Math.trunc(window * share * DENSITY) - fixed, 9).trimEnd();
   const result = await agent.run(message);
   return { agent, message, result, refused: server.refused.length, last: sent.at(-1) };
 }

@@ -2,7 +2,6 @@
 // that shares these files uses the same format and the same unit, the code point.
 import {
   codePointLength,
-  err,
   groupThousands,
   ok,
   percentOf,
@@ -11,7 +10,7 @@ import {
   type Result,
   sha256,
 } from "../lib/index.ts";
-import { type EntryMatch, type MemoryError, type MemoryTarget, memoryError } from "./types.ts";
+import { type EntryMatch, type MemoryError, type MemoryTarget, refused } from "./types.ts";
 
 // ---- File format ----
 
@@ -141,21 +140,19 @@ export function findEntry(
   if (equal >= 0) return ok(equal);
   if (match !== undefined) {
     const message = `The entry '${preview(needle, PREVIEW_CHARS)}' is not stored any more. Nothing was changed.`;
-    return err(memoryError({ kind: "no_match", message }));
+    return refused({ kind: "no_match", message });
   }
   const found = entries.flatMap((entry, index) => (entry.includes(needle) ? [{ entry, index }] : []));
   const first = found[0];
   const asked = preview(needle, ECHO_CHARS);
-  if (!first) return err(memoryError({ kind: "no_match", message: `No entry matched '${asked}'.` }));
+  if (!first) return refused({ kind: "no_match", message: `No entry matched '${asked}'.` });
   if (found.some(({ entry }) => entry !== first.entry)) {
-    return err(
-      memoryError({
-        kind: "ambiguous",
-        message: `Multiple entries matched '${asked}'. Be more specific.`,
-        matches: found.map(({ entry }) => preview(entry, PREVIEW_CHARS)),
-        entries: found.map(({ entry }) => entry),
-      }),
-    );
+    return refused({
+      kind: "ambiguous",
+      message: `Multiple entries matched '${asked}'. Be more specific.`,
+      matches: found.map(({ entry }) => preview(entry, PREVIEW_CHARS)),
+      entries: found.map(({ entry }) => entry),
+    });
   }
   return ok(first.index);
 }

@@ -18,7 +18,7 @@ import {
   threatMessage,
 } from "../security/index.ts";
 import { breaksFormat, fileNameOf, formatEntries, formatUsage, measure } from "./entries.ts";
-import { type MemoryError, type MemoryOp, type MemoryTarget, memoryError } from "./types.ts";
+import { type MemoryError, type MemoryOp, type MemoryTarget, memoryError, refused } from "./types.ts";
 
 export type ScanOptions = {
   /** Ids of findings that are ignored. */
@@ -42,19 +42,17 @@ export function checkOp(op: MemoryOp, options: ScanOptions, file: TargetFile): R
   const malformed = malformedOp(op) ?? overlong(op, file);
   if (malformed) return err(malformed);
   const oldText = op.action === "add" ? undefined : cleanText(op.oldText);
-  if (oldText === "") return err(memoryError({ kind: "empty", message: "old_text cannot be empty." }));
+  if (oldText === "") return refused({ kind: "empty", message: "old_text cannot be empty." });
   if (op.action === "remove") return ok({ ...op, oldText: oldText as string });
   const content = cleanText(op.content);
   if (content === "")
-    return err(
-      memoryError({
-        kind: "empty",
-        message:
-          op.action === "add"
-            ? "Content cannot be empty."
-            : "new_content cannot be empty. Use 'remove' to delete entries.",
-      }),
-    );
+    return refused({
+      kind: "empty",
+      message:
+        op.action === "add"
+          ? "Content cannot be empty."
+          : "new_content cannot be empty. Use 'remove' to delete entries.",
+    });
   const problem = newTextProblem(content, options);
   if (problem) return err(problem);
   return ok(

@@ -50,7 +50,14 @@ import {
 import { withPin } from "./pins.ts";
 import { makeNeedle, type Needle, scrubArchive, scrubJournal } from "./scrub.ts";
 import type { TargetStore } from "./target-store.ts";
-import { MEMORY_TARGETS, type MemoryError, type MemoryTarget, memoryError, type WriteMeta } from "./types.ts";
+import {
+  MEMORY_TARGETS,
+  type MemoryError,
+  type MemoryTarget,
+  memoryError,
+  refused,
+  type WriteMeta,
+} from "./types.ts";
 
 // ---- Forget ----
 
@@ -89,7 +96,7 @@ export async function eraseEverywhere(
   meta: WriteMeta,
 ): Promise<Result<Forgotten, MemoryError>> {
   const needle = makeNeedle(text);
-  if (!needle) return err(memoryError({ kind: "empty", message: "The text to forget cannot be empty." }));
+  if (!needle) return refused({ kind: "empty", message: "The text to forget cannot be empty." });
   const sweep: Sweep = { needle, erase: meta };
   // Staged writes first: an approver that has claimed one checks that it is still there once it holds the lock.
   let total = NOTHING;

@@ -54,7 +54,7 @@ import {
   type MemoryOpOutcome,
   type MemoryStoreOptions,
   type MemoryTarget,
-  memoryError,
+  refused,
   type WriteMeta,
 } from "./types.ts";
 import { type GroupUndone, undoGroup, undoPlanner } from "./undo.ts";
@@ -193,7 +193,7 @@ export class MemoryStore {
     const found = this.#findEnabled(target);
     if (!found.ok) return found;
     const store = found.value;
-    if (ops.length === 0) return err(memoryError({ kind: "empty", message: "No operations were given." }));
+    if (ops.length === 0) return refused({ kind: "empty", message: "No operations were given." });
     const checked: MemoryOp[] = [];
     for (const [index, op] of ops.entries()) {
       const outcome = checkOp(op, this.#scan, store);
@@ -371,7 +371,7 @@ export class MemoryStore {
         options.id === undefined
           ? "There is no change to take back."
           : `No change has the id '${options.id}'. List them with 'hermes memory history'.`;
-      return err(memoryError({ kind: "no_match", message }));
+      return refused({ kind: "no_match", message });
     }
     const found = this.#findEnabled(candidate.target);
     return found.ok ? found.value.transact(undoPlanner(found.value, candidate, this.#scan), meta) : found;
@@ -435,12 +435,10 @@ export class MemoryStore {
       archived.value.find((each) => each.id === id) ??
       archived.value.find((each) => looksLikeId(id) && hasId(each.target, each.text, id));
     if (!entry) {
-      return err(
-        memoryError({
-          kind: "no_match",
-          message: `No archived entry has the id '${id}'. List them with 'hermes memory archive list'.`,
-        }),
-      );
+      return refused({
+        kind: "no_match",
+        message: `No archived entry has the id '${id}'. List them with 'hermes memory archive list'.`,
+      });
     }
     const { text, target } = entry;
     const found = this.#findEnabled(target);
@@ -467,11 +465,11 @@ export class MemoryStore {
     if (!resolved.ok) return resolved;
     const { op } = resolved.value;
     if (op.oldText === "")
-      return err(memoryError({ kind: "empty", message: "The text of the entry cannot be empty." }));
+      return refused({ kind: "empty", message: "The text of the entry cannot be empty." });
     return store.exclusively(() => {
       const file = readMemoryFile(store.paths.file);
       if (file.kind === "unreadable")
-        return err(memoryError({ kind: "io", message: `Cannot read ${store.paths.file}: ${file.reason}.` }));
+        return refused({ kind: "io", message: `Cannot read ${store.paths.file}: ${file.reason}.` });
       store.load();
       const at = findEntry(store.entries, op.oldText, op.match);
       if (!at.ok) return at;
@@ -490,24 +488,20 @@ export class MemoryStore {
   /** Also finds a target that is switched off; for everything but ordinary writes. */
   #find(target: MemoryTarget): Result<TargetStore, MemoryError> {
     if (MEMORY_TARGETS.includes(target)) return ok(this.#targets[target]);
-    return err(
-      memoryError({
-        kind: "bad_target",
-        message: `Invalid target '${String(target)}'. Use 'memory' or 'user'.`,
-      }),
-    );
+    return refused({
+      kind: "bad_target",
+      message: `Invalid target '${String(target)}'. Use 'memory' or 'user'.`,
+    });
   }
 
   #findEnabled(target: MemoryTarget): Result<TargetStore, MemoryError> {
     const found = this.#find(target);
     if (!found.ok || !this.#disabled.has(target)) return found;
     const key = target === "user" ? "memory.user_profile_enabled" : "memory.memory_enabled";
-    return err(
-      memoryError({
-        kind: "disabled",
-        message: `The target '${target}' is switched off. Set ${key} to true to write to it.`,
-      }),
-    );
+    return refused({
+      kind: "disabled",
+      message: `The target '${target}' is switched off. Set ${key} to true to write to it.`,
+    });
   }
 }
 
@@ -517,7 +511,7 @@ function orUnreadable<T>(read: () => T): Result<T, MemoryError> {
     return ok(read());
   } catch (cause) {
     const message = `The journal or the archive of memory could not be read: ${describeCause(cause)}. Nothing was changed; 'hermes doctor' looks at it.`;
-    return err(memoryError({ kind: "io", message }));
+    return refused({ kind: "io", message });
   }
 }
 

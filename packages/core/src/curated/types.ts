@@ -1,5 +1,5 @@
 // The types of curated memory: options, operations, their outcomes and their errors.
-import type { Clock, writeFileAtomic } from "../lib/index.ts";
+import { type Clock, err, type writeFileAtomic } from "../lib/index.ts";
 
 /** One of the two curated files: `memory` is MEMORY.md (the agent's notes), `user` is USER.md (who the user is). */
 export type MemoryTarget = "memory" | "user";
@@ -180,4 +180,11 @@ export type MemoryErrorKind = MemoryError["kind"];
 /** All fields are enumerable, the message too, so that JSON and copies have them. */
 export function memoryError<Fields extends MemoryErrorFields>(fields: Fields): Error & Fields {
   return Object.assign(new Error(), fields);
+}
+
+/** A `Result` with this `MemoryError`. */
+export function refused<Fields extends MemoryErrorFields>(
+  fields: Fields,
+): { readonly ok: false; readonly error: Error & Fields } {
+  return err(memoryError(fields));
 }

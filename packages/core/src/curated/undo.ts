@@ -12,6 +12,7 @@ import {
   type MemoryError,
   type MemoryTarget,
   memoryError,
+  refused,
   type WriteMeta,
 } from "./types.ts";
 import { applyChange, checkBudget, committedWrites, type Plan, type Planner } from "./write-plan.ts";
@@ -124,12 +125,10 @@ export async function undoGroup(
 ): Promise<Result<GroupUndone, MemoryError>> {
   const parts = stores.map((store) => ({ store, changes: effectiveChanges(store, group) }));
   if (parts.every(({ changes }) => changes.length === 0))
-    return err(
-      memoryError({
-        kind: "no_match",
-        message: `Nothing of group '${group}' is left to take back in memory.`,
-      }),
-    );
+    return refused({
+      kind: "no_match",
+      message: `Nothing of group '${group}' is left to take back in memory.`,
+    });
   for (const part of parts) {
     const objection = rehearse(part, scan);
     if (objection) return err(objection);

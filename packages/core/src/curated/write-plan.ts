@@ -14,6 +14,7 @@ import {
   type MemoryOpOutcome,
   type MemoryTarget,
   memoryError,
+  refused,
 } from "./types.ts";
 
 /** The state on disk that a planner decides on. */
@@ -74,7 +75,7 @@ export function planOps(
   if (!plan.ok || !context.isReview || !isLosing(input.entries, plan.value)) return plan;
   const message =
     "A review may add entries and correct them, but this would take one away. Nothing was changed. The curator merges and archives.";
-  return err(memoryError({ kind: "denied", message }));
+  return refused({ kind: "denied", message });
 }
 
 /** The user does not watch a review, so a merge that drops an entry counts as a loss too, and so does the archive. */
@@ -279,7 +280,7 @@ export function planCuration(
   const lost = curation.keep?.find((text) => remove.includes(text));
   if (lost !== undefined) return err(outdatedStep(lost, "would have to stay and to go"));
   const text = curation.text === undefined ? undefined : cleanText(curation.text);
-  if (text === "") return err(memoryError({ kind: "empty", message: "Content cannot be empty." }));
+  if (text === "") return refused({ kind: "empty", message: "Content cannot be empty." });
   const problem = text === undefined || entries.includes(text) ? undefined : newTextProblem(text, scan);
   if (problem) return err(problem);
   if (text !== undefined && remove.length === 0)

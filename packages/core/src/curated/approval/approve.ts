@@ -1,6 +1,6 @@
 // The approval of writes, when `memory.write_approval` is on: ask the user or stage the write, and apply a staged write once the
 // user approves it.
-import { describeCause, err, ok, pyStrip, type Result, takeCodePoints } from "../../lib/index.ts";
+import { describeCause, ok, pyStrip, type Result, takeCodePoints } from "../../lib/index.ts";
 import type { MemoryStore } from "../memory-store.ts";
 import {
   type MemoryCuration,
@@ -9,6 +9,7 @@ import {
   type MemoryOpOutcome,
   type MemoryTarget,
   memoryError,
+  refused,
 } from "../types.ts";
 import { announce, type CommitListener } from "../write-plan.ts";
 import {
@@ -143,12 +144,10 @@ export async function approvePending(
   const { curation } = record.payload;
   if (!ops && !curation) {
     claim.value.giveBack();
-    return err(
-      memoryError({
-        kind: "bad_action",
-        message: `Pending write '${id}' holds no usable operation. Reject it.`,
-      }),
-    );
+    return refused({
+      kind: "bad_action",
+      message: `Pending write '${id}' holds no usable operation. Reject it.`,
+    });
   }
   const target = record.payload.target as MemoryTarget; // the store checks it
   const guard = (): MemoryError | undefined =>

@@ -15,7 +15,7 @@ import {
   randomHex,
   writeFileAtomic,
 } from "../../lib/index.ts";
-import { type MemoryCuration, type MemoryError, memoryError } from "../types.ts";
+import { type MemoryCuration, type MemoryError, memoryError, refused } from "../types.ts";
 
 export type PendingPayload = {
   readonly action: string;
@@ -93,12 +93,10 @@ export function stagePending(
     });
     return ok(record);
   } catch (cause) {
-    return err(
-      memoryError({
-        kind: "io",
-        message: `The write could not be staged in ${directory}: ${describeCause(cause)}. Nothing was saved.`,
-      }),
-    );
+    return refused({
+      kind: "io",
+      message: `The write could not be staged in ${directory}: ${describeCause(cause)}. Nothing was saved.`,
+    });
   }
 }
 
@@ -227,9 +225,7 @@ export function claimPending(directory: string, id: string): Result<Claim, Memor
     renameSync(path, claimed);
   } catch (cause) {
     if (errnoCode(cause) === "ENOENT") return err(unknownId(id));
-    return err(
-      memoryError({ kind: "io", message: `Cannot open pending write '${id}': ${describeCause(cause)}.` }),
-    );
+    return refused({ kind: "io", message: `Cannot open pending write '${id}': ${describeCause(cause)}.` });
   }
   ownClaims.add(claimed);
   const release = (step: () => void): void => {
@@ -244,12 +240,10 @@ export function claimPending(directory: string, id: string): Result<Claim, Memor
   const record = readRecord(claimed);
   if (!record) {
     giveBack();
-    return err(
-      memoryError({
-        kind: "io",
-        message: `Pending write '${id}' is damaged. Look at ${path}, or reject it.`,
-      }),
-    );
+    return refused({
+      kind: "io",
+      message: `Pending write '${id}' is damaged. Look at ${path}, or reject it.`,
+    });
   }
   return ok({
     record,
@@ -268,9 +262,7 @@ export function rejectPending(directory: string, id: string): Result<void, Memor
     return ok(undefined);
   } catch (cause) {
     if (errnoCode(cause) === "ENOENT") return err(unknownId(id));
-    return err(
-      memoryError({ kind: "io", message: `Cannot delete pending write '${id}': ${describeCause(cause)}.` }),
-    );
+    return refused({ kind: "io", message: `Cannot delete pending write '${id}': ${describeCause(cause)}.` });
   }
 }
 
