@@ -5,7 +5,7 @@
 
 // ---- The table ----
 
-/** Removed with what they enclose, where they begin a line or stand behind another tag. A name that ends in `*` stands for all tags that begin so. */
+/** Removed with what they enclose, in front of the words and behind them. A name that ends in `*` stands for all tags that begin so. */
 const REMOVED = [
   "memory-context",
   "system-reminder",
@@ -35,7 +35,6 @@ const OPENCLAW_END = "\n<<<END_OPENCLAW_INTERNAL_CONTEXT>>>";
 const REMOVED_AT_START = [
   "timestamp",
   "current_datetime", // Copilot CLI
-  "session_context", // Gemini CLI
   "ide_opened_file",
   "ide_selection",
   "ide_diagnostics",
@@ -69,17 +68,18 @@ const MACHINE_TAGS = [
   "goal_context",
   "recommended_plugins",
   "codex_internal_context",
+  "session_context", // Gemini CLI
 ] as const;
 
 /** Whole texts without words of the user. */
 const MACHINE_TEXTS = [
   /^\[Request interrupted by user(?: for tool use)?\]$/,
-  /^Stop hook feedback:\n/,
-  /^# AGENTS\.md instructions(?: for [^\n]*)?\n\s*<INSTRUCTIONS>/,
+  /^Stop hook feedback:(?:\n[^\n]+)+$/,
+  /^# AGENTS\.md instructions(?: for [^\n]*)?\n\s*<INSTRUCTIONS>[\s\S]*<\/INSTRUCTIONS>$/,
   /^<skill>\s*<name>[\s\S]*<\/skill>$/,
   /^\/(?:clear|compact)$/,
-  // Notices of older releases of Codex. Users paste other warnings, so the first words of each notice are needed.
-  /^Warning: (?:apply_patch was requested via |The maximum number of unified exec processes|Your account was flagged for potentially )/,
+  // Notices of older releases of Codex. Users paste warnings, too, and ask about them.
+  /^Warning: (?:apply_patch was requested via |The maximum number of unified exec processes|Your account was flagged for potentially )[^?\n]*$/,
 ] as const;
 
 /** Commands that do something to the conversation and say nothing in it. */
@@ -87,12 +87,12 @@ const SILENT_COMMAND = /^\/(?:clear|compact)(?: |$)/;
 
 /** OpenClaw puts the time in front of the words, and a line about itself behind them. */
 const STAMP = /^\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \d{4}-\d\d-\d\d \d\d:\d\d[^\]\n]{0,40}\] /;
-const LAST_LINE = "\n\nRuntime: agent=";
+const LAST_LINE = /\n\nRuntime: agent=[^\s|]* \| [^\n]*$/;
 
 // ---- The words of the user ----
 
 const OPENING = new RegExp(
-  `(?<=(?:^|[\\n>])[ \\t]*)<(${oneOf(REMOVED)})(?=[\\s>])[^<>]{0,4096}>|(?<![^\\n])${OPENCLAW_BEGIN}(?=\\r?\\n)`,
+  `(?<=(?:^|\\n|</[\\w:-]{1,64}>)[ \\t]*)<(${oneOf(REMOVED)})(?=[\\s>])[^<>]{0,4096}>|(?<![^\\n])${OPENCLAW_BEGIN}(?=\\r?\\n)`,
   "g",
 );
 const AT_START = new RegExp(`^<(${REMOVED_AT_START.join("|")})(?=[\\s>])[^<>]{0,4096}>`);
@@ -103,11 +103,14 @@ function oneOf(names: readonly string[]): string {
   return names.join("|").replaceAll("*", "[\\w-]{1,64}");
 }
 
+/** Clients wrap the words two or three times. More of them would cost time for each. */
+const MOST_LAYERS = 8;
+
 /** What the user wrote; empty when everything is the client's. A text without any of the forms stays as it is. Takes linear time. */
 export function strippedUserText(text: string): string {
-  let rest = withoutLastLine(withoutSpans(text).trim()).replace(STAMP, "");
-  for (;;) {
-    const next = unwrapped(withoutStart(rest));
+  let rest = text.trim();
+  for (let layer = 0; layer < MOST_LAYERS; layer += 1) {
+    const next = unwrapped(withoutStart(withoutSpans(rest).replace(LAST_LINE, "").trim().replace(STAMP, "")));
     if (next === rest) break;
     rest = next;
   }
@@ -119,10 +122,33 @@ export function strippedUserText(text: string): string {
 /** A client can send any number of names that begin like one of the table, each of which is looked for to the end. */
 const MOST_UNCLOSED = 32;
 
+/** What stands between words of the user is the user's: code, a log, a question about such a block. */
 function withoutSpans(text: string): string {
-  if (!text.includes("<")) return text;
-  let result = "";
-  let at = 0;
+  const spans = spansOf(text);
+  let [start, end] = [0, text.length];
+  for (const span of spans) {
+    if (text.slice(start, span.start).trim() !== "" || !isOnItsOwn(text, span)) break;
+    start = span.end;
+  }
+  for (const span of spans.toReversed()) {
+    if (span.start < start || text.slice(span.end, end).trim() !== "") break;
+    end = span.start;
+  }
+  return text.slice(start, end);
+}
+
+/** Behind which a prompt may go on in the same line. Behind other blocks, such words make the block a part of a sentence. */
+const IN_LINE = ["memory-context", "system-reminder", "ide_opened_file", "ide_selection", "ide_diagnostics"];
+
+function isOnItsOwn(text: string, { tag, end }: Span): boolean {
+  return IN_LINE.includes(tag) || /[ \t]*(?:[\r\n<]|$)/y.test(text.slice(end, end + 80));
+}
+
+type Span = { readonly tag: string; readonly start: number; readonly end: number };
+
+function spansOf(text: string): readonly Span[] {
+  const spans: Span[] = [];
+  if (!text.includes("<")) return spans;
   const unclosed = new Set<string>();
   const unbalanced = new Set<string>();
   OPENING.lastIndex = 0;
@@ -132,16 +158,16 @@ function withoutSpans(text: string): string {
     if (unclosed.size + unbalanced.size > MOST_UNCLOSED) break;
     const isTag = tag !== OPENCLAW_BEGIN;
     const from = open.index + whole.length;
-    const end = isTag ? closingOf(text, tag, from, unbalanced) : text.indexOf(OPENCLAW_END, from);
-    if (end < 0) {
+    const at = isTag ? closingOf(text, tag, from, unbalanced) : text.indexOf(OPENCLAW_END, from);
+    if (at < 0) {
       unclosed.add(tag);
       continue;
     }
-    result += text.slice(at, open.index);
-    at = end + (isTag ? tag.length + 3 : OPENCLAW_END.length);
-    OPENING.lastIndex = at;
+    const end = at + (isTag ? tag.length + 3 : OPENCLAW_END.length);
+    spans.push({ tag, start: open.index, end });
+    OPENING.lastIndex = end;
   }
-  return result + text.slice(at);
+  return spans;
 }
 
 /** Where the span that was opened before `from` closes: with the tag that belongs to it, or the first one if some were never closed. */
@@ -160,16 +186,16 @@ function closingOf(text: string, tag: string, from: number, unbalanced: Set<stri
 }
 
 function withoutStart(text: string): string {
-  const [whole = "", tag] = AT_START.exec(text) ?? [];
-  if (tag === undefined) return text;
-  const closing = `</${tag}>`;
-  const end = text.indexOf(closing, whole.length);
-  return end < 0 ? text : text.slice(end + closing.length).trim();
-}
-
-function withoutLastLine(text: string): string {
-  const at = text.lastIndexOf(LAST_LINE);
-  return at < 0 || text.includes("\n", at + LAST_LINE.length) ? text : text.slice(0, at).trimEnd();
+  let rest = text;
+  for (;;) {
+    const [whole = "", tag] = AT_START.exec(rest) ?? [];
+    if (tag === undefined) return rest;
+    const closing = `</${tag}>`;
+    const at = rest.indexOf(closing, whole.length);
+    const end = at + closing.length;
+    if (at < 0 || !isOnItsOwn(rest, { tag, start: 0, end })) return rest;
+    rest = rest.slice(end).trim();
+  }
 }
 
 function unwrapped(text: string): string {
@@ -215,7 +241,7 @@ const SUMMARY_STARTS = [
   "You were originally given instructions from a user over one or more turns.",
   "The conversation history before this point was compacted into the following summary",
 ] as const;
-const SNAPSHOT = /^<state_snapshot>[\s\S]*<\/state_snapshot>/;
+const SNAPSHOT = /^<state_snapshot>[\s\S]*<\/state_snapshot>\s*$/;
 /** opencode asks this itself; the summary is the answer. */
 const SUMMARY_QUESTION = "What did we do so far?";
 

@@ -560,9 +560,10 @@ export type TranscriptWrite = {
   readonly merge?: TranscriptMerge;
   /**
    * Unclaimed chats that are the same conversation. Unless it is `followed` already, the first one is from now on, in the place of what was
-   * imported before. The others go: all they have is in the transcript.
+   * imported before. The others go: all they have is in the transcript. `rows`: how many messages were compared; with another number
+   * of them nothing is written, and the outcome is `busy`.
    */
-  readonly claim?: readonly string[] | undefined;
+  readonly claim?: readonly { readonly id: string; readonly rows: number }[] | undefined;
   readonly finish?: TranscriptFinish;
 };
 

@@ -62,6 +62,19 @@ it.each([
   "\n\nRuntime: agent=x\nis a line of its log",
   "what is <<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>> and <<<END_OPENCLAW_INTERNAL_CONTEXT>>>?",
   "see <environment_context>x</environment_context>",
+  "Sum up:\n<reviews>\n<user_feedback>It crashes</user_feedback>\n</reviews>\nThanks",
+  "Why is this ignored?\n```\n<system-reminder>x</system-reminder>\n```",
+  "<session_context>cart=9</session_context>\nWhy is the cart empty?",
+  "<timestamp>1699999999</timestamp> convert this to a date",
+  "<hindsight_bias>I knew it</hindsight_bias> is a line of mine",
+  "<relevant_memories>our own tag</relevant_memories>: rename it",
+  "const f = () => <attached_files>x</attached_files>",
+  "> <system-reminder>quoted by me</system-reminder>",
+  "<b><task-notification>7</task-notification></b>",
+  "It says:\n\nRuntime: agent=main crashed at 10:00",
+  "Warning: Your account was flagged for potentially high-risk activity. What does it mean?",
+  "Stop hook feedback:\n- lint\n\nWhy does it print this?",
+  "# AGENTS.md instructions for x\n\n<INSTRUCTIONS>\ny\n</INSTRUCTIONS>\n\nFix the bug",
 ])("leaves %j as it is", (text) => {
   expect(strippedUserText(text)).toBe(text);
 });
@@ -85,6 +98,10 @@ it.each([
   expect(isClientSummary(text)).toBe(true);
   expect(isClientSummary(`He wrote: ${text}`)).toBe(false);
   expect(asksForClientSummary(text)).toBe(false);
+});
+
+it("takes a snapshot with words behind it for words", () => {
+  expect(isClientSummary("<state_snapshot>x</state_snapshot>\n\nNow fix the bug")).toBe(false);
 });
 
 it("knows the question that opencode asks for its summary", () => {

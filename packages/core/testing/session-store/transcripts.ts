@@ -300,11 +300,16 @@ export function transcriptsContract({ it, expect }: Suite, { open }: Harness): v
       known: [{ id: one, message: said("m1", "one"), isLonger: false }],
     };
     const request = { session: SESSION, merge, finish: FINISH };
-    expect(await store.writeTranscript({ ...request, claim: ["chat.of-bo"] })).toBe("imported");
+    expect(await store.writeTranscript({ ...request, claim: [{ id: "chat.of-bo", rows: 0 }] })).toBe(
+      "imported",
+    );
     await store.acquireSessionLease("chat.unnamed", "gateway");
-    expect(await store.writeTranscript({ ...request, claim: ["chat.unnamed"] })).toBe("busy");
+    const claim = [{ id: "chat.unnamed", rows: 1 }];
+    expect(await store.writeTranscript({ ...request, claim })).toBe("busy");
     await store.releaseSessionLease("chat.unnamed", "gateway");
-    expect(await store.writeTranscript({ ...request, claim: ["chat.unnamed"] })).toBe("followed");
+    const before = [{ id: "chat.unnamed", rows: 0 }]; // it got a message since it was compared
+    expect(await store.writeTranscript({ ...request, claim: before })).toBe("busy");
+    expect(await store.writeTranscript({ ...request, claim })).toBe("followed");
     expect(await store.getSession("other-1")).toBeNull();
     expect(await texts(store, "chat.unnamed")).toEqual(["one", "two"]);
     expect(await store.getSession("chat.unnamed")).toMatchObject({
@@ -321,8 +326,19 @@ export function transcriptsContract({ it, expect }: Suite, { open }: Harness): v
     await store.writeTranscript({
       session: { ...SESSION, id: "other-sub-2", source: "subagent", delegateFrom: "other-1" },
     });
+    // A subagent's own chat, that the gateway stored.
+    await store.createSession("chat.sub", { source: "api" });
+    await store.writeTranscript({
+      session: { ...SESSION, id: "other-sub-3", source: "subagent", delegateFrom: "other-1" },
+      ...{
+        claim: [{ id: "chat.sub", rows: 0 }],
+        merge: { order: [said("t1", "sub")], known: [] },
+        finish: FINISH,
+      },
+    });
     await store.linkTranscripts([]);
-    expect(await store.getSession("other-sub-2")).toMatchObject({ parent_session_id: "chat.unnamed" });
+    for (const id of ["other-sub-2", "chat.sub"])
+      expect(await store.getSession(id)).toMatchObject({ parent_session_id: "chat.unnamed" });
     expect(await store.checkHealth()).toMatchObject({ ok: true });
   });
 

@@ -23,12 +23,25 @@ export function mergeFollowed(rows: readonly MessageRow[], messages: readonly Gi
     pairs.set(at, row);
     taken.add(row);
   }
+  // A turn that was taken back here, at its place in the conversation: the same words elsewhere are said again.
+  const behind = given.map(() => rows.length);
+  for (let at = given.length - 2; at >= 0; at -= 1)
+    behind[at] = pairs.get(at + 1) ?? joined.get(at + 1) ?? behind[at + 1] ?? rows.length;
+  let before = -1;
   for (const [at, one] of given.entries()) {
-    if (pairs.has(at) || joined.has(at)) continue;
+    const known = pairs.get(at) ?? joined.get(at);
+    before = known ?? before;
+    if (known !== undefined) continue;
     const row = stored.findIndex(
-      (other, index) => !isActive(index) && !taken.has(index) && isSame(one, other),
+      (other, index) =>
+        index > before &&
+        index < (behind[at] ?? rows.length) &&
+        !isActive(index) &&
+        !taken.has(index) &&
+        isSame(one, other),
     );
     if (row < 0) continue;
+    before = row;
     taken.add(row);
     pairs.set(at, row);
   }
@@ -54,12 +67,13 @@ export function likenessOf(
 ): Likeness | undefined {
   const given = messages.map(outlineOfMessage);
   const own = rows.filter(({ role, content }) => role !== "user" || !isClientSummary(wordsOf(content)));
+  const question = own.find(({ role }) => role === "user");
+  if (question === undefined) return undefined;
+  const begins = outlineOfRow(question).text;
   // Commands to the program itself are in no request.
-  const first = given.find(({ role, text }) => role === "user" && !text.startsWith("/"));
-  const begins = own.find(({ role }) => role === "user");
-  if (begins === undefined) return undefined;
+  const first = given.find(({ role, text }) => role === "user" && (text === begins || !text.startsWith("/")));
   const hasSummary = own.length < rows.length;
-  if (!hasSummary && outlineOfRow(begins).text !== first?.text) return undefined;
+  if (!hasSummary && begins !== first?.text) return undefined;
   let [next, apart, answers, same, count] = [0, Number.POSITIVE_INFINITY, 0, 0, 0];
   for (const row of own) {
     const { role, text } = outlineOfRow(row);

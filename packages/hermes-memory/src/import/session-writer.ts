@@ -379,13 +379,14 @@ export class SessionWriter {
   }
 
   /** Chats that hold what came after a compaction of the program itself. */
-  async #rests(): Promise<readonly string[]> {
+  async #rests(): Promise<NonNullable<TranscriptWrite["claim"]>> {
     const { target } = this.#deps;
-    const rests: string[] = [];
+    const rests: { readonly id: string; readonly rows: number }[] = [];
     for (const id of await this.#gatewayChats(true)) {
       if (!id.startsWith(UNNAMED)) continue;
-      const found = likenessOf(await target.getMessages(id, { includeInactive: true }), this.#buffer);
-      if (found?.isRest && found.apart <= MOST_APART) rests.push(id);
+      const rows = await target.getMessages(id, { includeInactive: true });
+      const found = likenessOf(rows, this.#buffer);
+      if (found?.isRest && found.apart <= MOST_APART) rests.push({ id, rows: rows.length });
     }
     return rests;
   }
@@ -421,19 +422,20 @@ export class SessionWriter {
   async #merge(): Promise<void> {
     const { target } = this.#deps;
     const { session: into = this.id, isClaimed = false } = this.#merged ?? {};
-    const rests = await this.#rests();
-    const claim = [...(isClaimed ? [into] : []), ...rests];
     const messages = this.#buffer.map((message) => this.#inOrder(message));
     const finish = this.#finishing();
     const session = this.#session(finish);
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
-      const merge = mergeFollowed(await target.getMessages(into, { includeInactive: true }), messages);
+      const rests = await this.#rests();
+      const rows = await target.getMessages(into, { includeInactive: true });
+      const claim = [...(isClaimed ? [{ id: into, rows: rows.length }] : []), ...rests];
+      const merge = mergeFollowed(rows, messages);
       const added = merge.order.filter((item) => typeof item !== "number").length;
       const isSame = added === 0 && merge.known.length === 0;
       if (isSame && claim.length === 0 && this.#before?.digest === session.origin.digest) return;
       const found = await target.writeTranscript({ session, merge, claim, finish });
       if (found === "followed") {
-        for (const rest of rests) this.#deps.known.claim(rest);
+        for (const rest of rests) this.#deps.known.claim(rest.id);
         this.#added += added;
         this.#changed += merge.known.length;
         this.#deps.known.remember(this.id, session.origin);

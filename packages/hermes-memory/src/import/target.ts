@@ -62,7 +62,7 @@ export function dryTarget(store: SessionStore | undefined): ImportTarget {
     getMessages: async () => [],
     getMeta: async () => null,
     writeTranscript: async ({ session, append = [], merge, claim }) => {
-      const [holder] = claim ?? [];
+      const holder = claim?.[0]?.id;
       if (holder !== undefined && (await stateOf(session.id)).kind !== "followed")
         claims.set(session.id, holder);
       const state = await stateOf(session.id);

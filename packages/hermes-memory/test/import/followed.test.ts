@@ -334,6 +334,47 @@ describe("a program that names no session in its requests", () => {
       expect(await texts("chat.conversation-a")).toEqual([...said, "Thanks."]);
     }));
 
+  it("keeps its newest reply as its newest mark, so that later requests still find it", () =>
+    withChats(async ({ me, store, path, run }) => {
+      const said = ["hi", "Hello!"];
+      for (const chat of ["a", "b"]) {
+        await me.remember(`conversation-${chat}`, listOf(said), { follow: "shown", source: "api" });
+        await store.saveMarks(`chat.conversation-${chat}`, ["prefix:hi"]);
+      }
+      await store.saveMarks("chat.conversation-b", ["prefix:more"]);
+      await writeFile(path("a"), transcriptOf("a", said, Date.now()));
+      await run();
+      // Of both, only one still stands at this reply.
+      expect(await store.findMark(["prefix:hi"])).toMatchObject({ session_id: "chat.conversation-a" });
+    }));
+
+  it("is found where the first prompt begins with a slash", () =>
+    withChats(async ({ me, store, path, run }) => {
+      const said = ["/home/ana/x.log explain this", "It is a log."];
+      await me.remember("conversation-a", listOf(said), { follow: "shown", source: "api" });
+      await writeFile(path("a"), transcriptOf("a", said, Date.now()));
+      await run();
+      expect(await store.sessionCount()).toBe(1);
+    }));
+
+  it("says again what was taken back earlier", () =>
+    withChats(async ({ me, store, path, run }) => {
+      const said = ["Where is the kiln?", "Behind the barn.", "Run it", "Started."];
+      const follow = (list: readonly string[]) =>
+        me.remember("conversation-a", listOf(list), { follow: "shown", source: "api" });
+      const start = [...said.slice(0, 2), "Run the tests", "Done."];
+      await follow(start);
+      await follow(said);
+      const now = Date.now();
+      await writeFile(path("a"), transcriptOf("a", said, now));
+      await run();
+      // These turns are in the transcript only.
+      const all = [...said, "Run the tests", "Done."];
+      await writeFile(path("a"), transcriptOf("a", all, now));
+      await run();
+      expect((await store.getMessages("chat.conversation-a")).map(({ content }) => content)).toEqual(all);
+    }));
+
   it("is whole in one session after the program's own compaction, where the gateway goes on too", () =>
     withChats(async ({ me, store, path, run }) => {
       const said = ["Where is the kiln?", "Behind the barn.", "And the glaze?", "In the loft."];

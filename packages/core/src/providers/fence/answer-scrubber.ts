@@ -84,8 +84,8 @@ export class AnswerScrubber {
     if (this.#closing !== undefined) return before + this.#take(unit);
     if (this.#doubtful === undefined && this.#held !== "") {
       const said = this.#held + unit;
-      const isWhole = this.#held.length === OPEN_TAG.length;
-      if (!isWhole && endOfMatch(said, 0, OPEN_TAG) === said.length) {
+      const isWhole = this.#held.length >= OPEN_TAG.length;
+      if (isWhole ? unit === " " || unit === "\t" : endOfMatch(said, 0, OPEN_TAG) === said.length) {
         this.#held = said;
         return before;
       }

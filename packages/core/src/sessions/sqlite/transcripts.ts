@@ -68,9 +68,9 @@ const LIST_UNCLAIMED = `
     COALESCE((SELECT MAX(m.timestamp) FROM messages m WHERE m.session_id = s.id), s.started_at) AS endedAt
   ${UNCLAIMED} ORDER BY s.started_at, s.id
 `;
+/** Call 0: the mark is no reply, and the newest reply of the chat stays its newest mark. */
 const CLAIM = `
-  INSERT INTO ${MARKS.name} (session_id, mark, call)
-  SELECT s.id, :mark, (SELECT COALESCE(MAX(id), 0) + 1 FROM ${MARKS.name}) ${UNCLAIMED} AND s.id = :id
+  INSERT INTO ${MARKS.name} (session_id, mark, call) SELECT s.id, :mark, 0 ${UNCLAIMED} AND s.id = :id
 `;
 /** What else is known of an imported session goes to the one that takes its place. */
 const GIVE_CHILDREN = "UPDATE sessions SET parent_session_id = :to WHERE parent_session_id = :id";
@@ -166,8 +166,10 @@ const FINISH_FOLLOWED = byFile((file) => {
   return `
     UPDATE sessions SET model = COALESCE(:model, model), cwd = COALESCE(:cwd, cwd), started_at = MIN(started_at, :started),
       source = CASE WHEN source = 'api' THEN :source ELSE source END,
-      model_config = json_set(CASE WHEN json_valid(model_config) AND json_type(model_config) = 'object' THEN model_config ELSE '{}' END,
-        '$.${IMPORT}', json(:origin)),
+      model_config = json_insert(
+        json_set(CASE WHEN json_valid(model_config) AND json_type(model_config) = 'object' THEN model_config ELSE '{}' END,
+          '$.${IMPORT}', json(:origin)),
+        '$.' || CASE WHEN :sender IS NULL THEN '${IMPORT}' ELSE '${MARK_KEYS.delegateFrom}' END, :sender),
       message_count = (SELECT COUNT(*) FROM messages m WHERE m.session_id = :id AND m.active = 1),
       tool_call_count = (SELECT COALESCE(SUM(json_array_length(m.tool_calls)), 0) FROM messages m
         WHERE m.session_id = :id AND m.active = 1 AND json_valid(m.tool_calls)),
@@ -337,8 +339,11 @@ function writeOne(
   const { id } = session;
   const before = foundFor(connection, id);
   const isBusy = (one: string): boolean => workOn(connection, one, now) !== undefined;
-  if (claim.length > 0 && [id, ...claim].some(isBusy)) return "busy";
-  const state = claim.reduce((found, chat) => claimed(connection, id, chat, found), before);
+  const hasGrown = (chat: { readonly id: string; readonly rows: number }): boolean =>
+    connection.get<{ number: number }>(COUNT, { id: chat.id })?.number !== chat.rows;
+  if (claim.length > 0 && (isBusy(id) || claim.some((chat) => isBusy(chat.id) || hasGrown(chat))))
+    return "busy";
+  const state = claim.reduce((found, chat) => claimed(connection, id, chat.id, found), before);
   const found = state.kind;
   if (found === "own" || found === "continued") return found;
   if (state.kind === "followed") {
@@ -479,7 +484,7 @@ function columnsOf(message: TranscriptInput, now: number) {
 
 function finishOne(
   connection: Connection,
-  { id, source, origin }: TranscriptWrite["session"],
+  { id, source, origin, delegateFrom }: TranscriptWrite["session"],
   finish: TranscriptFinish,
   statement: (connection: Connection) => string,
 ): void {
@@ -494,7 +499,7 @@ function finishOne(
     model: finish.model,
     cwd: finish.cwd,
     started: finish.startedAt,
-    ...(statement === FINISH ? { ended: finish.endedAt } : { source }),
+    ...(statement === FINISH ? { ended: finish.endedAt } : { source, sender: delegateFrom ?? null }),
     origin: JSON.stringify({ ...origin, ...title }),
     input: usage.inputTokens ?? 0,
     output: usage.outputTokens ?? 0,

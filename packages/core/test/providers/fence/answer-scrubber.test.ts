@@ -5,6 +5,7 @@ const TEXTS: readonly (readonly [what: string, said: string, shown: string])[] =
   ["a fence in the middle of a line", "Sure: <memory-context>\n- a\n</memory-context>\nBye", "Sure: \nBye"],
   ["one that is never closed", "Sure: <memory-context>\n- a", "Sure: "],
   ["in capitals, with a carriage return", "Sure: <Memory-Context>\r\n- a</MEMORY-context> b", "Sure:  b"],
+  ["with blanks behind the tag", "Sure. <memory-context> \t\n- a\n</memory-context>\nBye", "Sure. \nBye"],
   ["at the start of a line", "<memory-context>\n- a\n</memory-context>\nBye", "\nBye"],
   ["two of them", "a <memory-context>\nx</memory-context>b <memory-context>\ny</memory-context>c", "a b c"],
   [
