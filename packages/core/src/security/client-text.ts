@@ -78,6 +78,8 @@ const MACHINE_TEXTS = [
   /^# AGENTS\.md instructions(?: for [^\n]*)?\n\s*<INSTRUCTIONS>[\s\S]*<\/INSTRUCTIONS>$/,
   /^<skill>\s*<name>[\s\S]*<\/skill>$/,
   /^\/(?:clear|compact)$/,
+  // opencode, behind a compaction of its own.
+  /^Continue if you have next steps, or stop and ask for clarification if you are unsure how to proceed\.$/,
   // Notices of older releases of Codex. Users paste warnings, too, and ask about them.
   /^Warning: (?:apply_patch was requested via |The maximum number of unified exec processes|Your account was flagged for potentially )[^?\n]*$/,
 ] as const;
@@ -233,22 +235,31 @@ function isMachineText(text: string): boolean {
 
 /**
  * How the summary begins that a client puts in the place of turns it has compacted: Claude Code, Codex (since 0.50 and before), pi and
- * OpenClaw, Gemini CLI and Qwen Code.
+ * OpenClaw, Copilot CLI, Gemini CLI and Qwen Code.
  */
 const SUMMARY_STARTS = [
   "This session is being continued from a previous conversation that ran out of context",
   "Another language model started to solve this problem and produced a summary",
   "You were originally given instructions from a user over one or more turns.",
   "The conversation history before this point was compacted into the following summary",
+  "Some of the conversation history has been summarized to free up context.",
 ] as const;
 const SNAPSHOT = /^<state_snapshot>[\s\S]*<\/state_snapshot>\s*$/;
+/** How Qwen Code ends it since 0.20. */
+const RESUME = /\n\nResume the prior task using the summary above\. [^\n]*$/;
 /** opencode asks this itself; the summary is the answer. */
 const SUMMARY_QUESTION = "What did we do so far?";
 
 /** Whether a message of the user is the summary with which a client replaced a part of the conversation. */
 export function isClientSummary(userText: string): boolean {
   const text = userText.trimStart();
-  return SUMMARY_STARTS.some((start) => text.startsWith(start)) || SNAPSHOT.test(text);
+  return SUMMARY_STARTS.some((start) => text.startsWith(start)) || SNAPSHOT.test(text) || RESUME.test(text);
+}
+
+/** What a model may have written of a summary, without what the client puts around it: the same of its reply and of the client's message. */
+export function summaryBodies(text: string): readonly string[] {
+  const inner = ["summary", "state_snapshot"].flatMap((tag) => between(text, tag) ?? []);
+  return [...inner, text.replace(RESUME, "")].filter((body) => body.trim() !== "");
 }
 
 /** Whether the answer to this message of the user is such a summary. */

@@ -1,5 +1,5 @@
 // Keeps dangerous text out of prompts, and secrets out of memory and logs.
-export { asksForClientSummary, isClientSummary, strippedUserText } from "./client-text.ts";
+export { asksForClientSummary, isClientSummary, strippedUserText, summaryBodies } from "./client-text.ts";
 export {
   defused,
   defusedResult,

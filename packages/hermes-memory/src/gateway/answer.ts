@@ -8,7 +8,7 @@ import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { admitUser } from "./allowance.ts";
 import { credentialOf, identify } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
-import { hashInSteps, prefixMarks, questionMark, responseMark } from "./proxy/chain.ts";
+import { compactedMarks, hashInSteps, prefixMarks, questionMark, responseMark } from "./proxy/chain.ts";
 import {
   type Answer,
   type Gateway,
@@ -242,16 +242,18 @@ async function lookUp(turn: ModelTurn, mode: Mode): Promise<FoundChat> {
     ? [{ mark: responseMark(session.previousResponseId ?? ""), isReply: false }]
     : prefixMarks(turn.wire.name, turn.body);
   const calls = turn.request.messages.flatMap(toolCallsOf).map(({ id }) => id);
-  const found = await store?.findMark(
-    marks.map(({ mark }) => mark),
-    { calls: calls.slice(-MOST_CALLS) },
-  );
+  const found =
+    (await store?.findMark(
+      marks.map(({ mark }) => mark),
+      { calls: calls.slice(-MOST_CALLS) },
+    )) ?? (await store?.findMark(compactedMarks(turn.wire.name, turn.body)));
   // In proxy mode the vendor may know a response that we do not: the conversation goes on in a new chat here.
   if (!found && isBehind && mode === "agent") throw new ProblemError(UNKNOWN_RESPONSE);
   const sessionId = found?.session_id ?? (store && (await repeatedChat(turn, store)));
   if (store && sessionId !== undefined) {
     // Replies that were stopped are in no mark yet: a later request may go back to one.
-    const unknown = marks.slice(0, found ? marks.findIndex(({ mark }) => mark === found.mark) : marks.length);
+    const at = marks.findIndex(({ mark }) => mark === found?.mark);
+    const unknown = marks.slice(0, at < 0 ? marks.length : at);
     const requestMarks = unknown.flatMap(({ mark, isReply }) => (isReply ? [mark] : [])).slice(0, MOST_MARKS);
     return { chatId: await chatIdOfSession(store, turn.memory.layers.user, sessionId), requestMarks };
   }

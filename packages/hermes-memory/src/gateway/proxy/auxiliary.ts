@@ -97,6 +97,10 @@ function viewOf(client: ClientName, request: AuxiliaryRequest, headers: Headers)
 const WEB: readonly ClientName[] = ["open-webui", "librechat", "lobechat", "unknown"];
 const CLAUDE: readonly ClientName[] = ["claude-code"];
 const CODEX: readonly ClientName[] = ["codex"];
+/** The prompt is distinctive enough: these clients do not name themselves. */
+const ANYONE = undefined;
+const QWEN_SUMMARY =
+  /^You are the component that summarizes a conversation when its context window is about to overflow\./;
 
 /** Open WebUI's templates: the whole request is one message that begins so and goes on with sections. */
 function owui(kind: AuxiliaryKind, beginning: RegExp): Rule {
@@ -117,12 +121,12 @@ function alone(kind: AuxiliaryKind, clients: readonly ClientName[], beginning: R
   return { kind, clients, is: ({ last, isAlone }) => isAlone && beginning.test(last) };
 }
 
-function instructed(kind: AuxiliaryKind, clients: readonly ClientName[], words: RegExp): Rule {
+function instructed(kind: AuxiliaryKind, clients: readonly ClientName[] | undefined, words: RegExp): Rule {
   return { kind, clients, is: ({ system, hasTools }) => !hasTools && words.test(system) };
 }
 
 /** The newest message of a conversation that is otherwise the user's: the client asks about it. */
-function asked(kind: AuxiliaryKind, clients: readonly ClientName[], beginning: RegExp): Rule {
+function asked(kind: AuxiliaryKind, clients: readonly ClientName[] | undefined, beginning: RegExp): Rule {
   return { kind, clients, is: ({ last }) => beginning.test(last) };
 }
 
@@ -203,11 +207,28 @@ const RULES: readonly Rule[] = [
     ["opencode", "kilo", "unknown"],
     /^You are a title generator\. You output ONLY a thread title\./,
   ),
-  // Qwen Code looks for memories in a copy of the conversation, with tools.
+  // Qwen Code looks for memories in a copy of the conversation, and tidies their files, with tools.
   {
     kind: "other",
-    is: ({ system }) => /^You are now acting as the managed memory extraction subagent\b/.test(system),
+    is: ({ system }) =>
+      /^You are (?:now acting as the managed memory extraction subagent|performing a managed memory dream)\b/.test(
+        system,
+      ),
   },
+  // Compactions: of opencode and pi, of Qwen Code in two forms, of Copilot CLI and Continue.
+  instructed("summary", ANYONE, /^You are a context summarization (?:agent|assistant)\. /),
+  instructed("summary", ANYONE, QWEN_SUMMARY),
+  asked("summary", ANYONE, QWEN_SUMMARY),
+  asked(
+    "summary",
+    ANYONE,
+    /^Please create a detailed summary of the conversation so far\. The history is being compacted\b/,
+  ),
+  asked(
+    "summary",
+    ANYONE,
+    /^Please provide a concise summary of our conversation so far, capturing the key context, decisions made,/,
+  ),
   asked(
     "summary",
     ["opencode", "kilo"],

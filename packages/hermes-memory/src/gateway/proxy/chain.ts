@@ -3,7 +3,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isRecord, sha256 } from "@hermes-memory/core/internal/lib";
 import { type Message, textOf, toolCallsOf } from "@hermes-memory/core/internal/message";
-import { isClientSummary, strippedUserText } from "@hermes-memory/core/internal/security";
+import { isClientSummary, strippedUserText, summaryBodies } from "@hermes-memory/core/internal/security";
 import type { JsonObject, ModelTurn } from "../types.ts";
 import type { WireName } from "../wires/wire.ts";
 
@@ -136,8 +136,43 @@ export function replyMarks(
   const before = chainOf(wire.name, body).at(-1) ?? "";
   const isUnnamed = kind === "prefix" || kind === "previous-response";
   const prefixes = isUnnamed ? [markOf(before), markOf(withReply(before, told))] : [];
+  if (isUnnamed) prefixes.push(turnMark(lastSaid(listOf(wire.name, body)), textOf(told.content)));
   if (mayFork(identity)) prefixes.push(forkMark(markOf(withReply(before, told))));
   return [...prefixes, ...(wire.name === "responses" ? responseIds.map(responseMark) : [])];
+}
+
+/** Of the reply to a request for a summary, and of the message that the client makes of it. */
+export function summaryMarks(text: string): readonly string[] {
+  return summaryBodies(text).map((body) => `summary:${sha256(body.replace(/\s+/g, ""))}`);
+}
+
+/**
+ * By which a client that has compacted its list, and names no session, finds its chat: by the summary in front, or by the newest replies
+ * that it has kept. None for other lists.
+ */
+export function compactedMarks(wire: WireName, body: JsonObject): readonly string[] {
+  const list = listOf(wire, body).filter((message) => !isInstruction(message));
+  const summary = partsOf(list[0]?.content)
+    .map((part) => plainText(part) ?? "")
+    .find(isClientSummary);
+  if (summary === undefined) return [];
+  const kept = list.flatMap((message, at) => (isReply(message) ? [{ message, at }] : []));
+  const turns = kept
+    .reverse()
+    .slice(0, MOST_KEPT)
+    .map(({ message, at }) => turnMark(lastSaid(list.slice(0, at)), replyText(message)));
+  return [...summaryMarks(summary), ...turns];
+}
+
+const MOST_KEPT = 8;
+
+/** A question and its reply, wherever in a conversation. */
+function turnMark(question: string, reply: string): string {
+  return `turn:${sha256(JSON.stringify([question, reply].map((text) => text.replace(/\s+/g, ""))))}`;
+}
+
+function lastSaid(list: readonly JsonObject[]): string {
+  return saidIn(list.findLast((message) => saidIn(message) !== "") ?? {});
 }
 
 /** `claude --fork-session` goes on under another id. The marks of the replies that its list has, the newest first. */

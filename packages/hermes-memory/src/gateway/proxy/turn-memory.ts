@@ -9,7 +9,7 @@ import {
   sha256,
 } from "@hermes-memory/core/internal/lib";
 import type { Asked, AskOptions } from "@hermes-memory/core/internal/memory";
-import { type Message, newMessage, toolCallsOf } from "@hermes-memory/core/internal/message";
+import { type Message, newMessage, textOf, toolCallsOf } from "@hermes-memory/core/internal/message";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { sourceOf } from "../identity.ts";
 import { type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
@@ -23,6 +23,7 @@ import {
   roundMark,
   saidIn,
   stretchesOf,
+  summaryMarks,
 } from "./chain.ts";
 import { carriesBlock, type HiddenRounds, type Insertions, insert, NOTHING } from "./insert.ts";
 
@@ -158,7 +159,7 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
 
 /**
  * For a request of the client about its whole conversation, such as a summary: what earlier requests of the chat had, so that the vendor
- * finds the beginning that it knows. Asks for no recall and stores nothing.
+ * finds the beginning that it knows. Asks for no recall and stores nothing but marks of the summary, with which the list goes on.
  */
 export async function readTurnMemory(turn: ModelTurn): Promise<TurnMemory> {
   const { memory, chatId, gateway } = turn;
@@ -178,7 +179,17 @@ export async function readTurnMemory(turn: ModelTurn): Promise<TurnMemory> {
     if (isAboutIdentity(cause)) throw cause;
     gateway.log.warn(`Proxy: a request about a chat goes without its memory: ${describeCause(cause)}`);
   }
-  return { sessionId: undefined, insertions, notices: [], storeReply: async () => {} };
+  const storeReply: TurnMemory["storeReply"] = async ({ last }) => {
+    try {
+      const store = await memory.layers.sessions({ mode: "write" });
+      const sessionId = chatId === "" || !last ? undefined : (await memory.chat(chatId))?.sessionId;
+      if (sessionId !== undefined)
+        await store?.saveMarks(sessionId, summaryMarks(textOf(last?.content ?? "")));
+    } catch (cause) {
+      gateway.log.warn(`Proxy: the chat of a summary was not noted: ${describeCause(cause)}`);
+    }
+  };
+  return { sessionId: undefined, insertions, notices: [], storeReply };
 }
 
 /** A hook of the same home has told it already. */

@@ -124,3 +124,71 @@ describe.each(MODES)("in %s mode", (mode: Mode) => {
     ]);
   });
 });
+
+describe("a client that names no session and compacts its list", () => {
+  const SAID = "Scripted: <analysis>long</analysis>\n<summary>The kiln of Berta is warm.</summary>";
+  const START: readonly Row[] = [user(ASKED), reply("Yes, a little."), user(NEXT), reply("No.")];
+  const summarise =
+    "Please create a detailed summary of the conversation so far. The history is being compacted so ...";
+  const qwen =
+    "You are the component that summarizes a conversation when its context window is about to overflow. ...";
+  const compacted =
+    "The conversation history before this point was compacted into the following summary:\n\n";
+  const LATER = "Then fire it.";
+
+  it.each([
+    {
+      name: "Copilot CLI",
+      ask: [...START, user(summarise)],
+      list: [
+        user(
+          `Some of the conversation history has been summarized to free up context.\n\n<summary>\nThe kiln of Berta is warm.\n</summary>\n`,
+        ),
+        user(LATER),
+      ],
+    },
+    {
+      name: "Qwen Code",
+      ask: [...START, user(qwen)],
+      list: [
+        user([
+          reminder("a file"),
+          words(`${SAID}\n\nResume the prior task using the summary above. Continue from the last step.`),
+        ]),
+        ...[reply("Got it. Thanks for the additional context!"), user(LATER)],
+      ],
+    },
+    {
+      name: "pi, which asks with the conversation as a text and keeps its newest turns",
+      ask: [user("<conversation>\n[User]: Is the kiln of Berta still warm?\n</conversation>\n\nSummarise.")],
+      system: "You are a context summarization assistant. ...",
+      list: [
+        user(`${compacted}<summary>\nThe kiln of Berta is warm.\n</summary>`),
+        ...START.slice(2),
+        user(LATER),
+      ],
+    },
+  ])("goes on in its chat: $name", async ({ ask, list, system = "You help." }) => {
+    const home = await clientHome("chat", [
+      ...[{ text: "Yes, a little." }, { text: "No." }, { text: SAID }],
+      ...[{ text: "It burns." }, { text: "It still does." }],
+    ]);
+    const client = home.openai({ mode: "proxy" });
+    const send = (messages: readonly Row[], instructions = "You help.") =>
+      client.chat.completions.create({
+        model: "hermes",
+        messages: [{ role: "system", content: instructions }, ...messages] as never,
+      });
+    await send(START.slice(0, 1));
+    await send(START.slice(0, 3));
+    await send(ask, system);
+    await send(list);
+    await send([...list, reply("It burns."), user("And now?")]);
+    const chats = await home.owner.chats();
+    expect(chats).toHaveLength(1);
+    expect(await home.lines(chats[0]?.chatId ?? "")).toEqual([
+      ...[`user: ${ASKED}`, "assistant: Yes, a little.", `user: ${NEXT}`, "assistant: No."],
+      ...[`user: ${LATER}`, "assistant: It burns.", "user: And now?", "assistant: It still does."],
+    ]);
+  });
+});
