@@ -19,7 +19,7 @@ export const CHECKS = [
   ...["works", "stored", "auxiliary", "memory", "recall", "prefix", "import"],
   ...["mcp", "hooks", "together"],
 ] as const;
-/** "pass", "FAIL: sentence" or "-: reason". */
+/** "pass", "FAIL: sentence" or "-: reason". `rows` and `rowsTogether` count what was stored. */
 export type Verdicts = Record<string, string>;
 
 const LIMIT_MS = 180_000;
@@ -116,6 +116,7 @@ async function throughGateway(setup: Setup, client: Client): Promise<Verdicts> {
   const again = stage.import();
   return {
     works,
+    rows: `gateway ${before}, after import ${after}, after another ${again}`,
     stored,
     prefix,
     auxiliary,
@@ -175,8 +176,11 @@ async function together(setup: Setup, client: Client): Promise<Verdicts> {
   const said = await stage.chatA();
   if (said !== "pass") return { together: said };
   await stage.settle();
-  stage.import();
-  return { together: judge(() => oneWholeChat(stage) ?? onlyPrompts(stage)) };
+  const before = stage.counts();
+  return {
+    rowsTogether: `gateway and hooks ${before}, after import ${stage.import()}`,
+    together: judge(() => oneWholeChat(stage) ?? onlyPrompts(stage)),
+  };
 }
 
 function judge(find: () => string | undefined): string {
