@@ -31,8 +31,4 @@ export {
 export { currentRunner, tidyUp } from "./run-lock.ts";
 export { type RunRecord, readRuns } from "./run-report.ts";
 export { curatorDue, type Due } from "./schedule.ts";
-export {
-  listSnapshots,
-  restoreSnapshot,
-  takeSnapshot,
-} from "./skills/skill-backups.ts";
+export { listBackups, restoreBackup } from "./skills/skill-backups.ts";

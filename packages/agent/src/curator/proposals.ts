@@ -34,13 +34,12 @@ export type TargetView = {
   readonly isPinned: (entry: string) => boolean;
   /** Too new to be changed in this run. */
   readonly isSpared: (entry: string) => boolean;
-  readonly knownSince: (entry: string) => Date | undefined;
 };
 
-/** A change of memory that loses no information, as far as that can be checked. */
+/** A change of memory. Those by the rules lose no information; those by the model are never made without the user's approval. */
 export type MemoryProposal = {
   readonly layer: "memory";
-  readonly kind: "identical" | "duplicate" | "contained" | "near-duplicate" | "stale" | "merge" | "outdated";
+  readonly kind: "identical" | "duplicate" | "stale" | "merge" | "outdated";
   /** Who proposed it: the fixed rules, or the model within the checks. */
   readonly by: "rules" | "model";
   readonly target: MemoryTarget;
@@ -63,7 +62,7 @@ type Proposal = MemoryProposal | SkillProposal;
 
 /** Something for the user to look at; the curator does not change it. */
 export type Finding = {
-  readonly kind: "overlap" | "contradiction" | "stale" | "oversize" | "nearly-full";
+  readonly kind: "contradiction" | "stale" | "oversize" | "nearly-full";
   readonly target: MemoryTarget;
   readonly entries: readonly string[];
   readonly reason: string;
@@ -100,7 +99,6 @@ export type CuratorRun = {
     readonly dropped: readonly string[];
   };
   readonly notes: readonly string[];
-  readonly snapshot?: string;
   readonly summary: string;
   /** Absent for a dry run, which writes nothing. */
   readonly reportDirectory?: string;

@@ -1,25 +1,13 @@
 // Undoes what the curator did: all changes of one run in memory and skills, also those that the user approved later; or the
 // archiving of one skill.
-import { lstatSync, renameSync } from "node:fs";
-import { join } from "node:path";
 import { MEMORY_TARGETS, type MemoryTarget } from "@hermes-memory/core/internal/curated";
-import {
-  describeCause,
-  err,
-  namesIn,
-  ok,
-  type Result,
-  withFileLocks,
-} from "@hermes-memory/core/internal/lib";
+import { err, ok, type Result } from "@hermes-memory/core/internal/lib";
 import type { Home } from "@hermes-memory/core/internal/memory";
 import {
-  archiveDirectory,
-  changeLockPath,
-  changeUsage,
   type HistoryEntry,
-  nameProblem,
-  readOrigins,
+  listArchivedSkills as listArchive,
   readUsage,
+  restoreSkill,
   type SkillError,
   type SkillStore,
   skillHistory,
@@ -29,7 +17,6 @@ import { tellProvider } from "./memory/curate-memory.ts";
 import { type AlreadyRunning, removeLeftovers, takeRunLock } from "./run-lock.ts";
 import { type RunRecord, readRuns } from "./run-report.ts";
 import { sessionOf } from "./skills/curate-skills.ts";
-import { mendRestore } from "./skills/skill-backups.ts";
 
 /** The changes of one run that are not undone yet. */
 export type RollbackPlan = {
@@ -47,8 +34,6 @@ export type RolledBack = {
   readonly skills: readonly string[];
   /** Targets whose file has the same bytes as before the run. */
   readonly exact: readonly MemoryTarget[];
-  /** Messages about an interrupted restore of a backup that was undone first. */
-  readonly mended: readonly string[];
   /** Messages about changes that the active memory provider did not get. */
   readonly notes: readonly string[];
 };
@@ -112,8 +97,6 @@ export async function rollBack(
   if (!lock.ok) return lock;
   using _held = lock.value;
   await removeLeftovers(opened);
-  const mended = mendRestore(home);
-  if (!mended.ok) return err({ kind: "io", message: mended.error.message });
   const undone: string[] = [];
   const memory = plan.memory.length === 0 ? undefined : await undoMemory(plan, opened);
   if (memory && !memory.ok) return memory;
@@ -122,7 +105,6 @@ export async function rollBack(
     removed: memory?.value.removed ?? [],
     skills: undone,
     exact: memory?.value.exact ?? [],
-    mended: mended.value,
     notes: memory?.value.notes ?? [],
   });
   const skills = await administrator.skills();
@@ -172,14 +154,11 @@ type ArchivedSkill = {
 export function listArchivedSkills(store: SkillStore): ArchivedSkill[] {
   const usage = readUsage(store);
   const history = skillHistory(store);
-  return namesIn(archiveDirectory(store.directory))
-    .filter((name) => !name.startsWith(".") && isDirectory(join(archiveDirectory(store.directory), name)))
-    .sort()
-    .map((name) => {
-      const move = history.find((change) => change.moved?.to === `.archive/${name}`);
-      const archivedAt = usage.get(name)?.archived_at ?? move?.time ?? null;
-      return { name, archivedAt, absorbedInto: move?.absorbed_into ?? null };
-    });
+  return listArchive(store).map(({ name }) => {
+    const move = history.find((change) => change.moved?.to === `.archive/${name}`);
+    const archivedAt = usage.get(name)?.archived_at ?? move?.time ?? null;
+    return { name, archivedAt, absorbedInto: move?.absorbed_into ?? null };
+  });
 }
 
 /** To its former place if the history has it, else directly below the skills. Never overwrites a skill. */
@@ -187,50 +166,14 @@ export async function restoreArchivedSkill(
   store: SkillStore,
   name: string,
 ): Promise<Result<string, SkillError>> {
-  if (!listArchivedSkills(store).some((each) => each.name === name)) {
-    const message = `The archive has no skill '${name.slice(0, 80)}'. 'hermes curator list-archived' shows what is there.`;
-    return err({ kind: "not_found", message });
-  }
   const move = skillHistory(store).find(
     (change) => change.moved?.to === `.archive/${name}` && change.undone_by === undefined,
   );
-  if (move) {
+  const isThere = listArchive(store).some((each) => each.name === name);
+  if (move && isThere) {
     const undone = await undoSkillChange(store, move.id);
     return undone.ok ? ok(move.path) : undone;
   }
-  return moveBack(store, name);
-}
-
-async function moveBack(store: SkillStore, name: string): Promise<Result<string, SkillError>> {
-  // A skill that was archived a second time has the time appended to its name.
-  const plain = name.replace(/-\d{14}(-[0-9a-f]{8})?$/, "");
-  const problem = nameProblem("skill", plain);
-  if (problem) return err(problem);
-  const place = join(store.directory, plain);
-  const isTaken = (): boolean =>
-    lstatSync(place, { throwIfNoEntry: false }) !== undefined || readOrigins(store).hub.has(plain);
-  try {
-    const options = { timeoutMs: store.lockTimeoutMs };
-    const done = await withFileLocks(
-      [changeLockPath(store.directory)],
-      options,
-      (): SkillError | undefined => {
-        if (isTaken())
-          return { kind: "exists", message: `There is a skill '${plain}' already. Move that one first.` };
-        renameSync(join(archiveDirectory(store.directory), name), place);
-        return undefined;
-      },
-    );
-    if (!done.ok)
-      return err({ kind: "locked", message: "Another process is changing the skills. Try again." });
-    if (done.value) return err(done.value);
-    await changeUsage(store, new Map([[plain, () => ({ state: "active" as const, archived_at: null })]]));
-    return ok(plain);
-  } catch (cause) {
-    return err({ kind: "io", message: `The skill could not be restored: ${describeCause(cause)}.` });
-  }
-}
-
-function isDirectory(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  const restored = await restoreSkill(store, name, { origin: "cli" });
+  return restored.ok ? ok(restored.value.path) : restored;
 }

@@ -24,7 +24,6 @@ import {
 } from "./run-report.ts";
 import { curatorDue, type Due } from "./schedule.ts";
 import { curateSkills } from "./skills/curate-skills.ts";
-import { mendRestore } from "./skills/skill-backups.ts";
 
 /** What the curator may tidy, and with which model. */
 export type CuratorOptions = {
@@ -67,13 +66,10 @@ export async function runCurator(options: CuratorOptions): Promise<Result<Curato
     if (!lock.ok) return lock;
     using _held = lock.value;
     await removeLeftovers(memory);
-    const mended = mendRestore(home); // first: skills that are only half restored must not be judged
-    const mendNotes = mended.ok ? mended.value : [mended.error.message];
     const reportDirectory = makeReportDirectory(home, startedAt);
     beginReport(reportDirectory, head);
     try {
-      const { run: done, proposed } = await carryOut(options, head, known);
-      const run = { ...done, notes: [...mendNotes, ...done.notes] };
+      const { run, proposed } = await carryOut(options, head, known);
       finishReport(reportDirectory, run);
       remember(options, run, { reportDirectory, proposed });
       return ok({ ...run, reportDirectory });
@@ -117,7 +113,6 @@ async function carryOut(
       dropped: [...(memory?.dropped ?? []), ...(skills?.dropped ?? [])],
     },
     notes: [...(memory?.notes ?? []), ...(skills?.notes ?? [])],
-    snapshot: skills?.snapshot,
     summary: summarise(found),
   };
   return { run, proposed: [...(memory?.proposed ?? []), ...(skills?.proposed ?? [])] };

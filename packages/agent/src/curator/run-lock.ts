@@ -85,11 +85,19 @@ function describe(runner: Runner | undefined): AlreadyRunning {
   return { kind: "running", message, runner };
 }
 
-// Temporary files and incomplete backups of a killed run. A file's age does not show whether its writer still runs, so a file
+// Temporary files of a killed run or restore. A file's age does not show whether its writer still runs, so a file
 // is removed only while we hold the lock that its writer would hold: the run lock, and for each place its own lock.
 
 /** Below the skills directory. */
 export const BACKUPS = ".curator_backups";
+
+/** Start of the names of directories that a restore works in. */
+export const STAGING = ".staging-";
+
+/** The skills as they were before a restore. */
+export function copiesDirectory(home: string): string {
+  return join(home, "backups", "skills");
+}
 
 const LEFTOVERS_LOCK_WAIT_MS = 2000;
 
@@ -115,7 +123,9 @@ export async function removeLeftovers({ home, administrator }: Home): Promise<vo
   for (const file of small.filter((path) => tempsBeside(path).length > 0))
     await underLock([`${file}.lock`], () => tempsBeside(file).forEach(remove));
   await underLock([changeLockPath(skills)], () => {
-    removeHalfBackups(join(skills, BACKUPS));
+    for (const directory of [join(skills, BACKUPS), copiesDirectory(home)])
+      for (const name of namesIn(directory).filter((each) => each.startsWith(STAGING)))
+        rmSync(join(directory, name), { recursive: true, force: true });
     for (const directory of [join(skills, ".history"), join(skills, ".history", "blobs")])
       listTemps(directory, ".").forEach(remove);
     removeSkillTemps(skills);
@@ -146,15 +156,6 @@ async function underLock(paths: readonly string[], work: () => void): Promise<vo
     );
   } catch {
     // a read-only home, or a directory that cannot be listed
-  }
-}
-
-/** Removes backup directories without an archive: a killed run leaves at most a temporary file in one. */
-function removeHalfBackups(backups: string): void {
-  for (const name of namesIn(backups).filter((each) => /^\d{8}T\d{6}Z(-\d+)?$/.test(each))) {
-    const directory = join(backups, name);
-    listTemps(directory, ".").forEach(remove);
-    removeIfEmpty(directory);
   }
 }
 

@@ -113,7 +113,7 @@ function headOf({ id, startedAt, mode, scope }: RunHead): object {
 }
 
 function reportJson(run: CuratorRun, status: string): object {
-  const { decided, findings, marks, model, notes, durationSeconds, snapshot } = run;
+  const { decided, findings, marks, model, notes, durationSeconds } = run;
   const skills = decided.flatMap(({ proposal, outcome }) =>
     proposal.layer === "skills" && outcome.kind === "applied" ? [proposal] : [],
   );
@@ -137,7 +137,6 @@ function reportJson(run: CuratorRun, status: string): object {
     staged: decided.flatMap(({ outcome }) => (outcome.kind === "staged" ? [outcome.id] : [])),
     changes: decided.flatMap(({ outcome }) => (outcome.kind === "applied" ? outcome.ids : [])),
     model: { calls: model.calls, failures: model.failures, dropped: model.dropped },
-    snapshot: snapshot ?? null,
     notes,
   };
 }

@@ -1,4 +1,5 @@
 // A home for one test of the curator, with short ways to run it and to fake its model.
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ENTRY_DELIMITER, type Home, MemoryStore, openHome, type TextModel } from "@hermes-memory/core";
@@ -62,6 +63,15 @@ export class CuratorHome {
     const records = this.has(path) ? (JSON.parse(this.read(path)) as Record<string, unknown>) : {};
     const created = { created_by: "agent", created_at: "2026-01-01T00:00:00+00:00", ...usage };
     this.write(path, JSON.stringify({ ...records, [name]: created }));
+  }
+
+  /** A backup of the skills as the Python original makes it. */
+  backUp(id = "20260101T000000Z"): string {
+    const skills = join(this.home, "skills");
+    const names = readdirSync(skills).filter((name) => name !== ".hub" && name !== ".curator_backups");
+    this.write(`skills/.curator_backups/${id}/manifest.json`, JSON.stringify({ id, reason: "test" }));
+    execFileSync("tar", ["-czf", `.curator_backups/${id}/skills.tar.gz`, ...names], { cwd: skills });
+    return id;
   }
 
   opened(clock?: Clock): Home {

@@ -64,15 +64,10 @@ export function texts(home: CuratorHome): Readonly<Record<string, string>> {
   return Object.fromEntries(files.filter(([name]) => name === "memory" || /^\w+\/SKILL\.md$/.test(name)));
 }
 
-/** Temporary files, incomplete backups and staging directories of a restore, anywhere below the home. */
+/** Temporary files and staging directories of a restore, anywhere below the home. */
 export function leftovers(home: string): string[] {
   const names = readdirSync(home, { recursive: true, encoding: "utf8" });
-  const backups = names.filter((name) => /\.curator_backups\/[^/]+$/.test(name));
-  const halves = backups.filter((name) => !names.includes(`${name}/skills.tar.gz`));
-  const temps = names.filter((name) =>
-    /\.tmp(\.|$)|\.rescue$|\.restore-|\.discard-|\.curator_running/.test(name),
-  );
-  return [...temps, ...halves];
+  return names.filter((name) => /\.tmp(\.|$)|\.rescue$|\.staging-|\.curator_running/.test(name));
 }
 
 /** Does the same as `hermes curator rollback`. */

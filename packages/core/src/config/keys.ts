@@ -143,10 +143,7 @@ const curator = section({
   prune_builtins: accepted("skills that came with a program are left alone"),
   consolidate: accepted("merges are proposed, and made after approval"),
   archive_ttl_days: accepted("archived skills stay"),
-  backup: section({
-    enabled: flag(true, "Pack the skills into a file before they are changed."),
-    keep: whole(5, { min: 1 }, "How many such files are kept."),
-  }),
+  backup: section({ enabled: accepted("the history of skills takes every change back"), keep: accepted() }),
   memory: ours(flag(true, "Look after memory too; a scheduled run only proposes.")),
 });
 

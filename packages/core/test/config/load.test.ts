@@ -41,7 +41,7 @@ describe("loading config.yaml", () => {
           minIdleHours: 2,
           staleAfterDays: 30,
           archiveAfterDays: 90,
-          backup: { enabled: true, keep: 5 },
+          backup: {},
           memory: true,
         },
         agent: {

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { takeRunLock } from "../../../agent/src/curator/run-lock.ts";
+import { CuratorHome } from "../../../agent/test/curator/curator-home.ts";
 import { startWire } from "../../../agent/test/fakes/wires/wire-in-test.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { runHere, runHermes } from "./run.ts";
@@ -41,7 +42,7 @@ describe("hermes curator run", () => {
     const home = homeWith();
     const { code, stdout, stderr } = await runHermes(["curator", "run", "--dry-run"], { home });
     expect(code).toBe(0);
-    expect(stdout).toContain("Dry run: 1 proposed, 1 to look at. Nothing was written.");
+    expect(stdout).toContain("Dry run: 1 proposed. Nothing was written.");
     expect(stdout).toContain("    - deploys on Monday.\n    = Deploys on Monday\n");
     expect(stderr).toContain("No model is used, only fixed rules.");
     expect(existsSync(join(home, "logs"))).toBe(false);
@@ -80,7 +81,7 @@ describe("hermes curator run", () => {
     expect(await runHere(["curator", "approve", "0000ffff"], { home })).toMatchObject({ code: 1 });
   });
 
-  it("asks the model named in config, and merges proposals that pass the checks", async () => {
+  it("asks the model named in config, and stages what it proposes", async () => {
     const text = "The project uses pnpm for package management, never yarn";
     const reply = { merge: [{ entries: [1, 2], text }], contradictions: [], outdated: [] };
     const wire = await startWire("chat", [{ text: `\`\`\`json\n${JSON.stringify(reply)}\n\`\`\`` }]);
@@ -90,10 +91,12 @@ describe("hermes curator run", () => {
     const outcome = await runHere(["curator", "run", "--apply", "--memory"], { home });
     expect(outcome.code).toBe(0);
     expect(outcome.stdout).toContain("merge (model) in memory");
+    expect(memoryOf(home)).toBe(ENTRIES.slice(0, 3).join("\n§\n"));
+    await runHere(["curator", "approve"], { home });
     expect(memoryOf(home)).toBe([text, ENTRIES[2]].join("\n§\n"));
     expect(wire.requests).toHaveLength(1);
     expect(JSON.stringify(wire.requests[0]?.body)).toContain("tidy-1");
-    expect((await runHere(["curator", "history"], { home })).stdout).toContain("2 applied");
+    expect((await runHere(["curator", "history"], { home })).stdout).toContain("1 applied, 1 staged");
   });
 
   it("does its own part when the model's server fails", async () => {
@@ -102,7 +105,7 @@ describe("hermes curator run", () => {
     const outcome = await runHere(["curator", "run", "--apply", "--memory", "--json"], { home });
     expect(jsonOf(outcome)).toMatchObject({
       success: true,
-      summary: "1 applied, 1 to look at",
+      summary: "1 applied",
       model: { failures: 2 },
     });
     expect(outcome.stderr).toContain("no usable answer");
@@ -140,37 +143,29 @@ describe("hermes curator and skills", () => {
     expect((await runHere(["curator", "list-archived"], { home })).stdout).toBe("The archive is empty.\n");
   });
 
-  it("packs the skills and restores them, after a backup of the current ones", async () => {
-    const home = homeWith();
-    skill(home, "tea", {});
-    const { id } = jsonOf(await runHere(["curator", "backup", "--json"], { home }));
+  it("restores a backup that the original made, and takes that back; not while a curator is at work", async () => {
+    const place = await CuratorHome.make();
+    place.skill("tea", "Do it.");
+    const { home } = place;
+    const id = place.backUp();
     const path = join(home, "skills/tea/SKILL.md");
     const before = readFileSync(path, "utf8");
     writeFileSync(path, "spoilt");
-    const done = jsonOf(await runHere(["curator", "rollback", String(id), "--yes", "--json"], { home }));
-    expect(readFileSync(path, "utf8")).toBe(before);
-    await runHere(["curator", "rollback", String(done.backup), "--yes"], { home });
-    expect(readFileSync(path, "utf8")).toBe("spoilt");
-    expect(await runHere(["curator", "rollback", "20200101T000000Z", "--yes"], { home })).toMatchObject({
-      code: 1,
-    });
-  });
-
-  it("does not put a backup back while a curator is at work, and says who", async () => {
-    const home = homeWith();
-    skill(home, "tea", {});
-    const { id } = jsonOf(await runHere(["curator", "backup", "--json"], { home }));
-    writeFileSync(join(home, "skills/tea/SKILL.md"), "newer");
+    expect((await runHere(["curator", "rollback", "--list"], { home })).stdout).toContain(`  ${id}  test`);
+    const restore = (backup: unknown) =>
+      runHere(["curator", "rollback", String(backup), "--yes", "--json"], { home });
     const lock = takeRunLock(home, "apply", new Date());
     if (!lock.ok) throw new Error(lock.error.message);
-    const refused = await runHere(["curator", "rollback", String(id), "--yes"], { home });
-    expect(refused).toMatchObject({
+    expect(await restore(id)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("A curator is already running"),
+      stdout: expect.stringContaining("A curator is already running"),
     });
-    expect(readFileSync(join(home, "skills/tea/SKILL.md"), "utf8")).toBe("newer");
-    expect(existsSync(join(home, "skills/.curator_running.json"))).toBe(true);
     lock.value[Symbol.dispose]();
-    expect(await runHere(["curator", "rollback", String(id), "--yes"], { home })).toMatchObject({ code: 0 });
+    expect(readFileSync(path, "utf8")).toBe("spoilt");
+    const { backup } = jsonOf(await restore(id));
+    expect(readFileSync(path, "utf8")).toBe(before);
+    expect(jsonOf(await restore(backup))).toMatchObject({ success: true, id: backup });
+    expect(readFileSync(path, "utf8")).toBe("spoilt");
+    expect(await restore("20200101T000000Z")).toMatchObject({ code: 1 });
   });
 });

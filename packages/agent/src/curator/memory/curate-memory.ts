@@ -81,7 +81,7 @@ async function curateTargets(run: RunContext, onWrite: (write: CommittedWrite) =
   }
   return {
     decided,
-    findings: withoutMerged(findings, decided),
+    findings,
     dropped,
     notes: [...notes, ...store.warnings],
     proposed,
@@ -146,9 +146,8 @@ async function decide(
   onWrite: (write: CommittedWrite) => void,
 ): Promise<Outcome> {
   if (run.mode === "dry-run") return { kind: "proposed" };
-  // Whether an entry is out of date cannot be checked, so the user decides.
-  const isApplied = run.mode === "apply" && proposal.kind !== "outdated";
-  if (!isApplied) return stage(proposal, key, run);
+  // What the model says cannot be checked, so the user decides.
+  if (run.mode === "propose" || proposal.by === "model") return stage(proposal, key, run);
   const meta = { origin: "curator", reason: `curator: ${proposal.kind}`, group: run.group } as const;
   const done = await store.curate(proposal.target, proposal.curation, meta);
   if (!done.ok) return { kind: "refused", reason: done.error.message };
@@ -184,25 +183,11 @@ function summaryOf({ kind, target, curation }: MemoryProposal): string {
   const words = {
     identical: `drop identical copies in ${place}`,
     duplicate: `drop a duplicate in ${place}`,
-    contained: `drop an entry that another one contains in ${place}`,
-    "near-duplicate": `drop a near duplicate in ${place}`,
     stale: `archive a stale entry of ${place}`,
     outdated: `archive an outdated entry of ${place}`,
     merge: `merge ${remove.length} entries of ${place}`,
   };
   return `curator: ${words[kind]}: ${what}`;
-}
-
-/** Without overlaps whose entries were merged. */
-function withoutMerged(findings: readonly Finding[], decided: readonly Decided[]): Finding[] {
-  const merged = new Set(
-    decided.flatMap(({ proposal }) =>
-      proposal.layer === "memory" && proposal.kind === "merge" ? proposal.curation.remove : [],
-    ),
-  );
-  return findings.filter(
-    ({ kind, entries }) => kind !== "overlap" || !entries.every((entry) => merged.has(entry)),
-  );
 }
 
 // Reading a target. Nothing is written: a dry run leaves no trace, not even in the journal.
@@ -237,10 +222,6 @@ function viewTarget(target: MemoryTarget, options: ViewOptions): Result<TargetVi
       keepChanges: config.historyKeep,
     });
     const { known } = journal.replay(file.hash);
-    const knownSince = (entry: string): Date | undefined => {
-      const since = known.get(entry)?.since;
-      return since === undefined ? undefined : new Date(since);
-    };
     return ok({
       target,
       entries,
@@ -249,11 +230,10 @@ function viewTarget(target: MemoryTarget, options: ViewOptions): Result<TargetVi
       limit,
       isPinned: (entry) => pins.size > 0 && pins.has(sha256(entry)),
       isSpared: (entry) => {
-        const since = knownSince(entry);
-        if (spareMs <= 0 || since === undefined || !PEOPLE.has(known.get(entry)?.origin ?? "")) return false;
-        return now.getTime() - since.getTime() < spareMs;
+        const { since, origin = "" } = known.get(entry) ?? {};
+        if (since === undefined || !PEOPLE.has(origin)) return false;
+        return now.getTime() - new Date(since).getTime() < spareMs;
       },
-      knownSince,
     });
   } catch (cause) {
     return err(`The journal or the pins of ${paths.file} cannot be read: ${describeCause(cause)}.`);

@@ -1,8 +1,8 @@
-// Which proposals of the model count. Each is checked against the entries; those that fail are dropped and counted. Pure.
+// Which proposals of the model count. Each is checked against the entries; those that fail are dropped and counted. What a text means
+// is not checked: the user decides about every proposal. Pure.
 import { codePointLength, preview, pyStrip } from "@hermes-memory/core/internal/lib";
 import type { Finding, MemoryProposal, TargetView } from "../proposals.ts";
 import type { Opinion } from "./ask-model.ts";
-import { factProblem } from "./hard-facts.ts";
 
 export type Dropped =
   | "unknown-entry"
@@ -12,8 +12,6 @@ export type Dropped =
   | "refused-text"
   | "lost-fact"
   | "invented"
-  | "moved-fact"
-  | "negation"
   | "too-many";
 
 export type Judgement = {
@@ -95,11 +93,19 @@ function mergeProblem(
   const before = sources.reduce((sum, source) => sum + codePointLength(source), 0);
   if (text === "" || codePointLength(text) >= before) return "not-shorter";
   if (!context.isAcceptable(text)) return "refused-text";
-  const problem = factProblem(sources, text);
-  if (problem === undefined) return undefined;
-  if (problem.kind === "lost") return "lost-fact";
-  if (problem.kind === "moved") return "moved-fact";
-  return problem.kind === "invented" ? "invented" : "negation";
+  const known = hardFacts(sources.join("\n"));
+  const kept = hardFacts(text);
+  if (known.some((word) => !kept.includes(word))) return "lost-fact";
+  return kept.every((word) => known.includes(word)) ? undefined : "invented";
+}
+
+/** Numbers, paths, addresses and identifiers: what a glance at a merge overlooks, in any language. */
+function hardFacts(text: string): string[] {
+  return text
+    .normalize("NFC")
+    .split(/\s+/u)
+    .map((word) => word.replace(/^[("'`*[“‘«]+|[.,;:!?)"'`*\]”’»]+$/gu, ""))
+    .filter((word) => /[\p{N}/\\@_=]|\p{Ll}\p{Lu}|\p{L}\.\p{L}/u.test(word));
 }
 
 /** The model's reason, shortened to one line. */

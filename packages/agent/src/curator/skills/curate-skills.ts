@@ -1,8 +1,7 @@
 // The skills part of a run: marks, archive, umbrellas. Every change of a skill is made by `skill_manage`, with its checks and its
 // history.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import type { CuratorConfig } from "@hermes-memory/core/internal/config";
-import { describeCause, sha256 } from "@hermes-memory/core/internal/lib";
+import { sha256 } from "@hermes-memory/core/internal/lib";
 import {
   changeUsage,
   expectedPath,
@@ -20,7 +19,6 @@ import {
   type UsageChange,
 } from "@hermes-memory/core/internal/skills";
 import type { CuratorMode, Decided, Outcome, RunContext, SkillMark, SkillProposal } from "../proposals.ts";
-import { takeSnapshot } from "./skill-backups.ts";
 import {
   hasAbsorbed,
   isCandidate,
@@ -35,7 +33,6 @@ export type SkillsPart = {
   readonly marks: readonly SkillMark[];
   readonly dropped: readonly UmbrellaDropped[];
   readonly notes: readonly string[];
-  readonly snapshot?: string;
   readonly proposed: readonly string[];
 };
 
@@ -80,8 +77,6 @@ export async function curateSkills(run: RunContext): Promise<SkillsPart> {
   const marks = steps.flatMap(({ skill, step }): SkillMark[] =>
     step === "archive" ? [] : [{ skill: skill.directoryName, mark: step }],
   );
-  const snapshot = run.mode === "apply" && proposals.length > 0 ? backUp(run, curator) : {};
-  if ("problem" in snapshot) return { ...NOTHING, notes: [...notes, snapshot.problem] };
   const decided: Decided[] = [];
   const proposed: string[] = [];
   for (const proposal of proposals) {
@@ -96,7 +91,7 @@ export async function curateSkills(run: RunContext): Promise<SkillsPart> {
       provenanceOf(skill, origins) === "agent" && usage.get(skill.directoryName)?.state === "archived",
   );
   if (run.mode !== "dry-run") notes.push(...(await mark(store, marks, back)));
-  return { decided, marks, dropped: umbrellas.dropped, notes, proposed, ...snapshot };
+  return { decided, marks, dropped: umbrellas.dropped, notes, proposed };
 }
 
 function archiveProposal(name: string, reason: string): SkillProposal {
@@ -256,19 +251,4 @@ async function mark(
   const replaced = back.map((skill): [string, UsageChange] => [skill.directoryName, markReplaced]);
   const done = await changeUsage(store, new Map([...changes, ...replaced]));
   return done.ok ? [] : [`The marks were not saved: ${done.error.message}`];
-}
-
-function backUp(
-  { memory: { home, clock }, group }: RunContext,
-  { backup: { enabled, keep } }: CuratorConfig,
-): { snapshot?: string } | { problem: string } {
-  if (!enabled) return {};
-  try {
-    const taken = takeSnapshot(home, { reason: `before curator run ${group}`, keep, now: clock.now() });
-    return taken.ok
-      ? { snapshot: taken.value.id }
-      : { problem: `Skills were left alone. ${taken.error.message}` };
-  } catch (cause) {
-    return { problem: `Skills were left alone: ${describeCause(cause)}.` };
-  }
 }

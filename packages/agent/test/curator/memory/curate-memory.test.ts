@@ -11,29 +11,18 @@ const PLANTED = [
   "Uses pnpm, not npm",
   "uses  pnpm, not npm.",
   "Deploys on Monday",
-  "The staging server runs Ubuntu 22.04 and reboots every Sunday",
+  "The staging server runs Ubuntu 22.04",
   "Deploys on Friday",
-  "The staging server currently runs Ubuntu 22.04 and also reboots every Sunday",
-  "Speaks German",
-  "Lives in Graz.\nSpeaks German.",
-  "The project uses vitest for all its unit tests",
-  "Unit tests of the project are written with vitest, never jest",
+  "The staging server currently runs Ubuntu 22.04",
   "On vacation until 2024-03-01",
 ];
-const FOUND = [
-  "duplicate: uses  pnpm, not npm.",
-  "near-duplicate: The staging server runs Ubuntu 22.04 and reboots every Sunday",
-  "contained: Speaks German",
-  "stale: On vacation until 2024-03-01",
-];
+const FOUND = ["duplicate: uses  pnpm, not npm.", "stale: On vacation until 2024-03-01"];
 const LEFT = [
   "Uses pnpm, not npm",
   "Deploys on Monday",
+  "The staging server runs Ubuntu 22.04",
   "Deploys on Friday",
-  "The staging server currently runs Ubuntu 22.04 and also reboots every Sunday",
-  "Lives in Graz.\nSpeaks German.",
-  "The project uses vitest for all its unit tests",
-  "Unit tests of the project are written with vitest, never jest",
+  "The staging server currently runs Ubuntu 22.04",
 ];
 
 async function planted(): Promise<CuratorHome> {
@@ -43,13 +32,13 @@ async function planted(): Promise<CuratorHome> {
   return home;
 }
 
-describe("a store with planted duplicates and overlaps", () => {
+describe("a store with a planted duplicate and a date that is over", () => {
   it("shows exactly those in a dry run, which writes nothing", async () => {
     const home = await planted();
     const before = home.files();
     const run = await home.run({ scope: "all" });
     expect(gist(run)).toEqual(FOUND);
-    expect(run.findings).toMatchObject([{ kind: "overlap", entries: LEFT.slice(-2) }]);
+    expect(run.findings).toEqual([]);
     expect(home.files()).toEqual(before);
   });
 
@@ -178,7 +167,7 @@ describe("the curator", () => {
     await home.run({ mode: "apply" });
     await home.run({ mode: "propose", clock: clockAt("2026-11-15T12:00:00Z") });
     const text = Object.values(home.files("logs")).join("\n");
-    expect(text).toContain("near-duplicate");
+    expect(text).toContain("duplicate in memory");
     for (const entry of PLANTED) expect(text).not.toContain(entry);
   });
 

@@ -1,14 +1,6 @@
-import { mkdirSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
 import { approveSkillChange, NO_USAGE, readUsage, SkillStore } from "@hermes-memory/core/internal/skills";
 import { describe, expect, it } from "vitest";
-import {
-  listArchivedSkills,
-  listSnapshots,
-  restoreArchivedSkill,
-  restoreSnapshot,
-  takeSnapshot,
-} from "../../../src/curator/index.ts";
+import { listArchivedSkills, restoreArchivedSkill } from "../../../src/curator/index.ts";
 import { transitionOf } from "../../../src/curator/skills/skill-rules.ts";
 import { CuratorHome, clockAt, fakeModel, gist } from "../curator-home.ts";
 
@@ -21,7 +13,6 @@ const BODY =
 const OTHER =
   "Read the last hundred lines of the log first; the cause is nearly always in the first of them.";
 
-const RESTORE = { keep: 5, now: new Date(NOW) };
 const apply = { mode: "apply", scope: "skills", clock } as const;
 const skillFiles = (home: CuratorHome): object =>
   Object.fromEntries(Object.entries(home.files("skills")).filter(([name]) => name.endsWith("SKILL.md")));
@@ -63,7 +54,7 @@ describe("skills that are not used", () => {
     expect(home.files("skills")).toEqual(before);
   });
 
-  it("are archived after a backup, and a rollback brings them back to the byte", async () => {
+  it("are archived, and a rollback brings them back to the byte", async () => {
     const home = await withSkills();
     const before = skillFiles(home);
     const run = await home.run(apply);
@@ -72,7 +63,6 @@ describe("skills that are not used", () => {
     expect(home.has("skills/.archive/old-trick/SKILL.md")).toBe(true);
     for (const name of ["quiet-trick", "new-trick", "by-hand", "kept", "plan", "from-hub"])
       expect(home.has(`skills/${name}/SKILL.md`)).toBe(true);
-    expect(listSnapshots(home.home).map(({ id }) => id)).toEqual([run.snapshot]);
     const store = new SkillStore({ home: home.home });
     expect(readUsage(store).get("quiet-trick")?.state).toBe("stale");
     await home.rollBack(run.id);
@@ -210,50 +200,5 @@ describe("skills that a model would put together", () => {
     const run = await home.run({ ...apply, model: fakeModel({ umbrellas }) });
     expect(run.decided).toMatchObject([{ outcome: { kind: "refused" } }]);
     expect(skillFiles(home)).toEqual(before);
-  });
-});
-
-describe("a backup of the skills", () => {
-  it("restores everything, links and unusual names included", async () => {
-    const home = await pair();
-    home.write(`skills/${"deep/".repeat(30)}long-ö-name/SKILL.md`, "long");
-    mkdirSync(join(home.home, "skills/empty"));
-    symlinkSync("../one", join(home.home, "skills/two/link"));
-    const before = home.files("skills");
-    const taken = takeSnapshot(home.home, { reason: "test", keep: 5, now: new Date(NOW) });
-    if (!taken.ok) throw new Error(taken.error.message);
-    home.write("skills/one/SKILL.md", "changed");
-    home.write("skills/extra/SKILL.md", "extra");
-    expect(await restoreSnapshot(home.home, taken.value.id, RESTORE)).toMatchObject({ ok: true });
-    const after = Object.entries(home.files("skills")).filter(
-      ([name]) => !/^\.curator_backups|\.lock$/.test(name),
-    );
-    expect(Object.fromEntries(after)).toEqual(before);
-    expect(home.has("skills/empty")).toBe(true);
-    expect(home.has("skills/two/link/SKILL.md")).toBe(true);
-  });
-
-  it("keeps as many as it is told, two in one second included", async () => {
-    const home = await pair();
-    for (let index = 0; index < 4; index += 1)
-      takeSnapshot(home.home, { reason: "test", keep: 2, now: new Date(NOW) });
-    expect(listSnapshots(home.home)).toHaveLength(2);
-  });
-
-  it("that is damaged changes nothing", async () => {
-    const home = await pair();
-    takeSnapshot(home.home, { reason: "test", keep: 2, now: new Date(NOW) });
-    const id = listSnapshots(home.home)[0]?.id ?? "";
-    home.write(`skills/.curator_backups/${id}/skills.tar.gz`, "no archive");
-    const before = home.files("skills");
-    expect(await restoreSnapshot(home.home, id, RESTORE)).toMatchObject({
-      ok: false,
-      error: { kind: "damaged" },
-    });
-    expect(await restoreSnapshot(home.home, "..", RESTORE)).toMatchObject({
-      ok: false,
-      error: { kind: "not-found" },
-    });
-    expect(home.files("skills")).toEqual(before);
   });
 });

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import {
   changeSkill,
   readUsage,
@@ -9,148 +10,150 @@ import {
   skillHistory,
 } from "@hermes-memory/core/internal/skills";
 import { describe, expect, it } from "vitest";
-import {
-  changeState,
-  listSnapshots,
-  readState,
-  restoreSnapshot,
-  takeSnapshot,
-} from "../../../src/curator/index.ts";
-import { packTarGz, unpackTarGz } from "../../../src/curator/tar.ts";
+import { fixtureHome } from "../../../../../test/fixtures/fixture-home.ts";
+import { changeState, listBackups, readState, restoreBackup } from "../../../src/curator/index.ts";
 import { CuratorHome } from "../curator-home.ts";
+import { leftovers } from "../killed-runs.ts";
+import { tarOf } from "../tar-of.ts";
 
-const day = (count: number): Date => new Date(Date.UTC(2026, 0, count));
-const NAMES = ["ash", "bay", "elm", "fig"];
+const NOW = new Date("2026-06-01T00:00:00Z");
 
-function backUp(home: CuratorHome, now: Date, keep = 5): string {
-  const taken = takeSnapshot(home.home, { reason: "test", keep, now });
-  if (!taken.ok) throw new Error(taken.error.message);
-  return taken.value.id;
+async function restored(home: CuratorHome, id: string): Promise<string> {
+  const done = await restoreBackup(home.home, id, NOW);
+  if (!done.ok) throw new Error(`${done.error.kind}: ${done.error.message}`);
+  return done.value.before;
 }
 
-/** The files of the skills, without those of the curator. */
+/** The skills, without what a restore leaves alone. */
 function texts(home: CuratorHome): Readonly<Record<string, string>> {
   const files = Object.entries(home.files("skills"));
-  return Object.fromEntries(files.filter(([name]) => /^\w+\/SKILL\.md$/.test(name)));
+  return Object.fromEntries(files.filter(([name]) => !/^\.curator|\.usage|\.lock$/.test(name)));
 }
 
-describe("putting the oldest backup back", () => {
-  it("can be done again and again", async () => {
+describe("a backup of the skills", () => {
+  it("is restored with links, empty directories and unusual names, and the skills before can be restored", async () => {
     const home = await CuratorHome.make();
-    home.skill("ash", "first");
-    const before = texts(home);
-    const [oldest = ""] = [1, 2, 3].map((count) => backUp(home, day(count), 3));
-    for (let count = 10; count < 15; count += 1) {
-      home.skill("ash", `later ${count}`);
-      const done = await restoreSnapshot(home.home, oldest, { keep: 3, now: day(count) });
-      expect(done).toMatchObject({ ok: true });
-      expect(texts(home)).toEqual(before);
-      expect(listSnapshots(home.home)).toHaveLength(3);
-    }
+    for (const name of ["one", "two"]) home.skill(name, "first");
+    home.write(`skills/${"deep/".repeat(30)}long ö name/SKILL.md`, "long");
+    mkdirSync(join(home.home, "skills/empty"));
+    symlinkSync("../one", join(home.home, "skills/two/link"));
+    const first = texts(home);
+    const id = home.backUp();
+    home.skill("one", "second");
+    home.skill("extra", "extra");
+    const second = texts(home);
+    const before = await restored(home, id);
+    expect(texts(home)).toEqual(first);
+    expect(home.has("skills/empty")).toBe(true);
+    expect(home.has("skills/two/link/SKILL.md")).toBe(true);
+    expect(listBackups(home.home).map((each) => each.id)).toEqual([before, id]);
+    const again = await restored(home, before);
+    expect(again).not.toBe(before);
+    expect(texts(home)).toEqual(second);
+    expect(home.has("skills/two/link/SKILL.md")).toBe(true);
+    expect(leftovers(home.home)).toEqual([]);
   });
-});
 
-describe("putting a backup back", () => {
+  it("of version 0.3.0 is restored", async () => {
+    const home = new CuratorHome(fixtureHome("0.3.0"), (await CuratorHome.make()).config);
+    const [backup] = listBackups(home.home);
+    expect(backup).toMatchObject({ reason: "before curator run 0c45797b" });
+    expect(home.has("skills/grind-flour/SKILL.md")).toBe(false);
+    await restored(home, backup?.id ?? "");
+    expect(home.read("skills/grind-flour/SKILL.md")).toContain("name: grind-flour");
+  });
+
   it("leaves a pause, pins and the history of changes as they are now", async () => {
     const home = await CuratorHome.make();
     home.skill("ash", "first");
-    const before = texts(home);
+    const before = home.read("skills/ash/SKILL.md");
     changeState(home.home, () => ({ isPaused: false }));
-    const id = backUp(home, day(1));
+    const id = home.backUp();
     changeState(home.home, () => ({ isPaused: true }));
     const store = new SkillStore({ home: home.home });
     await setPinned(store, "ash", true);
+    home.skill("ash", "second", { pinned: true });
     const content = "---\nname: bay\ndescription: How to bay\n---\n\nMine.\n";
     await changeSkill(store, { action: "create", name: "bay", content }, { origin: "cli" });
     const history = skillHistory(store);
     expect(history).not.toHaveLength(0);
-    expect(await restoreSnapshot(home.home, id, { keep: 5, now: day(2) })).toMatchObject({ ok: true });
-    expect(texts(home)).toEqual(before);
+    await restored(home, id);
+    expect(home.read("skills/ash/SKILL.md")).toBe(before);
+    expect(home.has("skills/bay")).toBe(false);
     expect(readState(home.home)).toMatchObject({ ok: true, value: { isPaused: true } });
     expect(readUsage(store).get("ash")).toMatchObject({ pinned: true });
-    expect(skillHistory(store)).toEqual(history);
+    expect(skillHistory(store).map(({ id: change }) => change)).toEqual(history.map((each) => each.id));
   });
 
-  it("leaves lock files alone, also when another program packed them", async () => {
+  it("leaves lock files and the hub's list alone, also when another program packed them", async () => {
     const home = await CuratorHome.make();
     home.skill("ash", "first");
-    const id = backUp(home, day(1));
-    const archive = `skills/.curator_backups/${id}/skills.tar.gz`;
-    const packed = unpackTarGz(readFileSync(join(home.home, archive)));
+    home.write("skills/.hub/lock.json", "now");
+    const id = home.backUp();
     const locks = [".skills.lock", ".skills.sqlite.lock", ".curator.sqlite.lock"];
-    const strays = locks.map((path) => ({ path, mode: 0o600, mtime: 0, data: Buffer.from("packed") }));
-    writeFileSync(join(home.home, archive), packTarGz([...packed, ...strays]));
-    expect(await restoreSnapshot(home.home, id, { keep: 5, now: day(2) })).toMatchObject({ ok: true });
+    const packed = [...locks, ".hub/lock.json", "ash/x.lock"].map((path) => ({ path, data: "packed" }));
+    writeFileSync(join(home.home, `skills/.curator_backups/${id}/skills.tar.gz`), gzipSync(tarOf(...packed)));
+    await restored(home, id);
     for (const name of locks) expect([name, home.read(`skills/${name}`)]).toEqual([name, ""]);
+    expect(home.read("skills/.hub/lock.json")).toBe("now");
+    expect(home.read("skills/ash/x.lock")).toBe("packed");
   });
 
-  it.skipIf(process.platform === "win32")("takes a file with a backslash in its name", async () => {
+  it.each<[string, string | Uint8Array]>([
+    ["is no archive", "no archive"],
+    ["leads elsewhere", gzipSync(tarOf({ path: "../../up", data: "x" }))],
+  ])("that %s changes nothing", async (_what, bytes) => {
     const home = await CuratorHome.make();
     home.skill("ash", "first");
-    home.write("skills/ash/references/a\\b.md", "odd");
-    const id = backUp(home, day(1));
-    home.write("skills/ash/references/a\\b.md", "changed");
-    expect(await restoreSnapshot(home.home, id, { keep: 5, now: day(2) })).toMatchObject({ ok: true });
-    expect(home.read("skills/ash/references/a\\b.md")).toBe("odd");
+    const id = home.backUp();
+    writeFileSync(join(home.home, `skills/.curator_backups/${id}/skills.tar.gz`), bytes);
+    const before = home.files();
+    const attempts = [await restoreBackup(home.home, id, NOW), await restoreBackup(home.home, "..", NOW)];
+    expect(attempts).toMatchObject([
+      { ok: false, error: { kind: "damaged" } },
+      { ok: false, error: { kind: "not-found" } },
+    ]);
+    expect(home.files()).toEqual(before);
   });
 });
 
-/** Restores in a child process that is killed instead of making the given move of a skill. */
-function killedAtMove(home: CuratorHome, id: string, move: number): void {
+/** Restores in a child process that is killed instead of making the given rename. */
+function killedAtRename(home: CuratorHome, id: string, rename: number): void {
   const script = `
     import fs from "node:fs";
     import { syncBuiltinESMExports } from "node:module";
     const { renameSync } = fs;
-    let moves = 0;
+    let count = 0;
     fs.renameSync = (from, to) => {
-      if (/[/\\\\](old|new)[/\\\\]/.test(from + to) && ++moves === ${move}) process.kill(process.pid, "SIGKILL");
+      if (/staging/.test(from + to) && ++count === ${rename}) process.kill(process.pid, "SIGKILL");
       renameSync(from, to);
     };
     syncBuiltinESMExports();
-    const { restoreSnapshot } = await import(${JSON.stringify(new URL("../../../src/curator/index.ts", import.meta.url).href)});
-    await restoreSnapshot(${JSON.stringify(home.home)}, ${JSON.stringify(id)}, { keep: 5, now: new Date() });
+    const { restoreBackup } = await import(${JSON.stringify(new URL("../../../src/curator/index.ts", import.meta.url).href)});
+    await restoreBackup(${JSON.stringify(home.home)}, ${JSON.stringify(id)}, new Date());
   `;
   const { signal, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script]);
   expect({ signal, stderr: String(stderr) }).toMatchObject({ signal: "SIGKILL" });
 }
 
-async function changedSinceBackup(): Promise<{ home: CuratorHome; id: string }> {
-  const home = await CuratorHome.make();
-  for (const name of NAMES) home.skill(name, "first");
-  const id = backUp(home, day(1));
-  home.skill("ash", "second");
-  home.skill("yew", "new since");
-  return { home, id };
-}
-
-// Five skills are moved out, then four are moved in.
-describe.skipIf(process.platform === "win32")("a restore killed between two moves", () => {
-  it.each([1, 3, 6, 8])("at move %i is taken back, and told, by the next backup", async (move) => {
-    const { home, id } = await changedSinceBackup();
+// The copy gets its name, five skills are moved out, then four are moved in.
+describe.skipIf(process.platform === "win32")("a restore that was killed", () => {
+  it.each([1, 2, 4, 6, 7, 10])("at rename %i can be repeated, and has lost nothing", async (rename) => {
+    const home = await CuratorHome.make();
+    for (const name of ["ash", "bay", "elm", "fig"]) home.skill(name, "first");
+    const wanted = texts(home);
+    const id = home.backUp();
+    home.skill("ash", "second");
+    home.skill("yew", "new since");
     const before = texts(home);
-    killedAtMove(home, id, move);
-    if (move > 1) expect(texts(home)).not.toEqual(before);
-    const taken = takeSnapshot(home.home, { reason: "next", keep: 5, now: new Date() });
-    expect(taken).toMatchObject({ ok: true });
-    const told = move > 1 ? [expect.stringContaining("was interrupted")] : undefined;
-    expect(taken.ok && taken.value.mended).toEqual(told);
-    expect(texts(home)).toEqual(before);
-    expect(Object.keys(home.files("skills/.curator_backups")).join()).not.toMatch(/\.restore-|\.discard-/);
-  });
-
-  it("is taken back before the next restore packs what stands, and keeps what was written since", async () => {
-    const { home, id } = await changedSinceBackup();
-    const before = texts(home);
-    killedAtMove(home, id, 5);
-    home.skill("ash", "written after the kill");
-    const done = await restoreSnapshot(home.home, id, { keep: 5, now: new Date() });
-    if (!done.ok) throw new Error(done.error.message);
-    expect(done.value.mended).toEqual([expect.stringContaining("Files that were in their place are in")]);
-    const aside = Object.entries(home.files("skills/.curator_backups")).filter(([name]) =>
-      /^aside-/.test(name),
-    );
-    expect(aside).toEqual([[expect.stringMatching(/ash/), expect.stringContaining("after the kill")]]);
-    await restoreSnapshot(home.home, done.value.backup.id, { keep: 5, now: new Date() });
+    killedAtRename(home, id, rename);
+    expect(leftovers(home.home)).not.toEqual([]);
+    const copy = listBackups(home.home).find((each) => each.id !== id);
+    await restored(home, id);
+    expect({ texts: texts(home), left: leftovers(home.home) }).toEqual({ texts: wanted, left: [] });
+    if (rename === 1) expect(copy).toBeUndefined(); // nothing was moved yet
+    const first = copy?.id ?? listBackups(home.home)[0]?.id ?? "";
+    await restored(home, first);
     expect(texts(home)).toEqual(before);
   });
 });

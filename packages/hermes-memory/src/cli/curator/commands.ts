@@ -12,12 +12,12 @@ const run: ArgumentSpec = {
 export const curatorCommands: readonly CommandSpec[] = [
   {
     name: "curator run",
-    summary: "find duplicates, overlaps and outdated entries, and stage proposals",
+    summary: "find duplicates, outdated entries and unused skills, and stage proposals",
     flags: {
       "dry-run": { kind: "boolean", summary: "only show it; nothing is written" },
       apply: {
         kind: "boolean",
-        summary: "apply the proposals instead of staging them; 'rollback' undoes it",
+        summary: "apply the proposals of the fixed rules instead of staging them; 'rollback' undoes it",
       },
       memory: { kind: "boolean", summary: "only memory" },
       skills: { kind: "boolean", summary: "only skills" },
@@ -112,11 +112,5 @@ export const curatorCommands: readonly CommandSpec[] = [
     summary: "list the skills in the archive",
     examples: ["hermes curator list-archived --json"],
     load: async () => (await import("./skill-archive.ts")).listArchived,
-  },
-  {
-    name: "curator backup",
-    summary: "pack the skills into a file now",
-    examples: ["hermes curator backup"],
-    load: async () => (await import("./skill-archive.ts")).backup,
   },
 ];

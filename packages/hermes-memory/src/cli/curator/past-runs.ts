@@ -7,12 +7,12 @@ import {
   currentRunner,
   type Due,
   findRollback,
-  listSnapshots,
+  listBackups,
   type RollbackPlan,
   type RunRecord,
   readRuns,
   readState,
-  restoreSnapshot,
+  restoreBackup,
   rollBack,
   rollbackPlans,
   tidyUp,
@@ -54,7 +54,7 @@ export const status: CommandBody = async (_input, context) => {
   const runner = currentRunner(home);
   const due = curatorDue(state, curator, new Date());
   const staged = allStaged(context.memory);
-  const backups = listSnapshots(home);
+  const backups = listBackups(home);
   const waiting = staged.memory.length + staged.skills.length;
   return {
     json: {
@@ -76,7 +76,7 @@ export const status: CommandBody = async (_input, context) => {
       `Last run  ${lastWords(state)}`,
       `Next run  ${dueWords(due, curator)}`,
       `Staged    ${waiting === 0 ? "nothing" : `${counted(waiting, "proposal")}; see 'hermes curator approve'`}`,
-      `Backups   ${backups.length === 0 ? "none" : `${backups.length} of the skills, the newest ${backups[0]?.id}`}`,
+      ...(backups[0] ? [`Backups   ${backups.length} of the skills, the newest ${backups[0].id}`] : []),
     ],
   };
 };
@@ -274,19 +274,10 @@ export const rollback: CommandBody = async (input, context) => {
       hint,
     });
   }
-  const { memory, skills, exact, mended, removed, notes } = done.value;
+  const { memory, skills, exact, removed, notes } = done.value;
   return {
-    json: {
-      success: true,
-      id: plan.run.id,
-      memory,
-      skills,
-      exact,
-      removed,
-      mended: mended.length === 0 ? undefined : mended,
-    },
+    json: { success: true, id: plan.run.id, memory, skills, exact, removed },
     lines: [
-      ...mended.map(printable),
       `Run ${plan.run.id} is taken back: ${planSummary({ memory, skills })}.`,
       ...removed.map((before) => changeLine({ at: 0, before, after: null }, true)),
       ...exact.map((target) => `The file of '${target}' is what it was before, byte for byte.`),
@@ -297,42 +288,34 @@ export const rollback: CommandBody = async (input, context) => {
 
 async function list(memory: Home): Promise<CommandOutcome> {
   const plans = await rollbackPlans(memory);
-  const backups = listSnapshots(memory.home);
+  const backups = listBackups(memory.home);
   const lines = [
     ...(plans.length === 0 ? ["No run is left to take back."] : ["Runs:"]),
     ...plans.map((plan) => `  ${plan.run.id}  ${localTime(plan.run.startedAt)}  ${planSummary(plan)}`),
     ...(backups.length === 0 ? [] : ["Backups of the skills:"]),
-    ...backups.map(({ id, files, reason }) => `  ${id}  ${counted(files, "file")}  ${printable(reason)}`),
+    ...backups.map(({ id, reason }) => `  ${printable(id)}  ${printable(reason)}`),
   ];
   return { json: { runs: plans, backups }, lines };
 }
 
 async function fromBackup(id: string, input: CommandInput, context: CommandContext): Promise<CommandOutcome> {
   const { home } = context.memory;
-  const { curator } = await context.memory.config();
-  const backup = listSnapshots(home).find((each) => each.id === id);
-  if (!backup)
+  if (!listBackups(home).some((each) => each.id === id))
     throw new CommandFailure(`There is no run and no backup '${printable(id)}'.`, {
       hint: "'hermes curator rollback --list' shows both.",
       details: { kind: "not-found" },
     });
-  const list = [`All skills become what they were in backup ${id} (${counted(backup.files, "file")}).`];
+  const list = [`All skills become what they were in backup ${id}.`];
   const refused = await declined(
     { list, question: "Put them back?", json: { id }, untouched: UNTOUCHED },
     input,
     context,
   );
   if (refused) return refused;
-  const { backup: before, mended } = unwrap(
-    await restoreSnapshot(home, id, { keep: curator.backup.keep, now: new Date() }),
-    curatorFailure,
-  );
+  const { before } = unwrap(await restoreBackup(home, id, new Date()), curatorFailure);
   return {
-    json: { success: true, id, backup: before.id, mended: mended.length === 0 ? undefined : mended },
-    lines: [
-      ...mended.map(printable),
-      `The skills are what they were in backup ${id}. What was there before is in ${before.id}.`,
-    ],
+    json: { success: true, id, backup: before },
+    lines: [`The skills are what they were in backup ${id}. What was there before is in ${before}.`],
   };
 }
 

@@ -97,7 +97,7 @@ function runLines(run: CuratorRun): string[] {
 }
 
 function runJson(run: CuratorRun): object {
-  const { id, mode, scope, summary, decided, findings, marks, model, notes, reportDirectory, snapshot } = run;
+  const { id, mode, scope, summary, decided, findings, marks, model, notes, reportDirectory } = run;
   return {
     success: decided.every(({ outcome }) => outcome.kind !== "refused"),
     id,
@@ -110,7 +110,6 @@ function runJson(run: CuratorRun): object {
     model: { used: model.isUsed, calls: model.calls, failures: model.failures, dropped: model.dropped },
     notes,
     report: reportDirectory ?? null,
-    snapshot: snapshot ?? null,
   };
 }
 

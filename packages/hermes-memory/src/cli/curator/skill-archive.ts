@@ -1,9 +1,5 @@
-// `hermes curator pin`, `unpin`, `archive`, `restore`, `list-archived` and `backup`: skills, by hand.
-import {
-  listArchivedSkills,
-  restoreArchivedSkill,
-  takeSnapshot,
-} from "@hermes-memory/agent/internal/curator";
+// `hermes curator pin`, `unpin`, `archive`, `restore` and `list-archived`: skills, by hand.
+import { listArchivedSkills, restoreArchivedSkill } from "@hermes-memory/agent/internal/curator";
 import { provenanceOf, readOrigins, setPinned, skillManageTool } from "@hermes-memory/core/internal/skills";
 import {
   type CommandBody,
@@ -14,7 +10,6 @@ import {
 } from "../command.ts";
 import { localTime, printable } from "../printing.ts";
 import { openSkills, skillFailure } from "../skills/skill-command.ts";
-import { curatorFailure } from "./past-runs.ts";
 
 export const pin: CommandBody = (input, context) => setPin(input, context, true);
 export const unpin: CommandBody = (input, context) => setPin(input, context, false);
@@ -81,20 +76,5 @@ export const listArchived: CommandBody = async (_input, context) => {
             const when = archivedAt === null ? "" : `  ${localTime(archivedAt)}`;
             return printable(`${name}${when}${absorbedInto === null ? "" : `  in ${absorbedInto}`}`);
           }),
-  };
-};
-
-export const backup: CommandBody = async (_input, context) => {
-  const { curator } = await context.memory.config();
-  const { id, files, bytes, mended } = unwrap(
-    takeSnapshot(context.memory.home, { reason: "by hand", keep: curator.backup.keep, now: new Date() }),
-    curatorFailure,
-  );
-  return {
-    json: { success: true, id, files, bytes },
-    lines: [
-      ...(mended ?? []).map(printable),
-      `Backup ${id}: ${files} files. 'hermes curator rollback ${id}' puts them back.`,
-    ],
   };
 };
