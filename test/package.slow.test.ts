@@ -286,7 +286,7 @@ describe("hermes-memory", () => {
     expect(median(times.stop) / median(times.node)).toBeLessThan(3);
   });
 
-  it("gives the offline tour, with every step as it should be", () => {
+  it("gives the offline demo, with every step as it should be", () => {
     const { stdout, stderr, status } = hermes("demo", "--json");
     expect({ stderr, status }).toEqual({ stderr: "", status: 0 });
     expect(JSON.parse(stdout)).toMatchObject({ ok: true, model: { scripted: true }, home: null });

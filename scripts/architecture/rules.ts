@@ -20,7 +20,7 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["index", "public"],
   ],
   "packages/agent": [["models"], ["agent", "curator"], ["index", "public"]],
-  "packages/hermes-memory": [["import", "mcp", "tour"], ["gateway"], ["cli"], ["index", "public"]],
+  "packages/hermes-memory": [["import", "mcp", "demo"], ["gateway"], ["cli"], ["index", "public"]],
 };
 const PACKAGES = Object.keys(FLOORS);
 
