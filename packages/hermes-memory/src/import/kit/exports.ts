@@ -64,7 +64,7 @@ export async function openExport(path: string, told: Told): Promise<ExportFiles>
     };
   const archive = await openZip(path, told);
   return {
-    names: archive.entries.map(({ name }) => name),
+    names: archive.names,
     chunks: (name) => archive.read(name),
     pathOf: (name) => `${path}/${name}`,
     [Symbol.asyncDispose]: () => archive[Symbol.asyncDispose](),

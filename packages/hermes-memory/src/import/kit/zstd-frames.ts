@@ -1,6 +1,7 @@
 // Unpacks files of several zstd frames in a row. Node's decoder stops after the first frame and leaves out the rest without an error.
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { createZstdDecompress } from "node:zlib";
-import { transformed } from "./transformed.ts";
 
 const FRAME = 0xfd2fb528;
 /** Frames whose content decoders must ignore have sixteen magic numbers, from this one on. */
@@ -31,7 +32,7 @@ export async function* unpackedFrames(chunks: AsyncIterable<Uint8Array>): AsyncG
       }
     }
     try {
-      yield* transformed(frame(), createZstdDecompress());
+      yield* unpackedFrame(frame());
     } catch (cause) {
       if (isFirst || isWhole || !hasEnded) {
         if (isFirst && hasEnded && isEmpty) return; // a file without bytes
@@ -40,6 +41,14 @@ export async function* unpackedFrames(chunks: AsyncIterable<Uint8Array>): AsyncG
     }
     isFirst = false;
   }
+}
+
+/** Leaving the loop early closes both streams. */
+async function* unpackedFrame(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const unpacking = createZstdDecompress();
+  // An error of the source arrives through the decoder, which is read here; the promise only repeats it.
+  pipeline(Readable.from(chunks, { objectMode: false }), unpacking).catch(() => {});
+  yield* unpacking;
 }
 
 type Piece = { readonly bytes: Uint8Array; readonly isLast: boolean };
