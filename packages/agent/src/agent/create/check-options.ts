@@ -4,64 +4,101 @@ import { nearest } from "@hermes-memory/core/internal/config";
 import { checkEngine } from "@hermes-memory/core/internal/context";
 import { HermesError, isRecord } from "@hermes-memory/core/internal/lib";
 import { checkProvider } from "@hermes-memory/core/internal/providers";
+import { z } from "zod";
 import { isPlausibleWindow } from "../../models/index.ts";
 import type { AgentHooks, AgentOptions, ChatIdentity } from "../agent-options.ts";
 
-type Kind = "text" | "flag" | "number" | "object" | "list" | "function" | "any";
+// The error of each type ends the sentence "It takes ...".
+const text = z.string("a text");
+const flag = z.boolean("true or false");
+const list = z.array(z.unknown(), "a list");
+const anObject = z.custom<object>(isRecord, "an object");
+const aFunction = z.custom<object>((value) => typeof value === "function", "a function");
+const any = z.unknown();
+const whoItIs = "a text that says who the agent is; leave it out for SOUL.md";
+const turns = "a whole number from 1 on: the most model calls of one turn";
 
-const KINDS: Readonly<Record<keyof AgentOptions, Kind>> = {
-  memory: "object",
-  home: "text",
-  user: "any", // `home.user` checks it
-  administrator: "flag",
-  chatId: "text",
-  config: "object",
-  model: "any", // an AI SDK model may be a text; `fromSdkModel` checks it
-  contextLength: "number",
-  selection: "object",
-  identity: "text",
-  instructions: "text",
-  tools: "object",
-  readOnlyTools: "list",
-  toolsets: "any",
-  provider: "any",
-  contextEngine: "any",
-  store: "any",
-  resume: "text",
-  continueLast: "flag",
-  sessionId: "text",
-  platform: "text",
-  platformHint: "text",
-  chat: "object",
-  contextFiles: "flag",
-  cwd: "text",
-  ephemeralSystemPrompt: "text",
-  prefillMessages: "any", // `givenMessages` checks both lists
-  skipMemory: "flag",
-  passSessionId: "flag",
-  maxTurns: "number",
-  history: "any",
-  hooks: "object",
-  onEvent: "function",
-  approve: "function",
-  log: "object",
-  clock: "object",
-  env: "object",
-  waitForRetry: "function",
-  delegatedBy: "object",
-  review: "flag",
-  titles: "flag",
-};
+const CHAT = z
+  .strictObject(
+    {
+      id: text,
+      name: text,
+      type: text,
+      threadId: text,
+      gatewaySessionKey: text,
+      userName: text,
+      userIdAlt: text,
+    } satisfies Record<keyof ChatIdentity, z.ZodType>,
+    "an object",
+  )
+  .partial();
 
-const IN_WORDS: Readonly<Record<Kind, string>> = {
-  text: "a text",
-  flag: "true or false",
-  number: "a number",
-  object: "an object",
-  list: "a list",
-  function: "a function",
-  any: "",
-};
+/** A gate with a misspelt name would let every tool run. */
+const HOOKS = z
+  .strictObject(
+    {
+      preModelCall: aFunction,
+      preToolCall: aFunction,
+      transformOutput: aFunction,
+      turnEnd: aFunction,
+      sessionStart: aFunction,
+      reviewDue: aFunction,
+    } satisfies Record<keyof AgentHooks, z.ZodType>,
+    "an object",
+  )
+  .partial();
+
+const OPTIONS = z
+  .strictObject({
+    memory: any, // `checkWhose` checks it
+    home: text,
+    user: any, // `home.user` checks it
+    administrator: flag,
+    chatId: text,
+    config: z.custom(
+      // The keys of a file have other names than those of a loaded config, which has a value for each.
+      (config) => isRecord(config) && isRecord(config.raw) && isRecord(config.auxiliary),
+      "a loaded config, the 'value' of what loadConfig(home) of @hermes-memory/core/config returned; leave it out for config.yaml. The window of a model is the option contextLength",
+    ),
+    model: any, // an AI SDK model may be a text; `fromSdkModel` checks it
+    contextLength: z
+      .number("a number")
+      .refine(isPlausibleWindow, "the number of tokens that the model takes, such as 128000"),
+    selection: anObject,
+    identity: z.string(whoItIs).refine((given) => given.trim() !== "", whoItIs),
+    instructions: text,
+    tools: anObject,
+    readOnlyTools: list,
+    toolsets: any,
+    provider: any, // `checkPlugins` checks both
+    contextEngine: any,
+    store: any,
+    resume: text,
+    continueLast: flag,
+    sessionId: text,
+    platform: text,
+    platformHint: text,
+    chat: CHAT,
+    contextFiles: flag,
+    cwd: text,
+    ephemeralSystemPrompt: text,
+    prefillMessages: any, // `givenMessages` checks both lists
+    skipMemory: flag,
+    passSessionId: flag,
+    maxTurns: z.int(turns).min(1, turns),
+    history: any,
+    hooks: HOOKS,
+    onEvent: aFunction,
+    approve: aFunction,
+    log: anObject,
+    clock: anObject,
+    env: anObject,
+    waitForRetry: aFunction,
+    delegatedBy: anObject,
+    review: flag,
+    titles: flag,
+  } satisfies Record<keyof AgentOptions, z.ZodType>)
+  .partial();
 
 /** Names of earlier versions, and names that other libraries use. */
 const RENAMED: Readonly<Record<string, string>> = {
@@ -78,87 +115,50 @@ const RENAMED: Readonly<Record<string, string>> = {
   threadId: "Pass 'chatId' for the conversation, or chat: { threadId } for the memory provider.",
 };
 
-const CHAT_FIELDS: Readonly<Record<keyof ChatIdentity, true>> = {
-  id: true,
-  name: true,
-  type: true,
-  threadId: true,
-  gatewaySessionKey: true,
-  userName: true,
-  userIdAlt: true,
-};
-
-const HOOKS: Readonly<Record<keyof AgentHooks, true>> = {
-  preModelCall: true,
-  preToolCall: true,
-  transformOutput: true,
-  turnEnd: true,
-  sessionStart: true,
-  reviewDue: true,
-};
-
 /** Throws `bad-option`. */
 export function checkOptions(options: AgentOptions): void {
   if (!isRecord(options)) throw badOption("createAgent needs an object of options.", WHOSE);
-  for (const [name, value] of Object.entries(options)) {
-    refuseUnknown(name);
-    if (value !== undefined) checkKind(name, KINDS[name as keyof AgentOptions], value);
-  }
+  const [issue] = OPTIONS.safeParse(options).error?.issues ?? [];
+  if (issue !== undefined) throw refusalOf(issue, options);
   checkWhose(options);
-  checkConfig(options.config);
-  checkWindow(options.contextLength);
-  checkFields("chat", options.chat ?? {}, CHAT_FIELDS, "text");
-  // A gate with a misspelt name would let every tool run.
-  checkFields("hooks", options.hooks ?? {}, HOOKS, "function");
-  checkTurns(options.maxTurns);
   checkPlugins(options);
-  if (options.identity?.trim() === "")
-    throw badOption("The option identity is empty.", "Say who the agent is, or leave the option out.");
-  const named = (["chatId", "sessionId", "resume"] as const).filter((name) => options[name] !== undefined);
-  if (options.continueLast && options.chatId !== undefined) named.push("resume");
-  if (options.chatId !== undefined && named.length > 1)
+  const { chatId, sessionId, resume, continueLast } = options;
+  if (chatId !== undefined && (sessionId !== undefined || resume !== undefined || continueLast))
     throw badOption(
       "The option chatId names the conversation, and so does another one.",
       "Pass chatId without sessionId, resume and continueLast.",
     );
 }
 
-function refuseUnknown(name: string): void {
-  if (Object.hasOwn(KINDS, name)) return;
-  const advice = Object.hasOwn(RENAMED, name) ? RENAMED[name] : undefined;
-  const close = nearest(name, Object.keys(KINDS));
+function refusalOf(issue: z.core.$ZodIssue, options: AgentOptions): HermesError {
+  const path = issue.path.map(String);
+  if (issue.code === "unrecognized_keys") return unknownName(path, issue.keys[0] ?? "");
+  const value = path.reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), options);
+  return badOption(`The option ${path.join(".")} is ${inWords(value)}.`, `It takes ${issue.message}.`);
+}
+
+function unknownName([option]: readonly string[], name: string): HermesError {
+  const shape = option === "chat" ? CHAT.shape : option === "hooks" ? HOOKS.shape : OPTIONS.shape;
+  const close = nearest(name, Object.keys(shape));
   const meant = close === undefined ? "" : `Did you mean '${close}'? `;
-  throw badOption(
+  if (option !== undefined)
+    return badOption(
+      `The option ${option} has no field '${name}'.`,
+      `${meant}Its fields are ${Object.keys(shape).join(", ")}.`,
+    );
+  const advice = Object.hasOwn(RENAMED, name) ? RENAMED[name] : undefined;
+  return badOption(
     `createAgent has no option '${name}'.`,
     advice ?? `${meant}The type AgentOptions and docs/agent.md list the options.`,
   );
 }
 
-function checkKind(name: string, kind: Kind, value: unknown): void {
-  if (isOfKind(kind, value)) return;
-  const given = value === null ? "null" : Array.isArray(value) ? "a list" : typeof value;
-  throw badOption(`The option ${name} is ${given}.`, `It takes ${IN_WORDS[kind]}.`);
-}
-
-function isOfKind(kind: Kind, value: unknown): boolean {
-  switch (kind) {
-    case "text":
-      return typeof value === "string";
-    case "flag":
-      return typeof value === "boolean";
-    case "number":
-      return typeof value === "number" && !Number.isNaN(value);
-    case "object":
-      return typeof value === "object" && value !== null && !Array.isArray(value);
-    case "list":
-      return Array.isArray(value);
-    case "function":
-      return typeof value === "function";
-    case "any":
-      return true;
-    default:
-      return kind satisfies never;
-  }
+/** Without the text of a value, which may be secret. */
+function inWords(value: unknown): string {
+  if (typeof value === "string") return value.trim() === "" ? "an empty text" : "a text";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "function") return "a function";
+  return isRecord(value) ? "an object" : String(value);
 }
 
 const WHOSE =
@@ -187,51 +187,6 @@ function checkWhose(options: AgentOptions): void {
 
 function isUserMemory(value: unknown): boolean {
   return isRecord(value) && isRecord(value.layers) && isRecord(value.layers.memory);
-}
-
-/** The keys of a file have other names than those of a loaded config, which has a value for each. */
-function checkConfig(config: unknown): void {
-  if (config === undefined || (isRecord(config) && isRecord(config.raw) && isRecord(config.auxiliary)))
-    return;
-  throw badOption(
-    "The option config is not a loaded config.",
-    "Pass the 'value' of what loadConfig(home) of @hermes-memory/core/config returned, or leave it out for config.yaml. The window of a model is the option contextLength.",
-  );
-}
-
-function checkWindow(tokens: number | undefined): void {
-  if (tokens === undefined || isPlausibleWindow(tokens)) return;
-  throw badOption(
-    `The option contextLength is ${tokens}.`,
-    "It is the number of tokens that the model takes, such as 128000.",
-  );
-}
-
-function checkTurns(calls: number | undefined): void {
-  if (calls === undefined || (Number.isInteger(calls) && calls > 0)) return;
-  throw badOption(
-    `The option maxTurns is ${calls}.`,
-    "It is the most model calls of one turn: a whole number from 1 on.",
-  );
-}
-
-function checkFields(
-  option: string,
-  value: object,
-  fields: Readonly<Record<string, true>>,
-  kind: Kind,
-): void {
-  for (const [name, field] of Object.entries(value)) {
-    const close = nearest(name, Object.keys(fields));
-    if (!Object.hasOwn(fields, name))
-      throw badOption(
-        `The option ${option} has no field '${name}'.`,
-        close === undefined
-          ? `Its fields are ${Object.keys(fields).join(", ")}.`
-          : `Did you mean '${close}'?`,
-      );
-    if (field !== undefined) checkKind(`${option}.${name}`, kind, field);
-  }
 }
 
 function checkPlugins({ provider, contextEngine, skipMemory }: AgentOptions): void {

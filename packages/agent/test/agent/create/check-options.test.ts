@@ -60,7 +60,7 @@ it("a hook with a misspelt name is refused: a gate that is never asked would let
   expect(checked({ home: "x", hooks: { pretoolcall: () => ({ block: true }) } })).toMatchObject({
     code: "bad-option",
     message: "The option hooks has no field 'pretoolcall'.",
-    hint: "Did you mean 'preToolCall'?",
+    hint: expect.stringMatching(/^Did you mean 'preToolCall'\? Its fields are preModelCall, /),
   });
 });
 
@@ -72,27 +72,28 @@ it("an option without a value counts as left out", () => {
 
 describe("a value of a wrong type", () => {
   it.each([
-    [{ home: 7 }, "The option home is number."],
-    [{ titles: "no" }, "The option titles is string."],
+    [{ home: 7 }, "The option home is 7."],
+    [{ titles: "no" }, "The option titles is a text."],
     [{ tools: [] }, "The option tools is a list."],
-    [{ onEvent: {} }, "The option onEvent is object."],
+    [{ onEvent: {} }, "The option onEvent is an object."],
     [{ identity: null }, "The option identity is null."],
-    [{ identity: " " }, "The option identity is empty."],
-    [{ chat: { userName: 7 } }, "The option chat.userName is number."],
+    [{ identity: " " }, "The option identity is an empty text."],
+    [{ chat: { userName: 7 } }, "The option chat.userName is 7."],
     [{ provider: {} }, "The option provider has no 'name'."],
     [{ contextEngine: { name: "x" } }, expect.stringContaining("The option contextEngine has no")],
-    [{ contextLength: "8000" }, "The option contextLength is string."],
+    [{ contextLength: "8000" }, "The option contextLength is a text."],
     [{ contextLength: 0 }, "The option contextLength is 0."],
-    [{ config: { model: { context_length: 8000 } } }, "The option config is not a loaded config."],
-    [{ config: { ok: true, value: {} } }, "The option config is not a loaded config."],
+    [{ config: { model: { context_length: 8000 } } }, "The option config is an object."],
+    [{ config: { ok: true, value: {} } }, "The option config is an object."],
     [{ maxTurns: -1 }, "The option maxTurns is -1."],
     [{ maxTurns: 0 }, "The option maxTurns is 0."],
     [{ maxTurns: 1.5 }, "The option maxTurns is 1.5."],
-    [{ hooks: { preToolCall: 5 } }, "The option hooks.preToolCall is number."],
+    [{ hooks: { preToolCall: 5 } }, "The option hooks.preToolCall is 5."],
   ])("%j is refused", (options, message) => {
     expect(checked({ home: "x", ...options })).toMatchObject({
       code: "bad-option",
       message,
+      hint: expect.stringMatching(/^(It takes an? |Pass an? |It takes (the|true) )/),
     });
   });
 });
