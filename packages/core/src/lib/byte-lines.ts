@@ -1,20 +1,14 @@
-// Splits a stream of bytes into lines. Each byte is examined once, however lines are split over chunks, and of a line that is
-// too long only the two ends are kept in memory.
+// Splits a stream of bytes into lines. Each byte is examined once, however lines are split over chunks, and a line that is too long is
+// not kept in memory.
 
-export type ByteLine =
-  | { readonly kind: "line"; readonly bytes: Buffer }
-  /** `head` and `tail` are its first and last 256 bytes, so that the caller can find the request it answers. */
-  | { readonly kind: "too_long"; readonly length: number; readonly head: Buffer; readonly tail: Buffer };
+export type ByteLine = { readonly kind: "line"; readonly bytes: Buffer } | { readonly kind: "too_long" };
 
 const NEWLINE = 0x0a;
-const END_BYTES = 256;
 
 export class ByteLines {
   readonly #maxBytes: number;
   #pieces: Uint8Array[] = [];
   #length = 0;
-  /** Set while the current line is too long. */
-  #ends: { readonly head: Buffer; tail: Buffer } | undefined;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
@@ -22,7 +16,7 @@ export class ByteLines {
 
   /** True when the current line has passed the limit. */
   get isTooLong(): boolean {
-    return this.#ends !== undefined;
+    return this.#length > this.#maxBytes;
   }
 
   /** The lines that end in this chunk. */
@@ -43,29 +37,16 @@ export class ByteLines {
 
   #keep(piece: Uint8Array): void {
     this.#length += piece.length;
-    if (this.#ends === undefined) {
-      if (piece.length > 0) this.#pieces.push(piece);
-      if (this.#length <= this.#maxBytes) return;
-      const whole = Buffer.concat(this.#pieces);
-      this.#ends = { head: copied(whole.subarray(0, END_BYTES)), tail: copied(whole.subarray(-END_BYTES)) };
-      this.#pieces = [];
-    } else
-      this.#ends.tail = Buffer.concat([this.#ends.tail, piece.subarray(-END_BYTES)]).subarray(-END_BYTES);
+    if (this.isTooLong) this.#pieces = [];
+    else if (piece.length > 0) this.#pieces.push(piece);
   }
 
   #take(): ByteLine {
-    const line: ByteLine =
-      this.#ends === undefined
-        ? { kind: "line", bytes: Buffer.concat(this.#pieces) }
-        : { kind: "too_long", length: this.#length, ...this.#ends };
+    const line: ByteLine = this.isTooLong
+      ? { kind: "too_long" }
+      : { kind: "line", bytes: Buffer.concat(this.#pieces) };
     this.#pieces = [];
     this.#length = 0;
-    this.#ends = undefined;
     return line;
   }
-}
-
-/** A subarray would keep the whole buffer in memory. */
-function copied(part: Buffer): Buffer {
-  return Buffer.from(part);
 }

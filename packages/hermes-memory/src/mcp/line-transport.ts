@@ -1,11 +1,11 @@
-// JSON-RPC over two streams, one message per line. The SDK's stdio transport is not used because it closes on a line that is too
-// long, does not answer a request it cannot read, and cannot tell when all requests have been answered.
+// JSON-RPC over two streams, one message per line. The SDK's stdio transport is not used because it does not notice the end of the
+// input or a closed output, stores bytes that are no UTF-8 as other characters, closes on a line that is too long, and does not answer
+// a request it cannot read. With it, the last writes of a client that ends would be lost.
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   type ByteLine,
   ByteLines,
-  groupThousands,
   isRecord,
   outsideJsonOr,
   outsideJsonProblem,
@@ -20,43 +20,35 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import type { Log } from "./request-context.ts";
 
-/** The agent's limit for messages of a server; far longer than any request for these tools. */
-const MAX_LINE_BYTES = 8 * 1024 * 1024;
-/** Parsed this deep to find the id for the error response. The request itself is refused from 100 levels on. */
-const MAX_READ_DEPTH = 10_000;
+/** Read this far to find the id for the error response. The request itself is refused from 8 MiB and 100 levels on. */
+const READ = { maxChars: 64 * 1024 * 1024, maxDepth: 10_000 };
 
 export class LineTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: <T extends JSONRPCMessage>(message: T) => void;
-  /** The input ended, or one of the streams failed. */
-  readonly ended: Promise<void>;
   readonly #input: Readable;
   readonly #output: Writable;
   readonly #log: Log;
-  readonly #unanswered = new Set<RequestId>();
+  readonly #lines = new ByteLines(READ.maxChars);
+  readonly #unanswered = new Map<RequestId, PromiseWithResolvers<void>>();
+  readonly #ended = Promise.withResolvers<void>();
   #lastWrite: Promise<void> = Promise.resolve();
-  #wake: (() => void) | undefined;
-  #end: () => void = () => {};
-  readonly #lines = new ByteLines(MAX_LINE_BYTES);
-  #dropped = 0;
 
   constructor(input: Readable, output: Writable, log: Log) {
     this.#input = input;
     this.#output = output;
     this.#log = log;
-    this.ended = new Promise((resolve) => {
-      this.#end = resolve;
-    });
   }
 
-  get droppedLines(): number {
-    return this.#dropped;
+  /** The input ended, or one of the streams failed. */
+  get ended(): Promise<void> {
+    return this.#ended.promise;
   }
 
   async start(): Promise<void> {
     this.#input.on("data", this.#onData).once("end", this.#onEnd).once("error", this.#onEnd);
-    this.#output.once("error", this.#onEnd); // the client has closed its end
+    this.#output.on("error", this.#onEnd); // the client has closed its end
   }
 
   stopReading(): void {
@@ -67,17 +59,18 @@ export class LineTransport implements Transport {
   async drained(timeoutMs: number): Promise<boolean> {
     const timer = new AbortController();
     const late = sleep(timeoutMs, false, { signal: timer.signal }).catch(() => false);
-    const isDrained = await Promise.race([this.#allAnswered(), late]);
+    const answered = Promise.all([...this.#unanswered.values()].map(({ promise }) => promise));
+    const isDrained = await Promise.race([answered.then(() => this.#lastWrite).then(() => true), late]);
     timer.abort();
     return isDrained;
   }
 
   send(message: JSONRPCMessage): Promise<void> {
-    this.#lastWrite = new Promise((resolve) => {
-      this.#output.write(`${JSON.stringify(message)}\n`, () => resolve()); // the stream's `error` event ends the server
-    });
-    if ("id" in message && message.id !== undefined && !("method" in message)) this.#settle(message.id);
-    return this.#lastWrite;
+    const written = Promise.withResolvers<void>();
+    this.#lastWrite = written.promise;
+    this.#output.write(`${JSON.stringify(message)}\n`, () => written.resolve()); // `ended` tells of a failure
+    if ("id" in message && !("method" in message)) this.#settle(message.id);
+    return written.promise;
   }
 
   async close(): Promise<void> {
@@ -92,67 +85,40 @@ export class LineTransport implements Transport {
   readonly #onEnd = (): void => {
     const last = this.#lines.end();
     if (last !== undefined) this.#read(last);
-    this.#end();
+    this.#ended.resolve();
   };
 
   #read(line: ByteLine): void {
-    if (line.kind === "too_long") {
-      const limit = `This request has ${groupThousands(line.length)} bytes; at most ${groupThousands(MAX_LINE_BYTES)} are taken.`;
-      this.#refuse(idAtAnEnd(line), line.length, limit);
+    const text = line.kind === "line" ? decode(line.bytes) : undefined;
+    if (text?.trim() === "") return;
+    const value = text === undefined ? undefined : outsideJsonOr(text, undefined, READ);
+    const problem = outsideJsonProblem(value);
+    const parsed = problem ? undefined : JSONRPCMessageSchema.safeParse(withUsableArguments(value));
+    if (!parsed?.success) {
+      const why = problem ? `This request ${problem.message}.` : "This is not a JSON-RPC 2.0 request.";
+      this.#refuse(isRecord(value) ? value.id : undefined, why);
       return;
     }
-    const text = decode(line.bytes);
-    if (text?.trim() === "") return;
-    const value =
-      text === undefined ? undefined : outsideJsonOr(text, undefined, { maxDepth: MAX_READ_DEPTH });
-    const problem = outsideJsonProblem(value);
-    const message = problem ? undefined : JSONRPCMessageSchema.safeParse(withUsableArguments(value));
-    if (message?.success) this.#receive(message.data);
-    else
-      this.#refuse(
-        isRecord(value) ? value.id : undefined,
-        line.bytes.length,
-        problem ? `This request ${problem.message}.` : "This is not a JSON-RPC 2.0 request.",
-      );
-  }
-
-  #receive(message: JSONRPCMessage): void {
-    if ("method" in message) {
-      if ("id" in message) this.#unanswered.add(message.id);
-      // A cancelled request gets no answer.
-      else if (message.method === "notifications/cancelled") this.#forget(message.params?.requestId);
-    }
+    const message = parsed.data;
+    if ("method" in message && "id" in message) this.#unanswered.set(message.id, Promise.withResolvers());
+    else if ("method" in message && message.method === "notifications/cancelled")
+      this.#settle(message.params?.requestId); // it gets no answer
     this.onmessage?.(message);
   }
 
   /** Logs a line that is no message and, when its id can be read, answers with an error. */
-  #refuse(id: unknown, bytes: number, why: string): void {
-    this.#dropped += 1;
-    this.#log.warn("A line that is no JSON-RPC message was dropped", { bytes, why }); // without the text, which may hold secrets
+  #refuse(id: unknown, why: string): void {
+    this.#log.warn("A line that is no JSON-RPC message was dropped", { why }); // without the text, which may hold secrets
+    const known = RequestIdSchema.safeParse(id);
+    const error = { code: ErrorCode.InvalidRequest, message: why };
+    if (known.success) void this.send({ jsonrpc: "2.0", id: known.data, error });
+  }
+
+  #settle(id: unknown): void {
     const known = RequestIdSchema.safeParse(id);
     if (!known.success) return;
-    const error = { code: ErrorCode.InvalidRequest, message: why };
-    void this.send({ jsonrpc: "2.0", id: known.data, error });
-  }
-
-  #forget(id: unknown): void {
-    const known = RequestIdSchema.safeParse(id);
-    if (known.success) this.#settle(known.data);
-  }
-
-  #settle(id: RequestId): void {
-    this.#unanswered.delete(id);
-    if (this.#unanswered.size === 0) this.#wake?.();
-  }
-
-  async #allAnswered(): Promise<true> {
-    if (this.#unanswered.size > 0) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    await this.#lastWrite;
-    return true;
+    this.#unanswered.get(known.data)?.resolve();
+    this.#unanswered.delete(known.data);
   }
 }
 
@@ -161,16 +127,6 @@ function withUsableArguments(value: unknown): unknown {
   if (!isRecord(value) || value.method !== "tools/call" || !isRecord(value.params)) return value;
   const { arguments: given, ...params } = value.params;
   return given === undefined || isRecord(given) ? value : { ...value, params };
-}
-
-/** The id of a request too long to parse. Clients write it first, after the version, or last: there it cannot be part of an argument. */
-function idAtAnEnd({ head, tail }: ByteLine & { readonly kind: "too_long" }): unknown {
-  const first = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d+|"[^"\\]*")\s*,/.exec(
-    head.toString("latin1"),
-  );
-  const last = /,\s*"id"\s*:\s*(-?\d+|"[^"\\]*")\s*\}\s*$/.exec(tail.toString("latin1"));
-  const found = first?.[1] ?? last?.[1];
-  return found === undefined ? undefined : outsideJsonOr(found, undefined);
 }
 
 function decode(bytes: Buffer): string | undefined {

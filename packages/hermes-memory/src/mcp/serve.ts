@@ -69,7 +69,7 @@ export async function serve({ home, client, input, output, signal }: ServeOption
   const isDrained = await transport.drained(DRAIN_MS);
   await server.close();
   await mirror.drained(DRAIN_MS);
-  log.info("MCP server stopped", { pid: process.pid, drained: isDrained, dropped: transport.droppedLines });
+  log.info("MCP server stopped", { pid: process.pid, drained: isDrained });
 }
 
 /** Calls the provider once per push, one call at a time. */

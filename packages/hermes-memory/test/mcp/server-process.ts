@@ -19,9 +19,8 @@ export type ServerProcess = {
   ask(method: string, params?: object): Promise<Message>;
   /** Sends a request and does not wait. */
   send(method: string, params?: object): Promise<Message>;
-  /** The answer to a request sent with `say`. */
-  hear(id: number): Promise<Message>;
   closeInput(): void;
+  closeOutput(): void;
   kill(signal: NodeJS.Signals): void;
   /** After its end: exit code and output. */
   readonly ended: Promise<{ code: number | null; lines: string[]; stderr: string }>;
@@ -58,11 +57,11 @@ export async function startServer(home: string): Promise<ServerProcess> {
     return answer;
   };
   const server: ServerProcess = {
-    hear: (id) => new Promise<Message>((resolve) => waiting.set(id, resolve)),
     say: (line) => void child.stdin.write(line),
     ask: send,
     send,
     closeInput: () => void child.stdin.end(),
+    closeOutput: () => void child.stdout.destroy(),
     kill: (signal) => void child.kill(signal),
     ended: closed.then(([code]) => ({ code: code as number | null, lines, stderr })),
   };
