@@ -360,7 +360,10 @@ class LiveMode implements AgentMode {
     const result =
       now.kind === "results"
         ? await agent.continueWith(now.results, options)
-        : await agent.run(inputOf(now.content), options);
+        : await agent.run(inputOf(now.content), {
+            ...options,
+            ...(now.own !== undefined && { persistUserMessage: inputOf(now.own) }),
+          });
     await Promise.all(saving);
     await this.#saveLive(work, conversation, {
       session_id: result.session_id,
@@ -722,7 +725,11 @@ function refuseLost({ request }: ModelTurn): void {
 }
 
 function commandIn({ now }: Asked): string {
-  return now.kind === "message" ? textOf(now.content).trim().toLowerCase() : "";
+  return now.kind === "message"
+    ? textOf(now.own ?? now.content)
+        .trim()
+        .toLowerCase()
+    : "";
 }
 
 function inputOf(content: Content): Parameters<Agent["run"]>[0] {

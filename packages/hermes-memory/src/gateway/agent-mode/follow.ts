@@ -6,6 +6,7 @@ import {
   type Content,
   fromRow,
   type Message,
+  type Part,
   type ToolMessage,
   textOf,
   toolCallsOf,
@@ -17,11 +18,16 @@ import { type ModelTurn, ProblemError } from "../types.ts";
 export type Asked = {
   readonly earlier: readonly Message[];
   readonly now:
-    | { readonly kind: "message"; readonly content: Content }
+    | {
+        readonly kind: "message";
+        readonly content: Content;
+        /** What the user wrote of it, if the client sent more. */
+        readonly own?: Content;
+      }
     | { readonly kind: "results"; readonly results: readonly ClientToolResult[] };
 };
 
-/** Throws 400 for a list that asks for nothing. What the client adds to the words of the user is left out. Pure. */
+/** Throws 400 for a list that asks for nothing. What the client adds to the newest words of the user is for the model only. Pure. */
 export function readAsked(given: readonly Message[]): Asked {
   const end = given.findLastIndex(isSaid);
   // Where nobody asks anything, the client does.
@@ -33,10 +39,12 @@ export function readAsked(given: readonly Message[]): Asked {
       throw badList("The last message of the request is empty.", "Send a message with a text.");
     const { summary, own = summary ?? last } = wordsOf(last);
     const before = summary === undefined || summary === own ? [] : [summary];
-    return {
-      earlier: [...messages.slice(0, -1), ...before],
-      now: { kind: "message", content: own.content },
-    };
+    const earlier = [...messages.slice(0, -1), ...before];
+    const added = given.slice(earlier.findLastIndex(isSaid) + 1).filter(({ role }) => role === "user");
+    const sent =
+      summary !== undefined ? own.content : added.length > 1 ? added.flatMap(partsIn) : last.content;
+    const isMore = sent !== own.content;
+    return { earlier, now: { kind: "message", content: sent, ...(isMore && { own: own.content }) } };
   }
   if (last?.role !== "tool")
     throw badList(
@@ -53,6 +61,10 @@ export function readAsked(given: readonly Message[]): Asked {
 /** By a person or a tool, or a summary in the place of what they said. */
 function isSaid(message: Message): boolean {
   return message.role !== "user" || Object.keys(wordsOf(message)).length > 0;
+}
+
+function partsIn({ content }: Message): readonly Part[] {
+  return Array.isArray(content) ? content : [{ type: "text", text: `${textOf(content)}\n` }];
 }
 
 function hasMedia(content: Content): boolean {

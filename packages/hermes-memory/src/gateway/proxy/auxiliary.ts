@@ -47,6 +47,7 @@ function codexTask(headers: Headers): AuxiliaryKind | undefined {
   const turn = outsideJsonOr(headers.get("x-codex-turn-metadata") ?? "", undefined);
   if (!isRecord(turn)) return undefined;
   if (turn.thread_source === "thread_title") return "title";
+  if (turn.thread_source === "memory_consolidation") return "other";
   return turn.request_kind === "compaction" ? "summary" : undefined;
 }
 
