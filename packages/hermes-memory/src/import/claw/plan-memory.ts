@@ -10,15 +10,9 @@ import {
 import { pyStrip, readTextFile } from "@hermes-memory/core/internal/lib";
 import { DEFAULT_IDENTITY } from "@hermes-memory/core/internal/prompt";
 import { maskStoredSecrets } from "@hermes-memory/core/internal/security";
+import { collapsed, hasDroppedText, type IncomingEntry, markdownEntries } from "../kit/markdown.ts";
 import { listOf, recordOf, textOf } from "../kit/values.ts";
-import {
-  collapsed,
-  hasDroppedText,
-  type IncomingEntry,
-  markdownEntries,
-  mergeEntries,
-  rebranded,
-} from "./markdown-entries.ts";
+import { mergeEntries, rebranded } from "./entries.ts";
 import { itemOf, type PlannedItem } from "./operation.ts";
 import {
   archivedCopy,
@@ -31,7 +25,6 @@ import {
   type PlanContext,
   unusedFiles,
 } from "./plan-context.ts";
-import { smartEntries } from "./smart-entries.ts";
 import { withoutTemplate } from "./templates.ts";
 
 const DATE_IN_NAME = /(\d{4}-\d{2}-\d{2})/;
@@ -156,8 +149,7 @@ function readNotes({ source, request }: PlanContext, { path, workspace }: FoundF
   const read = source.files.readText(path, workspace.path);
   if (!read.ok) return { item: itemOf("memory", "error", read.error, { source: path }) };
   const text = withoutTemplate(read.value ?? "");
-  const found =
-    request.parser === "smart" ? smartEntries(text) : markdownEntries(text).map((entry) => ({ text: entry }));
+  const found = markdownEntries(text, request.parser);
   return {
     entries: request.isRebranding ? found.map((entry) => ({ ...entry, text: rebranded(entry.text) })) : found,
   };
@@ -174,7 +166,7 @@ function keptOriginals(context: PlanContext, kind: string, files: readonly Found
     const text = context.source.files.readText(path, workspace.path);
     if (!text.ok || text.value === undefined) return [];
     const rest = withoutTemplate(text.value);
-    const isFilledIn = rest !== text.value && markdownEntries(rest).length > 0;
+    const isFilledIn = rest !== text.value && markdownEntries(rest, "compat").length > 0;
     if (!isFilledIn && (isSmart || !hasDroppedText(rest))) return [];
     const name = archiveName(context, path);
     const copy = archivedCopy(context, { path, name: basename(path) }, workspace.path, name);

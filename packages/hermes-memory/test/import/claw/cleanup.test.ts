@@ -13,6 +13,7 @@ import type { ImportSessions } from "../../../src/import/claw/operation.ts";
 import { selectOptions } from "../../../src/import/claw/options.ts";
 import { planMigration } from "../../../src/import/claw/plan.ts";
 import { connectedPlatforms, openClawProcesses } from "../../../src/import/claw/processes.ts";
+import type { Report } from "../../../src/import/claw/report.ts";
 import { type PlayedOptions, runHere } from "../../cli/run.ts";
 import { makeSource, treeOf } from "./source-folder.ts";
 
@@ -225,13 +226,30 @@ describe("the selection", () => {
       const selection = selectOptions(asked);
       return selection.ok ? selection.value.selected.size : selection.error;
     };
-    expect(selected({})).toBe(36);
-    expect(selected({ preset: "full" })).toBe(36);
-    expect(selected({ preset: "user-data", include: ["soul"] })).toBe(34);
-    expect(selected({ include: [" Soul,, MEMORY ", "all"] })).toBe(36);
+    expect(selected({})).toBe(15);
+    expect(selected({ preset: "full" })).toBe(15);
+    expect(selected({ preset: "user-data", include: ["soul"] })).toBe(13);
+    expect(selected({ include: [" Soul,, MEMORY ", "all"] })).toBe(15);
     expect(selected({ include: [" Soul,, MEMORY "], exclude: ["memory"] })).toBe(1);
     expect(selected({ exclude: ["ALL"] })).toBe(0);
     expect(selected({ preset: "most" })).toContain("user-data, full");
     expect(selected({ include: ["x"] })).toContain("daily-memory");
+  });
+
+  it("takes the ids of Hermes' own migration that only archive: they stand for the archive, and the report says so", async () => {
+    const ids = [
+      ...["messaging-settings", "discord-settings", "slack-settings", "whatsapp-settings", "signal-settings"],
+      ...["tts-config", "command-allowlist", "tts-assets", "mcp-servers", "plugins-config", "cron-jobs"],
+      ...["hooks-config", "gateway-config", "deep-channels", "browser-config", "tools-config"],
+      ...["approvals-config", "memory-backend", "skills-config", "ui-identity", "logging-config"],
+    ];
+    for (const id of ids)
+      expect(selectOptions({ include: [id] }), id).toMatchObject({
+        value: { selected: new Set(["archive"]), partsOfArchive: [id] },
+      });
+    const words = ["migrate", "--dry-run", "--json", "--exclude", "cron-jobs,sessions"];
+    const { items, warnings } = JSON.parse((await claw(place(), words)).stdout) as Report;
+    expect(items.find(({ kind }) => kind === "archive")?.reason).toBe("Not selected for this run");
+    expect(warnings).toContain("'cron-jobs' is part of 'archive', which is kept or left out as a whole.");
   });
 });
