@@ -120,14 +120,14 @@ function planNotes(
   if (first === undefined)
     return [{ item: itemOf(kind, "skipped", "Source file not found", { destination }) }];
   const used = found.filter(({ workspace }) => workspace === first.workspace);
-  const notes = used.map((file) => readNotes(context, file));
+  const notes = used.map((file) => readNotes(context, kind, file));
   const unused = unusedFiles(
     kind,
     found.filter((file) => !used.includes(file)),
   );
   const errors = notes.flatMap((each) => ("item" in each ? [each] : []));
   const incoming = notes.flatMap((each) => ("entries" in each ? each.entries : []));
-  if (errors.length === notes.length) return [...errors.map((item) => renamedKind(item, kind)), ...unused];
+  if (errors.length === notes.length) return [...errors, ...unused];
   const planned = planEntries(context, {
     kind,
     target,
@@ -135,28 +135,19 @@ function planNotes(
     source: first.path,
     empty: "No importable entries found",
   });
-  return [
-    planned,
-    ...errors.map((item) => renamedKind(item, kind)),
-    ...unused,
-    ...keptOriginals(context, kind, used),
-  ];
+  return [planned, ...errors, ...unused, ...keptOriginals(context, kind, used)];
 }
 
 type Notes = { readonly entries: readonly IncomingEntry[] } | PlannedItem;
 
-function readNotes({ source, request }: PlanContext, { path, workspace }: FoundFile): Notes {
+function readNotes({ source, request }: PlanContext, kind: string, { path, workspace }: FoundFile): Notes {
   const read = source.files.readText(path, workspace.path);
-  if (!read.ok) return { item: itemOf("memory", "error", read.error, { source: path }) };
+  if (!read.ok) return { item: itemOf(kind, "error", read.error, { source: path }) };
   const text = withoutTemplate(read.value ?? "");
   const found = markdownEntries(text, request.parser);
   return {
     entries: request.isRebranding ? found.map((entry) => ({ ...entry, text: rebranded(entry.text) })) : found,
   };
-}
-
-function renamedKind({ item, ...rest }: PlannedItem, kind: string): PlannedItem {
-  return { ...rest, item: { ...item, kind } };
 }
 
 /** The compatible parser drops code and tables, and what looks like a template may be none: then the file itself is kept too. */
@@ -331,8 +322,8 @@ export function planDailyMemory(context: PlanContext): PlannedItem[] {
   const errors: PlannedItem[] = [];
   const incoming: IncomingEntry[] = [];
   for (const [index, { path, name }] of files.entries()) {
-    const notes = readNotes(context, { path, workspace: folder.workspace });
-    if ("item" in notes) errors.push(renamedKind(notes, kind));
+    const notes = readNotes(context, kind, { path, workspace: folder.workspace });
+    if ("item" in notes) errors.push(notes);
     // The newest file comes first where space is short: names begin with the date.
     else incoming.push(...notes.entries.map((entry) => dated(context, name, { ...entry, priority: index })));
   }

@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { describeCause } from "@hermes-memory/core/internal/lib";
 import { type OpenClawSource, openSource } from "./discover.ts";
-import { itemOf, type PlannedItem, sessionDetails } from "./operation.ts";
+import { itemOf, type PlannedItem } from "./operation.ts";
 import { OPTION_IDS, OPTIONS, type OptionId } from "./options.ts";
 import { planArchive } from "./plan-archive.ts";
 import {
@@ -100,13 +100,13 @@ async function planSessions({ source, deps }: PlanContext): Promise<PlannedItem[
   for (const agent of agents) {
     const path = folder(agent);
     const outcome = await deps.importSessions([path], { isDryRun: true });
-    if (outcome.kind === "unavailable") {
-      planned.push({ item: itemOf(kind, "skipped", outcome.reason, { source: path, details: { agent } }) });
+    if (!outcome.ok) {
+      planned.push({ item: itemOf(kind, "skipped", outcome.error, { source: path, details: { agent } }) });
       continue;
     }
-    const where = { source: path, details: { agent, ...sessionDetails(outcome) } };
-    const { sessionsAdded, sessionsUpdated, messagesAdded } = outcome;
-    if (sessionsAdded + sessionsUpdated + messagesAdded === 0)
+    const where = { source: path, details: { agent, ...outcome.value } };
+    const { sessions_added: added, sessions_updated: updated, messages_added: messages } = outcome.value;
+    if (added + updated + messages === 0)
       planned.push({ item: itemOf(kind, "skipped", "No new messages to import", where) });
     else
       planned.push({

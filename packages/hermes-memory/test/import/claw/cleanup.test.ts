@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "@hermes-memory/core/internal/config";
 import { MemoryStore } from "@hermes-memory/core/internal/curated";
+import { ok } from "@hermes-memory/core/internal/lib";
 import { openHome } from "@hermes-memory/core/internal/memory";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
@@ -180,8 +181,8 @@ describe("the transcripts of a plan", () => {
       calls.push({ paths, isDryRun });
       const count = isImported || paths[0]?.endsWith("research") ? 0 : 2;
       if (!isDryRun) isImported = true;
-      const none = { sessionsUpdated: 0, unchanged: 1, malformedLines: 0, errors: [] };
-      return { kind: "imported", files: 1, sessionsAdded: count, messagesAdded: count * 3, ...none };
+      const none = { sessions_updated: 0, unchanged: 1, malformed_lines: 0, errors: [] };
+      return ok({ files: 1, sessions_added: count, messages_added: count * 3, ...none });
     };
     const selection = selectOptions({ include: ["sessions"] });
     const config = await loadConfig(at.home);
