@@ -70,7 +70,7 @@ export function itemOf(
 }
 
 /** Counts of an import of transcripts, as fields of the report. */
-export type SessionsDetails = {
+type SessionsDetails = {
   readonly files: number;
   readonly sessions_added: number;
   readonly sessions_updated: number;

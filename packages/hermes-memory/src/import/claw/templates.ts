@@ -83,7 +83,7 @@ function isLeftBlank(section: readonly Line[], at: number): boolean {
 
 /** A template ends with a rule and a sentence about the file. */
 function withoutFooter(kept: readonly Line[], lines: readonly Line[]): readonly Line[] {
-  const rule = kept.findLastIndex(({ kind }) => kind === "rule");
+  const rule = kept.findLastIndex(({ kind, text }) => kind === "rule" && !/\s/.test(text));
   if (rule < 1 || kept.length === lines.length) return kept;
   const isProse = kept.slice(rule + 1).every(({ kind }) => kind === "text" || kind === "blank");
   return isProse ? kept.slice(0, rule) : kept;

@@ -35,19 +35,26 @@ export type Line = {
   readonly depth: number;
 };
 
-const LINE_END = /\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/;
 const HEADING = new RegExp(`^(#{1,6})${SPACE}+(.+)$`, "su");
 const RULE = /^(?:-[ \t]*){3,}$|^(?:\*[ \t]*){3,}$|^(?:_[ \t]*){3,}$/;
 const MARKS = {
-  compat: { fence: /^```/, bullet: new RegExp(`^(?:[-*]|\\p{Nd}+\\.)${SPACE}+(.+)$`, "su") },
-  smart: { fence: /^(?:`{3,}|~{3,})/, bullet: new RegExp(`^(?:[-*+]|\\p{Nd}+[.)])${SPACE}+(.+)$`, "su") },
+  compat: {
+    lineEnd: /\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/, // Python's
+    fence: /^```/,
+    bullet: new RegExp(`^(?:[-*]|\\p{Nd}+\\.)${SPACE}+(.+)$`, "su"),
+  },
+  smart: {
+    lineEnd: /\r\n|\n|\r/,
+    fence: /^(?:`{3,}|~{3,})/,
+    bullet: new RegExp(`^(?:[-*+]|\\p{Nd}+[.)])${SPACE}+(.+)$`, "su"),
+  },
 } as const;
 const TAB_COLUMNS = 4;
 
 export function linesOf(markdown: string, rules: MarkdownRules = "smart"): Line[] {
   const marks = MARKS[rules];
   let fence: string | undefined;
-  return markdown.split(LINE_END).map((raw): Line => {
+  return markdown.split(marks.lineEnd).map((raw): Line => {
     const text = pyStrip(raw);
     const mark = marks.fence.exec(text)?.[0];
     if (fence !== undefined || mark !== undefined) {
