@@ -24,6 +24,7 @@ export {
   secondGate,
   withoutSecretsOf,
 } from "./second-gate.ts";
+export { hideSettings, isFlag, isSecretName, withoutParameters } from "./settings.ts";
 export type { ThreatScope } from "./threats/patterns.ts";
 export {
   isThreatId,

@@ -2,7 +2,12 @@ import { describe, expect, it } from "vitest";
 import { presentable } from "../../src/cli/config/presentable.ts";
 
 const servers = {
-  lab: { command: "npx", args: ["-y", "--token=tell-0"], env: { ANY: "tell-1", PORT: 80 }, timeout: 9 },
+  lab: {
+    command: "npx",
+    args: ["-y", "--token=tell-0", "--forge-pat=tell-6"],
+    env: { ANY: "tell-1", PORT: 80 },
+    timeout: 9,
+  },
   "web.1": { url: "https://me:tell-2@mcp.example/v1", headers: { "X-Any": "tell-3" }, env: ["tell-4"] },
   odd: { headers: "tell-5", env: null },
 };
@@ -88,9 +93,18 @@ describe("settings that are shown", () => {
       expect(held).toEqual({ [name]: "[hidden]", other: { [name]: "[hidden]" } });
       expect(presentable(["auxiliary", "curator", name, "0"], "tell-1")).toBe("[hidden]");
     }
-    for (const name of ["Passwort", "SMTP_PASS", "pass", "smtpPass", "contraseña", "senha", "пароль"])
+    for (const name of [
+      "Passwort",
+      "SMTP_PASS",
+      "pass",
+      "smtpPass",
+      "GITHUB_PAT",
+      "contraseña",
+      "senha",
+      "пароль",
+    ])
       expect(presentable(["x", name], "tell-1"), name).toBe("[hidden]");
-    expect(presentable(["x", "bypass"], "on")).toBe("on");
+    for (const name of ["bypass", "compat"]) expect(presentable(["x", name], "on")).toBe("on");
     expect(presentable(["context", "lcm", "leaf_tokens"], 2000)).toBe(2000);
     expect(presentable(["memory", "allow_secrets"], false)).toBe(false);
   });

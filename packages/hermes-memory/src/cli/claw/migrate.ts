@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { committedWrites, type MemoryOpOutcome } from "@hermes-memory/core/internal/curated";
 import { memoriesDirectory } from "@hermes-memory/core/internal/home";
-import { holdFileLock, isDirectory } from "@hermes-memory/core/internal/lib";
+import { err, holdFileLock, isDirectory, ok } from "@hermes-memory/core/internal/lib";
 import {
   applyPlan,
   connectedPlatforms,
@@ -97,8 +97,7 @@ export const migrate: CommandBody = async (input, context) => {
 function importOpenClawSessions(context: CommandContext): ImportSessions {
   return async (paths, { isDryRun }) => {
     const isLocked = isDryRun ? undefined : holdImportLock(context);
-    if (isLocked?.ok === false)
-      return { kind: "unavailable", reason: "Skipped: another import into this home is running" };
+    if (isLocked?.ok === false) return err("Skipped: another import into this home is running");
     using _lock = isLocked?.value;
     const path = databasePath(context);
     await using looked = isDryRun && existsSync(path) ? await lookInto(path) : undefined;
@@ -117,12 +116,16 @@ function importOpenClawSessions(context: CommandContext): ImportSessions {
         },
       );
       const [report] = sources;
-      if (report === undefined || isStopped) return { kind: "unavailable", reason: "Skipped: interrupted" };
-      return {
-        kind: "imported",
-        ...report,
+      if (report === undefined || isStopped) return err("Skipped: interrupted");
+      return ok({
+        files: report.files,
+        sessions_added: report.sessionsAdded,
+        sessions_updated: report.sessionsUpdated,
+        messages_added: report.messagesAdded,
+        unchanged: report.unchanged,
+        malformed_lines: report.malformedLines,
         errors: report.errors.map(({ path, message }) => `${path}: ${message}`),
-      };
+      });
     });
   };
 }

@@ -65,6 +65,7 @@ function factsOf(details: Item["details"]): string {
     const value = details[key];
     return Array.isArray(value) ? value.map((name) => printable(String(name))).join(", ") : "";
   };
+  if (names("parts") !== "") facts.push(names("parts"));
   if (details.added_entries !== undefined)
     facts.push(counted(number("added_entries"), "new entry", "new entries"));
   if (number("duplicate_entries") > 0) facts.push(`${number("duplicate_entries")} already there`);

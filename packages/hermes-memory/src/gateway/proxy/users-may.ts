@@ -55,7 +55,7 @@ const PARTS: Readonly<Record<WireName, ReadonlySet<unknown>>> = {
 
 /** Items of the Responses API that say all they mean: an id of theirs is a name and nothing more. */
 const WHOLE_ITEMS =
-  /^(?:(?:function|custom_tool|local_shell|shell|apply_patch|computer|tool_search)_call(?:_output)?|tool_search_output)$/;
+  /^(?:(?:function|custom_tool|local_shell|shell|apply_patch|computer|tool_search)_call(?:_output)?|tool_search_output|additional_tools)$/;
 /** Where such an item says it. */
 const SAID_IN = ["arguments", "input", "output", "action", "operation", "tools"];
 /** What is in them came from the vendor, and is sealed. */

@@ -16,13 +16,7 @@ import { configPath, envFilePath, setConfigValue, setEnvValue } from "@hermes-me
 import { type MemoryOpOutcome, type MemoryStore, targetPaths } from "@hermes-memory/core/internal/curated";
 import { describeCause, randomHex, withFileLocks, writeFileAtomic } from "@hermes-memory/core/internal/lib";
 import { archiveDirectory, changeLockPath, skillsDirectory } from "@hermes-memory/core/internal/skills";
-import {
-  type ImportSessions,
-  type Item,
-  type Operation,
-  type PlannedItem,
-  sessionDetails,
-} from "./operation.ts";
+import type { ImportSessions, Item, Operation, PlannedItem } from "./operation.ts";
 import type { Plan } from "./plan.ts";
 import { oneLineOf } from "./plan-memory.ts";
 
@@ -234,8 +228,8 @@ async function importTranscripts(
   { deps }: Applying,
 ): Promise<Outcome> {
   const outcome = await deps.importSessions(paths, { isDryRun: false });
-  if (outcome.kind === "unavailable") throw new Error(outcome.reason);
-  return { details: sessionDetails(outcome) };
+  if (!outcome.ok) throw new Error(outcome.error);
+  return { details: outcome.value };
 }
 
 function writeList(path: string, texts: readonly string[]): void {

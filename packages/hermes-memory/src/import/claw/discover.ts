@@ -186,7 +186,7 @@ function agentIds(root: string, config: Json): string[] {
 }
 
 /** From `agents.list`, or from `agents.entries` of newer versions, where the id is the key. */
-export function agentList(config: Json): Json[] {
+function agentList(config: Json): Json[] {
   const { list, entries } = recordOf(config.agents) ?? {};
   const named = Object.entries(recordOf(entries) ?? {});
   return [...listOf(list), ...named.map(([id, entry]) => ({ ...recordOf(entry), id }))].filter(isRecord);

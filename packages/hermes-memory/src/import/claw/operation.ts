@@ -1,5 +1,6 @@
 // The vocabulary of the migration: an item of the report, and the operation that carries it out.
 import type { MemoryTarget } from "@hermes-memory/core/internal/curated";
+import type { Result } from "@hermes-memory/core/internal/lib";
 
 export type Status = "migrated" | "archived" | "skipped" | "conflict" | "error";
 
@@ -68,37 +69,19 @@ export function itemOf(
   return { kind, source, destination, status, reason, details, sensitive: false };
 }
 
-/** What the import of transcripts answers. The command line connects it to the session database. */
-export type SessionsOutcome =
-  | {
-      readonly kind: "imported";
-      readonly files: number;
-      readonly sessionsAdded: number;
-      readonly sessionsUpdated: number;
-      readonly messagesAdded: number;
-      readonly unchanged: number;
-      readonly malformedLines: number;
-      readonly errors: readonly string[];
-    }
-  | { readonly kind: "unavailable"; readonly reason: string };
+/** Counts of an import of transcripts, as fields of the report. */
+type SessionsDetails = {
+  readonly files: number;
+  readonly sessions_added: number;
+  readonly sessions_updated: number;
+  readonly messages_added: number;
+  readonly unchanged: number;
+  readonly malformed_lines: number;
+  readonly errors: readonly string[];
+};
 
-/** `paths` are folders of one agent. With `isDryRun` nothing may be written. */
+/** `paths` are folders of one agent. With `isDryRun` nothing may be written. The command line connects it to the session database. */
 export type ImportSessions = (
   paths: readonly string[],
   options: { readonly isDryRun: boolean },
-) => Promise<SessionsOutcome>;
-
-/** The numbers of an import as fields of the report. */
-export function sessionDetails(
-  outcome: SessionsOutcome & { readonly kind: "imported" },
-): Record<string, unknown> {
-  return {
-    files: outcome.files,
-    sessions_added: outcome.sessionsAdded,
-    sessions_updated: outcome.sessionsUpdated,
-    messages_added: outcome.messagesAdded,
-    unchanged: outcome.unchanged,
-    malformed_lines: outcome.malformedLines,
-    errors: outcome.errors,
-  };
-}
+) => Promise<Result<SessionsDetails, string>>;

@@ -9,22 +9,12 @@ export const OPTIONS = {
   "workspace-agents": { label: "AGENTS.md", description: "Workspace instructions, into --workspace-target" },
   memory: { label: "MEMORY.md", description: "Long-term memory, as entries" },
   "user-profile": { label: "USER.md", description: "Facts about the user, as entries" },
-  "messaging-settings": {
-    label: "Messaging settings",
-    description: "Workspace path and Telegram settings (archived)",
-  },
   "secret-settings": {
     label: "Telegram token",
     description: "TELEGRAM_BOT_TOKEN, only with --migrate-secrets",
   },
-  "discord-settings": { label: "Discord settings", description: "channels.discord (archived)" },
-  "slack-settings": { label: "Slack settings", description: "channels.slack (archived)" },
-  "whatsapp-settings": { label: "WhatsApp settings", description: "channels.whatsapp (archived)" },
-  "signal-settings": { label: "Signal settings", description: "channels.signal (archived)" },
   "provider-keys": { label: "API keys", description: "Keys of model providers, only with --migrate-secrets" },
   "model-config": { label: "Default model", description: "agents.defaults.model, into config.yaml" },
-  "tts-config": { label: "Speech settings", description: "messages.tts (archived)" },
-  "command-allowlist": { label: "Command allowlist", description: "exec-approvals.json (archived)" },
   skills: { label: "Workspace skills", description: "Skills of the workspace" },
   "shared-skills": {
     label: "Shared skills",
@@ -32,25 +22,29 @@ export const OPTIONS = {
   },
   "daily-memory": { label: "Daily notes", description: "memory/*.md of the workspace, as entries" },
   sessions: { label: "Conversations", description: "Transcripts of every agent" },
-  "tts-assets": { label: "Speech files", description: "tts/ of the workspace (archived)" },
-  archive: { label: "Other documents", description: "IDENTITY.md, TOOLS.md and others (archived)" },
-  "mcp-servers": { label: "MCP servers", description: "mcp.servers (archived)" },
-  "plugins-config": { label: "Plugins", description: "plugins and extensions/ (archived)" },
-  "cron-jobs": { label: "Cron jobs", description: "cron and its store (archived)" },
-  "hooks-config": { label: "Hooks", description: "hooks and the workspace's hooks/ (archived)" },
+  archive: {
+    label: "Archive",
+    description: "The config and everything without a place in Hermes, for review",
+  },
   "agent-config": { label: "Agent defaults", description: "Turns, compaction, time zone, into config.yaml" },
-  "gateway-config": { label: "Gateway", description: "gateway (archived)" },
   "session-config": { label: "Session reset", description: "session.reset, into config.yaml" },
   "full-providers": { label: "Own model servers", description: "models.providers, into custom_providers" },
-  "deep-channels": { label: "Other channels", description: "Matrix, Mattermost, IRC and others (archived)" },
-  "browser-config": { label: "Browser", description: "browser (archived)" },
-  "tools-config": { label: "Tools", description: "tools (archived)" },
-  "approvals-config": { label: "Approvals", description: "approvals (archived)" },
-  "memory-backend": { label: "Memory backend", description: "memory (archived)" },
-  "skills-config": { label: "Skill registry", description: "skills (archived)" },
-  "ui-identity": { label: "Interface", description: "ui (archived)" },
-  "logging-config": { label: "Logging", description: "logging and diagnostics (archived)" },
 } as const satisfies Record<string, Option>;
+
+/** Options of Hermes' own migration that only archive a part of OpenClaw: they stand for `archive`. */
+const PARTS_OF_ARCHIVE: readonly string[] = [
+  ...["messaging-settings", "discord-settings", "slack-settings", "whatsapp-settings", "signal-settings"],
+  ...["tts-config", "command-allowlist", "tts-assets", "mcp-servers", "plugins-config", "cron-jobs"],
+  ...[
+    "hooks-config",
+    "gateway-config",
+    "deep-channels",
+    "browser-config",
+    "tools-config",
+    "approvals-config",
+  ],
+  ...["memory-backend", "skills-config", "ui-identity", "logging-config"],
+];
 
 export type OptionId = keyof typeof OPTIONS;
 
@@ -69,7 +63,12 @@ function isPresetName(name: string): name is PresetName {
   return Object.hasOwn(PRESETS, name);
 }
 
-export type Selection = { readonly preset: PresetName | null; readonly selected: ReadonlySet<OptionId> };
+export type Selection = {
+  readonly preset: PresetName | null;
+  readonly selected: ReadonlySet<OptionId>;
+  /** Names that were given and stand for `archive`. */
+  readonly partsOfArchive: readonly string[];
+};
 
 type Asked = {
   readonly preset?: string;
@@ -80,8 +79,8 @@ type Asked = {
 
 /** A preset decides alone; without one, `include` does, and without that everything is selected. `exclude` is subtracted last. */
 export function selectOptions({ preset, include = [], exclude = [] }: Asked): Result<Selection, string> {
-  const included = idsIn(include);
-  const excluded = idsIn(exclude);
+  const included = idsIn(include).map(wholeOption);
+  const excluded = idsIn(exclude).map(wholeOption);
   const unknown = [...included, ...excluded].filter((id) => id !== "all" && !isOptionId(id));
   if (unknown.length > 0) {
     const named = [...new Set(unknown)].map((id) => `'${id}'`).join(", ");
@@ -93,12 +92,17 @@ export function selectOptions({ preset, include = [], exclude = [] }: Asked): Re
   const base: readonly OptionId[] =
     preset !== undefined ? PRESETS[preset] : wanted.includes("all") ? OPTION_IDS : wanted.filter(isOptionId);
   const left = excluded.includes("all") ? [] : base.filter((id) => !excluded.includes(id));
-  return ok({ preset: preset ?? null, selected: new Set(left) });
+  const partsOfArchive = idsIn([...include, ...exclude]).filter((id) => wholeOption(id) !== id);
+  return ok({ preset: preset ?? null, selected: new Set(left), partsOfArchive });
 }
 
 function idsIn(lists: readonly string[]): string[] {
   const ids = lists.flatMap((list) => list.split(",")).map((id) => id.trim().toLowerCase());
   return ids.filter((id) => id !== "");
+}
+
+function wholeOption(id: string): string {
+  return PARTS_OF_ARCHIVE.includes(id) ? "archive" : id;
 }
 
 function isOptionId(id: string): id is OptionId {

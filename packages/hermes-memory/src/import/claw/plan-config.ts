@@ -3,10 +3,8 @@ import { isDeepStrictEqual } from "node:util";
 import { configPath, envFilePath, readEnvFile } from "@hermes-memory/core/internal/config";
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import { type Json, listOf, numberOf, recordOf, textOf } from "../kit/values.ts";
-import { agentList } from "./discover.ts";
-import { itemOf, type PlannedItem } from "./operation.ts";
-import { planJson } from "./plan-archive.ts";
-import { archivedJson, type PlanContext } from "./plan-context.ts";
+import { itemOf, type PlannedItem, type Status } from "./operation.ts";
+import type { PlanContext } from "./plan-context.ts";
 import { ENV_ALLOWLIST, type FoundKeys, isKnownServer, providerKeys, telegramToken } from "./secrets.ts";
 
 type Setting = { readonly key: string; readonly value: unknown };
@@ -15,11 +13,9 @@ type Setting = { readonly key: string; readonly value: unknown };
 
 export function planModel(context: PlanContext): PlannedItem[] {
   const defaults = agentDefaults(context);
-  const given = textOf(defaults.model) ?? textOf(recordOf(defaults.model)?.primary);
-  if (given === undefined)
-    return [{ item: itemOf("model-config", "skipped", "No default model in the OpenClaw config") }];
-  const value = modelOfAlias(given, recordOf(defaults.models) ?? {});
-  return [planSettings(context, "model-config", [{ key: "model.default", value }])];
+  const model = textOf(defaults.model) ?? textOf(recordOf(defaults.model)?.primary);
+  const value = model && modelOfAlias(model, recordOf(defaults.models) ?? {});
+  return planSettings(context, "model-config", given([["model.default", value]]));
 }
 
 /** `models` has the API's ids as keys, and the alias as a text or as `{alias}`. */
@@ -46,7 +42,6 @@ const EFFORT: Readonly<Record<string, string>> = {
 };
 
 export function planAgentDefaults(context: PlanContext): PlannedItem[] {
-  const { source } = context;
   const defaults = agentDefaults(context);
   const compaction = recordOf(defaults.compaction) ?? {};
   const delay = recordOf(defaults.humanDelay) ?? {};
@@ -68,18 +63,8 @@ export function planAgentDefaults(context: PlanContext): PlannedItem[] {
     ["terminal.backend", docker === undefined ? undefined : "docker"],
     ["terminal.docker_image", textOf(docker?.image)],
   ]);
-  const list = agentList(source.config);
-  const bindings = source.config.bindings;
-  const archived = [
-    ...(list.length > 0 ? [archivedJson(context, "agents-list.json", list)] : []),
-    ...(listOf(bindings).length > 0 ? [archivedJson(context, "bindings.json", bindings)] : []),
-  ].map((file) => planJson(context, "agent-config", file));
-  if (settings.length === 0 && archived.length === 0)
-    return [{ item: itemOf("agent-config", "skipped", "No agent defaults in the OpenClaw config") }];
-  return [...(settings.length > 0 ? [planSettings(context, "agent-config", settings)] : []), ...archived];
+  return planSettings(context, "agent-config", settings);
 }
-
-const ARCHIVED_SESSION_KEYS = ["identityLinks", "threadBindings", "maintenance", "scope", "sendPolicy"];
 
 export function planSessionConfig(context: PlanContext): PlannedItem[] {
   const session = recordOf(context.source.config.session) ?? {};
@@ -92,20 +77,7 @@ export function planSessionConfig(context: PlanContext): PlannedItem[] {
           ["session_reset.at_hour", numberOf(reset.atHour)],
           ["session_reset.idle_minutes", numberOf(reset.idleMinutes)],
         ]);
-  const rest = Object.entries(session).filter(([key]) => ARCHIVED_SESSION_KEYS.includes(key));
-  const archived =
-    rest.length === 0
-      ? []
-      : [
-          planJson(
-            context,
-            "session-config",
-            archivedJson(context, "session-config.json", Object.fromEntries(rest)),
-          ),
-        ];
-  if (settings.length === 0 && archived.length === 0)
-    return [{ item: itemOf("session-config", "skipped", "No session settings in the OpenClaw config") }];
-  return [...(settings.length > 0 ? [planSettings(context, "session-config", settings)] : []), ...archived];
+  return planSettings(context, "session-config", settings);
 }
 
 function triggersMode(triggers: readonly unknown[]): string | undefined {
@@ -128,11 +100,6 @@ export function planProviders(context: PlanContext): PlannedItem[] {
     const models = modelsOf(listOf(recordOf(entry)?.models));
     return [{ name, base_url: base, api_key: keys?.get(name) ?? "", api_mode: mode, ...models }];
   });
-  const aliases = recordOf(agentDefaults(context).models) ?? {};
-  const archived =
-    Object.keys(aliases).length === 0
-      ? []
-      : [planJson(context, kind, archivedJson(context, "model-aliases.json", aliases))];
   const present = listOf(deps.config.raw.custom_providers).filter(isRecord);
   const sameName = (name: string): Json | undefined => present.find((entry) => entry.name === name);
   const isConflict = ({ name, base_url: url }: (typeof own)[number]): boolean =>
@@ -148,31 +115,28 @@ export function planProviders(context: PlanContext): PlannedItem[] {
   const where = { source: source.configPath, destination: configPath(request.home) };
   const isPlain = own.every(({ base_url: url }) => context.redactor.text(url) === url);
   if (own.length === 0)
-    return [{ item: itemOf(kind, "skipped", "No own model servers in the OpenClaw config") }, ...archived];
+    return [{ item: itemOf(kind, "skipped", "No own model servers in the OpenClaw config") }];
   if (!isPlain)
     return [
       { item: itemOf(kind, "skipped", "A server's address holds a credential; add it by hand", where) },
-      ...archived,
     ];
   const details = {
     added: added.map(({ name }) => name),
     keys_of: added.filter(({ api_key: key }) => key !== "").map(({ name }) => name),
     conflicting: request.isOverwriting ? [] : conflicting,
   };
-  if (added.length === 0) {
-    const item =
-      conflicting.length > 0
-        ? itemOf(kind, "conflict", "Servers of these names have other addresses", { ...where, details })
-        : itemOf(kind, "skipped", "All servers are already there", { ...where, details });
-    return [{ item }, ...archived];
-  }
+  if (added.length === 0 && conflicting.length > 0)
+    return [
+      {
+        item: itemOf(kind, "conflict", "Servers of these names have other addresses", { ...where, details }),
+      },
+    ];
+  if (added.length === 0)
+    return [{ item: itemOf(kind, "skipped", "All servers are already there", { ...where, details }) }];
   const names = new Set(added.map(({ name }) => name));
   const value = [...present.filter(({ name }) => !names.has(String(name))), ...added];
   const operation = { action: "set-config" as const, changes: [{ key: "custom_providers", value }] };
-  return [
-    { item: itemOf(kind, "migrated", "Would add servers", { ...where, details }), operation },
-    ...archived,
-  ];
+  return [{ item: itemOf(kind, "migrated", "Would add servers", { ...where, details }), operation }];
 }
 
 /** The windows of its models, as `custom_providers` has them. */
@@ -198,7 +162,8 @@ function planSettings(
   { request, deps, source }: PlanContext,
   kind: string,
   settings: readonly Setting[],
-): PlannedItem {
+): PlannedItem[] {
+  if (settings.length === 0) return [{ item: itemOf(kind, "skipped", "The OpenClaw config has none of it") }];
   const where = { source: source.configPath, destination: configPath(request.home) };
   const present = (key: string): unknown => valueAt(deps.config.raw, key.split("."));
   const differing = settings.filter(({ key, value }) => !isDeepStrictEqual(present(key), value));
@@ -208,16 +173,11 @@ function planSettings(
     added_keys: changes.map(({ key }) => key).sort(),
     conflicting_keys: request.isOverwriting ? [] : conflicts.map(({ key }) => key).sort(),
   };
+  const item = (status: Status, reason: string) => itemOf(kind, status, reason, { ...where, details });
   if (changes.length > 0)
-    return {
-      item: itemOf(kind, "migrated", "Would set these keys", { ...where, details }),
-      operation: { action: "set-config", changes },
-    };
-  if (conflicts.length === 0)
-    return { item: itemOf(kind, "skipped", "All settings are already there", { ...where, details }) };
-  return {
-    item: itemOf(kind, "conflict", "config.yaml already has different values", { ...where, details }),
-  };
+    return [{ item: item("migrated", "Would set these keys"), operation: { action: "set-config", changes } }];
+  if (conflicts.length === 0) return [{ item: item("skipped", "All settings are already there") }];
+  return [{ item: item("conflict", "config.yaml already has different values") }];
 }
 
 /** `model: name` is short for `model.default`. */
@@ -272,8 +232,7 @@ function planKeys(
     added_keys: added.map(([name]) => name).sort(),
     conflicting_keys: request.isOverwriting ? [] : conflicts.map(([name]) => name).sort(),
   };
-  const item = (status: "skipped" | "conflict" | "migrated", reason: string) =>
-    itemOf(kind, status, reason, { ...where, details });
+  const item = (status: Status, reason: string) => itemOf(kind, status, reason, { ...where, details });
   const none =
     ofServers.length === 0 ? "No keys found" : "The keys of own model servers are in custom_providers";
   if (usable.length === 0) return [{ item: item("skipped", none) }, ...elsewhere];

@@ -12,6 +12,7 @@ import {
   scanThreats,
   secondGate,
 } from "@hermes-memory/core/internal/security";
+import type { MarkdownRules } from "../kit/markdown.ts";
 import { jsonOf } from "../kit/values.ts";
 import type { OpenClawSource, Surroundings, Workspace } from "./discover.ts";
 import { type ArchivedFile, type ImportSessions, itemOf, type PlannedItem } from "./operation.ts";
@@ -21,7 +22,6 @@ import { isWithin, realpathOf, type SourceFile } from "./source-files.ts";
 import type { IsGenerated } from "./templates.ts";
 
 type SkillConflict = "skip" | "overwrite" | "rename";
-type MarkdownParser = "compat" | "smart";
 
 export type MigrationRequest = {
   /** The OpenClaw folder. */
@@ -32,7 +32,7 @@ export type MigrationRequest = {
   readonly withSecrets: boolean;
   readonly skillConflict: SkillConflict;
   readonly isRebranding: boolean;
-  readonly parser: MarkdownParser;
+  readonly parser: MarkdownRules;
   readonly workspaceTarget?: string;
   readonly outputDirectory?: string;
   readonly agent?: string;
@@ -173,12 +173,6 @@ export function archivedCopy(
       return withoutSecrets(context, bytes.value, file.name);
     },
   };
-}
-
-/** JSON for the archive: two spaces, final newline, credentials always replaced. */
-export function archivedJson(context: PlanContext, name: string, value: unknown): NewArchiveFile {
-  const text = `${JSON.stringify(context.redactor.json(value), null, 2)}\n`;
-  return { name, content: () => Buffer.from(text) };
 }
 
 /** Where a file goes in the archive: its path below the source, or `external/<name>`. */

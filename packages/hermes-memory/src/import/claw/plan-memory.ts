@@ -10,15 +10,9 @@ import {
 import { pyStrip, readTextFile } from "@hermes-memory/core/internal/lib";
 import { DEFAULT_IDENTITY } from "@hermes-memory/core/internal/prompt";
 import { maskStoredSecrets } from "@hermes-memory/core/internal/security";
+import { collapsed, hasDroppedText, type IncomingEntry, markdownEntries } from "../kit/markdown.ts";
 import { listOf, recordOf, textOf } from "../kit/values.ts";
-import {
-  collapsed,
-  hasDroppedText,
-  type IncomingEntry,
-  markdownEntries,
-  mergeEntries,
-  rebranded,
-} from "./markdown-entries.ts";
+import { mergeEntries, rebranded } from "./entries.ts";
 import { itemOf, type PlannedItem } from "./operation.ts";
 import {
   archivedCopy,
@@ -31,7 +25,6 @@ import {
   type PlanContext,
   unusedFiles,
 } from "./plan-context.ts";
-import { smartEntries } from "./smart-entries.ts";
 import { withoutTemplate } from "./templates.ts";
 
 const DATE_IN_NAME = /(\d{4}-\d{2}-\d{2})/;
@@ -127,14 +120,14 @@ function planNotes(
   if (first === undefined)
     return [{ item: itemOf(kind, "skipped", "Source file not found", { destination }) }];
   const used = found.filter(({ workspace }) => workspace === first.workspace);
-  const notes = used.map((file) => readNotes(context, file));
+  const notes = used.map((file) => readNotes(context, kind, file));
   const unused = unusedFiles(
     kind,
     found.filter((file) => !used.includes(file)),
   );
   const errors = notes.flatMap((each) => ("item" in each ? [each] : []));
   const incoming = notes.flatMap((each) => ("entries" in each ? each.entries : []));
-  if (errors.length === notes.length) return [...errors.map((item) => renamedKind(item, kind)), ...unused];
+  if (errors.length === notes.length) return [...errors, ...unused];
   const planned = planEntries(context, {
     kind,
     target,
@@ -142,29 +135,19 @@ function planNotes(
     source: first.path,
     empty: "No importable entries found",
   });
-  return [
-    planned,
-    ...errors.map((item) => renamedKind(item, kind)),
-    ...unused,
-    ...keptOriginals(context, kind, used),
-  ];
+  return [planned, ...errors, ...unused, ...keptOriginals(context, kind, used)];
 }
 
 type Notes = { readonly entries: readonly IncomingEntry[] } | PlannedItem;
 
-function readNotes({ source, request }: PlanContext, { path, workspace }: FoundFile): Notes {
+function readNotes({ source, request }: PlanContext, kind: string, { path, workspace }: FoundFile): Notes {
   const read = source.files.readText(path, workspace.path);
-  if (!read.ok) return { item: itemOf("memory", "error", read.error, { source: path }) };
+  if (!read.ok) return { item: itemOf(kind, "error", read.error, { source: path }) };
   const text = withoutTemplate(read.value ?? "");
-  const found =
-    request.parser === "smart" ? smartEntries(text) : markdownEntries(text).map((entry) => ({ text: entry }));
+  const found = markdownEntries(text, request.parser);
   return {
     entries: request.isRebranding ? found.map((entry) => ({ ...entry, text: rebranded(entry.text) })) : found,
   };
-}
-
-function renamedKind({ item, ...rest }: PlannedItem, kind: string): PlannedItem {
-  return { ...rest, item: { ...item, kind } };
 }
 
 /** The compatible parser drops code and tables, and what looks like a template may be none: then the file itself is kept too. */
@@ -174,7 +157,7 @@ function keptOriginals(context: PlanContext, kind: string, files: readonly Found
     const text = context.source.files.readText(path, workspace.path);
     if (!text.ok || text.value === undefined) return [];
     const rest = withoutTemplate(text.value);
-    const isFilledIn = rest !== text.value && markdownEntries(rest).length > 0;
+    const isFilledIn = rest !== text.value && markdownEntries(rest, "compat").length > 0;
     if (!isFilledIn && (isSmart || !hasDroppedText(rest))) return [];
     const name = archiveName(context, path);
     const copy = archivedCopy(context, { path, name: basename(path) }, workspace.path, name);
@@ -339,8 +322,8 @@ export function planDailyMemory(context: PlanContext): PlannedItem[] {
   const errors: PlannedItem[] = [];
   const incoming: IncomingEntry[] = [];
   for (const [index, { path, name }] of files.entries()) {
-    const notes = readNotes(context, { path, workspace: folder.workspace });
-    if ("item" in notes) errors.push(renamedKind(notes, kind));
+    const notes = readNotes(context, kind, { path, workspace: folder.workspace });
+    if ("item" in notes) errors.push(notes);
     // The newest file comes first where space is short: names begin with the date.
     else incoming.push(...notes.entries.map((entry) => dated(context, name, { ...entry, priority: index })));
   }

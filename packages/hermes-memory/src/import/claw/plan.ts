@@ -3,9 +3,9 @@
 import { join } from "node:path";
 import { describeCause } from "@hermes-memory/core/internal/lib";
 import { type OpenClawSource, openSource } from "./discover.ts";
-import { itemOf, type PlannedItem, sessionDetails } from "./operation.ts";
+import { itemOf, type PlannedItem } from "./operation.ts";
 import { OPTION_IDS, OPTIONS, type OptionId } from "./options.ts";
-import { planCommandAllowlist, planDocuments, planSection, planSpeechFiles } from "./plan-archive.ts";
+import { planArchive } from "./plan-archive.ts";
 import {
   planAgentDefaults,
   planModel,
@@ -32,26 +32,23 @@ export type Plan = {
   readonly redactor: Redactor;
 };
 
-const PLANNERS: Partial<Record<OptionId, (context: PlanContext) => PlannedItem[] | Promise<PlannedItem[]>>> =
-  {
-    soul: planSoul,
-    "workspace-agents": planAgentsFile,
-    memory: planMemory,
-    "user-profile": planUserProfile,
-    "secret-settings": planSecretSettings,
-    "provider-keys": planProviderKeys,
-    "model-config": planModel,
-    "command-allowlist": planCommandAllowlist,
-    skills: planWorkspaceSkills,
-    "shared-skills": planSharedSkills,
-    "daily-memory": planDailyMemory,
-    sessions: planSessions,
-    "tts-assets": planSpeechFiles,
-    archive: planDocuments,
-    "agent-config": planAgentDefaults,
-    "session-config": planSessionConfig,
-    "full-providers": planProviders,
-  };
+const PLANNERS: Record<OptionId, (context: PlanContext) => PlannedItem[] | Promise<PlannedItem[]>> = {
+  soul: planSoul,
+  "workspace-agents": planAgentsFile,
+  memory: planMemory,
+  "user-profile": planUserProfile,
+  "secret-settings": planSecretSettings,
+  "provider-keys": planProviderKeys,
+  "model-config": planModel,
+  skills: planWorkspaceSkills,
+  "shared-skills": planSharedSkills,
+  "daily-memory": planDailyMemory,
+  sessions: planSessions,
+  archive: planArchive,
+  "agent-config": planAgentDefaults,
+  "session-config": planSessionConfig,
+  "full-providers": planProviders,
+};
 
 export async function planMigration(request: MigrationRequest, deps: MigrationDeps): Promise<Plan> {
   const source = await openSource(request.sourceRoot, deps, { agent: request.agent });
@@ -87,7 +84,7 @@ async function planOption(option: OptionId, context: PlanContext): Promise<Plann
     return [{ item: itemOf(option, "skipped", "Not selected for this run", { details }) }];
   }
   try {
-    return (await PLANNERS[option]?.(context)) ?? planSection(context, option) ?? [];
+    return await PLANNERS[option](context);
   } catch (cause) {
     return [{ item: itemOf(option, "error", describeCause(cause)) }];
   }
@@ -103,13 +100,13 @@ async function planSessions({ source, deps }: PlanContext): Promise<PlannedItem[
   for (const agent of agents) {
     const path = folder(agent);
     const outcome = await deps.importSessions([path], { isDryRun: true });
-    if (outcome.kind === "unavailable") {
-      planned.push({ item: itemOf(kind, "skipped", outcome.reason, { source: path, details: { agent } }) });
+    if (!outcome.ok) {
+      planned.push({ item: itemOf(kind, "skipped", outcome.error, { source: path, details: { agent } }) });
       continue;
     }
-    const where = { source: path, details: { agent, ...sessionDetails(outcome) } };
-    const { sessionsAdded, sessionsUpdated, messagesAdded } = outcome;
-    if (sessionsAdded + sessionsUpdated + messagesAdded === 0)
+    const where = { source: path, details: { agent, ...outcome.value } };
+    const { sessions_added: added, sessions_updated: updated, messages_added: messages } = outcome.value;
+    if (added + updated + messages === 0)
       planned.push({ item: itemOf(kind, "skipped", "No new messages to import", where) });
     else
       planned.push({

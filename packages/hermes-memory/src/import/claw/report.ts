@@ -2,6 +2,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { writeFileAtomic } from "@hermes-memory/core/internal/lib";
+import { listOf, recordOf } from "../kit/values.ts";
 import type { Item, Status } from "./operation.ts";
 import { OPTION_IDS, OPTIONS, PRESETS } from "./options.ts";
 import type { Plan } from "./plan.ts";
@@ -72,14 +73,20 @@ export function reportOf(plan: Plan, items: readonly Item[], told: Told): Report
 
 function redactedItem(item: Item, redactor: Redactor): Item {
   const { source, destination, reason, details } = item;
-  const safe = redactor.json(details);
   return {
     ...item,
     source: source && redactor.text(source),
     destination: destination && redactor.text(destination),
     reason: redactor.text(reason),
-    details: typeof safe === "object" && safe !== null ? { ...safe } : {},
+    details: Object.fromEntries(
+      Object.entries(details).map(([key, value]) => [key, eachText(value, redactor.text)]),
+    ),
   };
+}
+
+function eachText(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === "string") return change(value);
+  return Array.isArray(value) ? value.map((item) => eachText(item, change)) : value;
 }
 
 function countedItems(items: readonly Item[]): Record<Status, number> {
@@ -105,6 +112,11 @@ function warningsFor(
   );
   if (!request.withSecrets && hasKeys)
     warnings.push("Keys were found and not imported; --migrate-secrets imports them.");
+  const { partsOfArchive: parts } = request.selection;
+  if (parts.length > 0)
+    warnings.push(
+      `${parts.map((id) => `'${id}'`).join(", ")} is part of 'archive', which is kept or left out as a whole.`,
+    );
   if (isContinued) warnings.push("An earlier run was interrupted; this one continues it.");
   return warnings;
 }
@@ -153,7 +165,7 @@ export function writeReport(plan: Plan, report: Report): void {
   };
   if (report.state === "finished") {
     write("summary.md", summaryText(report));
-    write("MIGRATION_NOTES.md", notesText(report));
+    write("MIGRATION_NOTES.md", notesText(plan, report));
   }
   const text = `${JSON.stringify(report, null, 2)}\n`;
   write("report.json", text); // last: it says that the run is finished
@@ -185,11 +197,12 @@ function summaryText(report: Report): string {
   ]);
 }
 
-function notesText({ items, output_dir: output }: Report): string {
+function notesText({ source: { config } }: Plan, { items, output_dir: output }: Report): string {
   const archived = items.filter(({ status }) => status === "archived");
   const conflicts = items.filter(({ status }) => status === "conflict");
-  const hasCron = archived.some(({ kind }) => kind === "cron-jobs");
-  const hasWhatsApp = archived.some(({ kind }) => kind === "whatsapp-settings");
+  const parts = archived.flatMap(({ details }) => listOf(details.parts));
+  const hasCron = parts.includes("cron") || (parts.length > 0 && config.cron !== undefined);
+  const hasWhatsApp = parts.length > 0 && recordOf(config.channels)?.whatsapp !== undefined;
   const overflow = items.filter(({ details }) => Number(details.overflowed_entries ?? 0) > 0);
   const refused = items.filter(({ details }) => Number(details.refused_entries ?? 0) > 0);
   return document([

@@ -1,6 +1,10 @@
 // Credentials in the OpenClaw folder: which of them Hermes can use, and how to keep all of them out of reports and archives.
-import { isRecord } from "@hermes-memory/core/internal/lib";
-import { createRedactor } from "@hermes-memory/core/internal/security";
+import {
+  createRedactor,
+  hideSettings,
+  isSecretName,
+  withoutParameters,
+} from "@hermes-memory/core/internal/security";
 import { type Json, recordOf, textOf } from "../kit/values.ts";
 import type { OpenClawSource } from "./discover.ts";
 
@@ -176,127 +180,62 @@ function isProviderKey(name: string): boolean {
 // ---- Keeping secrets out of what is written and printed ----
 
 const REDACTED = "[redacted]";
-const SECRET_PARTS =
-  /accesstoken|apikey|authorization|bearertoken|clientsecret|cookie|credential|passphrase|passwd|password|privatekey|refreshtoken|secret/;
-/** The last word of names such as `GITHUB_PAT` and `nickserv.pass`. Whole words, because `compat` and `bypass` end the same way. */
-const SECRET_WORD = /(?:^|[^A-Za-z0-9])(?:pass|PASS|pat|PAT|pwd|PWD)$|(?:^|[^A-Z])(?:Pass|Pat|Pwd)$/;
-/** These end in `key` and name something. */
-const PLAIN_KEY = /(?:session|public|primary|idempotency)key$/;
-/** Settings whose values may all be secret, because their names are free: variables of a server, headers of a request. */
-const FREE_NAMES = /^(?:env|environment|headers)$/i;
-/** Among those: switches, numbers, paths, and addresses without a user and a query. */
-const PLAIN_VALUE = /^(?:true|false|\d{1,6}|[~/.]\S*|https?:\/\/[^\s@?]+)$/i;
-const OPTION = /^--?([A-Za-z][\w-]*)(?:=(.+))?$/s;
-const QUERY_VALUE = /([?&]([\w.-]{1,64})=)([^&\s"'<>#]+)/g;
-const TOKEN_SPANS =
-  /\bBearer\s+[A-Za-z0-9._~+/=-]{8,}|\bsk-[A-Za-z0-9_-]{8,}|\bgh[pousr]_[A-Za-z0-9]{16,}|\bxox[abprs]-[A-Za-z0-9-]{8,}|\bxapp-[A-Za-z0-9-]{8,}|\bAIza[A-Za-z0-9_-]{12,}|\b\d{6,}:[A-Za-z0-9_-]{20,}/g;
-/** Shorter values, such as `main` or `8080`, and long ones without a digit may be ordinary words. */
-const SECRET_VALUE_CHARS = 8;
-const LONG_SECRET_CHARS = 24;
+/** Everything below these names is hidden: names in it are free, or all of it is secret. */
+const SECRET_SECTION =
+  /^(?:auth|env|environment|headers|vars)$|accesstoken|apikey|authorization|bearertoken|clientsecret|cookie|credential|passphrase|passwd|password|privatekey|refreshtoken|secret/;
+const VARIABLES = /^(?:env|environment|vars)$/i;
 
 /** Replaces credentials in texts and in JSON. */
 export type Redactor = {
   /** The same text where there is none. */
   text(text: string): string;
-  /** A copy in which the values of secret keys are replaced; booleans, numbers and counts stay. */
+  /** A copy of settings in which the values of secret names are replaced too. */
   json(value: unknown): unknown;
   /** True when the text holds a value that OpenClaw keeps as a secret. */
   holdsKnownSecret(text: string): boolean;
 };
 
-export function redactorFor(source: OpenClawSource | undefined): Redactor {
-  const known = source === undefined ? [] : knownSecrets(source);
-  const masked = createRedactor(known);
-  const text = (given: string): string => {
-    const plain = given
-      .replace(TOKEN_SPANS, REDACTED)
-      .replace(QUERY_VALUE, (whole, before: string, name: string) =>
-        isSecretKey(name) ? before + REDACTED : whole,
-      );
-    const safe = masked(plain);
-    return known.reduce((rest, secret) => rest.replaceAll(secret, REDACTED), safe);
-  };
-  const json = (value: unknown, isSecret = false): unknown => {
-    if (typeof value === "string") return isSecret && value !== "" ? REDACTED : text(value);
-    if (Array.isArray(value))
-      return value.map((each, at) => {
-        const option = optionAt(value, at);
-        return option === undefined ? json(each, isSecret) : option.before + REDACTED;
-      });
-    if (!isRecord(value)) return value;
-    return Object.fromEntries(
-      Object.entries(value).map(([key, each]) => {
-        const isHidden = isSecret || isSecretKey(key);
-        return [text(key), FREE_NAMES.test(key) && !isHidden ? freelyNamed(each) : json(each, isHidden)];
-      }),
-    );
-  };
-  const freelyNamed = (value: unknown): unknown => {
-    if (!isRecord(value)) return json(value);
-    const isPlain = (each: unknown): boolean => typeof each !== "string" || PLAIN_VALUE.test(each);
-    return Object.fromEntries(
-      Object.entries(value).map(([key, each]) => [text(key), json(each, isSecretKey(key) || !isPlain(each))]),
-    );
-  };
+export function redactorFor(source: OpenClawSource): Redactor {
+  const known = knownSecrets(source);
+  const redact = createRedactor(known);
   return {
-    text,
-    json: (value) => json(value),
+    text: (given) => withoutParameters(redact(given)),
+    json: (value) => hideSettings([], value, { isFreelyNamed, redact, hide: () => REDACTED }),
     holdsKnownSecret: (given) => known.some((secret) => given.includes(secret)),
   };
 }
 
-function isSecretKey(key: string): boolean {
-  const plain = key.toLowerCase().replace(/[^a-z0-9]/g, "");
-  if (SECRET_PARTS.test(plain) || SECRET_WORD.test(key)) return true;
-  return /(?:token|key)$/.test(plain) ? !PLAIN_KEY.test(plain) : plain === "auth";
-}
-
-/** A secret among the arguments of a program, `--token VALUE` or `--token=VALUE`: the value, and what stands before it in its place. */
-function optionAt(
-  list: readonly unknown[],
-  at: number,
-): { readonly before: string; readonly value: string } | undefined {
-  const own = list[at];
-  if (typeof own !== "string") return undefined;
-  const [, name = "", value] = OPTION.exec(own) ?? [];
-  if (value !== undefined)
-    return isSecretKey(name) ? { before: own.slice(0, -value.length), value } : undefined;
-  const [, previous = "", given] = OPTION.exec(String(list[at - 1] ?? "")) ?? [];
-  const isValue = isSecretKey(previous) && given === undefined && !own.startsWith("-");
-  return isValue ? { before: "", value: own } : undefined;
+function isFreelyNamed(path: readonly string[]): boolean {
+  return SECRET_SECTION.test((path.at(-1) ?? "").toLowerCase().replace(/[^a-z0-9]/g, ""));
 }
 
 /** Values that OpenClaw keeps under a secret name, in `.env`, the config and the profiles of its agents. */
-function knownSecrets(source: OpenClawSource): string[] {
+function knownSecrets({ env, config, profiles }: OpenClawSource): string[] {
   const found = new Set<string>();
   const add = (value: unknown): void => {
     if (typeof value === "string" && looksSecret(value)) found.add(value);
+    else if (typeof value === "object" && value !== null) for (const each of Object.values(value)) add(each);
   };
-  const collect = (value: unknown, isSecret: boolean): void => {
-    if (typeof value === "string" && isSecret) add(value);
-    else if (Array.isArray(value))
-      for (const [at, each] of value.entries()) {
-        add(optionAt(value, at)?.value);
-        collect(each, isSecret);
-      }
-    else if (isRecord(value)) {
-      // In `{source: "env", id: "NAME"}` the id is the name of a variable.
-      const isReference = typeof value.source === "string" && typeof value.id === "string";
-      for (const [key, each] of Object.entries(value))
-        collect(each, (isSecret && !isReference) || isSecretKey(key) || key.toLowerCase() === "headers");
-    }
+  for (const [name, value] of env)
+    if (/KEY|TOKEN|SECRET|PASS|AUTH|COOKIE/i.test(name) || isSecretName(name)) add(value);
+  const hide = (value: unknown, path: readonly string[]): void => {
+    // The name of a model, for example: hidden in a program's environment, and no secret elsewhere.
+    const isPlain = path.some((name) => VARIABLES.test(name)) && !path.some(isSecretName);
+    if (!isPlain) add(value);
   };
-  for (const [name, value] of source.env)
-    if (/KEY|TOKEN|SECRET|PASS|AUTH|COOKIE/i.test(name) || isSecretKey(name)) add(value);
-  for (const [name, value] of configEnv(source.config))
-    if (isProviderKey(name) || isSecretKey(name)) add(value);
-  collect(source.config, false);
-  for (const [, profile] of source.profiles)
+  hideSettings([], config, { isFreelyNamed, hide });
+  for (const [, profile] of profiles)
     for (const field of ["key", "apiKey", "token", "access", "refresh"]) add(profile[field]);
-  return [...found].sort((a, b) => b.length - a.length);
+  return [...found];
 }
 
+/** Shorter values, such as `main` or `8080`, and long ones without a digit may be ordinary words. */
+const SECRET_VALUE_CHARS = 8;
+const LONG_SECRET_CHARS = 24;
+/** A text, a path, an address, the name of a variable. */
+const PLAIN_VALUE = /\s|^[~/.]|^https?:|^\$\{|^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/;
+
 function looksSecret(value: string): boolean {
-  if (/\s|^[~/.]|^https?:|^\$\{/.test(value)) return false; // a text, a path, an address, the name of a variable
+  if (PLAIN_VALUE.test(value)) return false;
   return value.length >= LONG_SECRET_CHARS || (value.length >= SECRET_VALUE_CHARS && /\d/.test(value));
 }

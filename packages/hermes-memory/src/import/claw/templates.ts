@@ -2,6 +2,7 @@
 // that was filled in, the rest of the template is known by its form: blank fields, hints in italics, examples, links to its manual.
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import { type Line, linesOf } from "../kit/markdown.ts";
 import { rowsOf } from "./discover.ts";
 
 /** Decides whether a file of this name still has the bytes that OpenClaw wrote. */
@@ -20,10 +21,6 @@ export async function readGenerated(root: string): Promise<IsGenerated> {
   }
 }
 
-const FENCE = /^\s*(?:`{3,}|~{3,})/;
-const HEADING = /^#{1,6}\s/;
-const BULLET = /^\s*(?:[-*+]|\d+[.)])\s/;
-const RULE = /^\s*(?:-{3,}|\*{3,}|_{3,})\s*$/;
 /** The line above a directive: `<!-- observed: 2026-03-01 | status: active -->`. */
 const MARK = /^\s*<!--\s*observed:\s*(\S+)[^>]*-->\s*$/;
 const SUPERSEDED = /status:\s*superseded/;
@@ -32,28 +29,17 @@ const FIELD = /^\s*(?:[-*+]\s+)?\*\*[^*]+:\*\*(.*)$/;
 const HINT = /^\s*(?:_[^_].*_|\*[^*\s][^*]*\*|\(.*\))\s*$/;
 const MANUAL_LINK = /^\s*[-*+]\s+\[[^\]]*\]\(\/[^)]*\)\s*$/;
 
-type Line = { readonly text: string; readonly isCode: boolean };
-
 /** The same text where it holds nothing of a template. */
 export function withoutTemplate(markdown: string): string {
   const lines = linesOf(markdown);
   const kept = withoutFooter(sectionsOf(lines).flatMap(ofUser), lines);
-  return kept.length === lines.length ? markdown : kept.map(({ text }) => text).join("\n");
-}
-
-function linesOf(markdown: string): Line[] {
-  let isFenced = false;
-  return markdown.split(/\r\n|\n|\r/).map((text) => {
-    const isFence = FENCE.test(text);
-    if (isFence) isFenced = !isFenced;
-    return { text, isCode: isFenced || isFence };
-  });
+  return kept.length === lines.length ? markdown : kept.map(({ raw }) => raw).join("\n");
 }
 
 function sectionsOf(lines: readonly Line[]): Line[][] {
   const sections: Line[][] = [[]];
   for (const line of lines) {
-    if (HEADING.test(line.text) && !line.isCode) sections.push([]);
+    if (line.kind === "heading") sections.push([]);
     sections.at(-1)?.push(line);
   }
   return sections;
@@ -64,41 +50,41 @@ function sectionsOf(lines: readonly Line[]): Line[][] {
  * In other sections with marks, prose before the first mark is the explanation. A superseded directive ends at the next blank line.
  */
 function ofUser(section: readonly Line[]): Line[] {
-  const isExplaining = section.some(({ text }) => MARK.test(text) && !DATED.test(text));
-  const hasMarks = section.some(({ text, isCode }) => MARK.test(text) && !isCode);
+  const isExplaining = section.some(({ raw }) => MARK.test(raw) && !DATED.test(raw));
+  const hasMarks = section.some(({ raw, kind }) => MARK.test(raw) && kind !== "code");
   let mark: string | undefined;
   let hasText = false;
-  return section.filter(({ text, isCode }, at) => {
-    if (!isCode && MARK.test(text)) {
-      mark = text;
+  return section.filter(({ raw, kind }, at) => {
+    const isCode = kind === "code";
+    if (!isCode && MARK.test(raw)) {
+      mark = raw;
       hasText = false;
       return false;
     }
-    if (text.trim() === "" && hasText && SUPERSEDED.test(mark ?? "")) mark = "";
-    if (text.trim() === "" || (!isCode && HEADING.test(text))) return true;
+    if (kind === "blank" && hasText && SUPERSEDED.test(mark ?? "")) mark = "";
+    if (kind === "blank" || kind === "heading") return true;
     if (!isCode && isLeftBlank(section, at)) return false;
     hasText = true;
-    const isField = !isCode && FIELD.test(text);
     if (mark) return DATED.test(mark) && !SUPERSEDED.test(mark);
     if (mark === "" && !isExplaining) return true;
-    return isField || !(isExplaining || (hasMarks && !BULLET.test(text)));
+    const isField = !isCode && FIELD.test(raw);
+    return isField || !(isExplaining || (hasMarks && kind !== "bullet"));
   });
 }
 
 function isLeftBlank(section: readonly Line[], at: number): boolean {
-  const { text = "" } = section[at] ?? {};
-  if (HINT.test(text) || MANUAL_LINK.test(text)) return true;
-  const value = FIELD.exec(text)?.[1];
+  const { raw = "" } = section[at] ?? {};
+  if (HINT.test(raw) || MANUAL_LINK.test(raw)) return true;
+  const value = FIELD.exec(raw)?.[1];
   if (value === undefined || (value.trim() !== "" && !HINT.test(value))) return false;
-  const next = section[at + 1]?.text ?? "";
+  const next = section[at + 1]?.raw ?? "";
   return !/^\s+\S/.test(next) || HINT.test(next); // the value may be on the next line
 }
 
 /** A template ends with a rule and a sentence about the file. */
 function withoutFooter(kept: readonly Line[], lines: readonly Line[]): readonly Line[] {
-  const rule = kept.findLastIndex(({ text, isCode }) => RULE.test(text) && !isCode);
+  const rule = kept.findLastIndex(({ kind, text }) => kind === "rule" && !/\s/.test(text));
   if (rule < 1 || kept.length === lines.length) return kept;
-  const rest = kept.slice(rule + 1);
-  const isProse = rest.every(({ text, isCode }) => !isCode && !HEADING.test(text) && !BULLET.test(text));
+  const isProse = kept.slice(rule + 1).every(({ kind }) => kind === "text" || kind === "blank");
   return isProse ? kept.slice(0, rule) : kept;
 }

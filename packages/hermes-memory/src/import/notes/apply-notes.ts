@@ -9,7 +9,7 @@ import {
   parseEntries,
 } from "@hermes-memory/core/internal/curated";
 import { type ReadFailure, type Result, randomHex, updateTextFile } from "@hermes-memory/core/internal/lib";
-import { collapsed } from "../claw/markdown-entries.ts";
+import { collapsed } from "../kit/markdown.ts";
 import { IMPORT_ORIGIN, type PlannedNote } from "./plan-notes.ts";
 
 export type AppliedNotes = {

@@ -1,12 +1,11 @@
 // Notes in Markdown: instructions for coding agents (CLAUDE.md, AGENTS.md, GEMINI.md) and memory files (MEMORY.md, USER.md).
 import { basename, join } from "node:path";
 import type { MemoryTarget } from "@hermes-memory/core/internal/curated";
-import { smartEntries } from "../claw/smart-entries.ts";
+import { linesOf, markdownEntries } from "../kit/markdown.ts";
 import { jsonOf, recordOf, textOf } from "../kit/values.ts";
 import type { Place } from "../reader.ts";
 import type { FoundNotes, Note, NoteFile, NoteFormat } from "./note-format.ts";
 
-const FENCE = /^\s*(`{3,}|~{3,})/;
 /** A line that only names a file to include, as Claude Code and Gemini CLI write it. */
 const IMPORT_LINE = /^\s*(?:[-*+]\s+)?@(\S+)\s*$/;
 /** A file that is named within a sentence: `see @docs/style.md`. Words with an @ and no path are names of people. */
@@ -120,7 +119,7 @@ function markdownNotes(file: NoteFile): FoundNotes {
   const { text, imports } = withoutImports(file.text);
   const name = basename(file.path);
   return {
-    notes: smartEntries(text, FILE_HEADING).map((entry) => ({ ...entry, place: name })),
+    notes: markdownEntries(text, "smart", FILE_HEADING).map((entry) => ({ ...entry, place: name })),
     remarks: imports.map(
       ({ line, path }) =>
         `${name}:${line} refers to @${path}, which was not read. Name the file to import it.`,
@@ -133,15 +132,8 @@ type Import = { readonly line: number; readonly path: string };
 /** Lines that only include a file are taken out. In code, an @ has another meaning. */
 function withoutImports(text: string): { readonly text: string; readonly imports: readonly Import[] } {
   const imports: Import[] = [];
-  let fence: string | undefined;
-  const lines = text.split("\n").map((line, at) => {
-    const mark = FENCE.exec(line)?.[1];
-    if (mark !== undefined) {
-      if (fence === undefined) fence = mark;
-      else if (mark.startsWith(fence)) fence = undefined;
-      return line;
-    }
-    if (fence !== undefined) return line;
+  const lines = linesOf(text).map(({ raw: line, kind }, at) => {
+    if (kind === "code") return line;
     const whole = IMPORT_LINE.exec(line)?.[1];
     if (whole !== undefined) {
       imports.push({ line: at + 1, path: whole });

@@ -1,7 +1,7 @@
 // Facts that other memory tools keep: Letta's memory blocks, mem0's facts, claude-mem's observations and summaries.
 import { join } from "node:path";
 import type { MemoryTarget } from "@hermes-memory/core/internal/curated";
-import { smartEntries } from "../claw/smart-entries.ts";
+import { markdownEntries } from "../kit/markdown.ts";
 import { openSource, type SourceDatabase } from "../kit/sqlite-source.ts";
 import { type Json, joined, jsonOf, listOf, numberOf, recordOf, textOf } from "../kit/values.ts";
 import type { FoundNotes, Note, NoteFile, NoteFormat } from "./note-format.ts";
@@ -40,7 +40,7 @@ function lettaNotes(value: unknown): FoundNotes {
     }
     const target: MemoryTarget = label === "human" ? "user" : "memory";
     const prefix = label === "human" || label === "persona" || label === "" ? "" : `${label}: `;
-    return smartEntries(text).map((entry) => ({
+    return markdownEntries(text, "smart").map((entry) => ({
       ...entry,
       text: prefix + entry.text,
       target,

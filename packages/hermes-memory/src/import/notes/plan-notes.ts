@@ -6,7 +6,7 @@ import {
   measure,
 } from "@hermes-memory/core/internal/curated";
 import { codePointLength, normalizeNewlines, pyStrip } from "@hermes-memory/core/internal/lib";
-import { collapsed } from "../claw/markdown-entries.ts";
+import { collapsed } from "../kit/markdown.ts";
 import type { NoteFormat } from "./note-format.ts";
 import type { NoteSource } from "./read-notes.ts";
 

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "@hermes-memory/core/internal/config";
 import { MemoryStore } from "@hermes-memory/core/internal/curated";
+import { ok } from "@hermes-memory/core/internal/lib";
 import { openHome } from "@hermes-memory/core/internal/memory";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
@@ -13,6 +14,7 @@ import type { ImportSessions } from "../../../src/import/claw/operation.ts";
 import { selectOptions } from "../../../src/import/claw/options.ts";
 import { planMigration } from "../../../src/import/claw/plan.ts";
 import { connectedPlatforms, openClawProcesses } from "../../../src/import/claw/processes.ts";
+import type { Report } from "../../../src/import/claw/report.ts";
 import { type PlayedOptions, runHere } from "../../cli/run.ts";
 import { makeSource, treeOf } from "./source-folder.ts";
 
@@ -179,8 +181,8 @@ describe("the transcripts of a plan", () => {
       calls.push({ paths, isDryRun });
       const count = isImported || paths[0]?.endsWith("research") ? 0 : 2;
       if (!isDryRun) isImported = true;
-      const none = { sessionsUpdated: 0, unchanged: 1, malformedLines: 0, errors: [] };
-      return { kind: "imported", files: 1, sessionsAdded: count, messagesAdded: count * 3, ...none };
+      const none = { sessions_updated: 0, unchanged: 1, malformed_lines: 0, errors: [] };
+      return ok({ files: 1, sessions_added: count, messages_added: count * 3, ...none });
     };
     const selection = selectOptions({ include: ["sessions"] });
     const config = await loadConfig(at.home);
@@ -225,13 +227,30 @@ describe("the selection", () => {
       const selection = selectOptions(asked);
       return selection.ok ? selection.value.selected.size : selection.error;
     };
-    expect(selected({})).toBe(36);
-    expect(selected({ preset: "full" })).toBe(36);
-    expect(selected({ preset: "user-data", include: ["soul"] })).toBe(34);
-    expect(selected({ include: [" Soul,, MEMORY ", "all"] })).toBe(36);
+    expect(selected({})).toBe(15);
+    expect(selected({ preset: "full" })).toBe(15);
+    expect(selected({ preset: "user-data", include: ["soul"] })).toBe(13);
+    expect(selected({ include: [" Soul,, MEMORY ", "all"] })).toBe(15);
     expect(selected({ include: [" Soul,, MEMORY "], exclude: ["memory"] })).toBe(1);
     expect(selected({ exclude: ["ALL"] })).toBe(0);
     expect(selected({ preset: "most" })).toContain("user-data, full");
     expect(selected({ include: ["x"] })).toContain("daily-memory");
+  });
+
+  it("takes the ids of Hermes' own migration that only archive: they stand for the archive, and the report says so", async () => {
+    const ids = [
+      ...["messaging-settings", "discord-settings", "slack-settings", "whatsapp-settings", "signal-settings"],
+      ...["tts-config", "command-allowlist", "tts-assets", "mcp-servers", "plugins-config", "cron-jobs"],
+      ...["hooks-config", "gateway-config", "deep-channels", "browser-config", "tools-config"],
+      ...["approvals-config", "memory-backend", "skills-config", "ui-identity", "logging-config"],
+    ];
+    for (const id of ids)
+      expect(selectOptions({ include: [id] }), id).toMatchObject({
+        value: { selected: new Set(["archive"]), partsOfArchive: [id] },
+      });
+    const words = ["migrate", "--dry-run", "--json", "--exclude", "cron-jobs,sessions"];
+    const { items, warnings } = JSON.parse((await claw(place(), words)).stdout) as Report;
+    expect(items.find(({ kind }) => kind === "archive")?.reason).toBe("Not selected for this run");
+    expect(warnings).toContain("'cron-jobs' is part of 'archive', which is kept or left out as a whole.");
   });
 });

@@ -3,8 +3,11 @@
 import { parseEntries } from "@hermes-memory/core/internal/curated";
 import { describe, expect, it } from "vitest";
 import { readVectors } from "../../../../core/test/golden/vectors.ts";
-import { markdownEntries, mergeEntries, rebranded } from "../../../src/import/claw/markdown-entries.ts";
-import { smartEntries } from "../../../src/import/claw/smart-entries.ts";
+import { mergeEntries, rebranded } from "../../../src/import/claw/entries.ts";
+import { markdownEntries } from "../../../src/import/kit/markdown.ts";
+
+const compatible = (markdown: string): string[] =>
+  markdownEntries(markdown, "compat").map(({ text }) => text);
 
 type Vector =
   | {
@@ -39,7 +42,7 @@ describe.skipIf(vectors.length === 0)("golden vectors of OpenClaw entries", () =
   it.each(vectors.flatMap((each) => (each.kind === "extract" ? [each] : [])))(
     "$id: entries of a text",
     (vector) => {
-      const entries = markdownEntries(vector.markdown);
+      const entries = compatible(vector.markdown);
       expect(entries).toEqual(vector.entries);
       expect(entries.map(rebranded)).toEqual(vector.rebranded ?? vector.entries);
     },
@@ -81,8 +84,8 @@ it.each([
   ["a paragraph of many lines", "a\n".repeat(150_000)],
 ])("%s take no time that grows with the square of the length", (_what, text) => {
   const start = performance.now();
-  smartEntries(text);
-  markdownEntries(text);
+  markdownEntries(text, "smart");
+  markdownEntries(text, "compat");
   rebranded(text);
   expect(performance.now() - start).toBeLessThan(2_000); // before: minutes
 });
@@ -117,7 +120,7 @@ describe("entries by the rules of Hermes", () => {
     ["٣. drei\n", ["drei"]],
   ];
   it.each(rows)("%j", (markdown, entries) => {
-    expect(markdownEntries(markdown)).toEqual(entries);
+    expect(compatible(markdown)).toEqual(entries);
   });
 
   it("renames the product, but not in other words, URLs and code", () => {
@@ -151,7 +154,7 @@ describe("the smart parser", () => {
       "\ufeff---\ntitle: x\n---\n# MEMORY.md\n## Prefs:\n- dark mode\n  and a large font\n  - nested\n+ plus\n1) number\n\n---\n",
       "**Name:** Bo\n**TZ:** PST\n\nRelease:\n```sh\nnpm run x\n```\n\n| a | b |\n|---|---|\n\n### Deep\n- x\n## Other ##\n- y\n",
     ].join("");
-    expect(smartEntries(notes).map(({ text }) => text)).toEqual([
+    expect(markdownEntries(notes, "smart").map(({ text }) => text)).toEqual([
       "Prefs: dark mode and a large font",
       "Prefs: dark mode > nested",
       "Prefs: plus",
@@ -168,10 +171,13 @@ describe("the smart parser", () => {
   it("reads importance and drops the marks of OpenClaw; entries with delimiters stay whole", () => {
     const notes =
       "- tea <!-- trigger: drink --> <!-- importance: 7 -->\n- clay Source: memory/a.md#L1-L3\n<!-- a\nb -->\n";
-    expect(smartEntries(notes)).toEqual([
+    expect(markdownEntries(notes, "smart")).toEqual([
       { text: "tea", priority: 7 },
       { text: "clay", priority: 0 },
     ]);
-    expect(smartEntries("one\n- x\n§\ntwo\n").map(({ text }) => text)).toEqual(["one\n- x", "two"]);
+    expect(markdownEntries("one\n- x\n§\ntwo\n", "smart").map(({ text }) => text)).toEqual([
+      "one\n- x",
+      "two",
+    ]);
   });
 });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { loadConfig } from "@hermes-memory/core/internal/config";
 import { MemoryStore } from "@hermes-memory/core/internal/curated";
+import { err } from "@hermes-memory/core/internal/lib";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
 import { openSource } from "../../../src/import/claw/discover.ts";
@@ -66,7 +67,7 @@ async function contextFor(
       userHome,
       store: new MemoryStore({ dir: join(home, "memories") }),
       config: config.value,
-      importSessions: async () => ({ kind: "unavailable", reason: "none" }),
+      importSessions: async () => err("none"),
       now: new Date(),
     },
     source,
