@@ -87,7 +87,7 @@ export function toSdkPrompt(messages: readonly Message[], wire: WireTraits): Lan
       case "system":
         if (!isKnownRole(message)) return []; // rows of other programs, such as `session_meta`
         return [
-          index === 0 || wire.apiMode === "chat_completions"
+          index === 0 || ["chat_completions", "responses"].includes(wire.apiMode)
             ? systemMessage(message)
             : userMessage(message, wire),
         ];

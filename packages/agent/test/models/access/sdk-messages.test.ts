@@ -149,9 +149,9 @@ describe("the prompt", () => {
   it("keeps a later system message where the wire has a place for it; elsewhere it becomes the user's", () => {
     const messages = ["system", "user", "system"].map((role, index) => ({ role, content: `${index}` }));
     const roles = (mode: ApiMode) => prompt(messages, mode).map(({ role }) => role);
-    expect(roles("chat_completions")).toEqual(["system", "user", "system"]);
-    for (const mode of MODES.filter((each) => each !== "chat_completions"))
-      expect(roles(mode), mode).toEqual(["system", "user", "user"]);
+    const keeping: readonly ApiMode[] = ["chat_completions", "responses"];
+    for (const mode of MODES)
+      expect(roles(mode), mode).toEqual(["system", "user", keeping.includes(mode) ? "system" : "user"]);
   });
 
   it("leaves out unknown roles and answers to nothing", () => {

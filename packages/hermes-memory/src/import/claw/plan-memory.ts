@@ -157,11 +157,11 @@ function keptOriginals(context: PlanContext, kind: string, files: readonly Found
     const text = context.source.files.readText(path, workspace.path);
     if (!text.ok || text.value === undefined) return [];
     const rest = withoutTemplate(text.value);
-    const isFilledIn = rest !== text.value && markdownEntries(rest, "compat").length > 0;
-    if (!isFilledIn && (isSmart || !hasDroppedText(rest))) return [];
+    const isCut = rest !== text.value;
+    if (!isCut && (isSmart || !hasDroppedText(rest))) return [];
     const name = archiveName(context, path);
     const copy = archivedCopy(context, { path, name: basename(path) }, workspace.path, name);
-    const reason = isFilledIn
+    const reason = isCut
       ? "OpenClaw's explanations in it are no entries; the file is kept for review"
       : "Its code blocks and tables are no entries; the file is kept for review";
     return [archiveItem(context, kind, { source: path, name, files: [copy] }, { reason })];

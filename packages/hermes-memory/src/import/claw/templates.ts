@@ -25,6 +25,7 @@ export async function readGenerated(root: string): Promise<IsGenerated> {
 const MARK = /^\s*<!--\s*observed:\s*(\S+)[^>]*-->\s*$/;
 const SUPERSEDED = /status:\s*superseded/;
 const DATED = /observed:\s*\d{4}-\d{2}-\d{2}/;
+const PLACEHOLDER = /(?:\.{3}|\u2026)\s*$/;
 const FIELD = /^\s*(?:[-*+]\s+)?\*\*[^*]+:\*\*(.*)$/;
 const HINT = /^\s*(?:_[^_].*_|\*[^*\s][^*]*\*|\(.*\))\s*$/;
 const MANUAL_LINK = /^\s*[-*+]\s+\[[^\]]*\]\(\/[^)]*\)\s*$/;
@@ -46,7 +47,7 @@ function sectionsOf(lines: readonly Line[]): Line[][] {
 }
 
 /**
- * A section with a mark that has no date explains how directives are written: only fields and dated directives in it are the user's.
+ * A section with a mark that has no date explains how directives are written: only fields and directives in it are the user's.
  * In other sections with marks, prose before the first mark is the explanation. A superseded directive ends at the next blank line.
  */
 function ofUser(section: readonly Line[]): Line[] {
@@ -65,7 +66,8 @@ function ofUser(section: readonly Line[]): Line[] {
     if (kind === "blank" || kind === "heading") return true;
     if (!isCode && isLeftBlank(section, at)) return false;
     hasText = true;
-    if (mark) return DATED.test(mark) && !SUPERSEDED.test(mark);
+    if (mark && SUPERSEDED.test(mark)) return false;
+    if (mark) return DATED.test(mark) || (kind === "bullet" && !PLACEHOLDER.test(raw));
     if (mark === "" && !isExplaining) return true;
     const isField = !isCode && FIELD.test(raw);
     return isField || !(isExplaining || (hasMarks && kind !== "bullet"));

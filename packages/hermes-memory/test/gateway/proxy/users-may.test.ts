@@ -281,6 +281,13 @@ describe("an item of the Responses API", () => {
   ])("is a reference, though it may not look like one: %j", (item) => {
     expect(isReference(item)).toBe(true);
   });
+
+  it.each([
+    { type: "additional_tools", id: "at_1", role: "developer", tools: [] }, // Codex
+    { type: "function_call_output", id: "fco_1", call_id: "c", output: "" },
+  ])("says all it means, whatever its id: %j", (item) => {
+    expect(isReference(item)).toBe(false);
+  });
 });
 
 describe("headers and errors", () => {
