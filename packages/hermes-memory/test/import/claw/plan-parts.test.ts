@@ -278,6 +278,14 @@ describe("what OpenClaw put into files", () => {
     const entries = operation(await at(filled), "add-entries").entries;
     expect(entries.filter((text) => /metric|Graz/.test(text))).toHaveLength(2);
     expect(entries.filter((text) => /miles|sample|Some page|Prefer/.test(text))).toEqual([]);
+    const touched = await at(
+      explained.replace("- Prefer ...", "- Prefer tea over coffee.\n- Answer in Dutch."),
+    );
+    expect(operation(touched, "add-entries").entries).toHaveLength(2);
+    // Whatever else was written into it is at hand.
+    expect(
+      itemsOf(await at(explained.replace("## Wishes", "Ilse lives in Graz.\n\n## Wishes"))),
+    ).toMatchObject([{ status: "skipped" }, { status: "archived" }]);
   });
 });
 
