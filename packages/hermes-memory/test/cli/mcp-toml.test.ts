@@ -112,7 +112,7 @@ describe("a server in Codex's config", () => {
 
   it.each([
     ['[mcp_servers.hermes-memory.env]\nA = "b"\n', "another way than as a table"],
-    [`[mcp_servers.hermes-memory]\ncommand = """/old/node"""\nargs = ["x"]\n`, "cannot change the line"],
+    [`[mcp_servers.hermes-memory]\ncommand = """/old/node"""\nargs = ["x"]\n`, "writes 'command' in a way"],
   ])("is refused where it cannot be found or changed: %j", (text, reason) => {
     expect(trySet(text)).toMatchObject({
       ok: false,

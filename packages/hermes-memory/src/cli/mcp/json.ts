@@ -68,7 +68,7 @@ export function dataOf(node: Node): unknown {
   return structuredClone(getNodeValue(node));
 }
 
-export function rangeOf({ offset, length }: Node): TextRange {
+function rangeOf({ offset, length }: Node): TextRange {
   return { start: offset, end: offset + length };
 }
 

@@ -96,7 +96,7 @@ const VALUE = new RegExp(String.raw`^([^=]*=\s*)(?:${STRING}|\[(?:${STRING}|#.*|
 
 /** A pair with another text or list of texts. Comments stay; those inside a list only while it keeps its length. */
 export function withPairValue({ text, data }: TomlPair, key: string, value: unknown): string {
-  if (!VALUE.test(text)) throw shapeError(`it cannot change the line '${text.trim()}'`);
+  if (!VALUE.test(text)) throw shapeError(`it writes '${key}' in a way that this command cannot change`);
   const old = data[key];
   if (!Array.isArray(old) || !Array.isArray(value) || old.length !== value.length)
     return text.replace(VALUE, (_all, lead: string) => lead + tomlValue(value));
