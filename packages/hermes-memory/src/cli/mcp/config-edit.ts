@@ -34,6 +34,8 @@ export function attempt<T>(read: () => T): Result<T, EditFailure> {
     return ok(read());
   } catch (cause) {
     if (cause instanceof EditError) return err(cause.failure);
+    // The stack ended: the parser and the comparison are recursive.
+    if (cause instanceof RangeError) return err({ kind: "shape", reason: "it is nested too deeply" });
     throw cause;
   }
 }

@@ -22,7 +22,10 @@ export type JsonDocument = { readonly text: string; readonly root: Node };
 export function openJson(text: string, grammar: Grammar): JsonDocument {
   const source = text.trim() === "" ? "{}\n" : text;
   const errors: ParseError[] = [];
-  const root = treeOf(source.replace(/^\ufeff/, " "), errors, grammar);
+  const root = parseTree(source.replace(/^\ufeff/, " "), errors, {
+    disallowComments: grammar === "json",
+    allowTrailingComma: grammar === "jsonc",
+  });
   const [error] = errors;
   if (error) {
     const words = printParseErrorCode(error.error).replace(
@@ -33,18 +36,6 @@ export function openJson(text: string, grammar: Grammar): JsonDocument {
   }
   if (root?.type !== "object") throw shapeError("it holds no JSON object");
   return { text: source, root };
-}
-
-function treeOf(text: string, errors: ParseError[], grammar: Grammar): Node | undefined {
-  try {
-    return parseTree(text, errors, {
-      disallowComments: grammar === "json",
-      allowTrailingComma: grammar === "jsonc",
-    });
-  } catch (cause) {
-    if (!(cause instanceof RangeError)) throw cause; // the parser is recursive
-    throw syntaxError(text, 0, "nested too deeply");
-  }
 }
 
 function syntaxError(text: string, offset: number, reason: string): EditError {
