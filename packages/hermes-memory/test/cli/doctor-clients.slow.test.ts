@@ -276,13 +276,13 @@ describe("what hermes doctor --fix replaces", () => {
 
   it("puts the script in front of the arguments where it was the command", async () => {
     const machine = new Machine();
-    const text = `[mcp_servers.work]\ncommand = "${gone}"\nargs = [\n  "mcp", # last\n]\n\n[mcp_servers]\nhermes-memory.command = "x"\n`;
+    const text = `[mcp_servers.work]\ncommand = "${gone}"\nargs = [\n  "mcp",\n] # all\n\n[mcp_servers]\nhermes-memory.command = "x"\n`;
     machine.write(machine.codex, text);
     await machine.doctor("--fix");
     expect(readFileSync(machine.codex, "utf8")).toBe(
       text
         .replace(literal(gone), literal(process.execPath))
-        .replace('  "mcp"', `  ${literal(SCRIPT)},\n  "mcp"`),
+        .replace('[\n  "mcp",\n]', `[${literal(SCRIPT)}, "mcp"]`),
     );
   });
 

@@ -7,9 +7,10 @@ import { checkClients } from "../../src/cli/doctor/client-checks.ts";
 import { SETTABLE_CLIENTS } from "../../src/cli/hook/protocols.ts";
 import { type HookLaunch, hookCommand, isOwnHook } from "../../src/cli/mcp/hook-command.ts";
 import { findHookSettings, type HookTarget, removeHooks, setHooks } from "../../src/cli/mcp/hook-settings.ts";
-import { holdsNoHooks, type JsonHooks } from "../../src/cli/mcp/json-hooks.ts";
 import { lineDiff } from "../../src/cli/mcp/line-diff.ts";
+import { MARK } from "../../src/cli/mcp/toml.ts";
 import { setTomlHooks } from "../../src/cli/mcp/toml-hooks.ts";
+import { layout, written } from "./mcp-documents.ts";
 
 const LAUNCH: HookLaunch = { node: "/usr/bin/node", script: "/opt/hermes-memory/hermes.js", flags: [] };
 
@@ -174,37 +175,67 @@ describe("the hooks in a client's settings", () => {
     expect(setHooks(text, target(name), LAUNCH, "linux")).toMatchObject({ ok: false, error: { kind } });
   });
 
-  it("leave every other member of any document as it was", () => {
-    const key = fc.string({ minLength: 1 }).filter((each) => !["hooks", "__proto__"].includes(each));
-    const document = fc.dictionary(key, fc.jsonValue(), { minKeys: 1 });
+  it("are found again and go again in any document, which keeps every other byte", () => {
+    const inJson = SETTABLE_CLIENTS.filter((name) => target(name).settings.format === "json");
+    const key = fc
+      .string({ minLength: 1 })
+      .filter((each) => !["hooks", "__proto__", "version"].includes(each));
+    const events = [...inJson.flatMap((name) => Object.keys(target(name).client.events)), "Other"];
+    const foreign = fc.uniqueArray(fc.constantFrom(...events), { minLength: 1, maxLength: 5 });
+    const gaps = layout(["", " ", "\t", "\n", "\r\n  ", "/* c, { */", " // d }\n"]);
     fc.assert(
-      fc.property(document, fc.constantFrom(undefined, 2, "\t"), (value, indent) => {
-        const before = JSON.stringify(value, null, indent);
-        const text = added("claude-code", before);
-        const { hooks: _ours, ...others } = JSON.parse(text);
-        expect(others).toEqual(JSON.parse(before));
-        expect(removed("claude-code", text)).toBe(before);
-      }),
+      fc.property(
+        fc.constantFrom(...inJson),
+        fc.dictionary(key, fc.jsonValue()),
+        fc.option(foreign),
+        gaps,
+        (name, values, lists, style) => {
+          const beep = { type: "command", command: "beep" };
+          const isFlat = name === "cursor" || name === "copilot-cli";
+          const item = isFlat ? beep : { matcher: "*", hooks: [beep] };
+          const hooks = lists ? { hooks: Object.fromEntries(lists.map((event) => [event, [item]])) } : {};
+          const before = written({ version: 1, a: null, ...values, ...hooks }, style);
+          const text = added(name, before);
+          expect(text).not.toBe(before);
+          expect(added(name, text)).toBe(text);
+          expect(removed(name, text)).toBe(before);
+        },
+      ),
     );
+  });
+
+  it.each([
+    ["{ }", "{}"],
+    ["{\n}\n", "{}\n"],
+    ["", "{}\n"],
+    ['{"hooks": {"Stop": [ ]}, "a": 1}', '{"a": 1}'],
+  ])("leave less of an empty object or list that they were in: %j", (before, after) => {
+    expect(removed("claude-code", added("claude-code", before))).toBe(after);
+  });
+
+  it("leave the comments around them", () => {
+    const text = added("claude-code", '{\n  "a": 1\n}\n')
+      .replace('"hooks": {', '// ours\n  "hooks": {')
+      .replace(/\n\}\n$/, ', // behind\n  "b": 2 }\n');
+    expect(removed("claude-code", text)).toBe('{\n  "a": 1,\n  // ours\n  // behind\n  "b": 2 }\n');
   });
 });
 
 describe("the files around hooks", () => {
-  it("count as empty with nothing but members that the client requires", () => {
-    const hooks: JsonHooks = { layout: "flat", top: { version: 1 }, wanted: [], isOwn: () => false };
-    expect(holdsNoHooks('{"version": 1}', hooks)).toBe(true);
-    expect(holdsNoHooks("{}", hooks)).toBe(true);
-    expect(holdsNoHooks('{"version": 1, "hooks": {"stop": []}}', hooks)).toBe(false);
+  it("stay where somebody else has settings or hooks in them", () => {
+    for (const others of ['{"a": 1}', '{"version": 1, "hooks": {"stop": [{"command": "beep"}]}}'])
+      expect(removed("cursor", added("cursor", others))).toContain(others.slice(1, -1));
+    expect(removed("cursor", added("cursor", '{"version": 1}'))).toBeUndefined();
   });
 
   it("get TOML tables with event and command only, in place of older ones of ours", () => {
     const isOwn = (command: unknown): boolean => String(command).startsWith("ours");
     const before =
       '[[hooks]]\nevent = "Stop"\ncommand = "ours 1"\n\n[[hooks]]\nevent = "Stop"\ncommand = "beep"\n';
-    const outcome = setTomlHooks(before, [{ event: "Stop", command: "ours 2" }], isOwn);
-    expect(outcome).toMatchObject({ ok: true, value: { action: "updated" } });
-    expect(outcome.ok && outcome.value.text.trim()).toBe(
-      '[[hooks]]\nevent = "Stop"\ncommand = "beep"\n\n[[hooks]]\nevent = "Stop"\ncommand = "ours 2"',
+    const { text, action } = setTomlHooks(before, [{ event: "Stop", command: "ours 2" }], isOwn);
+    expect(action).toBe("updated");
+    expect(text.trim()).toBe(
+      `[[hooks]]\nevent = "Stop"\ncommand = "beep"\n\n${MARK}\n[[hooks]]\nevent = "Stop"\ncommand = "ours 2"`,
     );
   });
 });

@@ -1,20 +1,32 @@
 import type { Result } from "@hermes-memory/core/internal/lib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { memberOf, parseJsonDocument } from "../../src/cli/mcp/json-document.ts";
-import { removeJsonServer, setJsonServer } from "../../src/cli/mcp/json-servers.ts";
+import { attempt } from "../../src/cli/mcp/config-edit.ts";
+import { openJson } from "../../src/cli/mcp/json.ts";
+import { removeServer, setServer } from "../../src/cli/mcp/server-entries.ts";
+import { layout, written } from "./mcp-documents.ts";
 
 const NAME = "hermes-memory";
-const SERVER = { type: "stdio", command: "/opt/node", args: ["/opt/hermes.js", "mcp"], env: {} } as const;
+const SERVER = { command: "/opt/node", args: ["/opt/hermes.js", "mcp"], env: {} };
 const WITH_HOME = { ...SERVER, env: { HERMES_HOME: "/srv/hermes" } };
+const CLIENT = {
+  title: "",
+  format: "json",
+  configPath: () => "",
+  namesTransport: true,
+  afterwards: "",
+} as const;
 
 function done<T>(outcome: Result<T, unknown>): T {
   if (!outcome.ok) throw new Error(`refused: ${JSON.stringify(outcome.error)}`);
   return outcome.value;
 }
 
-const set = (text: string, server: Parameters<typeof setJsonServer>[2] = SERVER) =>
-  done(setJsonServer(text, NAME, server));
+const trySet = (text: string, name = NAME) => setServer(text, CLIENT, name, SERVER);
+const set = (text: string, server: Parameters<typeof setServer>[3] = SERVER) =>
+  done(setServer(text, CLIENT, NAME, server));
+const tryRemove = (text: string, name = NAME) => removeServer(text, CLIENT, name);
+const remove = (text: string) => done(tryRemove(text));
 
 describe("a server in a JSON config", () => {
   it.each([
@@ -69,7 +81,7 @@ describe("a server in a JSON config", () => {
       '{ "big": 12345678901234567890, "x": 1.0,\n\n   "x": 2, "__proto__": {"y": 1e2},\n"z" : "\\u0041/\\/" }\n';
     const { text } = set(before);
     expect(text.startsWith(before.slice(0, before.lastIndexOf(" }")))).toBe(true);
-    expect(done(removeJsonServer(text, NAME)).text.replace(', "mcpServers": {}', "")).toBe(before);
+    expect(remove(text).text.replace(', "mcpServers": {}', "")).toBe(before);
   });
 
   it("keeps fields the user added to our entry, and updates ours", () => {
@@ -95,35 +107,33 @@ describe("a server in a JSON config", () => {
     ['{\n  "a": 1,\n}', 3, 1],
     ['{\n  "a": tru\n}', 2, 8],
     ['{\n  // a comment\n  "a": 1\n}', 2, 3],
-    ['{"a": "x\ny"}', 1, 9],
-    ['{"a": "\\x"}', 1, 8],
-    ['{"a": 01}', 1, 7],
+    ['{"a": "x\ny"}', 1, 7],
+    ['{"a": "\\x"}', 1, 7],
+    ['{"a": 01}', 1, 8],
     ['{"a": 1} {}', 1, 10],
-    ['{"a": "open', 1, 12],
+    ['{"a": "open', 1, 7],
     ["[1, 2", 1, 6],
-    [`${"[".repeat(100_000)}`, 1, 502],
   ])("is refused for text that is no JSON, with the place: %#", (text, line, column) => {
-    expect(setJsonServer(text, NAME, SERVER)).toMatchObject({
+    expect(trySet(text)).toMatchObject({
       ok: false,
       error: { kind: "syntax", line, column },
     });
   });
 
-  it.each([["[]"], ['"text"'], ['{"mcpServers": []}'], ['{"mcpServers": null}']])(
-    "is refused where there is no place for it: %s",
-    (text) =>
-      expect(setJsonServer(text, NAME, SERVER)).toMatchObject({ ok: false, error: { kind: "shape" } }),
+  it.each([["[]"], ["[".repeat(100_000)], ['"text"'], ['{"mcpServers": []}'], ['{"mcpServers": null}']])(
+    "is refused where there is no place for it: %#",
+    (text) => expect(trySet(text)).toMatchObject({ ok: false, error: { kind: "shape" } }),
   );
 
   it("never replaces another server", () => {
     const text =
       '{"mcpServers": {"git": {"command": "git-mcp", "args": ["mcp"]}, "web": {"url": "https://x"}}}';
     for (const name of ["git", "web"]) {
-      expect(setJsonServer(text, name, SERVER)).toEqual({ ok: false, error: { kind: "foreign" } });
-      expect(removeJsonServer(text, name)).toEqual({ ok: false, error: { kind: "foreign" } });
+      expect(trySet(text, name)).toEqual({ ok: false, error: { kind: "foreign" } });
+      expect(tryRemove(text, name)).toEqual({ ok: false, error: { kind: "foreign" } });
     }
     const remote = '{"mcpServers": {"hermes-memory": {"url": "https://x"}}}';
-    expect(setJsonServer(remote, NAME, SERVER)).toEqual({ ok: false, error: { kind: "foreign" } });
+    expect(trySet(remote)).toEqual({ ok: false, error: { kind: "foreign" } });
   });
 
   it.each(["first", "middle", "last", "only"])("goes without a trace when it is the %s one", (place) => {
@@ -136,27 +146,58 @@ describe("a server in a JSON config", () => {
     };
     const list = entries[place as keyof typeof entries];
     const text = `{"mcpServers": {${list.join(", ")}}}`;
-    const { text: next, action } = done(removeJsonServer(text, NAME));
+    const { text: next, action } = remove(text);
     expect(action).toBe("removed");
     expect(next).toBe(`{"mcpServers": {${list.filter((each) => each !== own).join(", ")}}}`);
-    expect(done(removeJsonServer(next, NAME))).toEqual({ text: next, action: "absent" });
+    expect(remove(next)).toEqual({ text: next, action: "absent" });
   });
 
-  it("changes nothing but the servers of any document, in any indentation", () => {
-    const object = fc
-      .dictionary(fc.string(), fc.jsonValue())
-      .map((value) => JSON.parse(JSON.stringify(value)));
+  it("is found again and goes again in any document, which keeps every other byte", () => {
+    const others = fc.dictionary(fc.string(), fc.jsonValue());
+    const servers = fc.option(fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }), { nil: undefined });
     fc.assert(
-      fc.property(object, fc.constantFrom(0, 1, 2, 4, "\t"), (value, indent) => {
-        const { mcpServers: _servers, ...others } = value;
-        const before = JSON.stringify(others, null, indent);
-        const { text } = set(before, WITH_HOME);
-        const { mcpServers, ...rest } = JSON.parse(text);
-        expect(rest).toEqual(JSON.parse(before));
-        expect(mcpServers).toEqual({ [NAME]: WITH_HOME });
-        expect(set(text, WITH_HOME).action).toBe("unchanged");
-      }),
+      fc.property(
+        others,
+        servers,
+        fc.nat(),
+        layout(["", " ", "\t", "\n", "\r\n  "]),
+        (values, own, at, style) => {
+          const { mcpServers: _mine, ...rest } = values;
+          const { [NAME]: _ours, ...foreign } = own ?? {};
+          const members = Object.entries(rest);
+          const isThere = Object.keys(foreign).length > 0;
+          if (isThere) members.splice(at % (members.length + 1), 0, ["mcpServers", foreign]);
+          const before = written(Object.fromEntries(members), { ...style, hasTrailingComma: false });
+          const { text, action } = set(before, WITH_HOME);
+          expect(action).toBe("added");
+          const content = JSON.parse(text.replace("\ufeff", ""));
+          const all = { ...foreign, [NAME]: { type: "stdio", ...WITH_HOME } };
+          expect(content).toEqual({
+            ...JSON.parse(JSON.stringify(rest)),
+            mcpServers: JSON.parse(JSON.stringify(all)),
+          });
+          expect(set(text, WITH_HOME)).toEqual({ text, action: "unchanged" });
+          const gone = remove(text).text;
+          // The object of servers stays where it had to be made, and white space in an empty root is lost.
+          if (isThere) expect(gone).toBe(before);
+          else if (members.length === 0)
+            expect(JSON.parse(gone.replace("\ufeff", ""))).toEqual({ mcpServers: {} });
+          else expect(gone.replace(/,\s*"mcpServers": ?\{\}/, "")).toBe(before);
+        },
+      ),
     );
+  });
+
+  it("is updated by the members that differ; the others keep their bytes", () => {
+    const before = `{"mcpServers": {"hermes-memory": {
+      "timeout" : 9.50,\t"command":"\\/old\\/node", "env": { "A":"\\u0041" },
+      "args" : [ "/opt/hermes.js","mcp" ] }, "b":{ } }}`;
+    expect(set(before)).toEqual({
+      action: "updated",
+      text: before
+        .replace(String.raw`"\/old\/node"`, '"/opt/node"')
+        .replace('"mcp" ] }', '"mcp" ],\n      "type": "stdio" }'),
+    });
   });
 
   it("reads exactly what JSON.parse reads", () => {
@@ -174,13 +215,19 @@ describe("a server in a JSON config", () => {
         return false;
       }
     };
+    const isRead = (text: string): boolean => {
+      const outcome = attempt(() => openJson(text, "json"));
+      return outcome.ok || outcome.error.kind === "shape";
+    };
     fc.assert(
-      fc.property(fc.oneof(fc.json(), damaged), (text) => parseJsonDocument(text).ok === isJson(text)),
+      fc.property(
+        fc.oneof(fc.json(), damaged),
+        (text) => text.trim() === "" || isRead(text) === isJson(text),
+      ),
     );
   });
 
   it("finds members by their decoded key", () => {
-    const root = done(parseJsonDocument('{"\\u0061": 1}'));
-    expect(memberOf(root, "a")?.value).toMatchObject({ start: 11, end: 12 });
+    expect(set('{"mcp\\u0053ervers": {}}').text).toContain('{"mcp\\u0053ervers": {"hermes-memory"');
   });
 });

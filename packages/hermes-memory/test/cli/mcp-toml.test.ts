@@ -1,12 +1,24 @@
 import type { Result } from "@hermes-memory/core/internal/lib";
+import fc from "fast-check";
+import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
-import { parseTomlDocument } from "../../src/cli/mcp/toml-document.ts";
-import { removeTomlServer, setTomlServer, tomlBlock } from "../../src/cli/mcp/toml-servers.ts";
+import { findHookSettings, removeHooks, setHooks } from "../../src/cli/mcp/hook-settings.ts";
+import { removeServer, setServer } from "../../src/cli/mcp/server-entries.ts";
+import { MARK, tablesOf } from "../../src/cli/mcp/toml.ts";
 
 const NAME = "hermes-memory";
 const SERVER = { command: "/opt/node", args: ["/opt/hermes.js", "mcp"], env: {} };
 const WITH_HOME = { ...SERVER, env: { HERMES_HOME: "/srv/hermes" } };
-const BLOCK = '[mcp_servers.hermes-memory]\ncommand = "/opt/node"\nargs = ["/opt/hermes.js", "mcp"]\n';
+const CLIENT = {
+  title: "",
+  format: "toml",
+  configPath: () => "",
+  namesTransport: false,
+  afterwards: "",
+} as const;
+/** As 0.3.0 wrote it. */
+const TABLE = '[mcp_servers.hermes-memory]\ncommand = "/opt/node"\nargs = ["/opt/hermes.js", "mcp"]\n';
+const BLOCK = `${MARK}\n${TABLE}`;
 
 /** A config as people have it: comments, odd spacing, texts that look like headers. */
 const SAMPLE = `# my settings
@@ -44,14 +56,17 @@ function done<T>(outcome: Result<T, unknown>): T {
   return outcome.value;
 }
 
-const set = (text: string, server = SERVER) => done(setTomlServer(text, NAME, server));
-const remove = (text: string) => done(removeTomlServer(text, NAME));
+const trySet = (text: string, name = NAME) => setServer(text, CLIENT, name, SERVER);
+const set = (text: string, server: Parameters<typeof setServer>[3] = SERVER) =>
+  done(setServer(text, CLIENT, NAME, server));
+const tryRemove = (text: string, name = NAME) => removeServer(text, CLIENT, name);
+const remove = (text: string) => done(tryRemove(text));
 
 describe("a server in Codex's config", () => {
   it("is one block at the end; everything before it stays unchanged", () => {
     expect(set(SAMPLE)).toEqual({ text: `${SAMPLE}\n${BLOCK}`, action: "added" });
     expect(set("")).toEqual({ text: BLOCK, action: "added" });
-    expect(set('a = "no line end"').text).toBe(`a = "no line end"\n\n${BLOCK}`);
+    expect(set('a = "no line end"').text).toBe(`a = "no line end"\n\n${BLOCK.trimEnd()}`);
     expect(set("a = 1\r\n").text).toBe(`a = 1\r\n\r\n${BLOCK.replaceAll("\n", "\r\n")}`);
   });
 
@@ -65,7 +80,7 @@ describe("a server in Codex's config", () => {
   it("is removed again, which restores the file", () => {
     expect(remove(set(SAMPLE, WITH_HOME).text)).toEqual({ text: SAMPLE, action: "removed" });
     expect(remove(SAMPLE)).toEqual({ text: SAMPLE, action: "absent" });
-    const middle = `[a]\nx = 1\n\n${BLOCK}startup_timeout_sec = 20\n\n[mcp_servers.hermes-memory.env]\nA = "b"\n\n# about b\n[b]\ny = 2\n`;
+    const middle = `[a]\nx = 1\n\n${TABLE}startup_timeout_sec = 20\n\n[mcp_servers.hermes-memory.env]\nA = "b"\n\n# about b\n[b]\ny = 2\n`;
     expect(remove(middle).text).toBe("[a]\nx = 1\n\n# about b\n[b]\ny = 2\n");
   });
 
@@ -73,7 +88,7 @@ describe("a server in Codex's config", () => {
     const before = `[mcp_servers.hermes-memory]\n# mine\nargs = [\n  "/old/hermes.js",\n  "mcp",\n] # kept\nstartup_timeout_sec = 20\ncommand = "/old/node"\n\n[other]\ncommand = "/old/node"\n`;
     expect(set(before, WITH_HOME)).toEqual({
       action: "updated",
-      text: `[mcp_servers.hermes-memory]\nenv = { HERMES_HOME = "/srv/hermes" }\n# mine\nargs = ["/opt/hermes.js", "mcp"] # kept\nstartup_timeout_sec = 20\ncommand = "/opt/node"\n\n[other]\ncommand = "/old/node"\n`,
+      text: `[mcp_servers.hermes-memory]\nenv = { HERMES_HOME = "/srv/hermes" }\n# mine\nargs = [\n  "/opt/hermes.js",\n  "mcp",\n] # kept\nstartup_timeout_sec = 20\ncommand = "/opt/node"\n\n[other]\ncommand = "/old/node"\n`,
     });
   });
 
@@ -81,31 +96,41 @@ describe("a server in Codex's config", () => {
     [
       "an inline table",
       `env = { A = "b", N = 5 }\n`,
-      `env = { A = "b", N = 5, HERMES_HOME = "/srv/hermes" }\n`,
+      `env = { HERMES_HOME = "/srv/hermes", A = "b", N = 5 }\n`,
     ],
-    ["dotted keys", `env.A = "b"\n`, `env.A = "b"\nenv.HERMES_HOME = "/srv/hermes"\n`],
     [
       "its own table",
       `\n[mcp_servers.hermes-memory.env]\nA = "b"\n`,
       `\n[mcp_servers.hermes-memory.env]\nHERMES_HOME = "/srv/hermes"\nA = "b"\n`,
     ],
   ])("puts the home where the environment is: %s", (_what, before, after) => {
-    const added = set(BLOCK + before, WITH_HOME).text;
-    expect(added).toBe(BLOCK + after);
+    const added = set(TABLE + before, WITH_HOME).text;
+    expect(added).toBe(TABLE + after);
     expect(set(added, WITH_HOME).action).toBe("unchanged");
-    expect(set(added, SERVER).text).toBe(BLOCK + before);
+    expect(set(added, SERVER).text).toBe(TABLE + before);
   });
 
-  it("joins a table of variables that was left without its server", () => {
-    const orphan = '[mcp_servers.hermes-memory.env]\nA = "b"\n';
-    expect(set(orphan, WITH_HOME).text).toBe(
-      `[mcp_servers.hermes-memory.env]\nHERMES_HOME = "/srv/hermes"\nA = "b"\n\n${BLOCK}`,
-    );
+  it.each([
+    ['[mcp_servers.hermes-memory.env]\nA = "b"\n', "another way than as a table"],
+    [`[mcp_servers.hermes-memory]\ncommand = """/old/node"""\nargs = ["x"]\n`, "writes 'command' in a way"],
+  ])("is refused where it cannot be found or changed: %j", (text, reason) => {
+    expect(trySet(text)).toMatchObject({
+      ok: false,
+      error: { kind: "shape", reason: expect.stringContaining(reason) },
+    });
+  });
+
+  it("puts the home beside dotted variables", () => {
+    const before = `${TABLE}env.A = "b"\n`;
+    const { text } = set(before, WITH_HOME);
+    expect(text).toBe(before.replace("command", 'env.HERMES_HOME = "/srv/hermes"\ncommand'));
+    expect(set(text, WITH_HOME).action).toBe("unchanged");
+    expect(set(text, SERVER).text).toBe(before);
   });
 
   it("escapes every character a path can hold", () => {
     const server = { command: 'C:\\Program Files\\"node"', args: ["a\u007fb", "tab\t"], env: {} };
-    const text = tomlBlock(NAME, server);
+    const { text } = set("", server);
     expect(text).toContain(String.raw`command = "C:\\Program Files\\\"node\""`);
     expect(text).toContain(String.raw`args = ["a\u007fb", "tab\t"]`);
     expect(set(text, server).action).toBe("unchanged");
@@ -119,15 +144,15 @@ describe("a server in Codex's config", () => {
     ['a = "\\q"', 1, 7],
     ["a = 1 b = 2", 1, 7],
     ["a = 1\na = 2", 2, 1],
-    ["[x]\n[y]\n[x]\n", 3, 1],
-    ["x = 1\n[x.y]\n", 2, 1],
+    ["[x]\n[y]\n[x]\n", 3, 2],
+    ["x = 1\n[x.y]\n", 2, 2],
     ["a = [1, 2", 1, 10],
     ["= 1", 1, 1],
-    ['a = """open', 1, 12],
+    ['a = """open', 1, 5],
     ["a = 01", 1, 5],
-    [`a = ${"[".repeat(50_000)}`, 1, 106],
+    [`a = ${"[".repeat(50_000)}`, 1, 1005],
   ])("is refused for text that is no TOML, with the place: %#", (text, line, column) => {
-    expect(setTomlServer(text, NAME, SERVER)).toMatchObject({
+    expect(trySet(text)).toMatchObject({
       ok: false,
       error: { kind: "syntax", line, column },
     });
@@ -139,10 +164,7 @@ describe("a server in Codex's config", () => {
     ['[mcp_servers]\nhermes-memory = { command = "x" }\n'],
     ["[[mcp_servers]]\na = 1\n"],
   ])("is refused where a block would contradict the file: %j", (text) => {
-    expect(setTomlServer(text, NAME, SERVER)).toMatchObject({
-      ok: false,
-      error: { kind: "shape", reason: expect.stringContaining("line") },
-    });
+    expect(trySet(text)).toMatchObject({ ok: false, error: { kind: "shape" } });
   });
 
   it("stands beside servers of a parent table", () => {
@@ -151,15 +173,113 @@ describe("a server in Codex's config", () => {
   });
 
   it("never replaces another server", () => {
-    expect(setTomlServer(SAMPLE, "docs", SERVER)).toEqual({ ok: false, error: { kind: "foreign" } });
-    expect(removeTomlServer(SAMPLE, "docs")).toEqual({ ok: false, error: { kind: "foreign" } });
+    expect(trySet(SAMPLE, "docs")).toEqual({ ok: false, error: { kind: "foreign" } });
+    expect(tryRemove(SAMPLE, "docs")).toEqual({ ok: false, error: { kind: "foreign" } });
   });
 
-  it("reads every statement of an ordinary file", () => {
-    const paths = done(parseTomlDocument(SAMPLE)).map(({ path }) => path.join("/"));
-    expect(paths).toContain("dotted/quoted key/x");
-    expect(paths).toContain("mcp_servers/docs/env");
-    expect(paths.filter((path) => path === "profiles/more/a")).toHaveLength(2);
-    expect(paths).not.toContain("mcp_servers/hermes-memory");
+  it("reads every table of an ordinary file", () => {
+    const tables = tablesOf(SAMPLE).map(({ path, pairs }) => [path.join("/"), pairs.length]);
+    expect(tables).toEqual([
+      ["", 6],
+      ["mcp_servers/docs", 2],
+      ["profiles", 1],
+      ["profiles/more", 1],
+      ["profiles", 1],
+      ["profiles/more", 1],
+      ["tui", 1],
+    ]);
+  });
+});
+
+/** Whole statements, as people write them. */
+const PAIRS = [
+  "# a comment\n",
+  "\n",
+  "   \n",
+  'a = "x" # "quoted"\n',
+  "b = 1_000\n",
+  "'odd = key' = 1979-05-27 07:32:00Z\n",
+  'c = [ # one\n  "[mcp_servers.hermes-memory]", # two\n\n  [1, 2],\n]\n',
+  'd = """\n[mcp_servers.hermes-memory]\ncommand = "/opt/node"\n# x\n"""\n',
+  "e = '''\n[[hooks]]\n'''\n",
+  '"f" . g = { h = "}", i = [ { j = 1 } ] }\n',
+  `${MARK}\n`,
+];
+const TABLES = [
+  "[one]\n",
+  '  [ "two" . three ]  # with a comment\n',
+  "[[list]]\n",
+  "[list.of]\n",
+  '[mcp_servers.docs]\ncommand = "docs" # kept\n',
+  '[[hooks]]\nevent = "Stop"\ncommand = "beep"\n',
+];
+
+/** Statements in any order, behind a beginning. */
+const document = (beginning = ""): fc.Arbitrary<string> => {
+  const pairs = fc.uniqueArray(fc.constantFrom(...PAIRS), { maxLength: 4 });
+  const tables = fc.uniqueArray(fc.tuple(fc.constantFrom(...TABLES), pairs), {
+    selector: ([table]) => table,
+    maxLength: 5,
+  });
+  return fc
+    .tuple(pairs, tables)
+    .map(([root, below]) => [beginning, ...root, ...below.flat(2)].join(""))
+    .filter(isToml);
+};
+
+function isToml(text: string): boolean {
+  try {
+    parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const kimi = findHookSettings("kimi-cli");
+if (!kimi) throw new Error("Kimi has hooks");
+const LAUNCH = { node: "/usr/bin/node", script: "/opt/hermes-memory/hermes.js", flags: [] };
+
+describe.each([
+  ["a server", (text: string) => set(text, WITH_HOME), remove],
+  [
+    "hooks",
+    (text: string) => done(setHooks(text, kimi, LAUNCH, "linux")),
+    (text: string) => done(removeHooks(text, kimi)),
+  ],
+])("in any TOML document %s", (_what, add, drop) => {
+  it("can be added, found and removed, and every other byte stays", () => {
+    fc.assert(
+      fc.property(
+        document(),
+        fc.constantFrom("\n", "\r\n"),
+        fc.constantFrom("", "\ufeff"),
+        fc.boolean(),
+        (lines, newline, byteOrderMark, isOpen) => {
+          const text = byteOrderMark + lines.replaceAll("\n", newline);
+          const before = isOpen ? text.replace(/\r?\n$/, "") : text;
+          const { text: after, action } = add(before);
+          expect(action).toBe("added");
+          expect(after.startsWith(before)).toBe(true);
+          expect(add(after)).toEqual({ text: after, action: "unchanged" });
+          expect(drop(after)).toEqual({ text: before, action: "removed" });
+        },
+      ),
+    );
+  });
+
+  it("can be anywhere, also without the mark, as earlier versions wrote it", () => {
+    const rest = document("# behind\n[behind]\n");
+    fc.assert(
+      fc.property(document(), rest, fc.boolean(), fc.boolean(), (before, behind, hasMark, hasGap) => {
+        fc.pre(isToml(before + behind));
+        const block = add(before).text.slice(before.length);
+        const own = hasMark ? block : block.replace(`${MARK}\n`, "");
+        const gap = hasGap ? "\n" : "";
+        const text = before + own + gap + behind;
+        expect(add(text)).toEqual({ text, action: "unchanged" });
+        expect(drop(text)).toEqual({ text: before + gap + behind, action: "removed" });
+      }),
+    );
   });
 });

@@ -1,12 +1,13 @@
 // The settings in which each client keeps its hooks: where the file is, how a hook is written there, and adding and removing ours.
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { ok, type Result } from "@hermes-memory/core/internal/lib";
 import { findHookClient, type HookClient, type SettableClientName } from "../hook/protocols.ts";
 import { type Environment, userHome } from "./clients.ts";
-import type { ConfigEdit, EditFailure } from "./config-edit.ts";
+import { attempt, type ConfigEdit, checkedEdit, type EditFailure } from "./config-edit.ts";
 import { type HookLaunch, hookCommand, isOwnHook, shellOf } from "./hook-command.ts";
-import { holdsNoHooks, type JsonHooks, readJsonHooks, removeJsonHooks, setJsonHooks } from "./json-hooks.ts";
-import { removeTomlHooks, setTomlHooks, tomlHookCommands } from "./toml-hooks.ts";
+import { type JsonHooks, otherSettings, readJsonHooks, removeJsonHooks, setJsonHooks } from "./json-hooks.ts";
+import { otherTables, removeTomlHooks, setTomlHooks, tomlHookCommands } from "./toml-hooks.ts";
 
 type HookSettings = {
   readonly format: "json" | "toml";
@@ -145,22 +146,31 @@ export function setHooks(
 ): Result<ConfigEdit, EditFailure> {
   const commands = commandsOf(target, launch, platform);
   const form = SETTINGS[target.name].json;
-  return form === undefined
-    ? setTomlHooks(
-        text,
-        commands.map(({ event, command }) => ({ event, command: command() })),
-        (command) => isOwnHook(command, target.name),
-      )
-    : setJsonHooks(text, jsonHooks(target, form, commands));
+  if (form) {
+    const hooks = jsonHooks(target, form, commands);
+    return checkedEdit(
+      text,
+      (now) => otherSettings(now, hooks),
+      (now) => setJsonHooks(now, hooks),
+    );
+  }
+  const isOwn = ownHookOf(target);
+  const wanted = commands.map(({ event, command }) => ({ event, command: command() }));
+  return checkedEdit(
+    text,
+    (now) => otherTables(now, isOwn),
+    (now) => setTomlHooks(now, wanted, isOwn),
+  );
 }
 
 /** The commands of our hooks, as the file has them. */
 export function hookCommands(text: string, target: HookTarget): Result<readonly string[], EditFailure> {
-  const isOwn = (command: unknown): command is string => isOwnHook(command, target.name);
+  const isOwn = ownHookOf(target);
   const form = SETTINGS[target.name].json;
-  if (form === undefined) return tomlHookCommands(text, isOwn);
-  const read = readJsonHooks(text, jsonHooks(target, form, []));
-  return read.ok ? ok(read.value.flatMap((hook) => Object.values(hook).filter(isOwn))) : read;
+  if (form === undefined) return attempt(() => tomlHookCommands(text, isOwn));
+  return attempt(() =>
+    readJsonHooks(text, jsonHooks(target, form, [])).flatMap((hook) => Object.values(hook).filter(isOwn)),
+  );
 }
 
 /** The new text is undefined when the file should be deleted. */
@@ -168,12 +178,23 @@ export function removeHooks(
   text: string,
   target: HookTarget,
 ): Result<Omit<ConfigEdit, "text"> & { readonly text: string | undefined }, EditFailure> {
+  const isOwn = ownHookOf(target);
   const form = SETTINGS[target.name].json;
-  if (form === undefined) return removeTomlHooks(text, (command) => isOwnHook(command, target.name));
+  if (form === undefined)
+    return checkedEdit(
+      text,
+      (now) => otherTables(now, isOwn),
+      (now) => removeTomlHooks(now, isOwn),
+    );
   const hooks = jsonHooks(target, form, []);
-  const removed = removeJsonHooks(text, hooks);
+  const others = (now: string): unknown => otherSettings(now, hooks);
+  const removed = checkedEdit(text, others, (now) => removeJsonHooks(now, hooks));
   if (!removed.ok || removed.value.action !== "removed" || !target.settings.isForHooksOnly) return removed;
-  return holdsNoHooks(removed.value.text, hooks) ? ok({ ...removed.value, text: undefined }) : removed;
+  return isDeepStrictEqual(others(text), hooks.top) ? ok({ ...removed.value, text: undefined }) : removed;
+}
+
+function ownHookOf({ name }: HookTarget): (command: unknown) => command is string {
+  return (command): command is string => isOwnHook(command, name);
 }
 
 type EventCommand = { readonly event: string; readonly command: (shell?: "powershell") => string };

@@ -68,22 +68,14 @@ export const uninstall: CommandBody = (input, context) => {
   );
 };
 
-type Server = {
-  readonly kind: "server";
-  readonly client: Client;
-  readonly name: string;
+type Part = {
   readonly path: string;
   readonly title: string;
   readonly format: "json" | "toml";
   readonly afterwards: string;
 };
-type Hooks = HookTarget & {
-  readonly kind: "hooks";
-  readonly path: string;
-  readonly title: string;
-  readonly format: "json" | "toml";
-  readonly afterwards: string;
-};
+type Server = Part & { readonly kind: "server"; readonly client: Client; readonly name: string };
+type Hooks = Part & HookTarget & { readonly kind: "hooks" };
 
 type EditRequest = {
   readonly clientName: string;
@@ -195,8 +187,7 @@ function written({ part, before, next, action }: Edited, isDryRun: boolean): Wri
     : [];
   if (isChange && isDryRun) return { isChange, backup: undefined, diff, lines: diff };
   const backup = isChange ? replaced(part.path, before, next) : undefined;
-  const what = part.kind === "server" ? `'${part.name}'` : "the hooks";
-  const done = SENTENCES[action](what, `${printable(part.path)} (${part.title})`);
+  const done = sentence(action, part);
   return {
     isChange,
     backup,
@@ -211,19 +202,25 @@ function replaced(path: string, before: string | undefined, next: string | undef
     : replaceClientConfig(path, before, next);
 }
 
-const SENTENCES: Readonly<Record<EditAction, (what: string, where: string) => string>> = {
-  added: (what, where) => `Added ${what} to ${where}.`,
-  updated: (what, where) => `Updated ${what} in ${where}.`,
-  unchanged: (what, where) =>
-    what.startsWith("'")
-      ? `${what} is in ${where} already; unchanged.`
-      : `The hooks are in ${where} already; unchanged.`,
-  removed: (what, where) => `Removed ${what} from ${where}.`,
-  absent: (what, where) =>
-    what.startsWith("'")
-      ? `There is no ${what} in ${where}; unchanged.`
-      : `There are no hooks of ours in ${where}; unchanged.`,
-};
+function sentence(action: EditAction, part: Server | Hooks): string {
+  const where = `${printable(part.path)} (${part.title})`;
+  const isServer = part.kind === "server";
+  const what = isServer ? `'${part.name}'` : "the hooks";
+  switch (action) {
+    case "added":
+      return `Added ${what} to ${where}.`;
+    case "updated":
+      return `Updated ${what} in ${where}.`;
+    case "removed":
+      return `Removed ${what} from ${where}.`;
+    case "unchanged":
+      return `${isServer ? `${what} is` : "The hooks are"} in ${where} already; unchanged.`;
+    case "absent":
+      return `There ${isServer ? `is no ${what}` : "are no hooks of ours"} in ${where}; unchanged.`;
+    default:
+      return action satisfies never;
+  }
+}
 
 function refused(failure: EditFailure, part: Server | Hooks): CommandFailure {
   const { path } = part;

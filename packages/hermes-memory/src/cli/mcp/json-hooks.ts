@@ -1,20 +1,19 @@
-// Edits our hooks in a client's JSON settings and leaves every other byte unchanged, also hooks of others in the same lists.
+// Edits our hooks in a client's JSON settings; hooks of others in the same lists stay.
 import { isDeepStrictEqual } from "node:util";
-import { err, isRecord, ok, type Result } from "@hermes-memory/core/internal/lib";
-import type { ConfigEdit, EditFailure } from "./config-edit.ts";
+import { isRecord } from "@hermes-memory/core/internal/lib";
+import { type ConfigEdit, shapeError } from "./config-edit.ts";
 import {
-  appendItem,
-  appendMember,
   dataOf,
-  indentAt,
-  type JsonNode,
+  itemsOf,
+  type JsonDocument,
   memberOf,
-  parseJsonDocument,
-  render,
-  splice,
-  styleOf,
+  type Node,
+  openJson,
+  withItem,
+  withMember,
   withoutPart,
-} from "./json-document.ts";
+  withValue,
+} from "./json.ts";
 
 const HOOKS = "hooks";
 
@@ -36,125 +35,94 @@ type WantedHook = {
   readonly outdated?: Readonly<Record<string, unknown>>;
 };
 
-export function setJsonHooks(text: string, hooks: JsonHooks): Result<ConfigEdit, EditFailure> {
-  const opened = open(text, hooks);
-  if (!opened.ok) return opened;
-  const had = opened.value.own.length > 0;
-  let next = text.trim() === "" ? "{}\n" : text;
-  for (const wanted of hooks.wanted) next = withHook(next, hooks, wanted);
-  next = withoutHooks(next, hooks, ({ event, index }) => {
-    const isWanted = hooks.wanted.some((each) => each.event === event);
-    return !isWanted || index > 0;
-  });
-  if (next === text) return ok({ text, action: "unchanged" });
-  return ok({ text: withTop(next, hooks.top), action: had ? "updated" : "added" });
+export function setJsonHooks(text: string, hooks: JsonHooks): ConfigEdit {
+  const had = open(text, hooks).own.length > 0;
+  const isWanted = (event: string): boolean => hooks.wanted.some((each) => each.event === event);
+  const set = hooks.wanted.reduce((now, wanted) => withHook(now, hooks, wanted), text);
+  const next = withoutHooks(set, hooks, ({ event, index }) => !isWanted(event) || index > 0);
+  if (next === text) return { text, action: "unchanged" };
+  return { text: withTop(next, hooks.top), action: had ? "updated" : "added" };
 }
 
-export function removeJsonHooks(text: string, hooks: JsonHooks): Result<ConfigEdit, EditFailure> {
-  const opened = open(text, hooks);
-  if (!opened.ok) return opened;
-  if (opened.value.own.length === 0) return ok({ text, action: "absent" });
-  return ok({ text: withoutHooks(text, hooks, () => true), action: "removed" });
+export function removeJsonHooks(text: string, hooks: JsonHooks): ConfigEdit {
+  if (open(text, hooks).own.length === 0) return { text, action: "absent" };
+  return { text: withoutHooks(text, hooks, () => true), action: "removed" };
 }
 
 /** Our hooks, as the file has them. */
-export function readJsonHooks(
-  text: string,
-  hooks: JsonHooks,
-): Result<readonly Readonly<Record<string, unknown>>[], EditFailure> {
-  const found = open(text, hooks);
-  return found.ok ? ok(found.value.own.map(({ node }) => dataOf(text, node)).filter(isRecord)) : found;
+export function readJsonHooks(text: string, hooks: JsonHooks): readonly Readonly<Record<string, unknown>>[] {
+  return open(text, hooks).own.map(({ hook }) => hook);
 }
 
-/** Whether nothing but required members is left, so that a file with hooks only can be deleted. */
-export function holdsNoHooks(text: string, { top }: JsonHooks): boolean {
-  const root = parseJsonDocument(text, "relaxed");
-  return root.ok && (root.value.members?.every(({ key }) => key in top) ?? false);
+/** What the file holds without our hooks, without lists that are empty then, and with the members that the client requires. */
+export function otherSettings(text: string, { layout, top, isOwn }: JsonHooks): Record<string, unknown> {
+  const data = dataOf(openJson(text, "jsonc").root);
+  const all: Readonly<Record<string, unknown>> = { ...top, ...(isRecord(data) ? data : {}) };
+  const { [HOOKS]: hooks, ...others } = all;
+  if (!isRecord(hooks)) return all;
+  const foreign = (list: unknown): unknown =>
+    Array.isArray(list) ? list.filter((hook) => !isRecord(hook) || !isOwn(hook)) : list;
+  const foreignGroup = (group: unknown): unknown =>
+    isRecord(group) ? { ...group, [HOOKS]: foreign(group[HOOKS]) } : group;
+  const lists = Object.entries(hooks).map(([event, list]): [string, unknown] => {
+    if (layout === "flat" || !Array.isArray(list)) return [event, foreign(list)];
+    return [event, list.map(foreignGroup).filter((group) => !isRecord(group) || !isEmpty(group[HOOKS]))];
+  });
+  const left = Object.fromEntries(lists.filter(([, list]) => !isEmpty(list)));
+  return Object.keys(left).length === 0 ? others : { ...others, [HOOKS]: left };
 }
 
-/** A hook of ours, with the lists it is in. */
+function isEmpty(list: unknown): boolean {
+  return Array.isArray(list) && list.length === 0;
+}
+
 type OwnHook = {
   readonly event: string;
   /** Among our hooks of the event. */
   readonly index: number;
-  readonly node: JsonNode;
-  readonly list: JsonNode;
-  readonly at: number;
-  /** The list of groups around it, in that layout. */
-  readonly outer?: { readonly list: JsonNode; readonly at: number };
+  readonly node: Node;
+  readonly hook: Readonly<Record<string, unknown>>;
 };
 
-type Opened = {
-  readonly root: JsonNode;
-  readonly hooks: JsonNode | undefined;
-  readonly own: readonly OwnHook[];
-};
+type Opened = JsonDocument & { readonly hooks: Node | undefined; readonly own: readonly OwnHook[] };
 
-function open(text: string, hooks: JsonHooks): Result<Opened, EditFailure> {
-  const source = text.trim() === "" ? "{}\n" : text;
-  const root = parseJsonDocument(source, "relaxed");
-  if (!root.ok) return err({ kind: "syntax", ...root.error });
-  if (root.value.members === undefined) return err({ kind: "shape", reason: "it holds no JSON object" });
-  const found = memberOf(root.value, HOOKS)?.value;
-  if (found && found.members === undefined)
-    return err({ kind: "shape", reason: `its '${HOOKS}' is not a JSON object` });
-  const wrong = hooks.wanted.find(({ event }) => {
-    const list = found && memberOf(found, event)?.value;
-    return list !== undefined && list.items === undefined;
+function open(text: string, { layout, wanted, isOwn }: JsonHooks): Opened {
+  const document = openJson(text, "jsonc");
+  const hooks = memberOf(document.root, HOOKS);
+  if (hooks && hooks.type !== "object") throw shapeError(`its '${HOOKS}' is not a JSON object`);
+  for (const { event } of wanted)
+    if ((memberOf(hooks, event)?.type ?? "array") !== "array")
+      throw shapeError(`its '${HOOKS}.${event}' is not a list`);
+  const own = (hooks?.children ?? []).flatMap(({ children: [key, list] = [] }): OwnHook[] => {
+    const nodes =
+      layout === "flat" ? itemsOf(list) : itemsOf(list).flatMap((group) => itemsOf(memberOf(group, HOOKS)));
+    return nodes
+      .map((node) => ({ node, hook: dataOf(node) }))
+      .filter((each): each is Pick<OwnHook, "node" | "hook"> => isRecord(each.hook) && isOwn(each.hook))
+      .map((each, index) => ({ ...each, event: String(key?.value), index }));
   });
-  if (wrong) return err({ kind: "shape", reason: `its '${HOOKS}.${wrong.event}' is not a list` });
-  return ok({ root: root.value, hooks: found, own: ownHooks(source, found, hooks) });
-}
-
-function opened(text: string, hooks: JsonHooks): Opened {
-  const outcome = open(text, hooks);
-  if (!outcome.ok) throw new Error("an edit broke the document");
-  return outcome.value;
-}
-
-function ownHooks(
-  text: string,
-  found: JsonNode | undefined,
-  { layout, isOwn }: Pick<JsonHooks, "layout" | "isOwn">,
-): OwnHook[] {
-  return (found?.members ?? []).flatMap(({ key: event, value: events }) => {
-    const lists =
-      layout === "flat"
-        ? [{ list: events }]
-        : (events.items ?? []).flatMap((group, at) => {
-            const list = memberOf(group, HOOKS)?.value;
-            return list ? [{ list, outer: { list: events, at } }] : [];
-          });
-    return lists
-      .flatMap(({ list, ...outer }) => (list.items ?? []).map((node, at) => ({ node, list, at, ...outer })))
-      .filter(({ node }) => {
-        const value = dataOf(text, node);
-        return isRecord(value) && isOwn(value);
-      })
-      .map((own, index) => ({ ...own, event, index }));
-  });
+  return { ...document, hooks, own };
 }
 
 /** A hook that is there already keeps its place and its group, also one of the user's groups. */
-function withHook(text: string, hooks: JsonHooks, wanted: WantedHook): string {
-  const { event, hook, matcher, outdated = {} } = wanted;
-  const { root, hooks: found, own } = opened(text, hooks);
-  const style = styleOf(text, root);
+function withHook(
+  text: string,
+  settings: JsonHooks,
+  { event, hook, matcher, outdated = {} }: WantedHook,
+): string {
+  const { hooks, own, ...document } = open(text, settings);
   const present = own.find((each) => each.event === event);
   if (present) {
-    const value = dataOf(text, present.node);
     const isKept = ([key, each]: [string, unknown]): boolean => !(key in outdated) || outdated[key] !== each;
-    const kept = isRecord(value) ? Object.fromEntries(Object.entries(value).filter(isKept)) : {};
+    const kept = Object.fromEntries(Object.entries(present.hook).filter(isKept));
     const next = { ...hook, ...kept, ...commandsOf(hook) };
-    if (isDeepStrictEqual(value, next)) return text;
-    const { start, end } = present.node;
-    return splice(text, start, end, render(next, style, indentAt(text, start)));
+    return isDeepStrictEqual(present.hook, next) ? text : withValue(document, present.node, next);
   }
-  const item =
-    hooks.layout === "flat" ? hook : { ...(matcher === undefined ? {} : { matcher }), hooks: [hook] };
-  if (found === undefined) return appendMember(text, root, HOOKS, { [event]: [item] }, style);
-  const list = memberOf(found, event)?.value;
-  return list ? appendItem(text, list, item, style) : appendMember(text, found, event, [item], style);
+  const group = matcher === undefined ? { hooks: [hook] } : { matcher, hooks: [hook] };
+  const item = settings.layout === "flat" ? hook : group;
+  if (hooks === undefined) return withMember(document, document.root, HOOKS, { [event]: [item] });
+  const list = memberOf(hooks, event);
+  return list ? withItem(document, list, item) : withMember(document, hooks, event, [item]);
 }
 
 /** Everything else of a hook, such as its time limit, the user may have changed. */
@@ -165,38 +133,25 @@ function commandsOf(hook: Readonly<Record<string, unknown>>): Record<string, unk
 
 function withTop(text: string, top: JsonHooks["top"]): string {
   return Object.entries(top).reduce((now, [key, value]) => {
-    const root = parseJsonDocument(now, "relaxed");
-    if (!root.ok) throw new Error("an edit broke the document");
-    return memberOf(root.value, key)
-      ? now
-      : appendMember(now, root.value, key, value, styleOf(now, root.value));
+    const document = openJson(now, "jsonc");
+    return memberOf(document.root, key) ? now : withMember(document, document.root, key, value);
   }, text);
 }
 
 /** Removes hooks of ours, and groups, lists and the `hooks` member that are empty then. */
 function withoutHooks(text: string, hooks: JsonHooks, isUnwanted: (hook: OwnHook) => boolean): string {
-  let next = text;
-  for (;;) {
-    const { root, hooks: found, own } = opened(next, hooks);
-    const unwanted = own.findLast(isUnwanted);
-    if (!unwanted || !found) return next;
-    next = withoutShells(next, unwanted, { root, found });
-  }
+  const { own, ...document } = open(text, hooks);
+  const unwanted = own.findLast(isUnwanted);
+  if (!unwanted) return text;
+  return withoutHooks(withoutPart(document, outermost(unwanted.node)), hooks, isUnwanted);
 }
 
-function withoutShells(
-  text: string,
-  { event, list, at, outer }: OwnHook,
-  { root, found }: { readonly root: JsonNode; readonly found: JsonNode },
-): string {
-  if (list.items?.length !== 1) return withoutPart(text, list, at);
-  if (outer && outer.list.items?.length !== 1) return withoutPart(text, outer.list, outer.at);
-  const members = found.members ?? [];
-  if (members.length !== 1)
-    return withoutPart(
-      text,
-      found,
-      members.findLastIndex(({ key }) => key === event),
-    );
-  return withoutPart(text, root, root.members?.findLastIndex(({ key }) => key === HOOKS) ?? -1);
+/** The hook, or what holds nothing else: its group, its event, all hooks. */
+function outermost(part: Node): Node {
+  const list = part.parent;
+  const member = list?.parent;
+  const owner = member?.parent;
+  if (!member || !owner?.parent || list?.children?.length !== 1) return part;
+  if (owner.parent.type === "array") return outermost(owner);
+  return owner.children?.length === 1 ? owner.parent : member;
 }

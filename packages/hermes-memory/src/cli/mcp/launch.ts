@@ -43,8 +43,6 @@ export type NamedLaunch = {
   readonly command: string;
   /** As in the file, so that indexes agree. */
   readonly args: readonly unknown[];
-  /** Why the entry cannot be edited. */
-  readonly obstacle?: string;
 };
 
 /** Empty when the entry has no command. */

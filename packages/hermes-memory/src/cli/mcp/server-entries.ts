@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, isAbsolute } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { ok, type Result } from "@hermes-memory/core/internal/lib";
+import { isRecord, type Result } from "@hermes-memory/core/internal/lib";
 import {
   type Client,
   DEFAULT_SERVER_NAME,
@@ -10,13 +10,49 @@ import {
   readClientConfig,
   type ServerLaunch,
 } from "./clients.ts";
-import type { ConfigEdit, EditFailure, TextRange, WordChange } from "./config-edit.ts";
-import { jsonWords, listJsonServers, removeJsonServer, setJsonServer } from "./json-servers.ts";
-import { isHermes, type NamedLaunch, type Program } from "./launch.ts";
-import { listTomlServers, removeTomlServer, setTomlServer, tomlText, tomlWords } from "./toml-servers.ts";
+import { attempt, type ConfigEdit, checkedEdit, type EditFailure, type Words } from "./config-edit.ts";
+import { dataOf } from "./json.ts";
+import { JSON_SERVERS, openServers, removeJsonServer, setJsonServer, withJsonEntry } from "./json-servers.ts";
+import { isHermes, type NamedLaunch, namedLaunch, type Program } from "./launch.ts";
+import { parseToml } from "./toml.ts";
+import {
+  removeTomlServer,
+  setTomlServer,
+  TOML_SERVERS,
+  tomlObstacle,
+  withTomlWords,
+} from "./toml-servers.ts";
 
-function listServers(text: string, { format }: Client): Result<readonly NamedLaunch[], EditFailure> {
-  return format === "toml" ? listTomlServers(text) : listJsonServers(text);
+type Format = Pick<Client, "format">;
+
+/** What the file holds, and its servers. */
+function contentOf(
+  text: string,
+  { format }: Format,
+): {
+  readonly others: Readonly<Record<string, unknown>>;
+  readonly servers: Readonly<Record<string, unknown>>;
+} {
+  const data = format === "toml" ? parseToml(text) : dataOf(openServers(text).root);
+  const { [format === "toml" ? TOML_SERVERS : JSON_SERVERS]: servers, ...others } = isRecord(data)
+    ? data
+    : {};
+  return { others, servers: isRecord(servers) ? servers : {} };
+}
+
+function othersThan(name: string, format: Format): (text: string) => unknown {
+  return (text) => {
+    const { others, servers } = contentOf(text, format);
+    const { [name]: _own, ...rest } = servers;
+    return [others, rest];
+  };
+}
+
+/** Servers that are local processes. Those at an address have no command. */
+function listServers(text: string, format: Format): readonly NamedLaunch[] {
+  return Object.entries(contentOf(text, format).servers).flatMap(([name, entry]) =>
+    isRecord(entry) ? namedLaunch(name, entry) : [],
+  );
 }
 
 export function setServer(
@@ -25,82 +61,41 @@ export function setServer(
   name: string,
   launch: ServerLaunch,
 ): Result<ConfigEdit, EditFailure> {
-  if (format === "toml") return setTomlServer(text, name, launch);
-  return setJsonServer(text, name, namesTransport ? { type: "stdio", ...launch } : launch);
+  return checkedEdit(text, othersThan(name, { format }), (now) =>
+    format === "toml"
+      ? setTomlServer(now, name, launch)
+      : setJsonServer(now, name, namesTransport ? { type: "stdio", ...launch } : launch),
+  );
 }
 
 export function removeServer(
   text: string,
-  { format }: Client,
+  { format }: Format,
   name: string,
 ): Result<ConfigEdit, EditFailure> {
-  return format === "toml" ? removeTomlServer(text, name) : removeJsonServer(text, name);
-}
-
-/**
- * Replaces single words of an entry and leaves every other byte unchanged (`tomlText` is valid in JSON as well). Undefined when the
- * words cannot be found in the text, or when the new text would not hold the same servers with just these words replaced.
- */
-function replaceWords(
-  text: string,
-  client: Client,
-  { name, command, args }: NamedLaunch,
-  change: WordChange,
-): string | undefined {
-  const ranges = client.format === "toml" ? tomlWords(text, name) : jsonWords(text, name);
-  const before = listServers(text, client);
-  if (ranges === undefined || !before.ok) return undefined;
-  const pieces: (TextRange & { readonly piece: string })[] = [];
-  if (change.command !== undefined) {
-    if (!hasSimpleQuotes(text, ranges.command)) return undefined;
-    pieces.push({ ...ranges.command, piece: tomlText(change.command) });
-  }
-  if (change.arg?.isNew === false) {
-    const range = ranges.items[change.arg.at];
-    if (range === undefined || !hasSimpleQuotes(text, range)) return undefined;
-    pieces.push({ ...range, piece: tomlText(change.arg.word) });
-  } else if (change.arg)
-    pieces.push(insertedFirst(text, ranges.list.start + 1, ranges.items[0], change.arg.word));
-  const next = pieces
-    .sort((one, other) => other.start - one.start)
-    .reduce((now, { start, end, piece }) => now.slice(0, start) + piece + now.slice(end), text);
-  const { arg } = change;
-  const words = arg ? args.toSpliced(arg.at, arg.isNew ? 0 : 1, arg.word) : args;
-  const wanted = before.value.map((each) =>
-    each.name === name ? { ...each, command: change.command ?? command, args: words } : each,
+  return checkedEdit(text, othersThan(name, { format }), (now) =>
+    format === "toml" ? removeTomlServer(now, name) : removeJsonServer(now, name),
   );
-  const after = listServers(next, client);
-  return after.ok && isDeepStrictEqual(after.value.map(withoutObstacle), wanted.map(withoutObstacle))
-    ? next
-    : undefined;
 }
 
-/** Without the obstacle, whose line number may have changed. */
-function withoutObstacle({ name, command, args }: NamedLaunch): NamedLaunch {
-  return { name, command, args };
-}
-
-/** Whether the literal has simple quotes. The parser does not resolve a TOML text in three quotes, so that is not replaced. */
-function hasSimpleQuotes(text: string, { start, end }: TextRange): boolean {
-  return /^(?:"(?!"")|'(?!''))/.test(text.slice(start, end));
-}
-
-/** Inserts a first item into a list, with the line break and indentation of the item after it. */
-function insertedFirst(
-  text: string,
-  open: number,
-  first: TextRange | undefined,
-  word: string,
-): TextRange & { readonly piece: string } {
-  const at = first?.start ?? open;
-  const lead = text.slice(open, at);
-  const gap = /^\s*\n\s*$/.test(lead) ? lead : " ";
-  return { start: at, end: at, piece: first ? `${tomlText(word)},${gap}` : tomlText(word) };
+/** Undefined when that is not possible, or would change anything else. */
+function withWords(text: string, client: Format, name: string, words: Words): string | undefined {
+  const { others, servers } = contentOf(text, client);
+  const own = servers[name];
+  const wanted = { others, servers: { ...servers, [name]: { ...(isRecord(own) ? own : {}), ...words } } };
+  const edited = attempt(() => {
+    const next =
+      client.format === "toml" ? withTomlWords(text, name, words) : withJsonEntry(text, name, words);
+    return { next, content: contentOf(next, client) };
+  });
+  return edited.ok && isDeepStrictEqual(edited.value.content, wanted) ? edited.value.next : undefined;
 }
 
 // Entries that start this program: those `hermes doctor` checks, and those whose program has moved since `hermes mcp install`.
 
 export type OwnEntry = NamedLaunch & {
+  /** Why the entry cannot be edited. */
+  readonly obstacle?: string;
   /** Undefined when the entry has an obstacle. */
   readonly script: OwnScript | undefined;
 };
@@ -118,14 +113,16 @@ export function ownEntries(client: Client, env: Environment): OwnEntries | undef
   const path = client.configPath(env);
   const text = readClientConfig(path);
   if (text === undefined) return undefined;
-  const servers = listServers(text, client);
-  return { client, path, text, entries: servers.ok ? ok(servers.value.flatMap(ownEntry)) : servers };
+  const entries = attempt(() => listServers(text, client).flatMap((entry) => ownEntry(entry, text, client)));
+  return { client, path, text, entries };
 }
 
-function ownEntry(entry: NamedLaunch): OwnEntry[] {
+function ownEntry(entry: NamedLaunch, text: string, { format }: Format): OwnEntry[] {
   const script = ownScript(entry);
-  if (entry.obstacle === undefined) return script ? [{ ...entry, script }] : [];
-  return script || entry.name === DEFAULT_SERVER_NAME ? [{ ...entry, script: undefined }] : [];
+  if (!script && entry.name !== DEFAULT_SERVER_NAME) return [];
+  const obstacle = format === "toml" ? tomlObstacle(text, entry.name) : undefined;
+  if (obstacle !== undefined) return [{ ...entry, obstacle, script: undefined }];
+  return script ? [{ ...entry, script }] : [];
 }
 
 type Moved = {
@@ -153,17 +150,17 @@ export function withMovedPathsReplaced(
   entry: OwnEntry,
   { node, script: ours }: Program,
 ): string | undefined {
-  const { script } = entry;
+  const { command, args, script } = entry;
   const moved = movedPaths(entry);
   if (script === undefined || moved === undefined) return undefined;
-  const change: WordChange =
+  const next =
     script.at === undefined
-      ? { command: node, arg: { at: 0, word: ours, isNew: true } }
+      ? { command: node, args: [ours, ...args] }
       : {
-          command: moved.isCommandGone ? node : undefined,
-          arg: moved.isScriptGone ? { at: script.at, word: ours, isNew: false } : undefined,
+          command: moved.isCommandGone ? node : command,
+          args: moved.isScriptGone ? args.with(script.at, ours) : args,
         };
-  return replaceWords(text, client, entry, change);
+  return withWords(text, client, entry.name, next);
 }
 
 type OwnScript = {
