@@ -13,9 +13,10 @@ import { estimatedTokens } from "../count-tokens.ts";
 import { forUsers } from "../problem.ts";
 import { type Answer, type Gateway, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
 import { hermesField } from "../wires/fields.ts";
+import { readBody, StreamReader } from "../wires/read-reply.ts";
 import { isOwnReplyId, ownReply } from "../wires/responses.ts";
 import { type SseEvent, SseEvents, sseEvent } from "../wires/sse.ts";
-import type { ReplyMetadata, ReplyReader, WireName } from "../wires/wire.ts";
+import type { ReadReply, ReplyMetadata, WireName } from "../wires/wire.ts";
 import { responseMark } from "./chain.ts";
 import {
   type HiddenCall,
@@ -364,16 +365,14 @@ class Forwarding {
   // ---- Without our tools: the bytes as they are ----
 
   async #whole(reply: UpstreamReply): Promise<Response> {
-    const reader = this.#turn.wire.reader(false);
     const bytes = await wholeBody(reply, Number.POSITIVE_INFINITY);
-    reader.push(bytes);
-    const read = reader.end();
+    const read = readBody(this.#turn.wire.collector(), bytes);
     await this.#store(read, undefined, read === undefined ? "" : textOf(read.message.content));
     return new Response(bytes, { status: reply.status, headers: this.#headers(reply) });
   }
 
   async *#relay(reply: UpstreamReply): AsyncGenerator<Uint8Array, void> {
-    const reader = this.#turn.wire.reader(true);
+    const reader = new StreamReader(this.#turn.wire.collector());
     const held: Uint8Array[] = [];
     let sent: Uint8Array = new Uint8Array();
     let isStored = false;
@@ -407,49 +406,43 @@ class Forwarding {
     const { wire, body } = this.#turn;
     const merged = mergedReply(wire.name, tools.isOurs, body.store === false);
     let reply = first;
-    let reader = wire.reader(true);
     let isStored = false;
-    const store = async (round: Round, results: readonly RoundResult[]): Promise<void> => {
+    const store = async (results: readonly RoundResult[], round?: Round): Promise<void> => {
       if (isStored) return;
       isStored = true;
-      this.#shownText += round.text;
-      if (round.responseId !== undefined) this.#responseIds.push(round.responseId);
-      await this.#store(reader.end(), { round, results }, this.#shownText);
+      await this.#storeRound(round ?? merged.round(), results);
     };
     try {
       for (let count = 1; ; count += 1) {
         const events = new SseEvents();
-        for await (const chunk of untilEnd(reply.body, () => reader.isEnding)) {
-          reader.push(chunk);
+        for await (const chunk of untilEnd(reply.body, () => merged.isEnding))
           for (const event of events.push(chunk)) yield* merged.push(event);
-        }
         const rest = events.end();
         if (rest !== undefined) yield* merged.push(rest);
         const round = merged.round();
         const isLast = round.hidden.length === 0 || round.isFailed || count === MOST_ROUNDS;
         const results = isLast ? [] : await this.#run(round.hidden, tools);
         if (isLast || round.handedBack.length > 0) {
-          await store(round, results);
+          await store(results, round);
           yield* this.#lateNotices();
           yield* merged.ending(isLast && round.hidden.length > 0);
           return;
         }
-        await this.#keepRound(round, results, reader);
+        await this.#keepRound(round, results);
         merged.next();
-        reader = wire.reader(true);
         reply = await this.#ask();
         if (reply.status !== 200) {
           const refusal = await wholeBody(reply, MOST_ERROR_BYTES);
-          await store(merged.round(), []);
+          await store([]);
           yield errorEvent(wire.name, refusal);
           return;
         }
       }
     } catch (cause) {
-      await store(merged.round(), []);
+      await store([]);
       throw brokenOff(cause, this.#signal);
     } finally {
-      await store(merged.round(), []);
+      await store([]);
     }
   }
 
@@ -458,9 +451,7 @@ class Forwarding {
     const merged = mergedReply(wire.name, tools.isOurs, body.store === false);
     let reply = first;
     for (let count = 1; ; count += 1) {
-      const reader = wire.reader(false);
       const bytes = await wholeBody(reply, MOST_REPLY_BYTES);
-      reader.push(bytes);
       const parsed = parseOutsideJson(bytes.toString("utf8"), { maxChars: MOST_REPLY_BYTES });
       const { status } = reply;
       if (status !== 200 || !parsed.ok || !isRecord(parsed.value))
@@ -470,9 +461,7 @@ class Forwarding {
       const isLast = round.hidden.length === 0 || round.isFailed || count === MOST_ROUNDS;
       const results = isLast ? [] : await this.#run(round.hidden, tools);
       if (isLast || round.handedBack.length > 0) {
-        this.#shownText += round.text;
-        if (round.responseId !== undefined) this.#responseIds.push(round.responseId);
-        await this.#store(reader.end(), { round, results }, this.#shownText);
+        await this.#storeRound(round, results);
         const headers = this.#headers(reply);
         if (count === 1 && round.hidden.length === 0) return new Response(bytes, { status, headers });
         return new Response(JSON.stringify(merged.merged(isLast && round.hidden.length > 0)), {
@@ -480,7 +469,7 @@ class Forwarding {
           headers,
         });
       }
-      await this.#keepRound(round, results, reader);
+      await this.#keepRound(round, results);
       merged.next();
       reply = await this.#ask();
     }
@@ -491,19 +480,28 @@ class Forwarding {
     return runCalls(calls, tools, { sessionId, messages: this.#turn.request.messages, signal: this.#signal });
   }
 
-  async #keepRound(round: Round, results: readonly RoundResult[], reader: ReplyReader): Promise<void> {
+  async #keepRound(round: Round, results: readonly RoundResult[]): Promise<void> {
     const { wire } = this.#turn;
+    const { read } = round;
     this.#before.push(...round.items, ...resultMessages(wire.name, results));
     this.#shown.push(...round.shown);
-    this.#shownText += round.text;
-    if (round.responseId !== undefined) this.#responseIds.push(round.responseId);
-    const read = reader.end();
+    this.#noteShown(round);
     await this.#charge(read);
     this.#itemIds.push(...(read?.itemIds ?? []));
     if (read !== undefined) this.#hidden.push(read.message, ...toolMessages(round, results));
   }
 
-  #charge(read: ReturnType<ReplyReader["end"]>): Promise<void> {
+  #noteShown({ text, responseId }: Round): void {
+    this.#shownText += text;
+    if (responseId !== undefined) this.#responseIds.push(responseId);
+  }
+
+  async #storeRound(round: Round, results: readonly RoundResult[]): Promise<void> {
+    this.#noteShown(round);
+    await this.#store(round.read, { round, results }, this.#shownText);
+  }
+
+  #charge(read: ReadReply | undefined): Promise<void> {
     const { chosen, isClientsKey: isFree } = this.#upstream;
     const isPart = read?.finish === "interrupted" || read?.usage === undefined;
     return charge(this.#turn, chosen, { usage: read?.usage, reply: read?.message, isPart, isFree });
@@ -511,7 +509,7 @@ class Forwarding {
 
   /** Never rejects: the reply is the client's, whether it can be stored or not. */
   async #store(
-    read: ReturnType<ReplyReader["end"]>,
+    read: ReadReply | undefined,
     lastRound: { readonly round: Round; readonly results: readonly RoundResult[] } | undefined,
     shownText: string,
   ): Promise<void> {

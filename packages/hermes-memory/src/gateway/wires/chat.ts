@@ -1,8 +1,7 @@
 // OpenAI's chat completions, `/v1/chat/completions`, as all compatible servers speak it.
-import { normalizeUsage, promptTokens, totalTokens, type Usage } from "@hermes-memory/agent/internal/models";
-import { isRecord, withoutUndefined } from "@hermes-memory/core/internal/lib";
+import { promptTokens, totalTokens, type Usage } from "@hermes-memory/agent/internal/models";
+import { isRecord, randomHex, withoutUndefined } from "@hermes-memory/core/internal/lib";
 import {
-  type AssistantMessage,
   type Message,
   madeUpId,
   parseMessage,
@@ -38,9 +37,19 @@ import {
   wrong,
 } from "./fields.ts";
 import { openAiProblem } from "./problems.ts";
-import { JsonReplyReader, replyMessage, StreamReplyReader } from "./read-reply.ts";
+import { CollectedReply } from "./read-reply.ts";
 import { SSE_COMMENT, sseEvent } from "./sse.ts";
-import type { Finish, Reply, ReplyEvent, ReplyReader, ReplyWriter, Wire, WireRequest } from "./wire.ts";
+import type {
+  Finish,
+  ReadReply,
+  Reply,
+  ReplyCollector,
+  ReplyEvent,
+  ReplyPart,
+  ReplyWriter,
+  Wire,
+  WireRequest,
+} from "./wire.ts";
 
 export const chatWire: Wire = {
   name: "chat",
@@ -48,15 +57,7 @@ export const chatWire: Wire = {
   newReplyId: () => `chatcmpl-${newId()}`,
   render,
   writer: (start, request) => new ChatWriter(start, request),
-  reader: (isStream): ReplyReader => {
-    const reply = new ChatReply();
-    return isStream
-      ? new StreamReplyReader({ take: (data) => reply.chunk(data), end: () => reply.end() })
-      : new JsonReplyReader((body) => {
-          reply.whole(body);
-          return reply.end();
-        });
-  },
+  collector: () => new ChatReply(),
   renderProblem: openAiProblem,
 };
 
@@ -347,62 +348,87 @@ const FINISHES: Readonly<Record<string, Finish>> = {
   content_filter: "content_filter",
 };
 
-/** Collects the first choice of a reply, from chunks or from one body. */
-class ChatReply {
-  #id: string | undefined;
-  #model: string | undefined;
-  #usage: Usage | undefined;
+type Call = Record<string, unknown> & { function: JsonObject };
+
+/** Collects the first choice of a reply. */
+export class ChatReply extends CollectedReply implements ReplyCollector {
   #text = "";
   #refusal = "";
   #reasoning = "";
   #reasoningContent: string | undefined;
   readonly #details: Record<string, unknown>[] = [];
-  readonly #calls: Record<string, unknown>[] = [];
-  #finish: Finish | undefined;
+  readonly #calls: Call[] = [];
+  #pieces: readonly { readonly piece: JsonObject; readonly call: Call }[] = [];
 
-  /** True when this chunk ends the reply. */
-  chunk(data: string | JsonObject): boolean {
+  get text(): string {
+    return this.#text;
+  }
+
+  /** The pieces of calls in the last chunk, and the calls that they belong to. */
+  get pieces(): readonly { readonly piece: JsonObject; readonly call: JsonObject }[] {
+    return this.#pieces;
+  }
+
+  take(data: string | JsonObject): boolean {
+    this.#pieces = [];
     if (typeof data === "string") return data.trim() === "[DONE]";
-    this.#envelope(data);
+    this.envelope(data);
+    if (data.error != null) this.isFailed = true;
     for (const choice of listOf(data.choices).map(recordOf)) {
       if ((choice.index ?? 0) !== 0) continue;
       this.#take(recordOf(choice.delta ?? choice.message));
       const reason = textOr(choice.finish_reason, undefined);
-      if (reason !== undefined) this.#finish = FINISHES[reason] ?? "stop";
+      if (reason !== undefined) this.finish = FINISHES[reason] ?? "stop";
     }
-    return this.#finish !== undefined || isRecord(data.error);
+    return this.finish !== undefined || isRecord(data.error);
   }
 
   whole(body: JsonObject): void {
-    this.chunk(body);
-    if (listOf(body.choices).length > 0) this.#finish ??= "stop";
+    this.take(body);
+    if (listOf(body.choices).length > 0) this.finish ??= "stop";
   }
 
-  end(): ReturnType<ReplyReader["end"]> {
-    const calls = this.#calls.filter((call) => call !== undefined).map(withoutCustom);
-    const reasoning = this.#reasoningContent ?? this.#reasoning;
-    const message: Omit<AssistantMessage, "meta"> = {
-      role: "assistant",
-      content: this.#text === "" ? this.#refusal : this.#text,
-      toolCalls: parseToolCalls(calls),
-      vendor: withoutUndefined({
-        reasoning: reasoning === "" ? undefined : reasoning,
-        reasoning_content: this.#reasoningContent,
-        reasoning_details: this.#details.length === 0 ? undefined : this.#details,
-      }),
-    };
-    return replyMessage(message, {
-      finish: this.#finish,
-      usage: this.#usage,
-      responseId: this.#id,
-      model: this.#model,
+  end(): ReadReply | undefined {
+    const content = this.#text === "" ? this.#refusal : this.#text;
+    const toolCalls = parseToolCalls(this.#knownCalls().map(withoutCustom));
+    const reasoning = textOr(this.#reasoningContent ?? this.#reasoning, undefined);
+    return this.stored(
+      { content, toolCalls, vendor: withoutUndefined({ ...this.#thoughts(), reasoning }) },
+      "chat",
+    );
+  }
+
+  parts(): readonly ReplyPart[] {
+    const text = this.#text;
+    const calls = this.#knownCalls().map((call): ReplyPart => {
+      if (textOr(call.id, "") === "") call.id = `call_${randomHex(6)}`;
+      const { name, arguments: given } = call.function;
+      const called = {
+        id: textOr(call.id, ""),
+        name: call.type === "custom" ? "" : textOr(name, ""),
+        arguments: argumentsText(textOr(given, "")),
+      };
+      return { item: sentCall(call), text: "", call: called };
     });
+    return [...(text === "" ? [] : [{ item: { type: "text", text }, text }]), ...calls];
   }
 
-  #envelope(data: JsonObject): void {
-    this.#id ??= textOr(data.id, undefined);
-    this.#model ??= textOr(data.model, undefined);
-    if (isRecord(data.usage)) this.#usage = normalizeUsage(data.usage, "chat");
+  asSent(parts: readonly ReplyPart[]): readonly JsonObject[] {
+    const content = this.#text === "" ? null : this.#text;
+    const calls = parts.flatMap(({ item, call }) => (call === undefined ? [] : [item]));
+    return [withoutUndefined({ role: "assistant", content, ...this.#thoughts(), tool_calls: calls })];
+  }
+
+  #knownCalls(): readonly Call[] {
+    return this.#calls.filter((call) => call !== undefined); // a server may begin with index 1
+  }
+
+  #thoughts() {
+    return {
+      reasoning: textOr(this.#reasoning, undefined),
+      reasoning_content: this.#reasoningContent,
+      reasoning_details: this.#details.length === 0 ? undefined : this.#details,
+    };
   }
 
   #take(delta: JsonObject): void {
@@ -412,22 +438,24 @@ class ChatReply {
     this.#reasoning += textOr(reasoning, "");
     if (typeof thought === "string") this.#reasoningContent = (this.#reasoningContent ?? "") + thought;
     for (const entry of listOf(details).filter(isRecord)) this.#detail(entry);
-    for (const [at, call] of listOf(delta.tool_calls).entries()) this.#call(recordOf(call), at);
+    this.#pieces = listOf(delta.tool_calls)
+      .filter(isRecord)
+      .map((piece, at) => ({ piece, call: this.#call(piece, at) }));
     if (isRecord(delta.function_call)) this.#call({ index: 0, function: delta.function_call }, 0);
   }
 
   /** A call comes in pieces with the same index; a whole body has no index. Some servers send whole calls, all with index 0. */
-  #call(piece: JsonObject, position: number): void {
+  #call(piece: JsonObject, position: number): Call {
     const { index, function: called, custom, ...others } = piece;
     const at = typeof index === "number" && index >= 0 && index < MOST_CALLS ? index : position;
     const known = this.#calls[at];
     const isOther =
       known !== undefined && typeof others.id === "string" && others.id !== "" && others.id !== known.id;
-    const call = (isOther ? undefined : known) ?? { function: { name: "", arguments: "" } };
+    const call: Call = (isOther ? undefined : known) ?? { function: { name: "", arguments: "" } };
     if (isOther) this.#calls.push(call);
     else this.#calls[at] = call;
     const { name, arguments: text, input, ...rest } = recordOf(called ?? custom);
-    const so = recordOf(call.function);
+    const so = call.function;
     const more = typeof text === "string" ? text : text === undefined ? "" : JSON.stringify(text);
     const knownName = textOr(so.name, "");
     call.function = {
@@ -438,6 +466,7 @@ class ChatReply {
     };
     for (const [key, value] of Object.entries(others))
       if (value !== null && value !== undefined && value !== "") call[key] = value;
+    return call;
   }
 
   /** OpenRouter sends an entry as several with the same type and index, each with the next piece of its text. */
@@ -464,6 +493,14 @@ function withoutCustom(call: JsonObject): JsonObject {
   if (call.type !== "custom") return call;
   const { name, arguments: input } = recordOf(call.function);
   return { id: call.id, function: { name, arguments: JSON.stringify({ input }) } };
+}
+
+/** As its server wrote it. */
+export function sentCall({ function: called, ...others }: JsonObject): JsonObject {
+  const { name, arguments: text } = recordOf(called);
+  return others.type === "custom"
+    ? { ...others, custom: { name, input: text } }
+    : { ...others, type: "function", function: { name, arguments: text } };
 }
 
 /** Mistral sends parts. */

@@ -218,6 +218,10 @@ function plainImage({ url, vendor = {} }: ImagePart): ImagePart {
   return { type: "image", url, ...(detail === undefined ? {} : { vendor: { image_url: { detail } } }) };
 }
 
+export function vendorField(vendor: Vendor): { readonly vendor?: Vendor } {
+  return Object.keys(vendor).length === 0 ? {} : { vendor };
+}
+
 // Tools
 
 /** A tool without parameters takes none. */

@@ -1,5 +1,5 @@
 // OpenAI's responses, `/v1/responses`.
-import { normalizeUsage, promptTokens, totalTokens, type Usage } from "@hermes-memory/agent/internal/models";
+import { promptTokens, totalTokens, type Usage } from "@hermes-memory/agent/internal/models";
 import { isRecord, withoutUndefined } from "@hermes-memory/core/internal/lib";
 import {
   type AssistantMessage,
@@ -36,9 +36,19 @@ import {
   wrong,
 } from "./fields.ts";
 import { openAiProblem } from "./problems.ts";
-import { JsonReplyReader, replyMessage, StreamReplyReader } from "./read-reply.ts";
+import { CollectedReply } from "./read-reply.ts";
 import { SSE_COMMENT, sseEvent } from "./sse.ts";
-import type { Finish, Reply, ReplyEvent, ReplyReader, ReplyWriter, Wire, WireRequest } from "./wire.ts";
+import type {
+  Finish,
+  ReadReply,
+  Reply,
+  ReplyCollector,
+  ReplyEvent,
+  ReplyPart,
+  ReplyWriter,
+  Wire,
+  WireRequest,
+} from "./wire.ts";
 
 export const responsesWire: Wire = {
   name: "responses",
@@ -46,15 +56,7 @@ export const responsesWire: Wire = {
   newReplyId: () => `resp_${OWN}${newId()}`,
   render,
   writer: (start, request) => new ResponseWriter(start, request),
-  reader: (isStream): ReplyReader => {
-    const reply = new ResponseReply();
-    return isStream
-      ? new StreamReplyReader({ take: (data) => reply.event(data), end: () => reply.end() })
-      : new JsonReplyReader((body) => {
-          reply.whole(body);
-          return reply.end();
-        });
-  },
+  collector: () => new ResponseReply(),
   renderProblem: openAiProblem,
 };
 
@@ -257,7 +259,7 @@ function replyOf(items: readonly JsonObject[]): Omit<AssistantMessage, "meta"> |
       const said = [...summary, ...listOf(item.content)].map((part) => textOr(recordOf(part).text, ""));
       thoughts.push(...said.filter((text) => text !== ""));
       reasoningItems.push({ type, id, encrypted_content: textOr(item.encrypted_content, null), summary });
-    } else if (typeof type === "string" && Object.hasOwn(CALLS, type)) toolCalls.push(callOf(item));
+    } else if (isCall(item)) toolCalls.push(callOf(item));
     else if (type === "message" || item.role === "assistant") {
       const text = textIn(item.content);
       if (text === "") continue;
@@ -610,22 +612,17 @@ function failureCode({ status, code }: GatewayProblem): string {
 
 type OpenItem = { item: JsonObject; text: string; isDone: boolean };
 
-/** Collects the items of a reply, from events or from one body. */
-class ResponseReply {
+/** Collects the items of a reply. */
+export class ResponseReply extends CollectedReply implements ReplyCollector {
   readonly #items = new Map<number, OpenItem>();
-  #id: string | undefined;
-  #model: string | undefined;
-  #usage: Usage | undefined;
-  #finish: Finish | undefined;
 
-  /** True when this event ends the reply. */
-  event(data: string | JsonObject): boolean {
+  take(data: string | JsonObject): boolean {
     if (typeof data === "string") return data.trim() === "[DONE]";
     const { type, output_index: index, item, delta } = data;
     switch (type) {
       case "response.created":
       case "response.in_progress":
-        this.#envelope(recordOf(data.response));
+        this.envelope(recordOf(data.response));
         return false;
       case "response.output_item.added":
       case "response.output_item.done":
@@ -642,8 +639,10 @@ class ResponseReply {
       case "response.incomplete":
       case "response.failed":
         this.whole(recordOf(data.response));
+        if (type === "response.failed") this.isFailed = true;
         return true;
       case "error":
+        this.isFailed = true;
         return true;
       default:
         return false;
@@ -651,55 +650,59 @@ class ResponseReply {
   }
 
   whole(body: JsonObject): void {
-    this.#envelope(body);
+    this.envelope(body);
     const output = listOf(body.output).filter(isRecord);
     // Some servers leave the output of the last event empty.
     if (output.length > 0 || this.#items.size === 0) {
       this.#items.clear();
       for (const [index, item] of output.entries()) this.#items.set(index, { item, text: "", isDone: true });
     }
-    this.#finish = this.#finishOf(body);
+    this.finish = this.#finishOf(body);
+    if (body.status === "failed") this.isFailed = true;
   }
 
-  end(): ReturnType<ReplyReader["end"]> {
+  end(): ReadReply | undefined {
     const items = this.#all();
     const draft = replyOf(items);
-    if (draft === undefined) return undefined;
-    return replyMessage(draft, {
-      finish: this.#finish,
-      usage: this.#usage,
-      responseId: this.#id,
-      model: this.#model,
-      itemIds: items.flatMap(({ id }) => textOr(id, undefined) ?? []),
+    const itemIds = items.flatMap(({ id }) => textOr(id, undefined) ?? []);
+    return draft && this.stored(draft, "responses", { itemIds });
+  }
+
+  parts(): readonly ReplyPart[] {
+    return this.#all().map((item): ReplyPart => {
+      const { type, name, call_id: id, arguments: given } = item;
+      const texts = listOf(item.content).map((part) => textOr(recordOf(part).text, ""));
+      const call = {
+        id: textOr(id, ""),
+        name: type === "function_call" ? textOr(name, "") : "",
+        arguments: textOr(given, "{}"),
+      };
+      return { item, text: texts.join(""), ...(isCall(item) ? { call } : {}) };
     });
   }
 
-  #envelope(response: JsonObject): void {
-    this.#id ??= textOr(response.id, undefined);
-    this.#model ??= textOr(response.model, undefined);
-    if (isRecord(response.usage)) this.#usage = normalizeUsage(response.usage, "responses");
+  asSent(parts: readonly ReplyPart[]): readonly JsonObject[] {
+    return parts.map(({ item }) => item);
   }
 
   #finishOf({ status, incomplete_details: details }: JsonObject): Finish | undefined {
     if (status === "incomplete")
       return recordOf(details).reason === "content_filter" ? "content_filter" : "length";
     if (status !== "completed" && status !== undefined) return undefined;
-    return this.#all().some(({ type }) => typeof type === "string" && Object.hasOwn(CALLS, type))
-      ? "tool_calls"
-      : "stop";
+    return this.#all().some(isCall) ? "tool_calls" : "stop";
   }
 
   /** Of items that broke off, only the text is kept: half of a call cannot be run. */
   #all(): readonly JsonObject[] {
     const entries = [...this.#items].sort(([one], [other]) => one - other);
     return entries.flatMap(([, { item, text, isDone }]): JsonObject[] => {
-      if (isDone) return isKept(item) ? [item] : [];
+      // A call without an id cannot be answered.
+      if (isDone) return isCall(item) && textOr(item.call_id, "") === "" ? [] : [item];
       return item.type === "message" ? [{ ...item, content: [{ type: "output_text", text }] }] : [];
     });
   }
 }
 
-/** A call without an id cannot be answered. */
-function isKept({ type, call_id: id }: JsonObject): boolean {
-  return typeof type === "string" && Object.hasOwn(CALLS, type) ? textOr(id, "") !== "" : true;
+function isCall({ type }: JsonObject): boolean {
+  return typeof type === "string" && Object.hasOwn(CALLS, type);
 }
