@@ -3,7 +3,7 @@
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import type { JsonObject } from "../types.ts";
 import { ChatReply, sentCall } from "../wires/chat.ts";
-import { recordOf, textOr } from "../wires/fields.ts";
+import { recordOf, recordsIn, textOr } from "../wires/fields.ts";
 import { MessageReply } from "../wires/messages.ts";
 import { StreamReader } from "../wires/read-reply.ts";
 import { ResponseReply } from "../wires/responses.ts";
@@ -198,10 +198,8 @@ abstract class MergedReply<Collector extends ReplyCollector> {
   }
 }
 
-const ENCODER = new TextEncoder();
-
 function bytesOf(data: JsonObject, name: string): Uint8Array {
-  return ENCODER.encode(sseEvent(data, name === "" ? undefined : name));
+  return Buffer.from(sseEvent(data, name));
 }
 
 /** Adds numbers of the same name; everything else is from the last one. */
@@ -210,10 +208,6 @@ function added(one: unknown, other: unknown): unknown {
   if (!isRecord(one) || !isRecord(other)) return other ?? one;
   const names = [...new Set([...Object.keys(one), ...Object.keys(other)])];
   return Object.fromEntries(names.map((name) => [name, added(one[name], other[name])]));
-}
-
-function listIn(value: unknown): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
 // ---- Chat ----
@@ -231,7 +225,7 @@ class ChatRounds extends MergedReply<ChatReply> {
       return [];
     }
     this.#id ??= data.id;
-    const [choice] = listIn(data.choices);
+    const [choice] = recordsIn(data.choices);
     if (choice === undefined) {
       if (!isRecord(data.usage)) return this.isFirst || this.reply.isFailed ? [event.bytes] : [];
       this.held.push({ event, data });
@@ -242,7 +236,7 @@ class ChatRounds extends MergedReply<ChatReply> {
     const text = textOr(delta.content, "");
     const isJoined = text !== "" && this.reply.text === text && this.#said !== "";
     const calls = this.reply.pieces.flatMap((each) => this.#shownPiece(each));
-    const isChanged = calls.length !== listIn(given).length || calls.some(({ isMoved }) => isMoved);
+    const isChanged = calls.length !== recordsIn(given).length || calls.some(({ isMoved }) => isMoved);
     const { finish_reason: reason } = choice;
     if (reason != null) {
       const isEmpty = saysNothing(delta);
@@ -295,9 +289,9 @@ class ChatRounds extends MergedReply<ChatReply> {
 
   merged(isCut: boolean): JsonObject {
     const { usage, lastBody } = this;
-    const [choice = {}] = listIn(lastBody.choices);
+    const [choice = {}] = recordsIn(lastBody.choices);
     const { tool_calls: calls, ...message } = recordOf(choice.message);
-    const kept = listIn(calls).filter((call) => !this.isOurs(textOr(recordOf(call.function).name, "")));
+    const kept = recordsIn(calls).filter((call) => !this.isOurs(textOr(recordOf(call.function).name, "")));
     const text = this.#whole();
     const whole = {
       ...message,
@@ -318,7 +312,7 @@ function saysNothing(delta: JsonObject): boolean {
 }
 
 function endedChoices(data: JsonObject, isCut: boolean): readonly JsonObject[] {
-  return listIn(data.choices).map((choice) => {
+  return recordsIn(data.choices).map((choice) => {
     const { tool_calls: _, ...delta } = recordOf(choice.delta);
     const isWrong = isCut && choice.finish_reason === "tool_calls";
     return { ...choice, delta, ...(isWrong ? { finish_reason: "stop" } : {}) };
@@ -449,8 +443,8 @@ class ResponsesRounds extends MergedReply<ReplyCollector> {
 /** Servers repeat the tools of the request in the response. The same object if there is none of ours. */
 function withoutOurs(data: JsonObject, isOurs: (name: string) => boolean): JsonObject {
   const { response } = data;
-  if (!isRecord(response) || !listIn(response.tools).some(({ name }) => isOurs(textOr(name, ""))))
+  if (!isRecord(response) || !recordsIn(response.tools).some(({ name }) => isOurs(textOr(name, ""))))
     return data;
-  const tools = listIn(response.tools).filter(({ name }) => !isOurs(textOr(name, "")));
+  const tools = recordsIn(response.tools).filter(({ name }) => !isOurs(textOr(name, "")));
   return { ...data, response: { ...response, tools } };
 }

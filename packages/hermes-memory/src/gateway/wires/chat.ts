@@ -8,7 +8,6 @@ import {
   parseToolCalls,
   textOf,
 } from "@hermes-memory/core/internal/message";
-import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import type { JsonObject } from "../problem.ts";
 import { lostFields } from "./body-fields.ts";
 import {
@@ -28,12 +27,15 @@ import {
   optionalList,
   optionalNumber,
   parsing,
-  plainName,
   type ReadContent,
+  type ReadTools,
   readContent,
+  readTools,
   recordOf,
+  recordsIn,
   textOr,
   toolDefinition,
+  wordOrRecord,
   wrong,
 } from "./fields.ts";
 import { openAiProblem } from "./problems.ts";
@@ -65,7 +67,7 @@ export const chatWire: Wire = {
 
 function readRequest(body: JsonObject): WireRequest {
   const { system, messages, lost: lostParts } = readRows(neededList(body, "messages"));
-  const { tools, lost: lostTools } = readTools(body);
+  const { tools, lost: lostTools } = toolsOf(body);
   return {
     wire: "chat",
     model: neededText(body, "model"),
@@ -196,35 +198,24 @@ function toolMessage(
   return plainMessage({ ...row, role: "tool", tool_call_id: id }, read, param);
 }
 
-function readTools(body: JsonObject): {
-  readonly tools: readonly ToolDefinition[];
-  readonly lost: readonly string[];
-} {
-  const lost: string[] = [];
-  const tools = optionalList(body, "tools").flatMap((value, index): ToolDefinition[] => {
-    const param = `tools[${index}]`;
-    const { type = "function", function: declared } = neededRecord(value, param);
-    if (type !== "function") {
-      lost.push(plainName(type));
-      return [];
-    }
+function toolsOf(body: JsonObject): ReadTools {
+  const { tools, lost } = readTools(body, ({ type = "function", function: declared }, param) => {
+    if (type !== "function") return undefined;
     const fields = neededRecord(declared, `${param}.function`);
-    return [toolDefinition(fields, `${param}.function`, fields.parameters)];
+    return toolDefinition(fields, `${param}.function`, fields.parameters);
   });
   const old = optionalList(body, "functions").map((value, index) => {
     const fields = neededRecord(value, `functions[${index}]`);
     return toolDefinition(fields, `functions[${index}]`, fields.parameters);
   });
-  return { tools: [...tools, ...old], lost: lostIn("tools", lost) };
+  return { tools: [...tools, ...old], lost };
 }
 
 /** A choice among some of the tools counts as `auto`; it is among the lost fields. */
 function toolChoiceOf(body: JsonObject): WireRequest["toolChoice"] {
-  const choice = given(body, "tool_choice") ?? given(body, "function_call") ?? "auto";
-  if (choice === "auto" || choice === "none" || choice === "required") return choice;
-  if (typeof choice === "string")
-    throw wrong("tool_choice", "The field 'tool_choice' has to be auto, none, required, or name a tool.");
-  const { type, function: named, custom, name } = neededRecord(choice, "tool_choice");
+  const choice = wordOrRecord(given(body, "tool_choice") ?? given(body, "function_call") ?? "auto");
+  if (typeof choice === "string") return choice;
+  const { type, function: named, custom, name } = choice;
   if (type === "allowed_tools") return "auto";
   const chosen = textOr(recordOf(named ?? custom).name, textOr(name, undefined));
   if (chosen === undefined) throw wrong("tool_choice", "The field 'tool_choice' names no tool.");
@@ -437,10 +428,8 @@ export class ChatReply extends CollectedReply implements ReplyCollector {
     this.#refusal += textOr(refusal, "");
     this.#reasoning += textOr(reasoning, "");
     if (typeof thought === "string") this.#reasoningContent = (this.#reasoningContent ?? "") + thought;
-    for (const entry of listOf(details).filter(isRecord)) this.#detail(entry);
-    this.#pieces = listOf(delta.tool_calls)
-      .filter(isRecord)
-      .map((piece, at) => ({ piece, call: this.#call(piece, at) }));
+    for (const entry of recordsIn(details)) this.#detail(entry);
+    this.#pieces = recordsIn(delta.tool_calls).map((piece, at) => ({ piece, call: this.#call(piece, at) }));
     if (isRecord(delta.function_call)) this.#call({ index: 0, function: delta.function_call }, 0);
   }
 

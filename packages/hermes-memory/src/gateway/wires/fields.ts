@@ -92,6 +92,10 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
+export function recordsIn(value: unknown): readonly JsonObject[] {
+  return listOf(value).filter(isRecord);
+}
+
 export function textOr<T>(value: unknown, fallback: T): string | T {
   return typeof value === "string" && value !== "" ? value : fallback;
 }
@@ -236,7 +240,45 @@ export function toolDefinition(fields: JsonObject, param: string, schema: unknow
   };
 }
 
+export type ReadTools = { readonly tools: readonly ToolDefinition[]; readonly lost: readonly string[] };
+
+/** `own`: the tool, if the client runs it. Others are run by the vendor, or their schema is known to its models only. */
+export function readTools(
+  body: JsonObject,
+  own: (fields: JsonObject, param: string) => ToolDefinition | undefined,
+): ReadTools {
+  const lost: string[] = [];
+  const tools = optionalList(body, "tools").flatMap((value, index) => {
+    const param = `tools[${index}]`;
+    const fields = neededRecord(value, param);
+    const tool = own(fields, param);
+    if (tool === undefined) lost.push(plainName(fields.type));
+    return tool ?? [];
+  });
+  return { tools, lost: lostIn("tools", lost) };
+}
+
+/** OpenAI's choice of a tool: a word, or an object that names one. */
+export function wordOrRecord(choice: unknown): "auto" | "none" | "required" | JsonObject {
+  if (choice === "auto" || choice === "none" || choice === "required") return choice;
+  if (typeof choice === "string")
+    throw wrong("tool_choice", "The field 'tool_choice' has to be auto, none, required, or name a tool.");
+  return neededRecord(choice, "tool_choice");
+}
+
 // Replies
+
+/** The same in headers. One line of ASCII each. */
+export function hermesHeaders({
+  sessionId = "",
+  notices,
+}: Partial<ReplyMetadata> & Pick<ReplyMetadata, "notices">): Readonly<Record<string, string>> {
+  const plain = (text: string): string => text.replace(/[^\x20-\x7e]+/g, " ").slice(0, 1_000);
+  return {
+    ...(sessionId === "" ? {} : { "x-hermes-session-id": plain(sessionId) }),
+    ...(notices.length === 0 ? {} : { "x-hermes-notice": plain(notices.join(" ")) }),
+  };
+}
 
 /** The field of ours in bodies and in the last event of a stream. */
 export function hermesField({ sessionId, notices, compactedFrom }: ReplyMetadata): JsonObject {

@@ -10,7 +10,6 @@ import {
   newMessage,
   textOf,
 } from "@hermes-memory/core/internal/message";
-import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import type { JsonObject } from "../problem.ts";
 import { lostFields } from "./body-fields.ts";
 import {
@@ -26,12 +25,13 @@ import {
   newId,
   optionalCount,
   optionalFlag,
-  optionalList,
   optionalNumber,
   parsing,
   plainName,
   readContent,
+  readTools,
   recordOf,
+  recordsIn,
   textOr,
   toolDefinition,
   vendorField,
@@ -66,7 +66,11 @@ export const messagesWire: Wire = {
 
 function readRequest(body: JsonObject): WireRequest {
   const { messages, lost } = readMessages(neededList(body, "messages"));
-  const { tools, lost: lostTools } = readTools(body);
+  const { tools, lost: lostTools } = readTools(body, (fields, param) =>
+    (given(fields, "type") ?? "custom") === "custom"
+      ? toolDefinition(fields, param, fields.input_schema)
+      : undefined,
+  );
   const metadataUserId = textOr(recordOf(body.metadata).user_id, undefined);
   return {
     wire: "messages",
@@ -183,23 +187,6 @@ function replyOf(blocks: readonly JsonObject[]): Omit<AssistantMessage, "meta"> 
     cache_control: marker,
   });
   return { role: "assistant", content: text, toolCalls, ...vendorField(vendor) };
-}
-
-/** Tools with a type are run by the vendor, or their schema is known to its models only. */
-function readTools(body: JsonObject): {
-  readonly tools: readonly ToolDefinition[];
-  readonly lost: readonly string[];
-} {
-  const lost: string[] = [];
-  const tools = optionalList(body, "tools").flatMap((value, index): ToolDefinition[] => {
-    const param = `tools[${index}]`;
-    const fields = neededRecord(value, param);
-    const type = given(fields, "type") ?? "custom";
-    if (type === "custom") return [toolDefinition(fields, param, fields.input_schema)];
-    lost.push(plainName(type));
-    return [];
-  });
-  return { tools, lost: lostIn("tools", lost) };
 }
 
 function toolChoiceOf(body: JsonObject): WireRequest["toolChoice"] {
@@ -418,7 +405,7 @@ export class MessageReply extends CollectedReply implements ReplyCollector {
 
   whole(body: JsonObject): void {
     this.envelope(body);
-    for (const [index, block] of listOf(body.content).filter(isRecord).entries())
+    for (const [index, block] of recordsIn(body.content).entries())
       this.#blocks.set(index, { block, json: "", isDone: true });
     this.#end(body.stop_reason);
   }

@@ -7,7 +7,6 @@ import {
   newMessage,
   textOf,
 } from "@hermes-memory/core/internal/message";
-import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import type { GatewayProblem, JsonObject } from "../problem.ts";
 import { lostFields } from "./body-fields.ts";
 import {
@@ -24,15 +23,18 @@ import {
   newId,
   optionalCount,
   optionalFlag,
-  optionalList,
   optionalNumber,
   optionalText,
   parsing,
   plainName,
   readContent,
+  readTools,
   recordOf,
+  recordsIn,
   textOr,
   toolDefinition,
+  vendorField,
+  wordOrRecord,
   wrong,
 } from "./fields.ts";
 import { openAiProblem } from "./problems.ts";
@@ -84,7 +86,9 @@ function itemId(kind: "msg" | "rs" | "fc", replyId: string, index: number): stri
 
 function readRequest(body: JsonObject): WireRequest {
   const { instructions, messages, reference, lost } = readInput(body);
-  const { tools, lost: lostTools } = readTools(body);
+  const { tools, lost: lostTools } = readTools(body, (fields, param) =>
+    fields.type === "function" ? toolDefinition(fields, param, fields.parameters) : undefined,
+  );
   const ids = idsOf(body);
   const system = [optionalText(body, "instructions") ?? "", ...instructions];
   return {
@@ -168,11 +172,7 @@ function readInput(body: JsonObject): Input {
         else
           messages.push(
             newMessage(
-              {
-                role,
-                content: read.content,
-                ...(Object.keys(read.vendor).length > 0 ? { vendor: read.vendor } : {}),
-              },
+              { role, content: read.content, ...vendorField(read.vendor) },
               { writtenRole: item.role === "developer" ? "developer" : undefined },
             ),
           );
@@ -241,8 +241,10 @@ function resultOf(
     isContent ? output : JSON.stringify(output),
     `${param}.output`,
   );
-  const more = Object.keys(vendor).length > 0 ? { vendor } : {};
-  return { message: newMessage({ role: "tool" as const, toolCallId, content, ...more }), lost };
+  return {
+    message: newMessage({ role: "tool" as const, toolCallId, content, ...vendorField(vendor) }),
+    lost,
+  };
 }
 
 /** The message of the items of one reply. Undefined if nothing in them is kept. */
@@ -255,7 +257,7 @@ function replyOf(items: readonly JsonObject[]): Omit<AssistantMessage, "meta"> |
   for (const item of items) {
     const { type, id, phase } = item;
     if (type === "reasoning") {
-      const summary = listOf(item.summary).filter(isRecord);
+      const summary = recordsIn(item.summary);
       const said = [...summary, ...listOf(item.content)].map((part) => textOr(recordOf(part).text, ""));
       thoughts.push(...said.filter((text) => text !== ""));
       reasoningItems.push({ type, id, encrypted_content: textOr(item.encrypted_content, null), summary });
@@ -284,12 +286,7 @@ function replyOf(items: readonly JsonObject[]): Omit<AssistantMessage, "meta"> |
     codex_reasoning_items: reasoningItems.length === 0 ? undefined : reasoningItems,
     codex_message_items: messageItems.length === 0 ? undefined : messageItems,
   });
-  return {
-    role: "assistant",
-    content: texts.join("\n\n"),
-    toolCalls,
-    ...(Object.keys(vendor).length === 0 ? {} : { vendor }),
-  };
+  return { role: "assistant", content: texts.join("\n\n"), toolCalls, ...vendorField(vendor) };
 }
 
 /** A refusal is what the model said. */
@@ -312,28 +309,11 @@ function callOf(item: JsonObject): AssistantMessage["toolCalls"][number] {
   };
 }
 
-function readTools(body: JsonObject): {
-  readonly tools: readonly ToolDefinition[];
-  readonly lost: readonly string[];
-} {
-  const lost: string[] = [];
-  const tools = optionalList(body, "tools").flatMap((value, index): ToolDefinition[] => {
-    const param = `tools[${index}]`;
-    const fields = neededRecord(value, param);
-    if (fields.type === "function") return [toolDefinition(fields, param, fields.parameters)];
-    lost.push(plainName(fields.type));
-    return [];
-  });
-  return { tools, lost: lostIn("tools", lost) };
-}
-
 /** A choice of a tool that is no function, or among some of the tools, counts as `auto`; it is among the lost fields. */
 function toolChoiceOf(body: JsonObject): WireRequest["toolChoice"] {
-  const choice = given(body, "tool_choice") ?? "auto";
-  if (choice === "auto" || choice === "none" || choice === "required") return choice;
-  if (typeof choice === "string")
-    throw wrong("tool_choice", "The field 'tool_choice' has to be auto, none, required, or name a tool.");
-  const { type, name } = neededRecord(choice, "tool_choice");
+  const choice = wordOrRecord(given(body, "tool_choice") ?? "auto");
+  if (typeof choice === "string") return choice;
+  const { type, name } = choice;
   const isNamed = (type === "function" || type === "custom") && typeof name === "string" && name !== "";
   return isNamed ? { name } : "auto";
 }
@@ -651,7 +631,7 @@ export class ResponseReply extends CollectedReply implements ReplyCollector {
 
   whole(body: JsonObject): void {
     this.envelope(body);
-    const output = listOf(body.output).filter(isRecord);
+    const output = recordsIn(body.output);
     // Some servers leave the output of the last event empty.
     if (output.length > 0 || this.#items.size === 0) {
       this.#items.clear();
